@@ -1,1 +1,24 @@
+//! The words of the field as types: ids, schemas, privacy policies, states and problems.
+//!
+//! Nothing here reads or writes anything. What arrives from outside is parsed into these types
+//! once, at the border, and trusted from then on.
 
+pub mod fraction;
+pub mod ids;
+pub mod json;
+pub mod job;
+pub mod privacy;
+pub mod problem;
+pub mod roles;
+pub mod schema;
+
+pub use fraction::Fraction;
+pub use ids::{
+    DatasetId, EventId, GrantId, JobId, OrganizationId, ReleaseId, SubmissionId, TaxonomyId,
+    TokenId,
+};
+pub use job::{JobDefinition, JobStatus, Objective, Output, Recoding, SplitRule};
+pub use privacy::{Confidence, MinimumAnonymity, PriorKnowledge, PrivacyDefinition, PrivacyModel};
+pub use problem::{Code, Fault, Problem};
+pub use roles::Role;
+pub use schema::{ColumnDefinition, ColumnKind, ColumnRole, DatasetDefinition, TaxonomyReference};

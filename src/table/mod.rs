@@ -1,1 +1,15 @@
+//! Dictionary-encoded tables: what ingest, engines, verifier and releases all work on.
+//!
+//! A cell is a `u32` code into its column's dictionary; text is touched once a distinct value.
 
+pub mod chunk;
+pub mod column;
+pub mod csv;
+pub mod encoded;
+pub mod released;
+pub mod schema;
+
+pub use column::{Column, NULL_CODE, Table};
+pub use encoded::{Domain, EncodedTable, QuasiIdentifier, SensitiveColumn};
+pub use released::{Form, ReleasedColumn, ReleasedTable};
+pub use schema::{Schema, SchemaColumn};

@@ -1,1 +1,8 @@
+//! Trees of generalizations: categorical taxonomies, numeric intervals, and cuts through them.
 
+pub mod hierarchy;
+pub mod interval;
+pub mod tree;
+
+pub use interval::Interval;
+pub use tree::{MISSING_LABEL, Node, NodeId, Tree, TreeError, TreeLimits};

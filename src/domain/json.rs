@@ -1,0 +1,111 @@
+//! JSON bodies parsed at the border, with a pointer to what does not fit.
+
+use serde::de::DeserializeOwned;
+use serde_path_to_error::Segment;
+
+use super::{Code, Problem};
+
+/// Nesting that a JSON body may have; the parser refuses more.
+pub const JSON_DEPTH: usize = 128;
+
+/// Parses a body of the documented shape.
+///
+/// # Errors
+/// `malformed_json` for what is no JSON, `invalid_shape` with a pointer for the rest.
+pub fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
+    let mut deserializer = serde_json::Deserializer::from_slice(body);
+    let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+        let pointer = pointer(error.path());
+        problem(error.into_inner(), pointer)
+    })?;
+    deserializer.end().map_err(|error| problem(error, String::new()))?;
+    Ok(value)
+}
+
+fn problem(error: serde_json::Error, pointer: String) -> Problem {
+    let text = error.to_string();
+    if text.starts_with("recursion limit exceeded") {
+        let detail = format!(
+            "the body is nested more than {JSON_DEPTH} levels deep; flatten it (a taxonomy takes \
+             two levels of JSON for each of its own)"
+        );
+        return Problem::new(Code::MalformedJson, detail);
+    }
+    match error.classify() {
+        serde_json::error::Category::Data => {
+            let reason = text.rsplit_once(" at line ").map_or(text.as_str(), |(reason, _)| reason);
+            Problem::at(Code::InvalidShape, pointer, without_values(reason))
+        }
+        _ => Problem::new(
+            Code::MalformedJson,
+            format!("the body is no JSON: line {}, column {}", error.line(), error.column()),
+        ),
+    }
+}
+
+/// serde quotes the offending value ("invalid type: string \"…\", expected u32"); a value that a
+/// user sent by mistake may be a patient's, so only its type is repeated.
+fn without_values(reason: &str) -> String {
+    let kept = |prefix: &str| {
+        let rest = reason.strip_prefix(prefix)?;
+        let (found, expected) = rest.rsplit_once(", expected ")?;
+        let kind = found.split([' ', '`', '"']).next().unwrap_or(found);
+        Some(format!("{prefix}{kind}, expected {expected}"))
+    };
+    kept("invalid type: ")
+        .or_else(|| kept("invalid value: "))
+        .or_else(|| {
+            let (_, expected) = reason.strip_prefix("unknown variant `")?.split_once("`, expected ")?;
+            Some(format!("unknown word, expected {expected}"))
+        })
+        .unwrap_or_else(|| reason.to_owned())
+}
+
+fn pointer(path: &serde_path_to_error::Path) -> String {
+    let mut pointer = String::new();
+    for segment in path {
+        match segment {
+            Segment::Seq { index } => pointer.push_str(&format!("/{index}")),
+            Segment::Map { key } => {
+                pointer.push('/');
+                pointer.push_str(&escape(key));
+            }
+            Segment::Enum { .. } | Segment::Unknown => {}
+        }
+    }
+    pointer
+}
+
+/// A name as a token of an RFC 6901 pointer.
+pub fn escape(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+    use crate::domain::{Code, DatasetDefinition};
+
+    #[test]
+    fn a_wrong_type_is_named_by_its_place_and_not_by_its_value() {
+        let body = br#"{"name":"a","columns":[{"name":"x","role":"identifier","kind":17}]}"#;
+        let problem = parse::<DatasetDefinition>(body).unwrap_err();
+        assert_eq!(problem.code, Code::InvalidShape);
+        assert_eq!(problem.errors[0].pointer.as_deref(), Some("/columns/0/kind"));
+
+        let body = br#"{"name":"a","columns":[{"name":"x","role":"Jane Doe"}]}"#;
+        let problem = parse::<DatasetDefinition>(body).unwrap_err();
+        assert!(!problem.detail.contains("Jane"), "{problem}");
+        assert_eq!(problem.errors[0].pointer.as_deref(), Some("/columns/0/role"));
+
+        let body = br#"{"name":"Jane Doe","columns":"Jane Doe"}"#;
+        let problem = parse::<DatasetDefinition>(body).unwrap_err();
+        assert_eq!(problem.detail, "invalid type: string, expected a sequence");
+    }
+
+    #[test]
+    fn what_follows_the_document_is_refused() {
+        let problem = parse::<u32>(b"1 2").unwrap_err();
+        assert_eq!(problem.code, Code::MalformedJson);
+    }
+}

@@ -1,0 +1,242 @@
+//! Privacy models: as they are asked for, and as they are enforced.
+
+use std::collections::BTreeMap;
+use std::num::{NonZeroU32, NonZeroU64};
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{Code, Fraction, Problem};
+
+/// *L*, the most values of quasi-identifiers that an adversary knows (KDD'09, Definition 3.1).
+pub type PriorKnowledge = NonZeroU32;
+
+/// *K*, the fewest records that share what an adversary knows (KDD'09, Definition 3.1).
+pub type MinimumAnonymity = NonZeroU64;
+
+/// *C*, the greatest confidence in a sensitive value, in (0, 1] (KDD'09, Definition 3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Confidence(Fraction);
+
+impl Confidence {
+    /// Nothing is bounded.
+    pub const UNBOUNDED: Self = Self(Fraction::ONE);
+
+    /// `None` outside (0, 1].
+    pub fn new(value: f64) -> Option<Self> {
+        if value <= 0.0 {
+            return None;
+        }
+        Fraction::from_decimal(value).map(Self)
+    }
+
+    /// Whether `holding` of `group` records are more than the bound allows; compared exactly.
+    #[inline]
+    pub fn is_exceeded_by(self, holding: u64, group: u64) -> bool {
+        self.0.is_exceeded_by(holding, group)
+    }
+
+    /// Whether the bound is 1, which nothing exceeds.
+    pub fn is_unbounded(self) -> bool {
+        self.0.is_one()
+    }
+
+    /// For display.
+    pub fn as_f64(self) -> f64 {
+        self.0.as_f64()
+    }
+}
+
+/// The word of a privacy model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelWord {
+    /// LKC-privacy.
+    Lkc,
+    /// k-anonymity over all quasi-identifiers.
+    KAnonymity,
+    /// Confidence bounding: LKC with L = number of quasi-identifiers, K = 1.
+    ConfidenceBounding,
+    /// (α,k)-anonymity: LKC with L = number of quasi-identifiers, C = α.
+    AlphaK,
+    /// l-diversity over several sensitive attributes.
+    LDiversity,
+}
+
+/// Sensitive column to its sensitive values.
+pub type SensitiveValues = BTreeMap<String, Vec<String>>;
+
+/// `privacy` of a job, as it is asked for. Which parameters a model takes is checked by
+/// [`PrivacyDefinition::parse`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrivacyDefinition {
+    /// Which model.
+    pub model: ModelWord,
+    /// Most known values (`lkc`), or diversity (`l_diversity`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub l: Option<i64>,
+    /// Fewest records that share what is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub k: Option<i64>,
+    /// Greatest confidence, in (0, 1].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub c: Option<f64>,
+    /// Greatest confidence of (α,k)-anonymity, in (0, 1].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alpha: Option<f64>,
+    /// Which values are sensitive; every value of every sensitive column when omitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sensitive_values: Option<SensitiveValues>,
+    /// Column to its own L (Definition 7 of the multiple-sensitive-attribute paper).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column_limits: Option<BTreeMap<String, i64>>,
+}
+
+/// A privacy model with its parameters in range.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PrivacyModel {
+    /// LKC-privacy and its special cases.
+    Lkc {
+        /// *L*; `None` stands for the number of quasi-identifiers.
+        l: Option<PriorKnowledge>,
+        /// *K*.
+        k: MinimumAnonymity,
+        /// *C*.
+        c: Confidence,
+        /// *S*; `None` stands for every value of every sensitive column.
+        sensitive_values: Option<SensitiveValues>,
+    },
+    /// l-diversity over several sensitive attributes.
+    LDiversity {
+        /// Records in a group.
+        k: MinimumAnonymity,
+        /// Values to strike out before no record of a group is left.
+        l: NonZeroU32,
+        /// Column to its own limit.
+        column_limits: BTreeMap<String, u32>,
+    },
+}
+
+impl PrivacyDefinition {
+    /// Checks which parameters the model takes and that they are in range.
+    ///
+    /// # Errors
+    /// `invalid_shape` for a missing parameter or one of another model, `invalid_privacy` for
+    /// one out of range; both with a pointer below `/privacy`.
+    pub fn parse(&self) -> Result<PrivacyModel, Problem> {
+        let taken: &[&str] = match self.model {
+            ModelWord::Lkc => &["l", "k", "c", "sensitive_values"],
+            ModelWord::KAnonymity => &["k"],
+            ModelWord::ConfidenceBounding => &["c", "sensitive_values"],
+            ModelWord::AlphaK => &["alpha", "k", "sensitive_values"],
+            ModelWord::LDiversity => &["k", "l", "column_limits"],
+        };
+        let given = [
+            ("l", self.l.is_some()),
+            ("k", self.k.is_some()),
+            ("c", self.c.is_some()),
+            ("alpha", self.alpha.is_some()),
+            ("sensitive_values", self.sensitive_values.is_some()),
+            ("column_limits", self.column_limits.is_some()),
+        ];
+        let word = self.word();
+        for (parameter, given) in given {
+            if given && !taken.contains(&parameter) {
+                return Err(Problem::at(
+                    Code::InvalidShape,
+                    format!("/privacy/{parameter}"),
+                    format!("`{parameter}` is no parameter of `{word}`, which takes {}", taken.join(", ")),
+                ));
+            }
+            let optional = ["sensitive_values", "column_limits"].contains(&parameter);
+            if !given && taken.contains(&parameter) && !optional {
+                return Err(Problem::at(
+                    Code::InvalidShape,
+                    "/privacy",
+                    format!("`{word}` needs `{parameter}`"),
+                ));
+            }
+        }
+        let sensitive_values = self.sensitive_values.clone();
+        Ok(match self.model {
+            ModelWord::Lkc => PrivacyModel::Lkc {
+                l: Some(prior_knowledge(self.l)?),
+                k: anonymity(self.k)?,
+                c: confidence("c", self.c)?,
+                sensitive_values,
+            },
+            ModelWord::KAnonymity => PrivacyModel::Lkc {
+                l: None,
+                k: anonymity(self.k)?,
+                c: Confidence::UNBOUNDED,
+                sensitive_values: Some(SensitiveValues::new()),
+            },
+            ModelWord::ConfidenceBounding => PrivacyModel::Lkc {
+                l: None,
+                k: MinimumAnonymity::MIN,
+                c: confidence("c", self.c)?,
+                sensitive_values,
+            },
+            ModelWord::AlphaK => PrivacyModel::Lkc {
+                l: None,
+                k: anonymity(self.k)?,
+                c: confidence("alpha", self.alpha)?,
+                sensitive_values,
+            },
+            ModelWord::LDiversity => PrivacyModel::LDiversity {
+                k: anonymity(self.k)?,
+                l: prior_knowledge(self.l)?,
+                column_limits: self.limits()?,
+            },
+        })
+    }
+
+    fn word(&self) -> &'static str {
+        match self.model {
+            ModelWord::Lkc => "lkc",
+            ModelWord::KAnonymity => "k_anonymity",
+            ModelWord::ConfidenceBounding => "confidence_bounding",
+            ModelWord::AlphaK => "alpha_k",
+            ModelWord::LDiversity => "l_diversity",
+        }
+    }
+
+    fn limits(&self) -> Result<BTreeMap<String, u32>, Problem> {
+        let limits = self.column_limits.iter().flatten();
+        limits
+            .map(|(column, &limit)| match u32::try_from(limit) {
+                Ok(limit) => Ok((column.clone(), limit)),
+                Err(_) => Err(Problem::at(
+                    Code::InvalidPrivacy,
+                    format!("/privacy/column_limits/{}", super::json::escape(column)),
+                    "a column's limit is a whole number from 0 on",
+                )),
+            })
+            .collect()
+    }
+}
+
+fn prior_knowledge(value: Option<i64>) -> Result<NonZeroU32, Problem> {
+    let value = value.and_then(|value| u32::try_from(value).ok()).and_then(NonZeroU32::new);
+    value.ok_or_else(|| {
+        Problem::at(Code::InvalidPrivacy, "/privacy/l", "`l` is a whole number from 1 on")
+    })
+}
+
+fn anonymity(value: Option<i64>) -> Result<MinimumAnonymity, Problem> {
+    let value = value.and_then(|value| u64::try_from(value).ok()).and_then(NonZeroU64::new);
+    value.ok_or_else(|| {
+        Problem::at(Code::InvalidPrivacy, "/privacy/k", "`k` is a whole number from 1 on")
+    })
+}
+
+fn confidence(parameter: &str, value: Option<f64>) -> Result<Confidence, Problem> {
+    value.and_then(Confidence::new).ok_or_else(|| {
+        Problem::at(
+            Code::InvalidPrivacy,
+            format!("/privacy/{parameter}"),
+            format!("`{parameter}` is a fraction greater than 0 and at most 1, such as 0.2 for 20 %"),
+        )
+    })
+}

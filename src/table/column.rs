@@ -1,0 +1,31 @@
+//! A table of text in dictionary form.
+
+/// The code of a cell that is null (not a missing word: nothing stands there).
+pub const NULL_CODE: u32 = u32::MAX;
+
+/// One column: `codes[row]` indexes `dictionary`, or is [`NULL_CODE`].
+///
+/// Costs 4 bytes a row and the text of each distinct value once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Column {
+    /// Distinct values, in no particular order.
+    pub dictionary: Vec<Box<str>>,
+    /// One code a row.
+    pub codes: Vec<u32>,
+}
+
+impl Column {
+    /// The text of a row's cell; `None` for null.
+    pub fn text(&self, row: usize) -> Option<&str> {
+        self.dictionary.get(self.codes[row] as usize).map(AsRef::as_ref)
+    }
+}
+
+/// Columns of equal length, in the order of the schema's stored columns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Table {
+    /// Number of rows.
+    pub rows: usize,
+    /// One for each stored column of the schema (identifiers are not stored).
+    pub columns: Vec<Column>,
+}
