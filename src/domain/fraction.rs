@@ -11,7 +11,10 @@ pub struct Fraction {
 
 impl Fraction {
     /// 1.
-    pub const ONE: Self = Self { numerator: 1, denominator: 1 };
+    pub const ONE: Self = Self {
+        numerator: 1,
+        denominator: 1,
+    };
 
     /// The decimal number that `value` was written as: its shortest decimal form, exactly.
     /// `None` for what is negative, not finite, above 1, or has more than 18 decimals.
@@ -33,8 +36,15 @@ impl Fraction {
         }
         let denominator = 10u64.pow(decimals.len() as u32);
         let whole: u64 = whole.parse().ok()?;
-        let part: u64 = if decimals.is_empty() { 0 } else { decimals.parse().ok()? };
-        Some(Self { numerator: whole * denominator + part, denominator })
+        let part: u64 = if decimals.is_empty() {
+            0
+        } else {
+            decimals.parse().ok()?
+        };
+        Some(Self {
+            numerator: whole * denominator + part,
+            denominator,
+        })
     }
 
     /// Whether `part / whole` is greater than this fraction; never for an empty whole.
@@ -87,6 +97,9 @@ mod tests {
             assert_eq!(Fraction::from_decimal(value), None);
         }
         assert_eq!(Fraction::from_decimal(0.0).unwrap().floor_of(10), 0);
-        assert_eq!(Fraction::from_decimal(0.05).unwrap().floor_of(45_222), 2_261);
+        assert_eq!(
+            Fraction::from_decimal(0.05).unwrap().floor_of(45_222),
+            2_261
+        );
     }
 }

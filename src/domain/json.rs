@@ -18,7 +18,9 @@ pub fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
         let pointer = pointer(error.path());
         problem(error.into_inner(), pointer)
     })?;
-    deserializer.end().map_err(|error| problem(error, String::new()))?;
+    deserializer
+        .end()
+        .map_err(|error| problem(error, String::new()))?;
     Ok(value)
 }
 
@@ -33,12 +35,18 @@ fn problem(error: serde_json::Error, pointer: String) -> Problem {
     }
     match error.classify() {
         serde_json::error::Category::Data => {
-            let reason = text.rsplit_once(" at line ").map_or(text.as_str(), |(reason, _)| reason);
+            let reason = text
+                .rsplit_once(" at line ")
+                .map_or(text.as_str(), |(reason, _)| reason);
             Problem::at(Code::InvalidShape, pointer, without_values(reason))
         }
         _ => Problem::new(
             Code::MalformedJson,
-            format!("the body is no JSON: line {}, column {}", error.line(), error.column()),
+            format!(
+                "the body is no JSON: line {}, column {}",
+                error.line(),
+                error.column()
+            ),
         ),
     }
 }
@@ -55,7 +63,9 @@ fn without_values(reason: &str) -> String {
     kept("invalid type: ")
         .or_else(|| kept("invalid value: "))
         .or_else(|| {
-            let (_, expected) = reason.strip_prefix("unknown variant `")?.split_once("`, expected ")?;
+            let (_, expected) = reason
+                .strip_prefix("unknown variant `")?
+                .split_once("`, expected ")?;
             Some(format!("unknown word, expected {expected}"))
         })
         .unwrap_or_else(|| reason.to_owned())
@@ -91,12 +101,18 @@ mod tests {
         let body = br#"{"name":"a","columns":[{"name":"x","role":"identifier","kind":17}]}"#;
         let problem = parse::<DatasetDefinition>(body).unwrap_err();
         assert_eq!(problem.code, Code::InvalidShape);
-        assert_eq!(problem.errors[0].pointer.as_deref(), Some("/columns/0/kind"));
+        assert_eq!(
+            problem.errors[0].pointer.as_deref(),
+            Some("/columns/0/kind")
+        );
 
         let body = br#"{"name":"a","columns":[{"name":"x","role":"Jane Doe"}]}"#;
         let problem = parse::<DatasetDefinition>(body).unwrap_err();
         assert!(!problem.detail.contains("Jane"), "{problem}");
-        assert_eq!(problem.errors[0].pointer.as_deref(), Some("/columns/0/role"));
+        assert_eq!(
+            problem.errors[0].pointer.as_deref(),
+            Some("/columns/0/role")
+        );
 
         let body = br#"{"name":"Jane Doe","columns":"Jane Doe"}"#;
         let problem = parse::<DatasetDefinition>(body).unwrap_err();

@@ -5,8 +5,8 @@
 
 pub mod fraction;
 pub mod ids;
-pub mod json;
 pub mod job;
+pub mod json;
 pub mod privacy;
 pub mod problem;
 pub mod roles;
@@ -20,5 +20,5 @@ pub use ids::{
 pub use job::{JobDefinition, JobStatus, Objective, Output, Recoding, SplitRule};
 pub use privacy::{Confidence, MinimumAnonymity, PriorKnowledge, PrivacyDefinition, PrivacyModel};
 pub use problem::{Code, Fault, Problem};
-pub use roles::Role;
+pub use roles::{Caller, Role};
 pub use schema::{ColumnDefinition, ColumnKind, ColumnRole, DatasetDefinition, TaxonomyReference};

@@ -146,7 +146,10 @@ impl PrivacyDefinition {
                 return Err(Problem::at(
                     Code::InvalidShape,
                     format!("/privacy/{parameter}"),
-                    format!("`{parameter}` is no parameter of `{word}`, which takes {}", taken.join(", ")),
+                    format!(
+                        "`{parameter}` is no parameter of `{word}`, which takes {}",
+                        taken.join(", ")
+                    ),
                 ));
             }
             let optional = ["sensitive_values", "column_limits"].contains(&parameter);
@@ -218,16 +221,28 @@ impl PrivacyDefinition {
 }
 
 fn prior_knowledge(value: Option<i64>) -> Result<NonZeroU32, Problem> {
-    let value = value.and_then(|value| u32::try_from(value).ok()).and_then(NonZeroU32::new);
+    let value = value
+        .and_then(|value| u32::try_from(value).ok())
+        .and_then(NonZeroU32::new);
     value.ok_or_else(|| {
-        Problem::at(Code::InvalidPrivacy, "/privacy/l", "`l` is a whole number from 1 on")
+        Problem::at(
+            Code::InvalidPrivacy,
+            "/privacy/l",
+            "`l` is a whole number from 1 on",
+        )
     })
 }
 
 fn anonymity(value: Option<i64>) -> Result<MinimumAnonymity, Problem> {
-    let value = value.and_then(|value| u64::try_from(value).ok()).and_then(NonZeroU64::new);
+    let value = value
+        .and_then(|value| u64::try_from(value).ok())
+        .and_then(NonZeroU64::new);
     value.ok_or_else(|| {
-        Problem::at(Code::InvalidPrivacy, "/privacy/k", "`k` is a whole number from 1 on")
+        Problem::at(
+            Code::InvalidPrivacy,
+            "/privacy/k",
+            "`k` is a whole number from 1 on",
+        )
     })
 }
 
@@ -236,7 +251,9 @@ fn confidence(parameter: &str, value: Option<f64>) -> Result<Confidence, Problem
         Problem::at(
             Code::InvalidPrivacy,
             format!("/privacy/{parameter}"),
-            format!("`{parameter}` is a fraction greater than 0 and at most 1, such as 0.2 for 20 %"),
+            format!(
+                "`{parameter}` is a fraction greater than 0 and at most 1, such as 0.2 for 20 %"
+            ),
         )
     })
 }

@@ -101,7 +101,11 @@ pub struct Fault {
 impl Fault {
     /// A fault at a place of the JSON body.
     pub fn at(pointer: impl Into<String>, detail: impl Into<String>) -> Self {
-        Self { pointer: Some(pointer.into()), detail: detail.into(), ..Self::default() }
+        Self {
+            pointer: Some(pointer.into()),
+            detail: detail.into(),
+            ..Self::default()
+        }
     }
 
     /// A fault at a cell of a file.
@@ -116,7 +120,11 @@ impl Fault {
 
     /// A fault of a whole record.
     pub fn record(line: u64, detail: impl Into<String>) -> Self {
-        Self { line: Some(line), detail: detail.into(), ..Self::default() }
+        Self {
+            line: Some(line),
+            detail: detail.into(),
+            ..Self::default()
+        }
     }
 
     /// The same fault with what would mend it.
@@ -140,18 +148,30 @@ pub struct Problem {
 impl Problem {
     /// A problem without places.
     pub fn new(code: Code, detail: impl Into<String>) -> Self {
-        Self { code, detail: detail.into(), errors: Vec::new() }
+        Self {
+            code,
+            detail: detail.into(),
+            errors: Vec::new(),
+        }
     }
 
     /// A problem at one place of the JSON body.
     pub fn at(code: Code, pointer: impl Into<String>, detail: impl Into<String>) -> Self {
         let detail = detail.into();
-        Self { code, detail: detail.clone(), errors: vec![Fault::at(pointer, detail)] }
+        Self {
+            code,
+            detail: detail.clone(),
+            errors: vec![Fault::at(pointer, detail)],
+        }
     }
 
     /// A problem with the faults that make it up.
     pub fn with(code: Code, detail: impl Into<String>, errors: Vec<Fault>) -> Self {
-        Self { code, detail: detail.into(), errors }
+        Self {
+            code,
+            detail: detail.into(),
+            errors,
+        }
     }
 
     /// The same problem with what would mend its last fault.

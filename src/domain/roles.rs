@@ -3,8 +3,12 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::{OrganizationId, TokenId};
+
 /// What a token may do; the table stands in the service's contract under *Roles*.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema, clap::ValueEnum)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema, clap::ValueEnum,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// Organizations and tokens; never sees rows, raw or released.
@@ -41,4 +45,15 @@ impl std::fmt::Display for Role {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.as_str())
     }
+}
+
+/// The organization, role and token behind a request.
+#[derive(Clone, Copy, Debug)]
+pub struct Caller {
+    /// On whose behalf.
+    pub organization: OrganizationId,
+    /// With which rights.
+    pub role: Role,
+    /// With which token.
+    pub token: TokenId,
 }

@@ -119,11 +119,17 @@ impl<'de> Deserialize<'de> for TaxonomyReference {
                 f.write_str("the id of a taxonomy (a UUID) or a tree {label, children}")
             }
             fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Self::Value, E> {
-                let id = text.parse().map_err(|_| E::custom("the id of a taxonomy is a UUID"))?;
+                let id = text
+                    .parse()
+                    .map_err(|_| E::custom("the id of a taxonomy is a UUID"))?;
                 Ok(TaxonomyReference::Id(id))
             }
-            fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-                let node = Deserialize::deserialize(serde::de::value::MapAccessDeserializer::new(map))?;
+            fn visit_map<A: serde::de::MapAccess<'de>>(
+                self,
+                map: A,
+            ) -> Result<Self::Value, A::Error> {
+                let node =
+                    Deserialize::deserialize(serde::de::value::MapAccessDeserializer::new(map))?;
                 Ok(TaxonomyReference::Inline(node))
             }
         }

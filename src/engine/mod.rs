@@ -1,1 +1,7 @@
+//! The anonymizers, and the one way from a raw table to a verified release.
 
+pub mod observer;
+pub mod run;
+
+pub use observer::{Observer, Phase, Unobserved};
+pub use run::{FinishedRelease, Prepared, StepItem, StepRecord};

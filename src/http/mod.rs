@@ -1,1 +1,13 @@
+//! The HTTP face: router, extractors, problems, one file a resource.
 
+pub mod auth;
+pub mod extract;
+pub mod paging;
+pub mod problem;
+pub mod state;
+
+pub use auth::{Auditor, Holder, HolderOrRecipient, Operator};
+pub use extract::{Body, JsonBody, Parameters, Path};
+pub use paging::{Page, PageQuery};
+pub use problem::ApiError;
+pub use state::{AppState, HttpLimits};

@@ -17,7 +17,9 @@ pub struct Column {
 impl Column {
     /// The text of a row's cell; `None` for null.
     pub fn text(&self, row: usize) -> Option<&str> {
-        self.dictionary.get(self.codes[row] as usize).map(AsRef::as_ref)
+        self.dictionary
+            .get(self.codes[row] as usize)
+            .map(AsRef::as_ref)
     }
 }
 

@@ -27,7 +27,9 @@ impl Domain {
     pub fn code_count(&self) -> usize {
         match self {
             Self::Taxonomy(tree) => tree.leaf_count(),
-            Self::Numeric { values, missing, .. } => values.len() + usize::from(*missing),
+            Self::Numeric {
+                values, missing, ..
+            } => values.len() + usize::from(*missing),
         }
     }
 }

@@ -66,10 +66,19 @@ impl Schema {
         for (index, column) in definition.columns.iter().enumerate() {
             let at = |field: &str| format!("/columns/{index}/{field}");
             if column.name.is_empty() || column.name.len() > 200 || column.name.contains('\0') {
-                faults.push(Fault::at(at("name"), "a column's name has 1 to 200 bytes and no NUL"));
+                faults.push(Fault::at(
+                    at("name"),
+                    "a column's name has 1 to 200 bytes and no NUL",
+                ));
             }
-            if definition.columns[..index].iter().any(|other| other.name == column.name) {
-                faults.push(Fault::at(at("name"), "another column has this name already"));
+            if definition.columns[..index]
+                .iter()
+                .any(|other| other.name == column.name)
+            {
+                faults.push(Fault::at(
+                    at("name"),
+                    "another column has this name already",
+                ));
             }
             let tree = match &column.taxonomy {
                 None => None,
@@ -108,7 +117,10 @@ impl Schema {
                     ));
                 }
                 if !(lo.is_finite() && hi.is_finite() && lo <= hi) {
-                    faults.push(Fault::at(at("domain"), "a domain is [min, max] with min <= max"));
+                    faults.push(Fault::at(
+                        at("domain"),
+                        "a domain is [min, max] with min <= max",
+                    ));
                 }
             }
             let separator = column.separator.as_deref().map(single_char);
@@ -127,7 +139,10 @@ impl Schema {
                     "a set can be a quasi-identifier or insensitive, not sensitive or the class",
                 ));
             }
-            let missing = column.missing.clone().unwrap_or_else(|| vec![String::new()]);
+            let missing = column
+                .missing
+                .clone()
+                .unwrap_or_else(|| vec![String::new()]);
             columns.push(SchemaColumn {
                 name: column.name.as_str().into(),
                 role: column.role,
@@ -139,11 +154,17 @@ impl Schema {
                 missing: missing.into_iter().map(Into::into).collect(),
             });
         }
-        let classes = columns.iter().filter(|column| column.role == ColumnRole::Class).count();
+        let classes = columns
+            .iter()
+            .filter(|column| column.role == ColumnRole::Class)
+            .count();
         if classes > 1 {
             faults.push(
-                Fault::at("/columns", format!("{classes} columns are the class; at most one can be"))
-                    .fix("give the others the role insensitive"),
+                Fault::at(
+                    "/columns",
+                    format!("{classes} columns are the class; at most one can be"),
+                )
+                .fix("give the others the role insensitive"),
             );
         }
         if !faults.is_empty() {
@@ -156,7 +177,9 @@ impl Schema {
     /// The columns that are stored: all but identifiers, in the declared order. Indices into a
     /// [`crate::table::Table`] are positions in this list.
     pub fn stored(&self) -> impl Iterator<Item = &SchemaColumn> {
-        self.columns.iter().filter(|column| column.role != ColumnRole::Identifier)
+        self.columns
+            .iter()
+            .filter(|column| column.role != ColumnRole::Identifier)
     }
 
     /// Positions among the stored columns of those with a role.
@@ -179,7 +202,9 @@ impl SchemaColumn {
     /// by range in a numeric column with a tree. `None` without a tree and for other cells.
     pub fn leaf(&self, cell: &str) -> Option<u32> {
         let tree = self.tree.as_ref()?;
-        let Some(ranges) = &self.ranges else { return tree.leaf_number(cell) };
+        let Some(ranges) = &self.ranges else {
+            return tree.leaf_number(cell);
+        };
         let value = crate::taxonomy::interval::number(cell)?;
         let holds = |range: &Option<Interval>| range.is_some_and(|range| range.contains(value));
         ranges.iter().position(holds).map(|leaf| leaf as u32)

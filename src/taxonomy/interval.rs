@@ -16,12 +16,20 @@ pub struct Interval {
 impl Interval {
     /// `[lo,hi]`.
     pub fn closed(lo: f64, hi: f64) -> Self {
-        Self { lo, hi, closed: true }
+        Self {
+            lo,
+            hi,
+            closed: true,
+        }
     }
 
     /// `[lo,hi)`.
     pub fn half_open(lo: f64, hi: f64) -> Self {
-        Self { lo, hi, closed: false }
+        Self {
+            lo,
+            hi,
+            closed: false,
+        }
     }
 
     /// Whether `value` lies inside.
@@ -46,7 +54,11 @@ impl Interval {
             let closed = inner.ends_with(']');
             let inner = inner.strip_suffix([']', ')'])?;
             let (lo, hi) = inner.split_once(',')?;
-            let interval = Self { lo: number(lo.trim())?, hi: number(hi.trim())?, closed };
+            let interval = Self {
+                lo: number(lo.trim())?,
+                hi: number(hi.trim())?,
+                closed,
+            };
             let nonempty = interval.lo < interval.hi || (closed && interval.lo == interval.hi);
             return nonempty.then_some(interval);
         }
@@ -59,7 +71,13 @@ impl fmt::Display for Interval {
         if self.closed && self.lo == self.hi {
             return write!(f, "{}", self.lo);
         }
-        write!(f, "[{},{}{}", self.lo, self.hi, if self.closed { ']' } else { ')' })
+        write!(
+            f,
+            "[{},{}{}",
+            self.lo,
+            self.hi,
+            if self.closed { ']' } else { ')' }
+        )
     }
 }
 
@@ -84,7 +102,9 @@ mod tests {
             assert_eq!(Interval::parse(label).unwrap().to_string(), label);
         }
         assert_eq!(Interval::parse("[17,17]").unwrap().to_string(), "17");
-        for label in ["[60,30)", "[1,1)", "(1,2]", "[1;2)", "x", "", "[nan,1)", "inf", "-"] {
+        for label in [
+            "[60,30)", "[1,1)", "(1,2]", "[1;2)", "x", "", "[nan,1)", "inf", "-",
+        ] {
             assert_eq!(Interval::parse(label), None, "{label}");
         }
     }

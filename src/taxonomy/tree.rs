@@ -96,9 +96,10 @@ impl TreeError {
         match self {
             Self::RepeatedLabel { path, .. }
             | Self::EmptyLabel { path }
-            | Self::ReservedLabel { path } => {
-                path.iter().map(|index| format!("/children/{index}")).collect()
-            }
+            | Self::ReservedLabel { path } => path
+                .iter()
+                .map(|index| format!("/children/{index}"))
+                .collect(),
             Self::NoChildren | Self::TooManyLeaves { .. } | Self::TooDeep { .. } => String::new(),
         }
     }
@@ -130,7 +131,11 @@ impl Tree {
         if root.children.is_empty() {
             return Err(TreeError::NoChildren);
         }
-        let mut tree = Self { nodes: Vec::new(), leaves: Vec::new(), by_label: HashMap::new() };
+        let mut tree = Self {
+            nodes: Vec::new(),
+            leaves: Vec::new(),
+            by_label: HashMap::new(),
+        };
         tree.add(root, None, &mut Vec::new(), limits)?;
         Ok(tree)
     }
@@ -147,7 +152,11 @@ impl Tree {
             end_leaf: 0,
             level: 1,
         };
-        let mut tree = Self { nodes: vec![root], leaves: Vec::new(), by_label: HashMap::new() };
+        let mut tree = Self {
+            nodes: vec![root],
+            leaves: Vec::new(),
+            by_label: HashMap::new(),
+        };
         tree.by_label.insert("*".into(), NodeId::ROOT);
         for value in values {
             tree.push_leaf_below_root(value.into());
@@ -163,7 +172,9 @@ impl Tree {
         limits: TreeLimits,
     ) -> Result<NodeId, TreeError> {
         if path.len() >= limits.depth {
-            return Err(TreeError::TooDeep { limit: limits.depth });
+            return Err(TreeError::TooDeep {
+                limit: limits.depth,
+            });
         }
         if node.label.is_empty() {
             return Err(TreeError::EmptyLabel { path: path.clone() });
@@ -172,8 +183,15 @@ impl Tree {
             return Err(TreeError::ReservedLabel { path: path.clone() });
         }
         let id = NodeId(self.nodes.len() as u32);
-        if self.by_label.insert(node.label.as_str().into(), id).is_some() {
-            return Err(TreeError::RepeatedLabel { label: node.label.clone(), path: path.clone() });
+        if self
+            .by_label
+            .insert(node.label.as_str().into(), id)
+            .is_some()
+        {
+            return Err(TreeError::RepeatedLabel {
+                label: node.label.clone(),
+                path: path.clone(),
+            });
         }
         let first_leaf = self.leaves.len() as u32;
         self.nodes.push(Node {
@@ -187,7 +205,9 @@ impl Tree {
         if node.children.is_empty() {
             self.leaves.push(id);
             if self.leaves.len() > limits.leaves {
-                return Err(TreeError::TooManyLeaves { limit: limits.leaves });
+                return Err(TreeError::TooManyLeaves {
+                    limit: limits.leaves,
+                });
             }
         }
         for (index, child) in node.children.iter().enumerate() {
@@ -301,18 +321,26 @@ impl Tree {
                 continue;
             }
             let range = Interval::parse(&node.label).ok_or_else(|| {
-                format!("the label `{}` is no range such as [30,60) or [60,99]", node.label)
+                format!(
+                    "the label `{}` is no range such as [30,60) or [60,99]",
+                    node.label
+                )
             })?;
             ranges.push(Some(range));
         }
         for (index, node) in self.nodes.iter().enumerate() {
             let Some(range) = ranges[index] else { continue };
-            let children: Vec<Interval> =
-                node.children.iter().filter_map(|child| ranges[child.index()]).collect();
-            let (Some(first), Some(last)) = (children.first(), children.last()) else { continue };
-            let joined = children.windows(2).all(|pair| {
-                pair[0].hi == pair[1].lo && !pair[0].closed && pair[0].lo < pair[1].lo
-            });
+            let children: Vec<Interval> = node
+                .children
+                .iter()
+                .filter_map(|child| ranges[child.index()])
+                .collect();
+            let (Some(first), Some(last)) = (children.first(), children.last()) else {
+                continue;
+            };
+            let joined = children
+                .windows(2)
+                .all(|pair| pair[0].hi == pair[1].lo && !pair[0].closed && pair[0].lo < pair[1].lo);
             if first.lo != range.lo || last.hi != range.hi || last.closed != range.closed || !joined
             {
                 return Err(format!(
@@ -321,7 +349,11 @@ impl Tree {
                 ));
             }
         }
-        Ok(self.leaves.iter().map(|leaf| ranges[leaf.index()]).collect())
+        Ok(self
+            .leaves
+            .iter()
+            .map(|leaf| ranges[leaf.index()])
+            .collect())
     }
 
     /// The JSON form.
@@ -333,7 +365,11 @@ impl Tree {
         let node = self.node(id);
         TaxonomyNode {
             label: node.label.to_string(),
-            children: node.children.iter().map(|&child| self.definition_of(child)).collect(),
+            children: node
+                .children
+                .iter()
+                .map(|&child| self.definition_of(child))
+                .collect(),
         }
     }
 }

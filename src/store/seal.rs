@@ -1,0 +1,204 @@
+//! Raw rows at rest: AES-256-GCM under a data key of their dataset, itself wrapped by the
+//! key-encryption key of the configuration.
+
+use aes_gcm::aead::{Aead, KeyInit, Payload};
+use aes_gcm::{Aes256Gcm, Key, Nonce};
+use rand::TryRng;
+use thiserror::Error;
+
+use crate::domain::{DatasetId, SubmissionId};
+
+const NONCE_BYTES: usize = 12;
+const KEY_BYTES: usize = 32;
+
+/// What is sealed cannot be opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum SealError {
+    /// Another key-encryption key, or damaged bytes.
+    #[error(
+        "sealed data does not open; check that encryption.key_file is the one it was sealed with"
+    )]
+    DoesNotOpen,
+    /// The system gave no random bytes.
+    #[error("the system has no random bytes to give")]
+    NoRandomness,
+}
+
+/// The key-encryption key.
+pub struct KeyRing {
+    cipher: Aes256Gcm,
+}
+
+/// A dataset's data key, opened.
+pub struct DataKey {
+    cipher: Aes256Gcm,
+    dataset: DatasetId,
+}
+
+impl KeyRing {
+    /// Works with this key-encryption key.
+    pub fn new(key: &[u8; KEY_BYTES]) -> Self {
+        Self {
+            cipher: Aes256Gcm::new(&Key::<Aes256Gcm>::from(*key)),
+        }
+    }
+
+    /// A new data key for a dataset, wrapped.
+    ///
+    /// # Errors
+    /// When the system has no randomness.
+    pub fn new_data_key(&self, dataset: DatasetId) -> Result<Vec<u8>, SealError> {
+        let mut key = [0; KEY_BYTES];
+        random(&mut key)?;
+        seal(&self.cipher, &key, dataset.0.as_bytes())
+    }
+
+    /// Opens a dataset's data key.
+    ///
+    /// # Errors
+    /// When it was wrapped for another dataset or with another key-encryption key.
+    pub fn open(&self, dataset: DatasetId, wrapped: &[u8]) -> Result<DataKey, SealError> {
+        let key = open(&self.cipher, wrapped, dataset.0.as_bytes())?;
+        let key: [u8; KEY_BYTES] = key.try_into().map_err(|_| SealError::DoesNotOpen)?;
+        Ok(DataKey {
+            cipher: Aes256Gcm::new(&Key::<Aes256Gcm>::from(key)),
+            dataset,
+        })
+    }
+}
+
+impl DataKey {
+    /// Seals a chunk; it opens only as this chunk of this submission.
+    ///
+    /// # Errors
+    /// When the system has no randomness.
+    pub fn seal_chunk(
+        &self,
+        submission: SubmissionId,
+        index: u32,
+        chunk: &[u8],
+    ) -> Result<Vec<u8>, SealError> {
+        seal(
+            &self.cipher,
+            chunk,
+            &self.associated(submission.0.as_bytes(), index),
+        )
+    }
+
+    /// Opens a chunk.
+    ///
+    /// # Errors
+    /// When it is another chunk or damaged.
+    pub fn open_chunk(
+        &self,
+        submission: SubmissionId,
+        index: u32,
+        sealed: &[u8],
+    ) -> Result<Vec<u8>, SealError> {
+        open(
+            &self.cipher,
+            sealed,
+            &self.associated(submission.0.as_bytes(), index),
+        )
+    }
+
+    /// Seals what belongs to a step of a job.
+    ///
+    /// # Errors
+    /// When the system has no randomness.
+    pub fn seal_step(
+        &self,
+        job: crate::domain::JobId,
+        step: u32,
+        bytes: &[u8],
+    ) -> Result<Vec<u8>, SealError> {
+        seal(
+            &self.cipher,
+            bytes,
+            &self.associated(job.0.as_bytes(), step),
+        )
+    }
+
+    /// Opens what belongs to a step of a job.
+    ///
+    /// # Errors
+    /// When it belongs elsewhere or is damaged.
+    pub fn open_step(
+        &self,
+        job: crate::domain::JobId,
+        step: u32,
+        sealed: &[u8],
+    ) -> Result<Vec<u8>, SealError> {
+        open(
+            &self.cipher,
+            sealed,
+            &self.associated(job.0.as_bytes(), step),
+        )
+    }
+
+    fn associated(&self, part: &[u8; 16], index: u32) -> [u8; 36] {
+        let mut data = [0; 36];
+        data[..16].copy_from_slice(self.dataset.0.as_bytes());
+        data[16..32].copy_from_slice(part);
+        data[32..].copy_from_slice(&index.to_be_bytes());
+        data
+    }
+}
+
+fn random(bytes: &mut [u8]) -> Result<(), SealError> {
+    rand::rngs::SysRng
+        .try_fill_bytes(bytes)
+        .map_err(|_| SealError::NoRandomness)
+}
+
+fn seal(cipher: &Aes256Gcm, message: &[u8], associated: &[u8]) -> Result<Vec<u8>, SealError> {
+    let mut nonce = [0; NONCE_BYTES];
+    random(&mut nonce)?;
+    let payload = Payload {
+        msg: message,
+        aad: associated,
+    };
+    let sealed = cipher
+        .encrypt(&Nonce::from(nonce), payload)
+        .map_err(|_| SealError::DoesNotOpen)?;
+    Ok([nonce.as_slice(), &sealed].concat())
+}
+
+fn open(cipher: &Aes256Gcm, sealed: &[u8], associated: &[u8]) -> Result<Vec<u8>, SealError> {
+    let (nonce, message) = sealed
+        .split_first_chunk::<NONCE_BYTES>()
+        .ok_or(SealError::DoesNotOpen)?;
+    let payload = Payload {
+        msg: message,
+        aad: associated,
+    };
+    cipher
+        .decrypt(&Nonce::from(*nonce), payload)
+        .map_err(|_| SealError::DoesNotOpen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{KeyRing, SealError};
+    use crate::domain::{DatasetId, SubmissionId};
+
+    #[test]
+    fn a_chunk_opens_only_in_its_own_place() {
+        let (dataset, submission) = (DatasetId::new(), SubmissionId::new());
+        let ring = KeyRing::new(&[7; 32]);
+        let wrapped = ring.new_data_key(dataset).unwrap();
+        let key = ring.open(dataset, &wrapped).unwrap();
+        let sealed = key.seal_chunk(submission, 3, b"rows").unwrap();
+        assert_eq!(key.open_chunk(submission, 3, &sealed).unwrap(), b"rows");
+        assert_eq!(
+            key.open_chunk(submission, 4, &sealed),
+            Err(SealError::DoesNotOpen)
+        );
+        assert_eq!(
+            key.open_chunk(SubmissionId::new(), 3, &sealed),
+            Err(SealError::DoesNotOpen)
+        );
+        assert!(ring.open(DatasetId::new(), &wrapped).is_err());
+        assert!(KeyRing::new(&[8; 32]).open(dataset, &wrapped).is_err());
+    }
+}
