@@ -5,18 +5,22 @@
 //! the KDD'09 paper exactly, by enumeration.
 
 mod classes;
+mod cut;
 mod lkc;
 mod profiles;
 mod requirement;
 mod search;
+mod truth;
 mod verification;
 
 #[cfg(test)]
 mod tests;
 
 pub use classes::group_sizes;
+pub use cut::{CutError, check_single_cut};
 pub use lkc::{verify_lkc, verify_lkc_unless};
 pub use requirement::{LkcRequirement, SensitiveRequirement, SensitiveSet};
+pub use truth::{Original, OriginalQuasiIdentifier, TruthError, check_truthful};
 pub use verification::{
     ColumnValue, VIOLATION_CAP, Verification, VerifyError, WORST_GROUPS, WorstGroup,
 };
