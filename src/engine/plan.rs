@@ -3,7 +3,7 @@
 
 use crate::domain::json::escape;
 use crate::domain::{
-    Code, ColumnKind, ColumnRole, Fraction, JobDefinition, Objective, Output, PrivacyModel,
+    Code, ColumnKind, ColumnRole, Fraction, JobDefinition, Lkc, Objective, Output, PrivacyModel,
     Problem, Recoding, SplitRule,
 };
 use crate::table::{Schema, SchemaColumn};
@@ -14,7 +14,7 @@ use super::pais;
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// LKC-privacy or one of its special cases.
-    pub model: PrivacyModel,
+    pub model: Lkc,
     /// What PAIS is led by.
     pub settings: pais::Settings,
     /// Largest fraction of rows that may be suppressed.
@@ -32,7 +32,7 @@ impl Plan {
     /// The contract's 400 and 422, with a pointer into the job.
     pub fn new(schema: &Schema, job: &JobDefinition) -> Result<Self, Problem> {
         let model = job.privacy.parse()?;
-        let PrivacyModel::Lkc { c, sensitive_values, .. } = &model else {
+        let PrivacyModel::Lkc(model) = model else {
             return Err(refused(
                 "/privacy/model",
                 "this version has no method for `l_diversity`; `lkc`, `k_anonymity`, \
@@ -42,7 +42,9 @@ impl Plan {
         check_method(schema, job)?;
         let named = |role| {
             let columns = schema.stored().filter(|column| column.role == role);
-            columns.map(|column| column.name.clone()).collect::<Vec<_>>()
+            columns
+                .map(|column| column.name.clone())
+                .collect::<Vec<_>>()
         };
         let quasi_identifiers = named(ColumnRole::QuasiIdentifier);
         if quasi_identifiers.is_empty() {
@@ -54,20 +56,26 @@ impl Plan {
         }
         let sensitive = named(ColumnRole::Sensitive);
         let mut bounded = !sensitive.is_empty();
-        if let Some(values) = sensitive_values {
+        if let Some(values) = &model.sensitive_values {
             bounded = !values.is_empty();
             for (column, values) in values {
                 check_sensitive(schema, column, values)?;
             }
         }
-        if !c.is_unbounded() && !bounded {
+        if !model.c.is_unbounded() && !bounded {
             let detail = "a confidence below 1 bounds nothing without sensitive values; give a \
                           column the role `sensitive` and name it, or set the bound to 1";
             return Err(refused("/privacy", detail));
         }
         let settings = settings(schema, job)?;
         let suppression_limit = job.suppression_limit()?;
-        Ok(Self { model, settings, suppression_limit, quasi_identifiers, sensitive })
+        Ok(Self {
+            model,
+            settings,
+            suppression_limit,
+            quasi_identifiers,
+            sensitive,
+        })
     }
 }
 
@@ -84,7 +92,10 @@ fn check_method(schema: &Schema, job: &JobDefinition) -> Result<(), Problem> {
         ));
     }
     if job.output == Some(Output::Anatomized) {
-        return Err(refused("/output", "anatomized output needs `recoding: local`"));
+        return Err(refused(
+            "/output",
+            "anatomized output needs `recoding: local`",
+        ));
     }
     if job.pre_generalization.is_some() {
         return Err(refused(
@@ -98,7 +109,10 @@ fn check_method(schema: &Schema, job: &JobDefinition) -> Result<(), Problem> {
     if let Some(column) = schema.stored().find(set) {
         return Err(refused(
             "/privacy/model",
-            format!("this model cannot take the set-valued quasi-identifier `{}`", column.name),
+            format!(
+                "this model cannot take the set-valued quasi-identifier `{}`",
+                column.name
+            ),
         ));
     }
     Ok(())
@@ -108,10 +122,16 @@ fn check_sensitive(schema: &Schema, column: &str, values: &[String]) -> Result<(
     let pointer = format!("/privacy/sensitive_values/{}", escape(column));
     let spec = schema.stored().find(|spec| *spec.name == *column);
     let Some(spec) = spec.filter(|spec| spec.role == ColumnRole::Sensitive) else {
-        return Err(refused(pointer, "the dataset has no column of this name and the role `sensitive`"));
+        return Err(refused(
+            pointer,
+            "the dataset has no column of this name and the role `sensitive`",
+        ));
     };
     if values.is_empty() {
-        return Err(refused(pointer, "name at least one sensitive value, or leave the column out"));
+        return Err(refused(
+            pointer,
+            "name at least one sensitive value, or leave the column out",
+        ));
     }
     for (index, value) in values.iter().enumerate() {
         let pointer = format!("{pointer}/{index}");
@@ -119,10 +139,20 @@ fn check_sensitive(schema: &Schema, column: &str, values: &[String]) -> Result<(
             return Err(refused(pointer, "this value is named twice"));
         }
         if spec.is_missing(value) {
-            return Err(refused(pointer, "a word for missing cannot be a sensitive value"));
+            return Err(refused(
+                pointer,
+                "a word for missing cannot be a sensitive value",
+            ));
         }
-        if spec.tree.as_ref().is_some_and(|tree| tree.leaf_number(value).is_none()) {
-            return Err(refused(pointer, "this value is no leaf of the column's taxonomy"));
+        if spec
+            .tree
+            .as_ref()
+            .is_some_and(|tree| tree.leaf_number(value).is_none())
+        {
+            return Err(refused(
+                pointer,
+                "this value is no leaf of the column's taxonomy",
+            ));
         }
     }
     Ok(())
@@ -130,8 +160,14 @@ fn check_sensitive(schema: &Schema, column: &str, values: &[String]) -> Result<(
 
 fn settings(schema: &Schema, job: &JobDefinition) -> Result<pais::Settings, Problem> {
     let utility = job.utility.clone().unwrap_or_default();
-    let has_class = schema.stored().any(|column| column.role == ColumnRole::Class);
-    let default = if has_class { Objective::Classification } else { Objective::Discernibility };
+    let has_class = schema
+        .stored()
+        .any(|column| column.role == ColumnRole::Class);
+    let default = if has_class {
+        Objective::Classification
+    } else {
+        Objective::Discernibility
+    };
     let objective = utility.objective.unwrap_or(default);
     if objective == Objective::Classification && !has_class {
         return Err(refused(
@@ -140,5 +176,8 @@ fn settings(schema: &Schema, job: &JobDefinition) -> Result<pais::Settings, Prob
              `discernibility` or `ncp`",
         ));
     }
-    Ok(pais::Settings { objective, split: utility.split.unwrap_or(SplitRule::Fixed) })
+    Ok(pais::Settings {
+        objective,
+        split: utility.split.unwrap_or(SplitRule::Fixed),
+    })
 }

@@ -7,9 +7,7 @@ use sha2::{Digest, Sha256};
 
 use crate::domain::{Code, ColumnKind, Problem};
 use crate::privacy::{self, LkcRequirement, Original, Verification};
-use crate::table::{
-    Column, EncodedTable, Form, NULL_CODE, ReleasedColumn, ReleasedTable, Schema,
-};
+use crate::table::{Column, EncodedTable, Form, NULL_CODE, ReleasedColumn, ReleasedTable, Schema};
 
 use super::pais::Cut;
 use super::run::{Prepared, StepRecord};
@@ -45,21 +43,21 @@ pub fn source_rows(
                 .chain_update(step.to_le_bytes());
             material.copy_from_slice(&digest.finalize());
         }
-        None => rand::rngs::SysRng.try_fill_bytes(&mut material).map_err(|_| {
-            Problem::new(Code::Internal, "the system has no random bytes to order the rows by")
-        })?,
+        None => rand::rngs::SysRng
+            .try_fill_bytes(&mut material)
+            .map_err(|_| {
+                Problem::new(
+                    Code::Internal,
+                    "the system has no random bytes to order the rows by",
+                )
+            })?,
     }
     order.shuffle(&mut StdRng::from_seed(material));
     Ok(order)
 }
 
 /// The table as it is released. One gather of each column in the order of `rows`.
-pub fn table(
-    schema: &Schema,
-    table: &EncodedTable,
-    cuts: &[Cut],
-    rows: &[u32],
-) -> ReleasedTable {
+pub fn table(schema: &Schema, table: &EncodedTable, cuts: &[Cut], rows: &[u32]) -> ReleasedTable {
     let mut columns: Vec<(usize, ReleasedColumn)> = Vec::new();
     for (column, cut) in table.quasi_identifiers.iter().zip(cuts) {
         let label = |&row: &u32| cut.label_of[column.codes[row as usize] as usize];
@@ -67,16 +65,24 @@ pub fn table(
             name: column.name.clone(),
             form: Form::Generalized,
             column: Column {
-                dictionary: cut.labels.iter().map(|label| label.as_str().into()).collect(),
+                dictionary: cut
+                    .labels
+                    .iter()
+                    .map(|label| label.as_str().into())
+                    .collect(),
                 codes: rows.iter().map(label).collect(),
             },
             missing: Vec::new(),
         };
-        let position = schema.stored_position(&column.name).unwrap_or(columns.len());
+        let position = schema
+            .stored_position(&column.name)
+            .unwrap_or(columns.len());
         columns.push((position, column));
     }
     for (position, column) in &table.untouched {
-        let Some(spec) = schema.stored().nth(*position) else { continue };
+        let Some(spec) = schema.stored().nth(*position) else {
+            continue;
+        };
         let numeric = spec.kind == ColumnKind::Numeric;
         columns.push((
             *position,
@@ -90,7 +96,11 @@ pub fn table(
     }
     columns.sort_by_key(|(position, _)| *position);
     let columns = columns.into_iter().map(|(_, column)| column).collect();
-    ReleasedTable { name: "data".into(), rows: rows.len(), columns }
+    ReleasedTable {
+        name: "data".into(),
+        rows: rows.len(),
+        columns,
+    }
 }
 
 /// The cells of some rows, with a dictionary of just their values: one that only a suppressed
@@ -129,16 +139,15 @@ pub fn verify(
     observer: &dyn Observer,
 ) -> Result<Verification, Problem> {
     let failed = |what: &str| {
-        let detail = format!("the verifier did not accept the table, and nothing was released: {what}");
+        let detail =
+            format!("the verifier did not accept the table, and nothing was released: {what}");
         Problem::new(Code::VerificationFailed, detail)
     };
     let plan = run.plan();
     let requirement =
-        LkcRequirement::of(&plan.model, plan.quasi_identifiers.len(), &plan.sensitive)
-            .ok_or_else(|| failed("the model is not one of LKC-privacy"))?;
+        LkcRequirement::of(&plan.model, plan.quasi_identifiers.len(), &plan.sensitive);
     let stopped = || observer.must_stop();
-    let found =
-        privacy::verify_lkc_unless(table, &plan.quasi_identifiers, &requirement, &stopped);
+    let found = privacy::verify_lkc_unless(table, &plan.quasi_identifiers, &requirement, &stopped);
     let verification = match found {
         Ok(verification) => verification,
         Err(privacy::VerifyError::Stopped) => {
@@ -151,11 +160,15 @@ pub fn verify(
     }
     observer.progress(Phase::Verifying, 0.6);
     let names: Vec<&str> = run.schema().stored().map(|column| &*column.name).collect();
-    let original = Original::of(run.table(), &names).ok_or_else(|| failed("a column has no name"))?;
+    let original =
+        Original::of(run.table(), &names).ok_or_else(|| failed("a column has no name"))?;
     privacy::check_truthful(table, &original, rows, suppressed)
         .map_err(|error| failed(&error.to_string()))?;
     for column in &run.table().quasi_identifiers {
-        let released = table.columns.iter().find(|released| released.name == column.name);
+        let released = table
+            .columns
+            .iter()
+            .find(|released| released.name == column.name);
         let released = released.ok_or_else(|| failed("a column is missing"))?;
         privacy::check_single_cut(released, &column.domain)
             .map_err(|error| failed(&error.to_string()))?;

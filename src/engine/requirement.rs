@@ -1,7 +1,7 @@
 //! A job's privacy model against the rows at hand, and what to say when they cannot meet it.
 
 use crate::domain::json::escape;
-use crate::domain::{Code, Fault, PrivacyModel, Problem};
+use crate::domain::{Code, Fault, Lkc, Problem};
 use crate::table::{EncodedTable, NULL_CODE};
 
 use super::pais::{Requirement, SearchError, SensitiveBound};
@@ -14,18 +14,22 @@ pub struct SensitiveName {
 }
 
 /// The requirement, with the source of each sensitive value by its number.
-pub fn resolve<'a>(
-    plan: &Plan,
-    table: &'a EncodedTable,
-) -> (Requirement<'a>, Vec<SensitiveName>) {
-    let PrivacyModel::Lkc { l, k, c, sensitive_values } = &plan.model else {
-        unreachable!("a plan is made for LKC-privacy and its special cases alone");
-    };
+pub fn resolve<'a>(plan: &Plan, table: &'a EncodedTable) -> (Requirement<'a>, Vec<SensitiveName>) {
+    let Lkc {
+        l,
+        k,
+        c,
+        sensitive_values,
+    } = &plan.model;
     let all = table.quasi_identifiers.len();
     let mut names = Vec::new();
     let mut sensitive = Vec::new();
     // Nothing exceeds a confidence of 1, so nothing need be counted for it.
-    let columns = if c.is_unbounded() { &[] } else { table.sensitive.as_slice() };
+    let columns = if c.is_unbounded() {
+        &[]
+    } else {
+        table.sensitive.as_slice()
+    };
     for column in columns {
         let listed = match sensitive_values {
             None => None,
@@ -39,13 +43,23 @@ pub fn resolve<'a>(
                 None => None,
                 Some(listed) => Some(listed.iter().position(|listed| listed == value)?),
             };
-            names.push(SensitiveName { column: column.name.clone(), place });
+            names.push(SensitiveName {
+                column: column.name.clone(),
+                place,
+            });
             Some(names.len() as u32 - 1)
         };
         let mut number = number;
-        let numbers =
-            column.values.iter().map(|value| number(value).unwrap_or(NULL_CODE)).collect();
-        sensitive.push(SensitiveBound { column: &column.name, codes: &column.codes, numbers });
+        let numbers = column
+            .values
+            .iter()
+            .map(|value| number(value).unwrap_or(NULL_CODE))
+            .collect();
+        sensitive.push(SensitiveBound {
+            column: &column.name,
+            codes: &column.codes,
+            numbers,
+        });
     }
     let requirement = Requirement {
         l: l.map_or(all, |l| all.min(l.get() as usize)).max(1),
@@ -66,7 +80,11 @@ pub fn problem(error: &SearchError, names: &[SensitiveName]) -> Problem {
                 .fix(format!("set `k` to at most {rows}, or send more rows"));
             Problem::with(Code::NotAnonymizable, error.to_string(), vec![fault])
         }
-        SearchError::MoreFrequentThanC { value, holding, rows } => {
+        SearchError::MoreFrequentThanC {
+            value,
+            holding,
+            rows,
+        } => {
             let SensitiveName { column, place } = &names[*value];
             let share = *holding as f64 / *rows as f64;
             // Rounded up, so that the bound named is one that holds.

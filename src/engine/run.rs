@@ -101,7 +101,12 @@ impl Prepared {
         observer.progress(Phase::Reading, 1.0);
         let table = EncodedTable::new(&schema, table);
         stop_if_asked(observer)?;
-        Ok(Self { schema, job, plan, table })
+        Ok(Self {
+            schema,
+            job,
+            plan,
+            table,
+        })
     }
 
     /// Searches; the steps of the run, empty for a method without steps.
@@ -148,7 +153,8 @@ impl Prepared {
             .iter()
             .map(|column| (column.name.clone(), &column.domain))
             .collect();
-        let report = utility::report(&table, &domains, suppressed, &verification);
+        let report = utility::report(&table, &domains, suppressed, &verification)
+            .map_err(|error| Problem::new(Code::Internal, error.to_string()))?;
         observer.progress(Phase::Verifying, 1.0);
         let cut = self.plan.quasi_identifiers.iter().zip(&cuts);
         Ok(FinishedRelease {
@@ -157,7 +163,10 @@ impl Prepared {
             step: Some(step),
             suppressed_rows: suppressed,
             privacy: json(&self.job.privacy)?,
-            cut: Some(cut.map(|(name, cut)| (name.to_string(), cut.labels.clone())).collect()),
+            cut: Some(
+                cut.map(|(name, cut)| (name.to_string(), cut.labels.clone()))
+                    .collect(),
+            ),
             verification: json(&verification)?,
             report: json(&report)?,
         })

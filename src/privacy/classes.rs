@@ -27,10 +27,13 @@ impl<'a> Values<'a> {
     /// Numbers the values that stand in the column.
     pub(super) fn of(table: &'a ReleasedTable, name: &str) -> Result<Self, VerifyError> {
         let mut named = table.columns.iter().filter(|column| &*column.name == name);
-        let column =
-            named.next().ok_or_else(|| VerifyError::NoSuchColumn { column: name.into() })?;
+        let column = named.next().ok_or_else(|| VerifyError::NoSuchColumn {
+            column: name.into(),
+        })?;
         if named.next().is_some() {
-            return Err(VerifyError::RepeatedColumn { column: name.into() });
+            return Err(VerifyError::RepeatedColumn {
+                column: name.into(),
+            });
         }
         let Column { dictionary, codes } = &column.column;
         if codes.len() != table.rows {
@@ -43,11 +46,17 @@ impl<'a> Values<'a> {
         let null = dictionary.len();
         let mut stands = vec![false; null + 1];
         for &code in codes {
-            let slot = if code == NULL_CODE { null } else { code as usize };
+            let slot = if code == NULL_CODE {
+                null
+            } else {
+                code as usize
+            };
             *stands
                 .get_mut(slot)
                 .filter(|_| slot != null || code == NULL_CODE)
-                .ok_or_else(|| VerifyError::UnknownCode { column: name.into() })? = true;
+                .ok_or_else(|| VerifyError::UnknownCode {
+                    column: name.into(),
+                })? = true;
         }
         // A dictionary should hold a text once; a gate does not rely on it.
         let mut by_text: HashMap<&str, u32> = HashMap::new();
@@ -64,7 +73,11 @@ impl<'a> Values<'a> {
             }
             number[slot] = id;
         }
-        Ok(Self { column, number, codes: values })
+        Ok(Self {
+            column,
+            number,
+            codes: values,
+        })
     }
 
     /// Number of distinct values.
@@ -131,7 +144,12 @@ impl Classes {
     /// The classes with the number of rows that hold each sensitive value.
     pub(super) fn profiles(self, sensitive: &Sensitive) -> Result<Profiles, VerifyError> {
         let (starts, tallies) = sensitive.tally(&self)?;
-        Ok(Profiles::new((0..self.sizes.len() as u32).collect(), self.sizes, starts, tallies))
+        Ok(Profiles::new(
+            (0..self.sizes.len() as u32).collect(),
+            self.sizes,
+            starts,
+            tallies,
+        ))
     }
 }
 
@@ -181,7 +199,10 @@ impl<'a> Sensitive<'a> {
         table: &'a ReleasedTable,
         requirements: &[SensitiveRequirement],
     ) -> Result<Self, VerifyError> {
-        let mut found = Self { columns: Vec::new(), values: Vec::new() };
+        let mut found = Self {
+            columns: Vec::new(),
+            values: Vec::new(),
+        };
         for requirement in requirements {
             let column = Values::of(table, &requirement.column)?;
             let mut numbers = vec![u32::MAX; column.count()];

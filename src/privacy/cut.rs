@@ -27,12 +27,17 @@ impl Cover {
         match domain {
             Domain::Taxonomy(tree) => {
                 let node = tree.node(tree.find(label)?);
-                Some(Self::Leaves { first: node.first_leaf, end: node.end_leaf })
+                Some(Self::Leaves {
+                    first: node.first_leaf,
+                    end: node.end_leaf,
+                })
             }
             Domain::Numeric { .. } if label == MISSING_LABEL => Some(Self::Missing),
             Domain::Numeric { lo, hi, .. } => {
                 let interval = Interval::parse(label)?;
-                Interval::closed(*lo, *hi).encloses(&interval).then_some(Self::Numbers(interval))
+                Interval::closed(*lo, *hi)
+                    .encloses(&interval)
+                    .then_some(Self::Numbers(interval))
             }
         }
     }
@@ -93,7 +98,9 @@ pub fn check_single_cut(column: &ReleasedColumn, domain: &Domain) -> Result<(), 
     let dictionary = &column.column.dictionary;
     let mut stands = vec![false; dictionary.len()];
     for &code in &column.column.codes {
-        let known = (code != NULL_CODE).then(|| stands.get_mut(code as usize)).flatten();
+        let known = (code != NULL_CODE)
+            .then(|| stands.get_mut(code as usize))
+            .flatten();
         *known.ok_or_else(|| CutError::NoLabel { column: name() })? = true;
     }
     let mut labels: Vec<&Box<str>> = dictionary
@@ -106,8 +113,10 @@ pub fn check_single_cut(column: &ReleasedColumn, domain: &Domain) -> Result<(), 
     labels.dedup();
     let mut covers = Vec::with_capacity(labels.len());
     for label in labels {
-        let cover = Cover::of(label, domain)
-            .ok_or_else(|| CutError::UnknownLabel { column: name(), label: label.clone() })?;
+        let cover = Cover::of(label, domain).ok_or_else(|| CutError::UnknownLabel {
+            column: name(),
+            label: label.clone(),
+        })?;
         covers.push((cover, label));
     }
     let overlap = |one: &Box<str>, other: &Box<str>| CutError::Overlap {

@@ -97,8 +97,10 @@ pub fn verify_lkc_unless(
             return Err(VerifyError::Stopped);
         }
         verification.violations = violations.found.min(VIOLATION_CAP);
-        verification.worst =
-            violations.worst().map(|found| found.name(&attributes, &sensitive)).collect();
+        verification.worst = violations
+            .worst()
+            .map(|found| found.name(&attributes, &sensitive))
+            .collect();
     }
     Ok(verification)
 }
@@ -116,20 +118,28 @@ fn find_extremes(
         Walk::new(grid, sensitive_values).visit(&mut &*extremes, all, 0, size, true);
         return;
     }
-    (0..=grid.attributes() - size).into_par_iter().for_each(|attribute| {
-        let mut split = Profiles::default();
-        let mut splitter = Splitter::new(grid, sensitive_values);
-        splitter.split(grid, (profiles, 0..profiles.len()), attribute, true, &mut split);
-        let split = &split;
-        split.bounds.par_windows(2).for_each_init(
-            || Walk::new(grid, sensitive_values),
-            |walk, bounds| {
-                let value = grid.values(split.class[bounds[0]])[attribute];
-                let group = (split, bounds[0]..bounds[1]);
-                walk.visit_below(&mut &*extremes, (attribute, value), group, size - 1);
-            },
-        );
-    });
+    (0..=grid.attributes() - size)
+        .into_par_iter()
+        .for_each(|attribute| {
+            let mut split = Profiles::default();
+            let mut splitter = Splitter::new(grid, sensitive_values);
+            splitter.split(
+                grid,
+                (profiles, 0..profiles.len()),
+                attribute,
+                true,
+                &mut split,
+            );
+            let split = &split;
+            split.bounds.par_windows(2).for_each_init(
+                || Walk::new(grid, sensitive_values),
+                |walk, bounds| {
+                    let value = grid.values(split.class[bounds[0]])[attribute];
+                    let group = (split, bounds[0]..bounds[1]);
+                    walk.visit_below(&mut &*extremes, (attribute, value), group, size - 1);
+                },
+            );
+        });
 }
 
 /// The smallest group and the greatest confidence found so far, by all threads together.
@@ -179,14 +189,19 @@ impl Visitor for &Extremes<'_> {
         if self.minds_size(records) {
             self.smallest.fetch_min(records, Relaxed);
         }
-        let Some(Tally { records: most, .. }) = most else { return };
+        let Some(Tally { records: most, .. }) = most else {
+            return;
+        };
         let mut best = self.greatest.load(Relaxed);
         loop {
             let (held, of) = unpack(best);
             if u64::from(most) * u64::from(of) <= u64::from(held) * u64::from(records) {
                 return;
             }
-            match self.greatest.compare_exchange_weak(best, pack(most, records), Relaxed, Relaxed) {
+            match self
+                .greatest
+                .compare_exchange_weak(best, pack(most, records), Relaxed, Relaxed)
+            {
                 Ok(_) => return,
                 Err(current) => best = current,
             }
@@ -221,8 +236,14 @@ impl Found {
             None => (None, 0.0),
             Some(most) => {
                 let (column, value) = sensitive.name(most.value);
-                let value = ColumnValue { column: column.into(), value: Some(value.into()) };
-                (Some(value), f64::from(most.records) / f64::from(self.records))
+                let value = ColumnValue {
+                    column: column.into(),
+                    value: Some(value.into()),
+                };
+                (
+                    Some(value),
+                    f64::from(most.records) / f64::from(self.records),
+                )
             }
         };
         WorstGroup {
@@ -252,7 +273,13 @@ struct Violations<'r> {
 
 impl<'r> Violations<'r> {
     fn new(requirement: &'r LkcRequirement, stop: &'r (dyn Fn() -> bool + Sync)) -> Self {
-        Self { requirement, stop, found: 0, small: Vec::new(), confident: Vec::new() }
+        Self {
+            requirement,
+            stop,
+            found: 0,
+            small: Vec::new(),
+            confident: Vec::new(),
+        }
     }
 
     fn worst(&self) -> impl Iterator<Item = &Found> {
@@ -268,7 +295,9 @@ impl<'r> Violations<'r> {
     }
 
     fn too_confident(&self, most: u32, records: u32) -> bool {
-        self.requirement.c.is_exceeded_by(u64::from(most), u64::from(records))
+        self.requirement
+            .c
+            .is_exceeded_by(u64::from(most), u64::from(records))
     }
 
     fn among_smallest(&self, records: u32) -> bool {
@@ -280,7 +309,10 @@ impl<'r> Violations<'r> {
         let places = WORST_GROUPS - self.small.len();
         match places.checked_sub(1) {
             None => false,
-            Some(last) => self.confident.get(last).is_none_or(|last| last.exceeds(most, records)),
+            Some(last) => self
+                .confident
+                .get(last)
+                .is_none_or(|last| last.exceeds(most, records)),
         }
     }
 }
@@ -309,14 +341,30 @@ impl Visitor for Violations<'_> {
             self.found = self.found.saturating_add(qids);
             if self.among_smallest(records) {
                 let place = self.small.partition_point(|found| found.records <= records);
-                self.small.insert(place, Found { qid: qid(), records, most });
+                self.small.insert(
+                    place,
+                    Found {
+                        qid: qid(),
+                        records,
+                        most,
+                    },
+                );
                 self.small.truncate(WORST_GROUPS);
             }
         } else if self.too_confident(held, records) {
             self.found = self.found.saturating_add(qids);
             if self.among_most_confident(held, records) {
-                let place = self.confident.partition_point(|found| !found.exceeds(held, records));
-                self.confident.insert(place, Found { qid: qid(), records, most });
+                let place = self
+                    .confident
+                    .partition_point(|found| !found.exceeds(held, records));
+                self.confident.insert(
+                    place,
+                    Found {
+                        qid: qid(),
+                        records,
+                        most,
+                    },
+                );
                 self.confident.truncate(WORST_GROUPS);
             }
         }

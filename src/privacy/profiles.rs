@@ -39,7 +39,14 @@ impl Profiles {
         tallies: Vec<Tally>,
     ) -> Self {
         let bounds = vec![0, class.len()];
-        let mut profiles = Self { class, records, most: Vec::new(), starts, tallies, bounds };
+        let mut profiles = Self {
+            class,
+            records,
+            most: Vec::new(),
+            starts,
+            tallies,
+            bounds,
+        };
         profiles.find_most();
         profiles
     }
@@ -58,7 +65,11 @@ impl Profiles {
     fn find_most(&mut self) {
         self.most.clear();
         for profile in 0..self.len() {
-            let most = self.tallies(profile).iter().map(|tally| tally.records).max();
+            let most = self
+                .tallies(profile)
+                .iter()
+                .map(|tally| tally.records)
+                .max();
             self.most.push(most.unwrap_or(0));
         }
     }
@@ -81,21 +92,36 @@ impl Grid {
     pub(super) fn of(attributes: &[&Values], rows: &[u32]) -> Self {
         let mut values = Vec::with_capacity(attributes.len() * rows.len());
         for &row in rows {
-            values.extend(attributes.iter().map(|attribute| attribute.at(row as usize)));
+            values.extend(
+                attributes
+                    .iter()
+                    .map(|attribute| attribute.at(row as usize)),
+            );
         }
-        let cardinalities: Vec<usize> =
-            attributes.iter().map(|attribute| attribute.count()).collect();
+        let cardinalities: Vec<usize> = attributes
+            .iter()
+            .map(|attribute| attribute.count())
+            .collect();
         let mut ids = vec![0u32; rows.len()];
         let mut count = rows.len().min(1);
         let mut suffixes = vec![Vec::new(); attributes.len()];
         let mut suffix_counts = vec![0; attributes.len()];
         for attribute in (0..attributes.len()).rev() {
-            let column = values.iter().skip(attribute).step_by(attributes.len()).copied();
+            let column = values
+                .iter()
+                .skip(attribute)
+                .step_by(attributes.len())
+                .copied();
             count = refine(&mut ids, count, column, cardinalities[attribute]);
             suffixes[attribute].clone_from(&ids);
             suffix_counts[attribute] = count;
         }
-        Self { cardinalities, values, suffixes, suffix_counts }
+        Self {
+            cardinalities,
+            values,
+            suffixes,
+            suffix_counts,
+        }
     }
 
     /// Number of attributes.
@@ -228,7 +254,13 @@ impl Splitter {
             self.ends[place + 1] += self.ends[place];
         }
         self.gathered.clear();
-        self.gathered.resize(self.ends[made] as usize, Tally { value: 0, records: 0 });
+        self.gathered.resize(
+            self.ends[made] as usize,
+            Tally {
+                value: 0,
+                records: 0,
+            },
+        );
         for (profile, &place) in group.zip(&self.profile_of) {
             for &tally in source.tallies(profile) {
                 let end = &mut self.ends[place as usize];

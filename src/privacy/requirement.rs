@@ -1,6 +1,6 @@
 //! What is asked of a table: LKC-privacy with its parameters.
 
-use crate::domain::{Confidence, PrivacyModel};
+use crate::domain::{Confidence, Lkc};
 use crate::table::ReleasedColumn;
 
 /// LKC-privacy (KDD'09, Definition 3.1). Its special cases (Section 3.1) differ only in the
@@ -40,13 +40,14 @@ pub enum SensitiveSet {
 
 impl LkcRequirement {
     /// The requirement that a job's model makes of a table with so many quasi-identifiers and
-    /// these sensitive columns; `None` for a model that is no case of LKC-privacy.
-    pub fn of(
-        model: &PrivacyModel,
-        quasi_identifiers: usize,
-        sensitive_columns: &[Box<str>],
-    ) -> Option<Self> {
-        let PrivacyModel::Lkc { l, k, c, sensitive_values } = model else { return None };
+    /// these sensitive columns.
+    pub fn of(model: &Lkc, quasi_identifiers: usize, sensitive_columns: &[Box<str>]) -> Self {
+        let Lkc {
+            l,
+            k,
+            c,
+            sensitive_values,
+        } = model;
         let sensitive = match sensitive_values {
             None => sensitive_columns
                 .iter()
@@ -67,7 +68,12 @@ impl LkcRequirement {
         };
         let all = u32::try_from(quasi_identifiers).unwrap_or(u32::MAX);
         let l = l.map_or(all, |l| l.get().min(all)) as usize;
-        Some(Self { l, k: k.get(), c: *c, sensitive })
+        Self {
+            l,
+            k: k.get(),
+            c: *c,
+            sensitive,
+        }
     }
 }
 

@@ -96,7 +96,9 @@ impl<'g> Walk<'g> {
             && group.clone().any(|profile| {
                 visitor.minds_confidence(profiles.most[profile], profiles.records[profile])
             });
-        let sizes = group.clone().any(|profile| visitor.minds_size(profiles.records[profile]));
+        let sizes = group
+            .clone()
+            .any(|profile| visitor.minds_size(profiles.records[profile]));
         if !(confidence || sizes) || visitor.stops() {
             return;
         }
@@ -110,11 +112,13 @@ impl<'g> Walk<'g> {
                 let class = profiles.class[profile];
                 let (prefix, grid) = (&self.prefix, self.grid);
                 let most = profiles.tallies(profile).iter().copied();
-                let most = most.reduce(
-                    |best, tally| {
-                        if tally.records > best.records { tally } else { best }
-                    },
-                );
+                let most = most.reduce(|best, tally| {
+                    if tally.records > best.records {
+                        tally
+                    } else {
+                        best
+                    }
+                });
                 visitor.group(profiles.records[profile], most, qids, || {
                     let mut qid = prefix.clone();
                     if !alone {
@@ -126,7 +130,8 @@ impl<'g> Walk<'g> {
             return;
         }
         if need == 1 {
-            self.counter.count(self.grid, (profiles, group), from, tallies);
+            self.counter
+                .count(self.grid, (profiles, group), from, tallies);
             let prefix = &self.prefix;
             self.counter.drain(|known, records, most| {
                 visitor.group(records, most, 1, || {
@@ -140,9 +145,13 @@ impl<'g> Walk<'g> {
         let [mut made, mut last] = self.spare.pop().unwrap_or_default();
         for attribute in from..=self.grid.attributes() - need {
             // What the attribute before merged stays merged.
-            let source =
-                if attribute == from { (profiles, group.clone()) } else { (&last, 0..last.len()) };
-            self.splitter.split(self.grid, source, attribute, tallies, &mut made);
+            let source = if attribute == from {
+                (profiles, group.clone())
+            } else {
+                (&last, 0..last.len())
+            };
+            self.splitter
+                .split(self.grid, source, attribute, tallies, &mut made);
             for bound in 0..made.bounds.len() - 1 {
                 let group = made.bounds[bound]..made.bounds[bound + 1];
                 let value = self.grid.values(made.class[group.start])[attribute];
@@ -182,7 +191,13 @@ impl Counter {
         Self {
             offsets,
             records: vec![0; cells],
-            most: vec![Tally { value: 0, records: 0 }; cells],
+            most: vec![
+                Tally {
+                    value: 0,
+                    records: 0
+                };
+                cells
+            ],
             used: Vec::new(),
             sensitive_values,
             dense: vec![0; if table <= DENSE_CELLS { table } else { 0 }],
@@ -220,7 +235,10 @@ impl Counter {
                     // Counts only grow, so the greatest on the way is the greatest in the end.
                     let most = &mut self.most[offset + value];
                     if records > most.records {
-                        *most = Tally { value: tally.value, records };
+                        *most = Tally {
+                            value: tally.value,
+                            records,
+                        };
                     }
                 }
             }
@@ -262,7 +280,13 @@ impl Counter {
     fn drain(&mut self, mut found: impl FnMut(Known, u32, Option<Tally>)) {
         for (cell, known) in self.used.drain(..) {
             let records = std::mem::take(&mut self.records[cell]);
-            let most = std::mem::replace(&mut self.most[cell], Tally { value: 0, records: 0 });
+            let most = std::mem::replace(
+                &mut self.most[cell],
+                Tally {
+                    value: 0,
+                    records: 0,
+                },
+            );
             found(known, records, (most.records > 0).then_some(most));
         }
     }

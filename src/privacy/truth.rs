@@ -40,11 +40,14 @@ impl<'a> Original<'a> {
     /// `position`. `None` when a position has no name.
     pub fn of(table: &'a EncodedTable, names: &'a [impl AsRef<str>]) -> Option<Self> {
         let quasi_identifiers =
-            table.quasi_identifiers.iter().map(|column| OriginalQuasiIdentifier {
-                name: &column.name,
-                domain: &column.domain,
-                codes: &column.codes,
-            });
+            table
+                .quasi_identifiers
+                .iter()
+                .map(|column| OriginalQuasiIdentifier {
+                    name: &column.name,
+                    domain: &column.domain,
+                    codes: &column.codes,
+                });
         let untouched = table
             .untouched
             .iter()
@@ -138,7 +141,9 @@ pub fn check_truthful(
     let names: HashSet<&str> = generalized.chain(untouched).collect();
     for column in &released.columns {
         if !names.contains(&*column.name) && column.form != Form::Integer {
-            return Err(TruthError::ExtraColumn { column: column.name.clone() });
+            return Err(TruthError::ExtraColumn {
+                column: column.name.clone(),
+            });
         }
     }
     for raw in &original.quasi_identifiers {
@@ -163,7 +168,11 @@ fn check_rows(
     even("the list of source rows", source_rows.len(), released.rows)?;
     let (raw, rows) = (raw_rows as u64, released.rows as u64);
     if raw.checked_sub(suppressed_rows) != Some(rows) {
-        return Err(TruthError::RowsLost { raw, suppressed: suppressed_rows, released: rows });
+        return Err(TruthError::RowsLost {
+            raw,
+            suppressed: suppressed_rows,
+            released: rows,
+        });
     }
     let mut taken = vec![false; raw_rows];
     for (row, &source) in source_rows.iter().enumerate() {
@@ -179,13 +188,19 @@ fn even(what: &str, found: usize, rows: usize) -> Result<(), TruthError> {
     if found == rows {
         return Ok(());
     }
-    Err(TruthError::Uneven { what: what.into(), found, rows })
+    Err(TruthError::Uneven {
+        what: what.into(),
+        found,
+        rows,
+    })
 }
 
 fn column<'t>(table: &'t ReleasedTable, name: &str) -> Result<&'t ReleasedColumn, TruthError> {
     let mut named = table.columns.iter().filter(|column| &*column.name == name);
     let (Some(column), None) = (named.next(), named.next()) else {
-        return Err(TruthError::NotOneColumn { column: name.into() });
+        return Err(TruthError::NotOneColumn {
+            column: name.into(),
+        });
     };
     even(name, column.column.codes.len(), table.rows)?;
     Ok(column)
@@ -196,14 +211,23 @@ fn check_generalized(
     raw: &OriginalQuasiIdentifier,
     source_rows: &[u32],
 ) -> Result<(), TruthError> {
-    let covers: Vec<Option<Cover>> =
-        released.column.dictionary.iter().map(|label| Cover::of(label, raw.domain)).collect();
+    let covers: Vec<Option<Cover>> = released
+        .column
+        .dictionary
+        .iter()
+        .map(|label| Cover::of(label, raw.domain))
+        .collect();
     let codes = raw.domain.code_count();
     let mut checked = Pairs::new(codes, covers.len());
     for (row, (&label, &source)) in released.column.codes.iter().zip(source_rows).enumerate() {
         let code = raw.codes[source as usize];
-        let untrue = || TruthError::Untrue { column: released.name.clone(), row };
-        let cover = covers.get(label as usize).filter(|_| (code as usize) < codes);
+        let untrue = || TruthError::Untrue {
+            column: released.name.clone(),
+            row,
+        };
+        let cover = covers
+            .get(label as usize)
+            .filter(|_| (code as usize) < codes);
         let cover = cover.ok_or_else(untrue)?;
         if checked.is_new(code, label) && !cover.is_some_and(|cover| cover.holds(code, raw.domain))
         {
@@ -228,8 +252,12 @@ fn check_untouched(
             *numbers.entry(text).or_insert(fresh)
         })
         .collect();
-    let released_numbers: Vec<Option<u32>> =
-        released.column.dictionary.iter().map(|text| numbers.get(&**text).copied()).collect();
+    let released_numbers: Vec<Option<u32>> = released
+        .column
+        .dictionary
+        .iter()
+        .map(|text| numbers.get(&**text).copied())
+        .collect();
     let missing: Vec<bool> = raw
         .dictionary
         .iter()
@@ -244,7 +272,10 @@ fn check_untouched(
             number.is_some() && number == raw_numbers.get(code).copied()
         };
         if !same {
-            return Err(TruthError::Changed { column: released.name.clone(), row });
+            return Err(TruthError::Changed {
+                column: released.name.clone(),
+                row,
+            });
         }
     }
     Ok(())
@@ -260,7 +291,10 @@ impl Pairs {
     fn new(codes: usize, labels: usize) -> Self {
         let pairs = codes.saturating_mul(labels);
         if pairs <= DENSE_PAIRS {
-            return Self::Dense { labels, seen: vec![0; pairs.div_ceil(64)] };
+            return Self::Dense {
+                labels,
+                seen: vec![0; pairs.div_ceil(64)],
+            };
         }
         Self::Sparse(FxHashSet::default())
     }

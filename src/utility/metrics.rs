@@ -69,10 +69,17 @@ fn buckets(sizes: &[u32]) -> Vec<SizeBucket> {
     }
     let mut buckets: Vec<SizeBucket> = starts
         .windows(2)
-        .map(|pair| SizeBucket { from: pair[0], to: pair[1] - 1, groups: 0, rows: 0 })
+        .map(|pair| SizeBucket {
+            from: pair[0],
+            to: pair[1] - 1,
+            groups: 0,
+            rows: 0,
+        })
         .collect();
     for size in sizes.iter().map(|&size| u64::from(size)) {
-        let bucket = starts.partition_point(|&start| start <= size).saturating_sub(1);
+        let bucket = starts
+            .partition_point(|&start| start <= size)
+            .saturating_sub(1);
         // The last start, 5·10⁹, lies above every size.
         if let Some(bucket) = buckets.get_mut(bucket) {
             bucket.groups += 1;
@@ -90,8 +97,14 @@ mod tests {
     #[test]
     fn a_record_in_a_large_group_counts_for_more() {
         let found = GroupMetrics::of(&[1, 4]);
-        assert_eq!((found.discernibility, found.groups, found.smallest_group), (17, 2, 1));
-        assert_eq!((found.average_group, found.average_group_per_record), (2.5, 3.4));
+        assert_eq!(
+            (found.discernibility, found.groups, found.smallest_group),
+            (17, 2, 1)
+        );
+        assert_eq!(
+            (found.average_group, found.average_group_per_record),
+            (2.5, 3.4)
+        );
         assert_eq!(found.dr, 17.0 / 25.0);
     }
 
@@ -102,12 +115,25 @@ mod tests {
 
     #[test]
     fn every_group_is_in_a_bucket() {
-        let bucket = |from, to, groups, rows| SizeBucket { from, to, groups, rows };
+        let bucket = |from, to, groups, rows| SizeBucket {
+            from,
+            to,
+            groups,
+            rows,
+        };
         assert_eq!(
             GroupMetrics::of(&[1, 4, 2, 5, 9, 10, 1]).group_sizes,
-            [bucket(1, 1, 2, 2), bucket(2, 4, 2, 6), bucket(5, 9, 2, 14), bucket(10, 19, 1, 10)]
+            [
+                bucket(1, 1, 2, 2),
+                bucket(2, 4, 2, 6),
+                bucket(5, 9, 2, 14),
+                bucket(10, 19, 1, 10)
+            ]
         );
         let largest = &GroupMetrics::of(&[u32::MAX]).group_sizes;
-        assert_eq!(largest, &[bucket(2_000_000_000, 4_999_999_999, 1, u64::from(u32::MAX))]);
+        assert_eq!(
+            largest,
+            &[bucket(2_000_000_000, 4_999_999_999, 1, u64::from(u32::MAX))]
+        );
     }
 }

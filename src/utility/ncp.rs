@@ -54,7 +54,11 @@ impl ColumnNcp {
     /// rows at all.
     pub fn mean(&self, suppressed_rows: u64) -> f64 {
         let rows = self.rows + suppressed_rows;
-        if rows == 0 { 0.0 } else { (self.released + suppressed_rows as f64) / rows as f64 }
+        if rows == 0 {
+            0.0
+        } else {
+            (self.released + suppressed_rows as f64) / rows as f64
+        }
     }
 }
 
@@ -73,22 +77,46 @@ mod tests {
                 {"label": "White", "children": [{"label": "Doctor"}]}, {"label": "?"}]}"#,
         )
         .unwrap();
-        let limits = TreeLimits { leaves: 10, depth: 5 };
+        let limits = TreeLimits {
+            leaves: 10,
+            depth: 5,
+        };
         Domain::Taxonomy(Arc::new(Tree::new(&root, limits).unwrap()))
     }
 
     #[test]
     fn a_label_costs_its_share_of_the_domain() {
-        let labels = [("*", 1.0), ("Blue", 0.5), ("White", 0.25), ("Mover", 0.0), ("?", 0.0)];
+        let labels = [
+            ("*", 1.0),
+            ("Blue", 0.5),
+            ("White", 0.25),
+            ("Mover", 0.0),
+            ("?", 0.0),
+        ];
         for (label, ncp) in labels {
             assert_eq!(of_label(label, &job()), ncp, "{label}");
         }
-        let age = Domain::Numeric { values: vec![1.0, 60.0], lo: 0.0, hi: 100.0, missing: true };
-        let labels = [("[0,100]", 1.0), ("[0,25)", 0.25), ("[75,100]", 0.25), ("60", 0.0)];
+        let age = Domain::Numeric {
+            values: vec![1.0, 60.0],
+            lo: 0.0,
+            hi: 100.0,
+            missing: true,
+        };
+        let labels = [
+            ("[0,100]", 1.0),
+            ("[0,25)", 0.25),
+            ("[75,100]", 0.25),
+            ("60", 0.0),
+        ];
         for (label, ncp) in labels.into_iter().chain([("?", 0.0), ("old", 1.0)]) {
             assert_eq!(of_label(label, &age), ncp, "{label}");
         }
-        let one = Domain::Numeric { values: vec![7.0], lo: 7.0, hi: 7.0, missing: false };
+        let one = Domain::Numeric {
+            values: vec![7.0],
+            lo: 7.0,
+            hi: 7.0,
+            missing: false,
+        };
         assert_eq!(of_label("7", &one), 0.0);
     }
 
@@ -98,13 +126,19 @@ mod tests {
         let column = ReleasedColumn {
             name: "Job".into(),
             form: Form::Generalized,
-            column: Column { dictionary, codes: vec![0, 1, 1, NULL_CODE] },
+            column: Column {
+                dictionary,
+                codes: vec![0, 1, 1, NULL_CODE],
+            },
             missing: Vec::new(),
         };
         let ncp = ColumnNcp::of(&column, &job());
         assert_eq!((ncp.released, ncp.rows), (1.5, 4));
         assert_eq!((ncp.mean(0), ncp.mean(2)), (0.375, 3.5 / 6.0));
-        let empty = ColumnNcp { released: 0.0, rows: 0 };
+        let empty = ColumnNcp {
+            released: 0.0,
+            rows: 0,
+        };
         assert_eq!((empty.mean(0), empty.mean(3)), (0.0, 1.0));
     }
 }

@@ -62,12 +62,18 @@ pub fn report(
     let mut ncp_by_column = BTreeMap::new();
     for (name, domain) in quasi_identifiers {
         let column = table.columns.iter().find(|column| column.name == *name);
-        let column = column.ok_or_else(|| VerifyError::NoSuchColumn { column: name.clone() })?;
+        let column = column.ok_or_else(|| VerifyError::NoSuchColumn {
+            column: name.clone(),
+        })?;
         let ncp = ColumnNcp::of(column, domain).mean(suppressed_rows);
         ncp_by_column.insert(name.to_string(), ncp);
     }
     let columns = ncp_by_column.len();
-    let ncp = if columns == 0 { 0.0 } else { ncp_by_column.values().sum::<f64>() / columns as f64 };
+    let ncp = if columns == 0 {
+        0.0
+    } else {
+        ncp_by_column.values().sum::<f64>() / columns as f64
+    };
     let remain = |(name, ncp): (&String, &f64)| (name.clone(), 1.0 - ncp);
     let utility = Utility {
         groups: GroupMetrics::of(&sizes),
@@ -78,7 +84,12 @@ pub fn report(
         greatest_confidence: verification.greatest_confidence,
     };
     let rows = table.rows as u64;
-    Ok(Report { utility, risk: Risk::of(&sizes), rows, suppressed_rows })
+    Ok(Report {
+        utility,
+        risk: Risk::of(&sizes),
+        rows,
+        suppressed_rows,
+    })
 }
 
 #[cfg(test)]
@@ -94,7 +105,10 @@ mod tests {
     /// Table 2 of the KDD'09 paper, over the trees of its Figure 2.
     fn table_2() -> (ReleasedTable, Vec<(Box<str>, Domain)>) {
         let tree = |json| {
-            let limits = TreeLimits { leaves: 100, depth: 10 };
+            let limits = TreeLimits {
+                leaves: 100,
+                depth: 10,
+            };
             let root = serde_json::from_str(json).unwrap();
             Domain::Taxonomy(Arc::new(Tree::new(&root, limits).unwrap()))
         };
@@ -106,12 +120,20 @@ mod tests {
                 {"label": "White-collar", "children": [{"label": "Professional",
                  "children": [{"label": "Doctor"}, {"label": "Lawyer"}]}]}]}"#,
         );
-        let age = Domain::Numeric { values: vec![24.0, 63.0], lo: 1.0, hi: 99.0, missing: false };
+        let age = Domain::Numeric {
+            values: vec![24.0, 63.0],
+            lo: 1.0,
+            hi: 99.0,
+            missing: false,
+        };
         let sex = Domain::Taxonomy(Arc::new(Tree::flat(["F", "M"])));
         let column = |name: &str, labels: [&str; 3], codes: [u32; 11]| ReleasedColumn {
             name: name.into(),
             form: Form::Generalized,
-            column: Column { dictionary: labels.map(Into::into).to_vec(), codes: codes.to_vec() },
+            column: Column {
+                dictionary: labels.map(Into::into).to_vec(),
+                codes: codes.to_vec(),
+            },
             missing: Vec::new(),
         };
         let columns = vec![
@@ -121,32 +143,69 @@ mod tests {
                 [0, 1, 0, 1, 0, 0, 1, 1, 1, 2, 2],
             ),
             column("Sex", ["F", "M", "*"], [1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0]),
-            column("Age", ["[1,30)", "[30,60)", "[60,99]"], [1, 1, 1, 0, 1, 1, 0, 1, 1, 2, 2]),
+            column(
+                "Age",
+                ["[1,30)", "[30,60)", "[60,99]"],
+                [1, 1, 1, 0, 1, 1, 0, 1, 1, 2, 2],
+            ),
         ];
-        let table = ReleasedTable { name: "data".into(), rows: 11, columns };
-        (table, vec![("Job".into(), job), ("Sex".into(), sex), ("Age".into(), age)])
+        let table = ReleasedTable {
+            name: "data".into(),
+            rows: 11,
+            columns,
+        };
+        (
+            table,
+            vec![
+                ("Job".into(), job),
+                ("Sex".into(), sex),
+                ("Age".into(), age),
+            ],
+        )
     }
 
     fn report_of(table: &ReleasedTable, domains: &[(Box<str>, Domain)], lost: u64) -> Report {
         let names: Vec<Box<str>> = domains.iter().map(|(name, _)| name.clone()).collect();
         let c = Confidence::UNBOUNDED;
-        let requirement = LkcRequirement { l: 2, k: 2, c, sensitive: Vec::new() };
+        let requirement = LkcRequirement {
+            l: 2,
+            k: 2,
+            c,
+            sensitive: Vec::new(),
+        };
         let verification = verify_lkc(table, &names, &requirement).unwrap();
-        let domains: Vec<_> = domains.iter().map(|(name, of)| (name.clone(), of)).collect();
+        let domains: Vec<_> = domains
+            .iter()
+            .map(|(name, of)| (name.clone(), of))
+            .collect();
         report(table, &domains, lost, &verification).unwrap()
     }
 
     #[test]
     fn table_2_is_worth_what_the_paper_says() {
         let (table, domains) = table_2();
-        let Report { utility, risk, rows, suppressed_rows } = report_of(&table, &domains, 0);
+        let Report {
+            utility,
+            risk,
+            rows,
+            suppressed_rows,
+        } = report_of(&table, &domains, 0);
         assert_eq!(utility.groups.discernibility, 29);
         assert_eq!(utility.groups.dr, 29.0 / 121.0);
-        assert_eq!((utility.groups.groups, utility.groups.smallest_group), (5, 1));
-        assert_eq!((risk.highest, risk.average, risk.records_at_highest), (1.0, 5.0 / 11.0, 1));
+        assert_eq!(
+            (utility.groups.groups, utility.groups.smallest_group),
+            (5, 1)
+        );
+        assert_eq!(
+            (risk.highest, risk.average, risk.records_at_highest),
+            (1.0, 5.0 / 11.0, 1)
+        );
         assert_eq!((rows, suppressed_rows), (11, 0));
         let by_column = &utility.ncp_by_column;
-        assert!((by_column["Job"] - 1.0 / 3.0).abs() < 1e-12, "two of six leaves each");
+        assert!(
+            (by_column["Job"] - 1.0 / 3.0).abs() < 1e-12,
+            "two of six leaves each"
+        );
         assert_eq!(by_column["Sex"], 0.0);
         let age = (2.0 * 29.0 + 7.0 * 30.0 + 2.0 * 39.0) / 11.0 / 98.0;
         assert!((by_column["Age"] - age).abs() < 1e-12);
@@ -173,7 +232,10 @@ mod tests {
             "/risk/records_at_highest",
             "/suppressed_rows",
         ] {
-            assert!(json.pointer(pointer).is_some_and(|value| value.is_number()), "{pointer}");
+            assert!(
+                json.pointer(pointer).is_some_and(|value| value.is_number()),
+                "{pointer}"
+            );
         }
         let back: Report = serde_json::from_value(json).unwrap();
         assert_eq!(back, report_of(&table, &domains, 1));
@@ -187,10 +249,16 @@ mod tests {
             column.column.codes.clear();
         }
         let found = report_of(&table, &domains, 11);
-        assert_eq!((found.utility.ncp, found.utility.information_remain), (1.0, 0.0));
+        assert_eq!(
+            (found.utility.ncp, found.utility.information_remain),
+            (1.0, 0.0)
+        );
         assert_eq!((found.utility.groups.dr, found.risk.highest), (0.0, 0.0));
         let none = report_of(&table, &[], 0);
-        assert_eq!((none.utility.ncp, none.utility.information_remain), (0.0, 1.0));
+        assert_eq!(
+            (none.utility.ncp, none.utility.information_remain),
+            (0.0, 1.0)
+        );
         let json = serde_json::to_string(&found).unwrap();
         assert!(!json.contains("null"), "{json}");
     }

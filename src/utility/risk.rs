@@ -39,7 +39,11 @@ mod tests {
 
     #[test]
     fn risk_is_one_in_a_group() {
-        let risk = Risk { highest: 0.5, average: 0.375, records_at_highest: 4 };
+        let risk = Risk {
+            highest: 0.5,
+            average: 0.375,
+            records_at_highest: 4,
+        };
         assert_eq!(Risk::of(&[2, 4, 2]), risk);
         assert_eq!(Risk::of(&[]), Risk::default());
     }

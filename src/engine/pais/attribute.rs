@@ -81,8 +81,18 @@ impl<'a> Attribute<'a> {
             Domain::Taxonomy(_) => Meaning::Node(NodeId::ROOT),
             Domain::Numeric { lo, hi, .. } => Meaning::Interval(Interval::closed(*lo, *hi)),
         };
-        let topmost = Concept { codes: 0..count as u32, meaning };
-        Self { column, concepts: vec![topmost], cut: vec![0], histogram, class_histogram, classes }
+        let topmost = Concept {
+            codes: 0..count as u32,
+            meaning,
+        };
+        Self {
+            column,
+            concepts: vec![topmost],
+            cut: vec![0],
+            histogram,
+            class_histogram,
+            classes,
+        }
     }
 
     /// A concept of the run.
@@ -98,7 +108,9 @@ impl<'a> Attribute<'a> {
 
     /// Rows generalized to a concept, *|T\[v\]|*.
     pub fn rows(&self, concept: &Concept) -> u64 {
-        self.histogram[concept.codes.start as usize..concept.codes.end as usize].iter().sum()
+        self.histogram[concept.codes.start as usize..concept.codes.end as usize]
+            .iter()
+            .sum()
     }
 
     /// The label that stands in the released table.
@@ -128,9 +140,14 @@ impl<'a> Attribute<'a> {
         let children = &tree.node(node).children;
         let child = |&id: &NodeId| {
             let node = tree.node(id);
-            Concept { codes: node.first_leaf..node.end_leaf, meaning: Meaning::Node(id) }
+            Concept {
+                codes: node.first_leaf..node.end_leaf,
+                meaning: Meaning::Node(id),
+            }
         };
-        (!children.is_empty()).then(|| Split { children: children.iter().map(child).collect() })
+        (!children.is_empty()).then(|| Split {
+            children: children.iter().map(child).collect(),
+        })
     }
 
     /// Replaces a concept of the cut by its children; the ids of the children, in order.

@@ -36,23 +36,37 @@ pub fn cuts_at(
         Domain::Taxonomy(_) => Meaning::Node(NodeId::ROOT),
         Domain::Numeric { lo, hi, .. } => Meaning::Interval(Interval::closed(*lo, *hi)),
     };
-    let mut cuts: Vec<Vec<Meaning>> =
-        columns.iter().map(|column| vec![topmost(&column.domain)]).collect();
+    let mut cuts: Vec<Vec<Meaning>> = columns
+        .iter()
+        .map(|column| vec![topmost(&column.domain)])
+        .collect();
     for record in steps.iter().filter(|record| record.item.step <= step) {
         let (Some(attribute), Some(value)) = (&record.item.attribute, &record.item.value) else {
             continue;
         };
-        let at = columns.iter().position(|column| *column.name == **attribute);
+        let at = columns
+            .iter()
+            .position(|column| *column.name == **attribute);
         let at = at.ok_or(ReplayError)?;
         let domain = &columns[at].domain;
         let cut = &mut cuts[at];
-        let place = cut.iter().position(|&meaning| label(domain, meaning) == *value);
+        let place = cut
+            .iter()
+            .position(|&meaning| label(domain, meaning) == *value);
         let place = place.ok_or(ReplayError)?;
-        let children: Result<Vec<_>, _> =
-            record.item.children.iter().map(|child| meaning(domain, child)).collect();
+        let children: Result<Vec<_>, _> = record
+            .item
+            .children
+            .iter()
+            .map(|child| meaning(domain, child))
+            .collect();
         cut.splice(place..=place, children?);
     }
-    columns.iter().zip(cuts).map(|(column, cut)| resolve(&column.domain, &cut)).collect()
+    columns
+        .iter()
+        .zip(cuts)
+        .map(|(column, cut)| resolve(&column.domain, &cut))
+        .collect()
 }
 
 fn meaning(domain: &Domain, label: &str) -> Result<Meaning, ReplayError> {
@@ -74,17 +88,28 @@ fn resolve(domain: &Domain, cut: &[Meaning]) -> Result<Cut, ReplayError> {
             }
             (Domain::Numeric { values, .. }, Meaning::Interval(interval)) => {
                 let start = values.partition_point(|&value| value < interval.lo);
-                let end = values.partition_point(|&value| interval.contains(value) || value < interval.lo);
+                let end = values
+                    .partition_point(|&value| interval.contains(value) || value < interval.lo);
                 // Missing cells are a part of the topmost interval alone.
-                if cut.len() == 1 { 0..label_of.len() } else { start..end }
+                if cut.len() == 1 {
+                    0..label_of.len()
+                } else {
+                    start..end
+                }
             }
             (Domain::Numeric { values, .. }, _) => values.len()..label_of.len(),
             (Domain::Taxonomy(_), _) => return Err(ReplayError),
         };
-        label_of.get_mut(codes).ok_or(ReplayError)?.fill(index as u32);
+        label_of
+            .get_mut(codes)
+            .ok_or(ReplayError)?
+            .fill(index as u32);
     }
     if label_of.contains(&NONE) {
         return Err(ReplayError);
     }
-    Ok(Cut { labels: cut.iter().map(|&meaning| label(domain, meaning)).collect(), label_of })
+    Ok(Cut {
+        labels: cut.iter().map(|&meaning| label(domain, meaning)).collect(),
+        label_of,
+    })
 }

@@ -19,3 +19,6 @@ mod validity;
 pub use cut::{Cut, cuts_at};
 pub use requirement::{Requirement, SensitiveBound};
 pub use search::{SearchError, Settings, search};
+
+#[cfg(test)]
+mod tests;

@@ -32,7 +32,10 @@ impl Partitions {
     pub fn new(rows: usize, attributes: usize) -> Self {
         Self {
             order: (0..rows as u32).collect(),
-            spans: vec![Span { start: 0, len: rows as u32 }],
+            spans: vec![Span {
+                start: 0,
+                len: rows as u32,
+            }],
             records: vec![0; attributes],
             attributes,
             links: vec![vec![vec![0]]; attributes],
@@ -116,10 +119,17 @@ impl Partitions {
                 if end == start {
                     continue;
                 }
-                let part = Span { start: span.start + start, len: end - start };
+                let part = Span {
+                    start: span.start + start,
+                    len: end - start,
+                };
                 start = end;
                 self.squares += u128::from(part.len).pow(2);
-                let id = if reused { self.push_like(partition, at) } else { partition };
+                let id = if reused {
+                    self.push_like(partition, at)
+                } else {
+                    partition
+                };
                 reused = true;
                 self.spans[id as usize] = part;
                 self.records[id as usize * self.attributes + at] = child;
@@ -133,7 +143,8 @@ impl Partitions {
         let id = self.spans.len() as PartitionId;
         self.spans.push(Span { start: 0, len: 0 });
         let record = other as usize * self.attributes;
-        self.records.extend_from_within(record..record + self.attributes);
+        self.records
+            .extend_from_within(record..record + self.attributes);
         for attribute in (0..self.attributes).filter(|&attribute| attribute != except) {
             let concept = self.concept(id, attribute);
             self.links[attribute][concept as usize].push(id);

@@ -22,7 +22,11 @@ pub fn entropy(counts: &[u64]) -> f64 {
     let total = total as f64;
     let term = |&count: &u64| {
         let share = count as f64 / total;
-        if count == 0 { 0.0 } else { -share * share.log2() }
+        if count == 0 {
+            0.0
+        } else {
+            -share * share.log2()
+        }
     };
     counts.iter().map(term).sum()
 }
@@ -39,7 +43,10 @@ pub fn discernibility_term(objective: Objective, size: u64, squared_children: u1
 
 /// Whether the score must be summed over partitions rather than read off the histogram.
 pub fn is_over_partitions(objective: Objective) -> bool {
-    matches!(objective, Objective::Discernibility | Objective::DiscernibilityEq4)
+    matches!(
+        objective,
+        Objective::Discernibility | Objective::DiscernibilityEq4
+    )
 }
 
 /// *Score(v)* of a specialization from the histogram of its attribute: exact for
@@ -111,7 +118,12 @@ impl Splits {
     /// Looks for the splits of a concept. With `all` false only the best one is kept.
     pub fn new(attribute: &Attribute<'_>, concept: &Concept, by_gain: bool, all: bool) -> Self {
         let taxonomy = attribute.taxonomy_split(concept);
-        let mut splits = Self { ordered: Vec::new(), next: 0, taxonomy, whole: false };
+        let mut splits = Self {
+            ordered: Vec::new(),
+            next: 0,
+            taxonomy,
+            whole: false,
+        };
         let (Domain::Numeric { values, .. }, Meaning::Interval(_)) =
             (&attribute.column.domain, concept.meaning)
         else {
@@ -148,7 +160,10 @@ impl Splits {
         let count = values.len() as u32;
         let mut children = if std::mem::take(&mut self.whole) {
             // One number and missing cells: only these can be told apart.
-            vec![Concept { codes: concept.codes.start..count, meaning: concept.meaning }]
+            vec![Concept {
+                codes: concept.codes.start..count,
+                meaning: concept.meaning,
+            }]
         } else {
             let point = *self.ordered.get(self.next)?;
             self.next += 1;
@@ -156,7 +171,10 @@ impl Splits {
             let below = Interval::half_open(interval.lo, at);
             let above = Interval { lo: at, ..interval };
             vec![
-                Concept { codes: concept.codes.start..point, meaning: Meaning::Interval(below) },
+                Concept {
+                    codes: concept.codes.start..point,
+                    meaning: Meaning::Interval(below),
+                },
                 Concept {
                     codes: point..concept.codes.end.min(count),
                     meaning: Meaning::Interval(above),
@@ -164,7 +182,10 @@ impl Splits {
             ]
         };
         if concept.codes.end > count {
-            children.push(Concept { codes: count..concept.codes.end, meaning: Meaning::Missing });
+            children.push(Concept {
+                codes: count..concept.codes.end,
+                meaning: Meaning::Missing,
+            });
         }
         Some(Split { children })
     }
@@ -172,14 +193,21 @@ impl Splits {
 
 /// Each code at which the numbers can be cut in two parts that both have rows, with how good
 /// the cut is, from the lowest on. A point is a data value, the first one of the upper part.
-fn points(attribute: &Attribute<'_>, codes: std::ops::Range<u32>, by_gain: bool) -> Vec<(f64, u32)> {
+fn points(
+    attribute: &Attribute<'_>,
+    codes: std::ops::Range<u32>,
+    by_gain: bool,
+) -> Vec<(f64, u32)> {
     let rows = &attribute.histogram;
     let total: u64 = codes.clone().map(|code| rows[code as usize]).sum();
     let classes = attribute.classes;
     let mut below = vec![0u64; classes];
     let mut above = vec![0u64; classes];
     if by_gain {
-        let concept = Concept { codes: codes.clone(), meaning: Meaning::Missing };
+        let concept = Concept {
+            codes: codes.clone(),
+            meaning: Meaning::Missing,
+        };
         above = class_counts(attribute, &concept);
     }
     let whole = entropy(&above);

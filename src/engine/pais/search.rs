@@ -32,7 +32,9 @@ pub struct Settings {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SearchError {
     /// The whole table is smaller than *K*.
-    #[error("the table has {rows} rows, fewer than k; lower `k` to at most {rows} or send more rows")]
+    #[error(
+        "the table has {rows} rows, fewer than k; lower `k` to at most {rows} or send more rows"
+    )]
     FewerRowsThanK {
         /// Rows of the table.
         rows: u64,
@@ -110,10 +112,17 @@ fn topmost_holds(table: &EncodedTable, requirement: &Requirement<'_>) -> Result<
     for row in 0..table.rows {
         requirement.sensitive_of(row, |value| holding[value] += 1);
     }
-    let most = holding.into_iter().enumerate().max_by_key(|&(value, count)| (count, !value));
+    let most = holding
+        .into_iter()
+        .enumerate()
+        .max_by_key(|&(value, count)| (count, !value));
     match most {
         Some((value, holding)) if !requirement.allows(rows, holding) => {
-            Err(SearchError::MoreFrequentThanC { value, holding, rows })
+            Err(SearchError::MoreFrequentThanC {
+                value,
+                holding,
+                rows,
+            })
         }
         _ => Ok(()),
     }
@@ -144,14 +153,17 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     fn new(table: &'a EncodedTable, requirement: &'a Requirement<'a>, settings: Settings) -> Self {
         let class = match settings.objective {
-            Objective::Classification => {
-                table.class.as_ref().map(|(count, codes)| (*count, codes.as_slice()))
-            }
+            Objective::Classification => table
+                .class
+                .as_ref()
+                .map(|(count, codes)| (*count, codes.as_slice())),
             _ => None,
         };
         let columns = &table.quasi_identifiers;
-        let attributes: Vec<_> =
-            columns.iter().map(|column| Attribute::new(column, class)).collect();
+        let attributes: Vec<_> = columns
+            .iter()
+            .map(|column| Attribute::new(column, class))
+            .collect();
         let lost = attributes
             .iter()
             .map(|attribute| table.rows as f64 * attribute.ncp(attribute.concept(0)))
@@ -180,9 +192,18 @@ impl<'a> Run<'a> {
         let by_gain = self.settings.objective == Objective::Classification;
         let all = self.settings.split == SplitRule::BestValid;
         let mut splits = Splits::new(column, value, by_gain, all);
-        let Some(split) = splits.next(column, value) else { return };
+        let Some(split) = splits.next(column, value) else {
+            return;
+        };
         let score = self.score(attribute, concept, &split);
-        self.candidates.push(Candidate { attribute, concept, splits, split, score, summed_at: None });
+        self.candidates.push(Candidate {
+            attribute,
+            concept,
+            splits,
+            split,
+            score,
+            summed_at: None,
+        });
     }
 
     fn score(&self, attribute: usize, concept: ConceptId, split: &Split) -> f64 {
@@ -194,7 +215,11 @@ impl<'a> Run<'a> {
 
     /// The candidate of the greatest score; ties go to attribute order, then cut order.
     fn best(&self) -> Option<usize> {
-        let greatest = self.candidates.iter().map(|candidate| candidate.score).reduce(f64::max)?;
+        let greatest = self
+            .candidates
+            .iter()
+            .map(|candidate| candidate.score)
+            .reduce(f64::max)?;
         let place = |candidate: &Candidate| {
             let concept = self.attributes[candidate.attribute].concept(candidate.concept);
             (candidate.attribute, concept.codes.start)
@@ -212,7 +237,12 @@ impl<'a> Run<'a> {
     }
 
     fn weigh(&mut self, candidate: usize) -> Weights {
-        let Candidate { attribute, concept, split, .. } = &self.candidates[candidate];
+        let Candidate {
+            attribute,
+            concept,
+            split,
+            ..
+        } = &self.candidates[candidate];
         let column = &self.attributes[*attribute];
         self.scratch.aim(column, split);
         let objective = self.settings.objective;
@@ -244,7 +274,12 @@ impl<'a> Run<'a> {
 
     /// Drops an invalid candidate, or gives an interval its next best split.
     fn refuse(&mut self, candidate: usize) {
-        let Candidate { attribute, concept, splits, .. } = &mut self.candidates[candidate];
+        let Candidate {
+            attribute,
+            concept,
+            splits,
+            ..
+        } = &mut self.candidates[candidate];
         let (attribute, concept) = (*attribute, *concept);
         let column = &self.attributes[attribute];
         let Some(split) = splits.next(column, column.concept(concept)) else {
@@ -260,22 +295,32 @@ impl<'a> Run<'a> {
 
     /// Specializes: refines the partitions, cuts the cut, considers the children.
     fn perform(&mut self, candidate: usize) -> Performed {
-        let Candidate { attribute, concept, split, score, .. } =
-            self.candidates.swap_remove(candidate);
+        let Candidate {
+            attribute,
+            concept,
+            split,
+            score,
+            ..
+        } = self.candidates.swap_remove(candidate);
         let column = &mut self.attributes[attribute];
         let children = column.specialize(concept, &split);
-        let rows_lost = |concept: &super::attribute::Concept| {
-            column.rows(concept) as f64 * column.ncp(concept)
-        };
+        let rows_lost =
+            |concept: &super::attribute::Concept| column.rows(concept) as f64 * column.ncp(concept);
         self.lost[attribute] -= rows_lost(column.concept(concept));
         self.lost[attribute] += split.children.iter().map(rows_lost).sum::<f64>();
         self.scratch.aim(column, &split);
         let child_of = &self.scratch.child_of;
-        self.partitions.refine(column, attribute, concept, children.clone(), child_of);
+        self.partitions
+            .refine(column, attribute, concept, children.clone(), child_of);
         for child in children.clone() {
             self.consider(attribute, child);
         }
-        Performed { attribute, concept, children, score }
+        Performed {
+            attribute,
+            concept,
+            children,
+            score,
+        }
     }
 
     fn step(&self, step: u32, performed: Option<Performed>) -> StepRecord {
@@ -290,10 +335,18 @@ impl<'a> Run<'a> {
             attribute: performed
                 .as_ref()
                 .map(|performed| self.attributes[performed.attribute].column.name.to_string()),
-            value: performed.as_ref().map(|performed| label(performed.attribute, performed.concept)),
-            children: performed.iter().flat_map(|performed| {
-                performed.children.clone().map(|child| label(performed.attribute, child))
-            }).collect(),
+            value: performed
+                .as_ref()
+                .map(|performed| label(performed.attribute, performed.concept)),
+            children: performed
+                .iter()
+                .flat_map(|performed| {
+                    performed
+                        .children
+                        .clone()
+                        .map(|child| label(performed.attribute, child))
+                })
+                .collect(),
             score: performed.as_ref().map(|performed| performed.score),
             groups: self.partitions.count() as u64,
             smallest_group: self.partitions.smallest(),
@@ -301,6 +354,9 @@ impl<'a> Run<'a> {
             ncp: self.lost.iter().sum::<f64>() / cells,
             suppressed_rows: 0,
         };
-        StepRecord { item, suppressed: Vec::new() }
+        StepRecord {
+            item,
+            suppressed: Vec::new(),
+        }
     }
 }

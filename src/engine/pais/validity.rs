@@ -45,7 +45,8 @@ pub struct Scratch {
 impl Scratch {
     /// Fills `child_of` for a split.
     pub fn aim(&mut self, attribute: &Attribute<'_>, split: &Split) {
-        self.child_of.resize(attribute.histogram.len().max(self.child_of.len()), 0);
+        self.child_of
+            .resize(attribute.histogram.len().max(self.child_of.len()), 0);
         for (number, child) in split.children.iter().enumerate() {
             self.child_of[child.codes.start as usize..child.codes.end as usize].fill(number as u32);
         }
@@ -65,8 +66,12 @@ impl Weights {
         term: impl Fn(u64, u128) -> f64,
     ) -> Self {
         let values = requirement.sensitive_values;
-        let mut weights =
-            Self { attribute, children: vec![Vec::new(); width], holding: Vec::new(), score: 0.0 };
+        let mut weights = Self {
+            attribute,
+            children: vec![Vec::new(); width],
+            holding: Vec::new(),
+            score: 0.0,
+        };
         scratch.sizes.clear();
         scratch.sizes.resize(width, 0);
         scratch.holding.clear();
@@ -107,10 +112,17 @@ impl Weights {
                 while let Some(entry) = entries.next_if(|&entry| entry as usize / values == child) {
                     let count = std::mem::take(&mut scratch.holding[entry as usize]);
                     meets = meets && requirement.allows(size, u64::from(count));
-                    weights.holding.push((entry - (child * values) as u32, count));
+                    weights
+                        .holding
+                        .push((entry - (child * values) as u32, count));
                 }
                 let holding = (first, weights.holding.len() as u32);
-                weights.children[child].push(Item { partition, size, holding, meets });
+                weights.children[child].push(Item {
+                    partition,
+                    size,
+                    holding,
+                    meets,
+                });
             }
             touched.clear();
             weights.score += term(rows.len() as u64, squares);
@@ -175,7 +187,9 @@ impl Check<'_> {
         for (position, &attribute) in others[..=others.len() - depth].iter().enumerate() {
             sorted.clear();
             sorted.extend(
-                items.iter().map(|&item| (self.partitions.concept(item.partition, attribute), item)),
+                items
+                    .iter()
+                    .map(|&item| (self.partitions.concept(item.partition, attribute), item)),
             );
             sorted.sort_unstable_by_key(|(concept, _)| *concept);
             self.chosen.push(attribute);
@@ -218,5 +232,4 @@ impl Check<'_> {
         }
         self.requirement.allows(size, greatest)
     }
-
 }

@@ -27,10 +27,17 @@ fn expect(table: &ReleasedTable, requirement: &LkcRequirement) -> Expected {
     let varying: Vec<usize> = (0..QIDS)
         .filter(|&column| (0..table.rows).any(|row| text(column, row) != text(column, 0)))
         .collect();
-    let mut expected = Expected { holds: true, smallest: u64::MAX, greatest: 0.0, violations: 0 };
+    let mut expected = Expected {
+        holds: true,
+        smallest: u64::MAX,
+        greatest: 0.0,
+        violations: 0,
+    };
     let full = requirement.l.min(varying.len());
     for subset in 0u32..1 << QIDS {
-        let columns: Vec<usize> = (0..QIDS).filter(|&column| subset >> column & 1 == 1).collect();
+        let columns: Vec<usize> = (0..QIDS)
+            .filter(|&column| subset >> column & 1 == 1)
+            .collect();
         if columns.len() > requirement.l {
             continue;
         }
@@ -46,16 +53,19 @@ fn expect(table: &ReleasedTable, requirement: &LkcRequirement) -> Expected {
             let mut violates = size < requirement.k;
             expected.smallest = expected.smallest.min(size);
             for (column, sensitive) in requirement.sensitive.iter().enumerate() {
-                let values: BTreeSet<_> =
-                    rows.iter().filter_map(|&row| text(QIDS + column, row)).collect();
+                let values: BTreeSet<_> = rows
+                    .iter()
+                    .filter_map(|&row| text(QIDS + column, row))
+                    .collect();
                 for value in values.into_iter().filter(|value| !value.is_empty()) {
                     if let SensitiveSet::Listed(listed) = &sensitive.values
                         && !listed.iter().any(|listed| &**listed == value)
                     {
                         continue;
                     }
-                    let holding =
-                        rows.iter().filter(|&&row| text(QIDS + column, row) == Some(value));
+                    let holding = rows
+                        .iter()
+                        .filter(|&&row| text(QIDS + column, row) == Some(value));
                     let holding = holding.count() as u64;
                     violates |= requirement.c.is_exceeded_by(holding, size);
                     expected.greatest = expected.greatest.max(holding as f64 / size as f64);
@@ -77,18 +87,27 @@ fn tables(rows: usize, values: u32) -> impl Strategy<Value = ReleasedTable> {
     let row = prop::collection::vec(cell, NAMES.len());
     // Each row stands several times, or no table would ever hold.
     prop::collection::vec((row, 1usize..5), 0..rows).prop_map(|drawn| {
-        let rows: Vec<Vec<u32>> =
-            drawn.into_iter().flat_map(|(row, times)| std::iter::repeat_n(row, times)).collect();
-        let columns = NAMES.iter().enumerate().map(|(index, name)| ReleasedColumn {
-            name: (*name).into(),
-            form: Form::Generalized,
-            column: Column {
-                dictionary: VALUES.map(Into::into).to_vec(),
-                codes: rows.iter().map(|row| row[index]).collect(),
-            },
-            missing: vec!["".into()],
-        });
-        ReleasedTable { name: "data".into(), rows: rows.len(), columns: columns.collect() }
+        let rows: Vec<Vec<u32>> = drawn
+            .into_iter()
+            .flat_map(|(row, times)| std::iter::repeat_n(row, times))
+            .collect();
+        let columns = NAMES
+            .iter()
+            .enumerate()
+            .map(|(index, name)| ReleasedColumn {
+                name: (*name).into(),
+                form: Form::Generalized,
+                column: Column {
+                    dictionary: VALUES.map(Into::into).to_vec(),
+                    codes: rows.iter().map(|row| row[index]).collect(),
+                },
+                missing: vec!["".into()],
+            });
+        ReleasedTable {
+            name: "data".into(),
+            rows: rows.len(),
+            columns: columns.collect(),
+        }
     })
 }
 
@@ -100,12 +119,20 @@ fn requirements() -> impl Strategy<Value = LkcRequirement> {
     ];
     let bound = prop::sample::select(vec![0.2, 0.25, 0.5, 0.6, 0.75, 1.0]);
     (0..=QIDS + 1, 1u64..7, bound, prop::collection::vec(set, 2)).prop_map(|(l, k, c, sets)| {
-        let sensitive = sets
-            .into_iter()
-            .zip(["s0", "s1"])
-            .map(|(values, column)| SensitiveRequirement { column: column.into(), values });
+        let sensitive =
+            sets.into_iter()
+                .zip(["s0", "s1"])
+                .map(|(values, column)| SensitiveRequirement {
+                    column: column.into(),
+                    values,
+                });
         let c = Confidence::new(c).unwrap();
-        LkcRequirement { l, k, c, sensitive: sensitive.collect() }
+        LkcRequirement {
+            l,
+            k,
+            c,
+            sensitive: sensitive.collect(),
+        }
     })
 }
 
@@ -120,22 +147,27 @@ fn agree(table: &ReleasedTable, requirement: &LkcRequirement) {
     for group in &found.worst {
         assert!(group.quasi_identifiers.len() <= requirement.l);
         let has = |row: usize, known: &crate::privacy::ColumnValue| {
-            let column = table.columns.iter().find(|column| *column.name == *known.column);
+            let column = table
+                .columns
+                .iter()
+                .find(|column| *column.name == *known.column);
             column.unwrap().column.text(row) == known.value.as_deref()
         };
         let rows: Vec<usize> = (0..table.rows)
             .filter(|&row| group.quasi_identifiers.iter().all(|known| has(row, known)))
             .collect();
         assert_eq!(rows.len() as u64, group.size);
-        let holding = group
-            .sensitive
-            .as_ref()
-            .map_or(0, |value| rows.iter().filter(|&&row| has(row, value)).count());
+        let holding = group.sensitive.as_ref().map_or(0, |value| {
+            rows.iter().filter(|&&row| has(row, value)).count()
+        });
         assert_eq!(holding as f64 / group.size as f64, group.confidence);
         let small = group.size < requirement.k;
         assert!(small || requirement.c.is_exceeded_by(holding as u64, group.size));
     }
-    let first = found.worst.first().filter(|group| group.size < requirement.k);
+    let first = found
+        .worst
+        .first()
+        .filter(|group| group.size < requirement.k);
     if let Some(first) = first {
         assert_eq!(first.size, expected.smallest);
     } else if let Some(first) = found.worst.first() {

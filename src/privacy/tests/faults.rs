@@ -17,11 +17,25 @@ fn job() -> Domain {
             {"label": "?"}]}"#,
     )
     .unwrap();
-    Domain::Taxonomy(Arc::new(Tree::new(&root, TreeLimits { leaves: 10, depth: 5 }).unwrap()))
+    Domain::Taxonomy(Arc::new(
+        Tree::new(
+            &root,
+            TreeLimits {
+                leaves: 10,
+                depth: 5,
+            },
+        )
+        .unwrap(),
+    ))
 }
 
 fn age() -> Domain {
-    Domain::Numeric { values: vec![24.0, 34.0, 60.0, 99.0], lo: 1.0, hi: 99.0, missing: true }
+    Domain::Numeric {
+        values: vec![24.0, 34.0, 60.0, 99.0],
+        lo: 1.0,
+        hi: 99.0,
+        missing: true,
+    }
 }
 
 /// Raw rows: (Janitor, 24, flu), (Doctor, 60, ''), (?, missing, cold), (Mover, 99, flu).
@@ -33,29 +47,52 @@ struct Raw {
 
 impl Raw {
     fn new() -> Self {
-        let illness = Column { dictionary: names(&["cold", "flu", ""]), codes: vec![1, 2, 0, 1] };
-        Self { job: job(), age: age(), illness }
+        let illness = Column {
+            dictionary: names(&["cold", "flu", ""]),
+            codes: vec![1, 2, 0, 1],
+        };
+        Self {
+            job: job(),
+            age: age(),
+            illness,
+        }
     }
 
     fn original(&self) -> Original<'_> {
         Original {
             rows: 4,
             quasi_identifiers: vec![
-                OriginalQuasiIdentifier { name: "Job", domain: &self.job, codes: &[0, 2, 3, 1] },
-                OriginalQuasiIdentifier { name: "Age", domain: &self.age, codes: &[0, 2, 4, 3] },
+                OriginalQuasiIdentifier {
+                    name: "Job",
+                    domain: &self.job,
+                    codes: &[0, 2, 3, 1],
+                },
+                OriginalQuasiIdentifier {
+                    name: "Age",
+                    domain: &self.age,
+                    codes: &[0, 2, 4, 3],
+                },
             ],
             untouched: vec![("Illness", &self.illness)],
         }
     }
 
     fn check(&self, released: &ReleasedTable, source_rows: &[u32]) -> Result<(), TruthError> {
-        check_truthful(released, &self.original(), source_rows, 4 - source_rows.len() as u64)
+        check_truthful(
+            released,
+            &self.original(),
+            source_rows,
+            4 - source_rows.len() as u64,
+        )
     }
 }
 
 fn released() -> (ReleasedTable, [u32; 3]) {
-    let rows =
-        [vec!["Blue", "[60,99]", "flu"], vec!["?", "?", "cold"], vec!["Doctor", "[60,99]", ""]];
+    let rows = [
+        vec!["Blue", "[60,99]", "flu"],
+        vec!["?", "?", "cold"],
+        vec!["Doctor", "[60,99]", ""],
+    ];
     (table(&["Job", "Age", "Illness"], &rows), [3, 2, 1])
 }
 
@@ -79,24 +116,38 @@ fn missing_may_stand_under_the_outermost_interval_alone() {
     table.columns[1].column.dictionary[1] = "[1,98]".into();
     assert_eq!(
         Raw::new().check(&table, &rows),
-        Err(TruthError::Untrue { column: "Age".into(), row: 1 })
+        Err(TruthError::Untrue {
+            column: "Age".into(),
+            row: 1
+        })
     );
 }
 
 #[test]
 fn a_false_label_is_found() {
-    for (column, label, row) in
-        [(0, "White", 0), (0, "Janitor", 0), (0, "Nobody", 0), (1, "[60,99)", 0), (1, "[1,60)", 0)]
-    {
+    for (column, label, row) in [
+        (0, "White", 0),
+        (0, "Janitor", 0),
+        (0, "Nobody", 0),
+        (1, "[60,99)", 0),
+        (1, "[1,60)", 0),
+    ] {
         let (mut table, rows) = released();
         table.columns[column].column.dictionary[0] = label.into();
         let name = table.columns[column].name.clone();
         let found = Raw::new().check(&table, &rows);
-        assert_eq!(found, Err(TruthError::Untrue { column: name, row }), "{label}");
+        assert_eq!(
+            found,
+            Err(TruthError::Untrue { column: name, row }),
+            "{label}"
+        );
     }
     let (mut table, rows) = released();
     table.columns[0].column.codes[1] = NULL_CODE;
-    assert!(matches!(Raw::new().check(&table, &rows), Err(TruthError::Untrue { row: 1, .. })));
+    assert!(matches!(
+        Raw::new().check(&table, &rows),
+        Err(TruthError::Untrue { row: 1, .. })
+    ));
 }
 
 #[test]
@@ -106,7 +157,13 @@ fn a_changed_value_is_found() {
         let mut changed = table.clone();
         changed.columns[2].column.codes[row] = code;
         let found = Raw::new().check(&changed, &rows);
-        assert_eq!(found, Err(TruthError::Changed { column: "Illness".into(), row }));
+        assert_eq!(
+            found,
+            Err(TruthError::Changed {
+                column: "Illness".into(),
+                row
+            })
+        );
     }
 }
 
@@ -116,13 +173,27 @@ fn lost_repeated_and_made_up_rows_are_found() {
     let raw = Raw::new();
     assert_eq!(
         check_truthful(&table, &raw.original(), &rows, 0),
-        Err(TruthError::RowsLost { raw: 4, suppressed: 0, released: 3 })
+        Err(TruthError::RowsLost {
+            raw: 4,
+            suppressed: 0,
+            released: 3
+        })
     );
     for rows in [[3, 2, 3], [3, 2, 4]] {
-        assert_eq!(raw.check(&table, &rows), Err(TruthError::RepeatedRow { row: 2 }));
+        assert_eq!(
+            raw.check(&table, &rows),
+            Err(TruthError::RepeatedRow { row: 2 })
+        );
     }
     let found = check_truthful(&table, &raw.original(), &rows[..2], 2);
-    assert!(matches!(found, Err(TruthError::Uneven { found: 2, rows: 3, .. })));
+    assert!(matches!(
+        found,
+        Err(TruthError::Uneven {
+            found: 2,
+            rows: 3,
+            ..
+        })
+    ));
 }
 
 #[test]
@@ -131,11 +202,21 @@ fn columns_are_those_of_the_raw_table() {
     let mut extra = table.clone();
     extra.columns[2].name = "Name".into();
     let found = Raw::new().check(&extra, &rows);
-    assert_eq!(found, Err(TruthError::ExtraColumn { column: "Name".into() }));
+    assert_eq!(
+        found,
+        Err(TruthError::ExtraColumn {
+            column: "Name".into()
+        })
+    );
     let mut lacking = table;
     lacking.columns.pop();
     let found = Raw::new().check(&lacking, &rows);
-    assert_eq!(found, Err(TruthError::NotOneColumn { column: "Illness".into() }));
+    assert_eq!(
+        found,
+        Err(TruthError::NotOneColumn {
+            column: "Illness".into()
+        })
+    );
 }
 
 fn cut(domain: &Domain, labels: &[&str]) -> Result<(), CutError> {
@@ -146,22 +227,47 @@ fn cut(domain: &Domain, labels: &[&str]) -> Result<(), CutError> {
 #[test]
 fn labels_of_a_cut_do_not_overlap() {
     let (job, age) = (job(), age());
-    for labels in [&["*"][..], &["Blue", "White"], &["Mover", "Doctor", "?", "Janitor"], &[]] {
+    for labels in [
+        &["*"][..],
+        &["Blue", "White"],
+        &["Mover", "Doctor", "?", "Janitor"],
+        &[],
+    ] {
         assert_eq!(cut(&job, labels), Ok(()), "{labels:?}");
     }
-    for labels in [&["[1,99]"][..], &["[60,99]", "?", "[1,34)", "[34,60)"], &["[1,34)", "34"]] {
+    for labels in [
+        &["[1,99]"][..],
+        &["[60,99]", "?", "[1,34)", "[34,60)"],
+        &["[1,34)", "34"],
+    ] {
         assert_eq!(cut(&age, labels), Ok(()), "{labels:?}");
     }
-    for labels in [&["Blue", "Doctor", "Mover"][..], &["*", "?"], &["White", "Doctor"]] {
-        assert!(matches!(cut(&job, labels), Err(CutError::Overlap { .. })), "{labels:?}");
+    for labels in [
+        &["Blue", "Doctor", "Mover"][..],
+        &["*", "?"],
+        &["White", "Doctor"],
+    ] {
+        assert!(
+            matches!(cut(&job, labels), Err(CutError::Overlap { .. })),
+            "{labels:?}"
+        );
     }
-    for labels in
-        [&["[1,99]", "?"][..], &["[1,34]", "[34,99]"], &["[1,99]", "[34,60)"], &["34", "[34,34]"]]
-    {
-        assert!(matches!(cut(&age, labels), Err(CutError::Overlap { .. })), "{labels:?}");
+    for labels in [
+        &["[1,99]", "?"][..],
+        &["[1,34]", "[34,99]"],
+        &["[1,99]", "[34,60)"],
+        &["34", "[34,34]"],
+    ] {
+        assert!(
+            matches!(cut(&age, labels), Err(CutError::Overlap { .. })),
+            "{labels:?}"
+        );
     }
     for (domain, label) in [(&job, "Nobody"), (&age, "[0,99]"), (&age, "old")] {
-        assert!(matches!(cut(domain, &[label]), Err(CutError::UnknownLabel { .. })), "{label}");
+        assert!(
+            matches!(cut(domain, &[label]), Err(CutError::UnknownLabel { .. })),
+            "{label}"
+        );
     }
 }
 
@@ -171,7 +277,10 @@ fn labels_that_do_not_stand_in_the_table_do_not_count() {
     column.column.dictionary.push("Mover".into());
     assert_eq!(check_single_cut(&column, &job()), Ok(()));
     column.column.codes.push(NULL_CODE);
-    assert!(matches!(check_single_cut(&column, &job()), Err(CutError::NoLabel { .. })));
+    assert!(matches!(
+        check_single_cut(&column, &job()),
+        Err(CutError::NoLabel { .. })
+    ));
     let intervals = table_2().columns.remove(2);
     assert_eq!(check_single_cut(&intervals, &age()), Ok(()));
 }

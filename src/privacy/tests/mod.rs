@@ -11,7 +11,10 @@ pub(crate) fn table(names: &[&str], rows: &[Vec<&str>]) -> ReleasedTable {
     let columns = names.iter().enumerate().map(|(index, name)| {
         let mut column = Column::default();
         for row in rows {
-            let known = column.dictionary.iter().position(|text| &**text == row[index]);
+            let known = column
+                .dictionary
+                .iter()
+                .position(|text| &**text == row[index]);
             let code = known.unwrap_or_else(|| {
                 column.dictionary.push(row[index].into());
                 column.dictionary.len() - 1
@@ -25,7 +28,11 @@ pub(crate) fn table(names: &[&str], rows: &[Vec<&str>]) -> ReleasedTable {
             missing: vec!["".into()],
         }
     });
-    ReleasedTable { name: "data".into(), rows: rows.len(), columns: columns.collect() }
+    ReleasedTable {
+        name: "data".into(),
+        rows: rows.len(),
+        columns: columns.collect(),
+    }
 }
 
 pub(crate) fn names(names: &[&str]) -> Vec<Box<str>> {
@@ -55,6 +62,9 @@ pub(crate) fn table_2() -> ReleasedTable {
 }
 
 fn patients(rows: &str) -> ReleasedTable {
-    let rows: Vec<Vec<&str>> = rows.lines().map(|row| row.split_whitespace().collect()).collect();
+    let rows: Vec<Vec<&str>> = rows
+        .lines()
+        .map(|row| row.split_whitespace().collect())
+        .collect();
     table(&["Job", "Sex", "Age", "Class", "Surgery"], &rows)
 }
