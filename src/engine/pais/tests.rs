@@ -192,6 +192,49 @@ fn table_1_with_the_best_split_that_is_valid() {
     assert!((dr(&outcome) - 21.0 / 121.0).abs() < 1e-12);
 }
 
+/// Worked out by hand; the score is the reduction of Σ|G|².
+///
+/// Topmost: 121. ANY_Job leaves 6² + 5² = 61, a reduction of 60. ANY_Sex: 7² + 4², 56. Age is
+/// split at its most balanced point, 58: 6² + 5², 60, a tie that goes to the first attribute.
+/// After ANY_Job: Age 36 - 18 + 25 - 13 = 30, the best, but ⟨Blue-collar, [1,58)⟩ has 2
+/// Transgender among 3, so Age is finished. ANY_Sex: 36 - 20 + 25 - 13 = 28, valid (4 blue-collar
+/// men, 2 of them Transgender). Blue-collar and White-collar then separate nobody, 0 each; the
+/// first in the cut goes first, and opens Non-Technical, 4² - 2² - 2² = 8. Technical (2) and
+/// Professional (6) would each leave a group of one.
+#[test]
+fn table_1_at_the_objective_discernibility() {
+    let (schema, table) = table1(dynamic_age());
+    let outcome =
+        run(&schema, &table, lkc(2, 2, 0.5, json!({"objective": "discernibility"}))).unwrap();
+    assert_steps(&outcome.steps, &[
+        ("ANY_Job", 60.0),
+        ("ANY_Sex", 28.0),
+        ("Blue-collar", 0.0),
+        ("Non-Technical", 8.0),
+        ("White-collar", 0.0),
+    ]);
+    let ratios: Vec<f64> =
+        outcome.steps.iter().map(|record| (record.item.dr * 121.0).round()).collect();
+    assert_eq!(ratios, [121.0, 61.0, 33.0, 33.0, 25.0, 25.0]);
+    assert_eq!(cut(&outcome.release, "Job"), ["Janitor", "Mover", "Technical", "Professional"]);
+    assert_eq!(cut(&outcome.release, "Age"), ["[1,99]"]);
+}
+
+/// Example 3: Σ|G|² after the specialization, 6² + 5² for ANY_Job and 7² + 4² for ANY_Sex.
+#[test]
+fn table_1_at_equation_4_as_example_3_reads_it() {
+    let (schema, table) = table1(dynamic_age());
+    let job = lkc(2, 2, 1.0, json!({"objective": "discernibility_eq4"}));
+    let outcome = run(&schema, &table, job).unwrap();
+    assert_eq!(performed(&outcome.steps)[0], ("ANY_Sex".to_owned(), 65.0));
+    let job = lkc(2, 2, 1.0, json!({"objective": "ncp"}));
+    let outcome = run(&schema, &table, job).unwrap();
+    // Sex goes from 1 to 0 in every row, a third of the table's mean.
+    let (value, score) = performed(&outcome.steps)[0].clone();
+    assert_eq!(value, "ANY_Sex");
+    assert!((score - 1.0 / 3.0).abs() < 1e-12);
+}
+
 #[test]
 fn any_step_can_be_released_and_step_0_is_the_topmost_table() {
     let (schema, table) = table1(dynamic_age());
