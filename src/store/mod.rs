@@ -3,6 +3,8 @@
 //! Every function takes the organization on whose behalf it works, and answers `None` alike for
 //! what does not exist and for what belongs to another.
 
+pub mod audit;
+pub mod idempotency;
 pub mod seal;
 pub mod tokens;
 
@@ -71,9 +73,10 @@ impl Store {
         &self.pool
     }
 
-    /// The time that is written.
+    /// The time that is written, in the microseconds that PostgreSQL keeps, so that the answer
+    /// to a request and what is read back later agree.
     pub fn now(&self) -> time::OffsetDateTime {
-        self.clock.now()
+        self.clock.now().truncate_to_microsecond()
     }
 
     /// A transaction; rolled back unless committed.
