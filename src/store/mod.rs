@@ -4,8 +4,12 @@
 //! what does not exist and for what belongs to another.
 
 pub mod audit;
+pub mod datasets;
 pub mod idempotency;
+pub mod organizations;
+pub mod readiness;
 pub mod seal;
+pub mod taxonomies;
 pub mod tokens;
 
 use std::sync::Arc;
@@ -28,6 +32,9 @@ pub enum StoreError {
     /// The schema could not be brought up to date.
     #[error("the database could not be migrated; check that no newer version has used it")]
     Migration(#[from] sqlx::migrate::MigrateError),
+    /// The system gave no random bytes for a secret.
+    #[error("the system has no random bytes to give")]
+    NoRandomness,
     /// What is stored does not read back.
     #[error("stored data of {what} is damaged")]
     Damaged {
