@@ -4,6 +4,7 @@
 //! `PAIS__SECTION__KEY`, flags. Every error names the key and the source. Secrets are neither
 //! shown by `Debug` nor quoted by an error.
 
+mod check;
 mod source;
 
 use std::net::SocketAddr;
@@ -237,7 +238,11 @@ impl Settings {
         }
         let mut settings: Self = figment.extract().map_err(source::explain)?;
         settings.tidy();
-        settings.check(&figment)?;
+        check::check(&settings).map_err(|(key, reason)| ConfigError::Value {
+            key,
+            reason,
+            set_by: source::set_by(&figment, key),
+        })?;
         Ok(settings)
     }
 
@@ -253,80 +258,6 @@ impl Settings {
         }
         if let Some(url) = &mut self.server.public_url {
             url.truncate(url.trim_end_matches('/').len());
-        }
-    }
-
-    fn check(&self, figment: &Figment) -> Result<(), ConfigError> {
-        let (limits, workers) = (&self.limits, &self.workers);
-        let not_zero = [
-            (
-                "server.request_timeout_seconds",
-                self.server.request_timeout_seconds,
-            ),
-            ("limits.upload_bytes", limits.upload_bytes),
-            ("limits.json_bytes", limits.json_bytes as u64),
-            (
-                "limits.requests_per_second",
-                limits.requests_per_second.into(),
-            ),
-            ("limits.taxonomy_leaves", limits.taxonomy_leaves as u64),
-            ("limits.taxonomy_depth", limits.taxonomy_depth as u64),
-            ("limits.columns", limits.columns as u64),
-            ("limits.page_default", limits.page_default.into()),
-            ("workers.jobs", workers.jobs as u64),
-            ("workers.heartbeat_seconds", workers.heartbeat_seconds),
-            ("workers.poll_seconds", workers.poll_seconds),
-            ("workers.max_attempts", workers.max_attempts.into()),
-            ("memory.job_bytes", self.memory.job_bytes),
-            ("database.connections", self.database.connections.into()),
-        ];
-        let zero = not_zero.into_iter().find(|(_, value)| *value == 0);
-        let is_origin = |url: &str| {
-            let host = url.strip_prefix("https://").or(url.strip_prefix("http://"));
-            host.is_some_and(|host| !host.is_empty() && !host.contains(['/', ' ', '*']))
-        };
-        let wrong_origin = self.server.cors_origins.iter().find(|o| !is_origin(o));
-        let public_url = self.server.public_url.as_deref().unwrap_or("https://");
-        // Jobs, requests and the notification listener each hold some; three are the superuser's.
-        let spare = 5;
-        let wrong = if let Some((key, _)) = zero {
-            Some((key, "must be at least 1".to_owned()))
-        } else if workers.heartbeat_seconds >= workers.lease_seconds {
-            let lease = workers.lease_seconds;
-            let reason = format!("must be less than workers.lease_seconds, which is {lease}");
-            Some(("workers.heartbeat_seconds", reason))
-        } else if limits.page_default > limits.page_max {
-            let reason = format!(
-                "must be at least limits.page_default, {}",
-                limits.page_default
-            );
-            Some(("limits.page_max", reason))
-        } else if self.database.url.is_none()
-            && self.postgres.max_connections < self.database.connections.saturating_add(spare)
-        {
-            let least = self.database.connections.saturating_add(spare);
-            let reason = format!("must be at least database.connections and {spare}, {least}");
-            Some(("postgres.max_connections", reason))
-        } else if self.encryption.key_file.is_some() && self.encryption.key_base64.is_some() {
-            let reason = "and encryption.key_base64 are both set; leave one out".to_owned();
-            Some(("encryption.key_file", reason))
-        } else if !public_url.starts_with("https://") && !public_url.starts_with("http://") {
-            let reason = "must begin with https:// or http://".to_owned();
-            Some(("server.public_url", reason))
-        } else {
-            wrong_origin.map(|origin| {
-                let reason =
-                    format!("has {origin:?}, which is no origin such as https://app.example.org");
-                ("server.cors_origins", reason)
-            })
-        };
-        match wrong {
-            None => Ok(()),
-            Some((key, reason)) => Err(ConfigError::Value {
-                key,
-                reason,
-                set_by: source::set_by(figment, key),
-            }),
         }
     }
 }

@@ -161,7 +161,7 @@ fn values_that_make_no_sense_are_refused() {
         (
             "PAIS__SERVER__PUBLIC_URL",
             "pais.example",
-            "server.public_url must begin with",
+            "server.public_url must be like",
         ),
         (
             "PAIS__SERVER__CORS_ORIGINS",
