@@ -151,12 +151,13 @@ async fn the_server_of_a_killed_service_is_replaced() {
 async fn an_interrupted_making_is_begun_anew() {
     let dir = tempfile::tempdir().unwrap();
     let layout = Layout::create(dir.path()).unwrap();
-    fs::create_dir_all(layout.staging().join("cluster/base")).unwrap();
-    fs::write(layout.staging().join("cluster/PG_VERSION"), "15\n").unwrap();
+    let half_made = layout.make_staging().unwrap().join("cluster");
+    fs::create_dir(&half_made).unwrap();
+    fs::write(half_made.join("PG_VERSION"), "15\n").unwrap();
     let server = start(dir.path(), &EmbeddedOptions::default())
         .await
         .unwrap();
-    assert!(!layout.staging().exists());
+    assert!(layout.stagings().is_empty());
     server.stop().await.unwrap();
 }
 
