@@ -7,6 +7,7 @@
 use std::env;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use rustix::process::geteuid;
@@ -33,8 +34,10 @@ pub(super) fn make_dir(layout: &Layout, account: &Account) -> Result<PathBuf, Po
         if account.barred_at(&parent).is_some() {
             continue;
         }
-        // tempfile makes its directories with mode 0700.
-        let made = tempfile::Builder::new().prefix(PREFIX).tempdir_in(&parent);
+        let made = tempfile::Builder::new()
+            .prefix(PREFIX)
+            .permissions(fs::Permissions::from_mode(0o700))
+            .tempdir_in(&parent);
         if let Ok(dir) = made
             && fits(dir.path())
         {
