@@ -147,6 +147,33 @@ async fn the_server_of_a_killed_service_is_replaced() {
     server.stop().await.unwrap();
 }
 
+/// As after a restart of a container: everything was killed, and the numbers in what the server
+/// left behind are those of other processes.
+#[tokio::test]
+async fn numbers_in_use_again_keep_nobody_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = EmbeddedOptions::default();
+    let server = start(dir.path(), &options).await.unwrap();
+    let layout = Layout::find(dir.path()).unwrap();
+    let pid_file = layout.cluster().join("postmaster.pid");
+    let socket_lock = layout.run().join(".s.PGSQL.5432.lock");
+    let left = [&pid_file, &socket_lock].map(|file| fs::read_to_string(file).unwrap());
+    server.stop().await.unwrap();
+
+    // Of the server's account, as those of other accounts are not taken for servers.
+    let mut other = tokio::process::Command::new("sleep");
+    Account::choose(&layout.cluster()).unwrap().run(&mut other);
+    let mut other = other.arg("60").kill_on_drop(true).spawn().unwrap();
+    for (file, text) in [&pid_file, &socket_lock].into_iter().zip(left) {
+        let (_, rest) = text.split_once('\n').unwrap();
+        fs::write(file, format!("{}\n{rest}", other.id().unwrap())).unwrap();
+    }
+    let server = start(dir.path(), &options).await.unwrap();
+    assert!(other.try_wait().unwrap().is_none());
+    server.stop().await.unwrap();
+    other.kill().await.unwrap();
+}
+
 #[tokio::test]
 async fn an_interrupted_making_is_begun_anew() {
     let dir = tempfile::tempdir().unwrap();
