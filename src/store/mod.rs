@@ -3,7 +3,13 @@
 //! Every function takes the organization on whose behalf it works, and answers `None` alike for
 //! what does not exist and for what belongs to another.
 
+pub mod audit;
+pub mod datasets;
+pub mod idempotency;
+pub mod organizations;
+pub mod readiness;
 pub mod seal;
+pub mod taxonomies;
 pub mod tokens;
 
 use std::sync::Arc;
@@ -26,12 +32,27 @@ pub enum StoreError {
     /// The schema could not be brought up to date.
     #[error("the database could not be migrated; check that no newer version has used it")]
     Migration(#[from] sqlx::migrate::MigrateError),
+    /// A data key or a chunk cannot be made or opened.
+    #[error(transparent)]
+    Seal(#[from] seal::SealError),
     /// What is stored does not read back.
     #[error("stored data of {what} is damaged")]
     Damaged {
         /// Which thing, without values.
         what: &'static str,
     },
+}
+
+impl StoreError {
+    /// Whether there is no database to ask, so that trying again may help.
+    pub fn is_unreachable(&self) -> bool {
+        matches!(
+            self,
+            Self::Database(
+                sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_)
+            )
+        )
+    }
 }
 
 /// Whether a statement failed because a unique constraint or index of this name holds.
@@ -71,9 +92,10 @@ impl Store {
         &self.pool
     }
 
-    /// The time that is written.
+    /// The time that is written, in the microseconds that PostgreSQL keeps, so that the answer
+    /// to a request and what is read back later agree.
     pub fn now(&self) -> time::OffsetDateTime {
-        self.clock.now()
+        self.clock.now().truncate_to_microsecond()
     }
 
     /// A transaction; rolled back unless committed.

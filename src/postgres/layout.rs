@@ -1,0 +1,233 @@
+//! Where the embedded server keeps what, below `<data_dir>/postgres`.
+//!
+//! | name | is | owner |
+//! |---|---|---|
+//! | `lock` | locked while a pais uses the data directory | pais |
+//! | `password` | database password, 0600 | pais |
+//! | `connection` | who started the running server, and its socket directory | pais |
+//! | `server.log`, `server.log.1` | the server's log, 0600 | pais |
+//! | `cluster/` | the database, 0700 | server |
+//! | `staging-…/` | a cluster in the making, 0700 | server |
+//! | `run/` | the socket, 0700 | server |
+//!
+//! The directory itself belongs to pais, never to the account of the server: what root writes
+//! there cannot be redirected by a link that account planted.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+
+use super::account::Account;
+use super::error::PostgresError;
+
+/// Size above which the log of earlier runs is set aside at start, in bytes.
+const LOG_KEPT: u64 = 8 * 1024 * 1024;
+
+/// Beginning of the name of a staging directory.
+const STAGING: &str = "staging-";
+
+/// The paths of one data directory.
+#[derive(Debug, Clone)]
+pub(super) struct Layout {
+    data_dir: PathBuf,
+    base: PathBuf,
+}
+
+impl Layout {
+    /// The paths below an existing `data_dir`.
+    pub(super) fn find(data_dir: &Path) -> Result<Self, PostgresError> {
+        let data_dir = data_dir
+            .canonicalize()
+            .map_err(PostgresError::io("open the data directory", data_dir))?;
+        let base = data_dir.join("postgres");
+        Ok(Self { data_dir, base })
+    }
+
+    /// Makes `data_dir` and the directory of the server in it, both 0700, where missing.
+    pub(super) fn create(data_dir: &Path) -> Result<Self, PostgresError> {
+        if let Some(parent) = data_dir.parent() {
+            fs::create_dir_all(parent).map_err(PostgresError::io("create", parent))?;
+        }
+        private_dir(data_dir)?;
+        let layout = Self::find(data_dir)?;
+        private_dir(&layout.base)?;
+        Ok(layout)
+    }
+
+    /// The data directory, absolute.
+    pub(super) fn data_dir(&self) -> &Path {
+        &self.data_dir
+    }
+
+    /// The directory that holds everything of the server.
+    pub(super) fn base(&self) -> &Path {
+        &self.base
+    }
+
+    /// The lock file.
+    pub(super) fn lock(&self) -> PathBuf {
+        self.base.join("lock")
+    }
+
+    /// The password file.
+    pub(super) fn password(&self) -> PathBuf {
+        self.base.join("password")
+    }
+
+    /// The note on the running server.
+    pub(super) fn connection(&self) -> PathBuf {
+        self.base.join("connection")
+    }
+
+    /// The server's log.
+    pub(super) fn log(&self) -> PathBuf {
+        self.base.join("server.log")
+    }
+
+    /// The database cluster (`PGDATA`).
+    pub(super) fn cluster(&self) -> PathBuf {
+        self.base.join("cluster")
+    }
+
+    /// Makes a directory to make a new cluster in. Its name is new each time: the `initdb` of
+    /// a pais that was killed may still be writing to an earlier one.
+    pub(super) fn make_staging(&self) -> Result<PathBuf, PostgresError> {
+        tempfile::Builder::new()
+            .prefix(STAGING)
+            .permissions(fs::Permissions::from_mode(0o700))
+            .tempdir_in(&self.base)
+            .map(tempfile::TempDir::keep)
+            .map_err(PostgresError::io("make a directory in", &self.base))
+    }
+
+    /// The staging directories that interrupted starts left behind.
+    pub(super) fn stagings(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(&self.base).into_iter().flatten().flatten();
+        entries
+            .filter(|entry| entry.file_name().to_string_lossy().starts_with(STAGING))
+            .map(|entry| entry.path())
+            .collect()
+    }
+
+    /// The socket directory, unless its path is too long for a socket.
+    pub(super) fn run(&self) -> PathBuf {
+        self.base.join("run")
+    }
+
+    /// Lets the group of the server's account pass through the two directories above its own,
+    /// where root made them for itself alone. Neither can be listed by it.
+    pub(super) fn admit(&self, account: &Account) -> Result<(), PostgresError> {
+        if !account.differs() {
+            return Ok(());
+        }
+        for dir in [&self.data_dir, &self.base] {
+            let meta = fs::metadata(dir).map_err(PostgresError::io("look at", dir))?;
+            let mode = meta.permissions().mode();
+            if meta.uid() == 0 && mode & 0o071 == 0 {
+                chown(dir, None, Some(account.gid()))
+                    .map_err(PostgresError::io("change the group of", dir))?;
+                fs::set_permissions(dir, fs::Permissions::from_mode((mode & 0o7777) | 0o010))
+                    .map_err(PostgresError::io("change the mode of", dir))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens the server's log for appending; a long one of earlier runs is set aside.
+    pub(super) fn open_log(&self) -> Result<File, PostgresError> {
+        let log = self.log();
+        if fs::metadata(&log).is_ok_and(|meta| meta.len() > LOG_KEPT) {
+            let old = log.with_extension("log.1");
+            fs::rename(&log, &old).map_err(PostgresError::io("set aside", &log))?;
+        }
+        OpenOptions::new()
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .open(&log)
+            .map_err(PostgresError::io("open the server log", &log))
+    }
+}
+
+/// Makes one directory with mode 0700; an existing one is left as it is.
+fn private_dir(dir: &Path) -> Result<(), PostgresError> {
+    match DirBuilder::new().mode(0o700).create(dir) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && dir.is_dir() => Ok(()),
+        result => result.map_err(PostgresError::io("create", dir)),
+    }
+}
+
+/// Makes a directory of the server's account with mode 0700, or gives it an existing one.
+pub(super) fn server_dir(dir: &Path, account: &Account) -> Result<(), PostgresError> {
+    private_dir(dir)?;
+    let meta = fs::symlink_metadata(dir).map_err(PostgresError::io("look at", dir))?;
+    if !meta.is_dir() {
+        let error = io::Error::from(io::ErrorKind::NotADirectory);
+        return Err(PostgresError::io("use as a directory", dir)(error));
+    }
+    fs::set_permissions(dir, fs::Permissions::from_mode(0o700))
+        .map_err(PostgresError::io("change the mode of", dir))?;
+    account.give(dir)
+}
+
+/// Writes a 0600 file of this process whole or not at all, and through to the disk.
+pub(super) fn write_private(path: &Path, content: &str) -> Result<(), PostgresError> {
+    let write = || -> io::Result<()> {
+        let dir = path.parent().unwrap_or(Path::new("."));
+        // tempfile makes its files with mode 0600.
+        let mut file = tempfile::NamedTempFile::new_in(dir)?;
+        file.write_all(content.as_bytes())?;
+        file.as_file().sync_all()?;
+        file.persist(path).map_err(|failed| failed.error)?;
+        sync_dir(dir)
+    };
+    write().map_err(PostgresError::io("write", path))
+}
+
+/// Makes renames in a directory durable.
+pub(super) fn sync_dir(dir: &Path) -> io::Result<()> {
+    File::open(dir)?.sync_all()
+}
+
+/// Removes a file that may already be gone.
+pub(super) fn remove_if_there(path: &Path) -> Result<(), PostgresError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(PostgresError::io("remove", path)(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o7777
+    }
+
+    #[test]
+    fn what_is_made_is_private() {
+        let dir = tempfile::tempdir().unwrap();
+        let layout = Layout::create(&dir.path().join("a/data")).unwrap();
+        assert_eq!(mode(layout.data_dir()), 0o700);
+        assert_eq!(mode(layout.base()), 0o700);
+        write_private(&layout.password(), "secret").unwrap();
+        assert_eq!(mode(&layout.password()), 0o600);
+        drop(layout.open_log().unwrap());
+        assert_eq!(mode(&layout.log()), 0o600);
+    }
+
+    #[test]
+    fn a_long_log_is_set_aside() {
+        let dir = tempfile::tempdir().unwrap();
+        let layout = Layout::create(dir.path()).unwrap();
+        let log = layout.open_log().unwrap();
+        log.set_len(LOG_KEPT + 1).unwrap();
+        let fresh = layout.open_log().unwrap();
+        assert_eq!(fresh.metadata().unwrap().len(), 0);
+        assert!(layout.base().join("server.log.1").exists());
+    }
+}

@@ -1,0 +1,237 @@
+//! Finds the PostgreSQL server binaries on this machine.
+//!
+//! Searched in order: the configured directory (and then nothing else), `pg_config --bindir`, the
+//! version directories of Debian and of the PostgreSQL project's RPMs, newest first, and `PATH`.
+//! An existing cluster can only be opened by its own major version, so that version wins over
+//! a newer one.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tokio::process::Command;
+
+use super::error::PostgresError;
+
+/// Oldest major version whose settings are those used here.
+const OLDEST: u32 = 14;
+
+/// Where distributions put one directory for each major version: its parent, the beginning of its
+/// name, and what follows it.
+const VERSIONED: [(&str, &str, &str); 2] = [
+    ("/usr/lib/postgresql", "", "bin"),
+    ("/usr", "pgsql-", "bin"),
+];
+
+/// A directory with `postgres` and `initdb`, and their major version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Binaries {
+    dir: PathBuf,
+    major: u32,
+}
+
+impl Binaries {
+    /// The server program.
+    pub(super) fn postgres(&self) -> PathBuf {
+        self.dir.join("postgres")
+    }
+
+    /// The program that makes a new cluster.
+    pub(super) fn initdb(&self) -> PathBuf {
+        self.dir.join("initdb")
+    }
+}
+
+/// Finds binaries that can open `cluster`, or the first ones where there is no cluster yet.
+///
+/// # Errors
+/// [`PostgresError::NoBinaries`], [`PostgresError::TooOld`], or [`PostgresError::WrongVersion`]
+/// when none found is of the cluster's major version.
+pub(super) async fn locate(
+    bin_dir: Option<&Path>,
+    cluster: &Path,
+) -> Result<Binaries, PostgresError> {
+    let (candidates, looked) = candidates(bin_dir).await;
+    let mut found = Vec::new();
+    for dir in candidates {
+        if let Some(major) = major_version(&dir.join("postgres")).await {
+            found.push(Binaries { dir, major });
+        }
+    }
+    choose(found, looked, cluster)
+}
+
+/// Picks from what was found the binaries for `cluster`.
+fn choose(
+    found: Vec<Binaries>,
+    looked: Vec<String>,
+    cluster: &Path,
+) -> Result<Binaries, PostgresError> {
+    if found.is_empty() {
+        return Err(PostgresError::NoBinaries { looked });
+    }
+    let versions = || found.iter().map(|b| b.major.to_string()).collect();
+    let wanted = fs::read_to_string(cluster.join("PG_VERSION")).ok();
+    let chosen = match &wanted {
+        Some(wanted) => found.iter().find(|b| b.major.to_string() == wanted.trim()),
+        None => found.iter().find(|b| b.major >= OLDEST),
+    };
+    match (chosen, wanted) {
+        (Some(binaries), _) => Ok(binaries.clone()),
+        (None, Some(wanted)) => Err(PostgresError::WrongVersion {
+            cluster: cluster.to_path_buf(),
+            wanted: wanted.trim().to_owned(),
+            found: versions(),
+        }),
+        (None, None) => Err(PostgresError::TooOld {
+            found: versions(),
+            oldest: OLDEST,
+        }),
+    }
+}
+
+/// Every directory with both programs, best first, and the places that were looked at.
+async fn candidates(bin_dir: Option<&Path>) -> (Vec<PathBuf>, Vec<String>) {
+    let mut dirs = Vec::new();
+    if let Some(dir) = bin_dir {
+        push(&mut dirs, dir);
+        return (dirs, vec![dir.display().to_string()]);
+    }
+    let mut looked = vec!["pg_config --bindir".to_owned()];
+    if let Some(dir) = pg_config().await {
+        push(&mut dirs, &dir);
+    }
+    for (parent, prefix, rest) in VERSIONED {
+        looked.push(format!("{parent}/{prefix}*/{rest}"));
+        for dir in newest_first(Path::new(parent), prefix) {
+            push(&mut dirs, &dir.join(rest));
+        }
+    }
+    looked.push("PATH".to_owned());
+    for entry in env::split_paths(&env::var_os("PATH").unwrap_or_default()) {
+        // A link to the program leads to the directory where its companions are.
+        if let Ok(program) = entry.join("postgres").canonicalize()
+            && let Some(dir) = program.parent()
+        {
+            push(&mut dirs, dir);
+        }
+    }
+    (dirs, looked)
+}
+
+/// Adds `dir` when it holds both programs and is not yet there under another name.
+fn push(dirs: &mut Vec<PathBuf>, dir: &Path) {
+    if let Ok(dir) = dir.canonicalize()
+        && dir.join("postgres").is_file()
+        && dir.join("initdb").is_file()
+        && !dirs.contains(&dir)
+    {
+        dirs.push(dir);
+    }
+}
+
+/// What `pg_config` says, where it is installed.
+async fn pg_config() -> Option<PathBuf> {
+    let output = Command::new("pg_config")
+        .arg("--bindir")
+        .output()
+        .await
+        .ok()?;
+    let dir = String::from_utf8(output.stdout).ok()?;
+    (output.status.success() && !dir.trim().is_empty()).then(|| PathBuf::from(dir.trim()))
+}
+
+/// The directories `parent/<prefix><number>`, the highest number first.
+fn newest_first(parent: &Path, prefix: &str) -> Vec<PathBuf> {
+    let mut versions: Vec<(u32, PathBuf)> = fs::read_dir(parent)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| {
+            let name = entry.file_name();
+            let number = name.to_str()?.strip_prefix(prefix)?.parse().ok()?;
+            Some((number, entry.path()))
+        })
+        .collect();
+    versions.sort_by_key(|(number, _)| std::cmp::Reverse(*number));
+    versions.into_iter().map(|(_, path)| path).collect()
+}
+
+/// Asks a server program for its major version; `None` when it does not run.
+async fn major_version(postgres: &Path) -> Option<u32> {
+    let output = Command::new(postgres)
+        .arg("--version")
+        .output()
+        .await
+        .ok()?;
+    parse_version(&String::from_utf8(output.stdout).ok()?)
+}
+
+/// Reads 15 from `postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)`, 18 from `… 18beta1`.
+fn parse_version(line: &str) -> Option<u32> {
+    let number = line.split_once("(PostgreSQL)")?.1.trim_start();
+    let end = number
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(number.len());
+    number[..end].parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_the_major_version() {
+        let debian = "postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)\n";
+        assert_eq!(parse_version(debian), Some(15));
+        assert_eq!(parse_version("postgres (PostgreSQL) 18beta1"), Some(18));
+        assert_eq!(parse_version("something else"), None);
+    }
+
+    #[test]
+    fn prefers_the_version_of_the_cluster() {
+        let dir = tempfile::tempdir().unwrap();
+        let of = |major| Binaries {
+            dir: PathBuf::from(format!("/pg/{major}")),
+            major,
+        };
+        let found = vec![of(17), of(15)];
+        let newest = choose(found.clone(), Vec::new(), dir.path()).unwrap();
+        assert_eq!(newest.major, 17);
+        fs::write(dir.path().join("PG_VERSION"), "15\n").unwrap();
+        assert_eq!(
+            choose(found.clone(), Vec::new(), dir.path()).unwrap().major,
+            15
+        );
+        fs::write(dir.path().join("PG_VERSION"), "16\n").unwrap();
+        let error = choose(found, Vec::new(), dir.path())
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("made by PostgreSQL 16"), "{error}");
+        assert!(
+            error.contains("only version 17, 15 is installed"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn old_binaries_make_no_new_cluster() {
+        let dir = tempfile::tempdir().unwrap();
+        let old = vec![Binaries {
+            dir: PathBuf::from("/pg/12"),
+            major: 12,
+        }];
+        let error = choose(old, Vec::new(), dir.path()).unwrap_err().to_string();
+        assert!(error.contains("PostgreSQL 12 is too old"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn missing_binaries_name_the_package() {
+        let dir = tempfile::tempdir().unwrap();
+        let error = locate(Some(dir.path()), dir.path()).await.unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("apt-get install postgresql"), "{text}");
+        assert!(text.contains("postgresql-server"), "{text}");
+        assert!(text.contains(dir.path().to_str().unwrap()), "{text}");
+    }
+}

@@ -1,0 +1,162 @@
+//! The lock that gives one process at a time the server of a data directory.
+//!
+//! It is an advisory lock on an open file, so the operating system releases it however its holder
+//! ends, and the server, which does not inherit the file, does not hold it in its place.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+
+use super::error::PostgresError;
+use super::layout::Layout;
+
+/// How often a busy lock is tried again.
+const PAUSE: Duration = Duration::from_millis(50);
+/// How long a lock held by a service is tried: long enough for one that is just ending, or for
+/// a command that only looks whether the lock is held.
+const BEHIND_SERVICE: Duration = Duration::from_secs(1);
+/// How long a lock held by a command is tried, which starts a server, uses it and stops it.
+const BEHIND_COMMAND: Duration = Duration::from_secs(60);
+
+/// What the holder of the lock wants the server for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// A service, which keeps it until it is told to stop, and shares the server with commands.
+    Service,
+    /// A command, which ends soon and does not share.
+    Command,
+}
+
+impl Purpose {
+    /// The word for it in files and messages.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Service => "service",
+            Self::Command => "command",
+        }
+    }
+}
+
+/// The exclusive lock, held until dropped.
+#[derive(Debug)]
+pub(super) struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// Takes the lock; waits for a command that holds it, not for a service.
+    ///
+    /// # Errors
+    /// [`PostgresError::InUse`] when another process keeps it.
+    pub(super) async fn take(layout: &Layout, purpose: Purpose) -> Result<Self, PostgresError> {
+        let path = layout.lock();
+        let mut file = open(&path)?;
+        let begun = Instant::now();
+        while !try_lock(&file, FlockOperation::NonBlockingLockExclusive, &path)? {
+            let holder = read(&path).unwrap_or_default();
+            let patience = if holder.starts_with(Purpose::Service.word()) {
+                BEHIND_SERVICE
+            } else {
+                BEHIND_COMMAND
+            };
+            if begun.elapsed() >= patience {
+                return Err(PostgresError::InUse {
+                    data_dir: layout.data_dir().to_path_buf(),
+                    holder: holder.trim().to_owned(),
+                });
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+        let line = format!("{}, process {}\n", purpose.word(), std::process::id());
+        file.set_len(0)
+            .and_then(|()| file.write_all(line.as_bytes()))
+            .map_err(PostgresError::io("write", &path))?;
+        Ok(Self { _file: file })
+    }
+
+    /// Whether some process holds the lock.
+    pub(super) fn is_held(layout: &Layout) -> Result<bool, PostgresError> {
+        let path = layout.lock();
+        match File::open(&path) {
+            // The lock taken here for a moment is gone with the file.
+            Ok(file) => Ok(!try_lock(
+                &file,
+                FlockOperation::NonBlockingLockShared,
+                &path,
+            )?),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(PostgresError::io(
+                "open (is this the user that pais runs as?)",
+                &path,
+            )(error)),
+        }
+    }
+}
+
+fn open(path: &Path) -> Result<File, PostgresError> {
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path)
+        .map_err(PostgresError::io(
+            "open (is this the user that pais runs as?)",
+            path,
+        ))
+}
+
+fn try_lock(file: &File, operation: FlockOperation, path: &Path) -> Result<bool, PostgresError> {
+    match flock(file, operation) {
+        Ok(()) => Ok(true),
+        Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(false),
+        Err(errno) => Err(PostgresError::io("lock", path)(io::Error::from(errno))),
+    }
+}
+
+fn read(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?.take(200).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_service_keeps_others_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let layout = Layout::create(dir.path()).unwrap();
+        assert!(!Lock::is_held(&layout).unwrap());
+        let lock = Lock::take(&layout, Purpose::Service).await.unwrap();
+        assert!(Lock::is_held(&layout).unwrap());
+        let refused = Lock::take(&layout, Purpose::Service).await.unwrap_err();
+        let text = refused.to_string();
+        let holder = format!("service, process {}", std::process::id());
+        assert!(text.contains(&holder), "{text}");
+        assert!(text.contains("--data-dir"), "{text}");
+        drop(lock);
+        assert!(!Lock::is_held(&layout).unwrap());
+        Lock::take(&layout, Purpose::Service).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_command_is_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let layout = Layout::create(dir.path()).unwrap();
+        let lock = Lock::take(&layout, Purpose::Command).await.unwrap();
+        let later = tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_millis(1500)).await;
+            drop(lock);
+        });
+        Lock::take(&layout, Purpose::Service).await.unwrap();
+        later.await.unwrap();
+    }
+}

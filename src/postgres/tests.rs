@@ -1,0 +1,245 @@
+//! The embedded server as a whole, against the PostgreSQL that is installed.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use sqlx::postgres::PgConnection;
+
+use super::*;
+
+async fn connect(server: &EmbeddedServer) -> PgConnection {
+    server.connect_options().connect().await.unwrap()
+}
+
+async fn ask(connection: &mut PgConnection, sql: &'static str) -> String {
+    sqlx::query_scalar(sql).fetch_one(connection).await.unwrap()
+}
+
+/// A server whose owner was killed: its lock is gone, its process is not.
+fn orphan(mut server: EmbeddedServer) {
+    let Own { process, _lock, .. } = server.own.take().unwrap();
+    drop(_lock);
+    std::mem::forget(process);
+}
+
+#[tokio::test]
+async fn starts_keeps_and_stops() {
+    // Started as root, the server's account may not pass through this directory.
+    let dir = tempfile::tempdir().unwrap();
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o700)).unwrap();
+    let data = dir.path().join("deep/data");
+    let options = EmbeddedOptions::default();
+    let server = start(&data, &options).await.unwrap();
+    let mut connection = connect(&server).await;
+    for (sql, answer) in [
+        ("select current_user::text", "pais"),
+        ("select current_database()::text", "pais"),
+        ("show fsync", "on"),
+        ("show listen_addresses", ""),
+        ("show data_checksums", "on"),
+        ("show server_encoding", "UTF8"),
+        // `show lc_collate` is gone from PostgreSQL 16 on.
+        (
+            "select datcollate::text from pg_database where datname = 'pais'",
+            "C",
+        ),
+        ("show is_superuser", "off"),
+        ("show log_parameter_max_length_on_error", "0"),
+    ] {
+        assert_eq!(ask(&mut connection, sql).await, answer, "{sql}");
+    }
+    sqlx::raw_sql("create table kept (word text); insert into kept values ('still here')")
+        .execute(&mut connection)
+        .await
+        .unwrap();
+    // A statement that fails must not leave its values in the log.
+    let failing = "select 'canary-value-4711'::int";
+    sqlx::raw_sql(failing)
+        .execute(&mut connection)
+        .await
+        .unwrap_err();
+    drop(connection);
+
+    let layout = Layout::find(&data).unwrap();
+    for private in [layout.cluster(), layout.run()] {
+        let mode = fs::metadata(&private).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700, "{}", private.display());
+    }
+    let mode = fs::metadata(layout.password())
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o600);
+
+    let refused = start(&data, &options).await.unwrap_err();
+    assert!(matches!(refused, PostgresError::InUse { .. }), "{refused}");
+
+    server.stop().await.unwrap();
+    assert!(!layout.cluster().join("postmaster.pid").exists());
+    assert!(!socket::socket(&layout.run()).exists());
+    let log = fs::read_to_string(layout.log()).unwrap();
+    assert!(log.contains("database system is shut down"), "{log}");
+    assert!(!log.contains("canary"), "{log}");
+
+    let server = start(&data, &options).await.unwrap();
+    let mut connection = connect(&server).await;
+    assert_eq!(
+        ask(&mut connection, "select word from kept").await,
+        "still here"
+    );
+    drop(connection);
+    server.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_wrong_password_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = start(dir.path(), &EmbeddedOptions::default())
+        .await
+        .unwrap();
+    let wrong = server.connect_options().password("wrong").connect().await;
+    assert!(wrong.is_err());
+    server.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn commands_share_the_server_of_a_service() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = EmbeddedOptions::default();
+    assert!(attach(&dir.path().join("nowhere")).await.unwrap().is_none());
+    assert!(attach(dir.path()).await.unwrap().is_none());
+
+    let service = start(dir.path(), &options).await.unwrap();
+    let command = attach_or_start(dir.path(), &options).await.unwrap();
+    assert!(service.is_own() && !command.is_own());
+    drop(connect(&command).await);
+    command.stop().await.unwrap();
+    drop(connect(&service).await);
+    service.stop().await.unwrap();
+    assert!(attach(dir.path()).await.unwrap().is_none());
+
+    // Two commands without a service take turns.
+    let first = attach_or_start(dir.path(), &options).await.unwrap();
+    assert!(first.is_own());
+    let (second, ()) = tokio::join!(attach_or_start(dir.path(), &options), async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        drop(connect(&first).await);
+        first.stop().await.unwrap();
+    });
+    let second = second.unwrap();
+    assert!(second.is_own());
+    second.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn the_server_of_a_killed_service_is_replaced() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = EmbeddedOptions::default();
+    let server = start(dir.path(), &options).await.unwrap();
+    let mut connection = connect(&server).await;
+    let before = ask(&mut connection, "select pg_postmaster_start_time()::text").await;
+    orphan(server);
+    let server = start(dir.path(), &options).await.unwrap();
+    let mut connection = connect(&server).await;
+    let after = ask(&mut connection, "select pg_postmaster_start_time()::text").await;
+    assert_ne!(before, after);
+    drop(connection);
+    server.stop().await.unwrap();
+}
+
+/// As after a restart of a container: everything was killed, and the numbers in what the server
+/// left behind are those of other processes.
+#[tokio::test]
+async fn numbers_in_use_again_keep_nobody_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = EmbeddedOptions::default();
+    let server = start(dir.path(), &options).await.unwrap();
+    let layout = Layout::find(dir.path()).unwrap();
+    let pid_file = layout.cluster().join("postmaster.pid");
+    let socket_lock = layout.run().join(".s.PGSQL.5432.lock");
+    let left = [&pid_file, &socket_lock].map(|file| fs::read_to_string(file).unwrap());
+    server.stop().await.unwrap();
+
+    // Of the server's account, as those of other accounts are not taken for servers.
+    let mut other = tokio::process::Command::new("sleep");
+    Account::choose(&layout.cluster()).unwrap().run(&mut other);
+    let mut other = other.arg("60").kill_on_drop(true).spawn().unwrap();
+    for (file, text) in [&pid_file, &socket_lock].into_iter().zip(left) {
+        let (_, rest) = text.split_once('\n').unwrap();
+        fs::write(file, format!("{}\n{rest}", other.id().unwrap())).unwrap();
+    }
+    let server = start(dir.path(), &options).await.unwrap();
+    assert!(other.try_wait().unwrap().is_none());
+    server.stop().await.unwrap();
+    other.kill().await.unwrap();
+}
+
+#[tokio::test]
+async fn an_interrupted_making_is_begun_anew() {
+    let dir = tempfile::tempdir().unwrap();
+    let layout = Layout::create(dir.path()).unwrap();
+    let half_made = layout.make_staging().unwrap().join("cluster");
+    fs::create_dir(&half_made).unwrap();
+    fs::write(half_made.join("PG_VERSION"), "15\n").unwrap();
+    let server = start(dir.path(), &EmbeddedOptions::default())
+        .await
+        .unwrap();
+    assert!(layout.stagings().is_empty());
+    server.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_failed_start_shows_the_log_and_leaves_nothing_running() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = EmbeddedOptions::default();
+    start(dir.path(), &options)
+        .await
+        .unwrap()
+        .stop()
+        .await
+        .unwrap();
+    let layout = Layout::find(dir.path()).unwrap();
+    let conf = layout.cluster().join("postgresql.conf");
+    let good = fs::read(&conf).unwrap();
+    fs::write(&conf, "no_such_setting = 1\n").unwrap();
+    let error = start(dir.path(), &options).await.unwrap_err().to_string();
+    assert!(error.contains("no_such_setting"), "{error}");
+    fs::write(&conf, good).unwrap();
+    start(dir.path(), &options)
+        .await
+        .unwrap()
+        .stop()
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn a_long_data_directory_works() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("d".repeat(130));
+    let server = start(&data, &EmbeddedOptions::default()).await.unwrap();
+    let socket_dir = server.own.as_ref().unwrap().socket_dir.clone();
+    assert!(!socket_dir.starts_with(&data));
+    let mode = fs::metadata(&socket_dir).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+    let shared = attach(&data).await.unwrap().unwrap();
+    drop(shared.connect().await.unwrap());
+    server.stop().await.unwrap();
+    assert!(!socket_dir.exists());
+}
+
+#[tokio::test]
+async fn the_end_of_the_server_is_noticed() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut server = start(dir.path(), &EmbeddedOptions::default())
+        .await
+        .unwrap();
+    let pid_file = dir.path().join("postgres/cluster/postmaster.pid");
+    let pid = fs::read_to_string(pid_file).unwrap();
+    let pid: i32 = pid.lines().next().unwrap().parse().unwrap();
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::QUIT).unwrap();
+    let why = server.ended().await;
+    assert!(matches!(why, PostgresError::Ended { .. }), "{why}");
+    server.stop().await.unwrap();
+}
