@@ -3,7 +3,12 @@
 //! Every function takes the organization on whose behalf it works, and answers `None` alike for
 //! what does not exist and for what belongs to another.
 
+pub mod grants;
+pub mod jobs;
+pub mod queue;
+pub mod releases;
 pub mod seal;
+pub mod submissions;
 pub mod tokens;
 
 use std::sync::Arc;
