@@ -30,19 +30,23 @@ CREATE TABLE audit_events (
 );
 CREATE INDEX audit_events_newest ON audit_events (organization_id, id DESC);
 
--- The first answer to a request with an idempotency key, kept for 24 hours.
+-- The first answer to a request with an idempotency key, kept for 24 hours. Until there is one
+-- the row reserves the key for the request under way.
 CREATE TABLE idempotent_answers (
     organization_id uuid NOT NULL REFERENCES organizations,
     endpoint        text NOT NULL,
     key             text NOT NULL,
-    body_sha256     bytea NOT NULL,
+    reservation     uuid NOT NULL,
     created_at      timestamptz NOT NULL,
-    status          smallint,
+    body_sha256     bytea,
+    status          integer,
     headers         jsonb,
     body            bytea,
-    PRIMARY KEY (organization_id, endpoint, key)
+    PRIMARY KEY (organization_id, endpoint, key),
+    CHECK (num_nulls(body_sha256, status, headers, body) IN (0, 4))
 );
 CREATE INDEX idempotent_answers_age ON idempotent_answers (created_at);
+CREATE UNIQUE INDEX idempotent_answers_reservation ON idempotent_answers (reservation);
 
 CREATE TABLE taxonomies (
     id              uuid PRIMARY KEY,

@@ -2,12 +2,14 @@
 
 pub mod auth;
 pub mod extract;
+pub mod idempotency;
 pub mod paging;
 pub mod problem;
 pub mod state;
 
 pub use auth::{Auditor, Holder, HolderOrRecipient, Operator};
 pub use extract::{Body, JsonBody, Parameters, Path};
+pub use idempotency::IdempotencyKey;
 pub use paging::{Page, PageQuery};
 pub use problem::ApiError;
 pub use state::{AppState, HttpLimits};

@@ -1,12 +1,15 @@
 //! Grants: one recipient organization's right to one release.
 
+use serde_json::json;
+use sqlx::Row;
 use sqlx::postgres::PgRow;
-use sqlx::{PgConnection, Row};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use crate::domain::{GrantId, OrganizationId, ReleaseId, TokenId};
+use crate::domain::{Caller, GrantId, OrganizationId, ReleaseId};
 
+use super::audit::{self, Action, NewEvent};
+use super::organizations;
 use super::{Store, StoreError};
 
 /// A grant as it stands.
@@ -31,8 +34,6 @@ pub struct StoredGrant {
 /// A grant to be made.
 #[derive(Clone, Debug)]
 pub struct NewGrant<'a> {
-    /// Whose release it is.
-    pub organization: OrganizationId,
     /// What may be fetched.
     pub release: ReleaseId,
     /// By whom: the name or the id of an organization.
@@ -41,8 +42,6 @@ pub struct NewGrant<'a> {
     pub purpose: &'a str,
     /// Until when.
     pub expires_at: Option<OffsetDateTime>,
-    /// Who asked.
-    pub created_by: TokenId,
 }
 
 /// What became of a grant to be made.
@@ -64,24 +63,21 @@ pub enum Granting {
 /// When the database fails.
 pub async fn create(
     store: &Store,
-    connection: &mut PgConnection,
+    by: Caller,
     grant: &NewGrant<'_>,
 ) -> Result<Granting, StoreError> {
+    let mut transaction = store.begin().await?;
     // The lock makes two equal requests follow each other.
     let release =
         sqlx::query("SELECT 1 FROM releases WHERE id = $1 AND organization_id = $2 FOR UPDATE")
             .bind(grant.release.0)
-            .bind(grant.organization.0)
-            .fetch_optional(&mut *connection)
+            .bind(by.organization.0)
+            .fetch_optional(&mut *transaction)
             .await?;
     if release.is_none() {
         return Ok(Granting::NoRelease);
     }
-    let recipient = sqlx::query("SELECT id, name FROM organizations WHERE name = $1 OR id = $2")
-        .bind(grant.recipient)
-        .bind(grant.recipient.parse::<Uuid>().ok())
-        .fetch_optional(&mut *connection)
-        .await?;
+    let recipient = organizations::find(&mut *transaction, grant.recipient).await?;
     let Some(recipient) = recipient else {
         return Ok(Granting::NoRecipient);
     };
@@ -89,8 +85,8 @@ pub async fn create(
     let made = StoredGrant {
         id: GrantId::new(),
         release: grant.release,
-        recipient: OrganizationId(recipient.try_get("id")?),
-        recipient_name: recipient.try_get("name")?,
+        recipient: recipient.id,
+        recipient_name: recipient.name,
         purpose: grant.purpose.to_owned(),
         expires_at: grant.expires_at,
         created_at: now,
@@ -109,13 +105,21 @@ pub async fn create(
     .bind(&made.purpose)
     .bind(made.expires_at)
     .bind(made.created_at)
-    .bind(grant.created_by.0)
-    .execute(connection)
+    .bind(by.token.0)
+    .execute(&mut *transaction)
     .await?;
-    Ok(match done.rows_affected() {
-        0 => Granting::Exists,
-        _ => Granting::Made(made),
-    })
+    if done.rows_affected() == 0 {
+        return Ok(Granting::Exists);
+    }
+    let detail = json!({
+        "release_id": made.release,
+        "recipient": made.recipient_name,
+        "purpose": made.purpose,
+    });
+    let event = NewEvent::by(by, Action::GrantCreated, made.id.0, detail);
+    audit::record(&mut transaction, now, event).await?;
+    transaction.commit().await?;
+    Ok(Granting::Made(made))
 }
 
 /// Grants of a release after `after`, oldest first, those expired included; `None` when the
@@ -152,16 +156,17 @@ pub async fn list(
     rows.iter().map(stored).collect::<Result<_, _>>().map(Some)
 }
 
-/// Takes a grant back; the recipient it was for, or `None` when there is none such.
+/// Takes a grant back; `false` when there is none such.
 ///
 /// # Errors
 /// When the database fails.
 pub async fn delete(
-    connection: &mut PgConnection,
-    organization: OrganizationId,
+    store: &Store,
+    by: Caller,
     release: ReleaseId,
     id: GrantId,
-) -> Result<Option<OrganizationId>, StoreError> {
+) -> Result<bool, StoreError> {
+    let mut transaction = store.begin().await?;
     let recipient: Option<Uuid> = sqlx::query_scalar(
         "DELETE FROM grants g USING releases r
          WHERE g.id = $1 AND g.release_id = $2 AND r.id = g.release_id AND r.organization_id = $3
@@ -169,10 +174,17 @@ pub async fn delete(
     )
     .bind(id.0)
     .bind(release.0)
-    .bind(organization.0)
-    .fetch_optional(connection)
+    .bind(by.organization.0)
+    .fetch_optional(&mut *transaction)
     .await?;
-    Ok(recipient.map(OrganizationId))
+    let Some(recipient) = recipient else {
+        return Ok(false);
+    };
+    let detail = json!({ "release_id": release, "recipient_id": recipient });
+    let event = NewEvent::by(by, Action::GrantDeleted, id.0, detail);
+    audit::record(&mut transaction, store.now(), event).await?;
+    transaction.commit().await?;
+    Ok(true)
 }
 
 fn stored(row: &PgRow) -> Result<StoredGrant, StoreError> {

@@ -1,16 +1,18 @@
 //! Jobs as their holders see them: made, listed, cancelled. `store::queue` is the workers' side.
 
-use serde_json::Value;
+use serde_json::{Value, json};
+use sqlx::Row;
 use sqlx::postgres::PgRow;
-use sqlx::{PgConnection, Row};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
 use crate::domain::{
-    DatasetId, JobId, JobStatus, OrganizationId, ReleaseId, SubmissionId, TokenId,
+    Caller, DatasetId, JobId, JobStatus, OrganizationId, ReleaseId, SubmissionId,
 };
 use crate::engine::{StepItem, StepRecord};
 
+use super::audit::{self, Action, NewEvent};
+use super::idempotency::{Answer, Reservation};
 use super::seal::{DataKey, SealError};
 use super::submissions::lock_dataset;
 use super::{Store, StoreError};
@@ -51,33 +53,29 @@ pub struct StoredJob {
 /// A job to be made.
 #[derive(Clone, Debug)]
 pub struct NewJob<'a> {
-    /// Its id.
-    pub id: JobId,
-    /// Whose it is.
-    pub organization: OrganizationId,
     /// What it runs on.
     pub dataset: DatasetId,
     /// What was asked for, as it was sent.
     pub definition: &'a Value,
+    /// SHA-256 of the body it was sent in.
+    pub body_sha256: [u8; 32],
     /// Submissions to read; all that are there when `None`.
     pub submissions: Option<&'a [SubmissionId]>,
-    /// Who asked.
-    pub created_by: TokenId,
-    /// When.
-    pub created_at: OffsetDateTime,
 }
 
 /// What became of a job to be made.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Creation {
     /// It waits for a worker.
-    Queued(Box<StoredJob>),
+    Queued(Answer),
     /// The dataset is not there any more.
     NoDataset,
     /// The submission at this place of the list is not the dataset's.
     NoSubmission(usize),
     /// There are no rows to work on.
     NoRows,
+    /// A later request holds the idempotency key now.
+    KeyTaken,
 }
 
 /// What became of a request to cancel.
@@ -99,37 +97,33 @@ macro_rules! columns {
     };
 }
 
-/// Makes a job, its submissions settled as of now.
+/// Makes a job, its submissions settled as of now, and keeps the answer under the request's
+/// idempotency key.
 ///
 /// # Errors
 /// When the database fails.
 pub async fn create(
-    connection: &mut PgConnection,
+    store: &Store,
+    by: Caller,
     job: &NewJob<'_>,
+    reservation: Option<Reservation>,
+    answer: impl FnOnce(&StoredJob) -> Answer,
 ) -> Result<Creation, StoreError> {
-    if !lock_dataset(connection, job.dataset).await? {
+    let mut transaction = store.begin().await?;
+    if !lock_dataset(&mut transaction, job.dataset).await? {
         return Ok(Creation::NoDataset);
     }
     let present: Vec<Uuid> =
         sqlx::query_scalar("SELECT id FROM submissions WHERE dataset_id = $1 ORDER BY id")
             .bind(job.dataset.0)
-            .fetch_all(&mut *connection)
+            .fetch_all(&mut *transaction)
             .await?;
-    let chosen = match job.submissions {
-        None => present,
-        Some(ids) => {
-            if let Some(index) = ids.iter().position(|id| !present.contains(&id.0)) {
-                return Ok(Creation::NoSubmission(index));
-            }
-            let mut ids: Vec<Uuid> = ids.iter().map(|id| id.0).collect();
-            ids.sort_unstable();
-            ids.dedup();
-            ids
-        }
+    let chosen = match choose(present, job.submissions) {
+        Ok(chosen) if chosen.is_empty() => return Ok(Creation::NoRows),
+        Ok(chosen) => chosen,
+        Err(index) => return Ok(Creation::NoSubmission(index)),
     };
-    if chosen.is_empty() {
-        return Ok(Creation::NoRows);
-    }
+    let now = store.now();
     let row = sqlx::query(concat!(
         "INSERT INTO jobs (id, organization_id, dataset_id, definition, submissions, created_by,
                            created_at)
@@ -137,16 +131,46 @@ pub async fn create(
          RETURNING ",
         columns!()
     ))
-    .bind(job.id.0)
-    .bind(job.organization.0)
+    .bind(JobId::new().0)
+    .bind(by.organization.0)
     .bind(job.dataset.0)
     .bind(job.definition)
     .bind(chosen)
-    .bind(job.created_by.0)
-    .bind(job.created_at)
-    .fetch_one(connection)
+    .bind(by.token.0)
+    .bind(now)
+    .fetch_one(&mut *transaction)
     .await?;
-    Ok(Creation::Queued(Box::new(stored(&row)?)))
+    let made = stored(&row)?;
+    let detail = json!({ "dataset_id": made.dataset });
+    let event = NewEvent::by(by, Action::JobCreated, made.id.0, detail);
+    audit::record(&mut transaction, now, event).await?;
+    let answer = answer(&made);
+    if let Some(reservation) = &reservation
+        && !reservation
+            .finish(&mut transaction, &job.body_sha256, &answer)
+            .await?
+    {
+        return Ok(Creation::KeyTaken);
+    }
+    transaction.commit().await?;
+    if let Some(reservation) = reservation {
+        reservation.committed();
+    }
+    Ok(Creation::Queued(answer))
+}
+
+/// The submissions a job reads; the place in `asked` of the first that is not `present`.
+fn choose(present: Vec<Uuid>, asked: Option<&[SubmissionId]>) -> Result<Vec<Uuid>, usize> {
+    let Some(asked) = asked else {
+        return Ok(present);
+    };
+    if let Some(index) = asked.iter().position(|id| !present.contains(&id.0)) {
+        return Err(index);
+    }
+    let mut chosen: Vec<Uuid> = asked.iter().map(|id| id.0).collect();
+    chosen.sort_unstable();
+    chosen.dedup();
+    Ok(chosen)
 }
 
 /// A job of the organization.
@@ -198,34 +222,32 @@ pub async fn list(
 ///
 /// # Errors
 /// When the database fails.
-pub async fn cancel(
-    store: &Store,
-    connection: &mut PgConnection,
-    organization: OrganizationId,
-    id: JobId,
-) -> Result<Cancellation, StoreError> {
+pub async fn cancel(store: &Store, by: Caller, id: JobId) -> Result<Cancellation, StoreError> {
+    let now = store.now();
+    let mut transaction = store.begin().await?;
     let row = sqlx::query(concat!(
         "UPDATE jobs SET
              cancel_requested = true,
              status = CASE status WHEN 'queued' THEN 'cancelled' ELSE status END,
-             ended_at = CASE status WHEN 'queued' THEN $3 END
+             ended_at = CASE status WHEN 'queued' THEN $3::timestamptz END
          WHERE id = $1 AND organization_id = $2 AND status IN ('queued', 'running')
          RETURNING ",
         columns!()
     ))
     .bind(id.0)
-    .bind(organization.0)
-    .bind(store.now())
-    .fetch_optional(&mut *connection)
+    .bind(by.organization.0)
+    .bind(now)
+    .fetch_optional(&mut *transaction)
     .await?;
     if let Some(row) = row {
-        return Ok(Cancellation::Accepted(Box::new(stored(&row)?)));
+        let job = stored(&row)?;
+        let event = NewEvent::by(by, Action::JobCancelled, id.0, json!({}));
+        audit::record(&mut transaction, now, event).await?;
+        transaction.commit().await?;
+        return Ok(Cancellation::Accepted(Box::new(job)));
     }
-    let there = sqlx::query("SELECT 1 FROM jobs WHERE id = $1 AND organization_id = $2")
-        .bind(id.0)
-        .bind(organization.0)
-        .fetch_optional(connection)
-        .await?;
+    drop(transaction);
+    let there = load(store, by.organization, id).await?;
     Ok(match there {
         Some(_) => Cancellation::Ended,
         None => Cancellation::NotFound,

@@ -3,12 +3,18 @@
 //! Every function takes the organization on whose behalf it works, and answers `None` alike for
 //! what does not exist and for what belongs to another.
 
+pub mod audit;
+pub mod datasets;
 pub mod grants;
+pub mod idempotency;
 pub mod jobs;
+pub mod organizations;
 pub mod queue;
+pub mod readiness;
 pub mod releases;
 pub mod seal;
 pub mod submissions;
+pub mod taxonomies;
 pub mod tokens;
 
 use std::sync::Arc;
@@ -31,6 +37,9 @@ pub enum StoreError {
     /// The schema could not be brought up to date.
     #[error("the database could not be migrated; check that no newer version has used it")]
     Migration(#[from] sqlx::migrate::MigrateError),
+    /// The system gave no random bytes for a secret.
+    #[error("the system has no random bytes to give")]
+    NoRandomness,
     /// What is stored does not read back.
     #[error("stored data of {what} is damaged")]
     Damaged {
@@ -76,9 +85,10 @@ impl Store {
         &self.pool
     }
 
-    /// The time that is written.
+    /// The time that is written, in the microseconds that PostgreSQL keeps, so that the answer
+    /// to a request and what is read back later agree.
     pub fn now(&self) -> time::OffsetDateTime {
-        self.clock.now()
+        self.clock.now().truncate_to_microsecond()
     }
 
     /// A transaction; rolled back unless committed.

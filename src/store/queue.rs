@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use sqlx::postgres::types::PgInterval;
-use sqlx::{PgConnection, Row};
+use sqlx::Row;
 use uuid::Uuid;
 
 use crate::domain::{Code, DatasetId, JobId, OrganizationId, Problem, SubmissionId};
@@ -278,29 +278,6 @@ pub async fn put_back(store: &Store, claim: &Claim) -> Result<Ending, StoreError
         0 => Ending::Lost,
         _ => Ending::Written,
     })
-}
-
-/// Cancels every job of a dataset that has not ended; for the dataset's deletion.
-///
-/// # Errors
-/// When the database fails.
-pub async fn cancel_all_of(
-    store: &Store,
-    connection: &mut PgConnection,
-    dataset: DatasetId,
-) -> Result<(), StoreError> {
-    sqlx::query(
-        "UPDATE jobs SET
-             cancel_requested = true,
-             status = CASE status WHEN 'queued' THEN 'cancelled' ELSE status END,
-             ended_at = CASE status WHEN 'queued' THEN $2 END
-         WHERE dataset_id = $1 AND status IN ('queued', 'running')",
-    )
-    .bind(dataset.0)
-    .bind(store.now())
-    .execute(connection)
-    .await?;
-    Ok(())
 }
 
 fn document(problem: &Problem) -> Value {

@@ -1,13 +1,14 @@
 //! Releases: immutable anonymized tables, for their holder and for those who were granted them.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use crate::domain::{DatasetId, JobId, OrganizationId, ReleaseId};
+use crate::domain::{Caller, DatasetId, JobId, OrganizationId, ReleaseId, TokenId};
 
+use super::audit::{self, Action, NewEvent};
 use super::submissions::lock_dataset;
 use super::{Store, StoreError};
 
@@ -35,8 +36,8 @@ pub struct NewRelease {
     pub name: Option<String>,
     /// The step it stands at.
     pub step: Option<u32>,
-    /// Whether the job itself makes it at its end.
-    pub by_job: bool,
+    /// Who asked for it; `None` when the job itself makes it at its end.
+    pub by: Option<TokenId>,
     /// Rows released.
     pub rows: u64,
     /// Rows left out.
@@ -153,12 +154,25 @@ impl Viewer {
     }
 }
 
+/// Stores a release that a holder asked for; `false` when its dataset was deleted meanwhile.
+///
+/// # Errors
+/// When the database fails.
+pub async fn create(store: &Store, release: &NewRelease) -> Result<bool, StoreError> {
+    let mut transaction = store.begin().await?;
+    if insert(&mut transaction, release).await?.is_none() {
+        return Ok(false);
+    }
+    transaction.commit().await?;
+    Ok(true)
+}
+
 /// Stores a release; `None`, and nothing stored, when its dataset was deleted meanwhile or its
 /// job has made its release already.
 ///
 /// # Errors
 /// When the database fails.
-pub async fn insert(
+pub(super) async fn insert(
     connection: &mut PgConnection,
     release: &NewRelease,
 ) -> Result<Option<()>, StoreError> {
@@ -177,7 +191,7 @@ pub async fn insert(
     .bind(release.dataset.0)
     .bind(&release.name)
     .bind(release.step.map(u32::cast_signed))
-    .bind(release.by_job)
+    .bind(release.by.is_none())
     .bind(release.rows.cast_signed())
     .bind(release.suppressed_rows.cast_signed())
     .bind(&release.privacy)
@@ -193,6 +207,14 @@ pub async fn insert(
     for (position, table) in (0..).zip(&release.tables) {
         insert_table(connection, release.id, position, table).await?;
     }
+    let event = NewEvent {
+        organization: release.organization,
+        token: release.by,
+        action: Action::ReleaseCreated,
+        subject: release.id.0,
+        detail: json!({ "job_id": release.job, "step": release.step, "rows": release.rows }),
+    };
+    audit::record(connection, release.created_at, event).await?;
     Ok(Some(()))
 }
 
@@ -285,7 +307,7 @@ pub async fn list(
     rows.iter().map(stored).collect()
 }
 
-/// The report of a release that the viewer may see.
+/// The holder and the report of a release that the viewer may see.
 ///
 /// # Errors
 /// When the database fails.
@@ -293,10 +315,10 @@ pub async fn report(
     store: &Store,
     viewer: Viewer,
     id: ReleaseId,
-) -> Result<Option<Value>, StoreError> {
+) -> Result<Option<(OrganizationId, Value)>, StoreError> {
     let (holder, organization) = viewer.parts();
-    Ok(sqlx::query_scalar(concat!(
-        "SELECT r.report FROM releases r WHERE r.id = $4 AND ",
+    let row = sqlx::query(concat!(
+        "SELECT r.organization_id, r.report FROM releases r WHERE r.id = $4 AND ",
         visible!()
     ))
     .bind(holder)
@@ -304,7 +326,10 @@ pub async fn report(
     .bind(store.now())
     .bind(id.0)
     .fetch_optional(store.pool())
-    .await?)
+    .await?;
+    let Some(row) = row else { return Ok(None) };
+    let owner = OrganizationId(row.try_get("organization_id")?);
+    Ok(Some((owner, row.try_get("report")?)))
 }
 
 /// A table of a release that the viewer may see.
@@ -343,6 +368,31 @@ pub async fn table(
         columns: row.try_get("columns")?,
         sha256: row.try_get("sha256")?,
     }))
+}
+
+/// Notes in the logs of its holder and of the fetcher that a table or report was fetched.
+///
+/// # Errors
+/// When the database fails.
+pub async fn record_fetch(
+    store: &Store,
+    by: Caller,
+    owner: OrganizationId,
+    release: ReleaseId,
+    part: &str,
+) -> Result<(), StoreError> {
+    let mut transaction = store.begin().await?;
+    let detail = json!({ "part": part, "by": by.organization });
+    let event = NewEvent::by(by, Action::ReleaseFetched, release.0, detail);
+    if owner != by.organization {
+        let theirs = NewEvent {
+            organization: owner,
+            ..event.clone()
+        };
+        audit::record(&mut transaction, store.now(), theirs).await?;
+    }
+    audit::record(&mut transaction, store.now(), event).await?;
+    Ok(transaction.commit().await?)
 }
 
 /// The chunk of a table at this place, if the table has so many.

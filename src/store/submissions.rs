@@ -1,14 +1,16 @@
 //! Submissions: batches of rows, kept as sealed chunks, whole or not at all.
 
 use futures_util::TryStreamExt;
-use sqlx::postgres::PgRow;
+use serde_json::json;
 use sqlx::{PgConnection, Postgres, Row, Transaction};
 use time::OffsetDateTime;
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
-use crate::domain::{DatasetId, SubmissionId};
+use crate::domain::{Caller, DatasetId, SubmissionId};
 
+use super::audit::{self, Action, NewEvent};
+use super::idempotency::{Answer, Reservation};
 use super::{Store, StoreError};
 
 /// A submission as it is listed.
@@ -50,6 +52,17 @@ pub struct Totals {
     pub bytes: u64,
     /// SHA-256 of the decoded body.
     pub sha256: [u8; 32],
+}
+
+/// What became of a submission that was read to its end.
+#[derive(Debug)]
+pub enum Accepted {
+    /// It is stored.
+    Stored(Answer),
+    /// The dataset was deleted meanwhile.
+    NoDataset,
+    /// A later request holds the idempotency key now.
+    KeyTaken,
 }
 
 /// A submission that is being written; dropped before [`Intake::commit`] it leaves nothing.
@@ -112,39 +125,51 @@ impl Intake {
         Ok(())
     }
 
-    /// Notes the totals, and that the dataset is still there; `None` when it was deleted
-    /// meanwhile. From here to the commit the dataset cannot be deleted.
+    /// Makes it all visible: rows, totals, the line in the audit log, and the answer under the
+    /// request's idempotency key.
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn complete(&mut self, totals: &Totals) -> Result<Option<Submission>, StoreError> {
-        if !lock_dataset(&mut self.transaction, self.submission.dataset).await? {
-            return Ok(None);
+    pub async fn commit(
+        mut self,
+        by: Caller,
+        totals: &Totals,
+        reservation: Option<Reservation>,
+        answer: impl FnOnce(&Submission) -> Answer,
+    ) -> Result<Accepted, StoreError> {
+        let submission = Submission {
+            rows: totals.rows,
+            bytes: totals.bytes,
+            sha256: totals.sha256.to_vec(),
+            ..self.submission
+        };
+        // From here to the commit the dataset cannot be deleted.
+        if !lock_dataset(&mut self.transaction, submission.dataset).await? {
+            return Ok(Accepted::NoDataset);
         }
         sqlx::query("UPDATE submissions SET rows = $2, bytes = $3, sha256 = $4 WHERE id = $1")
-            .bind(self.submission.id.0)
+            .bind(submission.id.0)
             .bind(totals.rows.cast_signed())
             .bind(totals.bytes.cast_signed())
             .bind(totals.sha256.as_slice())
             .execute(&mut *self.transaction)
             .await?;
-        self.submission.rows = totals.rows;
-        self.submission.bytes = totals.bytes;
-        self.submission.sha256 = totals.sha256.to_vec();
-        Ok(Some(self.submission.clone()))
-    }
-
-    /// The transaction, for what is to be written together with the submission.
-    pub fn connection(&mut self) -> &mut PgConnection {
-        &mut self.transaction
-    }
-
-    /// Makes it all visible.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn commit(self) -> Result<(), StoreError> {
-        Ok(self.transaction.commit().await?)
+        let detail = json!({ "dataset_id": submission.dataset, "rows": totals.rows });
+        let event = NewEvent::by(by, Action::SubmissionCreated, submission.id.0, detail);
+        audit::record(&mut self.transaction, submission.created_at, event).await?;
+        let answer = answer(&submission);
+        if let Some(reservation) = &reservation
+            && !reservation
+                .finish(&mut self.transaction, &totals.sha256, &answer)
+                .await?
+        {
+            return Ok(Accepted::KeyTaken);
+        }
+        self.transaction.commit().await?;
+        if let Some(reservation) = reservation {
+            reservation.committed();
+        }
+        Ok(Accepted::Stored(answer))
     }
 }
 
@@ -158,21 +183,6 @@ pub(super) async fn lock_dataset(
         .fetch_optional(connection)
         .await?;
     Ok(row.is_some())
-}
-
-/// The submissions of a dataset, oldest first.
-///
-/// # Errors
-/// When the database fails.
-pub async fn list(store: &Store, dataset: DatasetId) -> Result<Vec<Submission>, StoreError> {
-    let rows = sqlx::query(
-        "SELECT id, dataset_id, rows, bytes, sha256, created_at FROM submissions
-         WHERE dataset_id = $1 ORDER BY id",
-    )
-    .bind(dataset.0)
-    .fetch_all(store.pool())
-    .await?;
-    rows.iter().map(submission).collect()
 }
 
 /// Sends the sealed chunks of a dataset's submissions (all when `None`) to `out`, in the order
@@ -210,15 +220,4 @@ pub async fn load_chunks(
         }
     }
     Ok(())
-}
-
-fn submission(row: &PgRow) -> Result<Submission, StoreError> {
-    Ok(Submission {
-        id: SubmissionId(row.try_get("id")?),
-        dataset: DatasetId(row.try_get("dataset_id")?),
-        rows: row.try_get::<i64, _>("rows")?.cast_unsigned(),
-        bytes: row.try_get::<i64, _>("bytes")?.cast_unsigned(),
-        sha256: row.try_get("sha256")?,
-        created_at: row.try_get("created_at")?,
-    })
 }

@@ -1,32 +1,246 @@
 //! API tokens: 256 random bits, stored as their SHA-256.
 
+use rand::TryRng;
+use secrecy::SecretString;
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 use sqlx::Row;
+use sqlx::postgres::PgRow;
+use time::OffsetDateTime;
+use utoipa::ToSchema;
+use uuid::Uuid;
 
 use crate::domain::{Caller, OrganizationId, Role, TokenId};
 
+use super::audit::{self, Action, NewEvent};
+use super::organizations;
 use super::{Store, StoreError};
+
+/// What every token begins with, so that secret scanners know one when they see one.
+pub const PREFIX: &str = "pais_";
+
+const SECRET_BYTES: usize = 32;
+
+/// A token without its secret.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Token {
+    /// Its id.
+    pub id: TokenId,
+    /// On whose behalf it acts.
+    pub organization_id: OrganizationId,
+    /// That organization's name.
+    pub organization: String,
+    /// With which rights.
+    pub role: Role,
+    /// What it is for.
+    pub label: Option<String>,
+    /// When it was made.
+    #[serde(with = "time::serde::rfc3339")]
+    pub created_at: OffsetDateTime,
+    /// From when on it no longer works; null for never.
+    #[serde(with = "time::serde::rfc3339::option")]
+    pub expires_at: Option<OffsetDateTime>,
+    /// When it was revoked.
+    #[serde(with = "time::serde::rfc3339::option")]
+    pub revoked_at: Option<OffsetDateTime>,
+}
+
+impl Token {
+    fn from_row(row: &PgRow) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: TokenId(row.try_get("id")?),
+            organization_id: OrganizationId(row.try_get("organization_id")?),
+            organization: row.try_get("organization")?,
+            role: role(row)?,
+            label: row.try_get("label")?,
+            created_at: row.try_get("created_at")?,
+            expires_at: row.try_get("expires_at")?,
+            revoked_at: row.try_get("revoked_at")?,
+        })
+    }
+}
+
+fn role(row: &PgRow) -> Result<Role, StoreError> {
+    Role::from_word(row.try_get("role")?).ok_or(StoreError::Damaged { what: "a token" })
+}
+
+/// A new token and its secret, which is nowhere else.
+pub struct IssuedToken {
+    /// The token.
+    pub token: Token,
+    /// What its bearer sends.
+    pub secret: SecretString,
+}
+
+/// What a token is to be.
+#[derive(Clone, Copy, Debug)]
+pub struct NewToken<'a> {
+    /// With which rights.
+    pub role: Role,
+    /// What it is for.
+    pub label: Option<&'a str>,
+    /// From when on it no longer works.
+    pub expires_at: Option<OffsetDateTime>,
+}
 
 /// Who holds the token with this secret, if it is neither expired nor revoked.
 ///
 /// # Errors
 /// When the database fails.
 pub async fn authenticate(store: &Store, secret: &str) -> Result<Option<Caller>, StoreError> {
-    let digest = Sha256::digest(secret.as_bytes());
     let row = sqlx::query(
         "SELECT id, organization_id, role FROM tokens
          WHERE secret_sha256 = $1 AND revoked_at IS NULL
            AND (expires_at IS NULL OR expires_at > $2)",
     )
-    .bind(digest.as_slice())
+    .bind(Sha256::digest(secret.as_bytes()).as_slice())
     .bind(store.now())
     .fetch_optional(store.pool())
     .await?;
     let Some(row) = row else { return Ok(None) };
-    let role = Role::from_word(row.try_get("role")?);
     Ok(Some(Caller {
         organization: OrganizationId(row.try_get("organization_id")?),
-        role: role.ok_or(StoreError::Damaged { what: "a token" })?,
+        role: role(&row)?,
         token: TokenId(row.try_get("id")?),
     }))
+}
+
+/// Issues a token to the organization with this name or id; `None` where there is none. `by` is
+/// `None` on the command line, which makes the organization first
+/// ([`organizations::find_or_create`]).
+///
+/// # Errors
+/// When the database fails or the system has no randomness.
+pub async fn create_token(
+    store: &Store,
+    by: Option<Caller>,
+    organization: &str,
+    new: NewToken<'_>,
+) -> Result<Option<IssuedToken>, StoreError> {
+    let mut transaction = store.begin().await?;
+    let Some(organization) = organizations::find(&mut *transaction, organization).await? else {
+        return Ok(None);
+    };
+    let secret = draw_secret()?;
+    let token = Token {
+        id: TokenId::new(),
+        organization_id: organization.id,
+        organization: organization.name.clone(),
+        role: new.role,
+        label: new.label.map(str::to_owned),
+        created_at: store.now(),
+        expires_at: new.expires_at,
+        revoked_at: None,
+    };
+    sqlx::query(
+        "INSERT INTO tokens (id, organization_id, role, label, secret_sha256, created_at, expires_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7)",
+    )
+    .bind(token.id.0)
+    .bind(token.organization_id.0)
+    .bind(token.role.as_str())
+    .bind(&token.label)
+    .bind(Sha256::digest(secret.as_bytes()).as_slice())
+    .bind(token.created_at)
+    .bind(token.expires_at)
+    .execute(&mut *transaction)
+    .await?;
+    let told = tell(by, organization.id, Action::TokenCreated, token.id.0, &{
+        serde_json::json!({ "organization": organization.name, "role": token.role })
+    });
+    for event in told {
+        audit::record(&mut transaction, token.created_at, event).await?;
+    }
+    transaction.commit().await?;
+    Ok(Some(IssuedToken {
+        token,
+        secret: secret.into(),
+    }))
+}
+
+/// The events of what was done to a token: one in the log of its organization and, where that is
+/// another, one in the log of whoever did it.
+fn tell(
+    by: Option<Caller>,
+    of: OrganizationId,
+    action: Action,
+    subject: Uuid,
+    detail: &serde_json::Value,
+) -> Vec<NewEvent> {
+    let mut logs = vec![of];
+    logs.extend(
+        by.map(|caller| caller.organization)
+            .filter(|&own| own != of),
+    );
+    logs.into_iter()
+        .map(|organization| NewEvent {
+            organization,
+            token: by.map(|caller| caller.token),
+            action,
+            subject,
+            detail: detail.clone(),
+        })
+        .collect()
+}
+
+fn draw_secret() -> Result<String, StoreError> {
+    let mut bytes = [0u8; SECRET_BYTES];
+    rand::rngs::SysRng
+        .try_fill_bytes(&mut bytes)
+        .map_err(|_| StoreError::NoRandomness)?;
+    let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(format!("{PREFIX}{digits}"))
+}
+
+/// All tokens in order of their making, at most `limit` of those after `after`.
+///
+/// # Errors
+/// When the database fails.
+pub async fn list(
+    store: &Store,
+    after: Option<Uuid>,
+    limit: i64,
+) -> Result<Vec<Token>, StoreError> {
+    let rows = sqlx::query(
+        "SELECT tokens.id, organization_id, organizations.name AS organization, role, label,
+                tokens.created_at, expires_at, revoked_at
+         FROM tokens JOIN organizations ON organizations.id = organization_id
+         WHERE $1::uuid IS NULL OR tokens.id > $1 ORDER BY tokens.id LIMIT $2",
+    )
+    .bind(after)
+    .bind(limit)
+    .fetch_all(store.pool())
+    .await?;
+    rows.iter().map(Token::from_row).collect()
+}
+
+/// Revokes a token at once, again without effect; `false` where there is no such token.
+///
+/// # Errors
+/// When the database fails.
+pub async fn revoke(store: &Store, by: Caller, token: TokenId) -> Result<bool, StoreError> {
+    let mut transaction = store.begin().await?;
+    let now = store.now();
+    let row = sqlx::query(
+        "UPDATE tokens SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL
+         RETURNING organization_id, role",
+    )
+    .bind(token.0)
+    .bind(now)
+    .fetch_optional(&mut *transaction)
+    .await?;
+    let Some(row) = row else {
+        let exists = sqlx::query_scalar("SELECT EXISTS (SELECT FROM tokens WHERE id = $1)")
+            .bind(token.0)
+            .fetch_one(&mut *transaction)
+            .await?;
+        return Ok(exists);
+    };
+    let of = OrganizationId(row.try_get("organization_id")?);
+    let detail = serde_json::json!({ "role": role(&row)? });
+    for event in tell(Some(by), of, Action::TokenRevoked, token.0, &detail) {
+        audit::record(&mut transaction, now, event).await?;
+    }
+    transaction.commit().await?;
+    Ok(true)
 }

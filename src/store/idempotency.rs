@@ -1,0 +1,224 @@
+//! Answers kept for retries: what a client that sends an `Idempotency-Key` is owed.
+//!
+//! A handler works in this order:
+//!
+//! 1. [`begin`] reserves the key. `InUse`: answer `idempotency_key_in_use`. `Kept`: take the
+//!    SHA-256 of the (decoded) body, which for a streamed body means reading it to its end, and
+//!    answer what [`KeptAnswer::replay`] gives. `Fresh`: go on.
+//! 2. In the transaction that makes the resource, as its last statement: [`Reservation::finish`]
+//!    with the body's SHA-256 and the answer. So resource and answer are there together or not
+//!    at all.
+//! 3. After the commit [`Reservation::committed`]; where nothing was made [`Reservation::abandon`],
+//!    so that the client may try again at once. A reservation that is dropped, as when the
+//!    client goes away in the middle of an upload, abandons itself.
+//!
+//! Only answers to requests that made something are kept: one that was refused is judged anew.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use sqlx::types::Json;
+use sqlx::{PgConnection, Row};
+use uuid::Uuid;
+
+use crate::domain::{Code, OrganizationId, Problem};
+
+use super::{Store, StoreError};
+
+/// How long answers are kept.
+pub const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// A reservation this old without an answer belongs to a process that died.
+const STALE: Duration = Duration::from_secs(60 * 60);
+
+/// An answer as it was first given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// HTTP status.
+    pub status: u16,
+    /// Headers that matter, in lower case: `content-type`, `location`.
+    pub headers: BTreeMap<String, String>,
+    /// Body.
+    pub body: Vec<u8>,
+}
+
+/// What there is under a key.
+pub enum Begun {
+    /// Nothing yet: the key is now this request's.
+    Fresh(Reservation),
+    /// The answer to an earlier request.
+    Kept(KeptAnswer),
+    /// A request under way.
+    InUse,
+}
+
+/// The answer to an earlier request, and the SHA-256 of that request's body.
+#[derive(Debug)]
+pub struct KeptAnswer {
+    body_sha256: Vec<u8>,
+    answer: Answer,
+}
+
+impl KeptAnswer {
+    /// The first answer, for a request with the same body.
+    ///
+    /// # Errors
+    /// `idempotency_key_reused` for another body.
+    pub fn replay(self, body_sha256: &[u8]) -> Result<Answer, Problem> {
+        if self.body_sha256 == body_sha256 {
+            return Ok(self.answer);
+        }
+        Err(Problem::new(
+            Code::IdempotencyKeyReused,
+            "this `Idempotency-Key` came with another body before; use a new key for a new request",
+        ))
+    }
+}
+
+/// A key held for the request under way.
+pub struct Reservation {
+    store: Store,
+    id: Uuid,
+    open: bool,
+}
+
+/// Reserves a key of an organization for one endpoint, named by method and path, such as
+/// `POST /v1/jobs`.
+///
+/// # Errors
+/// When the database fails.
+pub async fn begin(
+    store: &Store,
+    organization: OrganizationId,
+    endpoint: &str,
+    key: &str,
+) -> Result<Begun, StoreError> {
+    let now = store.now();
+    let id = Uuid::now_v7();
+    let reserved = sqlx::query(
+        "INSERT INTO idempotent_answers AS kept (organization_id, endpoint, key, reservation, created_at)
+         VALUES ($1, $2, $3, $4, $5)
+         ON CONFLICT (organization_id, endpoint, key) DO UPDATE
+         SET reservation = excluded.reservation, created_at = excluded.created_at,
+             body_sha256 = NULL, status = NULL, headers = NULL, body = NULL
+         WHERE kept.created_at <= $6 OR (kept.status IS NULL AND kept.created_at <= $7)",
+    )
+    .bind(organization.0)
+    .bind(endpoint)
+    .bind(key)
+    .bind(id)
+    .bind(now)
+    .bind(now - KEPT)
+    .bind(now - STALE)
+    .execute(store.pool())
+    .await?;
+    if reserved.rows_affected() == 1 {
+        return Ok(Begun::Fresh(Reservation {
+            store: store.clone(),
+            id,
+            open: true,
+        }));
+    }
+    let kept = sqlx::query(
+        "SELECT body_sha256, status, headers, body FROM idempotent_answers
+         WHERE organization_id = $1 AND endpoint = $2 AND key = $3 AND status IS NOT NULL",
+    )
+    .bind(organization.0)
+    .bind(endpoint)
+    .bind(key)
+    .fetch_optional(store.pool())
+    .await?;
+    let Some(row) = kept else {
+        return Ok(Begun::InUse);
+    };
+    let damaged = || StoreError::Damaged {
+        what: "an idempotent answer",
+    };
+    let status: i32 = row.try_get("status")?;
+    let Json(headers) = row.try_get("headers")?;
+    Ok(Begun::Kept(KeptAnswer {
+        body_sha256: row.try_get("body_sha256")?,
+        answer: Answer {
+            status: status.try_into().map_err(|_| damaged())?,
+            headers,
+            body: row.try_get("body")?,
+        },
+    }))
+}
+
+impl Reservation {
+    /// Keeps the answer, in the transaction of what was made. `false` when the key was taken
+    /// over by a later request: then roll back and answer `idempotency_key_in_use`.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn finish(
+        &self,
+        connection: &mut PgConnection,
+        body_sha256: &[u8],
+        answer: &Answer,
+    ) -> Result<bool, StoreError> {
+        let kept = sqlx::query(
+            "UPDATE idempotent_answers SET body_sha256 = $2, status = $3, headers = $4, body = $5
+             WHERE reservation = $1",
+        )
+        .bind(self.id)
+        .bind(body_sha256)
+        .bind(i32::from(answer.status))
+        .bind(Json(&answer.headers))
+        .bind(&answer.body)
+        .execute(connection)
+        .await?;
+        Ok(kept.rows_affected() == 1)
+    }
+
+    /// The transaction of [`Self::finish`] is committed.
+    pub fn committed(mut self) {
+        self.open = false;
+    }
+
+    /// Nothing was made: frees the key.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn abandon(mut self) -> Result<(), StoreError> {
+        self.open = false;
+        free(&self.store, self.id).await
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return;
+        };
+        if self.open {
+            let (store, id) = (self.store.clone(), self.id);
+            runtime.spawn(async move {
+                if let Err(error) = free(&store, id).await {
+                    tracing::warn!(%error, "an idempotency key stays reserved for an hour");
+                }
+            });
+        }
+    }
+}
+
+async fn free(store: &Store, reservation: Uuid) -> Result<(), StoreError> {
+    sqlx::query("DELETE FROM idempotent_answers WHERE reservation = $1 AND status IS NULL")
+        .bind(reservation)
+        .execute(store.pool())
+        .await?;
+    Ok(())
+}
+
+/// Forgets answers older than [`KEPT`]; for the workers' idle time.
+///
+/// # Errors
+/// When the database fails.
+pub async fn sweep(store: &Store) -> Result<u64, StoreError> {
+    let swept = sqlx::query("DELETE FROM idempotent_answers WHERE created_at <= $1")
+        .bind(store.now() - KEPT)
+        .execute(store.pool())
+        .await?;
+    Ok(swept.rows_affected())
+}

@@ -1,0 +1,164 @@
+//! Organizations: hospitals and recipients.
+
+use serde::Serialize;
+use sqlx::postgres::PgRow;
+use sqlx::{PgExecutor, Row};
+use time::OffsetDateTime;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::domain::{Caller, Code, OrganizationId, Problem};
+
+use super::audit::{self, Action, NewEvent};
+use super::{Store, StoreError, violates};
+
+/// A hospital, or a recipient such as the BTS.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Organization {
+    /// Its id.
+    pub id: OrganizationId,
+    /// Its slug, unique in the service.
+    pub name: String,
+    /// Its name for people.
+    pub display_name: Option<String>,
+    /// When it was made.
+    #[serde(with = "time::serde::rfc3339")]
+    pub created_at: OffsetDateTime,
+}
+
+impl Organization {
+    fn from_row(row: &PgRow) -> Result<Self, sqlx::Error> {
+        Ok(Self {
+            id: OrganizationId(row.try_get("id")?),
+            name: row.try_get("name")?,
+            display_name: row.try_get("display_name")?,
+            created_at: row.try_get("created_at")?,
+        })
+    }
+}
+
+/// Checks an organization's name. One that reads as a UUID is refused, because an organization
+/// may be named by either.
+///
+/// # Errors
+/// `invalid_name`.
+pub fn check_name(name: &str) -> Result<(), Problem> {
+    let slug = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    if !(1..=63).contains(&name.len()) || !name.bytes().all(slug) {
+        return Err(Problem::at(
+            Code::InvalidName,
+            "/name",
+            "an organization's name has 1 to 63 lower-case letters, digits and hyphens",
+        ));
+    }
+    if name.parse::<Uuid>().is_ok() {
+        return Err(Problem::at(
+            Code::InvalidName,
+            "/name",
+            "an organization's name cannot have the form of an id",
+        ));
+    }
+    Ok(())
+}
+
+/// Makes an organization; `None` where the name is taken. `by` is `None` on the command line.
+///
+/// # Errors
+/// When the database fails.
+pub async fn create(
+    store: &Store,
+    by: Option<Caller>,
+    name: &str,
+    display_name: Option<&str>,
+) -> Result<Option<Organization>, StoreError> {
+    let made = Organization {
+        id: OrganizationId::new(),
+        name: name.to_owned(),
+        display_name: display_name.map(str::to_owned),
+        created_at: store.now(),
+    };
+    let mut transaction = store.begin().await?;
+    let inserted = sqlx::query(
+        "INSERT INTO organizations (id, name, display_name, created_at) VALUES ($1, $2, $3, $4)",
+    )
+    .bind(made.id.0)
+    .bind(&made.name)
+    .bind(&made.display_name)
+    .bind(made.created_at)
+    .execute(&mut *transaction)
+    .await;
+    match inserted {
+        Err(error) if violates(&error, "organizations_name_key") => return Ok(None),
+        inserted => inserted?,
+    };
+    let event = NewEvent {
+        organization: by.map_or(made.id, |caller| caller.organization),
+        token: by.map(|caller| caller.token),
+        action: Action::OrganizationCreated,
+        subject: made.id.0,
+        detail: serde_json::json!({ "name": made.name }),
+    };
+    audit::record(&mut transaction, made.created_at, event).await?;
+    transaction.commit().await?;
+    Ok(Some(made))
+}
+
+/// Organizations in order of their making, at most `limit` of those after `after`.
+///
+/// # Errors
+/// When the database fails.
+pub async fn list(
+    store: &Store,
+    after: Option<Uuid>,
+    limit: i64,
+) -> Result<Vec<Organization>, StoreError> {
+    let rows = sqlx::query(
+        "SELECT id, name, display_name, created_at FROM organizations
+         WHERE $1::uuid IS NULL OR id > $1 ORDER BY id LIMIT $2",
+    )
+    .bind(after)
+    .bind(limit)
+    .fetch_all(store.pool())
+    .await?;
+    Ok(rows
+        .iter()
+        .map(Organization::from_row)
+        .collect::<Result<_, _>>()?)
+}
+
+/// The organization with this name or id, in the pool (`store.pool()`) or a transaction.
+///
+/// # Errors
+/// When the database fails.
+pub async fn find(
+    executor: impl PgExecutor<'_>,
+    name_or_id: &str,
+) -> Result<Option<Organization>, StoreError> {
+    // PostgreSQL refuses NUL in text; no organization has one in its name.
+    if name_or_id.contains('\0') {
+        return Ok(None);
+    }
+    let row = sqlx::query(
+        "SELECT id, name, display_name, created_at FROM organizations WHERE name = $1 OR id = $2",
+    )
+    .bind(name_or_id)
+    .bind(name_or_id.parse::<Uuid>().ok())
+    .fetch_optional(executor)
+    .await?;
+    Ok(row.as_ref().map(Organization::from_row).transpose()?)
+}
+
+/// The organization with this name, made where there is none; for the command line.
+///
+/// # Errors
+/// When the database fails.
+pub async fn find_or_create(store: &Store, name: &str) -> Result<Organization, StoreError> {
+    loop {
+        if let Some(found) = find(store.pool(), name).await? {
+            return Ok(found);
+        }
+        if let Some(made) = create(store, None, name, None).await? {
+            return Ok(made);
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Taxonomies of an organization.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+use sqlx::Row;
+use sqlx::postgres::PgRow;
+use sqlx::types::Json;
+use time::OffsetDateTime;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::domain::schema::TaxonomyNode;
+use crate::domain::{Caller, OrganizationId, TaxonomyId};
+use crate::taxonomy::Tree;
+
+use super::audit::{self, Action, NewEvent};
+use super::{Store, StoreError, violates};
+
+/// A taxonomy without its tree.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct TaxonomySummary {
+    /// Its id.
+    pub id: TaxonomyId,
+    /// Unique in its organization.
+    pub name: String,
+    /// Number of leaves.
+    pub leaves: i32,
+    /// Number of nodes, leaves and root included.
+    pub nodes: i32,
+    /// Number of levels, leaves and root included.
+    pub depth: i32,
+    /// When it was made.
+    #[serde(with = "time::serde::rfc3339")]
+    pub created_at: OffsetDateTime,
+}
+
+impl TaxonomySummary {
+    fn from_row(row: &PgRow) -> Result<Self, sqlx::Error> {
+        Ok(Self {
+            id: TaxonomyId(row.try_get("id")?),
+            name: row.try_get("name")?,
+            leaves: row.try_get("leaves")?,
+            nodes: row.try_get("nodes")?,
+            depth: row.try_get("depth")?,
+            created_at: row.try_get("created_at")?,
+        })
+    }
+}
+
+/// A taxonomy with its tree.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Taxonomy {
+    /// All but the tree.
+    #[serde(flatten)]
+    pub summary: TaxonomySummary,
+    /// The tree.
+    pub root: TaxonomyNode,
+}
+
+/// Makes a taxonomy; `None` where the name is taken.
+///
+/// # Errors
+/// When the database fails.
+pub async fn create(
+    store: &Store,
+    by: Caller,
+    name: &str,
+    tree: &Tree,
+) -> Result<Option<Taxonomy>, StoreError> {
+    let count = |number: usize| i32::try_from(number).unwrap_or(i32::MAX);
+    let made = TaxonomySummary {
+        id: TaxonomyId::new(),
+        name: name.to_owned(),
+        leaves: count(tree.leaf_count()),
+        nodes: count(tree.nodes().len()),
+        depth: count(tree.depth()),
+        created_at: store.now(),
+    };
+    let root = tree.definition();
+    let mut transaction = store.begin().await?;
+    let inserted = sqlx::query(
+        "INSERT INTO taxonomies (id, organization_id, name, root, leaves, nodes, depth, created_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+    )
+    .bind(made.id.0)
+    .bind(by.organization.0)
+    .bind(&made.name)
+    .bind(Json(&root))
+    .bind(made.leaves)
+    .bind(made.nodes)
+    .bind(made.depth)
+    .bind(made.created_at)
+    .execute(&mut *transaction)
+    .await;
+    match inserted {
+        Err(error) if violates(&error, "taxonomies_organization_id_name_key") => return Ok(None),
+        inserted => inserted?,
+    };
+    let detail = serde_json::json!({ "name": made.name, "leaves": made.leaves });
+    let event = NewEvent::by(by, Action::TaxonomyCreated, made.id.0, detail);
+    audit::record(&mut transaction, made.created_at, event).await?;
+    transaction.commit().await?;
+    Ok(Some(Taxonomy {
+        summary: made,
+        root,
+    }))
+}
+
+/// An organization's taxonomies in order of their making, at most `limit` of those after `after`.
+///
+/// # Errors
+/// When the database fails.
+pub async fn list(
+    store: &Store,
+    organization: OrganizationId,
+    after: Option<Uuid>,
+    limit: i64,
+) -> Result<Vec<TaxonomySummary>, StoreError> {
+    let rows = sqlx::query(
+        "SELECT id, name, leaves, nodes, depth, created_at FROM taxonomies
+         WHERE organization_id = $1 AND ($2::uuid IS NULL OR id > $2) ORDER BY id LIMIT $3",
+    )
+    .bind(organization.0)
+    .bind(after)
+    .bind(limit)
+    .fetch_all(store.pool())
+    .await?;
+    Ok(rows
+        .iter()
+        .map(TaxonomySummary::from_row)
+        .collect::<Result<_, _>>()?)
+}
+
+/// One taxonomy of an organization.
+///
+/// # Errors
+/// When the database fails.
+pub async fn find(
+    store: &Store,
+    organization: OrganizationId,
+    id: TaxonomyId,
+) -> Result<Option<Taxonomy>, StoreError> {
+    let row = sqlx::query(
+        "SELECT id, name, root, leaves, nodes, depth, created_at FROM taxonomies
+         WHERE organization_id = $1 AND id = $2",
+    )
+    .bind(organization.0)
+    .bind(id.0)
+    .fetch_optional(store.pool())
+    .await?;
+    let Some(row) = row else { return Ok(None) };
+    let Json(root) = row.try_get("root")?;
+    Ok(Some(Taxonomy {
+        summary: TaxonomySummary::from_row(&row)?,
+        root,
+    }))
+}
+
+/// The trees of those of `ids` that are the organization's.
+///
+/// # Errors
+/// When the database fails.
+pub async fn roots(
+    store: &Store,
+    organization: OrganizationId,
+    ids: &[TaxonomyId],
+) -> Result<HashMap<TaxonomyId, TaxonomyNode>, StoreError> {
+    if ids.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let ids: Vec<Uuid> = ids.iter().map(|id| id.0).collect();
+    let rows =
+        sqlx::query("SELECT id, root FROM taxonomies WHERE organization_id = $1 AND id = ANY($2)")
+            .bind(organization.0)
+            .bind(ids)
+            .fetch_all(store.pool())
+            .await?;
+    let mut roots = HashMap::with_capacity(rows.len());
+    for row in rows {
+        let Json(root) = row.try_get("root")?;
+        roots.insert(TaxonomyId(row.try_get("id")?), root);
+    }
+    Ok(roots)
+}
