@@ -221,3 +221,24 @@ pub async fn load_chunks(
     }
     Ok(())
 }
+
+/// Rows of a dataset's submissions (all when `None`).
+///
+/// # Errors
+/// When the database fails.
+pub async fn count_rows(
+    store: &Store,
+    dataset: DatasetId,
+    submissions: Option<&[SubmissionId]>,
+) -> Result<u64, StoreError> {
+    let ids: Option<Vec<Uuid>> = submissions.map(|ids| ids.iter().map(|id| id.0).collect());
+    let rows: i64 = sqlx::query_scalar(
+        "SELECT coalesce(sum(rows), 0)::bigint FROM submissions
+         WHERE dataset_id = $1 AND ($2::uuid[] IS NULL OR id = ANY($2))",
+    )
+    .bind(dataset.0)
+    .bind(ids)
+    .fetch_one(store.pool())
+    .await?;
+    Ok(rows.cast_unsigned())
+}
