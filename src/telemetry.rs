@@ -1,1 +1,66 @@
+//! The log: lines on standard error, for people or as JSON.
 
+use std::io::{IsTerminal, stderr};
+
+use tracing_subscriber::EnvFilter;
+
+use crate::config::{LogFormat, LogSettings};
+
+/// Why the log could not be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum TelemetryError {
+    /// `log.filter` cannot be read.
+    #[error(
+        "log.filter {filter:?} is no log filter; write a level such as info, or \
+         info,pais::jobs=debug"
+    )]
+    Filter {
+        /// The filter.
+        filter: String,
+        /// What is wrong with it.
+        source: tracing_subscriber::filter::ParseError,
+    },
+
+    /// A log was set up before.
+    #[error("the log of this process is already set up; do it once, at the start")]
+    Repeated {
+        /// What the first one says.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+/// Sets up the log of this process, on standard error.
+///
+/// # Errors
+/// When the filter cannot be read, or a log is already set up.
+pub fn init(settings: &LogSettings) -> Result<(), TelemetryError> {
+    let filter = filter(&settings.filter)?;
+    let lines = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(stderr)
+        .with_ansi(stderr().is_terminal());
+    match settings.format {
+        LogFormat::Text => lines.try_init(),
+        LogFormat::Json => lines.json().flatten_event(true).try_init(),
+    }
+    .map_err(|source| TelemetryError::Repeated { source })
+}
+
+fn filter(text: &str) -> Result<EnvFilter, TelemetryError> {
+    EnvFilter::try_new(text).map_err(|source| TelemetryError::Filter {
+        filter: text.to_owned(),
+        source,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_that_cannot_be_read_says_what_to_write() {
+        assert!(filter("info,pais::jobs=debug").is_ok());
+        let text = filter("pais=loud").unwrap_err().to_string();
+        assert!(text.contains("log.filter \"pais=loud\""), "{text}");
+    }
+}

@@ -8,11 +8,21 @@ use super::{Code, Problem};
 /// Nesting that a JSON body may have; the parser refuses more.
 pub const JSON_DEPTH: usize = 128;
 
+/// Levels that a tree may have so that every document around it stays within [`JSON_DEPTH`].
+pub const TREE_DEPTH: usize = 60;
+
 /// Parses a body of the documented shape.
 ///
 /// # Errors
-/// `malformed_json` for what is no JSON, `invalid_shape` with a pointer for the rest.
+/// `malformed_json` for what is no JSON, `malformed_body` for NUL in a text, `invalid_shape` with
+/// a pointer for the rest.
 pub fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
+    if has_nul(body) {
+        return Err(Problem::new(
+            Code::MalformedBody,
+            "the body has a text with the character NUL (`\\u0000`), which nothing here takes",
+        ));
+    }
     let mut deserializer = serde_json::Deserializer::from_slice(body);
     let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
         let pointer = pointer(error.path());
@@ -22,6 +32,14 @@ pub fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
         .end()
         .map_err(|error| problem(error, String::new()))?;
     Ok(value)
+}
+
+/// Whether a text has an escaped NUL; JSON has no other way to write one.
+fn has_nul(body: &[u8]) -> bool {
+    memchr::memmem::find_iter(body, br"\u0000").any(|at| {
+        let escapes = body[..at].iter().rev().take_while(|&&byte| byte == b'\\');
+        escapes.count() % 2 == 0
+    })
 }
 
 fn problem(error: serde_json::Error, pointer: String) -> Problem {
@@ -95,6 +113,14 @@ pub fn escape(name: &str) -> String {
 mod tests {
     use super::parse;
     use crate::domain::{Code, DatasetDefinition};
+
+    #[test]
+    fn nul_is_no_text() {
+        let parse = |body: &[u8]| parse::<Vec<String>>(body).map_err(|problem| problem.code);
+        assert_eq!(parse(br#"["a\u0000"]"#), Err(Code::MalformedBody));
+        assert_eq!(parse(br#"["a\\\u0000"]"#), Err(Code::MalformedBody));
+        assert_eq!(parse(br#"["a\\u0000"]"#).unwrap(), ["a\\u0000"]);
+    }
 
     #[test]
     fn a_wrong_type_is_named_by_its_place_and_not_by_its_value() {

@@ -28,9 +28,13 @@ impl FromRequestParts<AppState> for Caller {
         if !scheme.eq_ignore_ascii_case("bearer") {
             return Err(refused());
         }
-        tokens::authenticate(&state.store, secret.trim())
+        let caller = tokens::authenticate(&state.store, secret.trim())
             .await?
-            .ok_or_else(refused)
+            .ok_or_else(refused)?;
+        match &state.rate {
+            Some(rate) => rate.admit(caller.token).map(|()| caller),
+            None => Ok(caller),
+        }
     }
 }
 

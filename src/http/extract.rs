@@ -1,8 +1,8 @@
 //! Extractors whose refusals are problem documents.
 
 use axum::extract::{FromRequest, FromRequestParts, Query, Request};
-use axum::http::header;
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, header};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use serde::de::DeserializeOwned;
@@ -41,13 +41,28 @@ impl<T: DeserializeOwned> FromRequestParts<AppState> for Parameters<T> {
     }
 }
 
-/// A whole body, at most `limits.json_bytes`.
+/// The media type that a request declares for its body, without parameters, in lower case.
+pub fn media_type(headers: &HeaderMap) -> String {
+    let value = headers.get(header::CONTENT_TYPE);
+    let text = value.and_then(|value| value.to_str().ok());
+    let essence = text.unwrap_or_default().split(';').next();
+    essence.unwrap_or_default().trim().to_ascii_lowercase()
+}
+
+/// A whole body without `Content-Encoding`, at most `limits.json_bytes`.
 pub struct Body(pub Bytes);
 
 impl FromRequest<AppState> for Body {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &AppState) -> Result<Self, ApiError> {
+        let encoding = request.headers().get(header::CONTENT_ENCODING);
+        if encoding.is_some_and(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity")) {
+            return Err(ApiError::new(
+                Code::UnsupportedMediaType,
+                "send this body without `Content-Encoding`; only submissions may be compressed",
+            ));
+        }
         let limit = state.limits.json_bytes;
         let mut stream = request.into_body().into_data_stream();
         let mut body = BytesMut::new();
@@ -72,12 +87,7 @@ impl<T: DeserializeOwned> FromRequest<AppState> for JsonBody<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &AppState) -> Result<Self, ApiError> {
-        let media = request.headers().get(header::CONTENT_TYPE);
-        let media = media
-            .and_then(|value| value.to_str().ok())
-            .unwrap_or_default();
-        let essence = media.split(';').next().unwrap_or_default().trim();
-        if !essence.eq_ignore_ascii_case("application/json") {
+        if media_type(request.headers()) != "application/json" {
             return Err(ApiError::new(
                 Code::UnsupportedMediaType,
                 "send the body with `Content-Type: application/json`",

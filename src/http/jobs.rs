@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Json, body::Bytes};
 use serde::Serialize;
@@ -23,9 +23,8 @@ use crate::store::datasets;
 use crate::store::idempotency::{self, Answer, Begun, Reservation};
 use crate::store::jobs::{self, Cancellation, Creation, NewJob, StoredJob};
 
-use super::{
-    ApiError, AppState, Body, Holder, IdempotencyKey, Page, PageQuery, Parameters, Path,
-};
+use super::extract::media_type;
+use super::{ApiError, AppState, Body, Holder, IdempotencyKey, Page, PageQuery, Parameters, Path};
 
 /// A job as it stands.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -150,12 +149,7 @@ struct JobBody {
 
 impl JobBody {
     fn read(headers: &HeaderMap, body: &Bytes) -> Result<Self, ApiError> {
-        let media = headers.get(header::CONTENT_TYPE);
-        let media = media
-            .and_then(|value| value.to_str().ok())
-            .unwrap_or_default();
-        let essence = media.split(';').next().unwrap_or_default().trim();
-        if !essence.eq_ignore_ascii_case("application/json") {
+        if media_type(headers) != "application/json" {
             return Err(ApiError::new(
                 Code::UnsupportedMediaType,
                 "send the body with `Content-Type: application/json`",

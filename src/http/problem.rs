@@ -6,6 +6,7 @@ use axum::response::{IntoResponse, Response};
 use crate::domain::{Code, Problem};
 use crate::jobs::Failure;
 use crate::store::StoreError;
+use crate::store::seal::SealError;
 
 /// The media type of RFC 9457.
 pub const PROBLEM_JSON: &str = "application/problem+json";
@@ -15,6 +16,11 @@ pub const PROBLEM_JSON: &str = "application/problem+json";
 pub enum ApiError {
     /// The client's matter: told as it is.
     Problem(Problem),
+    /// The token is used too often: told with the seconds to wait.
+    TooManyRequests {
+        /// Whole seconds after which the next request is admitted.
+        retry_after: u64,
+    },
     /// Ours: logged, and told without its cause.
     Store(StoreError),
 }
@@ -62,8 +68,8 @@ impl From<Failure> for ApiError {
     }
 }
 
-impl From<sqlx::Error> for ApiError {
-    fn from(error: sqlx::Error) -> Self {
+impl From<SealError> for ApiError {
+    fn from(error: SealError) -> Self {
         Self::Store(error.into())
     }
 }
@@ -72,19 +78,29 @@ impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let problem = match self {
             Self::Problem(problem) => problem,
+            Self::TooManyRequests { retry_after } => {
+                let problem = Problem::new(
+                    Code::TooManyRequests,
+                    format!("this token is used too often; try again in {retry_after} s"),
+                );
+                let mut response = problem_response(&problem);
+                response
+                    .headers_mut()
+                    .insert(header::RETRY_AFTER, HeaderValue::from(retry_after));
+                return response;
+            }
             Self::Store(error) => {
                 tracing::error!(error = &error as &dyn std::error::Error, "the store failed");
-                match error {
-                    StoreError::Database(
-                        sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_),
-                    ) => Problem::new(
+                if error.is_unreachable() {
+                    Problem::new(
                         Code::Unavailable,
                         "the database cannot be reached; try again",
-                    ),
-                    _ => Problem::new(
+                    )
+                } else {
+                    Problem::new(
                         Code::Internal,
                         "something went wrong on our side; the log has it under this request's id",
-                    ),
+                    )
                 }
             }
         };

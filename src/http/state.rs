@@ -9,6 +9,8 @@ use crate::store::Store;
 use crate::store::seal::KeyRing;
 use crate::taxonomy::TreeLimits;
 
+use super::rate::RateLimiter;
+
 /// Bounds on what a client sends, from the configuration's `limits`.
 #[derive(Clone, Copy, Debug)]
 pub struct HttpLimits {
@@ -33,6 +35,8 @@ pub struct AppState {
     pub keys: Arc<KeyRing>,
     /// Bounds on what a client sends.
     pub limits: HttpLimits,
+    /// Bounds how often a token is used; `None` for no bound.
+    pub rate: Option<Arc<RateLimiter>>,
     /// Where rendered tables are kept while they are served.
     pub spool: Arc<PathBuf>,
     /// Ends streams when the service stops.

@@ -168,9 +168,11 @@ async fn answer(
     let format = Format::of(headers)?;
     let encoding = Encoding::of(headers)?;
     // The semaphore is never closed; were it, the service would be stopping.
-    let _place = state.uploads.acquire().await.map_err(|_| {
-        ApiError::new(Code::Unavailable, "the service is stopping")
-    })?;
+    let _place = state
+        .uploads
+        .acquire()
+        .await
+        .map_err(|_| ApiError::new(Code::Unavailable, "the service is stopping"))?;
     let reservation = match key {
         None => None,
         Some(key) => {
@@ -250,7 +252,7 @@ fn read_and_seal(
         })?;
         let sealed = key
             .seal_chunk(submission, index, &encoded)
-            .map_err(|_| StoreError::NoRandomness)?;
+            .map_err(StoreError::from)?;
         let chunk = SealedChunk {
             submission,
             index,
@@ -267,11 +269,9 @@ fn read_and_seal(
         Ok(rows) => Ok(rows),
         Err(ReadFailure::Refused(problem)) => Err(problem.into()),
         // The fault of the source is told by whoever pumps it.
-        Err(ReadFailure::Source(_)) => Err(Problem::new(
-            Code::MalformedBody,
-            "the body could not be read to its end",
-        )
-        .into()),
+        Err(ReadFailure::Source(_)) => {
+            Err(Problem::new(Code::MalformedBody, "the body could not be read to its end").into())
+        }
         Err(ReadFailure::Sink(failure)) => Err(failure),
     }
 }

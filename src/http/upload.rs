@@ -298,9 +298,13 @@ mod tests {
         cut.truncate(cut.len() / 2);
         let outcome = incoming(cut, 1 << 30).pump(Encoding::Gzip, None).await;
         assert_eq!(outcome, Err(Fault::Corrupt));
-        let outcome = incoming(b"no gzip".to_vec(), 9).pump(Encoding::Gzip, None).await;
+        let outcome = incoming(b"no gzip".to_vec(), 9)
+            .pump(Encoding::Gzip, None)
+            .await;
         assert_eq!(outcome, Err(Fault::Corrupt));
-        let outcome = incoming(gzip(&text), 99_999).pump(Encoding::Gzip, None).await;
+        let outcome = incoming(gzip(&text), 99_999)
+            .pump(Encoding::Gzip, None)
+            .await;
         assert_eq!(outcome, Err(Fault::TooLarge(99_999)));
         let outcome = incoming(text, 100_000).pump(Encoding::Identity, None).await;
         assert!(outcome.is_ok());

@@ -47,9 +47,9 @@ impl Progress {
 
     /// Asks the run to stop; the first reason stands.
     pub(super) fn stop(&self, reason: Stop) {
-        let _ =
-            self.stop
-                .compare_exchange(0, reason as u8, Ordering::Relaxed, Ordering::Relaxed);
+        let _ = self
+            .stop
+            .compare_exchange(0, reason as u8, Ordering::Relaxed, Ordering::Relaxed);
     }
 
     /// Why the run was asked to stop.

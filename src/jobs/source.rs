@@ -54,12 +54,7 @@ pub async fn load(
 /// # Errors
 /// When it was wrapped with another key-encryption key.
 pub fn open_key(keys: &KeyRing, dataset: &StoredDataset) -> Result<DataKey, StoreError> {
-    keys.open(dataset.id, &dataset.wrapped_key).map_err(|error| {
-        tracing::error!(dataset = %dataset.id, %error, "a data key does not open");
-        StoreError::Damaged {
-            what: "a dataset's key",
-        }
-    })
+    Ok(keys.open(dataset.id, &dataset.wrapped_key)?)
 }
 
 fn assemble(
@@ -79,7 +74,7 @@ fn assemble(
         }
         let opened = key
             .open_chunk(chunk.submission, chunk.index, &chunk.sealed)
-            .map_err(|_| damaged())?;
+            .map_err(StoreError::from)?;
         let decoded = chunk::decode(&opened).map_err(|_| damaged())?;
         table.push(decoded).map_err(|_| damaged())?;
         read += u64::from(chunk.rows);

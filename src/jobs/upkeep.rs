@@ -22,7 +22,10 @@ pub(super) async fn keep(store: Store, shutdown: CancellationToken, wake: Arc<No
         match datasets::delete_expired(&store).await {
             Ok(0) => {}
             Ok(deleted) => {
-                tracing::info!(deleted, "datasets were deleted at the end of their retention");
+                tracing::info!(
+                    deleted,
+                    "datasets were deleted at the end of their retention"
+                );
                 wake.notify_waiters();
             }
             Err(error) => tracing::warn!(%error, "expired datasets could not be deleted"),

@@ -120,7 +120,7 @@ impl Worker {
                 .iter()
                 .map(|step| SealedStep::seal(&key, id, step))
                 .collect::<Result<_, _>>()
-                .map_err(|_| StoreError::NoRandomness)?;
+                .map_err(StoreError::from)?;
             progress.progress(Phase::Writing, 0.5);
             let release = finished.map(|finished| finished::pack(finished, origin));
             Ok(Results {
@@ -157,7 +157,7 @@ impl Worker {
             Err(Failure::Problem(problem)) => {
                 ("failed", queue::fail(store, claim, &problem).await?)
             }
-            Err(Failure::Store(error @ (StoreError::Damaged { .. } | StoreError::NoRandomness))) => {
+            Err(Failure::Store(error @ (StoreError::Damaged { .. } | StoreError::Seal(_)))) => {
                 tracing::error!(
                     job = %claim.job,
                     error = &error as &dyn std::error::Error,

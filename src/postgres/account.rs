@@ -188,9 +188,15 @@ mod tests {
         assert!(text.contains("start pais as an ordinary user"), "{text}");
     }
 
+    fn closed_dir() -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o700)).unwrap();
+        dir
+    }
+
     #[test]
     fn a_closed_parent_is_noticed() {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = closed_dir();
         let inner = dir.path().join("inner");
         fs::create_dir(&inner).unwrap();
         let stranger = Account {
@@ -209,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_closed_parent_is_passed_by_a_descriptor() {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = closed_dir();
         let inner = dir.path().join("inner");
         fs::create_dir(&inner).unwrap();
         fs::set_permissions(&inner, fs::Permissions::from_mode(0o711)).unwrap();

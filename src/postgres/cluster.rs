@@ -1,7 +1,7 @@
 //! The database cluster: its password, its making by `initdb`, and the role and database that
 //! the service uses in it.
 //!
-//! A new cluster is made in a staging directory and moved to its place when it is complete, so
+//! A new cluster is made in a directory beside it and moved to its place when it is complete, so
 //! that a start that was interrupted leaves nothing half made behind.
 
 use std::fs;
@@ -15,7 +15,7 @@ use tokio::process::Command;
 
 use super::account::{Account, Reach};
 use super::error::PostgresError;
-use super::layout::{Layout, server_dir, sync_dir, write_private};
+use super::layout::{Layout, sync_dir, write_private};
 use super::locate::Binaries;
 
 /// The superuser, which only this module uses.
@@ -96,22 +96,23 @@ pub(super) async fn prepare(
     reach: &Reach,
     binaries: &Binaries,
 ) -> Result<Password, PostgresError> {
-    let staging = layout.staging();
-    match fs::remove_dir_all(&staging) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            return Err(PostgresError::io("remove", &staging)(error));
+    for stale in layout.stagings() {
+        // A killed pais's initdb may still be at work in it; then a later start removes it.
+        if let Err(error) = fs::remove_dir_all(&stale) {
+            tracing::debug!(%error, dir = %stale.display(), "staging directory left behind");
         }
-        _ => {}
     }
     let password = Password::read_or_draw(layout)?;
     if layout.cluster().exists() {
         return Ok(password);
     }
     tracing::info!(cluster = %layout.cluster().display(), "making a new database");
-    server_dir(&staging, account)?;
+    let staging = layout.make_staging()?;
     let password_file = staging.join("password");
     write_private(&password_file, &format!("{}\n", password.0))?;
     account.give(&password_file)?;
+    // Last, so that nobody else could plant a link under the name just written.
+    account.give(&staging)?;
     let new = staging.join("cluster");
     initdb(layout, account, reach, binaries, &new, &password_file).await?;
     let into_place = || -> io::Result<()> {

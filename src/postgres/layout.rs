@@ -7,7 +7,7 @@
 //! | `connection` | who started the running server, and its socket directory | pais |
 //! | `server.log`, `server.log.1` | the server's log, 0600 | pais |
 //! | `cluster/` | the database, 0700 | server |
-//! | `staging/` | a cluster in the making, 0700 | server |
+//! | `staging-…/` | a cluster in the making, 0700 | server |
 //! | `run/` | the socket, 0700 | server |
 //!
 //! The directory itself belongs to pais, never to the account of the server: what root writes
@@ -23,6 +23,9 @@ use super::error::PostgresError;
 
 /// Size above which the log of earlier runs is set aside at start, in bytes.
 const LOG_KEPT: u64 = 8 * 1024 * 1024;
+
+/// Beginning of the name of a staging directory.
+const STAGING: &str = "staging-";
 
 /// The paths of one data directory.
 #[derive(Debug, Clone)]
@@ -87,9 +90,24 @@ impl Layout {
         self.base.join("cluster")
     }
 
-    /// Where a new cluster is made before it is moved to its place.
-    pub(super) fn staging(&self) -> PathBuf {
-        self.base.join("staging")
+    /// Makes a directory to make a new cluster in. Its name is new each time: the `initdb` of
+    /// a pais that was killed may still be writing to an earlier one.
+    pub(super) fn make_staging(&self) -> Result<PathBuf, PostgresError> {
+        tempfile::Builder::new()
+            .prefix(STAGING)
+            .permissions(fs::Permissions::from_mode(0o700))
+            .tempdir_in(&self.base)
+            .map(tempfile::TempDir::keep)
+            .map_err(PostgresError::io("make a directory in", &self.base))
+    }
+
+    /// The staging directories that interrupted starts left behind.
+    pub(super) fn stagings(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(&self.base).into_iter().flatten().flatten();
+        entries
+            .filter(|entry| entry.file_name().to_string_lossy().starts_with(STAGING))
+            .map(|entry| entry.path())
+            .collect()
     }
 
     /// The socket directory, unless its path is too long for a socket.

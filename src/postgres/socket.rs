@@ -7,6 +7,7 @@
 use std::env;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use rustix::process::geteuid;
@@ -22,19 +23,24 @@ const LONGEST: usize = 107;
 /// Beginning of the name of a directory made elsewhere.
 const PREFIX: &str = "pais-pg-";
 
-/// Makes the socket directory.
+/// Makes the socket directory, empty. To be called when no server runs on the cluster: what an
+/// earlier one left there would keep the next from starting, should the number of its process
+/// be in use again, as it soon is after a restart of the machine or container.
 pub(super) fn make_dir(layout: &Layout, account: &Account) -> Result<PathBuf, PostgresError> {
     let run = layout.run();
     if fits(&run) {
         server_dir(&run, account)?;
+        remove_socket(&run)?;
         return Ok(run);
     }
     for parent in short_parents() {
         if account.barred_at(&parent).is_some() {
             continue;
         }
-        // tempfile makes its directories with mode 0700.
-        let made = tempfile::Builder::new().prefix(PREFIX).tempdir_in(&parent);
+        let made = tempfile::Builder::new()
+            .prefix(PREFIX)
+            .permissions(fs::Permissions::from_mode(0o700))
+            .tempdir_in(&parent);
         if let Ok(dir) = made
             && fits(dir.path())
         {
@@ -52,14 +58,18 @@ pub(super) fn remove_dir(dir: &Path, layout: &Layout) {
     if dir.starts_with(layout.base()) || !name.is_some_and(|name| name.starts_with(PREFIX)) {
         return;
     }
-    let socket = socket(dir);
-    let lock = socket.with_added_extension("lock");
-    let removed = remove_if_there(&socket)
-        .and_then(|()| remove_if_there(&lock))
+    let removed = remove_socket(dir)
         .and_then(|()| fs::remove_dir(dir).map_err(PostgresError::io("remove", dir)));
     if let Err(error) = removed {
         tracing::debug!(%error, dir = %dir.display(), "socket directory left behind");
     }
+}
+
+/// Removes what a server makes in its socket directory.
+fn remove_socket(dir: &Path) -> Result<(), PostgresError> {
+    let socket = socket(dir);
+    remove_if_there(&socket)?;
+    remove_if_there(&socket.with_added_extension("lock"))
 }
 
 /// The socket in a directory.

@@ -6,9 +6,7 @@ use sqlx::postgres::PgRow;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use crate::domain::{
-    Caller, DatasetId, JobId, JobStatus, OrganizationId, ReleaseId, SubmissionId,
-};
+use crate::domain::{Caller, DatasetId, JobId, JobStatus, OrganizationId, ReleaseId, SubmissionId};
 use crate::engine::{StepItem, StepRecord};
 
 use super::audit::{self, Action, NewEvent};
@@ -299,9 +297,7 @@ pub async fn step_records(
             let suppressed = match sealed {
                 None => Vec::new(),
                 Some(sealed) => {
-                    let bytes = key
-                        .open_step(job, step.cast_unsigned(), &sealed)
-                        .map_err(|_| damaged())?;
+                    let bytes = key.open_step(job, step.cast_unsigned(), &sealed)?;
                     let (numbers, rest) = bytes.as_chunks::<4>();
                     if !rest.is_empty() {
                         return Err(damaged());
@@ -374,9 +370,7 @@ fn stored(row: &PgRow) -> Result<StoredJob, StoreError> {
         phase: row.try_get("phase")?,
         error: row.try_get("error")?,
         attempt: row.try_get::<i32, _>("attempt")?.cast_unsigned(),
-        release: row
-            .try_get::<Option<Uuid>, _>("release_id")?
-            .map(ReleaseId),
+        release: row.try_get::<Option<Uuid>, _>("release_id")?.map(ReleaseId),
         created_at: row.try_get("created_at")?,
         started_at: row.try_get("started_at")?,
         ended_at: row.try_get("ended_at")?,

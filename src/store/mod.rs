@@ -37,15 +37,27 @@ pub enum StoreError {
     /// The schema could not be brought up to date.
     #[error("the database could not be migrated; check that no newer version has used it")]
     Migration(#[from] sqlx::migrate::MigrateError),
-    /// The system gave no random bytes for a secret.
-    #[error("the system has no random bytes to give")]
-    NoRandomness,
+    /// A data key or a chunk cannot be made or opened.
+    #[error(transparent)]
+    Seal(#[from] seal::SealError),
     /// What is stored does not read back.
     #[error("stored data of {what} is damaged")]
     Damaged {
         /// Which thing, without values.
         what: &'static str,
     },
+}
+
+impl StoreError {
+    /// Whether there is no database to ask, so that trying again may help.
+    pub fn is_unreachable(&self) -> bool {
+        matches!(
+            self,
+            Self::Database(
+                sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_)
+            )
+        )
+    }
 }
 
 /// Whether a statement failed because a unique constraint or index of this name holds.

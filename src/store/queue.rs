@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use sqlx::postgres::types::PgInterval;
 use sqlx::Row;
+use sqlx::postgres::types::PgInterval;
 use uuid::Uuid;
 
 use crate::domain::{Code, DatasetId, JobId, OrganizationId, Problem, SubmissionId};

@@ -121,8 +121,8 @@ pub struct StoredTable {
     pub rows: u64,
     /// Names and forms of its columns.
     pub columns: Value,
-    /// SHA-256 of the CSV as served.
-    pub sha256: Vec<u8>,
+    /// SHA-256 of the CSV as served, hexadecimal.
+    pub sha256: String,
 }
 
 macro_rules! columns {
@@ -345,7 +345,7 @@ pub async fn table(
     let (holder, organization) = viewer.parts();
     let row = sqlx::query(concat!(
         "SELECT r.organization_id, r.name AS release_name, t.name, t.position, t.rows, t.columns,
-                t.sha256
+                encode(t.sha256, 'hex') AS sha256
          FROM releases r JOIN release_tables t ON t.release_id = r.id
          WHERE r.id = $4 AND t.name = $5 AND ",
         visible!()

@@ -14,6 +14,7 @@ use crate::domain::{Caller, OrganizationId, Role, TokenId};
 
 use super::audit::{self, Action, NewEvent};
 use super::organizations;
+use super::seal::SealError;
 use super::{Store, StoreError};
 
 /// What every token begins with, so that secret scanners know one when they see one.
@@ -187,7 +188,7 @@ fn draw_secret() -> Result<String, StoreError> {
     let mut bytes = [0u8; SECRET_BYTES];
     rand::rngs::SysRng
         .try_fill_bytes(&mut bytes)
-        .map_err(|_| StoreError::NoRandomness)?;
+        .map_err(|_| SealError::NoRandomness)?;
     let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     Ok(format!("{PREFIX}{digits}"))
 }

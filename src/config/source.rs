@@ -1,0 +1,235 @@
+//! Where settings come from, each source under a name that an error can show.
+
+use std::fmt;
+
+use figment::error::Kind;
+use figment::value::{Dict, Map, Value};
+use figment::{Error, Figment, Metadata, Profile, Provider};
+use secrecy::SecretString;
+use serde::de::{self, Deserializer, Visitor};
+
+use super::{ConfigError, Flags};
+
+/// What the names of the variables begin with; `__` then parts section from key.
+const PREFIX: &str = "PAIS__";
+/// The customary variable for `database.url`.
+const DATABASE_URL: &str = "DATABASE_URL";
+
+/// A source under a name of its own.
+pub(super) struct Named<P> {
+    name: String,
+    provider: P,
+}
+
+impl<P> Named<P> {
+    pub(super) fn new(name: impl Into<String>, provider: P) -> Self {
+        Self {
+            name: name.into(),
+            provider,
+        }
+    }
+}
+
+impl<P: Provider> Provider for Named<P> {
+    fn metadata(&self) -> Metadata {
+        Metadata::named(self.name.clone())
+    }
+
+    fn data(&self) -> Result<Map<Profile, Dict>, Error> {
+        self.provider.data()
+    }
+}
+
+/// One setting given by itself.
+pub(super) struct Single {
+    key: String,
+    value: Value,
+}
+
+impl Provider for Single {
+    fn metadata(&self) -> Metadata {
+        Metadata::named("a single setting")
+    }
+
+    fn data(&self) -> Result<Map<Profile, Dict>, Error> {
+        let nested = figment::util::nest(&self.key, self.value.clone());
+        let dict = nested
+            .into_dict()
+            .ok_or("a variable of this kind is named PAIS__SECTION__KEY")?;
+        Ok(Profile::Default.collect(dict))
+    }
+}
+
+/// The settings in an environment, the customary variable first so that ours win.
+pub(super) fn variables(
+    environment: impl IntoIterator<Item = (String, String)>,
+) -> Vec<Named<Single>> {
+    let mut found: Vec<(String, String, String)> = environment
+        .into_iter()
+        .filter_map(|(name, value)| {
+            let key = if name == DATABASE_URL {
+                "database.url".to_owned()
+            } else {
+                name.strip_prefix(PREFIX)?
+                    .to_ascii_lowercase()
+                    .replace("__", ".")
+            };
+            Some((name, key, value))
+        })
+        .collect();
+    found.sort_by_key(|(name, ..)| (name != DATABASE_URL, name.clone()));
+    found
+        .into_iter()
+        .map(|(name, key, value)| {
+            let value = read_value(&key, value);
+            Named::new(format!("the variable {name}"), Single { key, value })
+        })
+        .collect()
+}
+
+/// Settings that are text stay as they are written; `[a, b]`, numbers and the like are read.
+fn read_value(key: &str, text: String) -> Value {
+    const LISTS_AND_NUMBERS: [&str; 4] = ["limits.", "workers.", "memory.", "server."];
+    let is_read = LISTS_AND_NUMBERS
+        .iter()
+        .any(|section| key.starts_with(section))
+        || key.ends_with("connections");
+    let is_text = ["server.listen", "server.data_dir", "server.public_url"].contains(&key);
+    if is_read && !is_text {
+        // Parsing a value cannot fail: what is nothing else is text.
+        text.parse().unwrap_or_else(|_| Value::from(text))
+    } else {
+        Value::from(text)
+    }
+}
+
+/// The settings on the command line.
+pub(super) fn flags(flags: &Flags) -> Vec<Named<Single>> {
+    let listen = flags.listen.map(|listen| listen.to_string());
+    let data_dir = flags
+        .data_dir
+        .as_ref()
+        .map(|dir| dir.to_string_lossy().into_owned());
+    [
+        ("--listen", "server.listen", listen),
+        ("--data-dir", "server.data_dir", data_dir),
+    ]
+    .into_iter()
+    .filter_map(|(flag, key, value)| {
+        let single = Single {
+            key: key.to_owned(),
+            value: Value::from(value?),
+        };
+        Some(Named::new(format!("the flag {flag}"), single))
+    })
+    .collect()
+}
+
+/// The name of the source a setting comes from.
+pub(super) fn set_by(figment: &Figment, key: &str) -> String {
+    figment
+        .find_metadata(key)
+        .map_or_else(|| "nothing".to_owned(), |found| found.name.to_string())
+}
+
+/// One line for each thing that is wrong.
+pub(super) fn explain(error: Error) -> ConfigError {
+    ConfigError::Form(error.into_iter().map(|error| explain_one(&error)).collect())
+}
+
+fn explain_one(error: &Error) -> String {
+    let what = match &error.kind {
+        Kind::UnknownField(field, known) => {
+            format!(
+                "there is no setting {field:?} here, only {}",
+                known.join(", ")
+            )
+        }
+        Kind::MissingField(field) => format!("the setting {field:?} is missing"),
+        kind => without_excerpt(&kind.to_string()),
+    };
+    let key = error.path.join(".");
+    let source = error.metadata.as_ref().map(|found| found.name.as_ref());
+    match (key.is_empty(), source) {
+        (false, Some(source)) => format!("{key} in {source}: {what}"),
+        (false, None) => format!("{key}: {what}"),
+        (true, Some(source)) => format!("{source}: {what}"),
+        (true, None) => what,
+    }
+}
+
+/// Leaves out the lines of the file that a TOML error shows: they may hold a secret.
+fn without_excerpt(message: &str) -> String {
+    let is_excerpt = |line: &str| {
+        line.trim_start()
+            .trim_start_matches(|c: char| c.is_ascii_digit())
+            .trim_start()
+            .starts_with('|')
+    };
+    let kept: Vec<&str> = message
+        .lines()
+        .filter(|line| !is_excerpt(line) && !line.trim().is_empty())
+        .collect();
+    kept.join(", ")
+}
+
+/// Reads a secret without ever quoting it, whatever it was mistaken for.
+pub(super) fn secret<'de, D>(deserializer: D) -> Result<Option<SecretString>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    deserializer.deserialize_any(SecretVisitor)
+}
+
+struct SecretVisitor;
+
+/// What every kind of value that is no text answers.
+const NO_TEXT: &str = "a secret must be text; put it in quotes";
+
+impl<'de> Visitor<'de> for SecretVisitor {
+    type Value = Option<SecretString>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("text")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Some(SecretString::from(text)))
+    }
+
+    fn visit_unit<E: de::Error>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_none<E: de::Error>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, inner: D) -> Result<Self::Value, D::Error> {
+        secret(inner)
+    }
+
+    fn visit_bool<E: de::Error>(self, _: bool) -> Result<Self::Value, E> {
+        Err(E::custom(NO_TEXT))
+    }
+
+    fn visit_i64<E: de::Error>(self, _: i64) -> Result<Self::Value, E> {
+        Err(E::custom(NO_TEXT))
+    }
+
+    fn visit_i128<E: de::Error>(self, _: i128) -> Result<Self::Value, E> {
+        Err(E::custom(NO_TEXT))
+    }
+
+    fn visit_u64<E: de::Error>(self, _: u64) -> Result<Self::Value, E> {
+        Err(E::custom(NO_TEXT))
+    }
+
+    fn visit_u128<E: de::Error>(self, _: u128) -> Result<Self::Value, E> {
+        Err(E::custom(NO_TEXT))
+    }
+
+    fn visit_f64<E: de::Error>(self, _: f64) -> Result<Self::Value, E> {
+        Err(E::custom(NO_TEXT))
+    }
+}

@@ -1,0 +1,200 @@
+use super::*;
+
+fn load(
+    file: Option<&str>,
+    environment: &[(&str, &str)],
+    flags: &Flags,
+) -> Result<Settings, String> {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("pais.toml");
+    std::fs::write(&path, file.unwrap_or_default()).unwrap();
+    let environment = environment
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    Settings::load_from(file.map(|_| path.as_path()), environment, flags)
+        .map_err(|error| error.to_string())
+}
+
+fn refusal(file: Option<&str>, environment: &[(&str, &str)]) -> String {
+    load(file, environment, &Flags::default()).unwrap_err()
+}
+
+#[test]
+fn the_defaults_are_complete() {
+    let settings = load(None, &[], &Flags::default()).unwrap();
+    assert_eq!(settings.server.listen.to_string(), "127.0.0.1:8080");
+    assert!(settings.database.url.is_none());
+    assert!(settings.server.cors_origins.is_empty());
+    assert!(settings.limits.taxonomy_leaves >= 100_000);
+    assert_eq!(settings.workers.jobs, 2);
+    assert_eq!(settings.workers.heartbeat(), Duration::from_secs(1));
+}
+
+#[test]
+fn the_example_loads() {
+    let example = include_str!("../../config/example.toml");
+    let settings = load(Some(example), &[], &Flags::default()).unwrap();
+    assert_eq!(settings.log.format, LogFormat::Json);
+    assert!(settings.database.url.is_some());
+}
+
+#[test]
+fn later_sources_win() {
+    let file = "[server]\nlisten = \"127.0.0.1:1\"\ndata_dir = \"/from/file\"\n\
+                [limits]\njson_bytes = 7\nupload_bytes = 7";
+    let environment = [
+        ("PAIS__LIMITS__JSON_BYTES", "8"),
+        ("PAIS__SERVER__LISTEN", "127.0.0.1:2"),
+        (
+            "PAIS__SERVER__CORS_ORIGINS",
+            r#"["https://a.example", "http://b.example:81"]"#,
+        ),
+        ("PAIS__LOG__FILTER", "off"),
+        ("HOME", "/root"),
+    ];
+    let flags = Flags {
+        listen: Some("127.0.0.1:3".parse().unwrap()),
+        ..Flags::default()
+    };
+    let settings = load(Some(file), &environment, &flags).unwrap();
+    assert_eq!(settings.limits.upload_bytes, 7);
+    assert_eq!(settings.limits.json_bytes, 8);
+    assert_eq!(settings.server.listen.port(), 3);
+    assert_eq!(settings.server.data_dir, Path::new("/from/file"));
+    assert_eq!(settings.server.cors_origins.len(), 2);
+    assert_eq!(settings.log.filter, "off");
+}
+
+#[test]
+fn the_database_is_named_by_the_customary_variable() {
+    let url = |settings: Settings| settings.database.url.unwrap().expose_secret().to_owned();
+    let customary = ("DATABASE_URL", "postgres://a");
+    let settings = load(None, &[customary], &Flags::default()).unwrap();
+    assert_eq!(url(settings), "postgres://a");
+    let both = [("PAIS__DATABASE__URL", "postgres://b"), customary];
+    assert_eq!(
+        url(load(None, &both, &Flags::default()).unwrap()),
+        "postgres://b"
+    );
+    let empty = load(None, &[("DATABASE_URL", "")], &Flags::default()).unwrap();
+    assert!(empty.database.url.is_none());
+}
+
+#[test]
+fn text_settings_stay_text() {
+    let environment = [
+        ("PAIS__ENCRYPTION__KEY_BASE64", "1234567890"),
+        ("PAIS__POSTGRES__BIN_DIR", "/1/2"),
+        ("PAIS__SERVER__DATA_DIR", "2026"),
+        ("PAIS__SERVER__PUBLIC_URL", "https://pais.example/"),
+    ];
+    let settings = load(None, &environment, &Flags::default()).unwrap();
+    let key = settings.encryption.key_base64.unwrap();
+    assert_eq!(key.expose_secret(), "1234567890");
+    assert_eq!(settings.server.data_dir, Path::new("2026"));
+    assert_eq!(settings.server.public_url.unwrap(), "https://pais.example");
+}
+
+#[test]
+fn errors_name_key_and_source() {
+    let text = refusal(None, &[("PAIS__LIMITS__JSON_BYTES", "many")]);
+    assert!(
+        text.contains("limits.json_bytes in the variable PAIS__LIMITS__JSON_BYTES"),
+        "{text}"
+    );
+    let text = refusal(None, &[("PAIS__LIMITS__JSON", "1")]);
+    assert!(text.contains("PAIS__LIMITS__JSON"), "{text}");
+    assert!(text.contains("no setting \"json\""), "{text}");
+    let text = refusal(Some("[server]\nlisen = \"x\""), &[]);
+    assert!(
+        text.contains("pais.toml") && text.contains("lisen"),
+        "{text}"
+    );
+    let text = refusal(None, &[("PAIS__SERVER__LISTEN", "everywhere")]);
+    assert!(
+        text.contains("server.listen in the variable PAIS__SERVER__LISTEN"),
+        "{text}"
+    );
+    let missing = Settings::load_from(Some(Path::new("/no/such/file")), [], &Flags::default());
+    assert!(missing.unwrap_err().to_string().contains("/no/such/file"));
+}
+
+#[test]
+fn odd_variables_are_refused_and_not_crashed_on() {
+    for name in [
+        "PAIS__",
+        "PAIS__SERVER",
+        "PAIS__SERVER__",
+        "PAIS____LISTEN",
+        "PAIS__A__B__C",
+    ] {
+        assert!(
+            load(None, &[(name, "1")], &Flags::default()).is_err(),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn values_that_make_no_sense_are_refused() {
+    for (name, value, says) in [
+        (
+            "PAIS__WORKERS__HEARTBEAT_SECONDS",
+            "60",
+            "workers.heartbeat_seconds must be less than",
+        ),
+        (
+            "PAIS__WORKERS__JOBS",
+            "0",
+            "workers.jobs must be at least 1",
+        ),
+        (
+            "PAIS__LIMITS__PAGE_MAX",
+            "5",
+            "limits.page_max must be at least",
+        ),
+        (
+            "PAIS__POSTGRES__MAX_CONNECTIONS",
+            "5",
+            "postgres.max_connections must be at least",
+        ),
+        (
+            "PAIS__SERVER__PUBLIC_URL",
+            "pais.example",
+            "server.public_url must be like",
+        ),
+        (
+            "PAIS__SERVER__CORS_ORIGINS",
+            r#"["*"]"#,
+            "server.cors_origins has \"*\"",
+        ),
+    ] {
+        let text = refusal(None, &[(name, value)]);
+        assert!(text.contains(says), "{text}");
+        assert!(
+            text.contains(&format!("set by the variable {name}")),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn secrets_are_never_shown() {
+    let file =
+        "[encryption]\nkey_base64 = \"c2VjcmV0\"\n[database]\nurl = \"postgres://u:c2VjcmV0@h/d\"";
+    let settings = load(Some(file), &[], &Flags::default()).unwrap();
+    assert!(!format!("{settings:?}").contains("c2VjcmV0"));
+    for broken in [
+        "[encryption]\nkey_base64 = c2VjcmV0",
+        "[encryption]\nkey_base64 = 47114711",
+        "[encryption]\nkey_base64 = [47114711]",
+        "[encryption]\nkey_file = \"f\"\nkey_base64 = \"c2VjcmV0\"",
+    ] {
+        let text = refusal(Some(broken), &[]);
+        assert!(
+            !text.contains("c2VjcmV0") && !text.contains("4711"),
+            "{text}"
+        );
+        assert!(text.contains("pais.toml"), "{text}");
+    }
+}

@@ -1,0 +1,80 @@
+//! The OpenAPI document: what the routes say of themselves, and what holds for all of them.
+
+use utoipa::Modify;
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::{
+    ComponentsBuilder, ContentBuilder, OpenApi as Document, Ref, RefOr, Response, ResponseBuilder,
+};
+
+use crate::domain::problem::ProblemDocument;
+
+use super::problem::PROBLEM_JSON;
+
+/// The document without its paths.
+#[derive(utoipa::OpenApi)]
+#[openapi(
+    info(
+        title = "pais",
+        description = "Privacy-aware sharing of health data: a hospital sends a table; the \
+            service anonymizes it to a stated privacy model, proves that the result meets it, \
+            and hands it to the recipients who were granted it."
+    ),
+    components(schemas(ProblemDocument)),
+    security(("token" = [])),
+    tags(
+        (name = "administration", description = "Organizations and their tokens"),
+        (name = "datasets", description = "Taxonomies, datasets and submissions"),
+        (name = "jobs", description = "Anonymization runs"),
+        (name = "releases", description = "Anonymized tables and who may fetch them"),
+        (name = "audit", description = "Who did what"),
+        (name = "operation", description = "Probes and metrics"),
+    ),
+    modifiers(&Token)
+)]
+pub(super) struct Base;
+
+struct Token;
+
+impl Modify for Token {
+    fn modify(&self, document: &mut Document) {
+        let scheme = HttpBuilder::new()
+            .scheme(HttpAuthScheme::Bearer)
+            .description(Some("A token of `POST /v1/tokens`"))
+            .build();
+        let components = document
+            .components
+            .get_or_insert_with(|| ComponentsBuilder::new().build());
+        components.add_security_scheme("token", SecurityScheme::Http(scheme));
+        components
+            .responses
+            .insert("Problem".to_owned(), RefOr::T(problem()));
+    }
+}
+
+fn problem() -> Response {
+    let schema = Ref::from_schema_name("ProblemDocument");
+    ResponseBuilder::new()
+        .description("A problem document; `code` is a stable word")
+        .content(
+            PROBLEM_JSON,
+            ContentBuilder::new().schema(Some(schema)).build(),
+        )
+        .build()
+}
+
+/// Adds to every operation that anything but success is a problem document.
+pub(super) fn add_problems(document: &mut Document) {
+    for item in document.paths.paths.values_mut() {
+        let operations = [
+            &mut item.get,
+            &mut item.post,
+            &mut item.put,
+            &mut item.delete,
+        ];
+        for operation in operations.into_iter().flatten() {
+            let problem = RefOr::Ref(Ref::from_response_name("Problem"));
+            let responses = &mut operation.responses.responses;
+            responses.entry("default".to_owned()).or_insert(problem);
+        }
+    }
+}
