@@ -18,7 +18,9 @@ pub use ids::{
     TokenId,
 };
 pub use job::{JobDefinition, JobStatus, Objective, Output, Recoding, SplitRule};
-pub use privacy::{Confidence, MinimumAnonymity, PriorKnowledge, PrivacyDefinition, PrivacyModel};
+pub use privacy::{
+    Confidence, Lkc, MinimumAnonymity, PriorKnowledge, PrivacyDefinition, PrivacyModel,
+};
 pub use problem::{Code, Fault, Problem};
 pub use roles::{Caller, Role};
 pub use schema::{ColumnDefinition, ColumnKind, ColumnRole, DatasetDefinition, TaxonomyReference};

@@ -93,20 +93,24 @@ pub struct PrivacyDefinition {
     pub column_limits: Option<BTreeMap<String, i64>>,
 }
 
+/// LKC-privacy (KDD'09, Definition 3.1) with its parameters in range.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lkc {
+    /// *L*; `None` stands for the number of quasi-identifiers.
+    pub l: Option<PriorKnowledge>,
+    /// *K*.
+    pub k: MinimumAnonymity,
+    /// *C*.
+    pub c: Confidence,
+    /// *S*; `None` stands for every value of every sensitive column.
+    pub sensitive_values: Option<SensitiveValues>,
+}
+
 /// A privacy model with its parameters in range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PrivacyModel {
     /// LKC-privacy and its special cases.
-    Lkc {
-        /// *L*; `None` stands for the number of quasi-identifiers.
-        l: Option<PriorKnowledge>,
-        /// *K*.
-        k: MinimumAnonymity,
-        /// *C*.
-        c: Confidence,
-        /// *S*; `None` stands for every value of every sensitive column.
-        sensitive_values: Option<SensitiveValues>,
-    },
+    Lkc(Lkc),
     /// l-diversity over several sensitive attributes.
     LDiversity {
         /// Records in a group.
@@ -163,30 +167,30 @@ impl PrivacyDefinition {
         }
         let sensitive_values = self.sensitive_values.clone();
         Ok(match self.model {
-            ModelWord::Lkc => PrivacyModel::Lkc {
+            ModelWord::Lkc => PrivacyModel::Lkc(Lkc {
                 l: Some(prior_knowledge(self.l)?),
                 k: anonymity(self.k)?,
                 c: confidence("c", self.c)?,
                 sensitive_values,
-            },
-            ModelWord::KAnonymity => PrivacyModel::Lkc {
+            }),
+            ModelWord::KAnonymity => PrivacyModel::Lkc(Lkc {
                 l: None,
                 k: anonymity(self.k)?,
                 c: Confidence::UNBOUNDED,
                 sensitive_values: Some(SensitiveValues::new()),
-            },
-            ModelWord::ConfidenceBounding => PrivacyModel::Lkc {
+            }),
+            ModelWord::ConfidenceBounding => PrivacyModel::Lkc(Lkc {
                 l: None,
                 k: MinimumAnonymity::MIN,
                 c: confidence("c", self.c)?,
                 sensitive_values,
-            },
-            ModelWord::AlphaK => PrivacyModel::Lkc {
+            }),
+            ModelWord::AlphaK => PrivacyModel::Lkc(Lkc {
                 l: None,
                 k: anonymity(self.k)?,
                 c: confidence("alpha", self.alpha)?,
                 sensitive_values,
-            },
+            }),
             ModelWord::LDiversity => PrivacyModel::LDiversity {
                 k: anonymity(self.k)?,
                 l: prior_knowledge(self.l)?,

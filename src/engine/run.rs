@@ -6,10 +6,12 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::domain::{JobDefinition, Problem};
-use crate::table::{ReleasedTable, Schema, Table};
+use crate::domain::{Code, JobDefinition, Problem};
+use crate::table::{EncodedTable, ReleasedTable, Schema, Table};
+use crate::utility;
 
-use super::Observer;
+use super::plan::Plan;
+use super::{Observer, Phase, pais, release, requirement};
 
 /// One specialization of a top-down run, as `GET /v1/jobs/{id}/steps` shows it. Step 0 is the
 /// topmost table and has neither attribute nor score.
@@ -71,7 +73,8 @@ pub struct FinishedRelease {
 pub struct Prepared {
     schema: Arc<Schema>,
     job: JobDefinition,
-    table: Table,
+    plan: Plan,
+    table: EncodedTable,
 }
 
 impl Prepared {
@@ -81,8 +84,7 @@ impl Prepared {
     /// # Errors
     /// The contract's 400 and 422, with pointers into the job.
     pub fn check(schema: &Schema, job: &JobDefinition) -> Result<(), Problem> {
-        let _ = (schema, job);
-        Ok(())
+        Plan::new(schema, job).map(drop)
     }
 
     /// Encodes the rows for the job.
@@ -95,8 +97,16 @@ impl Prepared {
         table: Table,
         observer: &dyn Observer,
     ) -> Result<Self, Problem> {
-        let _ = observer;
-        Ok(Self { schema, job, table })
+        let plan = Plan::new(&schema, &job)?;
+        observer.progress(Phase::Reading, 1.0);
+        let table = EncodedTable::new(&schema, table);
+        stop_if_asked(observer)?;
+        Ok(Self {
+            schema,
+            job,
+            plan,
+            table,
+        })
     }
 
     /// Searches; the steps of the run, empty for a method without steps.
@@ -104,8 +114,10 @@ impl Prepared {
     /// # Errors
     /// `not_anonymizable` with what would satisfy the model, `cancelled`.
     pub fn run(&self, observer: &dyn Observer) -> Result<Vec<StepRecord>, Problem> {
-        let _ = (observer, &self.schema, &self.job, &self.table);
-        Ok(Vec::new())
+        observer.progress(Phase::Searching, 0.0);
+        let (requirement, named) = requirement::resolve(&self.plan, &self.table);
+        pais::search(&self.table, &requirement, self.plan.settings, observer)
+            .map_err(|error| requirement::problem(&error, &named))
     }
 
     /// The verified table as it stood after `step` (the last when `None`), its rows in random
@@ -120,7 +132,67 @@ impl Prepared {
         step: Option<u32>,
         observer: &dyn Observer,
     ) -> Result<FinishedRelease, Problem> {
-        let _ = (steps, step, observer);
-        Err(Problem::new(crate::domain::Code::Internal, "not linked"))
+        let last = steps.last().map_or(0, |record| record.item.step);
+        let step = step.unwrap_or(last);
+        if step > last {
+            let detail = format!("the job has no step {step}; its steps are 0 to {last}");
+            return Err(Problem::at(Code::NoSuchStep, "/step", detail));
+        }
+        observer.progress(Phase::Writing, 0.0);
+        let cuts = pais::cuts_at(&self.table, steps, step)
+            .map_err(|error| Problem::new(Code::Internal, error.to_string()))?;
+        let rows = release::source_rows(self.table.rows, steps, step, self.job.seed)?;
+        let suppressed = (self.table.rows - rows.len()) as u64;
+        let table = release::table(&self.schema, &self.table, &cuts, &rows);
+        stop_if_asked(observer)?;
+        observer.progress(Phase::Verifying, 0.0);
+        let verification = release::verify(self, &table, &rows, suppressed, observer)?;
+        let domains: Vec<_> = self
+            .table
+            .quasi_identifiers
+            .iter()
+            .map(|column| (column.name.clone(), &column.domain))
+            .collect();
+        let report = utility::report(&table, &domains, suppressed, &verification)
+            .map_err(|error| Problem::new(Code::Internal, error.to_string()))?;
+        observer.progress(Phase::Verifying, 1.0);
+        let cut = self.plan.quasi_identifiers.iter().zip(&cuts);
+        Ok(FinishedRelease {
+            rows: table.rows as u64,
+            tables: vec![table],
+            step: Some(step),
+            suppressed_rows: suppressed,
+            privacy: json(&self.job.privacy)?,
+            cut: Some(
+                cut.map(|(name, cut)| (name.to_string(), cut.labels.clone()))
+                    .collect(),
+            ),
+            verification: json(&verification)?,
+            report: json(&report)?,
+        })
     }
+
+    pub(super) fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    pub(super) fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    pub(super) fn table(&self) -> &EncodedTable {
+        &self.table
+    }
+}
+
+fn json(value: &impl Serialize) -> Result<serde_json::Value, Problem> {
+    serde_json::to_value(value)
+        .map_err(|_| Problem::new(Code::Internal, "a result could not be written as JSON"))
+}
+
+fn stop_if_asked(observer: &dyn Observer) -> Result<(), Problem> {
+    if observer.must_stop() {
+        return Err(Problem::new(Code::Cancelled, "the job was cancelled"));
+    }
+    Ok(())
 }

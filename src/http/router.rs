@@ -5,7 +5,9 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::{OriginalUri, Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderName, HeaderValue, Method, header};
+use axum::http::{
+    Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version, header,
+};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -24,8 +26,8 @@ use crate::domain::{Caller, Code, Problem};
 use super::observe::{REQUEST_ID, observe};
 use super::problem::problem_response;
 use super::{
-    ApiError, AppState, audit, datasets, health, metrics, openapi, organizations, taxonomies,
-    tokens,
+    ApiError, AppState, audit, datasets, events, grants, health, jobs, metrics, openapi,
+    organizations, releases, submissions, tables, taxonomies, tokens,
 };
 
 /// What the router needs beside the state.
@@ -44,6 +46,8 @@ fn prompt_routes() -> OpenApiRouter<AppState> {
         .merge(tokens::routes())
         .merge(taxonomies::routes())
         .merge(datasets::routes())
+        .merge(jobs::routes())
+        .merge(grants::routes())
         .merge(audit::routes())
         .merge(health::routes())
         .merge(metrics::routes())
@@ -52,6 +56,10 @@ fn prompt_routes() -> OpenApiRouter<AppState> {
 /// Resources whose requests or answers take as long as their bytes flow.
 fn streaming_routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
+        .merge(submissions::routes())
+        .merge(events::routes())
+        .merge(releases::routes())
+        .merge(tables::routes())
 }
 
 /// The OpenAPI document of the service.
@@ -76,9 +84,11 @@ pub fn router(state: AppState, settings: &RouterSettings) -> Router {
 
     let compression = CompressionLayer::new().compress_when(
         // Parquet is compressed by itself.
-        DefaultPredicate::new().and(NotForContentType::const_new(
-            "application/vnd.apache.parquet",
-        )),
+        DefaultPredicate::new()
+            .and(NotForContentType::const_new(
+                "application/vnd.apache.parquet",
+            ))
+            .and(without_etag),
     );
     let layers = ServiceBuilder::new()
         .layer(SetSensitiveRequestHeadersLayer::new([
@@ -149,6 +159,11 @@ async fn give_up(State(after): State<Duration>, request: Request, next: Next) ->
             ),
         )),
     }
+}
+
+/// A strong entity tag names the very bytes that are sent.
+fn without_etag(_: StatusCode, _: Version, headers: &HeaderMap, _: &Extensions) -> bool {
+    !headers.contains_key(header::ETAG)
 }
 
 /// Byte ranges count in the table as it is, so its parts must not be compressed.

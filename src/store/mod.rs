@@ -5,10 +5,15 @@
 
 pub mod audit;
 pub mod datasets;
+pub mod grants;
 pub mod idempotency;
+pub mod jobs;
 pub mod organizations;
+pub mod queue;
 pub mod readiness;
+pub mod releases;
 pub mod seal;
+pub mod submissions;
 pub mod taxonomies;
 pub mod tokens;
 

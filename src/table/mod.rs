@@ -2,10 +2,12 @@
 //!
 //! A cell is a `u32` code into its column's dictionary; text is touched once a distinct value.
 
+pub mod cells;
 pub mod chunk;
 pub mod column;
 pub mod csv;
 pub mod encoded;
+pub mod header;
 pub mod released;
 pub mod schema;
 
@@ -13,3 +15,6 @@ pub use column::{Column, NULL_CODE, Table};
 pub use encoded::{Domain, EncodedTable, QuasiIdentifier, SensitiveColumn};
 pub use released::{Form, ReleasedColumn, ReleasedTable};
 pub use schema::{Schema, SchemaColumn};
+
+#[cfg(test)]
+mod tests;

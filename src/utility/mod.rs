@@ -1,1 +1,13 @@
+//! What a released table is still worth, and what risk remains in it.
+//!
+//! Every number is defined in `docs/methods.md`.
 
+pub mod metrics;
+pub mod ncp;
+mod report;
+pub mod risk;
+
+pub use metrics::{GroupMetrics, SizeBucket};
+pub use ncp::ColumnNcp;
+pub use report::{Report, Utility, report};
+pub use risk::Risk;

@@ -1,0 +1,45 @@
+//! How a command ends when it does not end well.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use crate::domain::Problem;
+
+/// Why a command failed.
+#[derive(Debug)]
+pub enum Failure {
+    /// The run failed: its problem document goes to standard error, exit status 1.
+    Problem(Box<Problem>),
+    /// The arguments are off or a file cannot be read or written: exit status 2.
+    Usage(String),
+}
+
+impl Failure {
+    /// A file that cannot be read or written.
+    pub fn file(path: &Path, error: &std::io::Error) -> Self {
+        Self::Usage(format!("{}: {error}", path.display()))
+    }
+
+    /// Prints the failure to standard error; its exit status.
+    pub fn report(&self) -> ExitCode {
+        match self {
+            Self::Problem(problem) => {
+                match serde_json::to_string_pretty(&problem.document()) {
+                    Ok(document) => eprintln!("{document}"),
+                    Err(_) => eprintln!("pais: {problem}"),
+                }
+                ExitCode::from(1)
+            }
+            Self::Usage(detail) => {
+                eprintln!("pais: {detail}");
+                ExitCode::from(2)
+            }
+        }
+    }
+}
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Self {
+        Self::Problem(Box::new(problem))
+    }
+}

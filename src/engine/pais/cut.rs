@@ -1,0 +1,115 @@
+//! Cuts: the generalized table as it stood after a step, rebuilt from the recorded steps.
+
+use thiserror::Error;
+
+use crate::engine::run::StepRecord;
+use crate::table::{Domain, EncodedTable};
+use crate::taxonomy::{Interval, MISSING_LABEL, NodeId};
+
+use super::attribute::{Meaning, label};
+
+/// *Cut_i* of one attribute: exactly one value on each root-to-leaf path (Section 3.2).
+#[derive(Clone, Debug)]
+pub struct Cut {
+    /// Labels, from left to right.
+    pub labels: Vec<String>,
+    /// For each code of the attribute, the index of its label.
+    pub label_of: Vec<u32>,
+}
+
+/// Recorded steps that do not fit the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the recorded steps do not fit the table; were its rows changed?")]
+pub struct ReplayError;
+
+/// The cuts of all attributes after `step`.
+///
+/// # Errors
+/// When the steps were recorded over another table.
+pub fn cuts_at(
+    table: &EncodedTable,
+    steps: &[StepRecord],
+    step: u32,
+) -> Result<Vec<Cut>, ReplayError> {
+    let columns = &table.quasi_identifiers;
+    let topmost = |domain: &Domain| match domain {
+        Domain::Taxonomy(_) => Meaning::Node(NodeId::ROOT),
+        Domain::Numeric { lo, hi, .. } => Meaning::Interval(Interval::closed(*lo, *hi)),
+    };
+    let mut cuts: Vec<Vec<Meaning>> = columns
+        .iter()
+        .map(|column| vec![topmost(&column.domain)])
+        .collect();
+    for record in steps.iter().filter(|record| record.item.step <= step) {
+        let (Some(attribute), Some(value)) = (&record.item.attribute, &record.item.value) else {
+            continue;
+        };
+        let at = columns
+            .iter()
+            .position(|column| *column.name == **attribute);
+        let at = at.ok_or(ReplayError)?;
+        let domain = &columns[at].domain;
+        let cut = &mut cuts[at];
+        let place = cut
+            .iter()
+            .position(|&meaning| label(domain, meaning) == *value);
+        let place = place.ok_or(ReplayError)?;
+        let children: Result<Vec<_>, _> = record
+            .item
+            .children
+            .iter()
+            .map(|child| meaning(domain, child))
+            .collect();
+        cut.splice(place..=place, children?);
+    }
+    columns
+        .iter()
+        .zip(cuts)
+        .map(|(column, cut)| resolve(&column.domain, &cut))
+        .collect()
+}
+
+fn meaning(domain: &Domain, label: &str) -> Result<Meaning, ReplayError> {
+    match domain {
+        Domain::Taxonomy(tree) => tree.find(label).map(Meaning::Node),
+        Domain::Numeric { .. } if label == MISSING_LABEL => Some(Meaning::Missing),
+        Domain::Numeric { .. } => Interval::parse(label).map(Meaning::Interval),
+    }
+    .ok_or(ReplayError)
+}
+
+fn resolve(domain: &Domain, cut: &[Meaning]) -> Result<Cut, ReplayError> {
+    const NONE: u32 = u32::MAX;
+    let mut label_of = vec![NONE; domain.code_count()];
+    for (index, &meaning) in cut.iter().enumerate() {
+        let codes = match (domain, meaning) {
+            (Domain::Taxonomy(tree), Meaning::Node(node)) => {
+                tree.node(node).first_leaf as usize..tree.node(node).end_leaf as usize
+            }
+            (Domain::Numeric { values, .. }, Meaning::Interval(interval)) => {
+                let start = values.partition_point(|&value| value < interval.lo);
+                let end = values
+                    .partition_point(|&value| interval.contains(value) || value < interval.lo);
+                // Missing cells are a part of the topmost interval alone.
+                if cut.len() == 1 {
+                    0..label_of.len()
+                } else {
+                    start..end
+                }
+            }
+            (Domain::Numeric { values, .. }, _) => values.len()..label_of.len(),
+            (Domain::Taxonomy(_), _) => return Err(ReplayError),
+        };
+        label_of
+            .get_mut(codes)
+            .ok_or(ReplayError)?
+            .fill(index as u32);
+    }
+    if label_of.contains(&NONE) {
+        return Err(ReplayError);
+    }
+    Ok(Cut {
+        labels: cut.iter().map(|&meaning| label(domain, meaning)).collect(),
+        label_of,
+    })
+}

@@ -1,0 +1,52 @@
+//! What the anonymous table must meet, resolved against the rows of a run.
+
+use crate::domain::{Confidence, MinimumAnonymity};
+use crate::table::NULL_CODE;
+
+/// One sensitive column and which of its values count.
+#[derive(Clone, Debug)]
+pub struct SensitiveBound<'a> {
+    /// As in the header.
+    pub column: &'a str,
+    /// One code a row; [`NULL_CODE`] for missing.
+    pub codes: &'a [u32],
+    /// By code: the number of the sensitive value among all of the run, or [`NULL_CODE`].
+    pub numbers: Vec<u32>,
+}
+
+/// *L*, *K*, *C* and *S* of Definition 3.1.
+#[derive(Clone, Debug)]
+pub struct Requirement<'a> {
+    /// *L*, capped at the number of quasi-identifiers.
+    pub l: usize,
+    /// *K*.
+    pub k: MinimumAnonymity,
+    /// *C*.
+    pub c: Confidence,
+    /// *S*, by column; empty where nothing is bounded.
+    pub sensitive: Vec<SensitiveBound<'a>>,
+    /// Number of sensitive values over all columns.
+    pub sensitive_values: usize,
+}
+
+impl Requirement<'_> {
+    /// Whether a group of `size` rows, of which `holding` have one sensitive value, is allowed.
+    #[inline]
+    pub fn allows(&self, size: u64, holding: u64) -> bool {
+        size >= self.k.get() && !self.c.is_exceeded_by(holding, size)
+    }
+
+    /// Calls `found` with the number of each sensitive value that `row` has.
+    #[inline]
+    pub fn sensitive_of(&self, row: usize, mut found: impl FnMut(usize)) {
+        for bound in &self.sensitive {
+            let code = bound.codes[row];
+            if code != NULL_CODE {
+                let number = bound.numbers[code as usize];
+                if number != NULL_CODE {
+                    found(number as usize);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! The released table: labels for codes, rows in random order, and the verifier's gate.
+
+use rand::rngs::StdRng;
+use rand::seq::SliceRandom;
+use rand::{SeedableRng, TryRng};
+use sha2::{Digest, Sha256};
+
+use crate::domain::{Code, ColumnKind, Problem};
+use crate::privacy::{self, LkcRequirement, Original, Verification};
+use crate::table::{Column, EncodedTable, Form, NULL_CODE, ReleasedColumn, ReleasedTable, Schema};
+
+use super::pais::Cut;
+use super::run::{Prepared, StepRecord};
+use super::{Observer, Phase};
+
+/// The raw rows of a release in the order in which it has them: all that no step up to `step`
+/// suppressed, shuffled.
+///
+/// The order tells nothing, and nothing of another release's: a seed is mixed with the step, so
+/// that two releases of one job are in unrelated orders too.
+///
+/// # Errors
+/// When the system gives no random bytes: any fixed order would tell.
+pub fn source_rows(
+    rows: usize,
+    steps: &[StepRecord],
+    step: u32,
+    seed: Option<u64>,
+) -> Result<Vec<u32>, Problem> {
+    let mut kept = vec![true; rows];
+    for record in steps.iter().filter(|record| record.item.step <= step) {
+        for &row in &record.suppressed {
+            kept[row as usize] = false;
+        }
+    }
+    let mut order: Vec<u32> = (0..rows as u32).filter(|&row| kept[row as usize]).collect();
+    let mut material = [0u8; 32];
+    match seed {
+        Some(seed) => {
+            let digest = Sha256::new()
+                .chain_update(b"pais: order of released rows")
+                .chain_update(seed.to_le_bytes())
+                .chain_update(step.to_le_bytes());
+            material.copy_from_slice(&digest.finalize());
+        }
+        None => rand::rngs::SysRng
+            .try_fill_bytes(&mut material)
+            .map_err(|_| {
+                Problem::new(
+                    Code::Internal,
+                    "the system has no random bytes to order the rows by",
+                )
+            })?,
+    }
+    order.shuffle(&mut StdRng::from_seed(material));
+    Ok(order)
+}
+
+/// The table as it is released. One gather of each column in the order of `rows`.
+pub fn table(schema: &Schema, table: &EncodedTable, cuts: &[Cut], rows: &[u32]) -> ReleasedTable {
+    let mut columns: Vec<(usize, ReleasedColumn)> = Vec::new();
+    for (column, cut) in table.quasi_identifiers.iter().zip(cuts) {
+        let label = |&row: &u32| cut.label_of[column.codes[row as usize] as usize];
+        let column = ReleasedColumn {
+            name: column.name.clone(),
+            form: Form::Generalized,
+            column: Column {
+                dictionary: cut
+                    .labels
+                    .iter()
+                    .map(|label| label.as_str().into())
+                    .collect(),
+                codes: rows.iter().map(label).collect(),
+            },
+            missing: Vec::new(),
+        };
+        let position = schema
+            .stored_position(&column.name)
+            .unwrap_or(columns.len());
+        columns.push((position, column));
+    }
+    for (position, column) in &table.untouched {
+        let Some(spec) = schema.stored().nth(*position) else {
+            continue;
+        };
+        let numeric = spec.kind == ColumnKind::Numeric;
+        columns.push((
+            *position,
+            ReleasedColumn {
+                name: spec.name.clone(),
+                form: if numeric { Form::Number } else { Form::Text },
+                column: gather(column, rows),
+                missing: spec.missing.clone(),
+            },
+        ));
+    }
+    columns.sort_by_key(|(position, _)| *position);
+    let columns = columns.into_iter().map(|(_, column)| column).collect();
+    ReleasedTable {
+        name: "data".into(),
+        rows: rows.len(),
+        columns,
+    }
+}
+
+/// The cells of some rows, with a dictionary of just their values: one that only a suppressed
+/// row had must not stand in the release.
+fn gather(column: &Column, rows: &[u32]) -> Column {
+    let mut renamed = vec![NULL_CODE; column.dictionary.len()];
+    let mut dictionary = Vec::new();
+    let codes = rows
+        .iter()
+        .map(|&row| {
+            let code = column.codes[row as usize];
+            if code == NULL_CODE {
+                return NULL_CODE;
+            }
+            let new = &mut renamed[code as usize];
+            if *new == NULL_CODE {
+                *new = dictionary.len() as u32;
+                dictionary.push(column.dictionary[code as usize].clone());
+            }
+            *new
+        })
+        .collect();
+    Column { dictionary, codes }
+}
+
+/// Passes a finished table through the verifier: it meets the model, is true to the raw rows,
+/// and each column is one cut.
+///
+/// # Errors
+/// `verification_failed` where it does not; nothing is released then.
+pub fn verify(
+    run: &Prepared,
+    table: &ReleasedTable,
+    rows: &[u32],
+    suppressed: u64,
+    observer: &dyn Observer,
+) -> Result<Verification, Problem> {
+    let failed = |what: &str| {
+        let detail =
+            format!("the verifier did not accept the table, and nothing was released: {what}");
+        Problem::new(Code::VerificationFailed, detail)
+    };
+    let plan = run.plan();
+    let requirement =
+        LkcRequirement::of(&plan.model, plan.quasi_identifiers.len(), &plan.sensitive);
+    let stopped = || observer.must_stop();
+    let found = privacy::verify_lkc_unless(table, &plan.quasi_identifiers, &requirement, &stopped);
+    let verification = match found {
+        Ok(verification) => verification,
+        Err(privacy::VerifyError::Stopped) => {
+            return Err(Problem::new(Code::Cancelled, "the job was cancelled"));
+        }
+        Err(error) => return Err(failed(&error.to_string())),
+    };
+    if !verification.holds {
+        return Err(failed("it does not meet the privacy model"));
+    }
+    observer.progress(Phase::Verifying, 0.6);
+    let names: Vec<&str> = run.schema().stored().map(|column| &*column.name).collect();
+    let original =
+        Original::of(run.table(), &names).ok_or_else(|| failed("a column has no name"))?;
+    privacy::check_truthful(table, &original, rows, suppressed)
+        .map_err(|error| failed(&error.to_string()))?;
+    for column in &run.table().quasi_identifiers {
+        let released = table
+            .columns
+            .iter()
+            .find(|released| released.name == column.name);
+        let released = released.ok_or_else(|| failed("a column is missing"))?;
+        privacy::check_single_cut(released, &column.domain)
+            .map_err(|error| failed(&error.to_string()))?;
+    }
+    Ok(verification)
+}

@@ -1,0 +1,107 @@
+//! A job's privacy model against the rows at hand, and what to say when they cannot meet it.
+
+use crate::domain::json::escape;
+use crate::domain::{Code, Fault, Lkc, Problem};
+use crate::table::{EncodedTable, NULL_CODE};
+
+use super::pais::{Requirement, SearchError, SensitiveBound};
+use super::plan::Plan;
+
+/// Where a sensitive value comes from: its column, and its place in the job where it is listed.
+pub struct SensitiveName {
+    column: Box<str>,
+    place: Option<usize>,
+}
+
+/// The requirement, with the source of each sensitive value by its number.
+pub fn resolve<'a>(plan: &Plan, table: &'a EncodedTable) -> (Requirement<'a>, Vec<SensitiveName>) {
+    let Lkc {
+        l,
+        k,
+        c,
+        sensitive_values,
+    } = &plan.model;
+    let all = table.quasi_identifiers.len();
+    let mut names = Vec::new();
+    let mut sensitive = Vec::new();
+    // Nothing exceeds a confidence of 1, so nothing need be counted for it.
+    let columns = if c.is_unbounded() {
+        &[]
+    } else {
+        table.sensitive.as_slice()
+    };
+    for column in columns {
+        let listed = match sensitive_values {
+            None => None,
+            Some(values) => match values.get(&*column.name) {
+                None => continue,
+                Some(listed) => Some(listed),
+            },
+        };
+        let number = |value: &str| {
+            let place = match listed {
+                None => None,
+                Some(listed) => Some(listed.iter().position(|listed| listed == value)?),
+            };
+            names.push(SensitiveName {
+                column: column.name.clone(),
+                place,
+            });
+            Some(names.len() as u32 - 1)
+        };
+        let mut number = number;
+        let numbers = column
+            .values
+            .iter()
+            .map(|value| number(value).unwrap_or(NULL_CODE))
+            .collect();
+        sensitive.push(SensitiveBound {
+            column: &column.name,
+            codes: &column.codes,
+            numbers,
+        });
+    }
+    let requirement = Requirement {
+        l: l.map_or(all, |l| all.min(l.get() as usize)).max(1),
+        k: *k,
+        c: *c,
+        sensitive,
+        sensitive_values: names.len(),
+    };
+    (requirement, names)
+}
+
+/// The problem of a failed search: the condition that cannot be met, and what would meet it.
+pub fn problem(error: &SearchError, names: &[SensitiveName]) -> Problem {
+    match error {
+        SearchError::Cancelled => Problem::new(Code::Cancelled, "the job was cancelled"),
+        SearchError::FewerRowsThanK { rows } => {
+            let fault = Fault::at("/privacy/k", error.to_string())
+                .fix(format!("set `k` to at most {rows}, or send more rows"));
+            Problem::with(Code::NotAnonymizable, error.to_string(), vec![fault])
+        }
+        SearchError::MoreFrequentThanC {
+            value,
+            holding,
+            rows,
+        } => {
+            let SensitiveName { column, place } = &names[*value];
+            let share = *holding as f64 / *rows as f64;
+            // Rounded up, so that the bound named is one that holds.
+            let least = (share * 10_000.0).ceil() / 10_000.0;
+            let detail = format!(
+                "a sensitive value of `{column}` stands in {:.2} % of the whole table, more than \
+                 the greatest confidence allows, so no generalization can meet it; set the bound \
+                 to at least {least}, or take the value out of `sensitive_values`",
+                share * 100.0
+            );
+            let pointer = match place {
+                Some(place) => format!("/privacy/sensitive_values/{}/{place}", escape(column)),
+                None => "/privacy".to_owned(),
+            };
+            let fault = Fault::at(pointer, detail.clone())
+                .fix(format!("set the greatest confidence to at least {least}"));
+            Problem::with(Code::NotAnonymizable, detail, vec![fault])
+        }
+    }
+}

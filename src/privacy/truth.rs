@@ -1,0 +1,316 @@
+//! Truthfulness: a released table says less than the raw one, and nothing else.
+
+use std::collections::HashSet;
+
+use hashbrown::HashMap;
+use rustc_hash::FxHashSet;
+use thiserror::Error;
+
+use crate::table::{Column, Domain, EncodedTable, Form, NULL_CODE, ReleasedColumn, ReleasedTable};
+
+use super::cut::Cover;
+
+/// Pairs of code and label up to which those seen are kept in a bit set.
+const DENSE_PAIRS: usize = 1 << 28;
+
+/// The raw table that a release is held against: what of it the release should hold.
+#[derive(Clone, Debug)]
+pub struct Original<'a> {
+    /// Number of rows.
+    pub rows: usize,
+    /// The generalized columns.
+    pub quasi_identifiers: Vec<OriginalQuasiIdentifier<'a>>,
+    /// Name and cells of the columns that are released as they came.
+    pub untouched: Vec<(&'a str, &'a Column)>,
+}
+
+/// A column before its generalization.
+#[derive(Clone, Debug)]
+pub struct OriginalQuasiIdentifier<'a> {
+    /// As declared.
+    pub name: &'a str,
+    /// What its codes stand for.
+    pub domain: &'a Domain,
+    /// One code a row.
+    pub codes: &'a [u32],
+}
+
+impl<'a> Original<'a> {
+    /// The whole of an encoded table; `names[position]` is the name of the stored column at
+    /// `position`. `None` when a position has no name.
+    pub fn of(table: &'a EncodedTable, names: &'a [impl AsRef<str>]) -> Option<Self> {
+        let quasi_identifiers =
+            table
+                .quasi_identifiers
+                .iter()
+                .map(|column| OriginalQuasiIdentifier {
+                    name: &column.name,
+                    domain: &column.domain,
+                    codes: &column.codes,
+                });
+        let untouched = table
+            .untouched
+            .iter()
+            .map(|(position, column)| names.get(*position).map(|name| (name.as_ref(), column)));
+        Some(Self {
+            rows: table.rows,
+            quasi_identifiers: quasi_identifiers.collect(),
+            untouched: untouched.collect::<Option<_>>()?,
+        })
+    }
+}
+
+/// Why a released table is not true to the raw one. Rows are those of the release, from 0; no
+/// value of a cell is told.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum TruthError {
+    /// The release lacks a column, or has it twice.
+    #[error("the release does not have the column `{column}` once")]
+    NotOneColumn {
+        /// Its name.
+        column: Box<str>,
+    },
+    /// The release has a column that the raw table has not.
+    #[error("the release has a column `{column}` that the raw table has not")]
+    ExtraColumn {
+        /// Its name.
+        column: Box<str>,
+    },
+    /// A column or the list of source rows is longer or shorter than its table.
+    #[error("{what} has {found} entries, not {rows}")]
+    Uneven {
+        /// What.
+        what: Box<str>,
+        /// Its length.
+        found: usize,
+        /// The length of the table.
+        rows: usize,
+    },
+    /// Rows were lost or made up.
+    #[error("{raw} raw rows, of which {suppressed} are suppressed, became {released}")]
+    RowsLost {
+        /// Rows of the raw table.
+        raw: u64,
+        /// Rows said to be suppressed.
+        suppressed: u64,
+        /// Rows of the release.
+        released: u64,
+    },
+    /// A row that comes from nowhere, or from where another one comes.
+    #[error("row {row} of the release is no raw row of its own")]
+    RepeatedRow {
+        /// Row of the release.
+        row: usize,
+    },
+    /// A label that does not cover what it stands for.
+    #[error("column `{column}`, row {row} of the release: the label does not cover the raw value")]
+    Untrue {
+        /// The column's name.
+        column: Box<str>,
+        /// Row of the release.
+        row: usize,
+    },
+    /// An untouched cell that was touched.
+    #[error("column `{column}`, row {row} of the release: the value is not the raw one")]
+    Changed {
+        /// The column's name.
+        column: Box<str>,
+        /// Row of the release.
+        row: usize,
+    },
+}
+
+/// Checks that a release is true to the raw table: each row comes from a raw row of its own
+/// (`source_rows[row]`), all but the suppressed ones are there, each generalized value covers
+/// the raw one (it is an ancestor of it, or an interval around it), and each untouched value
+/// equals it. Columns that the service made ([`Form::Integer`]) are passed over.
+///
+/// Labels are read once each, and each pair of raw code and label is checked once.
+///
+/// # Errors
+/// [`TruthError`] with the first fault found.
+pub fn check_truthful(
+    released: &ReleasedTable,
+    original: &Original,
+    source_rows: &[u32],
+    suppressed_rows: u64,
+) -> Result<(), TruthError> {
+    check_rows(released, original.rows, source_rows, suppressed_rows)?;
+    let generalized = original.quasi_identifiers.iter().map(|column| column.name);
+    let untouched = original.untouched.iter().map(|(name, _)| *name);
+    let names: HashSet<&str> = generalized.chain(untouched).collect();
+    for column in &released.columns {
+        if !names.contains(&*column.name) && column.form != Form::Integer {
+            return Err(TruthError::ExtraColumn {
+                column: column.name.clone(),
+            });
+        }
+    }
+    for raw in &original.quasi_identifiers {
+        let column = column(released, raw.name)?;
+        even(raw.name, raw.codes.len(), original.rows)?;
+        check_generalized(column, raw, source_rows)?;
+    }
+    for (name, raw) in &original.untouched {
+        let column = column(released, name)?;
+        even(name, raw.codes.len(), original.rows)?;
+        check_untouched(column, raw, source_rows)?;
+    }
+    Ok(())
+}
+
+fn check_rows(
+    released: &ReleasedTable,
+    raw_rows: usize,
+    source_rows: &[u32],
+    suppressed_rows: u64,
+) -> Result<(), TruthError> {
+    even("the list of source rows", source_rows.len(), released.rows)?;
+    let (raw, rows) = (raw_rows as u64, released.rows as u64);
+    if raw.checked_sub(suppressed_rows) != Some(rows) {
+        return Err(TruthError::RowsLost {
+            raw,
+            suppressed: suppressed_rows,
+            released: rows,
+        });
+    }
+    let mut taken = vec![false; raw_rows];
+    for (row, &source) in source_rows.iter().enumerate() {
+        match taken.get_mut(source as usize) {
+            Some(taken) if !*taken => *taken = true,
+            _ => return Err(TruthError::RepeatedRow { row }),
+        }
+    }
+    Ok(())
+}
+
+fn even(what: &str, found: usize, rows: usize) -> Result<(), TruthError> {
+    if found == rows {
+        return Ok(());
+    }
+    Err(TruthError::Uneven {
+        what: what.into(),
+        found,
+        rows,
+    })
+}
+
+fn column<'t>(table: &'t ReleasedTable, name: &str) -> Result<&'t ReleasedColumn, TruthError> {
+    let mut named = table.columns.iter().filter(|column| &*column.name == name);
+    let (Some(column), None) = (named.next(), named.next()) else {
+        return Err(TruthError::NotOneColumn {
+            column: name.into(),
+        });
+    };
+    even(name, column.column.codes.len(), table.rows)?;
+    Ok(column)
+}
+
+fn check_generalized(
+    released: &ReleasedColumn,
+    raw: &OriginalQuasiIdentifier,
+    source_rows: &[u32],
+) -> Result<(), TruthError> {
+    let covers: Vec<Option<Cover>> = released
+        .column
+        .dictionary
+        .iter()
+        .map(|label| Cover::of(label, raw.domain))
+        .collect();
+    let codes = raw.domain.code_count();
+    let mut checked = Pairs::new(codes, covers.len());
+    for (row, (&label, &source)) in released.column.codes.iter().zip(source_rows).enumerate() {
+        let code = raw.codes[source as usize];
+        let untrue = || TruthError::Untrue {
+            column: released.name.clone(),
+            row,
+        };
+        let cover = covers
+            .get(label as usize)
+            .filter(|_| (code as usize) < codes);
+        let cover = cover.ok_or_else(untrue)?;
+        if checked.is_new(code, label) && !cover.is_some_and(|cover| cover.holds(code, raw.domain))
+        {
+            return Err(untrue());
+        }
+    }
+    Ok(())
+}
+
+fn check_untouched(
+    released: &ReleasedColumn,
+    raw: &Column,
+    source_rows: &[u32],
+) -> Result<(), TruthError> {
+    // Texts are numbered, so that the two dictionaries need not agree in order.
+    let mut numbers: HashMap<&str, u32> = HashMap::new();
+    let raw_numbers: Vec<u32> = raw
+        .dictionary
+        .iter()
+        .map(|text| {
+            let fresh = numbers.len() as u32;
+            *numbers.entry(text).or_insert(fresh)
+        })
+        .collect();
+    let released_numbers: Vec<Option<u32>> = released
+        .column
+        .dictionary
+        .iter()
+        .map(|text| numbers.get(&**text).copied())
+        .collect();
+    let missing: Vec<bool> = raw
+        .dictionary
+        .iter()
+        .map(|text| released.missing.iter().any(|word| word == text))
+        .collect();
+    for (row, (&value, &source)) in released.column.codes.iter().zip(source_rows).enumerate() {
+        let code = raw.codes[source as usize] as usize;
+        let same = if value == NULL_CODE {
+            code == NULL_CODE as usize || missing.get(code).is_some_and(|missing| *missing)
+        } else {
+            let number = released_numbers.get(value as usize).copied().flatten();
+            number.is_some() && number == raw_numbers.get(code).copied()
+        };
+        if !same {
+            return Err(TruthError::Changed {
+                column: released.name.clone(),
+                row,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// The pairs of raw code and label seen so far.
+enum Pairs {
+    Dense { labels: usize, seen: Vec<u64> },
+    Sparse(FxHashSet<u64>),
+}
+
+impl Pairs {
+    fn new(codes: usize, labels: usize) -> Self {
+        let pairs = codes.saturating_mul(labels);
+        if pairs <= DENSE_PAIRS {
+            return Self::Dense {
+                labels,
+                seen: vec![0; pairs.div_ceil(64)],
+            };
+        }
+        Self::Sparse(FxHashSet::default())
+    }
+
+    /// Notes a pair; whether it was not seen before.
+    fn is_new(&mut self, code: u32, label: u32) -> bool {
+        match self {
+            Self::Dense { labels, seen } => {
+                let pair = code as usize * *labels + label as usize;
+                let word = &mut seen[pair / 64];
+                let bit = 1 << (pair % 64);
+                let new = *word & bit == 0;
+                *word |= bit;
+                new
+            }
+            Self::Sparse(seen) => seen.insert(u64::from(code) << 32 | u64::from(label)),
+        }
+    }
+}
