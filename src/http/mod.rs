@@ -35,6 +35,6 @@ pub use extract::{Body, JsonBody, Parameters, Path};
 pub use idempotency::IdempotencyKey;
 pub use paging::{Page, PageQuery};
 pub use problem::ApiError;
-pub use router::{RouterSettings, api_document, router};
+pub use router::{RouterSettings, api_document, document_text, router};
 pub use serve::serve;
 pub use state::{AppState, HttpLimits};

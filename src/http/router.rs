@@ -96,7 +96,7 @@ pub fn router(state: AppState, settings: &RouterSettings) -> Router {
         ]))
         .layer(middleware::from_fn(observe))
         .layer(CatchPanicLayer::custom(panicked))
-        .layer(cors(&settings.cors_origins))
+        .option_layer(cors(&settings.cors_origins))
         .layer(middleware::from_fn(ranges_as_they_are))
         .layer(compression);
     Router::new()
@@ -117,15 +117,16 @@ pub fn document_text() -> String {
     text + "\n"
 }
 
-fn cors(origins: &[String]) -> CorsLayer {
+/// `None` where no origin is named: then nothing is said of origins, and `OPTIONS` is no method.
+fn cors(origins: &[String]) -> Option<CorsLayer> {
     let origins: Vec<HeaderValue> = origins
         .iter()
         .filter_map(|origin| HeaderValue::try_from(origin).ok())
         .collect();
     if origins.is_empty() {
-        return CorsLayer::new();
+        return None;
     }
-    CorsLayer::new()
+    let layer = CorsLayer::new()
         .allow_origin(origins)
         .allow_methods([Method::GET, Method::POST, Method::DELETE])
         .allow_headers([
@@ -143,7 +144,8 @@ fn cors(origins: &[String]) -> CorsLayer {
             header::LOCATION,
             header::RETRY_AFTER,
             REQUEST_ID,
-        ])
+        ]);
+    Some(layer)
 }
 
 async fn give_up(State(after): State<Duration>, request: Request, next: Next) -> Response {

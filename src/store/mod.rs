@@ -84,6 +84,18 @@ impl Store {
         Self { pool, clock }
     }
 
+    /// As [`Store::new`], from a URL such as `postgres://user:password@host/database`.
+    ///
+    /// # Errors
+    /// When it is no such URL.
+    pub fn from_url(
+        url: &str,
+        max_connections: u32,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, StoreError> {
+        Ok(Self::new(url.parse()?, max_connections, clock))
+    }
+
     /// Applies what migrations are missing.
     ///
     /// # Errors
