@@ -56,7 +56,11 @@ async fn what_does_not_fit_is_refused_and_leaves_nothing() {
     let app = App::start().await;
     let dataset = app.dataset().await;
     let cases: [(&[u8], u16, &str); 10] = [
-        (b"ID,Job,Sex,Age,Transfuse\n1,Mover,M,1,Y\n", 422, "invalid_header"),
+        (
+            b"ID,Job,Sex,Age,Transfuse\n1,Mover,M,1,Y\n",
+            422,
+            "invalid_header",
+        ),
         (
             b"ID,Job,Sex,Age,Transfuse,Surgery,Extra\n1,Mover,M,1,Y,x,y\n",
             422,
@@ -92,7 +96,11 @@ async fn what_does_not_fit_is_refused_and_leaves_nothing() {
             400,
             "malformed_body",
         ),
-        (b"ID,Job,Sex,Age,Transfuse,Surgery\n", 422, "empty_submission"),
+        (
+            b"ID,Job,Sex,Age,Transfuse,Surgery\n",
+            422,
+            "empty_submission",
+        ),
         (b"", 422, "empty_submission"),
     ];
     for (body, status, word) in cases {
