@@ -4,9 +4,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::Context;
-use pais::config::{Flags, LimitSettings, Settings};
+use pais::config::{self, Flags, LimitSettings, Settings};
 use pais::http::rate::RateLimiter;
 use pais::http::{AppState, HttpLimits, RouterSettings};
+use pais::jobs::WorkerSettings;
 use pais::store::Store;
 use pais::taxonomy::TreeLimits;
 use pais::telemetry;
@@ -69,6 +70,14 @@ async fn work(
 ) -> anyhow::Result<()> {
     let keys = Arc::new(keys::open(settings, store).await?);
     let spool = tempfile::Builder::new().prefix("pais-spool-").tempdir()?;
+    let wake = Arc::new(tokio::sync::Notify::new());
+    let workers = pais::jobs::start(
+        store.clone(),
+        keys.clone(),
+        workers(&settings.workers),
+        wake.clone(),
+        shutdown.clone(),
+    );
     let state = AppState {
         store: store.clone(),
         keys,
@@ -77,7 +86,7 @@ async fn work(
         spool: Arc::new(spool.path().to_owned()),
         shutdown: shutdown.clone(),
         uploads: Arc::new(tokio::sync::Semaphore::new(CONCURRENT_UPLOADS)),
-        wake: Arc::new(tokio::sync::Notify::new()),
+        wake,
     };
     let router_settings = RouterSettings {
         request_timeout: settings.server.request_timeout(),
@@ -86,9 +95,30 @@ async fn work(
     let router = pais::http::router(state, &router_settings);
     tracing::info!(address = %listener.local_addr()?, "serving");
     let grace = settings.server.shutdown_grace();
-    pais::http::serve(listener, router, shutdown.clone(), grace).await?;
+    let served = async {
+        let served = pais::http::serve(listener, router, shutdown.clone(), grace).await;
+        // Where the listener failed there is nobody left to work for.
+        shutdown.cancel();
+        served
+    };
+    let drained = async {
+        shutdown.cancelled().await;
+        let _ = tokio::time::timeout(grace, workers.drained()).await;
+    };
+    let (served, ()) = tokio::join!(served, drained);
+    workers.stop().await;
     tracing::info!("stopped serving");
-    Ok(())
+    Ok(served?)
+}
+
+fn workers(settings: &config::WorkerSettings) -> WorkerSettings {
+    WorkerSettings {
+        concurrency: settings.jobs,
+        lease: settings.lease(),
+        heartbeat: settings.heartbeat(),
+        poll: settings.poll(),
+        max_attempts: settings.max_attempts,
+    }
 }
 
 fn limits(settings: &LimitSettings) -> HttpLimits {
