@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::Context;
-use pais::config::{self, Flags, LimitSettings, Settings};
+use pais::config::{Flags, LimitSettings, Settings, WorkerSettings};
 use pais::http::rate::RateLimiter;
 use pais::http::{AppState, HttpLimits, RouterSettings};
-use pais::jobs::WorkerSettings;
+use pais::jobs;
 use pais::store::Store;
 use pais::taxonomy::TreeLimits;
 use pais::telemetry;
@@ -71,48 +71,43 @@ async fn work(
     let keys = Arc::new(keys::open(settings, store).await?);
     let spool = tempfile::Builder::new().prefix("pais-spool-").tempdir()?;
     let wake = Arc::new(tokio::sync::Notify::new());
-    let workers = pais::jobs::start(
-        store.clone(),
-        keys.clone(),
-        workers(&settings.workers),
-        wake.clone(),
-        shutdown.clone(),
-    );
     let state = AppState {
         store: store.clone(),
-        keys,
+        keys: keys.clone(),
         limits: limits(&settings.limits),
         rate: RateLimiter::new(settings.limits.requests_per_second).map(Arc::new),
         spool: Arc::new(spool.path().to_owned()),
         shutdown: shutdown.clone(),
         uploads: Arc::new(tokio::sync::Semaphore::new(CONCURRENT_UPLOADS)),
-        wake,
+        wake: wake.clone(),
     };
     let router_settings = RouterSettings {
         request_timeout: settings.server.request_timeout(),
         cors_origins: settings.server.cors_origins.clone(),
     };
     let router = pais::http::router(state, &router_settings);
+    let workers = worker_settings(&settings.workers);
+    let pool = jobs::start(store.clone(), keys, workers, wake, shutdown.clone());
     tracing::info!(address = %listener.local_addr()?, "serving");
     let grace = settings.server.shutdown_grace();
-    let served = async {
+    let serving = async {
         let served = pais::http::serve(listener, router, shutdown.clone(), grace).await;
-        // Where the listener failed there is nobody left to work for.
         shutdown.cancel();
         served
     };
-    let drained = async {
+    let draining = async {
         shutdown.cancelled().await;
-        let _ = tokio::time::timeout(grace, workers.drained()).await;
+        if tokio::time::timeout(grace, pool.drained()).await.is_err() {
+            tracing::info!("the jobs under way go back to the queue");
+        }
     };
-    let (served, ()) = tokio::join!(served, drained);
-    workers.stop().await;
-    tracing::info!("stopped serving");
+    let (served, ()) = tokio::join!(serving, draining);
+    pool.stop().await;
     Ok(served?)
 }
 
-fn workers(settings: &config::WorkerSettings) -> WorkerSettings {
-    WorkerSettings {
+fn worker_settings(settings: &WorkerSettings) -> jobs::WorkerSettings {
+    jobs::WorkerSettings {
         concurrency: settings.jobs,
         lease: settings.lease(),
         heartbeat: settings.heartbeat(),

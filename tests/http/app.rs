@@ -7,6 +7,7 @@ use pais::clock::{Clock, FixedClock, SystemClock};
 use pais::domain::{Role, TokenId};
 use pais::http::rate::RateLimiter;
 use pais::http::{AppState, HttpLimits, RouterSettings};
+use pais::jobs::{WorkerPool, WorkerSettings};
 use pais::store::seal::KeyRing;
 use pais::store::tokens::{NewToken, create_token};
 use pais::store::{Store, organizations};
@@ -56,6 +57,9 @@ impl Builder {
             uploads: Arc::new(tokio::sync::Semaphore::new(2)),
             wake: Arc::new(tokio::sync::Notify::new()),
         };
+        let (store, keys, wake) = (state.store.clone(), state.keys.clone(), state.wake.clone());
+        let workers = WorkerSettings::default();
+        let pool = pais::jobs::start(store, keys, workers, wake, shutdown.clone());
         let settings = RouterSettings {
             request_timeout: Duration::from_secs(30),
             cors_origins: self.cors_origins,
@@ -71,6 +75,7 @@ impl Builder {
             base,
             client: reqwest::Client::new(),
             _spool: spool,
+            _pool: pool,
             _stop: shutdown.drop_guard(),
         }
     }
@@ -83,6 +88,7 @@ pub struct TestApp {
     base: String,
     client: reqwest::Client,
     _spool: tempfile::TempDir,
+    _pool: WorkerPool,
     _stop: DropGuard,
 }
 

@@ -97,8 +97,8 @@ async fn a_deleted_dataset_is_gone_and_its_name_free() {
 
     let auditor = app.token("hospital", Role::Auditor).await;
     let events = app.get(&auditor, "/v1/audit").await.json(200);
-    let actions: Vec<_> = events["items"].as_array().unwrap().iter();
-    let actions: Vec<_> = actions.map(|event| text(&event["action"])).collect();
+    let items = events["items"].as_array().unwrap().iter();
+    let actions: Vec<_> = items.map(|event| text(&event["action"])).collect();
     let newest = [
         "token.created",
         "dataset.created",

@@ -37,6 +37,45 @@ async fn a_tree_is_kept_as_it_was_sent() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_tree_may_come_as_hierarchy_rows() {
+    let app = TestApp::new().await;
+    let holder = app.token("hospital", Role::Holder).await;
+    let rows = "Janitor;Blue-collar;ANY\nMover;Blue-collar;ANY\nLawyer;White-collar;ANY\n";
+    let path = "/v1/taxonomies?name=Job%20titles";
+    let made = app.post_bytes(&holder, path, "text/csv; charset=utf-8", rows);
+    let made = made.await.json(201);
+    assert_eq!(made["name"], "Job titles");
+    let root = json!({"label": "ANY", "children": [
+        {"label": "Blue-collar", "children": [{"label": "Janitor"}, {"label": "Mover"}]},
+        {"label": "White-collar", "children": [{"label": "Lawyer"}]}]});
+    assert_eq!(made["root"], root);
+    let cases = [
+        ("/v1/taxonomies", rows, 400, "invalid_parameter"),
+        ("/v1/taxonomies?name=", rows, 422, "invalid_name"),
+        (
+            "/v1/taxonomies?name=a",
+            "a;b;*\nc;d;+\n",
+            422,
+            "invalid_taxonomy",
+        ),
+        (
+            "/v1/taxonomies?name=a",
+            "a;*\n\0;*\n",
+            400,
+            "malformed_body",
+        ),
+    ];
+    for (path, rows, status, code) in cases {
+        app.post_bytes(&holder, path, "text/csv", rows)
+            .await
+            .problem(status, code);
+    }
+    app.post_bytes(&holder, "/v1/taxonomies?name=a", "text/plain", rows)
+        .await
+        .problem(415, "unsupported_media_type");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn faults_are_named_by_their_place() {
     let app = TestApp::new().await;
     let holder = app.token("hospital", Role::Holder).await;

@@ -12,8 +12,9 @@ use pais::clock::Clock;
 async fn a_token_works_until_it_is_revoked() {
     let app = TestApp::new().await;
     let admin = app.token("ops", Role::Admin).await;
-    let made = app.post(&admin, "/v1/organizations", &json!({"name": "hospital"}));
-    let organization = made.await.json(201);
+    let body = json!({"name": "hospital"});
+    let made = app.post(&admin, "/v1/organizations", &body).await;
+    let organization = made.json(201);
     for named in [&organization["name"], &organization["id"]] {
         let body = json!({"organization": named, "role": "holder", "label": "upload"});
         let answer = app.post(&admin, "/v1/tokens", &body).await;
