@@ -136,6 +136,11 @@ impl TestApp {
         (issued.token.id, issued.secret.expose_secret().to_owned())
     }
 
+    /// Host and port.
+    pub fn address(&self) -> &str {
+        self.base.trim_start_matches("http://")
+    }
+
     pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
         self.client.request(method, format!("{}{path}", self.base))
     }

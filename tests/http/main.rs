@@ -2,13 +2,19 @@
 
 mod app;
 mod database;
+mod hospital;
 
 mod datasets;
+mod grants;
 mod idempotency;
+mod jobs;
 mod openapi;
 mod operation;
 mod organizations;
 mod problems;
+mod queue;
+mod releases;
 mod roles;
+mod submissions;
 mod taxonomies;
 mod tokens;
