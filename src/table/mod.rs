@@ -8,11 +8,17 @@ pub mod column;
 pub mod csv;
 pub mod encoded;
 pub mod header;
+pub mod intake;
+pub mod ndjson;
+pub mod parquet;
+mod parquet_cells;
+mod parquet_pages;
 pub mod released;
 pub mod schema;
 
 pub use column::{Column, NULL_CODE, Table};
 pub use encoded::{Domain, EncodedTable, QuasiIdentifier, SensitiveColumn};
+pub use intake::ReadFailure;
 pub use released::{Form, ReleasedColumn, ReleasedTable};
 pub use schema::{Schema, SchemaColumn};
 
