@@ -3,6 +3,7 @@
 //! RFC 4180 with commas; BOM and CRLF are accepted, blank lines skipped. Lines in faults are
 //! physical: the line on which the record starts, the header being line 1.
 
+use std::convert::Infallible;
 use std::io::Read;
 
 use crate::domain::{Code, Fault, Problem};
@@ -61,6 +62,22 @@ pub fn read<E>(
         return Err(problem.into());
     }
     intake.finish("the file has a header and no rows; a submission needs at least one")
+}
+
+/// The names in a file's header, for a caller that must know the columns before it reads them;
+/// empty where there is no header.
+///
+/// # Errors
+/// As [`read`].
+pub fn names(source: impl Read) -> Result<Vec<String>, ReadFailure<Infallible>> {
+    let mut reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .terminator(csv::Terminator::Any(b'\n'))
+        .from_reader(Watched::new(source));
+    let mut record = csv::ByteRecord::new();
+    next(&mut reader, &mut record)?;
+    let name = |cell| String::from_utf8_lossy(cell).into_owned();
+    Ok(cells_of(&record).map(name).collect())
 }
 
 fn next<E, R: Read>(

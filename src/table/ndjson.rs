@@ -5,6 +5,7 @@
 //! repeated: a key may be a patient's, too.
 
 use std::borrow::Cow;
+use std::convert::Infallible;
 use std::fmt;
 use std::io::{BufRead, BufReader, Read};
 
@@ -61,7 +62,7 @@ pub fn read<E>(
 ///
 /// # Errors
 /// As [`read`].
-pub fn names(source: impl Read) -> Result<Vec<String>, ReadFailure<std::convert::Infallible>> {
+pub fn names(source: impl Read) -> Result<Vec<String>, ReadFailure<Infallible>> {
     let mut lines = Lines::new(source);
     let Some((number, line)) = lines.next()? else {
         return Ok(Vec::new());
