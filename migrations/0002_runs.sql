@@ -27,6 +27,8 @@ CREATE TABLE jobs (
     organization_id  uuid NOT NULL REFERENCES organizations,
     dataset_id       uuid NOT NULL REFERENCES datasets,
     definition       jsonb NOT NULL,
+    -- What the run reads, settled when the job is made: a release made later stands on the same rows.
+    submissions      uuid[] NOT NULL,
     status           text NOT NULL DEFAULT 'queued'
                      CHECK (status IN ('queued', 'running', 'succeeded', 'failed', 'cancelled')),
     progress         double precision NOT NULL DEFAULT 0,

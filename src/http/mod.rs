@@ -1,11 +1,16 @@
 //! The HTTP face: router, extractors, problems, one file a resource.
 
+pub mod accept;
 pub mod audit;
 pub mod auth;
+pub mod bulk;
 pub mod datasets;
+pub mod events;
 pub mod extract;
+pub mod grants;
 pub mod health;
 pub mod idempotency;
+pub mod jobs;
 pub mod metrics;
 pub mod observe;
 pub mod openapi;
@@ -13,18 +18,23 @@ pub mod organizations;
 pub mod paging;
 pub mod problem;
 pub mod rate;
+pub mod releases;
 pub mod router;
 pub mod serve;
+pub mod spool;
 pub mod state;
+pub mod submissions;
+pub mod tables;
 pub mod taxonomies;
 pub mod text;
 pub mod tokens;
+pub mod upload;
 
 pub use auth::{Auditor, Holder, HolderOrRecipient, Operator};
 pub use extract::{Body, JsonBody, Parameters, Path};
 pub use idempotency::IdempotencyKey;
 pub use paging::{Page, PageQuery};
 pub use problem::ApiError;
-pub use router::{RouterSettings, api_document, router};
+pub use router::{RouterSettings, api_document, document_text, router};
 pub use serve::serve;
 pub use state::{AppState, HttpLimits};

@@ -32,7 +32,7 @@ pub async fn observe(mut request: Request, next: Next) -> Response {
 
     let (status, took) = (response.status().as_u16(), begun.elapsed());
     span.in_scope(|| {
-        let ms = took.as_secs_f64() * 1e3;
+        let ms = took.as_micros() as f64 / 1e3;
         if route.starts_with("/v1/") {
             tracing::info!(status, ms, "answered");
         } else {

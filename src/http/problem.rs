@@ -4,6 +4,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 use crate::domain::{Code, Problem};
+use crate::jobs::Failure;
 use crate::store::StoreError;
 use crate::store::seal::SealError;
 
@@ -48,6 +49,22 @@ impl From<Problem> for ApiError {
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
+    }
+}
+
+impl From<Failure> for ApiError {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Problem(problem) => Self::Problem(problem),
+            Failure::Store(error) => Self::Store(error),
+            Failure::Panicked => {
+                tracing::error!("work on a table ended in a panic");
+                Self::new(
+                    Code::Internal,
+                    "something went wrong on our side; the log has it under this request's id",
+                )
+            }
+        }
     }
 }
 

@@ -5,7 +5,9 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::{OriginalUri, Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderName, HeaderValue, Method, header};
+use axum::http::{
+    Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version, header,
+};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -24,8 +26,8 @@ use crate::domain::{Caller, Code, Problem};
 use super::observe::{REQUEST_ID, observe};
 use super::problem::problem_response;
 use super::{
-    ApiError, AppState, audit, datasets, health, metrics, openapi, organizations, taxonomies,
-    tokens,
+    ApiError, AppState, audit, datasets, events, grants, health, jobs, metrics, openapi,
+    organizations, releases, submissions, tables, taxonomies, tokens,
 };
 
 /// What the router needs beside the state.
@@ -44,6 +46,8 @@ fn prompt_routes() -> OpenApiRouter<AppState> {
         .merge(tokens::routes())
         .merge(taxonomies::routes())
         .merge(datasets::routes())
+        .merge(jobs::routes())
+        .merge(grants::routes())
         .merge(audit::routes())
         .merge(health::routes())
         .merge(metrics::routes())
@@ -52,6 +56,10 @@ fn prompt_routes() -> OpenApiRouter<AppState> {
 /// Resources whose requests or answers take as long as their bytes flow.
 fn streaming_routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
+        .merge(submissions::routes())
+        .merge(events::routes())
+        .merge(releases::routes())
+        .merge(tables::routes())
 }
 
 /// The OpenAPI document of the service.
@@ -76,9 +84,11 @@ pub fn router(state: AppState, settings: &RouterSettings) -> Router {
 
     let compression = CompressionLayer::new().compress_when(
         // Parquet is compressed by itself.
-        DefaultPredicate::new().and(NotForContentType::const_new(
-            "application/vnd.apache.parquet",
-        )),
+        DefaultPredicate::new()
+            .and(NotForContentType::const_new(
+                "application/vnd.apache.parquet",
+            ))
+            .and(without_etag),
     );
     let layers = ServiceBuilder::new()
         .layer(SetSensitiveRequestHeadersLayer::new([
@@ -86,7 +96,7 @@ pub fn router(state: AppState, settings: &RouterSettings) -> Router {
         ]))
         .layer(middleware::from_fn(observe))
         .layer(CatchPanicLayer::custom(panicked))
-        .layer(cors(&settings.cors_origins))
+        .option_layer(cors(&settings.cors_origins))
         .layer(middleware::from_fn(ranges_as_they_are))
         .layer(compression);
     Router::new()
@@ -107,15 +117,16 @@ pub fn document_text() -> String {
     text + "\n"
 }
 
-fn cors(origins: &[String]) -> CorsLayer {
+/// `None` where no origin is named: then nothing is said of origins, and `OPTIONS` is no method.
+fn cors(origins: &[String]) -> Option<CorsLayer> {
     let origins: Vec<HeaderValue> = origins
         .iter()
         .filter_map(|origin| HeaderValue::try_from(origin).ok())
         .collect();
     if origins.is_empty() {
-        return CorsLayer::new();
+        return None;
     }
-    CorsLayer::new()
+    let layer = CorsLayer::new()
         .allow_origin(origins)
         .allow_methods([Method::GET, Method::POST, Method::DELETE])
         .allow_headers([
@@ -133,7 +144,8 @@ fn cors(origins: &[String]) -> CorsLayer {
             header::LOCATION,
             header::RETRY_AFTER,
             REQUEST_ID,
-        ])
+        ]);
+    Some(layer)
 }
 
 async fn give_up(State(after): State<Duration>, request: Request, next: Next) -> Response {
@@ -147,6 +159,11 @@ async fn give_up(State(after): State<Duration>, request: Request, next: Next) ->
             ),
         )),
     }
+}
+
+/// A strong entity tag names the very bytes that are sent.
+fn without_etag(_: StatusCode, _: Version, headers: &HeaderMap, _: &Extensions) -> bool {
+    !headers.contains_key(header::ETAG)
 }
 
 /// Byte ranges count in the table as it is, so its parts must not be compressed.

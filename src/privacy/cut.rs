@@ -119,10 +119,10 @@ pub fn check_single_cut(column: &ReleasedColumn, domain: &Domain) -> Result<(), 
         })?;
         covers.push((cover, label));
     }
-    let overlap = |one: &Box<str>, other: &Box<str>| CutError::Overlap {
+    let overlap = |one: &str, other: &str| CutError::Overlap {
         column: name(),
-        one: one.clone(),
-        other: other.clone(),
+        one: one.into(),
+        other: other.into(),
     };
     if let Domain::Numeric { lo, hi, .. } = domain {
         let outermost = Cover::Numbers(Interval::closed(*lo, *hi));

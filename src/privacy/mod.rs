@@ -5,6 +5,7 @@
 //! the KDD'09 paper exactly, by enumeration.
 
 mod classes;
+mod counter;
 mod cut;
 mod lkc;
 mod profiles;

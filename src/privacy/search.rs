@@ -6,12 +6,8 @@
 
 use std::ops::Range;
 
-use rustc_hash::FxHashMap;
-
+use super::counter::Counter;
 use super::profiles::{Grid, Profiles, Splitter, Tally};
-
-/// Cells of the table of (value, sensitive value) up to which it is dense.
-const DENSE_CELLS: usize = 1 << 22;
 
 /// An attribute and one of its values, by number.
 pub(super) type Known = (usize, u32);
@@ -96,9 +92,7 @@ impl<'g> Walk<'g> {
             && group.clone().any(|profile| {
                 visitor.minds_confidence(profiles.most[profile], profiles.records[profile])
             });
-        let sizes = group
-            .clone()
-            .any(|profile| visitor.minds_size(profiles.records[profile]));
+        let sizes = group.clone().any(|profile| visitor.minds_size(profiles.records[profile]));
         if !(confidence || sizes) || visitor.stops() {
             return;
         }
@@ -112,13 +106,11 @@ impl<'g> Walk<'g> {
                 let class = profiles.class[profile];
                 let (prefix, grid) = (&self.prefix, self.grid);
                 let most = profiles.tallies(profile).iter().copied();
-                let most = most.reduce(|best, tally| {
-                    if tally.records > best.records {
-                        tally
-                    } else {
-                        best
-                    }
-                });
+                let most = most.reduce(
+                    |best, tally| {
+                        if tally.records > best.records { tally } else { best }
+                    },
+                );
                 visitor.group(profiles.records[profile], most, qids, || {
                     let mut qid = prefix.clone();
                     if !alone {
@@ -130,8 +122,9 @@ impl<'g> Walk<'g> {
             return;
         }
         if need == 1 {
-            self.counter
-                .count(self.grid, (profiles, group), from, tallies);
+            self.counter.count(self.grid, (profiles, group), from, |most, records| {
+                V::NAMES_VALUES || (tallies && visitor.minds_confidence(most, records))
+            });
             let prefix = &self.prefix;
             self.counter.drain(|known, records, most| {
                 visitor.group(records, most, 1, || {
@@ -145,13 +138,9 @@ impl<'g> Walk<'g> {
         let [mut made, mut last] = self.spare.pop().unwrap_or_default();
         for attribute in from..=self.grid.attributes() - need {
             // What the attribute before merged stays merged.
-            let source = if attribute == from {
-                (profiles, group.clone())
-            } else {
-                (&last, 0..last.len())
-            };
-            self.splitter
-                .split(self.grid, source, attribute, tallies, &mut made);
+            let source =
+                if attribute == from { (profiles, group.clone()) } else { (&last, 0..last.len()) };
+            self.splitter.split(self.grid, source, attribute, tallies, &mut made);
             for bound in 0..made.bounds.len() - 1 {
                 let group = made.bounds[bound]..made.bounds[bound + 1];
                 let value = self.grid.values(made.class[group.start])[attribute];
@@ -162,133 +151,6 @@ impl<'g> Walk<'g> {
             std::mem::swap(&mut made, &mut last);
         }
         self.spare.push([made, last]);
-    }
-}
-
-/// Counts a group by the values of each attribute alone.
-struct Counter {
-    /// First cell of each attribute; a cell for each of its values.
-    offsets: Vec<usize>,
-    records: Vec<u32>,
-    most: Vec<Tally>,
-    /// The cells in use, in the order in which they came into use.
-    used: Vec<(usize, Known)>,
-    sensitive_values: usize,
-    dense: Vec<u32>,
-    sparse: FxHashMap<u64, u32>,
-}
-
-impl Counter {
-    fn new(grid: &Grid, sensitive_values: usize) -> Self {
-        let mut cells = 0;
-        let mut offsets = Vec::with_capacity(grid.attributes());
-        for &cardinality in &grid.cardinalities {
-            offsets.push(cells);
-            cells += cardinality;
-        }
-        let widest = grid.cardinalities.iter().copied().max().unwrap_or(0);
-        let table = widest.saturating_mul(sensitive_values);
-        Self {
-            offsets,
-            records: vec![0; cells],
-            most: vec![
-                Tally {
-                    value: 0,
-                    records: 0
-                };
-                cells
-            ],
-            used: Vec::new(),
-            sensitive_values,
-            dense: vec![0; if table <= DENSE_CELLS { table } else { 0 }],
-            sparse: FxHashMap::default(),
-        }
-    }
-
-    fn count(
-        &mut self,
-        grid: &Grid,
-        (profiles, group): (&Profiles, Range<usize>),
-        from: usize,
-        tallies: bool,
-    ) {
-        for profile in group.clone() {
-            let values = &grid.values(profiles.class[profile])[from..];
-            let records = profiles.records[profile];
-            for ((attribute, &value), offset) in (from..).zip(values).zip(&self.offsets[from..]) {
-                let cell = offset + value as usize;
-                if self.records[cell] == 0 {
-                    self.used.push((cell, (attribute, value)));
-                }
-                self.records[cell] += records;
-            }
-        }
-        if !tallies {
-            return;
-        }
-        for attribute in from..grid.attributes() {
-            let offset = self.offsets[attribute];
-            for profile in group.clone() {
-                let value = grid.values(profiles.class[profile])[attribute] as usize;
-                for tally in profiles.tallies(profile) {
-                    let records = self.tally(value, tally);
-                    // Counts only grow, so the greatest on the way is the greatest in the end.
-                    let most = &mut self.most[offset + value];
-                    if records > most.records {
-                        *most = Tally {
-                            value: tally.value,
-                            records,
-                        };
-                    }
-                }
-            }
-            self.forget_tallies(grid, (profiles, group.clone()), attribute);
-        }
-    }
-
-    #[inline]
-    fn tally(&mut self, value: usize, tally: &Tally) -> u32 {
-        let key = value * self.sensitive_values + tally.value as usize;
-        let count = if self.dense.is_empty() {
-            self.sparse.entry(key as u64).or_insert(0)
-        } else {
-            &mut self.dense[key]
-        };
-        *count += tally.records;
-        *count
-    }
-
-    fn forget_tallies(
-        &mut self,
-        grid: &Grid,
-        (profiles, group): (&Profiles, Range<usize>),
-        attribute: usize,
-    ) {
-        self.sparse.clear();
-        if self.dense.is_empty() {
-            return;
-        }
-        for profile in group {
-            let value = grid.values(profiles.class[profile])[attribute] as usize;
-            for tally in profiles.tallies(profile) {
-                self.dense[value * self.sensitive_values + tally.value as usize] = 0;
-            }
-        }
-    }
-
-    /// Hands out the counts and forgets them.
-    fn drain(&mut self, mut found: impl FnMut(Known, u32, Option<Tally>)) {
-        for (cell, known) in self.used.drain(..) {
-            let records = std::mem::take(&mut self.records[cell]);
-            let most = std::mem::replace(
-                &mut self.most[cell],
-                Tally {
-                    value: 0,
-                    records: 0,
-                },
-            );
-            found(known, records, (most.records > 0).then_some(most));
-        }
     }
 }
 

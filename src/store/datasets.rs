@@ -201,6 +201,21 @@ pub async fn find_any(
     }))))
 }
 
+/// The wrapped data key of the newest dataset that is not deleted, to try a key-encryption key on.
+///
+/// # Errors
+/// When the database fails.
+pub async fn newest_key(store: &Store) -> Result<Option<(DatasetId, Vec<u8>)>, StoreError> {
+    let row = sqlx::query(
+        "SELECT id, wrapped_key FROM datasets WHERE deleted_at IS NULL ORDER BY id DESC LIMIT 1",
+    )
+    .fetch_optional(store.pool())
+    .await?;
+    let Some(row) = row else { return Ok(None) };
+    let id = DatasetId(row.try_get("id")?);
+    Ok(Some((id, row.try_get("wrapped_key")?)))
+}
+
 /// The schema of a definition that was accepted; limits may have been lowered since.
 fn schema(declared: &Declared) -> Result<Schema, StoreError> {
     let damaged = StoreError::Damaged {

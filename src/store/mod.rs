@@ -5,10 +5,15 @@
 
 pub mod audit;
 pub mod datasets;
+pub mod grants;
 pub mod idempotency;
+pub mod jobs;
 pub mod organizations;
+pub mod queue;
 pub mod readiness;
+pub mod releases;
 pub mod seal;
+pub mod submissions;
 pub mod taxonomies;
 pub mod tokens;
 
@@ -77,6 +82,18 @@ impl Store {
             .acquire_timeout(std::time::Duration::from_secs(10))
             .connect_lazy_with(options);
         Self { pool, clock }
+    }
+
+    /// As [`Store::new`], from a URL such as `postgres://user:password@host/database`.
+    ///
+    /// # Errors
+    /// When it is no such URL.
+    pub fn from_url(
+        url: &str,
+        max_connections: u32,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, StoreError> {
+        Ok(Self::new(url.parse()?, max_connections, clock))
     }
 
     /// Applies what migrations are missing.

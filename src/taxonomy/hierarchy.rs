@@ -31,11 +31,18 @@ pub fn parse(bytes: &[u8], limits: TreeLimits) -> Result<TaxonomyNode, Problem> 
     }
     let separator = separator(bytes);
     if let Some(at) = open_quote(bytes, separator) {
-        return Err(malformed(line_at(bytes, at), "a quote is opened and never closed"));
+        return Err(malformed(
+            line_at(bytes, at),
+            "a quote is opened and never closed",
+        ));
     }
     let mut forest = Forest::default();
     let mut faults = Vec::new();
-    let mut lines = Lines { bytes, at: 0, line: 1 };
+    let mut lines = Lines {
+        bytes,
+        at: 0,
+        line: 1,
+    };
     let mut reader = ReaderBuilder::new()
         .delimiter(separator)
         .has_headers(false)
@@ -56,7 +63,11 @@ pub fn parse(bytes: &[u8], limits: TreeLimits) -> Result<TaxonomyNode, Problem> 
             Err(RowError::Fault(detail)) => faults.push(Fault::record(line, detail)),
             Err(RowError::Limit(error)) => {
                 let fault = Fault::record(line, error.to_string());
-                return Err(Problem::with(Code::InvalidTaxonomy, error.to_string(), vec![fault]));
+                return Err(Problem::with(
+                    Code::InvalidTaxonomy,
+                    error.to_string(),
+                    vec![fault],
+                ));
             }
         }
         if faults.len() == FAULTS {
@@ -76,7 +87,11 @@ pub fn parse(bytes: &[u8], limits: TreeLimits) -> Result<TaxonomyNode, Problem> 
 
 fn malformed(line: u64, detail: &str) -> Problem {
     let fault = Fault::record(line, detail);
-    Problem::with(Code::MalformedBody, format!("line {line}: {detail}"), vec![fault])
+    Problem::with(
+        Code::MalformedBody,
+        format!("line {line}: {detail}"),
+        vec![fault],
+    )
 }
 
 fn line_at(bytes: &[u8], at: usize) -> u64 {
@@ -94,8 +109,12 @@ impl Lines<'_> {
     /// The line on which the record at or after `start` begins: the reader stands before the
     /// ends of lines that it is going to skip.
     fn of(&mut self, start: u64) -> u64 {
-        let start = usize::try_from(start).unwrap_or(usize::MAX).clamp(self.at, self.bytes.len());
-        let skipped = self.bytes[start..].iter().take_while(|byte| matches!(byte, b'\r' | b'\n'));
+        let start = usize::try_from(start)
+            .unwrap_or(usize::MAX)
+            .clamp(self.at, self.bytes.len());
+        let skipped = self.bytes[start..]
+            .iter()
+            .take_while(|byte| matches!(byte, b'\r' | b'\n'));
         let start = start + skipped.count();
         self.line += memchr::memchr_iter(b'\n', &self.bytes[self.at..start]).count() as u64;
         self.at = start;
@@ -106,7 +125,9 @@ impl Lines<'_> {
 /// `;` if the first row with anything in it has one outside quotes, else `,`.
 fn separator(bytes: &[u8]) -> u8 {
     let mut quoted = false;
-    let rows = bytes.iter().skip_while(|byte| matches!(byte, b'\r' | b'\n'));
+    let rows = bytes
+        .iter()
+        .skip_while(|byte| matches!(byte, b'\r' | b'\n'));
     for &byte in rows {
         match byte {
             b'"' => quoted = !quoted,
@@ -139,7 +160,11 @@ fn open_quote(bytes: &[u8], separator: u8) -> Option<usize> {
             At::FieldStart | At::Plain | At::Closed(_) => At::Plain,
         };
     }
-    if let At::Quoted(opened) = state { Some(opened) } else { None }
+    if let At::Quoted(opened) = state {
+        Some(opened)
+    } else {
+        None
+    }
 }
 
 /// Why a row was not added.
@@ -177,7 +202,10 @@ impl Forest {
     ) -> Result<(), RowError> {
         let fault = |detail: String| Err(RowError::Fault(detail));
         if row.len() != width {
-            return fault(format!("{} labels, but {width} in the first row", row.len()));
+            return fault(format!(
+                "{} labels, but {width} in the first row",
+                row.len()
+            ));
         }
         let mut path: Vec<&str> = row.iter().rev().collect();
         if path.contains(&"") {
@@ -187,7 +215,9 @@ impl Forest {
         // A record has at least one field.
         let [.., leaf] = path[..] else { return Ok(()) };
         if path.len() == 1 {
-            return fault(format!("`{leaf}` stands alone; a row has a leaf and a top at least"));
+            return fault(format!(
+                "`{leaf}` stands alone; a row has a leaf and a top at least"
+            ));
         }
         if path.contains(&MISSING_LABEL) && !(path.len() == 2 && leaf == MISSING_LABEL) {
             return fault(
@@ -199,7 +229,8 @@ impl Forest {
             let last = level + 1 == path.len();
             parent = Some(match self.by_label.get(label) {
                 Some(&known) => {
-                    self.check_known(known, parent, last).map_err(RowError::Fault)?;
+                    self.check_known(known, parent, last)
+                        .map_err(RowError::Fault)?;
                     known
                 }
                 None => self.push(label, parent, last, limits)?,
@@ -209,19 +240,28 @@ impl Forest {
     }
 
     fn check_known(&self, known: usize, parent: Option<usize>, last: bool) -> Result<(), String> {
-        let Entry { label, parent: before, leaf, .. } = &self.entries[known];
+        let Entry {
+            label,
+            parent: before,
+            leaf,
+            ..
+        } = &self.entries[known];
         let name = |node: Option<usize>| match node {
             Some(node) => format!("below `{}`", self.entries[node].label),
             None => "at the top".to_owned(),
         };
         if *before != parent {
             let (here, before) = (name(parent), name(*before));
-            return Err(format!("`{label}` stands {here}, but {before} in an earlier row"));
+            return Err(format!(
+                "`{label}` stands {here}, but {before} in an earlier row"
+            ));
         }
         match (last, leaf) {
             (true, true) => Err(format!("the leaf `{label}` has a row already")),
             (true, false) => Err(format!("`{label}` is a leaf, but not in an earlier row")),
-            (false, true) => Err(format!("`{label}` is no leaf, but is one in an earlier row")),
+            (false, true) => Err(format!(
+                "`{label}` is no leaf, but is one in an earlier row"
+            )),
             (false, false) => Ok(()),
         }
     }
@@ -243,15 +283,24 @@ impl Forest {
         }
         let depth = parent.map_or(1, |parent| self.entries[parent].depth + 1);
         if depth > limits.depth {
-            return Err(RowError::Limit(TreeError::TooDeep { limit: limits.depth }));
+            return Err(RowError::Limit(TreeError::TooDeep {
+                limit: limits.depth,
+            }));
         }
         self.leaves += usize::from(leaf);
         if self.leaves > limits.leaves {
-            return Err(RowError::Limit(TreeError::TooManyLeaves { limit: limits.leaves }));
+            return Err(RowError::Limit(TreeError::TooManyLeaves {
+                limit: limits.leaves,
+            }));
         }
         let index = self.entries.len();
         self.by_label.insert(label.into(), index);
-        self.entries.push(Entry { label: label.into(), parent, depth, leaf });
+        self.entries.push(Entry {
+            label: label.into(),
+            parent,
+            depth,
+            leaf,
+        });
         Ok(index)
     }
 
@@ -263,7 +312,10 @@ impl Forest {
         for (index, entry) in self.entries.into_iter().enumerate().rev() {
             let mut below = std::mem::take(&mut children[index]);
             below.reverse();
-            let node = TaxonomyNode { label: entry.label.into(), children: below };
+            let node = TaxonomyNode {
+                label: entry.label.into(),
+                children: below,
+            };
             match entry.parent {
                 Some(parent) => children[parent].push(node),
                 None => return Some(node),
@@ -278,13 +330,24 @@ mod tests {
     use super::{Code, TaxonomyNode, TreeLimits, parse};
     use crate::taxonomy::Tree;
 
-    const LIMITS: TreeLimits = TreeLimits { leaves: 100_000, depth: 20 };
+    const LIMITS: TreeLimits = TreeLimits {
+        leaves: 100_000,
+        depth: 20,
+    };
 
     fn tree(text: &str) -> String {
         fn show(node: &TaxonomyNode) -> String {
             let children: Vec<_> = node.children.iter().map(show).collect();
-            let below = if children.is_empty() { String::new() } else { children.join(" ") };
-            if below.is_empty() { node.label.clone() } else { format!("{}({below})", node.label) }
+            let below = if children.is_empty() {
+                String::new()
+            } else {
+                children.join(" ")
+            };
+            if below.is_empty() {
+                node.label.clone()
+            } else {
+                format!("{}({below})", node.label)
+            }
         }
         let root = parse(text.as_bytes(), LIMITS).unwrap();
         Tree::new(&root, LIMITS).unwrap();
@@ -323,7 +386,10 @@ mod tests {
     fn quotes_hide_separators() {
         assert_eq!(tree("34,\"[30,60)\",\"[1,99]\"\n"), "[1,99]([30,60)(34))");
         assert_eq!(tree("34;[30,60);[1,99]\n"), "[1,99]([30,60)(34))");
-        assert_eq!(tree("\"a \"\"b\"\"; c\",*\nd\"\"e,*"), "*(a \"b\"; c d\"\"e)");
+        assert_eq!(
+            tree("\"a \"\"b\"\"; c\",*\nd\"\"e,*"),
+            "*(a \"b\"; c d\"\"e)"
+        );
         assert_eq!(tree("\"two\nlines\";*"), "*(two\nlines)");
     }
 
@@ -359,9 +425,16 @@ mod tests {
             (";", 1),
         ] {
             let (code, found, detail) = fault(rows);
-            assert_eq!((code, found), (Code::InvalidTaxonomy, line), "{rows:?}: {detail}");
+            assert_eq!(
+                (code, found),
+                (Code::InvalidTaxonomy, line),
+                "{rows:?}: {detail}"
+            );
         }
-        assert_eq!(parse(b"\n", LIMITS).unwrap_err().code, Code::InvalidTaxonomy);
+        assert_eq!(
+            parse(b"\n", LIMITS).unwrap_err().code,
+            Code::InvalidTaxonomy
+        );
     }
 
     #[test]
@@ -372,7 +445,10 @@ mod tests {
 
     #[test]
     fn limits_are_held() {
-        let limits = TreeLimits { leaves: 2, depth: 3 };
+        let limits = TreeLimits {
+            leaves: 2,
+            depth: 3,
+        };
         assert!(parse(b"a;b;*\nc;b;*", limits).is_ok());
         assert!(parse(b"a;b;*\nc;b;*\nd;b;*", limits).is_err());
         assert!(parse(b"a;b;c;*", limits).is_err());
@@ -385,7 +461,10 @@ mod tests {
         let row = |leaf: usize| format!("l{leaf};m{};t{};*\n", leaf / 10, leaf / 1_000);
         let rows: String = (0..100_000).map(row).collect();
         let root = parse(rows.as_bytes(), LIMITS).unwrap();
-        assert_eq!((root.children.len(), root.children[99].children.len()), (100, 100));
+        assert_eq!(
+            (root.children.len(), root.children[99].children.len()),
+            (100, 100)
+        );
         assert_eq!(root.children[99].children[99].children[9].label, "l99999");
     }
 }

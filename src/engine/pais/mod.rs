@@ -21,4 +21,6 @@ pub use requirement::{Requirement, SensitiveBound};
 pub use search::{SearchError, Settings, search};
 
 #[cfg(test)]
+mod properties;
+#[cfg(test)]
 mod tests;

@@ -15,7 +15,7 @@ struct Outcome {
     release: FinishedRelease,
 }
 
-fn schema(columns: Value) -> Arc<Schema> {
+pub(super) fn schema(columns: Value) -> Arc<Schema> {
     let definition: DatasetDefinition =
         serde_json::from_value(json!({"name": "t", "columns": columns})).unwrap();
     let limits = TreeLimits {
@@ -25,7 +25,7 @@ fn schema(columns: Value) -> Arc<Schema> {
     Arc::new(Schema::resolve(&definition, limits, |_| None).unwrap())
 }
 
-fn load(schema: &Schema, file: &[u8]) -> Table {
+pub(super) fn load(schema: &Schema, file: &[u8]) -> Table {
     let mut assembler = Assembler::default();
     csv::read(schema, file, |chunk| assembler.push(chunk)).unwrap();
     assembler.finish()
@@ -204,19 +204,32 @@ fn table_1_with_the_best_split_that_is_valid() {
 #[test]
 fn table_1_at_the_objective_discernibility() {
     let (schema, table) = table1(dynamic_age());
-    let outcome =
-        run(&schema, &table, lkc(2, 2, 0.5, json!({"objective": "discernibility"}))).unwrap();
-    assert_steps(&outcome.steps, &[
-        ("ANY_Job", 60.0),
-        ("ANY_Sex", 28.0),
-        ("Blue-collar", 0.0),
-        ("Non-Technical", 8.0),
-        ("White-collar", 0.0),
-    ]);
-    let ratios: Vec<f64> =
-        outcome.steps.iter().map(|record| (record.item.dr * 121.0).round()).collect();
+    let outcome = run(
+        &schema,
+        &table,
+        lkc(2, 2, 0.5, json!({"objective": "discernibility"})),
+    )
+    .unwrap();
+    assert_steps(
+        &outcome.steps,
+        &[
+            ("ANY_Job", 60.0),
+            ("ANY_Sex", 28.0),
+            ("Blue-collar", 0.0),
+            ("Non-Technical", 8.0),
+            ("White-collar", 0.0),
+        ],
+    );
+    let ratios: Vec<f64> = outcome
+        .steps
+        .iter()
+        .map(|record| (record.item.dr * 121.0).round())
+        .collect();
     assert_eq!(ratios, [121.0, 61.0, 33.0, 33.0, 25.0, 25.0]);
-    assert_eq!(cut(&outcome.release, "Job"), ["Janitor", "Mover", "Technical", "Professional"]);
+    assert_eq!(
+        cut(&outcome.release, "Job"),
+        ["Janitor", "Mover", "Technical", "Professional"]
+    );
     assert_eq!(cut(&outcome.release, "Age"), ["[1,99]"]);
 }
 

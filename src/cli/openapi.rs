@@ -1,0 +1,9 @@
+//! `pais openapi`.
+
+use std::io::Write;
+
+/// Prints the OpenAPI document.
+pub fn run() -> anyhow::Result<()> {
+    std::io::stdout().write_all(pais::http::document_text().as_bytes())?;
+    Ok(())
+}

@@ -1,0 +1,119 @@
+//! `pais serve`.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use anyhow::Context;
+use pais::config::{Flags, LimitSettings, Settings};
+use pais::http::rate::RateLimiter;
+use pais::http::{AppState, HttpLimits, RouterSettings};
+use pais::store::Store;
+use pais::taxonomy::TreeLimits;
+use pais::telemetry;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use super::database::Database;
+use super::settings::SettingsArgs;
+use super::{block_on, keys};
+
+/// Uploads read at once; each takes a thread while its rows are encoded.
+const CONCURRENT_UPLOADS: usize = 8;
+
+/// Flags of `pais serve`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Address and port to listen on
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: Option<SocketAddr>,
+    #[command(flatten)]
+    settings: SettingsArgs,
+}
+
+/// Runs the service until SIGTERM or SIGINT.
+pub fn run(args: Args) -> anyhow::Result<()> {
+    let flags = Flags {
+        listen: args.listen,
+        ..Flags::default()
+    };
+    let settings = args.settings.load(flags)?;
+    telemetry::init(&settings.log)?;
+    block_on(serve(&settings))
+}
+
+async fn serve(settings: &Settings) -> anyhow::Result<()> {
+    let shutdown = CancellationToken::new();
+    stop_on_signal(shutdown.clone())?;
+    let address = settings.server.listen;
+    // Before the database, whose start takes longer: a port that is taken is told at once.
+    let listener = TcpListener::bind(address)
+        .await
+        .with_context(|| format!("cannot listen on {address} (server.listen)"))?;
+    let mut database = Database::open_for_service(settings).await?;
+    let store = database.store.clone();
+    let served = tokio::select! {
+        served = work(settings, &store, listener, &shutdown) => served,
+        why = database.ended() => Err(why.into()),
+    };
+    let closed = database.close().await;
+    served.and(closed)
+}
+
+/// Serves and works until `shutdown`, and then until what is under way has ended.
+async fn work(
+    settings: &Settings,
+    store: &Store,
+    listener: TcpListener,
+    shutdown: &CancellationToken,
+) -> anyhow::Result<()> {
+    let keys = Arc::new(keys::open(settings, store).await?);
+    let spool = tempfile::Builder::new().prefix("pais-spool-").tempdir()?;
+    let state = AppState {
+        store: store.clone(),
+        keys,
+        limits: limits(&settings.limits),
+        rate: RateLimiter::new(settings.limits.requests_per_second).map(Arc::new),
+        spool: Arc::new(spool.path().to_owned()),
+        shutdown: shutdown.clone(),
+        uploads: Arc::new(tokio::sync::Semaphore::new(CONCURRENT_UPLOADS)),
+        wake: Arc::new(tokio::sync::Notify::new()),
+    };
+    let router_settings = RouterSettings {
+        request_timeout: settings.server.request_timeout(),
+        cors_origins: settings.server.cors_origins.clone(),
+    };
+    let router = pais::http::router(state, &router_settings);
+    tracing::info!(address = %listener.local_addr()?, "serving");
+    let grace = settings.server.shutdown_grace();
+    pais::http::serve(listener, router, shutdown.clone(), grace).await?;
+    tracing::info!("stopped serving");
+    Ok(())
+}
+
+fn limits(settings: &LimitSettings) -> HttpLimits {
+    HttpLimits {
+        upload_bytes: settings.upload_bytes,
+        json_bytes: settings.json_bytes,
+        columns: settings.columns,
+        taxonomy: TreeLimits {
+            leaves: settings.taxonomy_leaves,
+            depth: settings.taxonomy_depth,
+        },
+        concurrent_uploads: CONCURRENT_UPLOADS,
+    }
+}
+
+fn stop_on_signal(shutdown: CancellationToken) -> anyhow::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        tracing::info!("stopping");
+        shutdown.cancel();
+    });
+    Ok(())
+}

@@ -1,0 +1,72 @@
+//! `pais token create`.
+
+use pais::config::{Flags, Settings};
+use pais::domain::{Problem, Role};
+use pais::store::organizations::{check_name, find_or_create};
+use pais::store::tokens::{NewToken, create_token};
+use pais::store::{Store, StoreError};
+use pais::telemetry;
+use secrecy::{ExposeSecret, SecretString};
+
+use super::block_on;
+use super::database::Database;
+use super::settings::SettingsArgs;
+
+/// The commands below `pais token`.
+#[derive(clap::Subcommand)]
+pub enum Command {
+    /// Issue a token, and print it alone on standard output; its organization is made if it is not there
+    Create(CreateArgs),
+}
+
+/// Flags of `pais token create`.
+#[derive(clap::Args)]
+pub struct CreateArgs {
+    /// Name of the organization on whose behalf the token acts
+    #[arg(long, value_name = "NAME", value_parser = organization_name)]
+    organization: String,
+    /// What the token may do
+    #[arg(long)]
+    role: Role,
+    /// What the token is for
+    #[arg(long)]
+    label: Option<String>,
+    #[command(flatten)]
+    settings: SettingsArgs,
+}
+
+fn organization_name(text: &str) -> Result<String, Problem> {
+    check_name(text).map(|()| text.to_owned())
+}
+
+/// Runs a command below `pais token`.
+pub fn run(command: Command) -> anyhow::Result<()> {
+    let Command::Create(args) = command;
+    let settings = args.settings.load(Flags::default())?;
+    telemetry::init(&settings.log)?;
+    let secret = block_on(create(&settings, &args))?;
+    println!("{}", secret.expose_secret());
+    Ok(())
+}
+
+async fn create(settings: &Settings, args: &CreateArgs) -> anyhow::Result<SecretString> {
+    let database = Database::open_for_command(settings).await?;
+    let issued = issue(&database.store, args).await;
+    database.close().await?;
+    Ok(issued?)
+}
+
+async fn issue(store: &Store, args: &CreateArgs) -> Result<SecretString, StoreError> {
+    let new = NewToken {
+        role: args.role,
+        label: args.label.as_deref(),
+        expires_at: None,
+    };
+    loop {
+        let organization = find_or_create(store, &args.organization).await?;
+        // Organizations are never deleted, so this is the first round's answer.
+        if let Some(issued) = create_token(store, None, &organization.name, new).await? {
+            return Ok(issued.secret);
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! `/v1/releases/{id}/grants`: who may fetch a release.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::IntoResponse;
+use serde::{Deserialize, Serialize};
+use time::OffsetDateTime;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::domain::problem::ProblemDocument;
+use crate::domain::{Code, GrantId, OrganizationId, Problem, ReleaseId};
+use crate::store::grants::{self, Granting, NewGrant, StoredGrant};
+
+use super::{ApiError, AppState, Holder, JsonBody, Page, PageQuery, Parameters, Path, text};
+
+/// Longest purpose, in bytes.
+const PURPOSE_BYTES: usize = 2_000;
+
+/// A grant that is asked for.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GrantDefinition {
+    /// Name or id of the organization that may fetch the release.
+    pub recipient: String,
+    /// To what end it needs the data.
+    pub purpose: String,
+    /// Until when; without an end when omitted.
+    #[serde(default, with = "time::serde::rfc3339::option")]
+    pub expires_at: Option<OffsetDateTime>,
+}
+
+/// A grant as it stands.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct GrantDocument {
+    /// Its id.
+    pub id: GrantId,
+    /// What may be fetched.
+    pub release_id: ReleaseId,
+    /// By whom.
+    pub recipient: RecipientDocument,
+    /// To what end.
+    pub purpose: String,
+    /// Until when; null for without end.
+    #[serde(with = "time::serde::rfc3339::option")]
+    pub expires_at: Option<OffsetDateTime>,
+    /// Since when.
+    #[serde(with = "time::serde::rfc3339")]
+    pub created_at: OffsetDateTime,
+}
+
+/// The organization that may fetch a release.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct RecipientDocument {
+    /// Its id.
+    pub id: OrganizationId,
+    /// Its name.
+    pub name: String,
+}
+
+impl From<StoredGrant> for GrantDocument {
+    fn from(grant: StoredGrant) -> Self {
+        Self {
+            id: grant.id,
+            release_id: grant.release,
+            recipient: RecipientDocument {
+                id: grant.recipient,
+                name: grant.recipient_name,
+            },
+            purpose: grant.purpose,
+            expires_at: grant.expires_at,
+            created_at: grant.created_at,
+        }
+    }
+}
+
+/// The grants' routes.
+pub fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(create, list))
+        .routes(routes!(delete))
+}
+
+/// Grant a release to a recipient.
+#[utoipa::path(
+    post, path = "/v1/releases/{id}/grants", tag = "releases",
+    params(("id" = ReleaseId, Path, description = "The release")),
+    request_body = GrantDefinition,
+    responses(
+        (status = 201, description = "Granted", body = GrantDocument,
+         headers(("Location" = String, description = "Its path"))),
+        (status = 404, description = "`not_found`: no such release or recipient", body = ProblemDocument, content_type = "application/problem+json"),
+        (status = 409, description = "`grant_exists`", body = ProblemDocument, content_type = "application/problem+json"),
+        (status = 422, description = "`invalid_value`", body = ProblemDocument, content_type = "application/problem+json"),
+    ),
+)]
+async fn create(
+    State(state): State<AppState>,
+    Holder(caller): Holder,
+    Path(release): Path<ReleaseId>,
+    JsonBody(definition): JsonBody<GrantDefinition>,
+) -> Result<impl IntoResponse, ApiError> {
+    check(&state, &definition)?;
+    let new = NewGrant {
+        release,
+        recipient: &definition.recipient,
+        purpose: definition.purpose.trim(),
+        expires_at: definition.expires_at,
+    };
+    match grants::create(&state.store, caller, &new).await? {
+        Granting::Made(grant) => {
+            let location = format!("/v1/releases/{release}/grants/{}", grant.id);
+            let document = GrantDocument::from(grant);
+            Ok((
+                StatusCode::CREATED,
+                [(header::LOCATION, location)],
+                Json(document),
+            ))
+        }
+        Granting::NoRelease => Err(ApiError::not_found()),
+        Granting::NoRecipient => Err(Problem::at(
+            Code::NotFound,
+            "/recipient",
+            "there is no organization of this name or id",
+        )
+        .into()),
+        Granting::Exists => Err(ApiError::new(
+            Code::GrantExists,
+            "the recipient holds a grant for this release; withdraw that one first",
+        )),
+    }
+}
+
+fn check(state: &AppState, definition: &GrantDefinition) -> Result<(), Problem> {
+    let purpose = definition.purpose.trim();
+    if purpose.is_empty() || purpose.contains('\0') {
+        return Err(Problem::at(
+            Code::InvalidValue,
+            "/purpose",
+            "say to what end the recipient needs the data",
+        ));
+    }
+    text::free("/purpose", Some(purpose), PURPOSE_BYTES)?;
+    let past = |at: OffsetDateTime| at <= state.store.now();
+    if definition.expires_at.is_some_and(past) {
+        return Err(Problem::at(
+            Code::InvalidValue,
+            "/expires_at",
+            "`expires_at` lies in the past",
+        ));
+    }
+    Ok(())
+}
+
+/// List the grants of a release, oldest first, expired ones too.
+#[utoipa::path(
+    get, path = "/v1/releases/{id}/grants", tag = "releases",
+    params(("id" = ReleaseId, Path, description = "The release"), PageQuery),
+    responses(
+        (status = 200, description = "A page", body = Page<GrantDocument>),
+        (status = 404, description = "`not_found`", body = ProblemDocument, content_type = "application/problem+json"),
+    ),
+)]
+async fn list(
+    State(state): State<AppState>,
+    Holder(caller): Holder,
+    Path(release): Path<ReleaseId>,
+    Parameters(query): Parameters<PageQuery>,
+) -> Result<Json<Page<GrantDocument>>, ApiError> {
+    let page = query.parse()?;
+    let organization = caller.organization;
+    let grants = grants::list(
+        &state.store,
+        organization,
+        release,
+        page.after,
+        page.limit + 1,
+    )
+    .await?
+    .ok_or_else(ApiError::not_found)?;
+    let grants = grants.into_iter().map(GrantDocument::from).collect();
+    Ok(Json(Page::cut(grants, page, |grant: &GrantDocument| {
+        grant.id.0
+    })))
+}
+
+/// Withdraw a grant.
+#[utoipa::path(
+    delete, path = "/v1/releases/{id}/grants/{grant_id}", tag = "releases",
+    params(
+        ("id" = ReleaseId, Path, description = "The release"),
+        ("grant_id" = GrantId, Path, description = "The grant"),
+    ),
+    responses(
+        (status = 204, description = "Withdrawn"),
+        (status = 404, description = "`not_found`", body = ProblemDocument, content_type = "application/problem+json"),
+    ),
+)]
+async fn delete(
+    State(state): State<AppState>,
+    Holder(caller): Holder,
+    Path((release, grant)): Path<(ReleaseId, GrantId)>,
+) -> Result<StatusCode, ApiError> {
+    if !grants::delete(&state.store, caller, release, grant).await? {
+        return Err(ApiError::not_found());
+    }
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,217 @@
+//! Finished releases on their way into the store and back: packed in chunks, with the digest of
+//! the CSV that will be served.
+
+use std::io::Write;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use time::OffsetDateTime;
+
+use crate::domain::{DatasetId, JobId, OrganizationId, ReleaseId, TokenId};
+use crate::engine::FinishedRelease;
+use crate::store::StoreError;
+use crate::store::releases::{NewRelease, NewTable, StoredTable};
+use crate::table::chunk::{self, Assembler};
+use crate::table::csv::CHUNK_ROWS;
+use crate::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable, Table};
+
+use super::Failure;
+
+/// Whose release it is and where it comes from.
+#[derive(Clone, Debug)]
+pub struct Origin {
+    /// Whose it is.
+    pub organization: OrganizationId,
+    /// The job it comes from.
+    pub job: JobId,
+    /// The dataset it comes from.
+    pub dataset: DatasetId,
+    /// A name for people.
+    pub name: Option<String>,
+    /// Who asked for it; `None` when the job itself makes it at its end.
+    pub by: Option<TokenId>,
+    /// When it was made.
+    pub created_at: OffsetDateTime,
+}
+
+/// What `release_tables.columns` holds of each column.
+#[derive(Serialize, Deserialize)]
+struct Shape {
+    name: Box<str>,
+    form: Form,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    missing: Vec<Box<str>>,
+}
+
+/// Packs a release for the store.
+///
+/// # Errors
+/// When a table does not fit the format of chunks.
+pub fn pack(release: FinishedRelease, origin: Origin) -> Result<NewRelease, Failure> {
+    let tables = release.tables.iter().map(pack_table);
+    Ok(NewRelease {
+        id: ReleaseId::new(),
+        organization: origin.organization,
+        job: origin.job,
+        dataset: origin.dataset,
+        name: origin.name,
+        step: release.step,
+        by: origin.by,
+        rows: release.rows,
+        suppressed_rows: release.suppressed_rows,
+        privacy: release.privacy,
+        // Labels by column, which are always JSON.
+        cut: release
+            .cut
+            .map(|cut| serde_json::to_value(cut).unwrap_or_default()),
+        verification: release.verification,
+        report: release.report,
+        created_at: origin.created_at,
+        tables: tables.collect::<Result<_, _>>()?,
+    })
+}
+
+fn pack_table(table: &ReleasedTable) -> Result<NewTable, Failure> {
+    let mut digest = DigestWriter::default();
+    let damaged = || StoreError::Damaged {
+        what: "a finished table",
+    };
+    table.write_csv(&mut digest).map_err(|_| damaged())?;
+    let mut chunks = Vec::with_capacity(table.rows.div_ceil(CHUNK_ROWS));
+    for start in (0..table.rows).step_by(CHUNK_ROWS) {
+        let end = table.rows.min(start + CHUNK_ROWS);
+        let columns = table.columns.iter();
+        let part = Table {
+            rows: end - start,
+            columns: columns
+                .map(|column| cut_down(&column.column, start, end))
+                .collect(),
+        };
+        let bytes = chunk::encode(&part).map_err(|_| damaged())?;
+        chunks.push(((end - start) as u32, bytes));
+    }
+    let shapes: Vec<Shape> = table
+        .columns
+        .iter()
+        .map(|column| Shape {
+            name: column.name.clone(),
+            form: column.form,
+            missing: column.missing.clone(),
+        })
+        .collect();
+    let (sha256, csv_bytes) = digest.finish();
+    Ok(NewTable {
+        name: table.name.to_string(),
+        rows: table.rows as u64,
+        // Names and words, which are always JSON.
+        columns: serde_json::to_value(shapes).unwrap_or_default(),
+        sha256,
+        csv_bytes,
+        chunks,
+    })
+}
+
+/// Rows `start..end` of a column with no more of its dictionary than they need.
+fn cut_down(column: &Column, start: usize, end: usize) -> Column {
+    let mut moved = vec![NULL_CODE; column.dictionary.len()];
+    let mut part = Column {
+        dictionary: Vec::new(),
+        codes: Vec::with_capacity(end - start),
+    };
+    for &code in &column.codes[start..end] {
+        let Some(place) = moved.get_mut(code as usize) else {
+            part.codes.push(NULL_CODE);
+            continue;
+        };
+        if *place == NULL_CODE {
+            *place = part.dictionary.len() as u32;
+            part.dictionary
+                .push(column.dictionary[code as usize].clone());
+        }
+        part.codes.push(*place);
+    }
+    part
+}
+
+/// Puts a stored table together again from its chunks.
+///
+/// # Errors
+/// When what is stored does not read back.
+pub fn unpack(
+    table: &StoredTable,
+    chunks: impl IntoIterator<Item = Vec<u8>>,
+) -> Result<ReleasedTable, StoreError> {
+    let damaged = || StoreError::Damaged {
+        what: "a released table",
+    };
+    let shapes: Vec<Shape> =
+        serde_json::from_value(table.columns.clone()).map_err(|_| damaged())?;
+    let mut rows = Assembler::default();
+    for bytes in chunks {
+        let part = chunk::decode(&bytes).map_err(|_| damaged())?;
+        rows.push(part).map_err(|_| damaged())?;
+    }
+    let mut rows = rows.finish();
+    if rows.rows == 0 {
+        rows.columns = vec![Column::default(); shapes.len()];
+    }
+    if rows.rows as u64 != table.rows || rows.columns.len() != shapes.len() {
+        return Err(damaged());
+    }
+    Ok(ReleasedTable {
+        name: table.name.as_str().into(),
+        rows: rows.rows,
+        columns: shapes
+            .into_iter()
+            .zip(rows.columns)
+            .map(|(shape, column)| ReleasedColumn {
+                name: shape.name,
+                form: shape.form,
+                column,
+                missing: shape.missing,
+            })
+            .collect(),
+    })
+}
+
+/// A writer that keeps nothing but the SHA-256 and the number of bytes.
+#[derive(Default)]
+struct DigestWriter {
+    hasher: Sha256,
+    bytes: u64,
+}
+
+impl DigestWriter {
+    fn finish(self) -> ([u8; 32], u64) {
+        (self.hasher.finalize().into(), self.bytes)
+    }
+}
+
+impl Write for DigestWriter {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.hasher.update(bytes);
+        self.bytes += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cut_down;
+    use crate::table::{Column, NULL_CODE};
+
+    #[test]
+    fn a_part_keeps_only_the_values_it_has() {
+        let column = Column {
+            dictionary: ["a", "b", "c"].map(Into::into).into(),
+            codes: vec![0, 2, NULL_CODE, 2, 1],
+        };
+        let part = cut_down(&column, 1, 4);
+        assert_eq!(part.dictionary, ["c".into()]);
+        assert_eq!(part.codes, [0, NULL_CODE, 0]);
+    }
+}

@@ -1,0 +1,85 @@
+//! Raw rows on their way to the engine: sealed chunks opened, decoded and put together.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+
+use crate::domain::{Code, Problem, SubmissionId};
+use crate::engine::{Observer, Phase};
+use crate::store::datasets::StoredDataset;
+use crate::store::seal::{DataKey, KeyRing};
+use crate::store::submissions::{self, SealedChunk};
+use crate::store::{Store, StoreError};
+use crate::table::Table;
+use crate::table::chunk::{self, Assembler};
+
+use super::{Failure, on_thread};
+
+/// Chunks loaded ahead of their decoding.
+const AHEAD: usize = 2;
+
+/// Loads the rows of a dataset's submissions (all when `None`) into one table; the rows stand in
+/// the order of the submissions' ids, so that equal submissions always give the same table.
+///
+/// # Errors
+/// `cancelled`; `dataset_deleted` when rows vanished under way; failures of the store.
+pub async fn load(
+    store: &Store,
+    keys: &KeyRing,
+    dataset: &StoredDataset,
+    ids: Option<&[SubmissionId]>,
+    observer: Arc<dyn Observer>,
+) -> Result<Table, Failure> {
+    let key = open_key(keys, dataset)?;
+    let rows = submissions::count_rows(store, dataset.id, ids).await?;
+    let (send, receive) = mpsc::channel(AHEAD);
+    let table = on_thread(move || assemble(receive, &key, rows, &*observer));
+    let loading = submissions::load_chunks(store, dataset.id, ids, send);
+    // Both are waited for: were the thread left alone, its panic would go unseen.
+    let (loaded, table) = tokio::join!(loading, table);
+    loaded?;
+    let table = table?;
+    if table.rows as u64 != rows {
+        return Err(Problem::new(
+            Code::DatasetDeleted,
+            "rows of the dataset were deleted while they were read",
+        )
+        .into());
+    }
+    Ok(table)
+}
+
+/// The data key of a dataset.
+///
+/// # Errors
+/// When it was wrapped with another key-encryption key.
+pub fn open_key(keys: &KeyRing, dataset: &StoredDataset) -> Result<DataKey, StoreError> {
+    Ok(keys.open(dataset.id, &dataset.wrapped_key)?)
+}
+
+fn assemble(
+    mut chunks: mpsc::Receiver<SealedChunk>,
+    key: &DataKey,
+    rows: u64,
+    observer: &dyn Observer,
+) -> Result<Table, Failure> {
+    let damaged = || StoreError::Damaged {
+        what: "a submission's chunk",
+    };
+    let mut table = Assembler::default();
+    let mut read = 0u64;
+    while let Some(chunk) = chunks.blocking_recv() {
+        if observer.must_stop() {
+            return Err(Problem::new(Code::Cancelled, "the run was stopped").into());
+        }
+        let opened = key
+            .open_chunk(chunk.submission, chunk.index, &chunk.sealed)
+            .map_err(StoreError::from)?;
+        let decoded = chunk::decode(&opened).map_err(|_| damaged())?;
+        table.push(decoded).map_err(|_| damaged())?;
+        read += u64::from(chunk.rows);
+        // The other half of the phase is the engine's encoding.
+        observer.progress(Phase::Reading, read as f64 / rows.max(1) as f64 / 2.0);
+    }
+    Ok(table.finish())
+}

@@ -1,0 +1,200 @@
+//! A worker: takes a job, makes an attempt at it, and writes what became of it.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use crate::domain::{Code, JobDefinition, Problem};
+use crate::engine::{FinishedRelease, Observer, Phase, Prepared, StepRecord};
+use crate::store::jobs::SealedStep;
+use crate::store::queue::{self, Claim, Ending};
+use crate::store::releases::NewRelease;
+use crate::store::seal::KeyRing;
+use crate::store::{Store, StoreError, datasets};
+
+use super::finished::{self, Origin};
+use super::lease::Lease;
+use super::progress::{Progress, Stop};
+use super::{Failure, WorkerSettings, on_thread, source};
+
+/// One of the pool's workers.
+pub(super) struct Worker {
+    pub(super) store: Store,
+    pub(super) keys: Arc<KeyRing>,
+    pub(super) settings: WorkerSettings,
+    pub(super) wake: Arc<Notify>,
+    pub(super) shutdown: CancellationToken,
+    pub(super) interrupt: CancellationToken,
+}
+
+/// What a run leaves behind.
+struct Results {
+    steps: Vec<SealedStep>,
+    release: Option<NewRelease>,
+}
+
+impl Worker {
+    /// Works until the pool shuts down.
+    pub(super) async fn work(self) {
+        while !self.shutdown.is_cancelled() {
+            let settings = &self.settings;
+            match queue::claim(&self.store, settings.lease, settings.max_attempts).await {
+                Ok(Some(claim)) => {
+                    self.attempt(claim).await;
+                    continue;
+                }
+                Ok(None) => {}
+                Err(error) => tracing::warn!(%error, "no job could be taken from the queue"),
+            }
+            tokio::select! {
+                () = self.wake.notified() => {}
+                () = tokio::time::sleep(settings.poll) => {}
+                () = self.shutdown.cancelled() => {}
+            }
+        }
+    }
+
+    async fn attempt(&self, claim: Claim) {
+        let began = Instant::now();
+        tracing::info!(job = %claim.job, attempt = claim.attempt, "a job begins");
+        let progress = Arc::new(Progress::default());
+        let lease = Lease::keep(
+            self.store.clone(),
+            claim.clone(),
+            self.settings,
+            progress.clone(),
+            self.interrupt.clone(),
+        );
+        let outcome = self.run(&claim, progress.clone()).await;
+        let ended = self.end(&claim, outcome, &progress).await;
+        drop(lease);
+        let seconds = began.elapsed().as_secs_f64();
+        match ended {
+            Ok(word) => {
+                tracing::info!(job = %claim.job, outcome = word, seconds, "an attempt has ended");
+                metrics::counter!("pais_job_attempts_total", "outcome" => word).increment(1);
+                metrics::histogram!("pais_job_attempt_seconds").record(seconds);
+            }
+            // The lease runs out, and the job is tried again.
+            Err(error) => tracing::error!(
+                job = %claim.job,
+                error = &error as &dyn std::error::Error,
+                "an attempt ended without a word in the database"
+            ),
+        }
+    }
+
+    /// Reads, searches, verifies and packs; writes nothing.
+    async fn run(&self, claim: &Claim, progress: Arc<Progress>) -> Result<Results, Failure> {
+        let job: JobDefinition = serde_json::from_value(claim.definition.clone())
+            .map_err(|_| StoreError::Damaged { what: "a job" })?;
+        let dataset = datasets::load(&self.store, claim.organization, claim.dataset)
+            .await?
+            .ok_or_else(|| Problem::new(Code::DatasetDeleted, "the dataset was deleted"))?;
+        let table = source::load(
+            &self.store,
+            &self.keys,
+            &dataset,
+            Some(&claim.submissions),
+            progress.clone(),
+        )
+        .await?;
+        let key = source::open_key(&self.keys, &dataset)?;
+        let origin = Origin {
+            organization: claim.organization,
+            job: claim.job,
+            dataset: claim.dataset,
+            name: None,
+            by: None,
+            created_at: self.store.now(),
+        };
+        let id = claim.job;
+        on_thread(move || {
+            let wants_release = job.release.unwrap_or(false);
+            let prepared = Prepared::new(dataset.schema, job, table, &*progress)?;
+            let (steps, finished) = search(&prepared, wants_release, &*progress)?;
+            drop(prepared);
+            let steps = steps
+                .iter()
+                .map(|step| SealedStep::seal(&key, id, step))
+                .collect::<Result<_, _>>()
+                .map_err(StoreError::from)?;
+            progress.progress(Phase::Writing, 0.5);
+            let release = finished.map(|finished| finished::pack(finished, origin));
+            Ok(Results {
+                steps,
+                release: release.transpose()?,
+            })
+        })
+        .await
+    }
+
+    /// Writes what became of the attempt; the word for it.
+    async fn end(
+        &self,
+        claim: &Claim,
+        outcome: Result<Results, Failure>,
+        progress: &Progress,
+    ) -> Result<&'static str, StoreError> {
+        let store = &self.store;
+        let (word, ending) = match outcome {
+            Ok(results) => {
+                let release = results.release.as_ref();
+                let ending = queue::succeed(store, claim, &results.steps, release).await?;
+                ("succeeded", ending)
+            }
+            Err(Failure::Problem(problem)) if problem.code == Code::Cancelled => {
+                match progress.stopped() {
+                    Some(Stop::LeaseLost) => ("lease_lost", Ending::Lost),
+                    Some(Stop::ShuttingDown) => ("put_back", queue::put_back(store, claim).await?),
+                    Some(Stop::Cancelled) | None => {
+                        ("cancelled", queue::cancelled(store, claim).await?)
+                    }
+                }
+            }
+            Err(Failure::Problem(problem)) => {
+                ("failed", queue::fail(store, claim, &problem).await?)
+            }
+            Err(Failure::Store(error @ (StoreError::Damaged { .. } | StoreError::Seal(_)))) => {
+                tracing::error!(
+                    job = %claim.job,
+                    error = &error as &dyn std::error::Error,
+                    "a run cannot go on"
+                );
+                ("failed", queue::fail(store, claim, &internal()).await?)
+            }
+            Err(Failure::Store(error)) => return Err(error),
+            Err(Failure::Panicked) => {
+                tracing::error!(job = %claim.job, "a run ended in a panic");
+                ("failed", queue::fail(store, claim, &internal()).await?)
+            }
+        };
+        Ok(match ending {
+            Ending::Written => word,
+            Ending::Cancelled => "cancelled",
+            Ending::Lost => "lease_lost",
+        })
+    }
+}
+
+fn search(
+    prepared: &Prepared,
+    wants_release: bool,
+    observer: &dyn Observer,
+) -> Result<(Vec<StepRecord>, Option<FinishedRelease>), Problem> {
+    let steps = prepared.run(observer)?;
+    let finished = match wants_release {
+        true => Some(prepared.release(&steps, None, observer)?),
+        false => None,
+    };
+    Ok((steps, finished))
+}
+
+fn internal() -> Problem {
+    Problem::new(
+        Code::Internal,
+        "something went wrong on our side; the log has it under this job's id",
+    )
+}

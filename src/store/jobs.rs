@@ -1,0 +1,378 @@
+//! Jobs as their holders see them: made, listed, cancelled. `store::queue` is the workers' side.
+
+use serde_json::{Value, json};
+use sqlx::Row;
+use sqlx::postgres::PgRow;
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+use crate::domain::{Caller, DatasetId, JobId, JobStatus, OrganizationId, ReleaseId, SubmissionId};
+use crate::engine::{StepItem, StepRecord};
+
+use super::audit::{self, Action, NewEvent};
+use super::idempotency::{Answer, Reservation};
+use super::seal::{DataKey, SealError};
+use super::submissions::lock_dataset;
+use super::{Store, StoreError};
+
+/// A job as it stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredJob {
+    /// Its id.
+    pub id: JobId,
+    /// Whose it is.
+    pub organization: OrganizationId,
+    /// What it runs on.
+    pub dataset: DatasetId,
+    /// What was asked for, as it was sent.
+    pub definition: Value,
+    /// The rows it reads.
+    pub submissions: Vec<SubmissionId>,
+    /// Its state.
+    pub status: JobStatus,
+    /// Share of the work done, 0 to 1.
+    pub progress: f64,
+    /// What a worker is doing.
+    pub phase: Option<String>,
+    /// The problem document of a failed job.
+    pub error: Option<Value>,
+    /// How often a worker has begun.
+    pub attempt: u32,
+    /// The release it made itself.
+    pub release: Option<ReleaseId>,
+    /// When it was made.
+    pub created_at: OffsetDateTime,
+    /// When a worker first began.
+    pub started_at: Option<OffsetDateTime>,
+    /// When it ended.
+    pub ended_at: Option<OffsetDateTime>,
+}
+
+/// A job to be made.
+#[derive(Clone, Debug)]
+pub struct NewJob<'a> {
+    /// What it runs on.
+    pub dataset: DatasetId,
+    /// What was asked for, as it was sent.
+    pub definition: &'a Value,
+    /// SHA-256 of the body it was sent in.
+    pub body_sha256: [u8; 32],
+    /// Submissions to read; all that are there when `None`.
+    pub submissions: Option<&'a [SubmissionId]>,
+}
+
+/// What became of a job to be made.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Creation {
+    /// It waits for a worker.
+    Queued(Answer),
+    /// The dataset is not there any more.
+    NoDataset,
+    /// The submission at this place of the list is not the dataset's.
+    NoSubmission(usize),
+    /// There are no rows to work on.
+    NoRows,
+    /// A later request holds the idempotency key now.
+    KeyTaken,
+}
+
+/// What became of a request to cancel.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cancellation {
+    /// Cancelled, or about to be.
+    Accepted(Box<StoredJob>),
+    /// It had ended already.
+    Ended,
+    /// The organization has no such job.
+    NotFound,
+}
+
+macro_rules! columns {
+    () => {
+        "id, organization_id, dataset_id, definition, submissions, status, progress, phase, error,
+         attempt, created_at, started_at, ended_at,
+         (SELECT r.id FROM releases r WHERE r.job_id = jobs.id AND r.by_job) AS release_id"
+    };
+}
+
+/// Makes a job, its submissions settled as of now, and keeps the answer under the request's
+/// idempotency key.
+///
+/// # Errors
+/// When the database fails.
+pub async fn create(
+    store: &Store,
+    by: Caller,
+    job: &NewJob<'_>,
+    reservation: Option<Reservation>,
+    answer: impl FnOnce(&StoredJob) -> Answer,
+) -> Result<Creation, StoreError> {
+    let mut transaction = store.begin().await?;
+    if !lock_dataset(&mut transaction, job.dataset).await? {
+        return Ok(Creation::NoDataset);
+    }
+    let present: Vec<Uuid> =
+        sqlx::query_scalar("SELECT id FROM submissions WHERE dataset_id = $1 ORDER BY id")
+            .bind(job.dataset.0)
+            .fetch_all(&mut *transaction)
+            .await?;
+    let chosen = match choose(present, job.submissions) {
+        Ok(chosen) if chosen.is_empty() => return Ok(Creation::NoRows),
+        Ok(chosen) => chosen,
+        Err(index) => return Ok(Creation::NoSubmission(index)),
+    };
+    let now = store.now();
+    let row = sqlx::query(concat!(
+        "INSERT INTO jobs (id, organization_id, dataset_id, definition, submissions, created_by,
+                           created_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7)
+         RETURNING ",
+        columns!()
+    ))
+    .bind(JobId::new().0)
+    .bind(by.organization.0)
+    .bind(job.dataset.0)
+    .bind(job.definition)
+    .bind(chosen)
+    .bind(by.token.0)
+    .bind(now)
+    .fetch_one(&mut *transaction)
+    .await?;
+    let made = stored(&row)?;
+    let detail = json!({ "dataset_id": made.dataset });
+    let event = NewEvent::by(by, Action::JobCreated, made.id.0, detail);
+    audit::record(&mut transaction, now, event).await?;
+    let answer = answer(&made);
+    if let Some(reservation) = &reservation
+        && !reservation
+            .finish(&mut transaction, &job.body_sha256, &answer)
+            .await?
+    {
+        return Ok(Creation::KeyTaken);
+    }
+    transaction.commit().await?;
+    if let Some(reservation) = reservation {
+        reservation.committed();
+    }
+    Ok(Creation::Queued(answer))
+}
+
+/// The submissions a job reads; the place in `asked` of the first that is not `present`.
+fn choose(present: Vec<Uuid>, asked: Option<&[SubmissionId]>) -> Result<Vec<Uuid>, usize> {
+    let Some(asked) = asked else {
+        return Ok(present);
+    };
+    if let Some(index) = asked.iter().position(|id| !present.contains(&id.0)) {
+        return Err(index);
+    }
+    let mut chosen: Vec<Uuid> = asked.iter().map(|id| id.0).collect();
+    chosen.sort_unstable();
+    chosen.dedup();
+    Ok(chosen)
+}
+
+/// A job of the organization.
+///
+/// # Errors
+/// When the database fails.
+pub async fn load(
+    store: &Store,
+    organization: OrganizationId,
+    id: JobId,
+) -> Result<Option<StoredJob>, StoreError> {
+    let row = sqlx::query(concat!(
+        "SELECT ",
+        columns!(),
+        " FROM jobs WHERE id = $1 AND organization_id = $2"
+    ))
+    .bind(id.0)
+    .bind(organization.0)
+    .fetch_optional(store.pool())
+    .await?;
+    row.as_ref().map(stored).transpose()
+}
+
+/// Jobs of the organization after `after`, oldest first.
+///
+/// # Errors
+/// When the database fails.
+pub async fn list(
+    store: &Store,
+    organization: OrganizationId,
+    after: Option<Uuid>,
+    limit: i64,
+) -> Result<Vec<StoredJob>, StoreError> {
+    let rows = sqlx::query(concat!(
+        "SELECT ",
+        columns!(),
+        " FROM jobs WHERE organization_id = $1 AND ($2::uuid IS NULL OR id > $2)
+          ORDER BY id LIMIT $3"
+    ))
+    .bind(organization.0)
+    .bind(after)
+    .bind(limit)
+    .fetch_all(store.pool())
+    .await?;
+    rows.iter().map(stored).collect()
+}
+
+/// Cancels a job: at once while it is queued, through its worker while it runs.
+///
+/// # Errors
+/// When the database fails.
+pub async fn cancel(store: &Store, by: Caller, id: JobId) -> Result<Cancellation, StoreError> {
+    let now = store.now();
+    let mut transaction = store.begin().await?;
+    let row = sqlx::query(concat!(
+        "UPDATE jobs SET
+             cancel_requested = true,
+             status = CASE status WHEN 'queued' THEN 'cancelled' ELSE status END,
+             ended_at = CASE status WHEN 'queued' THEN $3::timestamptz END
+         WHERE id = $1 AND organization_id = $2 AND status IN ('queued', 'running')
+         RETURNING ",
+        columns!()
+    ))
+    .bind(id.0)
+    .bind(by.organization.0)
+    .bind(now)
+    .fetch_optional(&mut *transaction)
+    .await?;
+    if let Some(row) = row {
+        let job = stored(&row)?;
+        let event = NewEvent::by(by, Action::JobCancelled, id.0, json!({}));
+        audit::record(&mut transaction, now, event).await?;
+        transaction.commit().await?;
+        return Ok(Cancellation::Accepted(Box::new(job)));
+    }
+    drop(transaction);
+    let there = load(store, by.organization, id).await?;
+    Ok(match there {
+        Some(_) => Cancellation::Ended,
+        None => Cancellation::NotFound,
+    })
+}
+
+/// Steps of a job from number `from` on.
+///
+/// # Errors
+/// When the database fails.
+pub async fn steps(
+    store: &Store,
+    job: JobId,
+    from: u32,
+    limit: i64,
+) -> Result<Vec<StepItem>, StoreError> {
+    let items: Vec<Value> = sqlx::query_scalar(
+        "SELECT item FROM job_steps WHERE job_id = $1 AND step >= $2 ORDER BY step LIMIT $3",
+    )
+    .bind(job.0)
+    .bind(i64::from(from))
+    .bind(limit)
+    .fetch_all(store.pool())
+    .await?;
+    items.into_iter().map(step_item).collect()
+}
+
+/// All steps of a job with what is needed to stand at them again.
+///
+/// # Errors
+/// When the database fails, or a step does not open.
+pub async fn step_records(
+    store: &Store,
+    key: &DataKey,
+    job: JobId,
+) -> Result<Vec<StepRecord>, StoreError> {
+    let rows =
+        sqlx::query("SELECT step, item, suppressed FROM job_steps WHERE job_id = $1 ORDER BY step")
+            .bind(job.0)
+            .fetch_all(store.pool())
+            .await?;
+    let damaged = || StoreError::Damaged {
+        what: "a job's steps",
+    };
+    rows.iter()
+        .map(|row| {
+            let step: i32 = row.try_get("step")?;
+            let sealed: Option<Vec<u8>> = row.try_get("suppressed")?;
+            let suppressed = match sealed {
+                None => Vec::new(),
+                Some(sealed) => {
+                    let bytes = key.open_step(job, step.cast_unsigned(), &sealed)?;
+                    let (numbers, rest) = bytes.as_chunks::<4>();
+                    if !rest.is_empty() {
+                        return Err(damaged());
+                    }
+                    numbers.iter().map(|&n| u32::from_le_bytes(n)).collect()
+                }
+            };
+            Ok(StepRecord {
+                item: step_item(row.try_get("item")?)?,
+                suppressed,
+            })
+        })
+        .collect()
+}
+
+/// A step as it is stored: which rows it suppressed is told by nothing but the dataset's key.
+#[derive(Clone, Debug)]
+pub struct SealedStep {
+    /// Its number.
+    pub step: u32,
+    /// As shown.
+    pub item: Value,
+    /// Numbers of the suppressed rows; `None` for none.
+    pub suppressed: Option<Vec<u8>>,
+}
+
+impl SealedStep {
+    /// Seals a step of a job.
+    ///
+    /// # Errors
+    /// When the system has no randomness.
+    pub fn seal(key: &DataKey, job: JobId, record: &StepRecord) -> Result<Self, SealError> {
+        let step = record.item.step;
+        let bytes: Vec<u8> = record
+            .suppressed
+            .iter()
+            .flat_map(|row| row.to_le_bytes())
+            .collect();
+        let suppressed = match bytes.as_slice() {
+            [] => None,
+            bytes => Some(key.seal_step(job, step, bytes)?),
+        };
+        Ok(Self {
+            step,
+            // Its fields are numbers and strings, which are always JSON.
+            item: serde_json::to_value(&record.item).unwrap_or_default(),
+            suppressed,
+        })
+    }
+}
+
+fn step_item(item: Value) -> Result<StepItem, StoreError> {
+    serde_json::from_value(item).map_err(|_| StoreError::Damaged {
+        what: "a job's steps",
+    })
+}
+
+fn stored(row: &PgRow) -> Result<StoredJob, StoreError> {
+    let status: String = row.try_get("status")?;
+    let submissions: Vec<Uuid> = row.try_get("submissions")?;
+    Ok(StoredJob {
+        id: JobId(row.try_get("id")?),
+        organization: OrganizationId(row.try_get("organization_id")?),
+        dataset: DatasetId(row.try_get("dataset_id")?),
+        definition: row.try_get("definition")?,
+        submissions: submissions.into_iter().map(SubmissionId).collect(),
+        status: serde_json::from_value(Value::String(status))
+            .map_err(|_| StoreError::Damaged { what: "a job" })?,
+        progress: row.try_get("progress")?,
+        phase: row.try_get("phase")?,
+        error: row.try_get("error")?,
+        attempt: row.try_get::<i32, _>("attempt")?.cast_unsigned(),
+        release: row.try_get::<Option<Uuid>, _>("release_id")?.map(ReleaseId),
+        created_at: row.try_get("created_at")?,
+        started_at: row.try_get("started_at")?,
+        ended_at: row.try_get("ended_at")?,
+    })
+}

@@ -1,0 +1,436 @@
+//! Releases: immutable anonymized tables, for their holder and for those who were granted them.
+
+use serde_json::{Value, json};
+use sqlx::postgres::PgRow;
+use sqlx::{PgConnection, Row};
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+use crate::domain::{Caller, DatasetId, JobId, OrganizationId, ReleaseId, TokenId};
+
+use super::audit::{self, Action, NewEvent};
+use super::submissions::lock_dataset;
+use super::{Store, StoreError};
+
+/// On whose behalf a release is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Viewer {
+    /// Sees the organization's own releases.
+    Holder(OrganizationId),
+    /// Sees what was granted to the organization, as long as the grant has not expired.
+    Recipient(OrganizationId),
+}
+
+/// A release to be stored.
+#[derive(Clone, Debug)]
+pub struct NewRelease {
+    /// Its id.
+    pub id: ReleaseId,
+    /// Whose it is.
+    pub organization: OrganizationId,
+    /// The job it comes from.
+    pub job: JobId,
+    /// The dataset it comes from.
+    pub dataset: DatasetId,
+    /// A name for people.
+    pub name: Option<String>,
+    /// The step it stands at.
+    pub step: Option<u32>,
+    /// Who asked for it; `None` when the job itself makes it at its end.
+    pub by: Option<TokenId>,
+    /// Rows released.
+    pub rows: u64,
+    /// Rows left out.
+    pub suppressed_rows: u64,
+    /// The privacy model with its parameters.
+    pub privacy: Value,
+    /// Column to the labels of its cut.
+    pub cut: Option<Value>,
+    /// What the verifier found.
+    pub verification: Value,
+    /// The utility and risk report.
+    pub report: Value,
+    /// When it was made.
+    pub created_at: OffsetDateTime,
+    /// Its tables, in order.
+    pub tables: Vec<NewTable>,
+}
+
+/// A table of a release to be stored.
+#[derive(Clone, Debug)]
+pub struct NewTable {
+    /// `data`, `qit` or `st_<column>`.
+    pub name: String,
+    /// Number of rows.
+    pub rows: u64,
+    /// Names and forms of its columns.
+    pub columns: Value,
+    /// SHA-256 of the CSV as served.
+    pub sha256: [u8; 32],
+    /// Size of the CSV as served.
+    pub csv_bytes: u64,
+    /// The rows, as many chunks as it takes, each with its number of rows.
+    pub chunks: Vec<(u32, Vec<u8>)>,
+}
+
+/// A release as it is listed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredRelease {
+    /// Its id.
+    pub id: ReleaseId,
+    /// Whose it is.
+    pub organization: OrganizationId,
+    /// The job it comes from.
+    pub job: JobId,
+    /// The dataset it comes from.
+    pub dataset: DatasetId,
+    /// A name for people.
+    pub name: Option<String>,
+    /// The step it stands at.
+    pub step: Option<u32>,
+    /// Rows released.
+    pub rows: u64,
+    /// Rows left out.
+    pub suppressed_rows: u64,
+    /// Its tables, in order: `{name, rows, sha256, bytes}`.
+    pub tables: Value,
+    /// The privacy model with its parameters.
+    pub privacy: Value,
+    /// Column to the labels of its cut.
+    pub cut: Option<Value>,
+    /// What the verifier found.
+    pub verification: Value,
+    /// When it was made.
+    pub created_at: OffsetDateTime,
+}
+
+/// A table of a release, without its rows.
+#[derive(Clone, Debug)]
+pub struct StoredTable {
+    /// Whose release it is of.
+    pub organization: OrganizationId,
+    /// Which release.
+    pub release: ReleaseId,
+    /// The release's name for people.
+    pub release_name: Option<String>,
+    /// `data`, `qit` or `st_<column>`.
+    pub name: String,
+    /// Place among the release's tables.
+    pub position: u32,
+    /// Number of rows.
+    pub rows: u64,
+    /// Names and forms of its columns.
+    pub columns: Value,
+    /// SHA-256 of the CSV as served, hexadecimal.
+    pub sha256: String,
+}
+
+macro_rules! columns {
+    () => {
+        "r.id, r.organization_id, r.job_id, r.dataset_id, r.name, r.step, r.rows,
+         r.suppressed_rows, r.privacy, r.cut, r.verification, r.created_at,
+         (SELECT jsonb_agg(jsonb_build_object(
+              'name', t.name, 'rows', t.rows, 'sha256', encode(t.sha256, 'hex'),
+              'bytes', t.csv_bytes) ORDER BY t.position)
+          FROM release_tables t WHERE t.release_id = r.id) AS tables"
+    };
+}
+
+/// `$1` whether the viewer is the holder, `$2` its organization, `$3` now.
+macro_rules! visible {
+    () => {
+        "(CASE WHEN $1 THEN r.organization_id = $2 ELSE EXISTS (
+              SELECT 1 FROM grants g WHERE g.release_id = r.id AND g.recipient_id = $2
+              AND (g.expires_at IS NULL OR g.expires_at > $3)) END)"
+    };
+}
+
+impl Viewer {
+    fn parts(self) -> (bool, Uuid) {
+        match self {
+            Self::Holder(organization) => (true, organization.0),
+            Self::Recipient(organization) => (false, organization.0),
+        }
+    }
+}
+
+/// Stores a release that a holder asked for; `false` when its dataset was deleted meanwhile.
+///
+/// # Errors
+/// When the database fails.
+pub async fn create(store: &Store, release: &NewRelease) -> Result<bool, StoreError> {
+    let mut transaction = store.begin().await?;
+    if insert(&mut transaction, release).await?.is_none() {
+        return Ok(false);
+    }
+    transaction.commit().await?;
+    Ok(true)
+}
+
+/// Stores a release; `None`, and nothing stored, when its dataset was deleted meanwhile or its
+/// job has made its release already.
+///
+/// # Errors
+/// When the database fails.
+pub(super) async fn insert(
+    connection: &mut PgConnection,
+    release: &NewRelease,
+) -> Result<Option<()>, StoreError> {
+    if !lock_dataset(connection, release.dataset).await? {
+        return Ok(None);
+    }
+    let done = sqlx::query(
+        "INSERT INTO releases (id, organization_id, job_id, dataset_id, name, step, by_job, rows,
+             suppressed_rows, privacy, cut, verification, report, created_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+         ON CONFLICT (job_id) WHERE by_job DO NOTHING",
+    )
+    .bind(release.id.0)
+    .bind(release.organization.0)
+    .bind(release.job.0)
+    .bind(release.dataset.0)
+    .bind(&release.name)
+    .bind(release.step.map(u32::cast_signed))
+    .bind(release.by.is_none())
+    .bind(release.rows.cast_signed())
+    .bind(release.suppressed_rows.cast_signed())
+    .bind(&release.privacy)
+    .bind(&release.cut)
+    .bind(&release.verification)
+    .bind(&release.report)
+    .bind(release.created_at)
+    .execute(&mut *connection)
+    .await?;
+    if done.rows_affected() == 0 {
+        return Ok(None);
+    }
+    for (position, table) in (0..).zip(&release.tables) {
+        insert_table(connection, release.id, position, table).await?;
+    }
+    let event = NewEvent {
+        organization: release.organization,
+        token: release.by,
+        action: Action::ReleaseCreated,
+        subject: release.id.0,
+        detail: json!({ "job_id": release.job, "step": release.step, "rows": release.rows }),
+    };
+    audit::record(connection, release.created_at, event).await?;
+    Ok(Some(()))
+}
+
+async fn insert_table(
+    connection: &mut PgConnection,
+    release: ReleaseId,
+    position: i32,
+    table: &NewTable,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "INSERT INTO release_tables (release_id, name, position, rows, columns, sha256, csv_bytes)
+         VALUES ($1, $2, $3, $4, $5, $6, $7)",
+    )
+    .bind(release.0)
+    .bind(&table.name)
+    .bind(position)
+    .bind(table.rows.cast_signed())
+    .bind(&table.columns)
+    .bind(table.sha256.as_slice())
+    .bind(table.csv_bytes.cast_signed())
+    .execute(&mut *connection)
+    .await?;
+    for (index, (rows, data)) in (0..).zip(&table.chunks) {
+        let index: i32 = index;
+        sqlx::query(
+            "INSERT INTO release_chunks (release_id, table_name, index, rows, data)
+             VALUES ($1, $2, $3, $4, $5)",
+        )
+        .bind(release.0)
+        .bind(&table.name)
+        .bind(index)
+        .bind(rows.cast_signed())
+        .bind(data)
+        .execute(&mut *connection)
+        .await?;
+    }
+    Ok(())
+}
+
+/// A release that the viewer may see.
+///
+/// # Errors
+/// When the database fails.
+pub async fn load(
+    store: &Store,
+    viewer: Viewer,
+    id: ReleaseId,
+) -> Result<Option<StoredRelease>, StoreError> {
+    let (holder, organization) = viewer.parts();
+    let row = sqlx::query(concat!(
+        "SELECT ",
+        columns!(),
+        " FROM releases r WHERE r.id = $4 AND ",
+        visible!()
+    ))
+    .bind(holder)
+    .bind(organization)
+    .bind(store.now())
+    .bind(id.0)
+    .fetch_optional(store.pool())
+    .await?;
+    row.as_ref().map(stored).transpose()
+}
+
+/// Releases that the viewer may see after `after`, oldest first.
+///
+/// # Errors
+/// When the database fails.
+pub async fn list(
+    store: &Store,
+    viewer: Viewer,
+    after: Option<Uuid>,
+    limit: i64,
+) -> Result<Vec<StoredRelease>, StoreError> {
+    let (holder, organization) = viewer.parts();
+    let rows = sqlx::query(concat!(
+        "SELECT ",
+        columns!(),
+        " FROM releases r WHERE ($4::uuid IS NULL OR r.id > $4) AND ",
+        visible!(),
+        " ORDER BY r.id LIMIT $5"
+    ))
+    .bind(holder)
+    .bind(organization)
+    .bind(store.now())
+    .bind(after)
+    .bind(limit)
+    .fetch_all(store.pool())
+    .await?;
+    rows.iter().map(stored).collect()
+}
+
+/// The holder and the report of a release that the viewer may see.
+///
+/// # Errors
+/// When the database fails.
+pub async fn report(
+    store: &Store,
+    viewer: Viewer,
+    id: ReleaseId,
+) -> Result<Option<(OrganizationId, Value)>, StoreError> {
+    let (holder, organization) = viewer.parts();
+    let row = sqlx::query(concat!(
+        "SELECT r.organization_id, r.report FROM releases r WHERE r.id = $4 AND ",
+        visible!()
+    ))
+    .bind(holder)
+    .bind(organization)
+    .bind(store.now())
+    .bind(id.0)
+    .fetch_optional(store.pool())
+    .await?;
+    let Some(row) = row else { return Ok(None) };
+    let owner = OrganizationId(row.try_get("organization_id")?);
+    Ok(Some((owner, row.try_get("report")?)))
+}
+
+/// A table of a release that the viewer may see.
+///
+/// # Errors
+/// When the database fails.
+pub async fn table(
+    store: &Store,
+    viewer: Viewer,
+    id: ReleaseId,
+    name: &str,
+) -> Result<Option<StoredTable>, StoreError> {
+    let (holder, organization) = viewer.parts();
+    let row = sqlx::query(concat!(
+        "SELECT r.organization_id, r.name AS release_name, t.name, t.position, t.rows, t.columns,
+                encode(t.sha256, 'hex') AS sha256
+         FROM releases r JOIN release_tables t ON t.release_id = r.id
+         WHERE r.id = $4 AND t.name = $5 AND ",
+        visible!()
+    ))
+    .bind(holder)
+    .bind(organization)
+    .bind(store.now())
+    .bind(id.0)
+    .bind(name)
+    .fetch_optional(store.pool())
+    .await?;
+    let Some(row) = row else { return Ok(None) };
+    Ok(Some(StoredTable {
+        organization: OrganizationId(row.try_get("organization_id")?),
+        release: id,
+        release_name: row.try_get("release_name")?,
+        name: row.try_get("name")?,
+        position: row.try_get::<i32, _>("position")?.cast_unsigned(),
+        rows: row.try_get::<i64, _>("rows")?.cast_unsigned(),
+        columns: row.try_get("columns")?,
+        sha256: row.try_get("sha256")?,
+    }))
+}
+
+/// Notes in the logs of its holder and of the fetcher that a table or report was fetched.
+///
+/// # Errors
+/// When the database fails.
+pub async fn record_fetch(
+    store: &Store,
+    by: Caller,
+    owner: OrganizationId,
+    release: ReleaseId,
+    part: &str,
+) -> Result<(), StoreError> {
+    let mut transaction = store.begin().await?;
+    let detail = json!({ "part": part, "by": by.organization });
+    let event = NewEvent::by(by, Action::ReleaseFetched, release.0, detail);
+    if owner != by.organization {
+        let theirs = NewEvent {
+            organization: owner,
+            ..event.clone()
+        };
+        audit::record(&mut transaction, store.now(), theirs).await?;
+    }
+    audit::record(&mut transaction, store.now(), event).await?;
+    Ok(transaction.commit().await?)
+}
+
+/// The chunk of a table at this place, if the table has so many.
+///
+/// # Errors
+/// When the database fails.
+pub async fn chunk(
+    store: &Store,
+    table: &StoredTable,
+    index: u32,
+) -> Result<Option<Vec<u8>>, StoreError> {
+    Ok(sqlx::query_scalar(
+        "SELECT data FROM release_chunks
+         WHERE release_id = $1 AND table_name = $2 AND index = $3",
+    )
+    .bind(table.release.0)
+    .bind(&table.name)
+    .bind(index.cast_signed())
+    .fetch_optional(store.pool())
+    .await?)
+}
+
+fn stored(row: &PgRow) -> Result<StoredRelease, StoreError> {
+    Ok(StoredRelease {
+        id: ReleaseId(row.try_get("id")?),
+        organization: OrganizationId(row.try_get("organization_id")?),
+        job: JobId(row.try_get("job_id")?),
+        dataset: DatasetId(row.try_get("dataset_id")?),
+        name: row.try_get("name")?,
+        step: row
+            .try_get::<Option<i32>, _>("step")?
+            .map(i32::cast_unsigned),
+        rows: row.try_get::<i64, _>("rows")?.cast_unsigned(),
+        suppressed_rows: row.try_get::<i64, _>("suppressed_rows")?.cast_unsigned(),
+        tables: row.try_get("tables")?,
+        privacy: row.try_get("privacy")?,
+        cut: row.try_get("cut")?,
+        verification: row.try_get("verification")?,
+        created_at: row.try_get("created_at")?,
+    })
+}

@@ -1,0 +1,244 @@
+//! Submissions: batches of rows, kept as sealed chunks, whole or not at all.
+
+use futures_util::TryStreamExt;
+use serde_json::json;
+use sqlx::{PgConnection, Postgres, Row, Transaction};
+use time::OffsetDateTime;
+use tokio::sync::mpsc;
+use uuid::Uuid;
+
+use crate::domain::{Caller, DatasetId, SubmissionId};
+
+use super::audit::{self, Action, NewEvent};
+use super::idempotency::{Answer, Reservation};
+use super::{Store, StoreError};
+
+/// A submission as it is listed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Submission {
+    /// Its id.
+    pub id: SubmissionId,
+    /// The dataset it was sent to.
+    pub dataset: DatasetId,
+    /// Number of rows.
+    pub rows: u64,
+    /// Size of the decoded body.
+    pub bytes: u64,
+    /// SHA-256 of the decoded body.
+    pub sha256: Vec<u8>,
+    /// When it was accepted.
+    pub created_at: OffsetDateTime,
+}
+
+/// Some rows of a submission, sealed with the data key of their dataset.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SealedChunk {
+    /// Whose rows.
+    pub submission: SubmissionId,
+    /// Place in the submission, from 0.
+    pub index: u32,
+    /// Number of rows.
+    pub rows: u32,
+    /// The sealed bytes.
+    pub sealed: Vec<u8>,
+}
+
+/// What is known of a submission only at its end.
+#[derive(Clone, Debug)]
+pub struct Totals {
+    /// Number of rows.
+    pub rows: u64,
+    /// Size of the decoded body.
+    pub bytes: u64,
+    /// SHA-256 of the decoded body.
+    pub sha256: [u8; 32],
+}
+
+/// What became of a submission that was read to its end.
+#[derive(Debug)]
+pub enum Accepted {
+    /// It is stored.
+    Stored(Answer),
+    /// The dataset was deleted meanwhile.
+    NoDataset,
+    /// A later request holds the idempotency key now.
+    KeyTaken,
+}
+
+/// A submission that is being written; dropped before [`Intake::commit`] it leaves nothing.
+pub struct Intake {
+    transaction: Transaction<'static, Postgres>,
+    submission: Submission,
+}
+
+impl Intake {
+    /// Begins a submission.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn begin(
+        store: &Store,
+        dataset: DatasetId,
+        id: SubmissionId,
+        media_type: &str,
+    ) -> Result<Self, StoreError> {
+        let submission = Submission {
+            id,
+            dataset,
+            rows: 0,
+            bytes: 0,
+            sha256: Vec::new(),
+            created_at: store.now(),
+        };
+        let mut transaction = store.begin().await?;
+        sqlx::query(
+            "INSERT INTO submissions (id, dataset_id, rows, bytes, sha256, media_type, created_at)
+             VALUES ($1, $2, 0, 0, '', $3, $4)",
+        )
+        .bind(id.0)
+        .bind(dataset.0)
+        .bind(media_type)
+        .bind(submission.created_at)
+        .execute(&mut *transaction)
+        .await?;
+        Ok(Self {
+            transaction,
+            submission,
+        })
+    }
+
+    /// Adds a chunk.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn add(&mut self, chunk: &SealedChunk) -> Result<(), StoreError> {
+        sqlx::query(
+            "INSERT INTO submission_chunks (submission_id, index, rows, sealed)
+             VALUES ($1, $2, $3, $4)",
+        )
+        .bind(chunk.submission.0)
+        .bind(chunk.index.cast_signed())
+        .bind(chunk.rows.cast_signed())
+        .bind(&chunk.sealed)
+        .execute(&mut *self.transaction)
+        .await?;
+        Ok(())
+    }
+
+    /// Makes it all visible: rows, totals, the line in the audit log, and the answer under the
+    /// request's idempotency key.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn commit(
+        mut self,
+        by: Caller,
+        totals: &Totals,
+        reservation: Option<Reservation>,
+        answer: impl FnOnce(&Submission) -> Answer,
+    ) -> Result<Accepted, StoreError> {
+        let submission = Submission {
+            rows: totals.rows,
+            bytes: totals.bytes,
+            sha256: totals.sha256.to_vec(),
+            ..self.submission
+        };
+        // From here to the commit the dataset cannot be deleted.
+        if !lock_dataset(&mut self.transaction, submission.dataset).await? {
+            return Ok(Accepted::NoDataset);
+        }
+        sqlx::query("UPDATE submissions SET rows = $2, bytes = $3, sha256 = $4 WHERE id = $1")
+            .bind(submission.id.0)
+            .bind(totals.rows.cast_signed())
+            .bind(totals.bytes.cast_signed())
+            .bind(totals.sha256.as_slice())
+            .execute(&mut *self.transaction)
+            .await?;
+        let detail = json!({ "dataset_id": submission.dataset, "rows": totals.rows });
+        let event = NewEvent::by(by, Action::SubmissionCreated, submission.id.0, detail);
+        audit::record(&mut self.transaction, submission.created_at, event).await?;
+        let answer = answer(&submission);
+        if let Some(reservation) = &reservation
+            && !reservation
+                .finish(&mut self.transaction, &totals.sha256, &answer)
+                .await?
+        {
+            return Ok(Accepted::KeyTaken);
+        }
+        self.transaction.commit().await?;
+        if let Some(reservation) = reservation {
+            reservation.committed();
+        }
+        Ok(Accepted::Stored(answer))
+    }
+}
+
+/// Keeps a dataset from being deleted until the transaction ends; whether it is still there.
+pub(super) async fn lock_dataset(
+    connection: &mut PgConnection,
+    dataset: DatasetId,
+) -> Result<bool, StoreError> {
+    let row = sqlx::query("SELECT 1 FROM datasets WHERE id = $1 AND deleted_at IS NULL FOR SHARE")
+        .bind(dataset.0)
+        .fetch_optional(connection)
+        .await?;
+    Ok(row.is_some())
+}
+
+/// Sends the sealed chunks of a dataset's submissions (all when `None`) to `out`, in the order
+/// of the submissions' ids and of the rows; no further ahead than `out` has room.
+///
+/// Stops early, without an error, when the receiver is gone.
+///
+/// # Errors
+/// When the database fails.
+pub async fn load_chunks(
+    store: &Store,
+    dataset: DatasetId,
+    submissions: Option<&[SubmissionId]>,
+    out: mpsc::Sender<SealedChunk>,
+) -> Result<(), StoreError> {
+    let ids: Option<Vec<Uuid>> = submissions.map(|ids| ids.iter().map(|id| id.0).collect());
+    let mut rows = sqlx::query(
+        "SELECT c.submission_id, c.index, c.rows, c.sealed
+         FROM submission_chunks c JOIN submissions s ON s.id = c.submission_id
+         WHERE s.dataset_id = $1 AND ($2::uuid[] IS NULL OR s.id = ANY($2))
+         ORDER BY c.submission_id, c.index",
+    )
+    .bind(dataset.0)
+    .bind(ids)
+    .fetch(store.pool());
+    while let Some(row) = rows.try_next().await? {
+        let chunk = SealedChunk {
+            submission: SubmissionId(row.try_get("submission_id")?),
+            index: row.try_get::<i32, _>("index")?.cast_unsigned(),
+            rows: row.try_get::<i32, _>("rows")?.cast_unsigned(),
+            sealed: row.try_get("sealed")?,
+        };
+        if out.send(chunk).await.is_err() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Rows of a dataset's submissions (all when `None`).
+///
+/// # Errors
+/// When the database fails.
+pub async fn count_rows(
+    store: &Store,
+    dataset: DatasetId,
+    submissions: Option<&[SubmissionId]>,
+) -> Result<u64, StoreError> {
+    let ids: Option<Vec<Uuid>> = submissions.map(|ids| ids.iter().map(|id| id.0).collect());
+    let rows: i64 = sqlx::query_scalar(
+        "SELECT coalesce(sum(rows), 0)::bigint FROM submissions
+         WHERE dataset_id = $1 AND ($2::uuid[] IS NULL OR id = ANY($2))",
+    )
+    .bind(dataset.0)
+    .bind(ids)
+    .fetch_one(store.pool())
+    .await?;
+    Ok(rows.cast_unsigned())
+}
