@@ -13,7 +13,10 @@ const DENSE_CELLS: usize = 1 << 22;
 /// Sensitive values up to which a profile's counts are laid out as a row.
 const ROW_LENGTH: usize = 256;
 
-const NONE: Tally = Tally { value: 0, records: 0 };
+const NONE: Tally = Tally {
+    value: 0,
+    records: 0,
+};
 
 /// Counts a group's records by the values of each attribute that may come last, and the most
 /// frequent sensitive value among them.
@@ -49,7 +52,14 @@ impl Counter {
         let widest = grid.cardinalities.iter().copied().max().unwrap_or(0);
         let table = |rows: usize, fits: bool| {
             let cells = rows.saturating_mul(sensitive_values);
-            vec![0; if fits && cells <= DENSE_CELLS { cells } else { 0 }]
+            vec![
+                0;
+                if fits && cells <= DENSE_CELLS {
+                    cells
+                } else {
+                    0
+                }
+            ]
         };
         Self {
             offsets,
@@ -143,13 +153,20 @@ impl Counter {
             }
         }
         let wanted = |attribute: &usize| self.wanted.binary_search(attribute).is_ok();
-        for &(cell, _) in self.used.iter().filter(|(_, (attribute, _))| wanted(attribute)) {
+        for &(cell, _) in self
+            .used
+            .iter()
+            .filter(|(_, (attribute, _))| wanted(attribute))
+        {
             let row = &mut self.rows[cell * length..(cell + 1) * length];
             let most = &mut self.most[cell];
             for (value, sum) in row.iter_mut().enumerate() {
                 let records = std::mem::take(sum);
                 if records > most.records {
-                    *most = Tally { value: value as u32, records };
+                    *most = Tally {
+                        value: value as u32,
+                        records,
+                    };
                 }
             }
         }
@@ -166,7 +183,10 @@ impl Counter {
                     // Counts only grow, so the greatest on the way is the greatest in the end.
                     let most = &mut self.most[offset + value];
                     if records > most.records {
-                        *most = Tally { value: tally.value, records };
+                        *most = Tally {
+                            value: tally.value,
+                            records,
+                        };
                     }
                 }
             }

@@ -92,7 +92,9 @@ impl<'g> Walk<'g> {
             && group.clone().any(|profile| {
                 visitor.minds_confidence(profiles.most[profile], profiles.records[profile])
             });
-        let sizes = group.clone().any(|profile| visitor.minds_size(profiles.records[profile]));
+        let sizes = group
+            .clone()
+            .any(|profile| visitor.minds_size(profiles.records[profile]));
         if !(confidence || sizes) || visitor.stops() {
             return;
         }
@@ -106,11 +108,13 @@ impl<'g> Walk<'g> {
                 let class = profiles.class[profile];
                 let (prefix, grid) = (&self.prefix, self.grid);
                 let most = profiles.tallies(profile).iter().copied();
-                let most = most.reduce(
-                    |best, tally| {
-                        if tally.records > best.records { tally } else { best }
-                    },
-                );
+                let most = most.reduce(|best, tally| {
+                    if tally.records > best.records {
+                        tally
+                    } else {
+                        best
+                    }
+                });
                 visitor.group(profiles.records[profile], most, qids, || {
                     let mut qid = prefix.clone();
                     if !alone {
@@ -122,9 +126,10 @@ impl<'g> Walk<'g> {
             return;
         }
         if need == 1 {
-            self.counter.count(self.grid, (profiles, group), from, |most, records| {
-                V::NAMES_VALUES || (tallies && visitor.minds_confidence(most, records))
-            });
+            self.counter
+                .count(self.grid, (profiles, group), from, |most, records| {
+                    V::NAMES_VALUES || (tallies && visitor.minds_confidence(most, records))
+                });
             let prefix = &self.prefix;
             self.counter.drain(|known, records, most| {
                 visitor.group(records, most, 1, || {
@@ -138,9 +143,13 @@ impl<'g> Walk<'g> {
         let [mut made, mut last] = self.spare.pop().unwrap_or_default();
         for attribute in from..=self.grid.attributes() - need {
             // What the attribute before merged stays merged.
-            let source =
-                if attribute == from { (profiles, group.clone()) } else { (&last, 0..last.len()) };
-            self.splitter.split(self.grid, source, attribute, tallies, &mut made);
+            let source = if attribute == from {
+                (profiles, group.clone())
+            } else {
+                (&last, 0..last.len())
+            };
+            self.splitter
+                .split(self.grid, source, attribute, tallies, &mut made);
             for bound in 0..made.bounds.len() - 1 {
                 let group = made.bounds[bound]..made.bounds[bound + 1];
                 let value = self.grid.values(made.class[group.start])[attribute];
