@@ -54,9 +54,9 @@ class Service:
 
     def token(self, organization: str, role: str) -> str:
         """A token made by the command line; its organization is made too."""
+        options = ["--organization", organization, "--role", role, "--data-dir", str(self.data)]
         done = subprocess.run(
-            [self.program, "token", "create", "--organization", organization, "--role", role]
-            + ["--data-dir", str(self.data)],
+            [self.program, "token", "create", *options],
             capture_output=True,
             text=True,
             env=environment(),
