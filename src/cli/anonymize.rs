@@ -10,17 +10,20 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
-use crate::domain::{Code, DatasetDefinition, JobDefinition, Problem, json};
-use crate::engine::{FinishedRelease, Observer, Phase, Prepared, StepItem, StepRecord};
-use crate::table::chunk::Assembler;
-use crate::table::csv::ReadFailure;
-use crate::table::{Schema, Table, csv};
-use crate::taxonomy::TreeLimits;
+use pais::domain::{Code, DatasetDefinition, JobDefinition, Problem, json};
+use pais::engine::{FinishedRelease, Observer, Phase, Prepared, StepItem, StepRecord};
+use pais::table::chunk::Assembler;
+use pais::table::csv::ReadFailure;
+use pais::table::{Schema, Table, csv};
+use pais::taxonomy::TreeLimits;
 
 use super::failure::Failure;
 
 /// Bounds of taxonomies on the command line, where the user's own memory is at stake.
-const LIMITS: TreeLimits = TreeLimits { leaves: 10_000_000, depth: 60 };
+const LIMITS: TreeLimits = TreeLimits {
+    leaves: 10_000_000,
+    depth: 60,
+};
 
 /// Arguments of `pais anonymize`.
 #[derive(Debug, Args)]
@@ -59,12 +62,15 @@ impl Anonymize {
         let bar = Bar::new();
         let definition: DatasetDefinition = parse(&self.schema)?;
         let schema = Schema::resolve(&definition, LIMITS, |_| None).map_err(|problem| {
-            in_file(&self.schema, if problem.code == Code::NotFound {
-                let detail = "on the command line a taxonomy stands inline, not by id";
-                Problem::with(Code::InvalidSchema, detail, problem.errors)
-            } else {
-                problem
-            })
+            in_file(
+                &self.schema,
+                if problem.code == Code::NotFound {
+                    let detail = "on the command line a taxonomy stands inline, not by id";
+                    Problem::with(Code::InvalidSchema, detail, problem.errors)
+                } else {
+                    problem
+                },
+            )
         })?;
         let schema = Arc::new(schema);
         let mut job: JobDefinition = parse(&self.job)?;
@@ -73,8 +79,13 @@ impl Anonymize {
             (job.submissions.is_some(), "submissions"),
         ] {
             if given {
-                let detail = format!("on the command line a job has no `{field}`; INPUT is the table");
-                return Err(in_file(&self.job, Problem::at(Code::InvalidShape, format!("/{field}"), detail)).into());
+                let detail =
+                    format!("on the command line a job has no `{field}`; INPUT is the table");
+                return Err(in_file(
+                    &self.job,
+                    Problem::at(Code::InvalidShape, format!("/{field}"), detail),
+                )
+                .into());
             }
         }
         job.seed = self.seed.or(job.seed);
@@ -104,9 +115,16 @@ impl Anonymize {
             write_json(path, &release.report)?;
         }
         if let Some(path) = &self.steps {
-            write_json(path, &Steps { items: steps.iter().map(|record| &record.item).collect() })?;
+            write_json(
+                path,
+                &Steps {
+                    items: steps.iter().map(|record| &record.item).collect(),
+                },
+            )?;
         }
-        let Some(table) = release.tables.first() else { return Ok(()) };
+        let Some(table) = release.tables.first() else {
+            return Ok(());
+        };
         match (&self.output, out) {
             (Some(path), Some(file)) => file.write(path, table),
             _ => {
@@ -127,7 +145,9 @@ enum TableFile {
 
 impl TableFile {
     fn of(path: &Path) -> Result<Self, Failure> {
-        let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase());
+        let name = path
+            .file_name()
+            .map(|name| name.to_string_lossy().to_lowercase());
         let name = name.unwrap_or_default();
         if name.ends_with(".csv") {
             Ok(Self::Csv)
@@ -158,7 +178,7 @@ impl TableFile {
         }
     }
 
-    fn write(self, path: &Path, table: &crate::table::ReleasedTable) -> Result<(), Failure> {
+    fn write(self, path: &Path, table: &pais::table::ReleasedTable) -> Result<(), Failure> {
         let failed = |error: std::io::Error| Failure::file(path, &error);
         let mut out = BufWriter::new(File::create(path).map_err(failed)?);
         match self {
@@ -181,14 +201,19 @@ fn parse<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, Failure> {
 
 /// The same problem, told of which file it is.
 fn in_file(path: &Path, problem: Problem) -> Problem {
-    Problem { detail: format!("{}: {}", path.display(), problem.detail), ..problem }
+    Problem {
+        detail: format!("{}: {}", path.display(), problem.detail),
+        ..problem
+    }
 }
 
 fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Failure::file(path, &error);
     let mut out = BufWriter::new(File::create(path).map_err(failed)?);
     serde_json::to_writer_pretty(&mut out, value).map_err(|error| failed(error.into()))?;
-    out.write_all(b"\n").and_then(|()| out.flush()).map_err(failed)
+    out.write_all(b"\n")
+        .and_then(|()| out.flush())
+        .map_err(failed)
 }
 
 /// A progress bar on a terminal, nothing elsewhere.
@@ -199,7 +224,9 @@ struct Bar {
 impl Bar {
     fn new() -> Self {
         if !std::io::stderr().is_terminal() {
-            return Self { bar: ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden()) };
+            return Self {
+                bar: ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden()),
+            };
         }
         let bar = ProgressBar::new(1000);
         if let Ok(style) = ProgressStyle::with_template("{msg:>10} [{bar:40}] {elapsed}") {
@@ -213,7 +240,8 @@ impl Bar {
 impl Observer for Bar {
     fn progress(&self, phase: Phase, fraction: f64) {
         self.bar.set_message(phase.as_str());
-        self.bar.set_position((fraction.clamp(0.0, 1.0) * 1000.0) as u64);
+        self.bar
+            .set_position((fraction.clamp(0.0, 1.0) * 1000.0) as u64);
     }
 
     fn must_stop(&self) -> bool {

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::domain::Problem;
+use pais::domain::Problem;
 
 /// Why a command failed.
 #[derive(Debug)]

@@ -1,6 +1,8 @@
 //! The command line: one file a subcommand.
 
+mod anonymize;
 mod database;
+mod failure;
 mod keys;
 mod migrate;
 mod openapi;
@@ -31,6 +33,8 @@ enum Command {
     /// Issue API tokens
     #[command(subcommand)]
     Token(token::Command),
+    /// Anonymize a table in files, without server or database
+    Anonymize(anonymize::Anonymize),
     /// Print the OpenAPI document
     Openapi,
 }
@@ -42,6 +46,12 @@ pub fn main() -> ExitCode {
         Command::Serve(args) => serve::run(args),
         Command::Migrate(args) => migrate::run(&args),
         Command::Token(command) => token::run(command),
+        Command::Anonymize(command) => {
+            return match command.run() {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(failure) => failure.report(),
+            };
+        }
         Command::Openapi => openapi::run(),
     };
     match result {
