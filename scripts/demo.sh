@@ -162,7 +162,7 @@ post 202 "$holder" /v1/jobs "{\"dataset_id\": \"$dataset\", \"privacy\": {\"mode
 job=$(field 'it["id"]')
 printf '%sGET /v1/jobs/%s/events%s\n' "$BOLD" "$job" "$PLAIN"
 # The stream ends by itself after the event `end`, which carries the job.
-http --no-buffer --header "Authorization: Bearer $holder" "$address/v1/jobs/$job/events" |
+http --no-buffer --max-time 600 --header "Authorization: Bearer $holder" "$address/v1/jobs/$job/events" |
     python3 -c '
 import json, sys
 
