@@ -5,7 +5,7 @@ use rand::seq::SliceRandom;
 use rand::{SeedableRng, TryRng};
 use sha2::{Digest, Sha256};
 
-use crate::domain::{Code, ColumnKind, Problem};
+use crate::domain::{Code, Problem};
 use crate::privacy::{self, LkcRequirement, Original, Verification};
 use crate::table::{Column, EncodedTable, Form, NULL_CODE, ReleasedColumn, ReleasedTable, Schema};
 
@@ -83,12 +83,11 @@ pub fn table(schema: &Schema, table: &EncodedTable, cuts: &[Cut], rows: &[u32]) 
         let Some(spec) = schema.stored().nth(*position) else {
             continue;
         };
-        let numeric = spec.kind == ColumnKind::Numeric;
         columns.push((
             *position,
             ReleasedColumn {
                 name: spec.name.clone(),
-                form: if numeric { Form::Number } else { Form::Text },
+                form: Form::untouched(spec),
                 column: gather(column, rows),
                 missing: spec.missing.clone(),
             },

@@ -41,9 +41,9 @@ impl<'a> ColumnBuilder<'a> {
         }
     }
 
-    /// The column's name.
-    pub fn name(&self) -> &'a str {
-        &self.spec.name
+    /// The column as declared.
+    pub fn spec(&self) -> &'a SchemaColumn {
+        self.spec
     }
 
     /// Adds a row's cell; a refused one stands as null, so that columns stay of one length.
@@ -116,6 +116,58 @@ pub fn check(spec: &SchemaColumn, cell: &str) -> Result<(), Refusal> {
         ColumnKind::Set => cell
             .split(spec.separator)
             .try_for_each(|item| check_label(spec, item)),
+    }
+}
+
+/// The cell of a set that comes as a list, its items joined as they would stand in CSV.
+pub struct SetCell<'a> {
+    spec: &'a SchemaColumn,
+    text: String,
+    items: usize,
+}
+
+impl<'a> SetCell<'a> {
+    /// A set without items.
+    pub fn new(spec: &'a SchemaColumn) -> Self {
+        Self {
+            spec,
+            text: String::new(),
+            items: 0,
+        }
+    }
+
+    /// Adds an item.
+    ///
+    /// # Errors
+    /// For an item that would read as several.
+    pub fn add(&mut self, item: &str) -> Result<(), Refusal> {
+        let separator = self.spec.separator;
+        if item.contains(separator) {
+            return Err(Refusal::Unfit {
+                detail: format!("an item of the set contains the column's separator `{separator}`"),
+                fix: Some("declare another `separator`".to_owned()),
+            });
+        }
+        if self.items > 0 {
+            self.text.push(separator);
+        }
+        self.text.push_str(item);
+        self.items += 1;
+        Ok(())
+    }
+
+    /// The joined items.
+    ///
+    /// # Errors
+    /// For a single empty item, which would read as none.
+    pub fn text(&self) -> Result<&str, Refusal> {
+        if self.items == 1 && self.text.is_empty() {
+            return Err(Refusal::Unfit {
+                detail: "the only item of the set is empty".to_owned(),
+                fix: Some("write the empty set as []".to_owned()),
+            });
+        }
+        Ok(&self.text)
     }
 }
 

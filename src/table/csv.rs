@@ -3,38 +3,15 @@
 //! RFC 4180 with commas; BOM and CRLF are accepted, blank lines skipped. Lines in faults are
 //! physical: the line on which the record starts, the header being line 1.
 
+use std::convert::Infallible;
 use std::io::Read;
 
 use crate::domain::{Code, Fault, Problem};
 
-use super::cells::{ColumnBuilder, Refusal, check_text};
+use super::intake::{Intake, RECORD_BYTES};
 use super::{Schema, Table, header};
 
-/// Rows of a chunk.
-pub const CHUNK_ROWS: usize = 65_536;
-
-/// Offending cells named before a submission is refused.
-pub const MAX_FAULTS: usize = 20;
-
-/// Bytes that one record may take, so that a quote never closed does not fill the memory.
-const RECORD_BYTES: u64 = 8 << 20;
-
-/// Why reading a submission stopped.
-#[derive(Debug)]
-pub enum ReadFailure<E> {
-    /// The submission is refused.
-    Refused(Problem),
-    /// The source failed (the client went away, a limit was hit).
-    Source(std::io::Error),
-    /// The receiver of chunks failed.
-    Sink(E),
-}
-
-impl<E> From<Problem> for ReadFailure<E> {
-    fn from(problem: Problem) -> Self {
-        Self::Refused(problem)
-    }
-}
+pub use super::intake::{CHUNK_ROWS, MAX_FAULTS, ReadFailure};
 
 /// Reads a CSV file with a header row and hands its rows on in chunks of the stored columns.
 ///
@@ -47,7 +24,7 @@ impl<E> From<Problem> for ReadFailure<E> {
 pub fn read<E>(
     schema: &Schema,
     source: impl Read,
-    mut chunk: impl FnMut(Table) -> Result<(), E>,
+    chunk: impl FnMut(Table) -> Result<(), E>,
 ) -> Result<u64, ReadFailure<E>> {
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(false)
@@ -62,110 +39,45 @@ pub fn read<E>(
     let names: Vec<&[u8]> = cells_of(&record).collect();
     let slots = header::columns(schema, &names)?;
     let width = slots.len();
-    let mut builders: Vec<ColumnBuilder<'_>> = schema.stored().map(ColumnBuilder::new).collect();
-    let mut faults: Vec<Fault> = Vec::new();
-    let (mut rows, mut in_chunk) = (0u64, 0usize);
+    let mut intake = Intake::new(schema, chunk);
     while next(&mut reader, &mut record)? {
-        if record.len() != width {
-            if is_blank(&record) {
-                continue;
+        if record.len() == width {
+            for (cell, slot) in cells_of(&record).zip(&slots) {
+                intake.cell(*slot, cell, || line(&reader, &record))?;
             }
-            let detail = format!("the record has {} cells, the header {width}", record.len());
-            faults.push(Fault::record(line(&reader, &record), detail));
-            if faults.len() >= MAX_FAULTS {
-                break;
+            if !intake.is_refused() {
+                intake.end_row()?;
             }
+        } else if is_blank(&record) {
             continue;
+        } else {
+            let detail = format!("the record has {} cells, the header {width}", record.len());
+            intake.fault(Fault::record(line(&reader, &record), detail));
         }
-        for (cell, slot) in cells_of(&record).zip(&slots) {
-            let refused = match slot {
-                Some(position) => builders[*position].push(cell).err(),
-                None => check_text(cell).err(),
-            };
-            let Some(refusal) = refused else { continue };
-            let column = slot.map_or("", |position| builders[position].name());
-            let line = line(&reader, &record);
-            match refusal {
-                Refusal::Undecodable(detail) => {
-                    let fault = Fault {
-                        line: Some(line),
-                        detail: detail.to_owned(),
-                        ..Fault::default()
-                    };
-                    let fault = match column {
-                        "" => fault,
-                        column => Fault {
-                            column: Some(column.to_owned()),
-                            ..fault
-                        },
-                    };
-                    let detail = format!("the file cannot be decoded: {detail}");
-                    return Err(Problem::with(Code::MalformedBody, detail, vec![fault]).into());
-                }
-                Refusal::Unfit { detail, fix } => {
-                    let fault = Fault::cell(line, column, detail);
-                    faults.push(match fix {
-                        Some(fix) => fault.fix(fix),
-                        None => fault,
-                    });
-                }
-            }
-        }
-        if faults.len() >= MAX_FAULTS {
+        if intake.is_refused() {
             break;
-        }
-        rows += 1;
-        in_chunk += 1;
-        if in_chunk == CHUNK_ROWS {
-            if faults.is_empty() {
-                chunk(take(&mut builders, in_chunk)).map_err(ReadFailure::Sink)?;
-            } else {
-                take(&mut builders, in_chunk);
-            }
-            in_chunk = 0;
         }
     }
     if let Some(problem) = unclosed(&reader) {
         return Err(problem.into());
     }
-    if !faults.is_empty() {
-        faults.truncate(MAX_FAULTS);
-        return Err(refused(faults).into());
-    }
-    if rows == 0 {
-        return Err(Problem::new(
-            Code::EmptySubmission,
-            "the file has a header and no rows; a submission needs at least one",
-        )
-        .into());
-    }
-    if in_chunk > 0 {
-        chunk(take(&mut builders, in_chunk)).map_err(ReadFailure::Sink)?;
-    }
-    Ok(rows)
+    intake.finish("the file has a header and no rows; a submission needs at least one")
 }
 
-/// The problem of a submission with offending cells.
-pub(super) fn refused(faults: Vec<Fault>) -> Problem {
-    let first = faults[0].detail.clone();
-    let detail = match faults.len() {
-        1 => format!("one cell does not fit, and nothing was stored: {first}"),
-        MAX_FAULTS => {
-            format!(
-                "at least {MAX_FAULTS} cells do not fit, and nothing was stored; the first: {first}"
-            )
-        }
-        count => format!("{count} cells do not fit, and nothing was stored; the first: {first}"),
-    };
-    Problem::with(Code::InvalidCells, detail, faults)
-}
-
-/// The chunk built so far.
-pub(super) fn take(builders: &mut [ColumnBuilder<'_>], rows: usize) -> Table {
-    Table {
-        rows,
-        columns: builders.iter_mut().map(ColumnBuilder::take).collect(),
-    }
+/// The names in a file's header, for a caller that must know the columns before it reads them;
+/// empty where there is no header.
+///
+/// # Errors
+/// As [`read`].
+pub fn names(source: impl Read) -> Result<Vec<String>, ReadFailure<Infallible>> {
+    let mut reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .terminator(csv::Terminator::Any(b'\n'))
+        .from_reader(Watched::new(source));
+    let mut record = csv::ByteRecord::new();
+    next(&mut reader, &mut record)?;
+    let name = |cell| String::from_utf8_lossy(cell).into_owned();
+    Ok(cells_of(&record).map(name).collect())
 }
 
 fn next<E, R: Read>(
@@ -176,10 +88,7 @@ fn next<E, R: Read>(
     reader
         .read_byte_record(record)
         .map_err(|error| match error.into_kind() {
-            csv::ErrorKind::Io(error) => match error.downcast::<Problem>() {
-                Ok(problem) => ReadFailure::Refused(problem),
-                Err(error) => ReadFailure::Source(error),
-            },
+            csv::ErrorKind::Io(error) => ReadFailure::source(error),
             // Byte records are not decoded and flexible, so the reader finds no other fault.
             kind => ReadFailure::Source(std::io::Error::other(format!("{kind:?}"))),
         })

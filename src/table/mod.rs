@@ -7,14 +7,26 @@ pub mod chunk;
 pub mod column;
 pub mod csv;
 pub mod encoded;
+pub mod finished;
 pub mod header;
+pub mod intake;
+pub mod ndjson;
+pub mod parquet;
+mod parquet_cells;
+mod parquet_pages;
+pub mod profile;
 pub mod released;
+mod released_ndjson;
+mod released_parquet;
 pub mod schema;
 
 pub use column::{Column, NULL_CODE, Table};
 pub use encoded::{Domain, EncodedTable, QuasiIdentifier, SensitiveColumn};
+pub use intake::ReadFailure;
 pub use released::{Form, ReleasedColumn, ReleasedTable};
 pub use schema::{Schema, SchemaColumn};
 
+#[cfg(test)]
+mod format_tests;
 #[cfg(test)]
 mod tests;

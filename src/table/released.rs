@@ -1,5 +1,7 @@
 //! A finished table: labels in dictionary form, ready to be verified, stored and served.
 
+use crate::domain::ColumnKind;
+
 /// How the values of a released column are written in formats that have types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -12,6 +14,29 @@ pub enum Form {
     Number,
     /// A whole number made by the service: a group or a count.
     Integer,
+    /// A set, whether generalized or not: a list of the items that stand between the separators.
+    Set {
+        /// Between the items.
+        separator: char,
+    },
+}
+
+impl Form {
+    /// The form of a stored column that is released as it came.
+    pub fn untouched(spec: &super::SchemaColumn) -> Self {
+        match spec.kind {
+            ColumnKind::Numeric => Self::Number,
+            ColumnKind::Set => Self::Set {
+                separator: spec.separator,
+            },
+            ColumnKind::Categorical => Self::Text,
+        }
+    }
+}
+
+/// The items of a set's cell; an empty cell has none.
+pub(super) fn items(cell: &str, separator: char) -> impl Iterator<Item = &str> {
+    cell.split(separator).filter(move |_| !cell.is_empty())
 }
 
 /// A column of a released table.
@@ -28,6 +53,13 @@ pub struct ReleasedColumn {
     pub missing: Vec<Box<str>>,
 }
 
+impl ReleasedColumn {
+    /// Whether a text is a word for missing, which formats that have types write as null.
+    pub(super) fn is_missing(&self, text: &str) -> bool {
+        self.missing.iter().any(|word| **word == *text)
+    }
+}
+
 /// A finished table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReleasedTable {
@@ -39,6 +71,9 @@ pub struct ReleasedTable {
     pub columns: Vec<ReleasedColumn>,
 }
 
+/// Bytes gathered before they are written.
+pub(super) const BUFFER: usize = 256 << 10;
+
 impl ReleasedTable {
     /// Writes the table as CSV, header first, lines ended by LF; equal tables give equal bytes.
     ///
@@ -47,12 +82,15 @@ impl ReleasedTable {
     /// # Errors
     /// Those of `out`.
     pub fn write_csv(&self, out: &mut impl std::io::Write) -> std::io::Result<()> {
-        const BUFFER: usize = 256 << 10;
         let alone = self.columns.len() == 1;
         let written: Vec<Written> = self
             .columns
             .iter()
-            .map(|column| Written::new(&column.column, alone))
+            .map(|column| {
+                Written::new(&column.column, |out, text| {
+                    write_cell(out, text.unwrap_or(""), alone);
+                })
+            })
             .collect();
         let mut buffer = Vec::with_capacity(BUFFER + 4096);
         for (index, column) in self.columns.iter().enumerate() {
@@ -79,29 +117,35 @@ impl ReleasedTable {
     }
 }
 
-/// A column's distinct values as they stand in CSV, one after another; null is the last one.
-struct Written<'a> {
+/// A column's distinct values as they stand in a file, one after another; null is the last one.
+pub(super) struct Written<'a> {
     codes: &'a [u32],
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
 
 impl<'a> Written<'a> {
-    fn new(column: &'a super::Column, alone: bool) -> Self {
+    /// Writes each distinct value once; null is `None`.
+    pub(super) fn new(
+        column: &'a super::Column,
+        mut write: impl FnMut(&mut Vec<u8>, Option<&str>),
+    ) -> Self {
         let mut written = Self {
             codes: &column.codes,
             bytes: Vec::new(),
             ends: vec![0],
         };
-        for text in column.dictionary.iter().map(AsRef::as_ref).chain([""]) {
-            write_cell(&mut written.bytes, text, alone);
+        let values = column.dictionary.iter().map(|text| Some(&**text));
+        for text in values.chain([None]) {
+            write(&mut written.bytes, text);
             written.ends.push(written.bytes.len());
         }
         written
     }
 
+    /// A row's cell.
     #[inline]
-    fn cell(&self, row: usize) -> &[u8] {
+    pub(super) fn cell(&self, row: usize) -> &[u8] {
         let code = (self.codes[row] as usize).min(self.ends.len() - 2);
         &self.bytes[self.ends[code]..self.ends[code + 1]]
     }

@@ -9,7 +9,7 @@ use super::chunk::Assembler;
 use super::csv::{ReadFailure, read};
 use super::{Column, Domain, EncodedTable, Form, ReleasedColumn, ReleasedTable, Schema, Table};
 
-fn schema(columns: serde_json::Value) -> Schema {
+pub(super) fn schema(columns: serde_json::Value) -> Schema {
     let definition: DatasetDefinition =
         serde_json::from_value(serde_json::json!({"name": "t", "columns": columns})).unwrap();
     let limits = TreeLimits {

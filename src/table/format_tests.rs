@@ -1,0 +1,251 @@
+//! The formats against one another: what is written in one reads back as in another.
+
+use bytes::Bytes;
+use proptest::prelude::*;
+
+use crate::domain::{Code, Problem};
+
+use super::chunk::Assembler;
+use super::intake::ReadFailure;
+use super::tests::schema;
+use super::{
+    Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable, Schema, Table, csv, ndjson, parquet,
+};
+
+fn gathered(
+    read: impl FnOnce(
+        &mut dyn FnMut(Table) -> Result<(), std::convert::Infallible>,
+    ) -> Result<u64, ReadFailure<std::convert::Infallible>>,
+) -> Result<Table, Problem> {
+    let mut assembler = Assembler::default();
+    let rows = read(&mut |chunk| {
+        assembler.push(chunk).unwrap();
+        Ok(())
+    });
+    match rows {
+        Ok(rows) => {
+            let table = assembler.finish();
+            assert_eq!(table.rows as u64, rows);
+            Ok(table)
+        }
+        Err(ReadFailure::Refused(problem)) => Err(problem),
+        Err(other) => panic!("{other:?}"),
+    }
+}
+
+pub(super) fn from_csv(schema: &Schema, file: &[u8]) -> Result<Table, Problem> {
+    gathered(|chunk| csv::read(schema, file, chunk))
+}
+
+pub(super) fn from_ndjson(schema: &Schema, file: &[u8]) -> Result<Table, Problem> {
+    gathered(|chunk| ndjson::read(schema, file, chunk))
+}
+
+pub(super) fn from_parquet(schema: &Schema, file: &[u8], limit: u64) -> Result<Table, Problem> {
+    let file = Bytes::copy_from_slice(file);
+    gathered(|chunk| parquet::read(schema, file, limit, chunk))
+}
+
+pub(super) fn texts(column: &Column) -> Vec<Option<&str>> {
+    (0..column.codes.len())
+        .map(|row| column.text(row))
+        .collect()
+}
+
+/// A column of cells, `None` for null.
+fn column(name: &str, form: Form, cells: &[Option<String>]) -> ReleasedColumn {
+    let mut column = Column::default();
+    for cell in cells {
+        let code = cell.as_ref().map_or(NULL_CODE, |cell| {
+            let known = column.dictionary.iter().position(|text| **text == **cell);
+            known.unwrap_or_else(|| {
+                column.dictionary.push(cell.as_str().into());
+                column.dictionary.len() - 1
+            }) as u32
+        });
+        column.codes.push(code);
+    }
+    ReleasedColumn {
+        name: name.into(),
+        form,
+        column,
+        missing: vec!["".into(), "NA".into()],
+    }
+}
+
+/// Cells as they are the same in all formats: missing is null, a number its value.
+fn canonical(column: &Column, form: Form) -> Vec<Option<String>> {
+    let texts = texts(column).into_iter();
+    texts
+        .map(|text| {
+            let text = text.filter(|text| !["", "NA"].contains(text))?;
+            Some(match form {
+                Form::Number | Form::Integer => text.parse::<f64>().unwrap().to_string(),
+                _ => text.to_owned(),
+            })
+        })
+        .collect()
+}
+
+type Row = (String, Option<String>, Option<String>, Option<String>);
+
+fn rows() -> impl Strategy<Value = Vec<Row>> {
+    let label = "\\[[0-9],9\\)|Tech\"nical|a,b|\\\\|\u{e9}\u{1}|\n";
+    let text = prop::option::of("[a-c,\"\n\r\t\\\\ ]{0,4}|NA");
+    let number = prop::option::of(prop_oneof![
+        "NA",
+        "[+-]?0{0,2}[0-9]{1,18}",
+        "-?[0-9]{0,3}\\.[0-9]{1,4}(e-?[0-9])?",
+    ]);
+    let set = prop::option::of("(NA|[a-c]{1,2}(\\|[a-c]{0,2}){0,3})?");
+    prop::collection::vec((label, text, number, set), 1..40)
+}
+
+proptest! {
+    #[test]
+    fn a_released_table_reads_back_the_same_from_every_format(rows in rows()) {
+        let forms = [Form::Generalized, Form::Text, Form::Number, Form::Set { separator: '|' }];
+        let cells: [Vec<Option<String>>; 4] = [
+            rows.iter().map(|row| Some(row.0.clone())).collect(),
+            rows.iter().map(|row| row.1.clone()).collect(),
+            rows.iter().map(|row| row.2.clone()).collect(),
+            rows.iter().map(|row| row.3.clone()).collect(),
+        ];
+        let names = ["l\"abel", "note", "n", "items"];
+        let columns = names.iter().zip(forms).zip(&cells);
+        let table = ReleasedTable {
+            name: "data".into(),
+            rows: rows.len(),
+            columns: columns.map(|((name, form), cells)| column(name, form, cells)).collect(),
+        };
+        let missing = ["", "NA"];
+        let schema = schema(serde_json::json!([
+            {"name": "l\"abel", "role": "insensitive"},
+            {"name": "note", "role": "insensitive"},
+            {"name": "n", "role": "insensitive", "kind": "numeric", "missing": missing},
+            {"name": "items", "role": "insensitive", "kind": "set", "missing": missing},
+        ]));
+        let (mut in_csv, mut in_ndjson, mut in_parquet) = (Vec::new(), Vec::new(), Vec::new());
+        table.write_csv(&mut in_csv).unwrap();
+        table.write_ndjson(&mut in_ndjson).unwrap();
+        table.write_parquet(&mut in_parquet).unwrap();
+        let mut again = Vec::new();
+        table.write_parquet(&mut again).unwrap();
+        prop_assert_eq!(&in_parquet, &again);
+        let read = [
+            from_csv(&schema, &in_csv).unwrap(),
+            from_ndjson(&schema, &in_ndjson).unwrap(),
+            from_parquet(&schema, &in_parquet, u64::MAX).unwrap(),
+        ];
+        for (index, form) in forms.into_iter().enumerate() {
+            let expected = canonical(&table.columns[index].column, form);
+            for read in &read {
+                prop_assert_eq!(&canonical(&read.columns[index], form), &expected);
+            }
+        }
+    }
+
+    #[test]
+    fn the_readers_agree_on_what_fits(
+        rows in prop::collection::vec(("[a-d?]{0,1}|Blue", "-?[0-9]{1,2}(\\.5)?|x| 3", "[ab|]{0,3}"), 1..40)
+    ) {
+        let schema = schema(serde_json::json!([
+            {"name": "c", "role": "quasi_identifier", "missing": ["?"], "taxonomy":
+                {"label": "ANY", "children": [{"label": "Blue", "children":
+                    [{"label": "a"}, {"label": "b"}]}, {"label": "c"}, {"label": "d"}]}},
+            {"name": "n", "role": "quasi_identifier", "kind": "numeric", "domain": [-90, 90]},
+            {"name": "s", "role": "insensitive", "kind": "set"},
+        ]));
+        let cells = |pick: fn(&(String, String, String)) -> &String| {
+            rows.iter().map(|row| Some(pick(row).clone())).collect::<Vec<_>>()
+        };
+        let mut table = ReleasedTable {
+            name: "data".into(),
+            rows: rows.len(),
+            columns: vec![
+                column("s", Form::Text, &cells(|row| &row.2)),
+                column("c", Form::Text, &cells(|row| &row.0)),
+                column("n", Form::Text, &cells(|row| &row.1)),
+            ],
+        };
+        // Everything as strings, so that the readers see the same text.
+        table.columns.iter_mut().for_each(|column| column.missing.clear());
+        let (mut in_csv, mut in_ndjson, mut in_parquet) = (Vec::new(), Vec::new(), Vec::new());
+        table.write_csv(&mut in_csv).unwrap();
+        table.write_ndjson(&mut in_ndjson).unwrap();
+        table.write_parquet(&mut in_parquet).unwrap();
+        let by_csv = from_csv(&schema, &in_csv);
+        let by_ndjson = from_ndjson(&schema, &in_ndjson);
+        let by_parquet = from_parquet(&schema, &in_parquet, u64::MAX);
+        let places = |result: &Result<Table, Problem>, header: u64| match result {
+            Ok(_) => Vec::new(),
+            Err(problem) => {
+                let mut places: Vec<_> = problem.errors.iter().map(|fault| {
+                    (fault.line.unwrap() - header, fault.column.clone(), fault.detail.clone())
+                }).collect();
+                places.sort();
+                places
+            }
+        };
+        prop_assert_eq!(places(&by_csv, 1), places(&by_ndjson, 0));
+        prop_assert_eq!(places(&by_csv, 1), places(&by_parquet, 0));
+        if let Ok(table) = &by_csv {
+            prop_assert_eq!(&by_ndjson.unwrap(), table);
+            prop_assert_eq!(&by_parquet.unwrap(), table);
+        }
+    }
+}
+
+#[test]
+fn typed_formats_carry_types() {
+    let cells = |cells: &[Option<&str>]| -> Vec<Option<String>> {
+        cells.iter().map(|cell| cell.map(str::to_owned)).collect()
+    };
+    let set = Form::Set { separator: '|' };
+    let table = ReleasedTable {
+        name: "data".into(),
+        rows: 3,
+        columns: vec![
+            column(
+                "age",
+                Form::Generalized,
+                &cells(&[Some("[1,9)"), Some("7"), Some("?")]),
+            ),
+            column("n", Form::Number, &cells(&[Some("1.50"), Some("NA"), None])),
+            column("s", set, &cells(&[Some("a|b"), Some("*"), Some("")])),
+        ],
+    };
+    let mut file = Vec::new();
+    table.write_ndjson(&mut file).unwrap();
+    let expected = "{\"age\":\"[1,9)\",\"n\":1.50,\"s\":[\"a\",\"b\"]}\n\
+                    {\"age\":\"7\",\"n\":null,\"s\":[\"*\"]}\n\
+                    {\"age\":\"?\",\"n\":null,\"s\":null}\n";
+    assert_eq!(String::from_utf8(file).unwrap(), expected);
+}
+
+#[test]
+fn damaged_parquet_files_are_refused_and_nothing_else_happens() {
+    let cells: Vec<_> = (0..500).map(|n| Some((n % 17).to_string())).collect();
+    let table = ReleasedTable {
+        name: "data".into(),
+        rows: cells.len(),
+        columns: vec![
+            column("a", Form::Number, &cells),
+            column("b", Form::Text, &cells),
+        ],
+    };
+    let schema = schema(serde_json::json!([
+        {"name": "a", "role": "insensitive"}, {"name": "b", "role": "insensitive"}]));
+    let mut file = Vec::new();
+    table.write_parquet(&mut file).unwrap();
+    for at in 0..file.len() {
+        for change in [0x01, 0x80, 0xff] {
+            let mut damaged = file.clone();
+            damaged[at] ^= change;
+            // Some damage does not show; what shows is a refusal.
+            let _ = from_parquet(&schema, &damaged, 1 << 20);
+        }
+        let cut = from_parquet(&schema, &file[..at], 1 << 20).unwrap_err();
+        assert_eq!(cut.code, Code::MalformedBody);
+    }
+}
