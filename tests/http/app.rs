@@ -24,9 +24,16 @@ pub struct Builder {
     requests_per_second: u32,
     cors_origins: Vec<String>,
     limits: HttpLimits,
+    with_workers: bool,
 }
 
 impl Builder {
+    /// Jobs stay queued until the test starts workers of its own.
+    pub fn without_workers(mut self) -> Self {
+        self.with_workers = false;
+        self
+    }
+
     pub fn requests_per_second(mut self, requests: u32) -> Self {
         self.requests_per_second = requests;
         self
@@ -59,7 +66,9 @@ impl Builder {
         };
         let (store, keys, wake) = (state.store.clone(), state.keys.clone(), state.wake.clone());
         let workers = WorkerSettings::default();
-        let pool = pais::jobs::start(store, keys, workers, wake, shutdown.clone());
+        let pool = self
+            .with_workers
+            .then(|| pais::jobs::start(store, keys, workers, wake, shutdown.clone()));
         let settings = RouterSettings {
             request_timeout: Duration::from_secs(30),
             cors_origins: self.cors_origins,
@@ -88,7 +97,7 @@ pub struct TestApp {
     base: String,
     client: reqwest::Client,
     _spool: tempfile::TempDir,
-    _pool: WorkerPool,
+    _pool: Option<WorkerPool>,
     _stop: DropGuard,
 }
 
@@ -99,6 +108,7 @@ impl TestApp {
 
     pub fn builder() -> Builder {
         Builder {
+            with_workers: true,
             requests_per_second: 0,
             cors_origins: Vec::new(),
             limits: HttpLimits {

@@ -12,7 +12,7 @@ use crate::app::{Answer, TestApp, send, text};
 /// Table 1 of the paper.
 pub const TABLE: &str = include_str!("../data/kdd09/table1.csv");
 
-/// The service, and the token of a holder.
+/// The service without workers, and the token of a holder.
 pub struct Hospital {
     pub app: TestApp,
     pub token: String,
@@ -20,7 +20,7 @@ pub struct Hospital {
 
 impl Hospital {
     pub async fn new() -> Self {
-        Self::of(TestApp::new().await).await
+        Self::of(TestApp::builder().without_workers().start().await).await
     }
 
     pub async fn of(app: TestApp) -> Self {
