@@ -96,7 +96,7 @@ pub struct LimitSettings {
     pub upload_bytes: u64,
     /// Longest JSON body, in bytes.
     pub json_bytes: usize,
-    /// Requests each token may make a second.
+    /// Requests each token may make a second; 0 for no bound.
     pub requests_per_second: u32,
     /// Most leaves of one taxonomy.
     pub taxonomy_leaves: usize,
@@ -104,10 +104,6 @@ pub struct LimitSettings {
     pub taxonomy_depth: usize,
     /// Most columns of one dataset.
     pub columns: usize,
-    /// Items of a list's page when the client names no limit.
-    pub page_default: u32,
-    /// Most items of a list's page.
-    pub page_max: u32,
 }
 
 /// Section `workers`.

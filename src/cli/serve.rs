@@ -4,9 +4,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::Context;
-use pais::config::{Flags, LimitSettings, Settings};
+use pais::config::{Flags, Settings, WorkerSettings};
 use pais::http::rate::RateLimiter;
 use pais::http::{AppState, HttpLimits, RouterSettings};
+use pais::jobs;
 use pais::store::Store;
 use pais::taxonomy::TreeLimits;
 use pais::telemetry;
@@ -67,32 +68,64 @@ async fn work(
     listener: TcpListener,
     shutdown: &CancellationToken,
 ) -> anyhow::Result<()> {
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(settings.workers.threads)
+        .thread_name(|index| format!("compute-{index}"))
+        .build_global()
+        .context("the computing pool cannot be started (workers.threads)")?;
     let keys = Arc::new(keys::open(settings, store).await?);
     let spool = tempfile::Builder::new().prefix("pais-spool-").tempdir()?;
+    let wake = Arc::new(tokio::sync::Notify::new());
     let state = AppState {
         store: store.clone(),
-        keys,
-        limits: limits(&settings.limits),
+        keys: keys.clone(),
+        limits: limits(settings),
         rate: RateLimiter::new(settings.limits.requests_per_second).map(Arc::new),
         spool: Arc::new(spool.path().to_owned()),
         shutdown: shutdown.clone(),
         uploads: Arc::new(tokio::sync::Semaphore::new(CONCURRENT_UPLOADS)),
-        wake: Arc::new(tokio::sync::Notify::new()),
+        wake: wake.clone(),
     };
     let router_settings = RouterSettings {
         request_timeout: settings.server.request_timeout(),
         cors_origins: settings.server.cors_origins.clone(),
     };
     let router = pais::http::router(state, &router_settings);
+    let workers = worker_settings(&settings.workers);
+    let pool = jobs::start(store.clone(), keys, workers, wake, shutdown.clone());
     tracing::info!(address = %listener.local_addr()?, "serving");
     let grace = settings.server.shutdown_grace();
-    pais::http::serve(listener, router, shutdown.clone(), grace).await?;
-    tracing::info!("stopped serving");
-    Ok(())
+    let serving = async {
+        let served = pais::http::serve(listener, router, shutdown.clone(), grace).await;
+        shutdown.cancel();
+        served
+    };
+    let draining = async {
+        shutdown.cancelled().await;
+        if tokio::time::timeout(grace, pool.drained()).await.is_err() {
+            tracing::info!("the jobs under way go back to the queue");
+        }
+    };
+    let (served, ()) = tokio::join!(serving, draining);
+    pool.stop().await;
+    Ok(served?)
 }
 
-fn limits(settings: &LimitSettings) -> HttpLimits {
+fn worker_settings(settings: &WorkerSettings) -> jobs::WorkerSettings {
+    jobs::WorkerSettings {
+        concurrency: settings.jobs,
+        lease: settings.lease(),
+        heartbeat: settings.heartbeat(),
+        poll: settings.poll(),
+        max_attempts: settings.max_attempts,
+    }
+}
+
+fn limits(settings: &Settings) -> HttpLimits {
+    let job_bytes = settings.memory.job_bytes;
+    let settings = &settings.limits;
     HttpLimits {
+        job_bytes,
         upload_bytes: settings.upload_bytes,
         json_bytes: settings.json_bytes,
         columns: settings.columns,

@@ -1,5 +1,7 @@
 //! Whether the settings make sense, each alone and together.
 
+use crate::domain::json::TREE_DEPTH;
+
 use super::Settings;
 
 /// A setting and what is wrong with it.
@@ -29,14 +31,9 @@ fn not_zero(settings: &Settings) -> Result<(), Wrong> {
         ("server.request_timeout_seconds", request == 0),
         ("limits.upload_bytes", limits.upload_bytes == 0),
         ("limits.json_bytes", limits.json_bytes == 0),
-        (
-            "limits.requests_per_second",
-            limits.requests_per_second == 0,
-        ),
         ("limits.taxonomy_leaves", limits.taxonomy_leaves == 0),
         ("limits.taxonomy_depth", limits.taxonomy_depth == 0),
         ("limits.columns", limits.columns == 0),
-        ("limits.page_default", limits.page_default == 0),
         ("workers.jobs", workers.jobs == 0),
         ("workers.heartbeat_seconds", workers.heartbeat_seconds == 0),
         ("workers.poll_seconds", workers.poll_seconds == 0),
@@ -57,10 +54,9 @@ fn limits(settings: &Settings) -> Result<(), Wrong> {
         let reason = format!("must be less than workers.lease_seconds, which is {lease}");
         return Err(("workers.heartbeat_seconds", reason));
     }
-    if limits.page_default > limits.page_max {
-        let default = limits.page_default;
-        let reason = format!("must be at least limits.page_default, which is {default}");
-        return Err(("limits.page_max", reason));
+    if limits.taxonomy_depth > TREE_DEPTH {
+        let reason = format!("must be at most {TREE_DEPTH}, the levels that JSON has room for");
+        return Err(("limits.taxonomy_depth", reason));
     }
     Ok(())
 }

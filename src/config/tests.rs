@@ -149,9 +149,9 @@ fn values_that_make_no_sense_are_refused() {
             "workers.jobs must be at least 1",
         ),
         (
-            "PAIS__LIMITS__PAGE_MAX",
-            "5",
-            "limits.page_max must be at least",
+            "PAIS__LIMITS__TAXONOMY_DEPTH",
+            "61",
+            "limits.taxonomy_depth must be at most 60",
         ),
         (
             "PAIS__POSTGRES__MAX_CONNECTIONS",

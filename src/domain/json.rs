@@ -26,11 +26,11 @@ pub fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     let mut deserializer = serde_json::Deserializer::from_slice(body);
     let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
         let pointer = pointer(error.path());
-        problem(error.into_inner(), pointer)
+        problem(body, error.into_inner(), pointer)
     })?;
     deserializer
         .end()
-        .map_err(|error| problem(error, String::new()))?;
+        .map_err(|error| problem(body, error, String::new()))?;
     Ok(value)
 }
 
@@ -42,7 +42,7 @@ fn has_nul(body: &[u8]) -> bool {
     })
 }
 
-fn problem(error: serde_json::Error, pointer: String) -> Problem {
+fn problem(body: &[u8], error: serde_json::Error, pointer: String) -> Problem {
     let text = error.to_string();
     if text.starts_with("recursion limit exceeded") {
         let detail = format!(
@@ -51,8 +51,10 @@ fn problem(error: serde_json::Error, pointer: String) -> Problem {
         );
         return Problem::new(Code::MalformedJson, detail);
     }
+    // A number where a word is wanted is called a syntax error too.
+    let is_json = || serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok();
     match error.classify() {
-        serde_json::error::Category::Data => {
+        category if category == serde_json::error::Category::Data || is_json() => {
             let reason = text
                 .rsplit_once(" at line ")
                 .map_or(text.as_str(), |(reason, _)| reason);

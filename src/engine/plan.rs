@@ -3,8 +3,8 @@
 
 use crate::domain::json::escape;
 use crate::domain::{
-    Code, ColumnKind, ColumnRole, Fraction, JobDefinition, Lkc, Objective, Output, PrivacyModel,
-    Problem, Recoding, SplitRule,
+    Code, ColumnKind, ColumnRole, JobDefinition, Lkc, Objective, Output, PrivacyModel, Problem,
+    Recoding, SplitRule,
 };
 use crate::table::{Schema, SchemaColumn};
 
@@ -17,8 +17,6 @@ pub struct Plan {
     pub model: Lkc,
     /// What PAIS is led by.
     pub settings: pais::Settings,
-    /// Largest fraction of rows that may be suppressed.
-    pub suppression_limit: Fraction,
     /// Quasi-identifiers, in the declared order.
     pub quasi_identifiers: Vec<Box<str>>,
     /// Sensitive columns, in the declared order.
@@ -68,11 +66,9 @@ impl Plan {
             return Err(refused("/privacy", detail));
         }
         let settings = settings(schema, job)?;
-        let suppression_limit = job.suppression_limit()?;
         Ok(Self {
             model,
             settings,
-            suppression_limit,
             quasi_identifiers,
             sensitive,
         })
@@ -179,5 +175,6 @@ fn settings(schema: &Schema, job: &JobDefinition) -> Result<pais::Settings, Prob
     Ok(pais::Settings {
         objective,
         split: utility.split.unwrap_or(SplitRule::Fixed),
+        suppression_limit: job.suppression_limit()?,
     })
 }

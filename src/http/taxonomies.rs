@@ -12,7 +12,7 @@ use utoipa_axum::routes;
 use crate::domain::schema::TaxonomyNode;
 use crate::domain::{Code, Problem, TaxonomyId};
 use crate::store::taxonomies::{self, Taxonomy, TaxonomySummary};
-use crate::taxonomy::{Tree, TreeLimits};
+use crate::taxonomy::{Tree, TreeLimits, hierarchy};
 
 use super::extract::media_type;
 use super::{ApiError, AppState, Body, Holder, JsonBody, Page, PageQuery, Parameters, Path, text};
@@ -71,7 +71,10 @@ async fn create(
             })?;
             let name = text::name(&name)?;
             let Body(rows) = Body::from_request(request, &state).await?;
-            (name, tree(&from_rows(&rows, limits)?, limits)?)
+            let root = hierarchy::parse(&rows, limits)?;
+            let tree = Tree::new(&root, limits)
+                .map_err(|error| Problem::new(Code::InvalidTaxonomy, error.to_string()))?;
+            (name, tree)
         }
         _ => {
             return Err(ApiError::new(
@@ -89,13 +92,6 @@ async fn create(
         StatusCode::CREATED,
         [(header::LOCATION, location)],
         Json(made),
-    ))
-}
-
-fn from_rows(_: &[u8], _: TreeLimits) -> Result<TaxonomyNode, Problem> {
-    Err(Problem::new(
-        Code::UnsupportedMediaType,
-        "hierarchy rows are not read yet",
     ))
 }
 

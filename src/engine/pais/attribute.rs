@@ -150,6 +150,15 @@ impl<'a> Attribute<'a> {
         })
     }
 
+    /// Takes a suppressed row out of the histograms.
+    pub fn forget(&mut self, row: usize, class: Option<u32>) {
+        let code = self.column.codes[row] as usize;
+        self.histogram[code] -= 1;
+        if let Some(class) = class {
+            self.class_histogram[code * self.classes + class as usize] -= 1;
+        }
+    }
+
     /// Replaces a concept of the cut by its children; the ids of the children, in order.
     pub fn specialize(&mut self, parent: ConceptId, split: &Split) -> Range<ConceptId> {
         let first = self.concepts.len() as ConceptId;

@@ -14,6 +14,9 @@ mod partitions;
 mod requirement;
 mod score;
 mod search;
+mod state;
+mod suppression;
+mod topmost;
 mod validity;
 
 pub use cut::{Cut, cuts_at};

@@ -12,7 +12,8 @@ struct Span {
     len: u32,
 }
 
-/// All partitions: every row stands in exactly one, and none is empty.
+/// All partitions: every row that is not suppressed stands in exactly one, and only one whose
+/// rows were suppressed is empty.
 pub struct Partitions {
     /// Row numbers; each partition is a range.
     order: Vec<u32>,
@@ -25,17 +26,21 @@ pub struct Partitions {
     scratch: Vec<u32>,
     /// Σ|T\[qid\]|², the discernibility cost.
     squares: u128,
+    /// Partitions whose rows were not suppressed.
+    live: usize,
 }
 
 impl Partitions {
-    /// One partition of all rows, at the topmost values.
-    pub fn new(rows: usize, attributes: usize) -> Self {
+    /// One partition of these rows, at the topmost values.
+    pub fn new(order: Vec<u32>, attributes: usize) -> Self {
+        let rows = order.len();
         Self {
-            order: (0..rows as u32).collect(),
+            order,
             spans: vec![Span {
                 start: 0,
                 len: rows as u32,
             }],
+            live: 1,
             records: vec![0; attributes],
             attributes,
             links: vec![vec![vec![0]]; attributes],
@@ -46,7 +51,26 @@ impl Partitions {
 
     /// Number of partitions, the equivalence classes.
     pub fn count(&self) -> usize {
-        self.spans.len()
+        self.live
+    }
+
+    /// All partitions that have rows.
+    pub fn all(&self) -> impl Iterator<Item = PartitionId> {
+        let live = self
+            .spans
+            .iter()
+            .enumerate()
+            .filter(|(_, span)| span.len > 0);
+        live.map(|(partition, _)| partition as PartitionId)
+    }
+
+    /// Suppresses the rows of a partition, and tells which they are.
+    pub fn suppress(&mut self, partition: PartitionId) -> Vec<u32> {
+        let rows = self.rows(partition).to_vec();
+        self.spans[partition as usize].len = 0;
+        self.squares -= (rows.len() as u128).pow(2);
+        self.live -= usize::from(!rows.is_empty());
+        rows
     }
 
     /// Σ|T\[qid\]|².
@@ -56,7 +80,8 @@ impl Partitions {
 
     /// Rows of the smallest partition.
     pub fn smallest(&self) -> u64 {
-        u64::from(self.spans.iter().map(|span| span.len).min().unwrap_or(0))
+        let lengths = self.spans.iter().map(|span| span.len);
+        u64::from(lengths.filter(|&len| len > 0).min().unwrap_or(0))
     }
 
     /// *Link_x*.
@@ -79,7 +104,8 @@ impl Partitions {
 
     /// Refines the partitions of *Link_x* by the children `first..` of `concept`: one scan of
     /// `T[x]`, a stable counting sort within each partition. `child_of` gives the number of the
-    /// child for a code.
+    /// child for a code; `placed` is told of each part: the partition refined, the number of the
+    /// child, and the partition made.
     pub fn refine(
         &mut self,
         attribute: &Attribute<'_>,
@@ -87,6 +113,7 @@ impl Partitions {
         concept: ConceptId,
         children: std::ops::Range<ConceptId>,
         child_of: &[u32],
+        mut placed: impl FnMut(PartitionId, u32, PartitionId),
     ) {
         let width = children.len();
         let codes = &attribute.column.codes;
@@ -126,11 +153,13 @@ impl Partitions {
                 start = end;
                 self.squares += u128::from(part.len).pow(2);
                 let id = if reused {
+                    self.live += 1;
                     self.push_like(partition, at)
                 } else {
                     partition
                 };
                 reused = true;
+                placed(partition, child - children.start, id);
                 self.spans[id as usize] = part;
                 self.records[id as usize * self.attributes + at] = child;
                 self.links[at][child as usize].push(id);

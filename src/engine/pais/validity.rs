@@ -14,12 +14,15 @@ use super::requirement::Requirement;
 
 /// The rows of one partition that would go to one child.
 #[derive(Clone, Copy, Debug)]
-struct Item {
-    partition: PartitionId,
-    size: u64,
+pub struct Item {
+    /// The partition they are in.
+    pub partition: PartitionId,
+    /// How many they are.
+    pub size: u64,
     /// Range of its entries in [`Weights::holding`].
     holding: (u32, u32),
-    meets: bool,
+    /// Whether they alone are as many as *K* and bounded by *C*.
+    pub meets: bool,
 }
 
 /// `T[x]` counted: by child, the partitions of *Link_x* that have rows there.
@@ -130,6 +133,16 @@ impl Weights {
         weights
     }
 
+    /// By child, the partitions that have rows there.
+    pub fn children(&self) -> &[Vec<Item>] {
+        &self.children
+    }
+
+    /// The sensitive values of an item's rows, each with how many have it.
+    pub fn holding(&self, item: &Item) -> &[(u32, u32)] {
+        &self.holding[item.holding.0 as usize..item.holding.1 as usize]
+    }
+
     /// Whether every qid of at most *L* values that contains a child is allowed. `others` are
     /// the attributes below their topmost value, the candidate's own left out; the ones that
     /// refused the last candidate are best tried first.
@@ -215,18 +228,16 @@ impl Check<'_> {
             return false;
         }
         let weights = self.weights;
-        let holding =
-            |item: &Item| &weights.holding[item.holding.0 as usize..item.holding.1 as usize];
         let mut greatest = 0;
         for item in items {
-            for &(value, count) in holding(item) {
+            for &(value, count) in weights.holding(item) {
                 let total = &mut self.totals[value as usize];
                 *total += u64::from(count);
                 greatest = greatest.max(*total);
             }
         }
         for item in items {
-            for &(value, _) in holding(item) {
+            for &(value, _) in weights.holding(item) {
                 self.totals[value as usize] = 0;
             }
         }

@@ -1,0 +1,228 @@
+#!/usr/bin/env bash
+# The whole way on public data, by curl: a hospital sends 45,222 census records, has them
+# anonymized, and grants the release to the blood transfusion service, which fetches it; another
+# recipient finds nothing. Runs in a temporary directory and leaves nothing behind.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source scripts/lib.sh
+
+adult=tests/data/adult
+work=''
+service=''
+watched=''
+
+clean_up() {
+    local status=$?
+    trap '' INT TERM HUP
+    trap - EXIT
+    [[ -z $watched ]] || kill "$watched" 2>/dev/null || true
+    [[ -z $service ]] || stop_service "$service" "$work/data"
+    if [[ $status -ne 0 && -s $work/service.log ]]; then
+        echo "demo: the end of the service's log:" >&2
+        tail -n 20 "$work/service.log" >&2
+    fi
+    [[ -z $work ]] || rm -rf "$work"
+    exit "$status"
+}
+trap clean_up EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
+# A JSON document on one line: long lists, objects and texts cut in their middle.
+shorten() {
+    python3 -c '
+import json, sys
+
+def short(value, depth=0):
+    if isinstance(value, list):
+        keep = 3 if depth < 2 else 2
+        more = [f"… {len(value) - keep} more"] if len(value) > keep else []
+        return [short(item, depth + 1) for item in value[:keep]] + more
+    if isinstance(value, dict):
+        keep = 14 if depth == 0 else 8 if depth == 1 else 4
+        cut = {name: short(item, depth + 1) for name, item in list(value.items())[:keep]}
+        if len(value) > keep:
+            cut["…"] = f"{len(value) - keep} more"
+        return cut
+    if isinstance(value, str) and len(value) > 120:
+        return value[:117] + "…"
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    return value
+
+text = sys.stdin.read()
+try:
+    text = json.dumps(short(json.loads(text)), ensure_ascii=False)
+except ValueError:
+    pass
+limit = int(sys.argv[1])
+print(text if len(text) <= limit else text[:limit - 1] + "…")
+' "${1:-400}"
+}
+
+# The field of the last answer that a Python expression over `it` names.
+field() {
+    python3 -c 'import json, sys; it = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' \
+        "$work/answer" "$1"
+}
+
+# call STATUS TOKEN METHOD PATH [curl's arguments …]: prints the call and its answer, and insists
+# on the status. The answer is in $work/answer.
+call() {
+    local expected=$1 token=$2 method=$3 path=$4 status argument shown=''
+    shift 4
+    for argument in "$@"; do
+        case $argument in
+            '{'*) shown=$(shorten 160 <<<"$argument") ;;
+            @*) shown="$argument" ;;
+        esac
+    done
+    printf '%s%s %s%s %s\n' "$BOLD" "$method" "$path" "$PLAIN" "$shown"
+    status=$(http --request "$method" --header "Authorization: Bearer $token" \
+        --output "$work/answer" --write-out '%{http_code}' "$@" "$address$path")
+    printf '  %s%s%s %s\n' "$FAINT" "$status" "$PLAIN" "$(shorten 400 <"$work/answer")"
+    [[ $status == "$expected" ]] || fail "$method $path answered $status, not $expected"
+}
+
+
+# post STATUS TOKEN PATH BODY
+post() {
+    call "$1" "$2" POST "$3" --header 'Content-Type: application/json' --data-binary "$4"
+}
+
+build_pais
+work=$(mktemp -d "${TMPDIR:-/tmp}/pais-demo.XXXXXX")
+
+say "Starting the service on an embedded PostgreSQL in $work"
+port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+address=http://127.0.0.1:$port
+# A database of the caller's environment is not the demo's.
+env -u DATABASE_URL "$PAIS" serve --listen "127.0.0.1:$port" --data-dir "$work/data" \
+    >"$work/service.log" 2>&1 &
+service=$!
+wait_ready "$address" "$service" || fail "the service did not start"
+echo "$address is ready"
+
+say "An administrator's token, by the command line; it can make organizations and tokens, and see no rows"
+echo "pais token create --organization operators --role admin"
+admin=$(env -u DATABASE_URL "$PAIS" token create --organization operators --role admin \
+    --data-dir "$work/data" 2>>"$work/service.log")
+echo "  ${admin:0:12}…"
+
+say "Organizations and their tokens"
+for name in hospital bts insurer; do
+    post 201 "$admin" /v1/organizations "{\"name\": \"$name\"}"
+done
+post 201 "$admin" /v1/tokens '{"organization": "hospital", "role": "holder", "label": "demo"}'
+holder=$(field 'it["token"]')
+post 201 "$admin" /v1/tokens '{"organization": "bts", "role": "recipient", "label": "demo"}'
+recipient=$(field 'it["token"]')
+post 201 "$admin" /v1/tokens '{"organization": "insurer", "role": "recipient", "label": "demo"}'
+stranger=$(field 'it["token"]')
+
+say "The hospital's taxonomies: how categorical values may be generalized"
+: >"$work/taxonomies"
+for name in workclass education occupation relationship race sex native-country; do
+    body=$(python3 -c 'import json, sys
+print(json.dumps({"name": sys.argv[1], "root": json.load(open(sys.argv[2]))["root"]}))' \
+        "$name" "$adult/taxonomies/$name.json")
+    post 201 "$holder" /v1/taxonomies "$body"
+    echo "$name $(field 'it["id"]')" >>"$work/taxonomies"
+done
+
+say "The dataset: 13 quasi-identifiers, one sensitive column, one class"
+body=$(python3 - "$work/taxonomies" <<'PYTHON'
+import json, sys
+
+taxonomies = dict(line.split() for line in open(sys.argv[1]))
+header = ("age workclass fnlwgt education education-num marital-status occupation relationship "
+          "race sex capital-gain capital-loss hours-per-week native-country income").split()
+roles = {"marital-status": "sensitive", "income": "class"}
+columns = []
+for name in header:
+    column = {"name": name, "role": roles.get(name, "quasi_identifier")}
+    if name in taxonomies:
+        column["taxonomy"] = taxonomies[name]
+    elif name not in roles:
+        column["kind"] = "numeric"
+    columns.append(column)
+print(json.dumps({"name": "adult", "description": "UCI Adult, complete records", "columns": columns}))
+PYTHON
+)
+post 201 "$holder" /v1/datasets "$body"
+dataset=$(field 'it["id"]')
+
+say "The rows, as they are: $(wc -c <"$adult/adult.csv.gz") bytes of compressed CSV"
+call 201 "$holder" POST "/v1/datasets/$dataset/submissions" --header 'Content-Type: text/csv' \
+    --header 'Content-Encoding: gzip' --data-binary "@$adult/adult.csv.gz"
+
+say "The job: who knows up to 4 values of a person finds 20 records or more, and infers a divorce or separation with at most 20 % confidence"
+begun=$(date +%s.%N)
+post 202 "$holder" /v1/jobs "{\"dataset_id\": \"$dataset\", \"privacy\": {\"model\": \"lkc\", \"l\": 4, \"k\": 20, \"c\": 0.2, \"sensitive_values\": {\"marital-status\": [\"Divorced\", \"Separated\"]}}, \"utility\": {\"objective\": \"classification\"}, \"release\": true}"
+job=$(field 'it["id"]')
+printf '%sGET /v1/jobs/%s/events%s\n' "$BOLD" "$job" "$PLAIN"
+# The stream ends by itself after the event `end`, which carries the job.
+http --no-buffer --header "Authorization: Bearer $holder" "$address/v1/jobs/$job/events" |
+    python3 -c '
+import json, sys
+
+event = None
+for line in sys.stdin:
+    name, _, value = line.rstrip("\n").partition(": ")
+    if name == "event":
+        event = value
+    elif name == "data" and event == "progress":
+        now = json.loads(value)
+        done = round(20 * now["progress"])
+        print("  [%s%s] %3d %%  %s %s" % ("#" * done, "." * (20 - done), 100 * now["progress"],
+              now["status"], now.get("phase") or ""), flush=True)
+    elif name == "data" and event == "end":
+        open(sys.argv[1], "w").write(value)
+' "$work/answer" &
+watched=$!
+wait "$watched" || fail "the job's events were cut off"
+watched=''
+seconds=$(python3 -c 'import sys; print("%.1f" % (float(sys.argv[2]) - float(sys.argv[1])))' "$begun" "$(date +%s.%N)")
+printf '  %send%s %s\n' "$FAINT" "$PLAIN" "$(shorten 400 <"$work/answer")"
+[[ $(field 'it["status"]') == succeeded ]] || fail "the job did not succeed"
+release=$(field 'it["release_id"]')
+
+say "What the run did, step by step, and the release it made"
+call 200 "$holder" GET "/v1/jobs/$job/steps"
+steps=$(field 'it["items"][-1]["step"]')
+call 200 "$holder" GET "/v1/releases/$release"
+sha256=$(field 'it["sha256"]')
+rows=$(field 'it["rows"]')
+smallest=$(field 'it["verification"]["smallest_group"]')
+confidence=$(field '"%.1f" % (100 * it["verification"]["greatest_confidence"])')
+
+say "The grant: the BTS, and nobody else"
+post 201 "$holder" "/v1/releases/$release/grants" \
+    '{"recipient": "bts", "purpose": "Modelling the demand for blood"}'
+
+say "As the BTS: list, report, table"
+call 200 "$recipient" GET /v1/releases
+call 200 "$recipient" GET "/v1/releases/$release/report"
+dr=$(field '"%.4f" % it["utility"]["dr"]')
+groups=$(field 'it["utility"]["groups"]')
+printf '%sGET /v1/releases/%s/data%s\n' "$BOLD" "$release" "$PLAIN"
+http --fail --header "Authorization: Bearer $recipient" --output "$work/data.csv" \
+    "$address/v1/releases/$release/data"
+head -n 4 "$work/data.csv" | sed 's/^/  /'
+echo "  …"
+[[ $(sha256sum <"$work/data.csv") == "$sha256  -" ]] || fail "the table is not the one that was released"
+echo "  ${FAINT}its SHA-256 is the release's: ${sha256:0:16}…${PLAIN}"
+
+say "As another recipient: for them there is no such release"
+call 200 "$stranger" GET /v1/releases
+call 404 "$stranger" GET "/v1/releases/$release"
+call 404 "$stranger" GET "/v1/releases/$release/data"
+
+say "In short"
+cat <<END
+  $rows records of the hospital were anonymized in $seconds s, in $steps steps, and released.
+  Who knows up to 4 values of a person finds at least $smallest records that fit (20 were asked
+  for), and can be at most $confidence % sure of a divorce or separation (20 % was the bound).
+  The table has $groups groups; its discernibility ratio is $dr, where 0 is the table as it was
+  and 1 says nothing. The BTS fetched it; the other recipient was told that it is not there.
+END

@@ -1,0 +1,421 @@
+//! A run as it stands: the cut, the partitions under it, and the candidates to go on with.
+
+use std::ops::Range;
+
+use rustc_hash::FxHashSet;
+
+use crate::domain::{Objective, SplitRule};
+use crate::engine::Observer;
+use crate::engine::run::{StepItem, StepRecord};
+use crate::table::EncodedTable;
+
+use super::attribute::{Attribute, Concept, ConceptId, Split};
+use super::partitions::{PartitionId, Partitions};
+use super::requirement::Requirement;
+use super::score::{self, Splits, TIE};
+use super::search::Settings;
+use super::suppression::{Holdings, Suppression, Trial};
+use super::validity::{Scratch, Weights};
+
+/// A value of ∪Cut that may still be specialized.
+struct Candidate {
+    attribute: usize,
+    concept: ConceptId,
+    splits: Splits,
+    split: Split,
+    score: f64,
+    /// The number of steps performed when a score over partitions was last summed.
+    summed_at: Option<usize>,
+}
+
+/// A specialization that was performed.
+pub struct Performed {
+    attribute: usize,
+    concept: ConceptId,
+    children: Range<ConceptId>,
+    score: f64,
+}
+
+/// A run as it stands.
+pub struct Run<'a> {
+    table: &'a EncodedTable,
+    requirement: &'a Requirement<'a>,
+    settings: Settings,
+    attributes: Vec<Attribute<'a>>,
+    partitions: Partitions,
+    candidates: Vec<Candidate>,
+    scratch: Scratch,
+    /// The attributes of the qid that refused last, to be tried first.
+    refused_by: Vec<usize>,
+    /// Σ of NCP over the rows that are left, by attribute.
+    lost: Vec<f64>,
+    holdings: Holdings,
+    /// Rows suppressed so far, and how many may be.
+    suppressed: u64,
+    budget: u64,
+}
+
+impl<'a> Run<'a> {
+    /// The topmost table without the rows already `suppressed` (ascending).
+    pub fn new(
+        table: &'a EncodedTable,
+        requirement: &'a Requirement<'a>,
+        settings: Settings,
+        suppressed: &[u32],
+        budget: u64,
+    ) -> Self {
+        let class = match settings.objective {
+            Objective::Classification => table
+                .class
+                .as_ref()
+                .map(|(count, codes)| (*count, codes.as_slice())),
+            _ => None,
+        };
+        let columns = &table.quasi_identifiers;
+        let attributes: Vec<_> = columns
+            .iter()
+            .map(|column| Attribute::new(column, class))
+            .collect();
+        let left = (table.rows - suppressed.len()) as f64;
+        let topmost = |attribute: &Attribute<'_>| left * attribute.ncp(attribute.concept(0));
+        let lost = attributes.iter().map(topmost).collect();
+        let mut gone = suppressed.iter().copied().peekable();
+        let order = (0..table.rows as u32)
+            .filter(|row| gone.next_if_eq(row).is_none())
+            .collect();
+        let mut run = Self {
+            table,
+            requirement,
+            settings,
+            partitions: Partitions::new(order, attributes.len()),
+            attributes,
+            candidates: Vec::new(),
+            scratch: Scratch::default(),
+            refused_by: Vec::new(),
+            lost,
+            holdings: Holdings::default(),
+            suppressed: suppressed.len() as u64,
+            budget,
+        };
+        for &row in suppressed {
+            run.forget(row);
+        }
+        run.reconsider();
+        run
+    }
+
+    /// Takes a suppressed row out of the histograms.
+    fn forget(&mut self, row: u32) {
+        for attribute in &mut self.attributes {
+            let class = self.table.class.as_ref().filter(|_| attribute.classes > 0);
+            attribute.forget(row as usize, class.map(|(_, codes)| codes[row as usize]));
+        }
+    }
+
+    /// Makes every value of ∪Cut a candidate again: after rows were suppressed, scores and
+    /// split points are others, and what was invalid may be valid.
+    pub fn reconsider(&mut self) {
+        self.candidates.clear();
+        for attribute in 0..self.attributes.len() {
+            for concept in self.attributes[attribute].cut.clone() {
+                self.consider(attribute, concept);
+            }
+        }
+    }
+
+    /// Makes a concept a candidate, unless nothing is below it.
+    fn consider(&mut self, attribute: usize, concept: ConceptId) {
+        let column = &self.attributes[attribute];
+        let value = column.concept(concept);
+        let by_gain = self.settings.objective == Objective::Classification;
+        let all = self.settings.split == SplitRule::BestValid;
+        let mut splits = Splits::new(column, value, by_gain, all);
+        let Some(split) = splits.next(column, value) else {
+            return;
+        };
+        let score = self.score(attribute, concept, &split);
+        self.candidates.push(Candidate {
+            attribute,
+            concept,
+            splits,
+            split,
+            score,
+            summed_at: None,
+        });
+    }
+
+    fn score(&self, attribute: usize, concept: ConceptId, split: &Split) -> f64 {
+        let cells = self.table.rows as f64 * self.attributes.len() as f64;
+        let column = &self.attributes[attribute];
+        let parent = column.concept(concept);
+        score::from_histogram(column, parent, split, self.settings.objective, 1.0 / cells)
+    }
+
+    /// The candidate of the greatest score; ties go to attribute order, then cut order.
+    pub fn best(&self) -> Option<usize> {
+        let greatest = self
+            .candidates
+            .iter()
+            .map(|candidate| candidate.score)
+            .reduce(f64::max)?;
+        let place = |candidate: &Candidate| {
+            let concept = self.attributes[candidate.attribute].concept(candidate.concept);
+            (candidate.attribute, concept.codes.start)
+        };
+        let tied = self.candidates.iter().enumerate();
+        tied.filter(|(_, candidate)| candidate.score >= greatest - TIE)
+            .min_by_key(|(_, candidate)| place(candidate))
+            .map(|(index, _)| index)
+    }
+
+    /// Whether a candidate's score is that of the table as it stands after `steps`.
+    pub fn is_summed(&self, candidate: usize, steps: usize) -> bool {
+        !score::is_over_partitions(self.settings.objective)
+            || self.candidates[candidate].summed_at == Some(steps)
+    }
+
+    /// Sets the score of a candidate as summed after `steps`.
+    pub fn sum(&mut self, candidate: usize, score: f64, steps: usize) {
+        let candidate = &mut self.candidates[candidate];
+        candidate.score = score;
+        candidate.summed_at = Some(steps);
+    }
+
+    /// Candidates still undecided.
+    pub fn open(&self) -> usize {
+        self.candidates.len()
+    }
+
+    /// One scan of the rows that a candidate would split.
+    pub fn weigh(&mut self, candidate: usize) -> Weights {
+        let Candidate {
+            attribute,
+            concept,
+            split,
+            ..
+        } = &self.candidates[candidate];
+        let column = &self.attributes[*attribute];
+        self.scratch.aim(column, split);
+        let objective = self.settings.objective;
+        Weights::new(
+            &self.partitions,
+            column,
+            (*attribute, *concept),
+            split.children.len(),
+            self.requirement,
+            &mut self.scratch,
+            |size, squares| score::discernibility_term(objective, size, squares),
+        )
+    }
+
+    fn others(&self, attribute: usize) -> Vec<usize> {
+        let below_top =
+            |other: &usize| *other != attribute && !self.attributes[*other].is_topmost();
+        (0..self.attributes.len()).filter(below_top).collect()
+    }
+
+    /// Whether a candidate is valid as the table stands.
+    pub fn is_valid(&mut self, weights: &Weights) -> bool {
+        let mut others = self.others(weights.attribute);
+        others.sort_by_key(|attribute| (!self.refused_by.contains(attribute), *attribute));
+        match weights.check(&self.partitions, self.requirement, &others) {
+            Ok(()) => true,
+            Err(attributes) => {
+                self.refused_by = attributes;
+                false
+            }
+        }
+    }
+
+    /// Drops an invalid candidate, or gives an interval its next best split.
+    pub fn refuse(&mut self, candidate: usize) {
+        let Candidate {
+            attribute,
+            concept,
+            splits,
+            ..
+        } = &mut self.candidates[candidate];
+        let (attribute, concept) = (*attribute, *concept);
+        let column = &self.attributes[attribute];
+        let Some(split) = splits.next(column, column.concept(concept)) else {
+            self.candidates.swap_remove(candidate);
+            return;
+        };
+        let score = self.score(attribute, concept, &split);
+        let candidate = &mut self.candidates[candidate];
+        candidate.split = split;
+        candidate.score = score;
+        candidate.summed_at = None;
+    }
+
+    /// The invalid specialization that gains most for each row to be suppressed with it, within
+    /// what may still be; `None` when there is none. Looks at every value of ∪Cut.
+    ///
+    /// Under [`Objective::Ncp`] a suppressed row counts as lost altogether, and only what gains
+    /// more than that is taken.
+    pub fn cheapest(&mut self, observer: &dyn Observer) -> Option<(usize, Suppression)> {
+        let budget = self.budget - self.suppressed;
+        if budget == 0 {
+            return None;
+        }
+        self.reconsider();
+        let mut best: Option<(f64, usize, Suppression)> = None;
+        for candidate in 0..self.candidates.len() {
+            if observer.must_stop() {
+                return None;
+            }
+            let weights = self.weigh(candidate);
+            let Candidate {
+                attribute, concept, ..
+            } = self.candidates[candidate];
+            let trial = Trial {
+                partitions: &self.partitions,
+                requirement: self.requirement,
+                others: &self.others(attribute),
+                candidate: (attribute, concept),
+                first_child: self.attributes[attribute].concepts.len() as ConceptId,
+                budget,
+            };
+            let Some(suppression) = trial.cost(&weights, &mut self.holdings) else {
+                continue;
+            };
+            let score = if score::is_over_partitions(self.settings.objective) {
+                weights.score
+            } else {
+                self.candidates[candidate].score
+            };
+            let rows = suppression.rows as f64;
+            let gain = match self.settings.objective {
+                Objective::Ncp => score - rows * self.mean_kept(),
+                _ => score,
+            };
+            if self.settings.objective == Objective::Ncp && gain <= 0.0 {
+                continue;
+            }
+            let rate = gain / rows.max(1.0);
+            if best.as_ref().is_none_or(|(greatest, ..)| rate > *greatest) {
+                best = Some((rate, candidate, suppression));
+            }
+        }
+        if best.is_none() {
+            self.candidates.clear();
+        }
+        best.map(|(_, candidate, suppression)| (candidate, suppression))
+    }
+
+    /// What the loss of a row adds to the table's mean NCP, for a row of the average loss.
+    fn mean_kept(&self) -> f64 {
+        let rows = self.table.rows as f64;
+        let left = rows - self.suppressed as f64;
+        let width = self.attributes.len() as f64;
+        (width - self.lost.iter().sum::<f64>() / left.max(1.0)) / (rows * width)
+    }
+
+    /// Specializes: refines the partitions, cuts the cut, suppresses what goes with it, and
+    /// considers the children. The rows suppressed come back ascending.
+    pub fn perform(
+        &mut self,
+        candidate: usize,
+        suppression: &Suppression,
+    ) -> (Performed, Vec<u32>) {
+        let Candidate {
+            attribute,
+            concept,
+            split,
+            score,
+            ..
+        } = self.candidates.swap_remove(candidate);
+        let column = &mut self.attributes[attribute];
+        let children = column.specialize(concept, &split);
+        let rows_lost = |concept: &Concept| column.rows(concept) as f64 * column.ncp(concept);
+        self.lost[attribute] -= rows_lost(column.concept(concept));
+        self.lost[attribute] += split.children.iter().map(rows_lost).sum::<f64>();
+        self.scratch.aim(column, &split);
+        self.holdings
+            .forget(self.partitions.link(attribute, concept));
+        let mut gone: Vec<PartitionId> = suppression.partitions.clone();
+        let parts: FxHashSet<(PartitionId, u32)> = suppression.parts.iter().copied().collect();
+        let place = |partition, child, made| {
+            if parts.contains(&(partition, child)) {
+                gone.push(made);
+            }
+        };
+        let child_of = &self.scratch.child_of;
+        let ids = children.clone();
+        self.partitions
+            .refine(column, attribute, concept, ids, child_of, place);
+        let mut rows = Vec::new();
+        for partition in gone {
+            rows.extend(self.suppress(partition));
+        }
+        rows.sort_unstable();
+        for child in children.clone() {
+            self.consider(attribute, child);
+        }
+        (
+            Performed {
+                attribute,
+                concept,
+                children,
+                score,
+            },
+            rows,
+        )
+    }
+
+    fn suppress(&mut self, partition: PartitionId) -> Vec<u32> {
+        let rows = self.partitions.suppress(partition);
+        for (at, attribute) in self.attributes.iter().enumerate() {
+            let concept = attribute.concept(self.partitions.concept(partition, at));
+            self.lost[at] -= rows.len() as f64 * attribute.ncp(concept);
+        }
+        for &row in &rows {
+            self.forget(row);
+        }
+        self.suppressed += rows.len() as u64;
+        self.holdings.forget(&[partition]);
+        rows
+    }
+
+    /// The record of the step that led here.
+    pub fn step(
+        &self,
+        step: u32,
+        performed: Option<Performed>,
+        suppressed: Vec<u32>,
+    ) -> StepRecord {
+        let width = self.attributes.len() as f64;
+        let cells = (width * self.table.rows as f64).max(1.0);
+        let left = (self.table.rows as f64 - self.suppressed as f64).max(1.0);
+        let lost = self.lost.iter().sum::<f64>() + width * self.suppressed as f64;
+        let label = |attribute: usize, concept: ConceptId| {
+            let column = &self.attributes[attribute];
+            column.label(column.concept(concept))
+        };
+        let item = StepItem {
+            step,
+            attribute: performed
+                .as_ref()
+                .map(|performed| self.attributes[performed.attribute].column.name.to_string()),
+            value: performed
+                .as_ref()
+                .map(|performed| label(performed.attribute, performed.concept)),
+            children: performed
+                .iter()
+                .flat_map(|performed| {
+                    performed
+                        .children
+                        .clone()
+                        .map(|child| label(performed.attribute, child))
+                })
+                .collect(),
+            score: performed.as_ref().map(|performed| performed.score),
+            groups: self.partitions.count() as u64,
+            smallest_group: self.partitions.smallest(),
+            dr: self.partitions.squares() as f64 / (left * left),
+            ncp: lost / cells,
+            suppressed_rows: self.suppressed,
+        };
+        StepRecord { item, suppressed }
+    }
+}

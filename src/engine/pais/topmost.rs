@@ -1,0 +1,86 @@
+//! The topmost table: the most general one, which must hold before anything can be specialized.
+
+use crate::table::EncodedTable;
+
+use super::requirement::Requirement;
+use super::search::SearchError;
+
+/// The rows to suppress before the topmost table holds, ascending; at most `budget`.
+///
+/// Only a sensitive value more frequent than *C* can be mended there: the fewest of its rows
+/// that bring it down are suppressed, the first in the table. Fewer rows make other values more
+/// frequent, so this is repeated until all are within *C*; each round suppresses a row or ends.
+///
+/// # Errors
+/// The condition that no suppression within the budget meets.
+pub fn suppress(
+    table: &EncodedTable,
+    requirement: &Requirement<'_>,
+    budget: u64,
+) -> Result<Vec<u32>, SearchError> {
+    let rows = table.rows as u64;
+    if rows < requirement.k.get() {
+        return Err(SearchError::FewerRowsThanK { rows });
+    }
+    let mut holding = vec![0u64; requirement.sensitive_values];
+    for row in 0..table.rows {
+        requirement.sensitive_of(row, |value| holding[value] += 1);
+    }
+    let whole = holding.clone();
+    let mut gone = vec![false; table.rows];
+    let mut lost = 0u64;
+    loop {
+        let left = rows - lost;
+        let greatest = holding
+            .iter()
+            .copied()
+            .enumerate()
+            .max_by_key(|&(value, count)| (count, !value));
+        let Some((value, count)) = greatest else {
+            break;
+        };
+        if !requirement.c.is_exceeded_by(count, left) {
+            break;
+        }
+        let refused = SearchError::MoreFrequentThanC {
+            value,
+            holding: whole[value],
+            rows,
+        };
+        let needed = fewest(count, left, requirement);
+        if lost + needed > budget || left - needed < requirement.k.get() {
+            return Err(refused);
+        }
+        lost += needed;
+        let mut still = needed;
+        for row in 0..table.rows {
+            if still == 0 {
+                break;
+            }
+            let mut has = false;
+            requirement.sensitive_of(row, |found| has |= found == value);
+            if has && !gone[row] {
+                gone[row] = true;
+                still -= 1;
+                requirement.sensitive_of(row, |found| holding[found] -= 1);
+            }
+        }
+    }
+    Ok((0..table.rows as u32)
+        .filter(|&row| gone[row as usize])
+        .collect())
+}
+
+/// The fewest of `count` rows that must go from `left` before the rest are within *C*.
+fn fewest(count: u64, left: u64, requirement: &Requirement<'_>) -> u64 {
+    let (mut low, mut high) = (0, count);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if requirement.c.is_exceeded_by(count - middle, left - middle) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}

@@ -1,0 +1,234 @@
+//! The service in this process, on a port of its own, and what tests do with it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pais::clock::{Clock, FixedClock, SystemClock};
+use pais::domain::{Role, TokenId};
+use pais::http::rate::RateLimiter;
+use pais::http::{AppState, HttpLimits, RouterSettings};
+use pais::jobs::{WorkerPool, WorkerSettings};
+use pais::store::seal::KeyRing;
+use pais::store::tokens::{NewToken, create_token};
+use pais::store::{Store, organizations};
+use pais::taxonomy::TreeLimits;
+use reqwest::{Method, RequestBuilder, StatusCode, header};
+use secrecy::ExposeSecret;
+use serde_json::Value;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::database;
+
+/// What a test app may be given beside the defaults.
+pub struct Builder {
+    requests_per_second: u32,
+    cors_origins: Vec<String>,
+    limits: HttpLimits,
+    with_workers: bool,
+}
+
+impl Builder {
+    /// Jobs stay queued until the test starts workers of its own.
+    pub fn without_workers(mut self) -> Self {
+        self.with_workers = false;
+        self
+    }
+
+    pub fn requests_per_second(mut self, requests: u32) -> Self {
+        self.requests_per_second = requests;
+        self
+    }
+
+    pub fn cors_origin(mut self, origin: &str) -> Self {
+        self.cors_origins.push(origin.to_owned());
+        self
+    }
+
+    pub fn limits(mut self, change: impl FnOnce(&mut HttpLimits)) -> Self {
+        change(&mut self.limits);
+        self
+    }
+
+    pub async fn start(self) -> TestApp {
+        let clock = Arc::new(FixedClock::new(SystemClock.now()));
+        let store = Store::new(database::create().await, 5, clock.clone());
+        let shutdown = CancellationToken::new();
+        let spool = tempfile::tempdir().unwrap();
+        let state = AppState {
+            store,
+            keys: Arc::new(KeyRing::new(&[7; 32])),
+            limits: self.limits,
+            rate: RateLimiter::new(self.requests_per_second).map(Arc::new),
+            spool: Arc::new(spool.path().to_owned()),
+            shutdown: shutdown.clone(),
+            uploads: Arc::new(tokio::sync::Semaphore::new(2)),
+            wake: Arc::new(tokio::sync::Notify::new()),
+        };
+        let (store, keys, wake) = (state.store.clone(), state.keys.clone(), state.wake.clone());
+        let workers = WorkerSettings::default();
+        let pool = self
+            .with_workers
+            .then(|| pais::jobs::start(store, keys, workers, wake, shutdown.clone()));
+        let settings = RouterSettings {
+            request_timeout: Duration::from_secs(30),
+            cors_origins: self.cors_origins,
+        };
+        let router = pais::http::router(state.clone(), &settings);
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base = format!("http://{}", listener.local_addr().unwrap());
+        let grace = Duration::from_secs(1);
+        tokio::spawn(pais::http::serve(listener, router, shutdown.clone(), grace));
+        TestApp {
+            state,
+            clock,
+            base,
+            client: reqwest::Client::new(),
+            _spool: spool,
+            _pool: pool,
+            _stop: shutdown.drop_guard(),
+        }
+    }
+}
+
+/// The service, on a database of its own; stopped when dropped.
+pub struct TestApp {
+    pub state: AppState,
+    pub clock: Arc<FixedClock>,
+    base: String,
+    client: reqwest::Client,
+    _spool: tempfile::TempDir,
+    _pool: Option<WorkerPool>,
+    _stop: DropGuard,
+}
+
+impl TestApp {
+    pub async fn new() -> Self {
+        Self::builder().start().await
+    }
+
+    pub fn builder() -> Builder {
+        Builder {
+            with_workers: true,
+            requests_per_second: 0,
+            cors_origins: Vec::new(),
+            limits: HttpLimits {
+                upload_bytes: 1 << 26,
+                json_bytes: 1 << 20,
+                job_bytes: 1 << 30,
+                columns: 64,
+                taxonomy: TreeLimits {
+                    leaves: 1000,
+                    depth: 20,
+                },
+                concurrent_uploads: 2,
+            },
+        }
+    }
+
+    /// A token of an organization, which is made if it is not there.
+    pub async fn token(&self, organization: &str, role: Role) -> String {
+        self.token_with_id(organization, role).await.1
+    }
+
+    pub async fn token_with_id(&self, organization: &str, role: Role) -> (TokenId, String) {
+        let store = &self.state.store;
+        organizations::find_or_create(store, organization)
+            .await
+            .unwrap();
+        let new = NewToken {
+            role,
+            label: None,
+            expires_at: None,
+        };
+        let issued = create_token(store, None, organization, new)
+            .await
+            .unwrap()
+            .unwrap();
+        (issued.token.id, issued.secret.expose_secret().to_owned())
+    }
+
+    /// Host and port.
+    pub fn address(&self) -> &str {
+        self.base.trim_start_matches("http://")
+    }
+
+    pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        self.client.request(method, format!("{}{path}", self.base))
+    }
+
+    pub async fn get(&self, token: &str, path: &str) -> Answer {
+        send(self.request(Method::GET, path).bearer_auth(token)).await
+    }
+
+    pub async fn delete(&self, token: &str, path: &str) -> Answer {
+        send(self.request(Method::DELETE, path).bearer_auth(token)).await
+    }
+
+    pub async fn post(&self, token: &str, path: &str, body: &Value) -> Answer {
+        send(
+            self.request(Method::POST, path)
+                .bearer_auth(token)
+                .json(body),
+        )
+        .await
+    }
+
+    /// Posts a body as it is.
+    pub async fn post_bytes(
+        &self,
+        token: &str,
+        path: &str,
+        media_type: &str,
+        body: impl Into<reqwest::Body>,
+    ) -> Answer {
+        let request = self.request(Method::POST, path).bearer_auth(token);
+        send(request.header(header::CONTENT_TYPE, media_type).body(body)).await
+    }
+}
+
+/// An answer, read.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: StatusCode,
+    pub headers: header::HeaderMap,
+    pub text: String,
+}
+
+pub async fn send(request: RequestBuilder) -> Answer {
+    let response = request.send().await.unwrap();
+    Answer {
+        status: response.status(),
+        headers: response.headers().clone(),
+        text: response.text().await.unwrap(),
+    }
+}
+
+impl Answer {
+    /// The JSON body of an answer that must have this status.
+    #[track_caller]
+    pub fn json(&self, status: u16) -> Value {
+        assert_eq!(self.status.as_u16(), status, "{}", self.text);
+        serde_json::from_str(&self.text).unwrap()
+    }
+
+    /// The problem document of an answer that must have this status and code.
+    #[track_caller]
+    pub fn problem(&self, status: u16, code: &str) -> Value {
+        let document = self.json(status);
+        assert_eq!(self.header("content-type"), "application/problem+json");
+        assert_eq!(document["code"], code, "{document}");
+        assert_eq!(document["status"], status);
+        document
+    }
+
+    #[track_caller]
+    pub fn header(&self, name: &str) -> &str {
+        self.headers[name].to_str().unwrap()
+    }
+}
+
+/// The text of a JSON value that must be one.
+#[track_caller]
+pub fn text(value: &Value) -> &str {
+    value.as_str().unwrap()
+}

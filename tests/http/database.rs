@@ -1,0 +1,85 @@
+//! One PostgreSQL for all tests of this process, and a database of its own for each.
+
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{LazyLock, mpsc};
+
+use pais::clock::SystemClock;
+use pais::postgres::{self, EmbeddedOptions};
+use pais::store::Store;
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
+
+struct Server {
+    options: PgConnectOptions,
+    /// Stops the server when this process ends, however it ends: its standard input is a pipe
+    /// that closes then.
+    _janitor: Child,
+}
+
+static SERVER: LazyLock<Server> = LazyLock::new(start);
+static COUNT: AtomicU32 = AtomicU32::new(0);
+
+/// Where a new, empty, migrated database is.
+pub async fn create() -> PgConnectOptions {
+    let server = tokio::task::block_in_place(|| &*SERVER);
+    let name = format!("test_{}", COUNT.fetch_add(1, Ordering::Relaxed));
+    let sql = format!("CREATE DATABASE {name} TEMPLATE migrated OWNER pais");
+    execute(&server.options, &sql).await;
+    server.options.clone().database(&name)
+}
+
+async fn execute(options: &PgConnectOptions, sql: &str) {
+    let superuser = options.clone().username("postgres").database("postgres");
+    let mut connection = superuser.connect().await.unwrap();
+    sqlx::raw_sql(AssertSqlSafe(sql.to_owned()))
+        .execute(&mut connection)
+        .await
+        .unwrap();
+    connection.close().await.unwrap();
+}
+
+/// The server lives on a thread with a runtime of its own: those of the tests end before it.
+fn start() -> Server {
+    let (send, receive) = mpsc::channel();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let dir = tempfile::tempdir().unwrap().keep();
+            let options = EmbeddedOptions {
+                max_connections: 100,
+                ..EmbeddedOptions::default()
+            };
+            let server = postgres::start(&dir, &options).await.unwrap();
+            let options = server.connect_options();
+            execute(&options, "CREATE DATABASE migrated OWNER pais").await;
+            let template = options.clone().database("migrated");
+            let store = Store::new(template, 1, std::sync::Arc::new(SystemClock));
+            store.migrate().await.unwrap();
+            store.close().await;
+            let janitor = Command::new("sh")
+                .arg("-c")
+                .arg(
+                    "cat >/dev/null; pid=$(head -n 1 \"$0/postgres/cluster/postmaster.pid\"); \
+                     kill -INT $pid; while kill -0 $pid 2>/dev/null; do sleep 0.1; done; rm -rf \"$0\"",
+                )
+                .arg(&dir)
+                .stdin(Stdio::piped())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            send.send((options, janitor)).unwrap();
+            std::future::pending::<()>().await;
+            drop(server);
+        });
+    });
+    let (options, janitor) = receive.recv().unwrap();
+    Server {
+        options,
+        _janitor: janitor,
+    }
+}

@@ -1,0 +1,208 @@
+//! Datasets: declared, found, deleted; and faults of their columns.
+
+use pais::clock::Clock;
+use pais::domain::{DatasetId, OrganizationId, Role};
+use pais::store::datasets::{self, Found};
+use pais::store::organizations;
+use serde_json::{Value, json};
+use time::Duration;
+
+use crate::app::{TestApp, text};
+
+fn minimal(name: &str) -> Value {
+    json!({"name": name, "columns": [{"name": "x", "role": "quasi_identifier"}]})
+}
+
+async fn taxonomy(app: &TestApp, holder: &str, name: &str) -> Value {
+    let root = json!({"label": "ANY", "children": [{"label": "a"}, {"label": "b"}]});
+    let body = json!({"name": name, "root": root});
+    app.post(holder, "/v1/taxonomies", &body).await.json(201)["id"].clone()
+}
+
+async fn organization(app: &TestApp, name: &str) -> OrganizationId {
+    let found = organizations::find(app.state.store.pool(), name).await;
+    found.unwrap().unwrap().id
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dataset_is_kept_as_it_was_declared() {
+    let app = TestApp::new().await;
+    let holder = app.token("hospital", Role::Holder).await;
+    let tree = taxonomy(&app, &holder, "t").await;
+    let columns = json!([
+        {"name": "id", "role": "identifier", "kind": "categorical"},
+        {"name": "job", "role": "quasi_identifier", "kind": "categorical", "taxonomy": tree},
+        {"name": "sex", "role": "quasi_identifier", "kind": "categorical",
+         "taxonomy": {"label": "*", "children": [{"label": "M"}, {"label": "F"}]}},
+        {"name": "age", "role": "quasi_identifier", "kind": "numeric", "domain": [0.0, 99.5]},
+        {"name": "drugs", "role": "quasi_identifier", "kind": "set", "separator": ";"},
+        {"name": "ill", "role": "sensitive", "kind": "categorical", "missing": ["", "NA"]}]);
+    let body = json!({"name": "visits", "description": "2026", "columns": columns,
+        "retention_days": 30});
+    let answer = app.post(&holder, "/v1/datasets", &body).await;
+    let made = answer.json(201);
+    assert_eq!(made["columns"], columns);
+    assert_eq!(made["rows"], 0);
+    assert_eq!(made["submissions"], json!([]));
+    assert_eq!(
+        app.get(&holder, answer.header("location")).await.json(200),
+        made
+    );
+    let listed = app.get(&holder, "/v1/datasets").await.json(200);
+    assert_eq!(listed["items"], json!([made]));
+
+    let id: DatasetId = text(&made["id"]).parse().unwrap();
+    let owner = organization(&app, "hospital").await;
+    let stored = datasets::load(&app.state.store, owner, id)
+        .await
+        .unwrap()
+        .unwrap();
+    let trees: Vec<_> = stored
+        .schema
+        .columns
+        .iter()
+        .map(|c| c.tree.is_some())
+        .collect();
+    assert_eq!(trees, [false, true, true, false, false, false]);
+    app.state.keys.open(id, &stored.wrapped_key).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deleted_dataset_is_gone_and_its_name_free() {
+    let app = TestApp::new().await;
+    let holder = app.token("hospital", Role::Holder).await;
+    let answer = app.post(&holder, "/v1/datasets", &minimal("d")).await;
+    let path = answer.header("location");
+    app.post(&holder, "/v1/datasets", &minimal("d"))
+        .await
+        .problem(409, "name_taken");
+    let other = app.token("elsewhere", Role::Holder).await;
+    app.get(&other, path).await.problem(404, "not_found");
+    app.delete(&other, path).await.problem(404, "not_found");
+    assert_eq!(app.delete(&holder, path).await.status, 204);
+    app.get(&holder, path).await.problem(404, "not_found");
+    app.delete(&holder, path).await.problem(404, "not_found");
+    let listed = app.get(&holder, "/v1/datasets").await.json(200);
+    assert_eq!(listed["items"], json!([]));
+    app.post(&holder, "/v1/datasets", &minimal("d"))
+        .await
+        .json(201);
+
+    let id: DatasetId = text(&answer.json(201)["id"]).parse().unwrap();
+    let owner = organization(&app, "hospital").await;
+    let found = datasets::find_any(&app.state.store, owner, id)
+        .await
+        .unwrap();
+    assert!(matches!(found, Some(Found::Deleted)));
+
+    let auditor = app.token("hospital", Role::Auditor).await;
+    let events = app.get(&auditor, "/v1/audit").await.json(200);
+    let items = events["items"].as_array().unwrap().iter();
+    let actions: Vec<_> = items.map(|event| text(&event["action"])).collect();
+    let newest = [
+        "token.created",
+        "dataset.created",
+        "dataset.deleted",
+        "dataset.created",
+    ];
+    assert_eq!(actions[..4], newest);
+    let stranger = app.token("elsewhere", Role::Auditor).await;
+    let events = app.get(&stranger, "/v1/audit").await;
+    assert!(!events.text.contains("dataset."), "{}", events.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn retention_ends_a_dataset() {
+    let app = TestApp::new().await;
+    let holder = app.token("hospital", Role::Holder).await;
+    let mut body = minimal("short");
+    body["retention_days"] = json!(2);
+    let made = app.post(&holder, "/v1/datasets", &body).await;
+    app.post(&holder, "/v1/datasets", &minimal("long"))
+        .await
+        .json(201);
+    app.clock.advance(Duration::days(2) - Duration::seconds(1));
+    let store = &app.state.store;
+    assert_eq!(datasets::delete_expired(store).await.unwrap(), 0);
+    app.clock.advance(Duration::seconds(1));
+    assert_eq!(datasets::delete_expired(store).await.unwrap(), 1);
+    app.get(&holder, made.header("location"))
+        .await
+        .problem(404, "not_found");
+    assert!(store.now() >= app.clock.now() - Duration::seconds(1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_belongs_to_another_organization_is_as_if_it_did_not_exist() {
+    let app = TestApp::new().await;
+    let holder = app.token("hospital", Role::Holder).await;
+    let other = app.token("elsewhere", Role::Holder).await;
+    let foreign = taxonomy(&app, &other, "t").await;
+    let unknown = json!("01900000-0000-7000-8000-000000000000");
+    let mut texts = Vec::new();
+    for id in [foreign, unknown] {
+        let mut body = minimal("d");
+        body["columns"][0]["taxonomy"] = id;
+        let answer = app.post(&holder, "/v1/datasets", &body).await;
+        let document = answer.problem(404, "not_found");
+        assert_eq!(document["errors"][0]["pointer"], "/columns/0/taxonomy");
+        texts.push(answer.text);
+    }
+    assert_eq!(texts[0], texts[1]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn faults_of_columns_are_told_all_at_once() {
+    let app = TestApp::new().await;
+    let holder = app.token("hospital", Role::Holder).await;
+    let body = json!({"name": "d", "columns": [
+        {"name": "a", "role": "class"},
+        {"name": "a", "role": "class"},
+        {"name": "b", "role": "sensitive", "kind": "set"},
+        {"name": "c", "role": "quasi_identifier", "domain": [0, 1]},
+        {"name": "e", "role": "quasi_identifier", "kind": "numeric", "domain": [2, 1]},
+        {"name": "f", "role": "quasi_identifier", "kind": "set", "separator": "||"}]});
+    let answer = app.post(&holder, "/v1/datasets", &body).await;
+    insta::assert_json_snapshot!(answer.problem(422, "invalid_schema"));
+
+    let cases = [
+        (json!({"columns": []}), 422, "invalid_schema"),
+        (json!({"name": " "}), 422, "invalid_name"),
+        (json!({"retention_days": 0}), 422, "invalid_value"),
+        (json!({"retention_days": 36_501}), 422, "invalid_value"),
+        (json!({"retention_days": 1.5}), 400, "invalid_shape"),
+        (json!({"colour": "red"}), 400, "invalid_shape"),
+        (
+            json!({"columns": [{"name": "x", "role": "king"}]}),
+            400,
+            "invalid_shape",
+        ),
+        (json!({"columns": [{"name": "x"}]}), 400, "invalid_shape"),
+        (
+            json!({"columns": [{"name": "x", "role": "class", "taxonomy": "x"}]}),
+            400,
+            "invalid_shape",
+        ),
+        (
+            json!({"columns": [{"name": "x", "role": "class", "taxonomy": {"label": "x"}}]}),
+            422,
+            "invalid_taxonomy",
+        ),
+        (
+            json!({"columns": (0..65)
+                .map(|n| json!({"name": n.to_string(), "role": "insensitive"}))
+                .collect::<Vec<_>>()}),
+            422,
+            "limit_exceeded",
+        ),
+    ];
+    for (change, status, code) in cases {
+        let mut body = minimal("d");
+        for (key, value) in change.as_object().unwrap() {
+            body[key] = value.clone();
+        }
+        app.post(&holder, "/v1/datasets", &body)
+            .await
+            .problem(status, code);
+    }
+}

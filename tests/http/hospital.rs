@@ -1,0 +1,171 @@
+//! A hospital with the table of the KDD'09 paper, and the way from its rows to a release.
+
+use std::time::Duration;
+
+use pais::domain::Role;
+use pais::jobs::{self, WorkerPool, WorkerSettings};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::app::{Answer, TestApp, send, text};
+
+/// Table 1 of the paper.
+pub const TABLE: &str = include_str!("../data/kdd09/table1.csv");
+
+/// The service without workers, and the token of a holder.
+pub struct Hospital {
+    pub app: TestApp,
+    pub token: String,
+}
+
+impl Hospital {
+    pub async fn new() -> Self {
+        Self::of(TestApp::builder().without_workers().start().await).await
+    }
+
+    pub async fn of(app: TestApp) -> Self {
+        let token = app.token("hospital", Role::Holder).await;
+        Self { app, token }
+    }
+
+    pub async fn get(&self, path: &str) -> Answer {
+        self.app.get(&self.token, path).await
+    }
+
+    pub async fn post(&self, path: &str, body: &Value) -> Answer {
+        self.app.post(&self.token, path, body).await
+    }
+
+    /// The path of a new dataset with the columns of [`TABLE`].
+    pub async fn dataset(&self) -> String {
+        let name = format!("patients {}", uuid::Uuid::new_v4());
+        let made = self.post("/v1/datasets", &definition(&name)).await;
+        format!("/v1/datasets/{}", text(&made.json(201)["id"]))
+    }
+
+    pub async fn submit(&self, dataset: &str, body: impl Into<reqwest::Body>) -> Answer {
+        let path = format!("{dataset}/submissions");
+        self.app
+            .post_bytes(&self.token, &path, "text/csv", body)
+            .await
+    }
+
+    /// Submits with further headers.
+    pub async fn submit_with(
+        &self,
+        dataset: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<reqwest::Body>,
+    ) -> Answer {
+        let path = format!("{dataset}/submissions");
+        let mut request = self.app.request(Method::POST, &path);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        send(request.bearer_auth(&self.token).body(body)).await
+    }
+
+    /// The path of a dataset that holds [`TABLE`].
+    pub async fn filled_dataset(&self) -> String {
+        let dataset = self.dataset().await;
+        self.submit(&dataset, TABLE).await.json(201);
+        dataset
+    }
+
+    /// The path of a queued job; `extra` fields come on top of [`job_on`].
+    pub async fn job(&self, dataset: &str, extra: Value) -> String {
+        let mut body = job_on(dataset);
+        for (name, value) in extra.as_object().unwrap() {
+            body[name] = value.clone();
+        }
+        let queued = self.post("/v1/jobs", &body).await;
+        format!("/v1/jobs/{}", text(&queued.json(202)["id"]))
+    }
+
+    /// Starts a worker that beats and looks often.
+    pub fn work(&self) -> WorkerPool {
+        let state = &self.app.state;
+        jobs::start(
+            state.store.clone(),
+            state.keys.clone(),
+            settings(),
+            state.wake.clone(),
+            state.shutdown.clone(),
+        )
+    }
+
+    /// The job once it has ended.
+    pub async fn ended(&self, job: &str) -> Value {
+        for _ in 0..600 {
+            let document = self.get(job).await.json(200);
+            if !document["ended_at"].is_null() {
+                return document;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        panic!("{job} has not ended");
+    }
+
+    /// The path of a job that has succeeded.
+    pub async fn done(&self, extra: Value) -> String {
+        let dataset = self.filled_dataset().await;
+        let job = self.job(&dataset, extra).await;
+        let workers = self.work();
+        let ended = self.ended(&job).await;
+        workers.stop().await;
+        assert_eq!(ended["status"], "succeeded", "{ended}");
+        job
+    }
+
+    /// The path of a release that its job made.
+    pub async fn release(&self) -> String {
+        let job = self.done(json!({ "release": true })).await;
+        let document = self.get(&job).await.json(200);
+        format!("/v1/releases/{}", text(&document["release_id"]))
+    }
+}
+
+/// A worker that beats and looks often.
+pub fn settings() -> WorkerSettings {
+    WorkerSettings {
+        concurrency: 1,
+        lease: Duration::from_secs(5),
+        heartbeat: Duration::from_millis(100),
+        poll: Duration::from_millis(100),
+        max_attempts: 3,
+    }
+}
+
+/// The id at the end of a path.
+pub fn id(path: &str) -> &str {
+    path.rsplit('/').next().unwrap()
+}
+
+/// The columns of [`TABLE`].
+pub fn definition(name: &str) -> Value {
+    let leaf = |label: &str| json!({ "label": label });
+    let jobs = json!({ "label": "ANY_Job", "children": [
+        { "label": "Blue-collar", "children": [
+            { "label": "Non-Technical", "children": [leaf("Janitor"), leaf("Mover")] },
+            { "label": "Technical", "children": [leaf("Carpenter"), leaf("Technician")] },
+        ] },
+        { "label": "White-collar", "children": [
+            { "label": "Professional", "children": [leaf("Doctor"), leaf("Lawyer")] },
+        ] },
+    ] });
+    json!({ "name": name, "columns": [
+        { "name": "ID", "role": "identifier" },
+        { "name": "Job", "role": "quasi_identifier", "taxonomy": jobs },
+        { "name": "Sex", "role": "quasi_identifier" },
+        { "name": "Age", "role": "quasi_identifier", "kind": "numeric", "domain": [1, 99] },
+        { "name": "Transfuse", "role": "class" },
+        { "name": "Surgery", "role": "sensitive" },
+    ] })
+}
+
+/// A job that the rows of [`TABLE`] can meet.
+pub fn job_on(dataset: &str) -> Value {
+    json!({ "dataset_id": id(dataset), "privacy": {
+        "model": "lkc", "l": 2, "k": 2, "c": 0.5, "sensitive_values": { "Surgery": ["Transgender"] },
+    } })
+}

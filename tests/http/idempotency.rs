@@ -1,0 +1,105 @@
+//! Answers kept under idempotency keys.
+
+use std::collections::BTreeMap;
+
+use pais::domain::{Code, Role};
+use pais::store::idempotency::{Answer, Begun, KEPT, Reservation, begin, sweep};
+use pais::store::organizations;
+
+use crate::app::TestApp;
+
+const ENDPOINT: &str = "POST /v1/jobs";
+
+struct Keys {
+    app: TestApp,
+    organization: pais::domain::OrganizationId,
+}
+
+impl Keys {
+    async fn new() -> Self {
+        let app = TestApp::new().await;
+        app.token("hospital", Role::Holder).await;
+        let found = organizations::find(app.state.store.pool(), "hospital").await;
+        let organization = found.unwrap().unwrap().id;
+        Self { app, organization }
+    }
+
+    async fn begin(&self, key: &str) -> Begun {
+        let store = &self.app.state.store;
+        begin(store, self.organization, ENDPOINT, key)
+            .await
+            .unwrap()
+    }
+
+    async fn reserve(&self, key: &str) -> Reservation {
+        match self.begin(key).await {
+            Begun::Fresh(reservation) => reservation,
+            _ => panic!("the key is not free"),
+        }
+    }
+
+    async fn finish(&self, reservation: Reservation, body: &[u8]) -> bool {
+        let mut transaction = self.app.state.store.begin().await.unwrap();
+        let kept = reservation
+            .finish(&mut transaction, body, &answer())
+            .await
+            .unwrap();
+        transaction.commit().await.unwrap();
+        reservation.committed();
+        kept
+    }
+}
+
+fn answer() -> Answer {
+    Answer {
+        status: 202,
+        headers: BTreeMap::from([("location".to_owned(), "/v1/jobs/1".to_owned())]),
+        body: b"{}".to_vec(),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_answer_is_given_again_to_the_same_body() {
+    let keys = Keys::new().await;
+    let reservation = keys.reserve("a").await;
+    assert!(matches!(keys.begin("a").await, Begun::InUse));
+    assert!(keys.finish(reservation, b"body").await);
+    let kept = async || match keys.begin("a").await {
+        Begun::Kept(kept) => kept,
+        _ => panic!("nothing is kept"),
+    };
+    assert_eq!(kept().await.replay(b"body").unwrap(), answer());
+    let reused = kept().await.replay(b"other").unwrap_err();
+    assert_eq!(reused.code, Code::IdempotencyKeyReused);
+    keys.reserve("b").await.abandon().await.unwrap();
+
+    keys.app
+        .clock
+        .advance(time::Duration::try_from(KEPT).unwrap());
+    assert_eq!(sweep(&keys.app.state.store).await.unwrap(), 1);
+    keys.reserve("a").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_is_free_again_when_its_request_came_to_nothing() {
+    let keys = Keys::new().await;
+    keys.reserve("a").await.abandon().await.unwrap();
+    drop(keys.reserve("a").await);
+    for _ in 0..100 {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        if let Begun::Fresh(reservation) = keys.begin("a").await {
+            return reservation.abandon().await.unwrap();
+        }
+    }
+    panic!("a dropped reservation was not given back");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_whose_holder_died_is_taken_over_and_its_holder_fenced_off() {
+    let keys = Keys::new().await;
+    let first = keys.reserve("a").await;
+    keys.app.clock.advance(time::Duration::hours(1));
+    let second = keys.reserve("a").await;
+    assert!(!keys.finish(first, b"body").await);
+    assert!(keys.finish(second, b"body").await);
+}

@@ -1,0 +1,76 @@
+//! Organizations, and lists in pages.
+
+use pais::domain::Role;
+use serde_json::{Value, json};
+
+use crate::app::{TestApp, text};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_organization_is_made_found_and_listed() {
+    let app = TestApp::new().await;
+    let admin = app.token("ops", Role::Admin).await;
+    let body = json!({"name": "st-mary-1", "display_name": "St. Mary's"});
+    let answer = app.post(&admin, "/v1/organizations", &body).await;
+    let made = answer.json(201);
+    assert_eq!(made["name"], "st-mary-1");
+    let found = app.get(&admin, answer.header("location")).await.json(200);
+    assert_eq!(found, made);
+    let listed = app.get(&admin, "/v1/organizations").await.json(200);
+    assert_eq!(listed["items"][1], made);
+    assert_eq!(listed["next_cursor"], Value::Null);
+    app.post(&admin, "/v1/organizations", &body)
+        .await
+        .problem(409, "name_taken");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_is_a_slug() {
+    let app = TestApp::new().await;
+    let admin = app.token("ops", Role::Admin).await;
+    let long = "a".repeat(64);
+    let id = "01900000-0000-7000-8000-000000000000";
+    for name in ["", "A", "a b", "ä", "a_b", &long, id] {
+        let answer = app
+            .post(&admin, "/v1/organizations", &json!({ "name": name }))
+            .await;
+        let document = answer.problem(422, "invalid_name");
+        assert_eq!(document["errors"][0]["pointer"], "/name");
+    }
+    let longest = json!({ "name": &long[1..] });
+    app.post(&admin, "/v1/organizations", &longest)
+        .await
+        .json(201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_follow_one_another_without_gap_or_overlap() {
+    let app = TestApp::new().await;
+    let admin = app.token("ops", Role::Admin).await;
+    for number in 0..6 {
+        let body = json!({ "name": format!("org-{number}") });
+        app.post(&admin, "/v1/organizations", &body).await.json(201);
+    }
+    let mut names = Vec::new();
+    let mut path = "/v1/organizations?limit=3".to_owned();
+    loop {
+        let page = app.get(&admin, &path).await.json(200);
+        let items = page["items"].as_array().unwrap();
+        assert!(items.len() <= 3);
+        names.extend(items.iter().map(|item| text(&item["name"]).to_owned()));
+        let Some(cursor) = page["next_cursor"].as_str() else {
+            break;
+        };
+        path = format!("/v1/organizations?limit=3&cursor={cursor}");
+    }
+    let expected = ["ops", "org-0", "org-1", "org-2", "org-3", "org-4", "org-5"];
+    assert_eq!(names, expected);
+    for query in ["limit=0", "limit=1001", "limit=x", "cursor=x"] {
+        let path = format!("/v1/organizations?{query}");
+        app.get(&admin, &path)
+            .await
+            .problem(400, "invalid_parameter");
+    }
+    app.get(&admin, "/v1/organizations?limit=1000")
+        .await
+        .json(200);
+}

@@ -1,0 +1,131 @@
+//! The durable queue: leases, fences, and jobs whose worker has died.
+
+use std::time::Duration;
+
+use pais::domain::{Code, Problem};
+use pais::store::Store;
+use pais::store::queue::{self, Claim, Ending, Pulse};
+use serde_json::json;
+
+use crate::hospital::Hospital;
+
+const SHORT: Duration = Duration::from_millis(200);
+const LONG: Duration = Duration::from_secs(60);
+
+async fn claim(store: &Store, lease: Duration) -> Option<Claim> {
+    queue::claim(store, lease, 3).await.unwrap()
+}
+
+async fn beat(store: &Store, claim: &Claim) -> Pulse {
+    queue::heartbeat(store, claim, LONG, 0.5, Some("searching"))
+        .await
+        .unwrap()
+}
+
+async fn expire() {
+    tokio::time::sleep(2 * SHORT).await;
+}
+
+async fn count(store: &Store, table: &str) -> i64 {
+    let query = sqlx::AssertSqlSafe(format!("SELECT count(*) FROM {table}"));
+    let counted = sqlx::query_scalar(query).fetch_one(store.pool()).await;
+    counted.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_is_claimed_once_and_oldest_first() {
+    let hospital = Hospital::new().await;
+    let store = &hospital.app.state.store;
+    let dataset = hospital.filled_dataset().await;
+    let first = hospital.job(&dataset, json!({})).await;
+    let second = hospital.job(&dataset, json!({})).await;
+    let (one, two) = tokio::join!(claim(store, LONG), claim(store, LONG));
+    let mut claimed = [one.unwrap(), two.unwrap()].map(|claim| format!("/v1/jobs/{}", claim.job));
+    claimed.sort();
+    assert_eq!(claimed, [first, second]);
+    assert!(claim(store, LONG).await.is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_expired_lease_is_taken_over_and_its_holder_shut_out() {
+    let hospital = Hospital::new().await;
+    let store = &hospital.app.state.store;
+    let dataset = hospital.filled_dataset().await;
+    let job = hospital.job(&dataset, json!({ "release": true })).await;
+    let dead = claim(store, SHORT).await.unwrap();
+    assert!(claim(store, LONG).await.is_none());
+    expire().await;
+
+    let workers = hospital.work();
+    let ended = hospital.ended(&job).await;
+    workers.stop().await;
+    assert_eq!(ended["status"], "succeeded", "{ended}");
+    assert_eq!(ended["attempt"], 2);
+    let steps = count(store, "job_steps").await;
+
+    // Not dead after all: whatever it writes is refused.
+    assert_eq!(beat(store, &dead).await, Pulse::Lost);
+    let ending = queue::succeed(store, &dead, &[], None).await.unwrap();
+    assert_eq!(ending, Ending::Lost);
+    let problem = Problem::new(Code::Internal, "late");
+    let ending = queue::fail(store, &dead, &problem).await.unwrap();
+    assert_eq!(ending, Ending::Lost);
+    assert_eq!(queue::put_back(store, &dead).await.unwrap(), Ending::Lost);
+    assert_eq!(queue::cancelled(store, &dead).await.unwrap(), Ending::Lost);
+    assert_eq!(hospital.get(&job).await.json(200), ended);
+    assert_eq!(count(store, "job_steps").await, steps);
+    assert_eq!(count(store, "releases").await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_whose_workers_die_is_given_up() {
+    let hospital = Hospital::new().await;
+    let store = &hospital.app.state.store;
+    let dataset = hospital.filled_dataset().await;
+    let job = hospital.job(&dataset, json!({})).await;
+    for attempt in 1..=3 {
+        let claim = claim(store, SHORT).await.unwrap();
+        assert_eq!(claim.attempt, attempt);
+        expire().await;
+    }
+    assert!(claim(store, SHORT).await.is_none());
+    let document = hospital.get(&job).await.json(200);
+    assert_eq!(document["status"], "failed");
+    assert_eq!(document["error"]["code"], "attempts_exhausted");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_running_job_is_cancelled_through_its_worker() {
+    let hospital = Hospital::new().await;
+    let store = &hospital.app.state.store;
+    let dataset = hospital.filled_dataset().await;
+    let job = hospital.job(&dataset, json!({ "release": true })).await;
+    let claim = claim(store, LONG).await.unwrap();
+    assert_eq!(beat(store, &claim).await, Pulse::Held);
+    let running = hospital.app.delete(&hospital.token, &job).await.json(202);
+    assert_eq!(running["status"], "running");
+    assert_eq!(running["progress"], 0.5);
+    assert_eq!(beat(store, &claim).await, Pulse::CancelRequested);
+    // Even a run that had just ended well leaves nothing behind.
+    let ending = queue::succeed(store, &claim, &[], None).await.unwrap();
+    assert_eq!(ending, Ending::Cancelled);
+    let document = hospital.get(&job).await.json(200);
+    assert_eq!(document["status"], "cancelled");
+    assert_eq!(document["phase"], serde_json::Value::Null);
+    let again = hospital.app.delete(&hospital.token, &job).await;
+    again.problem(409, "job_ended");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_put_back_costs_no_attempt() {
+    let hospital = Hospital::new().await;
+    let store = &hospital.app.state.store;
+    let dataset = hospital.filled_dataset().await;
+    let job = hospital.job(&dataset, json!({})).await;
+    let claimed = claim(store, LONG).await.unwrap();
+    let ending = queue::put_back(store, &claimed).await.unwrap();
+    assert_eq!(ending, Ending::Written);
+    let document = hospital.get(&job).await.json(200);
+    assert_eq!(document["status"], "queued");
+    assert_eq!(claim(store, LONG).await.unwrap().attempt, 1);
+}

@@ -1,0 +1,133 @@
+//! Taxonomies: trees and their faults.
+
+use pais::domain::Role;
+use serde_json::json;
+
+use crate::app::TestApp;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tree_is_kept_as_it_was_sent() {
+    let app = TestApp::new().await;
+    let holder = app.token("hospital", Role::Holder).await;
+    let root = json!({"label": "ANY", "children": [
+        {"label": "Blue-collar", "children": [{"label": "Janitor"}, {"label": "Mover"}]},
+        {"label": "White-collar"}]});
+    let body = json!({"name": " Job ", "root": root});
+    let answer = app.post(&holder, "/v1/taxonomies", &body).await;
+    let made = answer.json(201);
+    assert_eq!(made["name"], "Job");
+    assert_eq!(made["root"], root);
+    let sizes = [&made["leaves"], &made["nodes"], &made["depth"]];
+    assert_eq!(sizes, [3, 5, 3]);
+    let found = app.get(&holder, answer.header("location")).await.json(200);
+    assert_eq!(found, made);
+    let listed = app.get(&holder, "/v1/taxonomies").await.json(200);
+    assert_eq!(listed["items"][0]["id"], made["id"]);
+    assert!(listed["items"][0].get("root").is_none());
+    app.post(&holder, "/v1/taxonomies", &body)
+        .await
+        .problem(409, "name_taken");
+
+    let other = app.token("elsewhere", Role::Holder).await;
+    let foreign = app.get(&other, answer.header("location")).await;
+    let unknown = "/v1/taxonomies/01900000-0000-7000-8000-000000000000";
+    assert_eq!(foreign.text, app.get(&other, unknown).await.text);
+    foreign.problem(404, "not_found");
+    app.post(&other, "/v1/taxonomies", &body).await.json(201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tree_may_come_as_hierarchy_rows() {
+    let app = TestApp::new().await;
+    let holder = app.token("hospital", Role::Holder).await;
+    let rows = "Janitor;Blue-collar;ANY\nMover;Blue-collar;ANY\nLawyer;White-collar;ANY\n";
+    let path = "/v1/taxonomies?name=Job%20titles";
+    let made = app.post_bytes(&holder, path, "text/csv; charset=utf-8", rows);
+    let made = made.await.json(201);
+    assert_eq!(made["name"], "Job titles");
+    let root = json!({"label": "ANY", "children": [
+        {"label": "Blue-collar", "children": [{"label": "Janitor"}, {"label": "Mover"}]},
+        {"label": "White-collar", "children": [{"label": "Lawyer"}]}]});
+    assert_eq!(made["root"], root);
+    let cases = [
+        ("/v1/taxonomies", rows, 400, "invalid_parameter"),
+        ("/v1/taxonomies?name=", rows, 422, "invalid_name"),
+        (
+            "/v1/taxonomies?name=a",
+            "a;b;*\nc;d;+\n",
+            422,
+            "invalid_taxonomy",
+        ),
+        (
+            "/v1/taxonomies?name=a",
+            "a;*\n\0;*\n",
+            400,
+            "malformed_body",
+        ),
+    ];
+    for (path, rows, status, code) in cases {
+        app.post_bytes(&holder, path, "text/csv", rows)
+            .await
+            .problem(status, code);
+    }
+    app.post_bytes(&holder, "/v1/taxonomies?name=a", "text/plain", rows)
+        .await
+        .problem(415, "unsupported_media_type");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn faults_are_named_by_their_place() {
+    let app = TestApp::new().await;
+    let holder = app.token("hospital", Role::Holder).await;
+    let leaf = |label: &str| json!({ "label": label });
+    let deep = (0..20).fold(
+        leaf("leaf"),
+        |below, level| json!({"label": level.to_string(), "children": [below]}),
+    );
+    let wide: Vec<_> = (0..1001).map(|number| leaf(&number.to_string())).collect();
+    let trees = [
+        (json!({"label": "*"}), "/root"),
+        (json!({"label": "*", "children": []}), "/root"),
+        (
+            json!({"label": "*", "children": [leaf("a"), leaf("a")]}),
+            "/root/children/1",
+        ),
+        (
+            json!({"label": "*", "children": [leaf("*")]}),
+            "/root/children/0",
+        ),
+        (
+            json!({"label": "*", "children": [leaf("a"), leaf("")]}),
+            "/root/children/1",
+        ),
+        (
+            json!({"label": "*", "children": [{"label": "a", "children": [leaf("?")]}]}),
+            "/root/children/0/children/0",
+        ),
+        (deep, "/root"),
+        (json!({"label": "*", "children": wide}), "/root"),
+    ];
+    for (root, pointer) in trees {
+        let body = json!({"name": "t", "root": root});
+        let answer = app.post(&holder, "/v1/taxonomies", &body).await;
+        let document = answer.problem(422, "invalid_taxonomy");
+        assert_eq!(document["errors"][0]["pointer"], pointer, "{document}");
+    }
+    for root in [
+        json!("*"),
+        json!({"children": []}),
+        json!({"label": "*", "kids": []}),
+    ] {
+        let body = json!({"name": "t", "root": root});
+        app.post(&holder, "/v1/taxonomies", &body)
+            .await
+            .problem(400, "invalid_shape");
+    }
+    for name in ["", "  ", "a\nb", &"n".repeat(201)] {
+        let root = json!({"label": "*", "children": [leaf("a")]});
+        let body = json!({"name": name, "root": root});
+        app.post(&holder, "/v1/taxonomies", &body)
+            .await
+            .problem(422, "invalid_name");
+    }
+}

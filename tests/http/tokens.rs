@@ -1,0 +1,105 @@
+//! Tokens: shown once, listed without secrets, expired, revoked, counted.
+
+use pais::domain::Role;
+use serde_json::json;
+use time::Duration;
+use time::format_description::well_known::Rfc3339;
+
+use crate::app::{TestApp, text};
+use pais::clock::Clock;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_works_until_it_is_revoked() {
+    let app = TestApp::new().await;
+    let admin = app.token("ops", Role::Admin).await;
+    let body = json!({"name": "hospital"});
+    let made = app.post(&admin, "/v1/organizations", &body).await;
+    let organization = made.json(201);
+    for named in [&organization["name"], &organization["id"]] {
+        let body = json!({"organization": named, "role": "holder", "label": "upload"});
+        let answer = app.post(&admin, "/v1/tokens", &body).await;
+        assert_eq!(answer.header("cache-control"), "no-store");
+        let issued = answer.json(201);
+        let secret = text(&issued["token"]);
+        assert!(
+            secret.starts_with("pais_") && secret.len() >= 48,
+            "{secret}"
+        );
+        assert_eq!(issued["organization"], "hospital");
+        app.get(secret, "/v1/datasets").await.json(200);
+        let listed = app.get(&admin, "/v1/tokens").await;
+        assert!(!listed.text.contains(secret));
+        assert!(listed.text.contains(text(&issued["id"])));
+
+        let path = format!("/v1/tokens/{}", text(&issued["id"]));
+        for _ in 0..2 {
+            assert_eq!(app.delete(&admin, &path).await.status, 204);
+        }
+        app.get(secret, "/v1/datasets")
+            .await
+            .problem(401, "unauthenticated");
+    }
+    app.delete(&admin, "/v1/tokens/01900000-0000-7000-8000-000000000000")
+        .await
+        .problem(404, "not_found");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_expires() {
+    let app = TestApp::new().await;
+    let admin = app.token("ops", Role::Admin).await;
+    let at = |hours| {
+        let time = app.clock.now() + Duration::hours(hours);
+        time.format(&Rfc3339).unwrap()
+    };
+    let body = json!({"organization": "ops", "role": "auditor", "expires_at": at(2)});
+    let issued = app.post(&admin, "/v1/tokens", &body).await.json(201);
+    let secret = text(&issued["token"]);
+    app.get(secret, "/v1/audit").await.json(200);
+    let past = json!({"organization": "ops", "role": "auditor", "expires_at": at(-1)});
+    app.post(&admin, "/v1/tokens", &past)
+        .await
+        .problem(422, "invalid_value");
+    app.clock.advance(Duration::hours(2));
+    app.get(secret, "/v1/audit")
+        .await
+        .problem(401, "unauthenticated");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn faults_of_a_request_are_told_apart() {
+    let app = TestApp::new().await;
+    let admin = app.token("ops", Role::Admin).await;
+    let post = async |body| app.post(&admin, "/v1/tokens", &body).await;
+    post(json!({"organization": "nowhere", "role": "holder"}))
+        .await
+        .problem(404, "not_found");
+    post(json!({"organization": "ops", "role": "king"}))
+        .await
+        .problem(400, "invalid_shape");
+    post(json!({"organization": "ops"}))
+        .await
+        .problem(400, "invalid_shape");
+    post(json!({"organization": "ops", "role": "holder", "expires_at": "tomorrow"}))
+        .await
+        .problem(400, "invalid_shape");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_is_bounded_by_itself() {
+    let app = TestApp::builder().requests_per_second(3).start().await;
+    let busy = app.token("ops", Role::Admin).await;
+    let calm = app.token("ops", Role::Admin).await;
+    let mut refused = None;
+    for _ in 0..20 {
+        let answer = app.get(&busy, "/v1/tokens").await;
+        if answer.status == 429 {
+            refused = Some(answer);
+            break;
+        }
+    }
+    let refused = refused.expect("some request of twenty was one too many");
+    refused.problem(429, "too_many_requests");
+    assert_eq!(refused.header("retry-after"), "1");
+    app.get(&calm, "/v1/tokens").await.json(200);
+}
