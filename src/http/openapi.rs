@@ -62,9 +62,10 @@ fn problem() -> Response {
         .build()
 }
 
-/// Adds to every operation that anything but success is a problem document.
-pub(super) fn add_problems(document: &mut Document) {
-    for item in document.paths.paths.values_mut() {
+/// Says of every operation what holds for all: that anything but success is a problem document,
+/// and under which name it is known.
+pub(super) fn complete(document: &mut Document) {
+    for (path, item) in &mut document.paths.paths {
         let operations = [
             &mut item.get,
             &mut item.post,
@@ -75,6 +76,19 @@ pub(super) fn add_problems(document: &mut Document) {
             let problem = RefOr::Ref(Ref::from_response_name("Problem"));
             let responses = &mut operation.responses.responses;
             responses.entry("default".to_owned()).or_insert(problem);
+            let handler = operation.operation_id.take().unwrap_or_default();
+            operation.operation_id = Some(operation_id(&handler, path));
         }
+    }
+}
+
+/// Handlers are named alike in every resource, operations must not be: `create` of
+/// `/v1/datasets` is `create_datasets`.
+fn operation_id(handler: &str, path: &str) -> String {
+    let is_static = |segment: &&str| !segment.is_empty() && !segment.starts_with('{');
+    match path.rsplit('/').find(is_static) {
+        Some(segment) if !segment.starts_with(handler) => format!("{handler}_{segment}"),
+        Some(segment) => segment.to_owned(),
+        None => handler.to_owned(),
     }
 }

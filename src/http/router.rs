@@ -68,7 +68,7 @@ pub fn api_document() -> utoipa::openapi::OpenApi {
         .merge(prompt_routes())
         .merge(streaming_routes())
         .into_openapi();
-    openapi::add_problems(&mut document);
+    openapi::complete(&mut document);
     document
 }
 

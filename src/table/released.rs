@@ -154,7 +154,7 @@ impl<'a> Written<'a> {
 /// Quotes what must be; an empty cell of a table of one column too, or its line would be blank.
 fn write_cell(out: &mut Vec<u8>, text: &str, alone: bool) {
     let special = |byte: &u8| matches!(byte, b',' | b'"' | b'\n' | b'\r');
-    if !text.bytes().any(|byte| special(&byte)) && !(alone && text.is_empty()) {
+    if !(text.bytes().any(|byte| special(&byte)) || alone && text.is_empty()) {
         out.extend_from_slice(text.as_bytes());
         return;
     }

@@ -14,6 +14,20 @@ fn the_committed_document_is_up_to_date() {
     );
 }
 
+#[test]
+fn every_operation_has_a_name_of_its_own() {
+    let document: Value = serde_json::from_str(&pais::http::document_text()).unwrap();
+    let items = document["paths"].as_object().unwrap().values();
+    let operations = items.flat_map(|item| item.as_object().unwrap().values());
+    let mut names: Vec<_> = operations
+        .map(|one| one["operationId"].to_string())
+        .collect();
+    let all = names.len();
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), all, "{names:?}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_document_and_its_browser_are_served_without_a_token() {
     let app = TestApp::new().await;
