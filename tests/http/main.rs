@@ -4,6 +4,7 @@ mod app;
 mod database;
 mod hospital;
 
+mod crash;
 mod datasets;
 mod grants;
 mod idempotency;
