@@ -7,7 +7,7 @@ use crate::domain::{Code, Problem};
 
 use super::chunk::Assembler;
 use super::intake::ReadFailure;
-use super::tests::schema;
+use super::tests::{Place, schema};
 use super::{
     Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable, Schema, Table, csv, ndjson, parquet,
 };
@@ -259,7 +259,7 @@ fn people() -> Schema {
     ]))
 }
 
-fn in_ndjson(file: &str) -> (Code, Vec<(Option<u64>, Option<String>)>) {
+fn in_ndjson(file: &str) -> (Code, Vec<Place>) {
     let problem = from_ndjson(&people(), file.as_bytes()).unwrap_err();
     assert!(!format!("{problem:?}").contains("Jane"), "{problem:?}");
     let places = problem

@@ -212,7 +212,7 @@ fn what_decodes_to_more_than_the_limit_is_refused_before_it_is_decoded() {
         plain()
             .set_compression(zstd)
             .set_encoding(Encoding::DELTA_BYTE_ARRAY),
-        builder(),
+        builder().set_dictionary_page_size_limit(8 << 20),
     ] {
         let file = file(&[("x", bomb.clone())], properties);
         assert!(file.len() < 8 << 20);
