@@ -80,7 +80,7 @@ fn canonical(column: &Column, form: Form) -> Vec<Option<String>> {
         .map(|text| {
             let text = text.filter(|text| !["", "NA"].contains(text))?;
             Some(match form {
-                Form::Number | Form::Integer => text.parse::<f64>().unwrap().to_string(),
+                Form::Number | Form::Integer => (text.parse::<f64>().unwrap() + 0.0).to_string(),
                 _ => text.to_owned(),
             })
         })
