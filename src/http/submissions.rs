@@ -23,8 +23,7 @@ use crate::store::idempotency::{self, Answer, Begun, Reservation};
 use crate::store::seal::DataKey;
 use crate::store::submissions::{Accepted, Intake, SealedChunk, Submission, Totals};
 use crate::store::{Store, StoreError};
-use crate::table::csv::ReadFailure;
-use crate::table::{Schema, Table, chunk};
+use crate::table::{ReadFailure, Schema, Table, chunk, csv, ndjson, parquet};
 
 use super::upload::{Encoding, FrameReader, IDLE, Incoming, channel};
 use super::{ApiError, AppState, Holder, IdempotencyKey, Path};
@@ -54,14 +53,18 @@ pub struct SubmissionDocument {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     Csv,
+    Ndjson,
+    Parquet,
 }
 
 impl Format {
-    const ALL: [Self; 1] = [Self::Csv];
+    const ALL: [Self; 3] = [Self::Csv, Self::Ndjson, Self::Parquet];
 
     fn media_type(self) -> &'static str {
         match self {
             Self::Csv => "text/csv",
+            Self::Ndjson => "application/x-ndjson",
+            Self::Parquet => "application/vnd.apache.parquet",
         }
     }
 
@@ -92,14 +95,23 @@ impl Format {
             })
     }
 
+    /// `limit` bounds the text that a compressed format unfolds to.
     fn read<E>(
         self,
         schema: &Schema,
-        source: impl Read,
+        mut source: impl Read,
+        limit: u64,
         chunk: impl FnMut(Table) -> Result<(), E>,
     ) -> Result<u64, ReadFailure<E>> {
         match self {
-            Self::Csv => crate::table::csv::read(schema, source, chunk),
+            Self::Csv => csv::read(schema, source, chunk),
+            Self::Ndjson => ndjson::read(schema, source, chunk),
+            Self::Parquet => {
+                // Its directory stands at its end. The file has no name, and is gone with it.
+                let mut file = tempfile::tempfile().map_err(ReadFailure::Source)?;
+                std::io::copy(&mut source, &mut file).map_err(ReadFailure::Source)?;
+                parquet::read(schema, file, limit, chunk)
+            }
         }
     }
 }
@@ -111,7 +123,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
 
 /// Sends rows to a dataset
 ///
-/// The body is a table with a header row that names exactly the declared columns, in any order.
+/// The body is a table whose header or keys name exactly the declared columns, in any order.
 /// It is read as it streams, and stored whole or not at all. A refusal names the first 20
 /// offending cells by line and column.
 #[utoipa::path(
@@ -121,7 +133,8 @@ pub fn routes() -> OpenApiRouter<AppState> {
         ("Content-Encoding" = Option<String>, Header, description = "`gzip` or `zstd`"),
         ("Idempotency-Key" = Option<String>, Header, description = "Makes a retry harmless for 24 h"),
     ),
-    request_body(content = String, content_type = "text/csv", description = "Header row, then one line a record"),
+    request_body(content((String = "text/csv"), (String = "application/x-ndjson"), (String = "application/vnd.apache.parquet")),
+        description = "CSV with a header row, one JSON object a line, or Parquet"),
     responses(
         (status = 201, description = "Stored", body = SubmissionDocument,
          headers(("Location" = String, description = "The dataset"))),
@@ -213,8 +226,10 @@ async fn take_in(
     let (frames, source) = channel();
     let (sealed, chunks) = mpsc::channel(CHUNKS_AHEAD);
     let schema = dataset.schema.clone();
+    let limit = incoming.limit();
+    let place = Place { key, submission };
     let reading =
-        on_thread(move || read_and_seal(format, &schema, source, &key, submission, &sealed));
+        on_thread(move || read_and_seal((format, limit), &schema, source, &place, &sealed));
     let inserting = insert(store, dataset.id, submission, format, chunks);
     let pumping = incoming.pump(encoding, Some(frames));
     let (measure, rows, intake) = tokio::join!(pumping, reading, inserting);
@@ -237,16 +252,24 @@ async fn take_in(
     }
 }
 
+/// Where rows belong, and what seals them there.
+struct Place {
+    key: DataKey,
+    submission: SubmissionId,
+}
+
 fn read_and_seal(
-    format: Format,
+    (format, limit): (Format, u64),
     schema: &Arc<Schema>,
     source: FrameReader,
-    key: &DataKey,
-    submission: SubmissionId,
+    &Place {
+        ref key,
+        submission,
+    }: &Place,
     out: &mpsc::Sender<SealedChunk>,
 ) -> Result<u64, Failure> {
     let mut index = 0;
-    let outcome = format.read(schema, source, |table| {
+    let outcome = format.read(schema, source, limit, |table| {
         let encoded = chunk::encode(&table).map_err(|_| StoreError::Damaged {
             what: "a submission's chunk",
         })?;
