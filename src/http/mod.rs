@@ -23,6 +23,7 @@ pub mod router;
 pub mod serve;
 pub mod spool;
 pub mod state;
+mod submission_format;
 pub mod submissions;
 pub mod tables;
 pub mod taxonomies;
