@@ -26,8 +26,8 @@ use crate::domain::{Caller, Code, Problem};
 use super::observe::{REQUEST_ID, observe};
 use super::problem::problem_response;
 use super::{
-    ApiError, AppState, audit, datasets, events, grants, health, jobs, metrics, openapi,
-    organizations, releases, submissions, tables, taxonomies, tokens,
+    ApiError, AppState, audit, datasets, error_page, events, grants, health, jobs, metrics,
+    openapi, organizations, profile, releases, submissions, tables, taxonomies, tokens,
 };
 
 /// What the router needs beside the state.
@@ -58,6 +58,7 @@ fn streaming_routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .merge(submissions::routes())
         .merge(events::routes())
+        .merge(profile::routes())
         .merge(releases::routes())
         .merge(tables::routes())
 }
@@ -103,6 +104,7 @@ pub fn router(state: AppState, settings: &RouterSettings) -> Router {
         .merge(prompt)
         .merge(streaming)
         .route("/openapi.json", document)
+        .route("/docs/errors", get(async || error_page::page()))
         .merge(browser)
         .fallback(no_such_path)
         .method_not_allowed_fallback(wrong_method)

@@ -304,7 +304,13 @@ mod tests {
         assert!(range(&headers, "\"y\"").is_none());
         headers.insert(header::IF_RANGE, HeaderValue::from_static("\"y\""));
         assert!(range(&headers, "\"y\"").is_some());
-        for ignored in ["bytes=0-1,3-4", "bytes=2-1", "lines=0-1", "bytes=x-", "bytes"] {
+        for ignored in [
+            "bytes=0-1,3-4",
+            "bytes=2-1",
+            "lines=0-1",
+            "bytes=x-",
+            "bytes",
+        ] {
             headers.insert(header::RANGE, HeaderValue::from_static(ignored));
             assert!(range(&headers, "\"y\"").is_none(), "{ignored}");
         }
