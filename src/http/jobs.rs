@@ -195,9 +195,17 @@ async fn check(
         )
     })?;
     let dataset = datasets::load(&state.store, caller.organization, id).await?;
-    let dataset = dataset.ok_or_else(ApiError::not_found)?;
+    let dataset = dataset.ok_or_else(no_dataset)?;
     Prepared::check(&dataset.schema, job)?;
     Ok(id)
+}
+
+fn no_dataset() -> Problem {
+    Problem::at(
+        Code::NotFound,
+        "/dataset_id",
+        "there is nothing here for this token; check the id",
+    )
 }
 
 async fn make(
@@ -218,7 +226,7 @@ async fn make(
             state.wake.notify_one();
             Ok(answer.into_response())
         }
-        Creation::NoDataset => Err(ApiError::not_found()),
+        Creation::NoDataset => Err(no_dataset().into()),
         Creation::NoSubmission(index) => Err(Problem::at(
             Code::NotFound,
             format!("/submissions/{index}"),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::{OriginalUri, Request, State};
+use axum::extract::{FromRequestParts, OriginalUri, Request, State};
 use axum::http::request::Parts;
 use axum::http::{
     Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version, header,
@@ -185,29 +185,32 @@ fn panicked(_: Box<dyn std::any::Any + Send>) -> Response {
     ))
 }
 
-async fn no_such_path() -> ApiError {
-    ApiError::new(
-        Code::NotFound,
-        "there is no such path; /openapi.json has those there are",
-    )
+async fn no_such_path(State(state): State<AppState>, mut parts: Parts) -> ApiError {
+    match identified(&mut parts, &state).await {
+        Ok(()) => ApiError::new(
+            Code::NotFound,
+            "there is no such path; /openapi.json has those there are",
+        ),
+        Err(refused) => refused,
+    }
 }
 
-async fn wrong_method(State(state): State<AppState>, mut parts: Parts) -> Response {
-    use axum::extract::FromRequestParts;
-
-    let path = parts.extensions.get::<OriginalUri>().map_or_else(
-        || parts.uri.path().to_owned(),
-        |OriginalUri(uri)| uri.path().to_owned(),
-    );
-    // Who may not call at all learns nothing about what there is to call.
-    if path.starts_with("/v1/")
-        && let Err(refused) = Caller::from_request_parts(&mut parts, &state).await
-    {
-        return refused.into_response();
+async fn wrong_method(State(state): State<AppState>, mut parts: Parts) -> ApiError {
+    match identified(&mut parts, &state).await {
+        Ok(()) => ApiError::new(
+            Code::MethodNotAllowed,
+            "this path does not take this method; the header `Allow` names those it takes",
+        ),
+        Err(refused) => refused,
     }
-    ApiError::new(
-        Code::MethodNotAllowed,
-        "this path does not take this method; the header `Allow` names those it takes",
-    )
-    .into_response()
+}
+
+/// Who may not call at all learns nothing about what there is to call.
+async fn identified(parts: &mut Parts, state: &AppState) -> Result<(), ApiError> {
+    let path = parts.extensions.get::<OriginalUri>();
+    let path = path.map_or(parts.uri.path(), |OriginalUri(uri)| uri.path());
+    if path.starts_with("/v1/") {
+        Caller::from_request_parts(parts, state).await?;
+    }
+    Ok(())
 }
