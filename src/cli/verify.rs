@@ -215,6 +215,7 @@ impl Report {
     fn raw(&mut self, found: &Assignment, rows: u64, limit: u64) {
         let detail = match found.made_up {
             0 => "each row stands for a raw row of its own".to_owned(),
+            1 => "1 row stands for no raw row of its own".to_owned(),
             made_up => format!("{made_up} rows stand for no raw row of their own"),
         };
         self.verdict("truthful", found.made_up == 0, detail);

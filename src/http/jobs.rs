@@ -22,6 +22,7 @@ use crate::engine::{Prepared, StepItem};
 use crate::store::datasets;
 use crate::store::idempotency::{self, Answer, Begun, Reservation};
 use crate::store::jobs::{self, Cancellation, Creation, NewJob, StoredJob};
+use crate::store::submissions;
 
 use super::extract::media_type;
 use super::{ApiError, AppState, Body, Holder, IdempotencyKey, Page, PageQuery, Parameters, Path};
@@ -197,6 +198,20 @@ async fn check(
     let dataset = datasets::load(&state.store, caller.organization, id).await?;
     let dataset = dataset.ok_or_else(no_dataset)?;
     Prepared::check(&dataset.schema, job)?;
+    let rows = submissions::count_rows(&state.store, id, job.submissions.as_deref()).await?;
+    let (needed, limit) = (
+        Prepared::bytes_needed(&dataset.schema, rows),
+        state.limits.job_bytes,
+    );
+    if needed > limit {
+        let detail = format!(
+            "a run over {rows} rows of this dataset needs about {} MiB, more than the {} MiB of \
+             memory.job_bytes; choose fewer submissions, or have the limit raised",
+            needed >> 20,
+            limit >> 20
+        );
+        return Err(ApiError::new(Code::LimitExceeded, detail));
+    }
     Ok(id)
 }
 

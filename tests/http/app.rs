@@ -114,6 +114,7 @@ impl TestApp {
             limits: HttpLimits {
                 upload_bytes: 1 << 26,
                 json_bytes: 1 << 20,
+                job_bytes: 1 << 30,
                 columns: 64,
                 taxonomy: TreeLimits {
                     leaves: 1000,

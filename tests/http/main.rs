@@ -9,6 +9,7 @@ mod contract_jobs;
 mod contract_lists;
 mod contract_releases;
 mod contract_submissions;
+mod crash;
 mod datasets;
 mod errors;
 mod grants;
