@@ -196,7 +196,7 @@ async fn check(
         )
     })?;
     let dataset = datasets::load(&state.store, caller.organization, id).await?;
-    let dataset = dataset.ok_or_else(ApiError::not_found)?;
+    let dataset = dataset.ok_or_else(no_dataset)?;
     Prepared::check(&dataset.schema, job)?;
     let rows = submissions::count_rows(&state.store, id, job.submissions.as_deref()).await?;
     let (needed, limit) = (
@@ -213,6 +213,14 @@ async fn check(
         return Err(ApiError::new(Code::LimitExceeded, detail));
     }
     Ok(id)
+}
+
+fn no_dataset() -> Problem {
+    Problem::at(
+        Code::NotFound,
+        "/dataset_id",
+        "there is nothing here for this token; check the id",
+    )
 }
 
 async fn make(
@@ -233,7 +241,7 @@ async fn make(
             state.wake.notify_one();
             Ok(answer.into_response())
         }
-        Creation::NoDataset => Err(ApiError::not_found()),
+        Creation::NoDataset => Err(no_dataset().into()),
         Creation::NoSubmission(index) => Err(Problem::at(
             Code::NotFound,
             format!("/submissions/{index}"),

@@ -75,7 +75,14 @@ pub async fn rendered(
     table: &Arc<StoredTable>,
     format: TableFormat,
 ) -> Result<PathBuf, ApiError> {
-    let name = format!("{}-{}.{}", table.release, table.position, format.as_str());
+    // Another version may write other bytes, and its entity tags say so.
+    let name = format!(
+        "{}-{}-{}.{}",
+        table.release,
+        table.position,
+        env!("CARGO_PKG_VERSION"),
+        format.as_str()
+    );
     let path = state.spool.join(name);
     if there(&path).await {
         return Ok(path);

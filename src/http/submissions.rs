@@ -1,12 +1,12 @@
 //! `/v1/datasets/{id}/submissions`: rows come in, all or nothing.
 
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, header};
+use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use time::OffsetDateTime;
@@ -23,8 +23,9 @@ use crate::store::idempotency::{self, Answer, Begun, Reservation};
 use crate::store::seal::DataKey;
 use crate::store::submissions::{Accepted, Intake, SealedChunk, Submission, Totals};
 use crate::store::{Store, StoreError};
-use crate::table::{ReadFailure, Schema, Table, chunk, csv, ndjson, parquet};
+use crate::table::{ReadFailure, Schema, chunk};
 
+use super::submission_format::{Format, Room};
 use super::upload::{Encoding, FrameReader, IDLE, Incoming, channel};
 use super::{ApiError, AppState, Holder, IdempotencyKey, Path};
 
@@ -49,73 +50,6 @@ pub struct SubmissionDocument {
     pub created_at: OffsetDateTime,
 }
 
-/// What a submission is written in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Format {
-    Csv,
-    Ndjson,
-    Parquet,
-}
-
-impl Format {
-    const ALL: [Self; 3] = [Self::Csv, Self::Ndjson, Self::Parquet];
-
-    fn media_type(self) -> &'static str {
-        match self {
-            Self::Csv => "text/csv",
-            Self::Ndjson => "application/x-ndjson",
-            Self::Parquet => "application/vnd.apache.parquet",
-        }
-    }
-
-    fn of(headers: &HeaderMap) -> Result<Self, Problem> {
-        let media = headers.get(header::CONTENT_TYPE);
-        let media = media
-            .and_then(|value| value.to_str().ok())
-            .unwrap_or_default();
-        let mut parts = media.split(';').map(str::trim);
-        let essence = parts.next().unwrap_or_default();
-        let foreign = parts.any(|parameter| {
-            let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
-            let value = value.trim_matches('"');
-            name.eq_ignore_ascii_case("charset")
-                && !["utf-8", "utf8", "us-ascii"]
-                    .iter()
-                    .any(|charset| value.eq_ignore_ascii_case(charset))
-        });
-        Self::ALL
-            .into_iter()
-            .find(|format| essence.eq_ignore_ascii_case(format.media_type()) && !foreign)
-            .ok_or_else(|| {
-                let known = Self::ALL.map(Self::media_type).join(", ");
-                Problem::new(
-                    Code::UnsupportedMediaType,
-                    format!("send rows in UTF-8 with `Content-Type: {known}`"),
-                )
-            })
-    }
-
-    /// `limit` bounds the text that a compressed format unfolds to.
-    fn read<E>(
-        self,
-        schema: &Schema,
-        mut source: impl Read,
-        limit: u64,
-        chunk: impl FnMut(Table) -> Result<(), E>,
-    ) -> Result<u64, ReadFailure<E>> {
-        match self {
-            Self::Csv => csv::read(schema, source, chunk),
-            Self::Ndjson => ndjson::read(schema, source, chunk),
-            Self::Parquet => {
-                // Its directory stands at its end. The file has no name, and is gone with it.
-                let mut file = tempfile::tempfile().map_err(ReadFailure::Source)?;
-                std::io::copy(&mut source, &mut file).map_err(ReadFailure::Source)?;
-                parquet::read(schema, file, limit, chunk)
-            }
-        }
-    }
-}
-
 /// The submissions' routes.
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(create))
@@ -138,7 +72,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
     responses(
         (status = 201, description = "Stored", body = SubmissionDocument,
          headers(("Location" = String, description = "The dataset"))),
-        (status = 400, description = "`malformed_body`: no UTF-8, no gzip, an unclosed quote, NUL",
+        (status = 400, description = "`malformed_body`: no UTF-8, no gzip, zstd or Parquet, bad JSON, an unclosed quote, NUL",
          body = ProblemDocument, content_type = "application/problem+json"),
         (status = 401, description = "`unauthenticated`", body = ProblemDocument, content_type = "application/problem+json"),
         (status = 403, description = "`forbidden`", body = ProblemDocument, content_type = "application/problem+json"),
@@ -202,7 +136,7 @@ async fn answer(
         }
     };
     let key = source::open_key(&state.keys, &dataset)?;
-    match take_in(&state.store, &dataset, key, format, encoding, incoming).await {
+    match take_in(state, &dataset, key, format, encoding, incoming).await {
         Ok((intake, totals)) => finish(caller, intake, &totals, reservation).await,
         Err(error) => {
             if let Some(reservation) = reservation {
@@ -215,7 +149,7 @@ async fn answer(
 
 /// Reads, seals and inserts, each as fast as the slowest; nothing is visible yet.
 async fn take_in(
-    store: &Store,
+    state: &AppState,
     dataset: &StoredDataset,
     key: DataKey,
     format: Format,
@@ -225,12 +159,16 @@ async fn take_in(
     let submission = SubmissionId::new();
     let (frames, source) = channel();
     let (sealed, chunks) = mpsc::channel(CHUNKS_AHEAD);
-    let schema = dataset.schema.clone();
-    let limit = incoming.limit();
-    let place = Place { key, submission };
-    let reading =
-        on_thread(move || read_and_seal((format, limit), &schema, source, &place, &sealed));
-    let inserting = insert(store, dataset.id, submission, format, chunks);
+    let reading = Reading {
+        format,
+        schema: dataset.schema.clone(),
+        directory: state.spool.clone(),
+        limit: incoming.limit(),
+        key,
+        submission,
+    };
+    let reading = on_thread(move || reading.read_and_seal(source, &sealed));
+    let inserting = insert(&state.store, dataset.id, submission, format, chunks);
     let pumping = incoming.pump(encoding, Some(frames));
     let (measure, rows, intake) = tokio::join!(pumping, reading, inserting);
     let measure = measure?;
@@ -247,55 +185,62 @@ async fn take_in(
         }
         _ => Err(ApiError::new(
             Code::EmptySubmission,
-            "the submission has a header and no rows",
+            "the submission has no rows",
         )),
     }
 }
 
-/// Where rows belong, and what seals them there.
-struct Place {
+/// What the reading thread works with.
+struct Reading {
+    format: Format,
+    schema: Arc<Schema>,
+    directory: Arc<PathBuf>,
+    limit: u64,
     key: DataKey,
     submission: SubmissionId,
 }
 
-fn read_and_seal(
-    (format, limit): (Format, u64),
-    schema: &Arc<Schema>,
-    source: FrameReader,
-    &Place {
-        ref key,
-        submission,
-    }: &Place,
-    out: &mpsc::Sender<SealedChunk>,
-) -> Result<u64, Failure> {
-    let mut index = 0;
-    let outcome = format.read(schema, source, limit, |table| {
-        let encoded = chunk::encode(&table).map_err(|_| StoreError::Damaged {
-            what: "a submission's chunk",
-        })?;
-        let sealed = key
-            .seal_chunk(submission, index, &encoded)
-            .map_err(StoreError::from)?;
-        let chunk = SealedChunk {
-            submission,
-            index,
-            rows: table.rows as u32,
-            sealed,
+impl Reading {
+    fn read_and_seal(
+        &self,
+        source: FrameReader,
+        out: &mpsc::Sender<SealedChunk>,
+    ) -> Result<u64, Failure> {
+        let room = Room {
+            directory: &self.directory,
+            limit: self.limit,
         };
-        index += 1;
-        // The receiver goes only with an error of its own, which is the one told.
-        out.blocking_send(chunk).map_err(|_| {
-            Failure::Problem(Problem::new(Code::Internal, "the rows could not be stored"))
-        })
-    });
-    match outcome {
-        Ok(rows) => Ok(rows),
-        Err(ReadFailure::Refused(problem)) => Err(problem.into()),
-        // The fault of the source is told by whoever pumps it.
-        Err(ReadFailure::Source(_)) => {
-            Err(Problem::new(Code::MalformedBody, "the body could not be read to its end").into())
+        let mut index = 0;
+        let outcome = self.format.read(&self.schema, source, &room, |table| {
+            let encoded = chunk::encode(&table).map_err(|_| StoreError::Damaged {
+                what: "a submission's chunk",
+            })?;
+            let sealed = self
+                .key
+                .seal_chunk(self.submission, index, &encoded)
+                .map_err(StoreError::from)?;
+            let chunk = SealedChunk {
+                submission: self.submission,
+                index,
+                rows: table.rows as u32,
+                sealed,
+            };
+            index += 1;
+            // The receiver goes only with an error of its own, which is the one told.
+            out.blocking_send(chunk).map_err(|_| {
+                Failure::Problem(Problem::new(Code::Internal, "the rows could not be stored"))
+            })
+        });
+        match outcome {
+            Ok(rows) => Ok(rows),
+            Err(ReadFailure::Refused(problem)) => Err(problem.into()),
+            // The fault of the source is told by whoever pumps it.
+            Err(ReadFailure::Source(_)) => {
+                let detail = "the body could not be read to its end";
+                Err(Problem::new(Code::MalformedBody, detail).into())
+            }
+            Err(ReadFailure::Sink(failure)) => Err(failure),
         }
-        Err(ReadFailure::Sink(failure)) => Err(failure),
     }
 }
 

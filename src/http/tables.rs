@@ -45,7 +45,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
     responses(
         (status = 200, description = "The table", content((String = "text/csv"), (String = "application/x-ndjson"), (String = "application/vnd.apache.parquet")),
          headers(("ETag" = String, description = "Changes never"))),
-        (status = 206, description = "The part asked for by `Range`", body = String, content_type = "text/csv"),
+        (status = 206, description = "The part asked for by `Range`", content((String = "text/csv"), (String = "application/x-ndjson"), (Vec<u8> = "application/vnd.apache.parquet"))),
         (status = 304, description = "The client has it, by `If-None-Match`"),
         (status = 400, description = "`invalid_parameter`: no such format", body = ProblemDocument, content_type = "application/problem+json"),
         (status = 404, description = "`not_found`", body = ProblemDocument, content_type = "application/problem+json"),
@@ -75,7 +75,7 @@ async fn data(
     responses(
         (status = 200, description = "The table", content((String = "text/csv"), (String = "application/x-ndjson"), (String = "application/vnd.apache.parquet")),
          headers(("ETag" = String, description = "Changes never"))),
-        (status = 206, description = "The part asked for by `Range`", body = String, content_type = "text/csv"),
+        (status = 206, description = "The part asked for by `Range`", content((String = "text/csv"), (String = "application/x-ndjson"), (Vec<u8> = "application/vnd.apache.parquet"))),
         (status = 304, description = "The client has it, by `If-None-Match`"),
         (status = 400, description = "`invalid_parameter`: no such format", body = ProblemDocument, content_type = "application/problem+json"),
         (status = 404, description = "`not_found`", body = ProblemDocument, content_type = "application/problem+json"),
@@ -116,7 +116,9 @@ async fn fetch(
         return Ok(response);
     }
     let is_fetched = method == Method::GET;
-    let mut response = serve(state, &table, format, method, range(headers, &etag)).await?;
+    // Ranges are defined for `GET` alone (RFC 9110, 14.2).
+    let range = range(headers, &etag).filter(|_| is_fetched);
+    let mut response = serve(state, &table, format, method, range).await?;
     if !response.status().is_success() {
         return Ok(response);
     }
@@ -167,12 +169,33 @@ fn names(headers: &HeaderMap, name: header::HeaderName, etag: &str) -> bool {
         .any(|tag| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == etag)
 }
 
-/// `Range`, unless `If-Range` names other bytes.
+/// `Range`, unless `If-Range` names other bytes. What is no single range of bytes is ignored, as
+/// RFC 9110 has it: the whole table is an answer to it too.
 fn range(headers: &HeaderMap, etag: &str) -> Option<HeaderValue> {
     let stale = headers
         .get(header::IF_RANGE)
         .is_some_and(|tag| tag.as_bytes() != etag.as_bytes());
-    headers.get(header::RANGE).filter(|_| !stale).cloned()
+    headers
+        .get(header::RANGE)
+        .filter(|range| !stale && is_byte_range(range))
+        .cloned()
+}
+
+fn is_byte_range(range: &HeaderValue) -> bool {
+    let text = range.to_str().unwrap_or_default();
+    let Some((unit, range)) = text.split_once('=') else {
+        return false;
+    };
+    let Some((first, last)) = range.trim().split_once('-') else {
+        return false;
+    };
+    let number = |text: &str| text.parse::<u64>().ok();
+    let is_range = match (first, last) {
+        ("", last) => number(last).is_some(),
+        (first, "") => number(first).is_some(),
+        (first, last) => number(first).zip(number(last)).is_some_and(|(a, b)| a <= b),
+    };
+    unit.trim().eq_ignore_ascii_case("bytes") && is_range
 }
 
 async fn serve(
@@ -281,5 +304,19 @@ mod tests {
         assert!(range(&headers, "\"y\"").is_none());
         headers.insert(header::IF_RANGE, HeaderValue::from_static("\"y\""));
         assert!(range(&headers, "\"y\"").is_some());
+        for ignored in [
+            "bytes=0-1,3-4",
+            "bytes=2-1",
+            "lines=0-1",
+            "bytes=x-",
+            "bytes",
+        ] {
+            headers.insert(header::RANGE, HeaderValue::from_static(ignored));
+            assert!(range(&headers, "\"y\"").is_none(), "{ignored}");
+        }
+        for taken in ["bytes=0-0", "bytes=7-", "bytes=-5"] {
+            headers.insert(header::RANGE, HeaderValue::from_static(taken));
+            assert!(range(&headers, "\"y\"").is_some(), "{taken}");
+        }
     }
 }
