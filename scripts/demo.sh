@@ -157,12 +157,11 @@ call 201 "$holder" POST "/v1/datasets/$dataset/submissions" --header 'Content-Ty
     --header 'Content-Encoding: gzip' --data-binary "@$adult/adult.csv.gz"
 
 say "The job: who knows up to 4 values of a person finds 20 records or more, and infers a divorce or separation with at most 20 % confidence"
-begun=$(date +%s.%N)
 post 202 "$holder" /v1/jobs "{\"dataset_id\": \"$dataset\", \"privacy\": {\"model\": \"lkc\", \"l\": 4, \"k\": 20, \"c\": 0.2, \"sensitive_values\": {\"marital-status\": [\"Divorced\", \"Separated\"]}}, \"utility\": {\"objective\": \"classification\"}, \"release\": true}"
 job=$(field 'it["id"]')
 printf '%sGET /v1/jobs/%s/events%s\n' "$BOLD" "$job" "$PLAIN"
 # The stream ends by itself after the event `end`, which carries the job.
-http --no-buffer --header "Authorization: Bearer $holder" "$address/v1/jobs/$job/events" |
+http --no-buffer --max-time 600 --header "Authorization: Bearer $holder" "$address/v1/jobs/$job/events" |
     python3 -c '
 import json, sys
 
@@ -182,13 +181,29 @@ for line in sys.stdin:
 watched=$!
 wait "$watched" || fail "the job's events were cut off"
 watched=''
-seconds=$(python3 -c 'import sys; print("%.1f" % (float(sys.argv[2]) - float(sys.argv[1])))' "$begun" "$(date +%s.%N)")
 printf '  %send%s %s\n' "$FAINT" "$PLAIN" "$(shorten 400 <"$work/answer")"
 [[ $(field 'it["status"]') == succeeded ]] || fail "the job did not succeed"
 release=$(field 'it["release_id"]')
+seconds=$(python3 -c '
+import datetime, json, sys
+
+job = json.load(open(sys.argv[1]))
+created, ended = (datetime.datetime.strptime(job[name][:19] + job[name][19:-1].ljust(7, "0"),
+                                             "%Y-%m-%dT%H:%M:%S.%f")
+                  for name in ("created_at", "ended_at"))
+print("%.1f" % (ended - created).total_seconds())' "$work/answer")
 
 say "What the run did, step by step, and the release it made"
 call 200 "$holder" GET "/v1/jobs/$job/steps"
+python3 -c '
+import json, sys
+
+for step in json.load(open(sys.argv[1]))["items"]:
+    what = "topmost table" if step["attribute"] is None else "%s %s → %s" % (
+        step["attribute"], step["value"], " ".join(step["children"]))
+    print("  step %(step)d: %%s; %(groups)d groups, the smallest of %(smallest_group)d rows, DR %(dr).4f"
+          % step % what)
+' "$work/answer"
 steps=$(field 'it["items"][-1]["step"]')
 call 200 "$holder" GET "/v1/releases/$release"
 sha256=$(field 'it["sha256"]')

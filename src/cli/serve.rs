@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::Context;
-use pais::config::{Flags, LimitSettings, Settings, WorkerSettings};
+use pais::config::{Flags, Settings, WorkerSettings};
 use pais::http::rate::RateLimiter;
 use pais::http::{AppState, HttpLimits, RouterSettings};
 use pais::jobs;
@@ -68,13 +68,18 @@ async fn work(
     listener: TcpListener,
     shutdown: &CancellationToken,
 ) -> anyhow::Result<()> {
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(settings.workers.threads)
+        .thread_name(|index| format!("compute-{index}"))
+        .build_global()
+        .context("the computing pool cannot be started (workers.threads)")?;
     let keys = Arc::new(keys::open(settings, store).await?);
     let spool = tempfile::Builder::new().prefix("pais-spool-").tempdir()?;
     let wake = Arc::new(tokio::sync::Notify::new());
     let state = AppState {
         store: store.clone(),
         keys: keys.clone(),
-        limits: limits(&settings.limits),
+        limits: limits(settings),
         rate: RateLimiter::new(settings.limits.requests_per_second).map(Arc::new),
         spool: Arc::new(spool.path().to_owned()),
         shutdown: shutdown.clone(),
@@ -116,8 +121,11 @@ fn worker_settings(settings: &WorkerSettings) -> jobs::WorkerSettings {
     }
 }
 
-fn limits(settings: &LimitSettings) -> HttpLimits {
+fn limits(settings: &Settings) -> HttpLimits {
+    let job_bytes = settings.memory.job_bytes;
+    let settings = &settings.limits;
     HttpLimits {
+        job_bytes,
         upload_bytes: settings.upload_bytes,
         json_bytes: settings.json_bytes,
         columns: settings.columns,

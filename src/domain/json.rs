@@ -1,6 +1,7 @@
 //! JSON bodies parsed at the border, with a pointer to what does not fit.
 
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
 use serde_path_to_error::Segment;
 
 use super::{Code, Problem};
@@ -32,6 +33,18 @@ pub fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
         .end()
         .map_err(|error| problem(body, error, String::new()))?;
     Ok(value)
+}
+
+/// An optional field that may be null as well as absent: either way it has its default.
+///
+/// # Errors
+/// Those of the field's type.
+pub fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
 /// Whether a text has an escaped NUL; JSON has no other way to write one.

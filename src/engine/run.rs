@@ -87,6 +87,14 @@ impl Prepared {
         Plan::new(schema, job).map(drop)
     }
 
+    /// Bytes of memory that a run over so many rows takes at most, beside the text of distinct
+    /// values: the codes as read, those of the released table beside them, and per row the
+    /// search's order and the shuffled one.
+    pub fn bytes_needed(schema: &Schema, rows: u64) -> u64 {
+        let codes = 4 * schema.stored().count() as u64;
+        rows.saturating_mul(2 * codes + 16)
+    }
+
     /// Encodes the rows for the job.
     ///
     /// # Errors
@@ -138,7 +146,6 @@ impl Prepared {
             let detail = format!("the job has no step {step}; its steps are 0 to {last}");
             return Err(Problem::at(Code::NoSuchStep, "/step", detail));
         }
-        observer.progress(Phase::Writing, 0.0);
         let cuts = pais::cuts_at(&self.table, steps, step)
             .map_err(|error| Problem::new(Code::Internal, error.to_string()))?;
         let rows = release::source_rows(self.table.rows, steps, step, self.job.seed)?;

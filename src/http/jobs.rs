@@ -22,6 +22,7 @@ use crate::engine::{Prepared, StepItem};
 use crate::store::datasets;
 use crate::store::idempotency::{self, Answer, Begun, Reservation};
 use crate::store::jobs::{self, Cancellation, Creation, NewJob, StoredJob};
+use crate::store::submissions;
 
 use super::extract::media_type;
 use super::{ApiError, AppState, Body, Holder, IdempotencyKey, Page, PageQuery, Parameters, Path};
@@ -195,9 +196,31 @@ async fn check(
         )
     })?;
     let dataset = datasets::load(&state.store, caller.organization, id).await?;
-    let dataset = dataset.ok_or_else(ApiError::not_found)?;
+    let dataset = dataset.ok_or_else(no_dataset)?;
     Prepared::check(&dataset.schema, job)?;
+    let rows = submissions::count_rows(&state.store, id, job.submissions.as_deref()).await?;
+    let (needed, limit) = (
+        Prepared::bytes_needed(&dataset.schema, rows),
+        state.limits.job_bytes,
+    );
+    if needed > limit {
+        let detail = format!(
+            "a run over {rows} rows of this dataset needs about {} MiB, more than the {} MiB of \
+             memory.job_bytes; choose fewer submissions, or have the limit raised",
+            needed >> 20,
+            limit >> 20
+        );
+        return Err(ApiError::new(Code::LimitExceeded, detail));
+    }
     Ok(id)
+}
+
+fn no_dataset() -> Problem {
+    Problem::at(
+        Code::NotFound,
+        "/dataset_id",
+        "there is nothing here for this token; check the id",
+    )
 }
 
 async fn make(
@@ -218,7 +241,7 @@ async fn make(
             state.wake.notify_one();
             Ok(answer.into_response())
         }
-        Creation::NoDataset => Err(ApiError::not_found()),
+        Creation::NoDataset => Err(no_dataset().into()),
         Creation::NoSubmission(index) => Err(Problem::at(
             Code::NotFound,
             format!("/submissions/{index}"),

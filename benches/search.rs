@@ -1,0 +1,38 @@
+//! The search alone, on Adult in memory.
+
+mod adult;
+
+use std::sync::Arc;
+
+use pais::domain::{DatasetDefinition, JobDefinition};
+use pais::engine::{Prepared, Unobserved};
+use pais::table::chunk::Assembler;
+use pais::table::{Schema, csv};
+use pais::taxonomy::TreeLimits;
+
+fn main() {
+    divan::main();
+}
+
+/// K = 20, C = 100 %, by what the adversary knows.
+#[divan::bench(args = [2, 4, 6], sample_count = 20)]
+fn adult_search(bencher: divan::Bencher<'_, '_>, l: u32) {
+    let prepared = prepared(l);
+    bencher.bench_local(|| prepared.run(&Unobserved).map(|steps| steps.len()));
+}
+
+/// A benchmark that cannot read its own files has nothing to measure.
+fn prepared(l: u32) -> Prepared {
+    const LIMITS: TreeLimits = TreeLimits {
+        leaves: 10_000,
+        depth: 20,
+    };
+    let dataset = adult::dataset("adult").expect("Adult's taxonomies");
+    let definition: DatasetDefinition = serde_json::from_value(dataset).expect("a dataset");
+    let schema = Schema::resolve(&definition, LIMITS, |_| None).expect("a schema");
+    let job: JobDefinition = serde_json::from_value(adult::job(l)).expect("a job");
+    let text = adult::csv().expect("Adult's records");
+    let mut assembler = Assembler::default();
+    csv::read(&schema, text.as_slice(), |chunk| assembler.push(chunk)).expect("rows");
+    Prepared::new(Arc::new(schema), job, assembler.finish(), &Unobserved).expect("a job that fits")
+}

@@ -1,0 +1,80 @@
+//! The engine without the service: the parts of a run, each with the seconds it takes.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::anyhow;
+use pais::domain::{DatasetDefinition, JobDefinition};
+use pais::engine::{Prepared, Unobserved};
+use pais::table::chunk::Assembler;
+use pais::table::{Schema, csv};
+use pais::taxonomy::TreeLimits;
+
+use crate::{REPEATS, adult, median};
+
+/// Seconds for the parts of a run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Parts {
+    /// CSV to columns.
+    pub read: f64,
+    /// Columns to codes of the search.
+    pub encode: f64,
+    /// The search alone.
+    pub search: f64,
+    /// The released table, the verifier's gate, and the report.
+    pub release: f64,
+    /// Steps performed.
+    pub steps: u32,
+}
+
+/// Runs a job on a file in memory, several times.
+pub fn measure(file: &Path, l: u32) -> anyhow::Result<Parts> {
+    let runs = (0..REPEATS)
+        .map(|_| run(file, l))
+        .collect::<anyhow::Result<Vec<_>>>()?;
+    let middle = |of: fn(&Parts) -> f64| median(&runs.iter().map(of).collect::<Vec<_>>());
+    Ok(Parts {
+        read: middle(|parts| parts.read),
+        encode: middle(|parts| parts.encode),
+        search: middle(|parts| parts.search),
+        release: middle(|parts| parts.release),
+        steps: runs[0].steps,
+    })
+}
+
+fn run(file: &Path, l: u32) -> anyhow::Result<Parts> {
+    const LIMITS: TreeLimits = TreeLimits {
+        leaves: 10_000,
+        depth: 20,
+    };
+    let definition: DatasetDefinition = serde_json::from_value(adult::dataset("adult")?)?;
+    let schema = Arc::new(Schema::resolve(&definition, LIMITS, |_| None)?);
+    let job: JobDefinition = serde_json::from_value(adult::job(l))?;
+
+    let began = Instant::now();
+    let mut assembler = Assembler::default();
+    csv::read(&schema, File::open(file)?, |chunk| assembler.push(chunk))
+        .map_err(|failure| anyhow!("the file was refused: {failure:?}"))?;
+    let table = assembler.finish();
+    let read = began.elapsed().as_secs_f64();
+
+    let began = Instant::now();
+    let prepared = Prepared::new(schema, job, table, &Unobserved)?;
+    let encode = began.elapsed().as_secs_f64();
+
+    let began = Instant::now();
+    let steps = prepared.run(&Unobserved)?;
+    let search = began.elapsed().as_secs_f64();
+
+    let began = Instant::now();
+    let release = prepared.release(&steps, None, &Unobserved)?;
+    Ok(Parts {
+        read,
+        encode,
+        search,
+        release: began.elapsed().as_secs_f64(),
+        steps: release.step.unwrap_or(0),
+    })
+}

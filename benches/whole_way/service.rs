@@ -1,0 +1,235 @@
+//! The service as users meet it: the program itself, over HTTP.
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail, ensure};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tokio::fs::File;
+use tokio::time::sleep;
+use tokio_util::io::ReaderStream;
+
+use crate::{READ_BYTES, adult, memory};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_pais");
+
+/// How often a job is looked at.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Seconds of one whole way.
+#[derive(Clone, Copy, Debug)]
+pub struct Way {
+    pub upload: f64,
+    pub job: f64,
+    /// The first download, which renders the table.
+    pub download: f64,
+    pub downloaded_bytes: u64,
+}
+
+impl Way {
+    pub fn whole(&self) -> f64 {
+        self.upload + self.job + self.download
+    }
+}
+
+/// A running service on a fresh data directory.
+pub struct Service {
+    process: Child,
+    data: tempfile::TempDir,
+    address: String,
+    token: String,
+    client: reqwest::Client,
+    datasets: usize,
+    watch: memory::Watch,
+}
+
+impl Service {
+    pub async fn start() -> anyhow::Result<Self> {
+        let data = tempfile::Builder::new().prefix("pais-bench-").tempdir()?;
+        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let log = std::fs::File::create(data.path().join("service.log"))?;
+        let process = Command::new(PROGRAM)
+            .args(["serve", "--listen", &format!("127.0.0.1:{port}")])
+            .arg("--data-dir")
+            .arg(data.path())
+            // A database of the caller's environment is not the benchmark's.
+            .env_remove("DATABASE_URL")
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()?;
+        let mut service = Self {
+            watch: memory::Watch::start(process.id()),
+            process,
+            data,
+            address: format!("http://127.0.0.1:{port}"),
+            token: String::new(),
+            client: reqwest::Client::builder().no_proxy().build()?,
+            datasets: 0,
+        };
+        service.wait_ready().await?;
+        service.token = service.holder()?;
+        Ok(service)
+    }
+
+    async fn wait_ready(&mut self) -> anyhow::Result<()> {
+        let began = Instant::now();
+        while began.elapsed() < Duration::from_secs(60) {
+            if let Some(status) = self.process.try_wait()? {
+                bail!("the service ended: {status}\n{}", self.log());
+            }
+            let asked = self.client.get(format!("{}/readyz", self.address));
+            if asked
+                .send()
+                .await
+                .is_ok_and(|answer| answer.status() == 200)
+            {
+                return Ok(());
+            }
+            sleep(Duration::from_millis(50)).await;
+        }
+        bail!("the service did not get ready\n{}", self.log())
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(self.data.path().join("service.log")).unwrap_or_default()
+    }
+
+    fn holder(&self) -> anyhow::Result<String> {
+        let made = Command::new(PROGRAM)
+            .args(["token", "create", "--organization", "hospital"])
+            .args(["--role", "holder", "--data-dir"])
+            .arg(self.data.path())
+            .env_remove("DATABASE_URL")
+            .stderr(Stdio::inherit())
+            .output()?;
+        ensure!(made.status.success(), "no token was made");
+        Ok(String::from_utf8(made.stdout)?.trim().to_owned())
+    }
+
+    /// Declares a dataset, sends the file, runs the job, fetches the release, deletes the
+    /// dataset.
+    pub async fn whole_way(&mut self, file: &Path, l: u32) -> anyhow::Result<Way> {
+        self.datasets += 1;
+        let definition = adult::dataset(&format!("adult-{}", self.datasets))?;
+        let dataset = id(&self.post("/v1/datasets", &definition).await?)?;
+
+        let began = Instant::now();
+        let body = ReaderStream::with_capacity(File::open(file).await?, READ_BYTES);
+        let sent = self
+            .client
+            .post(self.at(&format!("/v1/datasets/{dataset}/submissions")))
+            .bearer_auth(&self.token)
+            .header("content-type", "text/csv")
+            .body(reqwest::Body::wrap_stream(body))
+            .send();
+        answer(sent.await?).await?;
+        let upload = began.elapsed().as_secs_f64();
+
+        let mut job = adult::job(l);
+        job["dataset_id"] = dataset.as_str().into();
+        let began = Instant::now();
+        let job = id(&self.post("/v1/jobs", &job).await?)?;
+        let release = self.ended(&job).await?;
+        let job = began.elapsed().as_secs_f64();
+
+        let began = Instant::now();
+        let asked = self
+            .client
+            .get(self.at(&format!("/v1/releases/{release}/data")));
+        let mut table = asked.bearer_auth(&self.token).send().await?;
+        ensure!(table.status() == 200, "the table was not served");
+        let mut downloaded_bytes = 0;
+        while let Some(part) = table.chunk().await? {
+            downloaded_bytes += part.len() as u64;
+        }
+        let download = began.elapsed().as_secs_f64();
+
+        let path = self.at(&format!("/v1/datasets/{dataset}"));
+        let deleted = self.client.delete(path).bearer_auth(&self.token);
+        ensure!(
+            deleted.send().await?.status() == 204,
+            "the dataset was not deleted"
+        );
+        Ok(Way {
+            upload,
+            job,
+            download,
+            downloaded_bytes,
+        })
+    }
+
+    /// Waits for the end of a job; the id of its release.
+    async fn ended(&self, job: &str) -> anyhow::Result<String> {
+        loop {
+            let asked = self.client.get(self.at(&format!("/v1/jobs/{job}")));
+            let found = answer(asked.bearer_auth(&self.token).send().await?).await?;
+            match found["status"].as_str() {
+                Some("succeeded") => {
+                    let release = found["release_id"].as_str();
+                    return Ok(release.context("the job made no release")?.to_owned());
+                }
+                Some("queued" | "running") => sleep(LOOK).await,
+                _ => bail!("the job ended otherwise: {found}\n{}", self.log()),
+            }
+        }
+    }
+
+    fn at(&self, path: &str) -> String {
+        format!("{}{path}", self.address)
+    }
+
+    async fn post(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
+        let sent = self.client.post(self.at(path)).bearer_auth(&self.token);
+        answer(sent.json(body).send().await?).await
+    }
+
+    /// The greatest memory so far, of the service and of its database.
+    pub fn peak(&self) -> memory::Peak {
+        self.watch.peak()
+    }
+
+    /// Stops the service and waits for its end and its database's.
+    pub fn stop(mut self) -> anyhow::Result<()> {
+        self.terminate();
+        let status = self.process.wait()?;
+        ensure!(
+            status.success(),
+            "the service ended with {status}\n{}",
+            self.log()
+        );
+        Ok(())
+    }
+
+    fn terminate(&self) {
+        let pid = i32::try_from(self.process.id()).ok().and_then(Pid::from_raw);
+        if let Some(pid) = pid {
+            // It may have ended by itself.
+            let _ = kill_process(pid, Signal::TERM);
+        }
+    }
+}
+
+impl Drop for Service {
+    /// After an error the service must not be left behind, nor its directory removed before it
+    /// has ended.
+    fn drop(&mut self) {
+        if let Ok(None) = self.process.try_wait() {
+            self.terminate();
+            let _ = self.process.wait();
+        }
+    }
+}
+
+async fn answer(response: reqwest::Response) -> anyhow::Result<Value> {
+    let status = response.status();
+    let text = response.text().await?;
+    ensure!(status.is_success(), "{status}: {text}");
+    Ok(serde_json::from_str(&text)?)
+}
+
+fn id(document: &Value) -> anyhow::Result<String> {
+    Ok(document["id"].as_str().context("no id")?.to_owned())
+}
