@@ -84,10 +84,14 @@ pub fn resolve<'a>(plan: &Plan, table: &'a EncodedTable) -> (Requirement<'a>, Ve
 pub fn problem(error: &SearchError, names: &[SensitiveName]) -> Problem {
     match error {
         SearchError::Cancelled => Problem::new(Code::Cancelled, "the job was cancelled"),
-        SearchError::FewerRowsThanK { rows } => {
-            let fault = Fault::at("/privacy/k", error.to_string())
-                .fix(format!("set `k` to at most {rows}, or send more rows"));
-            Problem::with(Code::NotAnonymizable, error.to_string(), vec![fault])
+        SearchError::FewerRowsThanK { rows, .. } => {
+            let fix = format!("lower `k` to at most {rows}, or send more rows");
+            let fault = Fault::at("/privacy/k", error.to_string()).fix(fix.clone());
+            Problem::with(
+                Code::NotAnonymizable,
+                format!("{error}; {fix}"),
+                vec![fault],
+            )
         }
         SearchError::MoreFrequentThanC {
             value,

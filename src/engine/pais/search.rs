@@ -31,12 +31,12 @@ pub struct Settings {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SearchError {
     /// The whole table is smaller than *K*.
-    #[error(
-        "the table has {rows} rows, fewer than k; lower `k` to at most {rows} or send more rows"
-    )]
+    #[error("the table has {rows} rows, fewer than the {k} that `k` asks for")]
     FewerRowsThanK {
         /// Rows of the table.
         rows: u64,
+        /// *K*.
+        k: u64,
     },
     /// A sensitive value is more frequent in the whole table than *C*.
     #[error("a sensitive value is more frequent in the whole table than `c` allows")]

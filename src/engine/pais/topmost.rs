@@ -22,7 +22,10 @@ pub fn suppress(
 ) -> Result<Vec<u32>, SearchError> {
     let rows = table.rows as u64;
     if rows < requirement.k.get() {
-        return Err(SearchError::FewerRowsThanK { rows });
+        return Err(SearchError::FewerRowsThanK {
+            rows,
+            k: requirement.k.get(),
+        });
     }
     let mut holding = vec![0u64; requirement.sensitive_values];
     for row in 0..table.rows {
