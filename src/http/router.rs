@@ -9,7 +9,7 @@ use axum::http::{
     Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version, header,
 };
 use axum::middleware::{self, Next};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use axum::routing::get;
 use tower::ServiceBuilder;
 use tower_http::catch_panic::CatchPanicLayer;

@@ -131,10 +131,9 @@ async fn what_is_anothers_is_not_there_in_paths() {
         theirs.problem(404, "not_found");
     }
     let grant = json!({"recipient": "clinic", "purpose": "x"});
-    let theirs = hospital
-        .app
-        .post(&other, &format!("{release}/grants"), &grant);
-    theirs.await.problem(404, "not_found");
+    let grants = format!("{release}/grants");
+    let theirs = hospital.app.post(&other, &grants, &grant).await;
+    theirs.problem(404, "not_found");
     let rows = "ID,Job,Sex,Age,Transfuse,Surgery\n1,Mover,M,1,Y,x\n";
     let path = format!("{dataset}/submissions");
     let theirs = hospital.app.post_bytes(&other, &path, "text/csv", rows);

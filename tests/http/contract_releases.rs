@@ -89,12 +89,8 @@ async fn a_format_is_chosen_by_parameter_or_by_accept() {
     let default = hospital.get(&data).await;
     assert_eq!(default.header("content-type"), "text/csv; charset=utf-8");
     for (format, media) in FORMATS {
-        let asked = fetch(
-            &hospital,
-            &format!("{data}?format={format}"),
-            &[("accept", "image/png")],
-        );
-        let asked = asked.await;
+        let path = format!("{data}?format={format}");
+        let asked = fetch(&hospital, &path, &[("accept", "image/png")]).await;
         assert_eq!(asked.status, 200);
         assert!(asked.header("content-type").starts_with(media));
         let disposition = asked.header("content-disposition");
