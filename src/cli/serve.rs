@@ -1,6 +1,8 @@
 //! `pais serve`.
 
 use std::net::SocketAddr;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -74,14 +76,14 @@ async fn work(
         .build_global()
         .context("the computing pool cannot be started (workers.threads)")?;
     let keys = Arc::new(keys::open(settings, store).await?);
-    let spool = tempfile::Builder::new().prefix("pais-spool-").tempdir()?;
+    let spool = empty_spool(&settings.server.data_dir)?;
     let wake = Arc::new(tokio::sync::Notify::new());
     let state = AppState {
         store: store.clone(),
         keys: keys.clone(),
         limits: limits(settings),
         rate: RateLimiter::new(settings.limits.requests_per_second).map(Arc::new),
-        spool: Arc::new(spool.path().to_owned()),
+        spool: Arc::new(spool),
         shutdown: shutdown.clone(),
         uploads: Arc::new(tokio::sync::Semaphore::new(CONCURRENT_UPLOADS)),
         wake: wake.clone(),
@@ -109,6 +111,18 @@ async fn work(
     let (served, ()) = tokio::join!(serving, draining);
     pool.stop().await;
     Ok(served?)
+}
+
+/// The folder of rendered tables in the data directory, without what a crash has left there.
+fn empty_spool(data_dir: &Path) -> anyhow::Result<PathBuf> {
+    let spool = data_dir.join("spool");
+    let made = match std::fs::remove_dir_all(&spool) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        _ => std::fs::create_dir_all(data_dir)
+            .and_then(|()| std::fs::DirBuilder::new().mode(0o700).create(&spool)),
+    };
+    made.with_context(|| format!("cannot make {} (server.data_dir)", spool.display()))?;
+    Ok(spool)
 }
 
 fn worker_settings(settings: &WorkerSettings) -> jobs::WorkerSettings {

@@ -1,5 +1,7 @@
 //! A job's privacy model against the rows at hand, and what to say when they cannot meet it.
 
+use std::collections::HashMap;
+
 use crate::domain::json::escape;
 use crate::domain::{Code, Fault, Lkc, Problem};
 use crate::table::{EncodedTable, NULL_CODE};
@@ -38,10 +40,17 @@ pub fn resolve<'a>(plan: &Plan, table: &'a EncodedTable) -> (Requirement<'a>, Ve
                 Some(listed) => Some(listed),
             },
         };
+        let places: Option<HashMap<&str, usize>> = listed.map(|listed| {
+            listed
+                .iter()
+                .enumerate()
+                .map(|(place, value)| (value.as_str(), place))
+                .collect()
+        });
         let number = |value: &str| {
-            let place = match listed {
+            let place = match &places {
                 None => None,
-                Some(listed) => Some(listed.iter().position(|listed| listed == value)?),
+                Some(places) => Some(*places.get(value)?),
             };
             names.push(SensitiveName {
                 column: column.name.clone(),

@@ -24,6 +24,7 @@ use crate::store::idempotency::{self, Answer, Begun, Reservation};
 use crate::store::jobs::{self, Cancellation, Creation, NewJob, StoredJob};
 use crate::store::submissions;
 
+use super::bulk;
 use super::extract::media_type;
 use super::{ApiError, AppState, Body, Holder, IdempotencyKey, Page, PageQuery, Parameters, Path};
 
@@ -199,19 +200,7 @@ async fn check(
     let dataset = dataset.ok_or_else(no_dataset)?;
     Prepared::check(&dataset.schema, job)?;
     let rows = submissions::count_rows(&state.store, id, job.submissions.as_deref()).await?;
-    let (needed, limit) = (
-        Prepared::bytes_needed(&dataset.schema, rows),
-        state.limits.job_bytes,
-    );
-    if needed > limit {
-        let detail = format!(
-            "a run over {rows} rows of this dataset needs about {} MiB, more than the {} MiB of \
-             memory.job_bytes; choose fewer submissions, or have the limit raised",
-            needed >> 20,
-            limit >> 20
-        );
-        return Err(ApiError::new(Code::LimitExceeded, detail));
-    }
+    bulk::check_fits(state, &dataset.schema, rows)?;
     Ok(id)
 }
 

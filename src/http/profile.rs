@@ -13,7 +13,7 @@ use crate::domain::problem::ProblemDocument;
 use crate::domain::{Code, DatasetId};
 use crate::engine::Unobserved;
 use crate::jobs::{Failure, on_thread, source};
-use crate::store::datasets;
+use crate::store::{datasets, submissions};
 use crate::table::Column;
 use crate::table::profile::{self, ColumnProfile};
 
@@ -54,6 +54,8 @@ async fn show(
 ) -> Result<Json<ProfileDocument>, ApiError> {
     let dataset = datasets::load(&state.store, caller.organization, id).await?;
     let dataset = dataset.ok_or_else(ApiError::not_found)?;
+    let rows = submissions::count_rows(&state.store, id, None).await?;
+    bulk::check_fits(&state, &dataset.schema, rows)?;
     let place = bulk::place().await?;
     let unobserved = Arc::new(Unobserved);
     let table = source::load(&state.store, &state.keys, &dataset, None, unobserved).await;

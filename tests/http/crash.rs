@@ -142,8 +142,8 @@ async fn a_job_that_a_crash_interrupts_is_finished_once() {
     }
     let job = json!({
         "dataset_id": dataset,
-        "privacy": {"model": "lkc", "l": 4, "k": 5, "c": 1.0},
-        "utility": {"objective": "discernibility", "split": "best_valid"},
+        "privacy": {"model": "lkc", "l": 4, "k": 20, "c": 1.0},
+        "utility": {"objective": "discernibility"},
         "release": true,
     });
     let job = call(
