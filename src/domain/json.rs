@@ -64,8 +64,9 @@ fn problem(body: &[u8], error: serde_json::Error, pointer: String) -> Problem {
         );
         return Problem::new(Code::MalformedJson, detail);
     }
-    // A number where a word is wanted is called a syntax error too.
-    let is_json = || serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok();
+    // A number where a word is wanted is called a syntax error too. Strings must be read to tell
+    // whether they are text.
+    let is_json = || serde_json::from_slice::<serde_json::Value>(body).is_ok();
     match error.classify() {
         category if category == serde_json::error::Category::Data || is_json() => {
             let reason = text

@@ -145,12 +145,9 @@ async fn a_tree_of_100_000_leaves_is_taken_where_the_limits_allow() {
         .map(|leaf| json!({ "label": leaf.to_string() }))
         .collect();
     let root = json!({"label": "*", "children": leaves});
-    let made = app.post(
-        &holder,
-        "/v1/taxonomies",
-        &json!({"name": "json", "root": root}),
-    );
-    assert_eq!(made.await.json(201)["leaves"], 100_000);
+    let body = json!({"name": "json", "root": root});
+    let made = app.post(&holder, "/v1/taxonomies", &body).await;
+    assert_eq!(made.json(201)["leaves"], 100_000);
     let rows: String = (0..100_000).map(|leaf| format!("{leaf};*\n")).collect();
     let path = "/v1/taxonomies?name=csv";
     let made = app.post_bytes(&holder, path, "text/csv", rows).await;
