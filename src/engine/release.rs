@@ -98,9 +98,19 @@ pub fn told_cuts(
 
 /// Ends the outermost intervals of a grown cut at the released numbers.
 fn narrow(column: &QuasiIdentifier, cut: &mut Cut, rows: &[u32]) {
-    let Domain::Numeric { values, lo, hi, .. } = &column.domain else {
+    let Domain::Numeric {
+        values,
+        lo,
+        hi,
+        missing,
+    } = &column.domain
+    else {
         return;
     };
+    // The topmost interval stands for missing cells too, as no narrower one does.
+    if *missing && cut.labels.len() == 1 {
+        return;
+    }
     let released = rows
         .iter()
         .filter_map(|&row| values.get(column.codes[row as usize] as usize));
