@@ -31,7 +31,7 @@ fmt: ## Format the code
 doc: setup ## Build the code's documentation; warnings are errors
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps
 
-bless: setup ## Take the present output as the expected one: snapshots, openapi.json
+bless: setup ## Take the present output as the expected one: snapshots, openapi.json, docs/errors.md
 	@mkdir -p openapi
 	$(CARGO) run --locked --quiet -- openapi > openapi/openapi.json.new
 	mv openapi/openapi.json.new openapi/openapi.json

@@ -37,7 +37,9 @@ const KNOWN_VALUES: [u32; 2] = [4, 2];
 
 fn main() -> anyhow::Result<()> {
     let blown_up = match std::env::var("PAIS_BENCH_ROWS") {
-        Ok(rows) => rows.parse().context("PAIS_BENCH_ROWS is a number of rows")?,
+        Ok(rows) => rows
+            .parse()
+            .context("PAIS_BENCH_ROWS is a number of rows")?,
         Err(_) => 1_000_000,
     };
     let folder = folder();

@@ -18,6 +18,9 @@ have_postgres() {
     have postgres && have initdb
 }
 
+# The Python client's tests make a virtual environment, for which Debian has a package of its own.
+have_venv() { python3 -c 'import ensurepip, venv' >/dev/null 2>&1; }
+
 if ! have cargo; then
     echo "setup: cargo is missing; install Rust (https://rustup.rs) and run this again" >&2
     exit 1
@@ -27,6 +30,7 @@ packages=()
 have_postgres || packages+=(postgresql)
 have cc || packages+=(build-essential)
 have python3 || packages+=(python3)
+have_venv || packages+=(python3-venv)
 [[ ${#packages[@]} -eq 0 ]] && exit 0
 
 if ! have apt-get; then
@@ -54,5 +58,10 @@ echo "setup: installing ${packages[*]}" >&2
 if ! have_postgres; then
     echo "setup: the PostgreSQL server's programs are still missing; set" \
         "PAIS__POSTGRES__BIN_DIR to the directory that holds postgres and initdb" >&2
+    exit 1
+fi
+if ! have_venv; then
+    echo "setup: $(command -v python3) still lacks its venv module; put one that has it first on" \
+        "PATH" >&2
     exit 1
 fi

@@ -43,7 +43,13 @@ pub fn init(settings: &LogSettings) -> Result<(), TelemetryError> {
         LogFormat::Text => lines.try_init(),
         LogFormat::Json => lines.json().flatten_event(true).try_init(),
     }
-    .map_err(|source| TelemetryError::Repeated { source })
+    .map_err(|source| TelemetryError::Repeated { source })?;
+    // A panic's message may quote the text it stumbled over, so only its place is logged.
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map(ToString::to_string);
+        tracing::error!(place, "a panic, which is a fault of this program");
+    }));
+    Ok(())
 }
 
 fn filter(text: &str) -> Result<EnvFilter, TelemetryError> {

@@ -39,7 +39,7 @@ const ROOMS: [(&str, &[&str]); 15] = [
         ],
     ),
     ("clock", &[]),
-    ("config", &[]),
+    ("config", &["domain"]),
     ("telemetry", &["config"]),
     ("postgres", &[]),
     // The lists of modules, and the command line, may name everything.

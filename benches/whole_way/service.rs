@@ -204,7 +204,9 @@ impl Service {
     }
 
     fn terminate(&self) {
-        let pid = i32::try_from(self.process.id()).ok().and_then(Pid::from_raw);
+        let pid = i32::try_from(self.process.id())
+            .ok()
+            .and_then(Pid::from_raw);
         if let Some(pid) = pid {
             // It may have ended by itself.
             let _ = kill_process(pid, Signal::TERM);

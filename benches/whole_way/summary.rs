@@ -74,7 +74,10 @@ impl Row {
 /// Prints the table, a column for each row measured.
 pub fn print(rows: &[Row]) {
     let line = |name: &str, value: &dyn Fn(&Row) -> String| {
-        let cells: String = rows.iter().map(|row| format!("{:>14}", value(row))).collect();
+        let cells: String = rows
+            .iter()
+            .map(|row| format!("{:>14}", value(row)))
+            .collect();
         println!("{name:<36}{cells}");
     };
     let seconds = |value: f64| format!("{value:.3} s");

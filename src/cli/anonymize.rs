@@ -1,7 +1,6 @@
 //! `pais anonymize`: a whole run on files, without server or database.
 
-use std::fs::File;
-use std::io::{BufWriter, IsTerminal, Read, Write};
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,20 +9,11 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
-use pais::domain::{Code, DatasetDefinition, JobDefinition, Problem, json};
 use pais::engine::{FinishedRelease, Observer, Phase, Prepared, StepItem, StepRecord};
-use pais::table::chunk::Assembler;
-use pais::table::csv::ReadFailure;
-use pais::table::{Schema, Table, csv};
-use pais::taxonomy::TreeLimits;
 
+use super::documents;
 use super::failure::Failure;
-
-/// Bounds of taxonomies on the command line, where the user's own memory is at stake.
-const LIMITS: TreeLimits = TreeLimits {
-    leaves: 10_000_000,
-    depth: 60,
-};
+use super::table_file::TableFile;
 
 /// Arguments of `pais anonymize`.
 #[derive(Debug, Args)]
@@ -34,7 +24,7 @@ pub struct Anonymize {
     /// The job: the body of `POST /v1/jobs` without `dataset_id`.
     #[arg(long, value_name = "J.json")]
     job: PathBuf,
-    /// The raw table, by its ending: .csv or .csv.gz.
+    /// The raw table, by its ending: .csv, .ndjson (also .gz, .zst) or .parquet.
     #[arg(value_name = "INPUT")]
     input: PathBuf,
     /// The released table, by its ending; standard output as CSV when omitted.
@@ -57,41 +47,16 @@ impl Anonymize {
     /// # Errors
     /// A problem where the run fails, an unreadable file otherwise.
     pub fn run(&self) -> Result<(), Failure> {
-        let format = TableFile::of(&self.input)?;
+        let input = TableFile::of(&self.input)?;
         let out = self.output.as_deref().map(TableFile::of).transpose()?;
         let bar = Bar::new();
-        let definition: DatasetDefinition = parse(&self.schema)?;
-        let schema = Schema::resolve(&definition, LIMITS, |_| None).map_err(|problem| {
-            in_file(
-                &self.schema,
-                if problem.code == Code::NotFound {
-                    let detail = "on the command line a taxonomy stands inline, not by id";
-                    Problem::with(Code::InvalidSchema, detail, problem.errors)
-                } else {
-                    problem
-                },
-            )
-        })?;
-        let schema = Arc::new(schema);
-        let mut job: JobDefinition = parse(&self.job)?;
-        for (given, field) in [
-            (job.dataset_id.is_some(), "dataset_id"),
-            (job.submissions.is_some(), "submissions"),
-        ] {
-            if given {
-                let detail =
-                    format!("on the command line a job has no `{field}`; INPUT is the table");
-                return Err(in_file(
-                    &self.job,
-                    Problem::at(Code::InvalidShape, format!("/{field}"), detail),
-                )
-                .into());
-            }
-        }
+        let schema = Arc::new(documents::schema(&self.schema)?);
+        let mut job = documents::job(&self.job)?;
         job.seed = self.seed.or(job.seed);
-        Prepared::check(&schema, &job).map_err(|problem| in_file(&self.job, problem))?;
+        let misfit = |problem| documents::in_file(&self.job, problem);
+        Prepared::check(&schema, &job).map_err(misfit)?;
         bar.progress(Phase::Reading, 0.0);
-        let table = format.read(&self.input, &schema)?;
+        let table = input.read(&schema)?;
         let prepared = Prepared::new(schema, job, table, &bar)?;
         let steps = prepared.run(&bar)?;
         let release = prepared.release(&steps, None, &bar)?;
@@ -112,10 +77,10 @@ impl Anonymize {
             items: Vec<&'a StepItem>,
         }
         if let Some(path) = &self.report {
-            write_json(path, &release.report)?;
+            documents::write(path, &release.report)?;
         }
         if let Some(path) = &self.steps {
-            write_json(
+            documents::write(
                 path,
                 &Steps {
                     items: steps.iter().map(|record| &record.item).collect(),
@@ -125,95 +90,15 @@ impl Anonymize {
         let Some(table) = release.tables.first() else {
             return Ok(());
         };
-        match (&self.output, out) {
-            (Some(path), Some(file)) => file.write(path, table),
-            _ => {
+        match out {
+            Some(file) => file.write(table),
+            None => {
                 let mut out = std::io::stdout().lock();
                 let written = table.write_csv(&mut out).and_then(|()| out.flush());
                 written.map_err(|error| Failure::file(Path::new("standard output"), &error))
             }
         }
     }
-}
-
-/// A table in a file, by its ending.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum TableFile {
-    Csv,
-    CsvGz,
-}
-
-impl TableFile {
-    fn of(path: &Path) -> Result<Self, Failure> {
-        let name = path
-            .file_name()
-            .map(|name| name.to_string_lossy().to_lowercase());
-        let name = name.unwrap_or_default();
-        if name.ends_with(".csv") {
-            Ok(Self::Csv)
-        } else if name.ends_with(".csv.gz") {
-            Ok(Self::CsvGz)
-        } else {
-            Err(Failure::Usage(format!(
-                "{}: the format is told by the ending, which is .csv or .csv.gz",
-                path.display()
-            )))
-        }
-    }
-
-    fn read(self, path: &Path, schema: &Schema) -> Result<Table, Failure> {
-        let file = File::open(path).map_err(|error| Failure::file(path, &error))?;
-        let source: Box<dyn Read> = match self {
-            Self::Csv => Box::new(file),
-            Self::CsvGz => Box::new(flate2::read::MultiGzDecoder::new(file)),
-        };
-        let mut assembler = Assembler::default();
-        match csv::read(schema, source, |chunk| assembler.push(chunk)) {
-            Ok(_) => Ok(assembler.finish()),
-            Err(ReadFailure::Refused(problem)) => Err(problem.into()),
-            Err(ReadFailure::Source(error)) => Err(Failure::file(path, &error)),
-            Err(ReadFailure::Sink(error)) => {
-                Err(Problem::new(Code::Internal, error.to_string()).into())
-            }
-        }
-    }
-
-    fn write(self, path: &Path, table: &pais::table::ReleasedTable) -> Result<(), Failure> {
-        let failed = |error: std::io::Error| Failure::file(path, &error);
-        let mut out = BufWriter::new(File::create(path).map_err(failed)?);
-        match self {
-            Self::Csv => table.write_csv(&mut out).map_err(failed)?,
-            Self::CsvGz => {
-                let level = flate2::Compression::default();
-                let mut packed = flate2::write::GzEncoder::new(&mut out, level);
-                table.write_csv(&mut packed).map_err(failed)?;
-                packed.finish().map_err(failed)?;
-            }
-        }
-        out.flush().map_err(failed)
-    }
-}
-
-fn parse<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, Failure> {
-    let body = std::fs::read(path).map_err(|error| Failure::file(path, &error))?;
-    json::parse(&body).map_err(|problem| in_file(path, problem).into())
-}
-
-/// The same problem, told of which file it is.
-fn in_file(path: &Path, problem: Problem) -> Problem {
-    Problem {
-        detail: format!("{}: {}", path.display(), problem.detail),
-        ..problem
-    }
-}
-
-fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| Failure::file(path, &error);
-    let mut out = BufWriter::new(File::create(path).map_err(failed)?);
-    serde_json::to_writer_pretty(&mut out, value).map_err(|error| failed(error.into()))?;
-    out.write_all(b"\n")
-        .and_then(|()| out.flush())
-        .map_err(failed)
 }
 
 /// A progress bar on a terminal, nothing elsewhere.

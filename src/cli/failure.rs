@@ -10,6 +10,9 @@ use pais::domain::Problem;
 pub enum Failure {
     /// The run failed: its problem document goes to standard error, exit status 1.
     Problem(Box<Problem>),
+    /// What was to be checked cannot be read: its problem document goes to standard error, exit
+    /// status 2.
+    Unreadable(Box<Problem>),
     /// The arguments are off or a file cannot be read or written: exit status 2.
     Usage(String),
 }
@@ -20,21 +23,37 @@ impl Failure {
         Self::Usage(format!("{}: {error}", path.display()))
     }
 
+    /// The same failure of a command that only checks, where a problem says that it could not.
+    pub fn unreadable(self) -> Self {
+        match self {
+            Self::Problem(problem) => Self::Unreadable(problem),
+            other => other,
+        }
+    }
+
     /// Prints the failure to standard error; its exit status.
     pub fn report(&self) -> ExitCode {
         match self {
             Self::Problem(problem) => {
-                match serde_json::to_string_pretty(&problem.document()) {
-                    Ok(document) => eprintln!("{document}"),
-                    Err(_) => eprintln!("pais: {problem}"),
-                }
+                print(problem);
                 ExitCode::from(1)
+            }
+            Self::Unreadable(problem) => {
+                print(problem);
+                ExitCode::from(2)
             }
             Self::Usage(detail) => {
                 eprintln!("pais: {detail}");
                 ExitCode::from(2)
             }
         }
+    }
+}
+
+fn print(problem: &Problem) {
+    match serde_json::to_string_pretty(&problem.document()) {
+        Ok(document) => eprintln!("{document}"),
+        Err(_) => eprintln!("pais: {problem}"),
     }
 }
 

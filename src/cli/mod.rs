@@ -2,13 +2,16 @@
 
 mod anonymize;
 mod database;
+mod documents;
 mod failure;
 mod keys;
 mod migrate;
 mod openapi;
 mod serve;
 mod settings;
+mod table_file;
 mod token;
+mod verify;
 
 use std::process::ExitCode;
 
@@ -35,6 +38,8 @@ enum Command {
     Token(token::Command),
     /// Anonymize a table in files, without server or database
     Anonymize(anonymize::Anonymize),
+    /// Check a finished table, whoever made it, against a privacy model
+    Verify(verify::Verify),
     /// Print the OpenAPI document
     Openapi,
 }
@@ -51,6 +56,9 @@ pub fn main() -> ExitCode {
                 Ok(()) => ExitCode::SUCCESS,
                 Err(failure) => failure.report(),
             };
+        }
+        Command::Verify(command) => {
+            return command.run().unwrap_or_else(|failure| failure.report());
         }
         Command::Openapi => openapi::run(),
     };

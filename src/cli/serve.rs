@@ -1,10 +1,12 @@
 //! `pais serve`.
 
 use std::net::SocketAddr;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
-use pais::config::{Flags, LimitSettings, Settings, WorkerSettings};
+use pais::config::{Flags, Settings, WorkerSettings};
 use pais::http::rate::RateLimiter;
 use pais::http::{AppState, HttpLimits, RouterSettings};
 use pais::jobs;
@@ -68,15 +70,20 @@ async fn work(
     listener: TcpListener,
     shutdown: &CancellationToken,
 ) -> anyhow::Result<()> {
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(settings.workers.threads)
+        .thread_name(|index| format!("compute-{index}"))
+        .build_global()
+        .context("the computing pool cannot be started (workers.threads)")?;
     let keys = Arc::new(keys::open(settings, store).await?);
-    let spool = tempfile::Builder::new().prefix("pais-spool-").tempdir()?;
+    let spool = empty_spool(&settings.server.data_dir)?;
     let wake = Arc::new(tokio::sync::Notify::new());
     let state = AppState {
         store: store.clone(),
         keys: keys.clone(),
-        limits: limits(&settings.limits),
+        limits: limits(settings),
         rate: RateLimiter::new(settings.limits.requests_per_second).map(Arc::new),
-        spool: Arc::new(spool.path().to_owned()),
+        spool: Arc::new(spool),
         shutdown: shutdown.clone(),
         uploads: Arc::new(tokio::sync::Semaphore::new(CONCURRENT_UPLOADS)),
         wake: wake.clone(),
@@ -106,6 +113,18 @@ async fn work(
     Ok(served?)
 }
 
+/// The folder of rendered tables in the data directory, without what a crash has left there.
+fn empty_spool(data_dir: &Path) -> anyhow::Result<PathBuf> {
+    let spool = data_dir.join("spool");
+    let made = match std::fs::remove_dir_all(&spool) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        _ => std::fs::create_dir_all(data_dir)
+            .and_then(|()| std::fs::DirBuilder::new().mode(0o700).create(&spool)),
+    };
+    made.with_context(|| format!("cannot make {} (server.data_dir)", spool.display()))?;
+    Ok(spool)
+}
+
 fn worker_settings(settings: &WorkerSettings) -> jobs::WorkerSettings {
     jobs::WorkerSettings {
         concurrency: settings.jobs,
@@ -116,8 +135,11 @@ fn worker_settings(settings: &WorkerSettings) -> jobs::WorkerSettings {
     }
 }
 
-fn limits(settings: &LimitSettings) -> HttpLimits {
+fn limits(settings: &Settings) -> HttpLimits {
+    let job_bytes = settings.memory.job_bytes;
+    let settings = &settings.limits;
     HttpLimits {
+        job_bytes,
         upload_bytes: settings.upload_bytes,
         json_bytes: settings.json_bytes,
         columns: settings.columns,

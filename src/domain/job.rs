@@ -121,10 +121,14 @@ pub enum Output {
 #[serde(deny_unknown_fields)]
 pub struct PreGeneralization {
     /// Level of every value not named below, leaves being level 0.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "super::json::or_default")]
     pub level: u32,
     /// Level to the values that stand at it.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "super::json::or_default",
+        skip_serializing_if = "BTreeMap::is_empty"
+    )]
     pub values: BTreeMap<String, Vec<String>>,
 }
 

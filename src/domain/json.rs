@@ -1,6 +1,7 @@
 //! JSON bodies parsed at the border, with a pointer to what does not fit.
 
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
 use serde_path_to_error::Segment;
 
 use super::{Code, Problem};
@@ -34,6 +35,18 @@ pub fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     Ok(value)
 }
 
+/// An optional field that may be null as well as absent: either way it has its default.
+///
+/// # Errors
+/// Those of the field's type.
+pub fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
+}
+
 /// Whether a text has an escaped NUL; JSON has no other way to write one.
 fn has_nul(body: &[u8]) -> bool {
     memchr::memmem::find_iter(body, br"\u0000").any(|at| {
@@ -51,8 +64,9 @@ fn problem(body: &[u8], error: serde_json::Error, pointer: String) -> Problem {
         );
         return Problem::new(Code::MalformedJson, detail);
     }
-    // A number where a word is wanted is called a syntax error too.
-    let is_json = || serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok();
+    // A number where a word is wanted is called a syntax error too. Strings must be read to tell
+    // whether they are text.
+    let is_json = || serde_json::from_slice::<serde_json::Value>(body).is_ok();
     match error.classify() {
         category if category == serde_json::error::Category::Data || is_json() => {
             let reason = text

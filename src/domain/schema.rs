@@ -30,7 +30,7 @@ pub struct ColumnDefinition {
     /// What the column is for the adversary and the analyst.
     pub role: ColumnRole,
     /// How cells are read.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "super::json::or_default")]
     pub kind: ColumnKind,
     /// Tree of generalizations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -144,7 +144,11 @@ pub struct TaxonomyNode {
     /// Unique in its tree.
     pub label: String,
     /// More specific labels.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "super::json::or_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     #[schema(no_recursion)]
     pub children: Vec<TaxonomyNode>,
 }

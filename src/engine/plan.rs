@@ -1,6 +1,8 @@
 //! What a job asks for, checked against the schema: everything that can be refused before a
 //! single row is read.
 
+use std::collections::HashSet;
+
 use crate::domain::json::escape;
 use crate::domain::{
     Code, ColumnKind, ColumnRole, JobDefinition, Lkc, Objective, Output, PrivacyModel, Problem,
@@ -9,6 +11,9 @@ use crate::domain::{
 use crate::table::{Schema, SchemaColumn};
 
 use super::pais;
+
+/// Most sensitive values that a job names of a column.
+const MOST_VALUES: usize = 10_000;
 
 /// A job that fits its schema.
 #[derive(Clone, Debug)]
@@ -129,9 +134,17 @@ fn check_sensitive(schema: &Schema, column: &str, values: &[String]) -> Result<(
             "name at least one sensitive value, or leave the column out",
         ));
     }
+    if values.len() > MOST_VALUES {
+        let detail = format!(
+            "{} values are named and {MOST_VALUES} can be; leave `sensitive_values` out to bound all",
+            values.len()
+        );
+        return Err(refused(pointer, detail));
+    }
+    let mut named = HashSet::with_capacity(values.len());
     for (index, value) in values.iter().enumerate() {
         let pointer = format!("{pointer}/{index}");
-        if values[..index].contains(value) {
+        if !named.insert(value) {
             return Err(refused(pointer, "this value is named twice"));
         }
         if spec.is_missing(value) {

@@ -1,5 +1,7 @@
 //! The released table: labels for codes, rows in random order, and the verifier's gate.
 
+use std::collections::BTreeMap;
+
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{SeedableRng, TryRng};
@@ -7,7 +9,12 @@ use sha2::{Digest, Sha256};
 
 use crate::domain::{Code, Problem};
 use crate::privacy::{self, LkcRequirement, Original, Verification};
-use crate::table::{Column, EncodedTable, Form, NULL_CODE, ReleasedColumn, ReleasedTable, Schema};
+use crate::table::{
+    Column, Domain, EncodedTable, Form, NULL_CODE, QuasiIdentifier, ReleasedColumn, ReleasedTable,
+    Schema,
+};
+
+use crate::taxonomy::Interval;
 
 use super::pais::Cut;
 use super::run::{Prepared, StepRecord};
@@ -54,6 +61,78 @@ pub fn source_rows(
     }
     order.shuffle(&mut StdRng::from_seed(material));
     Ok(order)
+}
+
+/// The cuts and their labels, by column, as the release tells them: without what only a
+/// suppressed row had.
+///
+/// A label of a column without a taxonomy is a raw value or made from raw values. Where rows are
+/// left out, labels that no released row has are not told, and an outermost interval ends where
+/// the released numbers do. Columns with a taxonomy or a domain tell only what was declared.
+pub fn told_cuts(
+    schema: &Schema,
+    table: &EncodedTable,
+    mut cuts: Vec<Cut>,
+    rows: &[u32],
+) -> (Vec<Cut>, BTreeMap<String, Vec<String>>) {
+    let all = rows.len() == table.rows;
+    let mut told = BTreeMap::new();
+    for (column, cut) in table.quasi_identifiers.iter().zip(&mut cuts) {
+        let declared = schema
+            .stored()
+            .nth(column.position)
+            .is_some_and(|spec| spec.tree.is_some() || spec.domain.is_some());
+        let mut stands = vec![all || declared; cut.labels.len()];
+        if !all && !declared {
+            narrow(column, cut, rows);
+            for &row in rows {
+                stands[cut.label_of[column.codes[row as usize] as usize] as usize] = true;
+            }
+        }
+        let labels = cut.labels.iter().zip(stands).filter(|(_, stands)| *stands);
+        let labels = labels.map(|(label, _)| label.clone()).collect();
+        told.insert(column.name.to_string(), labels);
+    }
+    (cuts, told)
+}
+
+/// Ends the outermost intervals of a grown cut at the released numbers.
+fn narrow(column: &QuasiIdentifier, cut: &mut Cut, rows: &[u32]) {
+    let Domain::Numeric {
+        values,
+        lo,
+        hi,
+        missing,
+    } = &column.domain
+    else {
+        return;
+    };
+    // The topmost interval stands for missing cells too, as no narrower one does.
+    if *missing && cut.labels.len() == 1 {
+        return;
+    }
+    let released = rows
+        .iter()
+        .filter_map(|&row| values.get(column.codes[row as usize] as usize));
+    let (least, most) = released.fold(
+        (f64::INFINITY, f64::NEG_INFINITY),
+        |(least, most), &value| (least.min(value), most.max(value)),
+    );
+    if least > most {
+        return;
+    }
+    for label in &mut cut.labels {
+        let Some(mut interval) = Interval::parse(label) else {
+            continue;
+        };
+        if interval.lo == *lo {
+            interval.lo = least.min(interval.hi);
+        }
+        if interval.hi == *hi && interval.closed {
+            interval.hi = most.max(interval.lo);
+        }
+        *label = interval.to_string();
+    }
 }
 
 /// The table as it is released. One gather of each column in the order of `rows`.

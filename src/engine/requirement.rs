@@ -1,5 +1,7 @@
 //! A job's privacy model against the rows at hand, and what to say when they cannot meet it.
 
+use std::collections::HashMap;
+
 use crate::domain::json::escape;
 use crate::domain::{Code, Fault, Lkc, Problem};
 use crate::table::{EncodedTable, NULL_CODE};
@@ -38,10 +40,17 @@ pub fn resolve<'a>(plan: &Plan, table: &'a EncodedTable) -> (Requirement<'a>, Ve
                 Some(listed) => Some(listed),
             },
         };
+        let places: Option<HashMap<&str, usize>> = listed.map(|listed| {
+            listed
+                .iter()
+                .enumerate()
+                .map(|(place, value)| (value.as_str(), place))
+                .collect()
+        });
         let number = |value: &str| {
-            let place = match listed {
+            let place = match &places {
                 None => None,
-                Some(listed) => Some(listed.iter().position(|listed| listed == value)?),
+                Some(places) => Some(*places.get(value)?),
             };
             names.push(SensitiveName {
                 column: column.name.clone(),
@@ -75,10 +84,14 @@ pub fn resolve<'a>(plan: &Plan, table: &'a EncodedTable) -> (Requirement<'a>, Ve
 pub fn problem(error: &SearchError, names: &[SensitiveName]) -> Problem {
     match error {
         SearchError::Cancelled => Problem::new(Code::Cancelled, "the job was cancelled"),
-        SearchError::FewerRowsThanK { rows } => {
-            let fault = Fault::at("/privacy/k", error.to_string())
-                .fix(format!("set `k` to at most {rows}, or send more rows"));
-            Problem::with(Code::NotAnonymizable, error.to_string(), vec![fault])
+        SearchError::FewerRowsThanK { rows, .. } => {
+            let fix = format!("lower `k` to at most {rows}, or send more rows");
+            let fault = Fault::at("/privacy/k", error.to_string()).fix(fix.clone());
+            Problem::with(
+                Code::NotAnonymizable,
+                format!("{error}; {fix}"),
+                vec![fault],
+            )
         }
         SearchError::MoreFrequentThanC {
             value,

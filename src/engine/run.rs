@@ -87,6 +87,14 @@ impl Prepared {
         Plan::new(schema, job).map(drop)
     }
 
+    /// Bytes of memory that a run over so many rows takes at most, beside the text of distinct
+    /// values: the codes as read, those of the released table beside them, and per row the
+    /// search's order and the shuffled one.
+    pub fn bytes_needed(schema: &Schema, rows: u64) -> u64 {
+        let codes = 4 * schema.stored().count() as u64;
+        rows.saturating_mul(2 * codes + 16)
+    }
+
     /// Encodes the rows for the job.
     ///
     /// # Errors
@@ -100,6 +108,7 @@ impl Prepared {
         let plan = Plan::new(&schema, &job)?;
         observer.progress(Phase::Reading, 1.0);
         let table = EncodedTable::new(&schema, table);
+        check_classes(&table)?;
         stop_if_asked(observer)?;
         Ok(Self {
             schema,
@@ -138,11 +147,11 @@ impl Prepared {
             let detail = format!("the job has no step {step}; its steps are 0 to {last}");
             return Err(Problem::at(Code::NoSuchStep, "/step", detail));
         }
-        observer.progress(Phase::Writing, 0.0);
         let cuts = pais::cuts_at(&self.table, steps, step)
             .map_err(|error| Problem::new(Code::Internal, error.to_string()))?;
         let rows = release::source_rows(self.table.rows, steps, step, self.job.seed)?;
         let suppressed = (self.table.rows - rows.len()) as u64;
+        let (cuts, told) = release::told_cuts(&self.schema, &self.table, cuts, &rows);
         let table = release::table(&self.schema, &self.table, &cuts, &rows);
         stop_if_asked(observer)?;
         observer.progress(Phase::Verifying, 0.0);
@@ -156,17 +165,13 @@ impl Prepared {
         let report = utility::report(&table, &domains, suppressed, &verification)
             .map_err(|error| Problem::new(Code::Internal, error.to_string()))?;
         observer.progress(Phase::Verifying, 1.0);
-        let cut = self.plan.quasi_identifiers.iter().zip(&cuts);
         Ok(FinishedRelease {
             rows: table.rows as u64,
             tables: vec![table],
             step: Some(step),
             suppressed_rows: suppressed,
             privacy: json(&self.job.privacy)?,
-            cut: Some(
-                cut.map(|(name, cut)| (name.to_string(), cut.labels.clone()))
-                    .collect(),
-            ),
+            cut: Some(told),
             verification: json(&verification)?,
             report: json(&report)?,
         })
@@ -183,6 +188,29 @@ impl Prepared {
     pub(super) fn table(&self) -> &EncodedTable {
         &self.table
     }
+}
+
+/// Counters of a column's values by class that a run keeps at most, 8 bytes each.
+const CLASS_COUNTERS: usize = 1 << 25;
+
+fn check_classes(table: &EncodedTable) -> Result<(), Problem> {
+    let Some((classes, _)) = table.class else {
+        return Ok(());
+    };
+    let widest = table
+        .quasi_identifiers
+        .iter()
+        .map(|column| column.domain.code_count())
+        .max();
+    if widest.unwrap_or(0).saturating_mul(classes) <= CLASS_COUNTERS {
+        return Ok(());
+    }
+    let detail = format!(
+        "the class column has about {classes} values, too many to count beside the {} of a \
+         quasi-identifier; give it fewer, or give it the role `insensitive`",
+        widest.unwrap_or(0)
+    );
+    Err(Problem::new(Code::LimitExceeded, detail))
 }
 
 fn json(value: &impl Serialize) -> Result<serde_json::Value, Problem> {

@@ -3,13 +3,33 @@
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::domain::Code;
+use crate::engine::Prepared;
+use crate::table::Schema;
 
-use super::ApiError;
+use super::{ApiError, AppState};
 
 /// Tables held in memory by requests at once; further requests wait.
 const TABLES: usize = 2;
 
 static PLACES: Semaphore = Semaphore::const_new(TABLES);
+
+/// Refuses a table of so many rows that its run would exceed `memory.job_bytes`.
+///
+/// # Errors
+/// `limit_exceeded` with both figures.
+pub fn check_fits(state: &AppState, schema: &Schema, rows: u64) -> Result<(), ApiError> {
+    let (needed, limit) = (Prepared::bytes_needed(schema, rows), state.limits.job_bytes);
+    if needed <= limit {
+        return Ok(());
+    }
+    let detail = format!(
+        "{rows} rows of this dataset need about {} MiB of memory, more than the {} MiB of \
+         memory.job_bytes; choose fewer submissions, or have the limit raised",
+        needed >> 20,
+        limit >> 20
+    );
+    Err(ApiError::new(Code::LimitExceeded, detail))
+}
 
 /// Waits for a place, which is free again when the permit is dropped.
 ///

@@ -22,7 +22,9 @@ use crate::engine::{Prepared, StepItem};
 use crate::store::datasets;
 use crate::store::idempotency::{self, Answer, Begun, Reservation};
 use crate::store::jobs::{self, Cancellation, Creation, NewJob, StoredJob};
+use crate::store::submissions;
 
+use super::bulk;
 use super::extract::media_type;
 use super::{ApiError, AppState, Body, Holder, IdempotencyKey, Page, PageQuery, Parameters, Path};
 
@@ -195,9 +197,19 @@ async fn check(
         )
     })?;
     let dataset = datasets::load(&state.store, caller.organization, id).await?;
-    let dataset = dataset.ok_or_else(ApiError::not_found)?;
+    let dataset = dataset.ok_or_else(no_dataset)?;
     Prepared::check(&dataset.schema, job)?;
+    let rows = submissions::count_rows(&state.store, id, job.submissions.as_deref()).await?;
+    bulk::check_fits(state, &dataset.schema, rows)?;
     Ok(id)
+}
+
+fn no_dataset() -> Problem {
+    Problem::at(
+        Code::NotFound,
+        "/dataset_id",
+        "there is nothing here for this token; check the id",
+    )
 }
 
 async fn make(
@@ -218,7 +230,7 @@ async fn make(
             state.wake.notify_one();
             Ok(answer.into_response())
         }
-        Creation::NoDataset => Err(ApiError::not_found()),
+        Creation::NoDataset => Err(no_dataset().into()),
         Creation::NoSubmission(index) => Err(Problem::at(
             Code::NotFound,
             format!("/submissions/{index}"),

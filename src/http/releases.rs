@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::IntoResponse;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use time::OffsetDateTime;
@@ -24,9 +24,11 @@ use crate::store::StoreError;
 use crate::store::datasets::{self, Found, StoredDataset};
 use crate::store::jobs::{self as stored_jobs, StoredJob};
 use crate::store::releases::{self, NewRelease, StoredRelease, Viewer};
+use crate::utility::Report;
 
 use super::accept;
 use super::bulk;
+use super::report_page;
 use super::{
     ApiError, AppState, Holder, HolderOrRecipient, JsonBody, Page, PageQuery, Parameters, Path,
     text,
@@ -282,11 +284,13 @@ async fn show(
 }
 
 /// Fetch the utility and risk report of a release.
+///
+/// As JSON, or as a page for people where `Accept` prefers `text/html`.
 #[utoipa::path(
     get, path = "/v1/releases/{id}/report", tag = "releases",
     params(("id" = ReleaseId, Path, description = "The release")),
     responses(
-        (status = 200, description = "The report", body = Object),
+        (status = 200, description = "The report", content((Report = "application/json"), (String = "text/html"))),
         (status = 404, description = "`not_found`", body = ProblemDocument, content_type = "application/problem+json"),
         (status = 406, description = "`not_acceptable`", body = ProblemDocument, content_type = "application/problem+json"),
     ),
@@ -296,12 +300,23 @@ async fn report(
     HolderOrRecipient(caller): HolderOrRecipient,
     Path(id): Path<ReleaseId>,
     headers: HeaderMap,
-) -> Result<Json<Value>, ApiError> {
-    let found = releases::report(&state.store, viewer(caller), id).await?;
+) -> Result<Response, ApiError> {
+    let store = &state.store;
+    let found = releases::report(store, viewer(caller), id).await?;
     let (owner, report) = found.ok_or_else(ApiError::not_found)?;
-    accept::best(&headers, &["application/json"])?;
+    let wants_page = accept::best(&headers, &["application/json", "text/html"])? == 1;
+    let mut response = if wants_page {
+        let release = releases::load(store, viewer(caller), id).await?;
+        let release = release.ok_or_else(ApiError::not_found)?;
+        report_page::page(&release.into(), &report)
+    } else {
+        Json(report).into_response()
+    };
+    response
+        .headers_mut()
+        .insert(header::VARY, HeaderValue::from_static("accept"));
     if caller.role == Role::Recipient {
-        releases::record_fetch(&state.store, caller, owner, id, "report").await?;
+        releases::record_fetch(store, caller, owner, id, "report").await?;
     }
-    Ok(Json(report))
+    Ok(response)
 }

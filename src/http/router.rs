@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::{OriginalUri, Request, State};
+use axum::extract::{FromRequestParts, OriginalUri, Request, State};
 use axum::http::request::Parts;
 use axum::http::{
     Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version, header,
 };
 use axum::middleware::{self, Next};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use axum::routing::get;
 use tower::ServiceBuilder;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -26,8 +26,8 @@ use crate::domain::{Caller, Code, Problem};
 use super::observe::{REQUEST_ID, observe};
 use super::problem::problem_response;
 use super::{
-    ApiError, AppState, audit, datasets, events, grants, health, jobs, metrics, openapi,
-    organizations, releases, submissions, tables, taxonomies, tokens,
+    ApiError, AppState, audit, datasets, error_page, events, grants, health, jobs, metrics,
+    openapi, organizations, profile, releases, submissions, tables, taxonomies, tokens,
 };
 
 /// What the router needs beside the state.
@@ -58,6 +58,7 @@ fn streaming_routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .merge(submissions::routes())
         .merge(events::routes())
+        .merge(profile::routes())
         .merge(releases::routes())
         .merge(tables::routes())
 }
@@ -103,6 +104,7 @@ pub fn router(state: AppState, settings: &RouterSettings) -> Router {
         .merge(prompt)
         .merge(streaming)
         .route("/openapi.json", document)
+        .route("/docs/errors", get(async || error_page::page()))
         .merge(browser)
         .fallback(no_such_path)
         .method_not_allowed_fallback(wrong_method)
@@ -183,29 +185,32 @@ fn panicked(_: Box<dyn std::any::Any + Send>) -> Response {
     ))
 }
 
-async fn no_such_path() -> ApiError {
-    ApiError::new(
-        Code::NotFound,
-        "there is no such path; /openapi.json has those there are",
-    )
+async fn no_such_path(State(state): State<AppState>, mut parts: Parts) -> ApiError {
+    match identified(&mut parts, &state).await {
+        Ok(()) => ApiError::new(
+            Code::NotFound,
+            "there is no such path; /openapi.json has those there are",
+        ),
+        Err(refused) => refused,
+    }
 }
 
-async fn wrong_method(State(state): State<AppState>, mut parts: Parts) -> Response {
-    use axum::extract::FromRequestParts;
-
-    let path = parts.extensions.get::<OriginalUri>().map_or_else(
-        || parts.uri.path().to_owned(),
-        |OriginalUri(uri)| uri.path().to_owned(),
-    );
-    // Who may not call at all learns nothing about what there is to call.
-    if path.starts_with("/v1/")
-        && let Err(refused) = Caller::from_request_parts(&mut parts, &state).await
-    {
-        return refused.into_response();
+async fn wrong_method(State(state): State<AppState>, mut parts: Parts) -> ApiError {
+    match identified(&mut parts, &state).await {
+        Ok(()) => ApiError::new(
+            Code::MethodNotAllowed,
+            "this path does not take this method; the header `Allow` names those it takes",
+        ),
+        Err(refused) => refused,
     }
-    ApiError::new(
-        Code::MethodNotAllowed,
-        "this path does not take this method; the header `Allow` names those it takes",
-    )
-    .into_response()
+}
+
+/// Who may not call at all learns nothing about what there is to call.
+async fn identified(parts: &mut Parts, state: &AppState) -> Result<(), ApiError> {
+    let path = parts.extensions.get::<OriginalUri>();
+    let path = path.map_or(parts.uri.path(), |OriginalUri(uri)| uri.path());
+    if path.starts_with("/v1/") {
+        Caller::from_request_parts(parts, state).await?;
+    }
+    Ok(())
 }

@@ -39,9 +39,6 @@ impl TableFormat {
     /// All of them, the default first.
     pub const ALL: [Self; 3] = [Self::Csv, Self::Ndjson, Self::Parquet];
 
-    /// Those that can be rendered.
-    pub const SERVED: &'static [Self] = &[Self::Csv];
-
     /// The word of `?format=`, and the ending of a file's name.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -60,16 +57,12 @@ impl TableFormat {
         }
     }
 
-    fn write(self, table: &ReleasedTable, out: &mut impl Write) -> Result<(), Failure> {
-        let written = match self {
+    fn write(self, table: &ReleasedTable, out: &mut (impl Write + Send)) -> io::Result<()> {
+        match self {
             Self::Csv => table.write_csv(out),
-            Self::Ndjson | Self::Parquet => {
-                return Err(
-                    Problem::new(Code::NotAcceptable, "this table can be served as csv").into(),
-                );
-            }
-        };
-        written.map_err(|error| unwritable(&error))
+            Self::Ndjson => table.write_ndjson(out),
+            Self::Parquet => table.write_parquet(out),
+        }
     }
 }
 
@@ -82,7 +75,14 @@ pub async fn rendered(
     table: &Arc<StoredTable>,
     format: TableFormat,
 ) -> Result<PathBuf, ApiError> {
-    let name = format!("{}-{}.{}", table.release, table.position, format.as_str());
+    // Another version may write other bytes, and its entity tags say so.
+    let name = format!(
+        "{}-{}-{}.{}",
+        table.release,
+        table.position,
+        env!("CARGO_PKG_VERSION"),
+        format.as_str()
+    );
     let path = state.spool.join(name);
     if there(&path).await {
         return Ok(path);
@@ -129,7 +129,7 @@ fn render(
         file: BufWriter::with_capacity(1 << 20, file),
         hasher: Sha256::new(),
     };
-    format.write(table, &mut out)?;
+    format.write(table, &mut out).map_err(unwritable)?;
     let file: NamedTempFile = out
         .file
         .into_inner()

@@ -18,6 +18,8 @@ pub struct HttpLimits {
     pub upload_bytes: u64,
     /// Bytes of a decoded JSON body.
     pub json_bytes: usize,
+    /// Bytes that the tables of one job may take in memory.
+    pub job_bytes: u64,
     /// Columns of a dataset.
     pub columns: usize,
     /// Size of a taxonomy.

@@ -1,12 +1,12 @@
 //! `/v1/datasets/{id}/submissions`: rows come in, all or nothing.
 
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, header};
+use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use time::OffsetDateTime;
@@ -23,9 +23,9 @@ use crate::store::idempotency::{self, Answer, Begun, Reservation};
 use crate::store::seal::DataKey;
 use crate::store::submissions::{Accepted, Intake, SealedChunk, Submission, Totals};
 use crate::store::{Store, StoreError};
-use crate::table::csv::ReadFailure;
-use crate::table::{Schema, Table, chunk};
+use crate::table::{ReadFailure, Schema, chunk};
 
+use super::submission_format::{Format, Room};
 use super::upload::{Encoding, FrameReader, IDLE, Incoming, channel};
 use super::{ApiError, AppState, Holder, IdempotencyKey, Path};
 
@@ -50,60 +50,6 @@ pub struct SubmissionDocument {
     pub created_at: OffsetDateTime,
 }
 
-/// What a submission is written in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Format {
-    Csv,
-}
-
-impl Format {
-    const ALL: [Self; 1] = [Self::Csv];
-
-    fn media_type(self) -> &'static str {
-        match self {
-            Self::Csv => "text/csv",
-        }
-    }
-
-    fn of(headers: &HeaderMap) -> Result<Self, Problem> {
-        let media = headers.get(header::CONTENT_TYPE);
-        let media = media
-            .and_then(|value| value.to_str().ok())
-            .unwrap_or_default();
-        let mut parts = media.split(';').map(str::trim);
-        let essence = parts.next().unwrap_or_default();
-        let foreign = parts.any(|parameter| {
-            let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
-            let value = value.trim_matches('"');
-            name.eq_ignore_ascii_case("charset")
-                && !["utf-8", "utf8", "us-ascii"]
-                    .iter()
-                    .any(|charset| value.eq_ignore_ascii_case(charset))
-        });
-        Self::ALL
-            .into_iter()
-            .find(|format| essence.eq_ignore_ascii_case(format.media_type()) && !foreign)
-            .ok_or_else(|| {
-                let known = Self::ALL.map(Self::media_type).join(", ");
-                Problem::new(
-                    Code::UnsupportedMediaType,
-                    format!("send rows in UTF-8 with `Content-Type: {known}`"),
-                )
-            })
-    }
-
-    fn read<E>(
-        self,
-        schema: &Schema,
-        source: impl Read,
-        chunk: impl FnMut(Table) -> Result<(), E>,
-    ) -> Result<u64, ReadFailure<E>> {
-        match self {
-            Self::Csv => crate::table::csv::read(schema, source, chunk),
-        }
-    }
-}
-
 /// The submissions' routes.
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(create))
@@ -111,7 +57,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
 
 /// Sends rows to a dataset
 ///
-/// The body is a table with a header row that names exactly the declared columns, in any order.
+/// The body is a table whose header or keys name exactly the declared columns, in any order.
 /// It is read as it streams, and stored whole or not at all. A refusal names the first 20
 /// offending cells by line and column.
 #[utoipa::path(
@@ -121,11 +67,12 @@ pub fn routes() -> OpenApiRouter<AppState> {
         ("Content-Encoding" = Option<String>, Header, description = "`gzip` or `zstd`"),
         ("Idempotency-Key" = Option<String>, Header, description = "Makes a retry harmless for 24 h"),
     ),
-    request_body(content = String, content_type = "text/csv", description = "Header row, then one line a record"),
+    request_body(content((String = "text/csv"), (String = "application/x-ndjson"), (String = "application/vnd.apache.parquet")),
+        description = "CSV with a header row, one JSON object a line, or Parquet"),
     responses(
         (status = 201, description = "Stored", body = SubmissionDocument,
          headers(("Location" = String, description = "The dataset"))),
-        (status = 400, description = "`malformed_body`: no UTF-8, no gzip, an unclosed quote, NUL",
+        (status = 400, description = "`malformed_body`: no UTF-8, no gzip, zstd or Parquet, bad JSON, an unclosed quote, NUL",
          body = ProblemDocument, content_type = "application/problem+json"),
         (status = 401, description = "`unauthenticated`", body = ProblemDocument, content_type = "application/problem+json"),
         (status = 403, description = "`forbidden`", body = ProblemDocument, content_type = "application/problem+json"),
@@ -189,7 +136,7 @@ async fn answer(
         }
     };
     let key = source::open_key(&state.keys, &dataset)?;
-    match take_in(&state.store, &dataset, key, format, encoding, incoming).await {
+    match take_in(state, &dataset, key, format, encoding, incoming).await {
         Ok((intake, totals)) => finish(caller, intake, &totals, reservation).await,
         Err(error) => {
             if let Some(reservation) = reservation {
@@ -202,7 +149,7 @@ async fn answer(
 
 /// Reads, seals and inserts, each as fast as the slowest; nothing is visible yet.
 async fn take_in(
-    store: &Store,
+    state: &AppState,
     dataset: &StoredDataset,
     key: DataKey,
     format: Format,
@@ -212,10 +159,16 @@ async fn take_in(
     let submission = SubmissionId::new();
     let (frames, source) = channel();
     let (sealed, chunks) = mpsc::channel(CHUNKS_AHEAD);
-    let schema = dataset.schema.clone();
-    let reading =
-        on_thread(move || read_and_seal(format, &schema, source, &key, submission, &sealed));
-    let inserting = insert(store, dataset.id, submission, format, chunks);
+    let reading = Reading {
+        format,
+        schema: dataset.schema.clone(),
+        directory: state.spool.clone(),
+        limit: incoming.limit(),
+        key,
+        submission,
+    };
+    let reading = on_thread(move || reading.read_and_seal(source, &sealed));
+    let inserting = insert(&state.store, dataset.id, submission, format, chunks);
     let pumping = incoming.pump(encoding, Some(frames));
     let (measure, rows, intake) = tokio::join!(pumping, reading, inserting);
     let measure = measure?;
@@ -232,47 +185,62 @@ async fn take_in(
         }
         _ => Err(ApiError::new(
             Code::EmptySubmission,
-            "the submission has a header and no rows",
+            "the submission has no rows",
         )),
     }
 }
 
-fn read_and_seal(
+/// What the reading thread works with.
+struct Reading {
     format: Format,
-    schema: &Arc<Schema>,
-    source: FrameReader,
-    key: &DataKey,
+    schema: Arc<Schema>,
+    directory: Arc<PathBuf>,
+    limit: u64,
+    key: DataKey,
     submission: SubmissionId,
-    out: &mpsc::Sender<SealedChunk>,
-) -> Result<u64, Failure> {
-    let mut index = 0;
-    let outcome = format.read(schema, source, |table| {
-        let encoded = chunk::encode(&table).map_err(|_| StoreError::Damaged {
-            what: "a submission's chunk",
-        })?;
-        let sealed = key
-            .seal_chunk(submission, index, &encoded)
-            .map_err(StoreError::from)?;
-        let chunk = SealedChunk {
-            submission,
-            index,
-            rows: table.rows as u32,
-            sealed,
+}
+
+impl Reading {
+    fn read_and_seal(
+        &self,
+        source: FrameReader,
+        out: &mpsc::Sender<SealedChunk>,
+    ) -> Result<u64, Failure> {
+        let room = Room {
+            directory: &self.directory,
+            limit: self.limit,
         };
-        index += 1;
-        // The receiver goes only with an error of its own, which is the one told.
-        out.blocking_send(chunk).map_err(|_| {
-            Failure::Problem(Problem::new(Code::Internal, "the rows could not be stored"))
-        })
-    });
-    match outcome {
-        Ok(rows) => Ok(rows),
-        Err(ReadFailure::Refused(problem)) => Err(problem.into()),
-        // The fault of the source is told by whoever pumps it.
-        Err(ReadFailure::Source(_)) => {
-            Err(Problem::new(Code::MalformedBody, "the body could not be read to its end").into())
+        let mut index = 0;
+        let outcome = self.format.read(&self.schema, source, &room, |table| {
+            let encoded = chunk::encode(&table).map_err(|_| StoreError::Damaged {
+                what: "a submission's chunk",
+            })?;
+            let sealed = self
+                .key
+                .seal_chunk(self.submission, index, &encoded)
+                .map_err(StoreError::from)?;
+            let chunk = SealedChunk {
+                submission: self.submission,
+                index,
+                rows: table.rows as u32,
+                sealed,
+            };
+            index += 1;
+            // The receiver goes only with an error of its own, which is the one told.
+            out.blocking_send(chunk).map_err(|_| {
+                Failure::Problem(Problem::new(Code::Internal, "the rows could not be stored"))
+            })
+        });
+        match outcome {
+            Ok(rows) => Ok(rows),
+            Err(ReadFailure::Refused(problem)) => Err(problem.into()),
+            // The fault of the source is told by whoever pumps it.
+            Err(ReadFailure::Source(_)) => {
+                let detail = "the body could not be read to its end";
+                Err(Problem::new(Code::MalformedBody, detail).into())
+            }
+            Err(ReadFailure::Sink(failure)) => Err(failure),
         }
-        Err(ReadFailure::Sink(failure)) => Err(failure),
     }
 }
 

@@ -43,9 +43,9 @@ pub fn routes() -> OpenApiRouter<AppState> {
     get, path = "/v1/releases/{id}/data", tag = "releases",
     params(("id" = ReleaseId, Path, description = "The release"), FormatQuery),
     responses(
-        (status = 200, description = "The table", body = String, content_type = "text/csv",
+        (status = 200, description = "The table", content((String = "text/csv"), (String = "application/x-ndjson"), (String = "application/vnd.apache.parquet")),
          headers(("ETag" = String, description = "Changes never"))),
-        (status = 206, description = "The part asked for by `Range`", body = String, content_type = "text/csv"),
+        (status = 206, description = "The part asked for by `Range`", content((String = "text/csv"), (String = "application/x-ndjson"), (Vec<u8> = "application/vnd.apache.parquet"))),
         (status = 304, description = "The client has it, by `If-None-Match`"),
         (status = 400, description = "`invalid_parameter`: no such format", body = ProblemDocument, content_type = "application/problem+json"),
         (status = 404, description = "`not_found`", body = ProblemDocument, content_type = "application/problem+json"),
@@ -73,9 +73,9 @@ async fn data(
         FormatQuery,
     ),
     responses(
-        (status = 200, description = "The table", body = String, content_type = "text/csv",
+        (status = 200, description = "The table", content((String = "text/csv"), (String = "application/x-ndjson"), (String = "application/vnd.apache.parquet")),
          headers(("ETag" = String, description = "Changes never"))),
-        (status = 206, description = "The part asked for by `Range`", body = String, content_type = "text/csv"),
+        (status = 206, description = "The part asked for by `Range`", content((String = "text/csv"), (String = "application/x-ndjson"), (Vec<u8> = "application/vnd.apache.parquet"))),
         (status = 304, description = "The client has it, by `If-None-Match`"),
         (status = 400, description = "`invalid_parameter`: no such format", body = ProblemDocument, content_type = "application/problem+json"),
         (status = 404, description = "`not_found`", body = ProblemDocument, content_type = "application/problem+json"),
@@ -116,7 +116,9 @@ async fn fetch(
         return Ok(response);
     }
     let is_fetched = method == Method::GET;
-    let mut response = serve(state, &table, format, method, range(headers, &etag)).await?;
+    // Ranges are defined for `GET` alone (RFC 9110, 14.2).
+    let range = range(headers, &etag).filter(|_| is_fetched);
+    let mut response = serve(state, &table, format, method, range).await?;
     if !response.status().is_success() {
         return Ok(response);
     }
@@ -129,27 +131,18 @@ async fn fetch(
 
 /// `?format=`, or what `Accept` prefers.
 fn asked(query: &FormatQuery, headers: &HeaderMap) -> Result<TableFormat, Problem> {
-    let served = TableFormat::SERVED;
     let Some(word) = query.format.as_deref() else {
-        let media: Vec<&str> = served.iter().map(|format| format.media_type()).collect();
-        return accept::best(headers, &media).map(|place| served[place]);
+        let media = TableFormat::ALL.map(TableFormat::media_type);
+        return accept::best(headers, &media).map(|place| TableFormat::ALL[place]);
     };
     let format = TableFormat::ALL.into_iter().find(|f| f.as_str() == word);
-    let format = format.ok_or_else(|| {
+    format.ok_or_else(|| {
         let words = TableFormat::ALL.map(TableFormat::as_str).join(", ");
         Problem::new(
             Code::InvalidParameter,
             format!("`format` is one of {words}"),
         )
-    })?;
-    if !served.contains(&format) {
-        let words: Vec<&str> = served.iter().map(|format| format.as_str()).collect();
-        return Err(Problem::new(
-            Code::NotAcceptable,
-            format!("this table can be served as {}", words.join(", ")),
-        ));
-    }
-    Ok(format)
+    })
 }
 
 /// Names the bytes: those of the CSV by their digest, which says all of the table; those of
@@ -176,12 +169,33 @@ fn names(headers: &HeaderMap, name: header::HeaderName, etag: &str) -> bool {
         .any(|tag| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == etag)
 }
 
-/// `Range`, unless `If-Range` names other bytes.
+/// `Range`, unless `If-Range` names other bytes. What is no single range of bytes is ignored, as
+/// RFC 9110 has it: the whole table is an answer to it too.
 fn range(headers: &HeaderMap, etag: &str) -> Option<HeaderValue> {
     let stale = headers
         .get(header::IF_RANGE)
         .is_some_and(|tag| tag.as_bytes() != etag.as_bytes());
-    headers.get(header::RANGE).filter(|_| !stale).cloned()
+    headers
+        .get(header::RANGE)
+        .filter(|range| !stale && is_byte_range(range))
+        .cloned()
+}
+
+fn is_byte_range(range: &HeaderValue) -> bool {
+    let text = range.to_str().unwrap_or_default();
+    let Some((unit, range)) = text.split_once('=') else {
+        return false;
+    };
+    let Some((first, last)) = range.trim().split_once('-') else {
+        return false;
+    };
+    let number = |text: &str| text.parse::<u64>().ok();
+    let is_range = match (first, last) {
+        ("", last) => number(last).is_some(),
+        (first, "") => number(first).is_some(),
+        (first, last) => number(first).zip(number(last)).is_some_and(|(a, b)| a <= b),
+    };
+    unit.trim().eq_ignore_ascii_case("bytes") && is_range
 }
 
 async fn serve(
@@ -290,5 +304,19 @@ mod tests {
         assert!(range(&headers, "\"y\"").is_none());
         headers.insert(header::IF_RANGE, HeaderValue::from_static("\"y\""));
         assert!(range(&headers, "\"y\"").is_some());
+        for ignored in [
+            "bytes=0-1,3-4",
+            "bytes=2-1",
+            "lines=0-1",
+            "bytes=x-",
+            "bytes",
+        ] {
+            headers.insert(header::RANGE, HeaderValue::from_static(ignored));
+            assert!(range(&headers, "\"y\"").is_none(), "{ignored}");
+        }
+        for taken in ["bytes=0-0", "bytes=7-", "bytes=-5"] {
+            headers.insert(header::RANGE, HeaderValue::from_static(taken));
+            assert!(range(&headers, "\"y\"").is_some(), "{taken}");
+        }
     }
 }

@@ -119,6 +119,11 @@ impl Incoming {
         }
     }
 
+    /// The most bytes it may have once decoded.
+    pub fn limit(&self) -> u64 {
+        self.limit
+    }
+
     /// Decodes the body and hands its bytes to `out`. `None` when the receiver wanted no more.
     ///
     /// # Errors

@@ -4,10 +4,12 @@
 //! anonymizers, so that an error of theirs cannot hide here, and it decides Definition 3.1 of
 //! the KDD'09 paper exactly, by enumeration.
 
+mod assignment;
 mod classes;
 mod counter;
 mod cut;
 mod lkc;
+mod matching;
 mod profiles;
 mod requirement;
 mod search;
@@ -17,6 +19,7 @@ mod verification;
 #[cfg(test)]
 mod tests;
 
+pub use assignment::{Assignment, assign};
 pub use classes::group_sizes;
 pub use cut::{CutError, check_single_cut};
 pub use lkc::{verify_lkc, verify_lkc_unless};

@@ -195,7 +195,10 @@ fn even(what: &str, found: usize, rows: usize) -> Result<(), TruthError> {
     })
 }
 
-fn column<'t>(table: &'t ReleasedTable, name: &str) -> Result<&'t ReleasedColumn, TruthError> {
+pub(super) fn column<'t>(
+    table: &'t ReleasedTable,
+    name: &str,
+) -> Result<&'t ReleasedColumn, TruthError> {
     let mut named = table.columns.iter().filter(|column| &*column.name == name);
     let (Some(column), None) = (named.next(), named.next()) else {
         return Err(TruthError::NotOneColumn {

@@ -395,6 +395,14 @@ impl End {
             .bind(id.0)
             .execute(&mut *connection)
             .await?;
+        // The labels of steps can be raw values of columns without a taxonomy.
+        sqlx::query(
+            "DELETE FROM job_steps USING jobs
+             WHERE jobs.id = job_steps.job_id AND jobs.dataset_id = $1",
+        )
+        .bind(id.0)
+        .execute(&mut *connection)
+        .await?;
         sqlx::query(
             "UPDATE jobs SET cancel_requested = true,
                  ended_at = CASE status WHEN 'queued' THEN $2 END,

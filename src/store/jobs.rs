@@ -1,5 +1,7 @@
 //! Jobs as their holders see them: made, listed, cancelled. `store::queue` is the workers' side.
 
+use std::collections::HashSet;
+
 use serde_json::{Value, json};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
@@ -162,6 +164,7 @@ fn choose(present: Vec<Uuid>, asked: Option<&[SubmissionId]>) -> Result<Vec<Uuid
     let Some(asked) = asked else {
         return Ok(present);
     };
+    let present: HashSet<Uuid> = present.into_iter().collect();
     if let Some(index) = asked.iter().position(|id| !present.contains(&id.0)) {
         return Err(index);
     }

@@ -117,10 +117,16 @@ impl Store {
 
     /// A transaction; rolled back unless committed.
     ///
+    /// It is begun on a task of its own: a caller that goes away between the statement and its
+    /// answer would otherwise give the connection back to the pool inside a transaction.
+    ///
     /// # Errors
     /// When no connection is to be had.
     pub async fn begin(&self) -> Result<Transaction<'static, Postgres>, StoreError> {
-        Ok(self.pool.begin().await?)
+        let pool = self.pool.clone();
+        let begun = tokio::spawn(async move { pool.begin().await }).await;
+        // The task is not aborted, so it ends otherwise only by a panic or with the runtime.
+        Ok(begun.unwrap_or(Err(sqlx::Error::WorkerCrashed))?)
     }
 
     /// Closes the pool.

@@ -256,13 +256,11 @@ mod tests {
     fn wide_dictionaries_take_wider_keys() {
         let cells: Vec<_> = (0..70_000).map(|value| Some(value.to_string())).collect();
         for rows in [300, 70_000] {
-            let mut column = Column::default();
-            column.dictionary = cells[..rows]
-                .iter()
-                .flatten()
-                .map(|cell| cell.as_str().into())
-                .collect();
-            column.codes = (0..rows as u32).collect();
+            let texts = cells[..rows].iter().flatten();
+            let column = Column {
+                dictionary: texts.map(|cell| cell.as_str().into()).collect(),
+                codes: (0..rows as u32).collect(),
+            };
             let table = Table {
                 rows,
                 columns: vec![column],

@@ -64,8 +64,8 @@ pub fn released(
         };
         match spec.role {
             ColumnRole::Identifier => {
-                let suppressed = |text: &Box<str>| matches!(&**text, "" | SUPPRESSED_LABEL);
-                if !column.dictionary.iter().all(suppressed) {
+                let suppressed = |text: &str| matches!(text, "" | SUPPRESSED_LABEL);
+                if !column.dictionary.iter().all(|text| suppressed(text)) {
                     let detail = "the table still has this identifier";
                     let fault = Fault {
                         column: Some(spec.name.to_string()),

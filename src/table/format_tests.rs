@@ -7,7 +7,7 @@ use crate::domain::{Code, Problem};
 
 use super::chunk::Assembler;
 use super::intake::ReadFailure;
-use super::tests::schema;
+use super::tests::{Place, schema};
 use super::{
     Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable, Schema, Table, csv, ndjson, parquet,
 };
@@ -80,7 +80,7 @@ fn canonical(column: &Column, form: Form) -> Vec<Option<String>> {
         .map(|text| {
             let text = text.filter(|text| !["", "NA"].contains(text))?;
             Some(match form {
-                Form::Number | Form::Integer => text.parse::<f64>().unwrap().to_string(),
+                Form::Number | Form::Integer => (text.parse::<f64>().unwrap() + 0.0).to_string(),
                 _ => text.to_owned(),
             })
         })
@@ -248,4 +248,102 @@ fn damaged_parquet_files_are_refused_and_nothing_else_happens() {
         let cut = from_parquet(&schema, &file[..at], 1 << 20).unwrap_err();
         assert_eq!(cut.code, Code::MalformedBody);
     }
+}
+
+fn people() -> Schema {
+    schema(serde_json::json!([
+        {"name": "name", "role": "identifier"},
+        {"name": "job", "role": "quasi_identifier"},
+        {"name": "age", "role": "quasi_identifier", "kind": "numeric"},
+        {"name": "drugs", "role": "quasi_identifier", "kind": "set"},
+    ]))
+}
+
+fn in_ndjson(file: &str) -> (Code, Vec<Place>) {
+    let problem = from_ndjson(&people(), file.as_bytes()).unwrap_err();
+    assert!(!format!("{problem:?}").contains("Jane"), "{problem:?}");
+    let places = problem
+        .errors
+        .into_iter()
+        .map(|fault| (fault.line, fault.column));
+    (problem.code, places.collect())
+}
+
+#[test]
+fn ndjson_values_are_taken_as_they_are_written() {
+    let file = "\u{feff}{\"name\":\"Jane\",\"job\":\"a\\u00e9\",\"age\":1.50,\"drugs\":[\"x\",2,true]}\r\n\
+                \n  \n\
+                {\"drugs\":\"x|y\",\"age\":123456789012345678901234567890,\"job\":false,\"name\":{\"a\":[]}}\n\
+                {\"name\":null,\"job\":7,\"age\":null,\"drugs\":[]}";
+    let table = from_ndjson(&people(), file.as_bytes()).unwrap();
+    assert_eq!(
+        texts(&table.columns[0]),
+        [Some("a\u{e9}"), Some("false"), Some("7")]
+    );
+    let long = "123456789012345678901234567890";
+    assert_eq!(texts(&table.columns[1]), [Some("1.50"), Some(long), None]);
+    assert_eq!(
+        texts(&table.columns[2]),
+        [Some("x|2|true"), Some("x|y"), Some("")]
+    );
+}
+
+#[test]
+fn ndjson_faults_name_record_and_column() {
+    let place = |line, column: &str| (Some(line), (!column.is_empty()).then(|| column.to_owned()));
+    let file = "{\"name\":1,\"job\":2,\"age\":3,\"drugs\":4}\n\n\
+                {\"name\":1,\"job\":[],\"age\":true,\"drugs\":[\"a|b\"]}\n\
+                {\"name\":1,\"job\":{\"Jane\":1},\"age\":\"Jane\",\"drugs\":[[1]]}\n\
+                {\"name\":1,\"job\":1,\"age\":1,\"age\":2,\"drugs\":1}\n\
+                {\"Jane\":1,\"job\":1,\"age\":1,\"drugs\":[\"\"]}\n";
+    let (code, places) = in_ndjson(file);
+    assert_eq!(code, Code::InvalidCells);
+    assert_eq!(
+        places,
+        [
+            place(2, "job"),
+            place(2, "age"),
+            place(2, "drugs"),
+            place(3, "job"),
+            place(3, "age"),
+            place(3, "drugs"),
+            place(4, "age"),
+            place(5, ""),
+            place(5, "name"),
+        ]
+    );
+    assert_eq!(in_ndjson(" \n\n").0, Code::EmptySubmission);
+    assert_eq!(in_ndjson(&"{}\n".repeat(50)).1.len(), 20);
+}
+
+#[test]
+fn ndjson_that_cannot_be_decoded_is_told_apart() {
+    let good = "{\"name\":1,\"job\":2,\"age\":3,\"drugs\":4}\n";
+    for bad in [
+        "{\"name\":\"Jane\"",
+        "[\"Jane\"]",
+        "\"Jane\"",
+        "{\"name\":\"Jane\",\"job\":2,\"age\":3,\"drugs\":4} x",
+        "{\"name\":\"\\u0000\",\"job\":2,\"age\":3,\"drugs\":4}",
+        "{\"name\":1,\"job\":\"\\u0000\",\"age\":3,\"drugs\":4}",
+        "{\"name\":1,\"job\":\"\\ud800\",\"age\":3,\"drugs\":4}",
+        "{\"name\":1,\"job\":2,\"age\":3,\"drugs\":[\"\\u0000\"]}",
+        "{\"name\\u0000\":1,\"job\":2,\"age\":3,\"drugs\":4}",
+        "{\"name\":1,\"job\":2,\"age\":03,\"drugs\":4}",
+    ] {
+        let (code, places) = in_ndjson(&format!("{good}{bad}\n{good}"));
+        assert_eq!(code, Code::MalformedBody, "{bad}");
+        assert_eq!(places[0].0, Some(2), "{bad}");
+    }
+    let file = [good.as_bytes(), b"{\"name\":\"\xff\"}\n"].concat();
+    let problem = from_ndjson(&people(), &file).unwrap_err();
+    assert_eq!(
+        (problem.code, problem.errors[0].line),
+        (Code::MalformedBody, Some(2))
+    );
+    let endless = [b"{\"name\":\"".to_vec(), vec![b'x'; 9 << 20]].concat();
+    assert_eq!(
+        from_ndjson(&people(), &endless).unwrap_err().code,
+        Code::MalformedBody
+    );
 }

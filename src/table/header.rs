@@ -23,6 +23,18 @@ pub fn columns(schema: &Schema, names: &[&[u8]]) -> Result<Vec<Option<usize>>, P
         })?;
         texts.push(text);
     }
+    if texts.len() > schema.columns.len() + super::csv::MAX_FAULTS {
+        let detail = format!(
+            "the header has {} columns, and {} are declared; nothing was stored",
+            texts.len(),
+            schema.columns.len()
+        );
+        return Err(Problem::with(
+            Code::InvalidHeader,
+            detail.clone(),
+            vec![Fault::record(1, detail)],
+        ));
+    }
     let mut faults = Vec::new();
     let mut slots = Vec::with_capacity(texts.len());
     for (index, text) in texts.iter().enumerate() {

@@ -29,4 +29,6 @@ pub use schema::{Schema, SchemaColumn};
 #[cfg(test)]
 mod format_tests;
 #[cfg(test)]
+mod parquet_tests;
+#[cfg(test)]
 mod tests;

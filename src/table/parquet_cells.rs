@@ -92,7 +92,7 @@ fn list<'a>(array: &'a dyn Array, spec: &'a SchemaColumn) -> Option<Render<'a>> 
     }
     let lists = array.as_fixed_size_list_opt()?;
     let items = |row| {
-        let start = lists.value_offset_at(row) as usize;
+        let start = lists.value_offset_at(row);
         start..start + lists.value_length() as usize
     };
     Some(joined(spec, lists.values(), items))

@@ -116,7 +116,7 @@ impl Schema {
                         "a column with a taxonomy of ranges has its domain from there",
                     ));
                 }
-                if !(lo.is_finite() && hi.is_finite() && lo <= hi) {
+                if !(lo.abs() <= 1e300 && hi.abs() <= 1e300 && lo <= hi) {
                     faults.push(Fault::at(
                         at("domain"),
                         "a domain is [min, max] with min <= max",

@@ -44,7 +44,10 @@ fn load(schema: &Schema, file: &[u8]) -> Result<Table, Problem> {
     }
 }
 
-fn refusal(file: &str) -> (Code, Vec<(Option<u64>, Option<String>)>) {
+/// Line and column of a fault.
+pub(super) type Place = (Option<u64>, Option<String>);
+
+fn refusal(file: &str) -> (Code, Vec<Place>) {
     let problem = load(&people(), file.as_bytes()).unwrap_err();
     assert!(!problem.detail.contains("Jane"), "{problem}");
     assert!(

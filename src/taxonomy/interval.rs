@@ -81,15 +81,18 @@ impl fmt::Display for Interval {
     }
 }
 
-/// A decimal number as cells and bounds write it; not the words for infinity and NaN, and zero
-/// without a sign, so that equal numbers are the same value.
+/// The greatest magnitude of a number, so that no width of an interval is infinite.
+const GREATEST: f64 = 1e300;
+
+/// A decimal number as cells and bounds write it; not the words for infinity and NaN, nothing
+/// beyond ±1e300, and zero without a sign, so that equal numbers are the same value.
 pub fn number(text: &str) -> Option<f64> {
     let first = text.trim_start_matches(['+', '-']).bytes().next()?;
     if !first.is_ascii_digit() && first != b'.' {
         return None;
     }
     let value: f64 = text.parse().ok()?;
-    value.is_finite().then_some(value + 0.0)
+    (value.abs() <= GREATEST).then_some(value + 0.0)
 }
 
 #[cfg(test)]

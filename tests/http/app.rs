@@ -114,6 +114,7 @@ impl TestApp {
             limits: HttpLimits {
                 upload_bytes: 1 << 26,
                 json_bytes: 1 << 20,
+                job_bytes: 1 << 30,
                 columns: 64,
                 taxonomy: TreeLimits {
                     leaves: 1000,
@@ -190,15 +191,20 @@ impl TestApp {
 pub struct Answer {
     pub status: StatusCode,
     pub headers: header::HeaderMap,
+    /// The body as text; what is no UTF-8 is replaced.
     pub text: String,
+    pub bytes: bytes::Bytes,
 }
 
 pub async fn send(request: RequestBuilder) -> Answer {
     let response = request.send().await.unwrap();
+    let (status, headers) = (response.status(), response.headers().clone());
+    let bytes = response.bytes().await.unwrap();
     Answer {
-        status: response.status(),
-        headers: response.headers().clone(),
-        text: response.text().await.unwrap(),
+        status,
+        headers,
+        text: String::from_utf8_lossy(&bytes).into_owned(),
+        bytes,
     }
 }
 

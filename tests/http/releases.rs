@@ -98,6 +98,16 @@ async fn a_format_is_chosen_by_parameter_before_header() {
     let csv = format!("{data}?format=csv");
     let served = fetch(&hospital, Method::GET, &csv, &pdf).await;
     assert_eq!(served.status, 200);
+    let ndjson = [("accept", "application/x-ndjson, text/csv;q=0.5")];
+    let served = fetch(&hospital, Method::GET, &data, &ndjson).await;
+    assert_eq!(served.header("content-type"), "application/x-ndjson");
+    for line in served.text.lines() {
+        let row: Value = serde_json::from_str(line).unwrap();
+        assert!(row["Job"].is_string(), "{row}");
+    }
+    let parquet = hospital.get(&format!("{data}?format=parquet")).await;
+    assert!(parquet.text.starts_with("PAR1"));
+    assert_ne!(parquet.header("etag"), served.header("etag"));
     let refused = hospital.get(&format!("{data}?format=xlsx")).await;
     refused.problem(400, "invalid_parameter");
     let refused = fetch(&hospital, Method::GET, &format!("{release}/report"), &pdf).await;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures_util::{StreamExt, stream};
 use pais::domain::Role;
 use reqwest::{Body, Method};
+use serde_json::json;
 use sha2::{Digest, Sha256};
 use tokio::io::AsyncWriteExt;
 
@@ -47,6 +48,31 @@ async fn rows_are_stored_whole() {
         .await
         .unwrap();
     assert!(!sealed.windows(7).any(|bytes| bytes == b"Janitor"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_come_as_ndjson_and_parquet_too() {
+    let hospital = Hospital::new().await;
+    let dataset = hospital.dataset().await;
+    let record = json!({
+        "ID": 1, "Job": "Mover", "Sex": "M", "Age": 34, "Transfuse": "Y", "Surgery": "Plastic",
+    });
+    let headers = [("content-type", "application/x-ndjson")];
+    let body = format!("{record}\n{record}\n");
+    let stored = hospital.submit_with(&dataset, &headers, body).await;
+    assert_eq!(stored.json(201)["rows"], 2);
+
+    // A released table is a Parquet file at hand, with too few columns.
+    let release = hospital.release().await;
+    let path = format!("{release}/data?format=parquet");
+    let request = hospital.app.request(Method::GET, &path);
+    let file = request.bearer_auth(&hospital.token).send().await.unwrap();
+    let file = file.bytes().await.unwrap();
+    let headers = [("content-type", "application/vnd.apache.parquet")];
+    let refused = hospital.submit_with(&dataset, &headers, file).await;
+    refused.problem(422, "invalid_header");
+    let refused = hospital.submit_with(&dataset, &headers, TABLE).await;
+    refused.problem(400, "malformed_body");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -131,3 +131,38 @@ async fn faults_are_named_by_their_place() {
             .problem(422, "invalid_name");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tree_of_100_000_leaves_is_taken_where_the_limits_allow() {
+    let builder = TestApp::builder().limits(|limits| {
+        limits.json_bytes = 32 << 20;
+        limits.taxonomy.leaves = 200_000;
+        limits.taxonomy.depth = 60;
+    });
+    let app = builder.start().await;
+    let holder = app.token("hospital", Role::Holder).await;
+    let leaves: Vec<_> = (0..100_000)
+        .map(|leaf| json!({ "label": leaf.to_string() }))
+        .collect();
+    let root = json!({"label": "*", "children": leaves});
+    let body = json!({"name": "json", "root": root});
+    let made = app.post(&holder, "/v1/taxonomies", &body).await;
+    assert_eq!(made.json(201)["leaves"], 100_000);
+    let rows: String = (0..100_000).map(|leaf| format!("{leaf};*\n")).collect();
+    let path = "/v1/taxonomies?name=csv";
+    let made = app.post_bytes(&holder, path, "text/csv", rows).await;
+    assert_eq!(made.json(201)["root"], root);
+    let columns = json!([{"name": "x", "role": "quasi_identifier", "taxonomy": root}]);
+    let body = json!({"name": "d", "columns": columns});
+    app.post(&holder, "/v1/datasets", &body).await.json(201);
+    // As deep as a tree may be, in a dataset's body too.
+    let deep = (0..59).fold(
+        json!({"label": "leaf"}),
+        |below, level| json!({"label": level.to_string(), "children": [below]}),
+    );
+    let body = json!({"name": "deep", "root": deep});
+    app.post(&holder, "/v1/taxonomies", &body).await.json(201);
+    let columns = json!([{"name": "x", "role": "quasi_identifier", "taxonomy": deep}]);
+    let body = json!({"name": "deep", "columns": columns});
+    app.post(&holder, "/v1/datasets", &body).await.json(201);
+}

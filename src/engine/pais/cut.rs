@@ -1,5 +1,7 @@
 //! Cuts: the generalized table as it stood after a step, rebuilt from the recorded steps.
 
+use std::collections::HashMap;
+
 use thiserror::Error;
 
 use crate::engine::run::StepRecord;
@@ -32,14 +34,7 @@ pub fn cuts_at(
     step: u32,
 ) -> Result<Vec<Cut>, ReplayError> {
     let columns = &table.quasi_identifiers;
-    let topmost = |domain: &Domain| match domain {
-        Domain::Taxonomy(_) => Meaning::Node(NodeId::ROOT),
-        Domain::Numeric { lo, hi, .. } => Meaning::Interval(Interval::closed(*lo, *hi)),
-    };
-    let mut cuts: Vec<Vec<Meaning>> = columns
-        .iter()
-        .map(|column| vec![topmost(&column.domain)])
-        .collect();
+    let mut performed: Vec<HashMap<&str, &[String]>> = vec![HashMap::new(); columns.len()];
     for record in steps.iter().filter(|record| record.item.step <= step) {
         let (Some(attribute), Some(value)) = (&record.item.attribute, &record.item.value) else {
             continue;
@@ -47,26 +42,38 @@ pub fn cuts_at(
         let at = columns
             .iter()
             .position(|column| *column.name == **attribute);
-        let at = at.ok_or(ReplayError)?;
-        let domain = &columns[at].domain;
-        let cut = &mut cuts[at];
-        let place = cut
-            .iter()
-            .position(|&meaning| label(domain, meaning) == *value);
-        let place = place.ok_or(ReplayError)?;
-        let children: Result<Vec<_>, _> = record
-            .item
-            .children
-            .iter()
-            .map(|child| meaning(domain, child))
-            .collect();
-        cut.splice(place..=place, children?);
+        performed[at.ok_or(ReplayError)?].insert(value, &record.item.children);
     }
     columns
         .iter()
-        .zip(cuts)
-        .map(|(column, cut)| resolve(&column.domain, &cut))
+        .zip(performed)
+        .map(|(column, performed)| cut(&column.domain, performed))
         .collect()
+}
+
+/// One attribute's cut from its specializations, value to children: one look-up a value.
+fn cut(domain: &Domain, mut performed: HashMap<&str, &[String]>) -> Result<Cut, ReplayError> {
+    let topmost = match domain {
+        Domain::Taxonomy(_) => Meaning::Node(NodeId::ROOT),
+        Domain::Numeric { lo, hi, .. } => Meaning::Interval(Interval::closed(*lo, *hi)),
+    };
+    let mut cut = Vec::new();
+    let mut open = vec![topmost];
+    while let Some(value) = open.pop() {
+        // Taken out, since a child may have its parent's label where only `?` was split off.
+        match performed.remove(label(domain, value).as_str()) {
+            None => cut.push(value),
+            Some(children) => {
+                for child in children.iter().rev() {
+                    open.push(meaning(domain, child)?);
+                }
+            }
+        }
+    }
+    if !performed.is_empty() {
+        return Err(ReplayError);
+    }
+    resolve(domain, &cut)
 }
 
 fn meaning(domain: &Domain, label: &str) -> Result<Meaning, ReplayError> {

@@ -31,12 +31,12 @@ pub struct Settings {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SearchError {
     /// The whole table is smaller than *K*.
-    #[error(
-        "the table has {rows} rows, fewer than k; lower `k` to at most {rows} or send more rows"
-    )]
+    #[error("the table has {rows} rows, fewer than the {k} that `k` asks for")]
     FewerRowsThanK {
         /// Rows of the table.
         rows: u64,
+        /// *K*.
+        k: u64,
     },
     /// A sensitive value is more frequent in the whole table than *C*.
     #[error("a sensitive value is more frequent in the whole table than `c` allows")]
@@ -64,7 +64,7 @@ pub fn search(
     observer: &dyn Observer,
 ) -> Result<Vec<StepRecord>, SearchError> {
     let budget = settings.suppression_limit.floor_of(table.rows as u64);
-    let suppressed = topmost::suppress(table, requirement, budget)?;
+    let suppressed = topmost::suppress(table, requirement, budget, observer)?;
     let mut run = Run::new(table, requirement, settings, &suppressed, budget);
     let mut steps = vec![run.step(0, None, suppressed)];
     let mut decided = 0usize;
@@ -75,6 +75,9 @@ pub fn search(
         let Some(best) = run.best() else {
             // Nothing is valid as it stands: spend what may be suppressed, then look again.
             let Some((best, suppression)) = run.cheapest(observer) else {
+                if observer.must_stop() {
+                    return Err(SearchError::Cancelled);
+                }
                 return Ok(steps);
             };
             let (performed, rows) = run.perform(best, &suppression);

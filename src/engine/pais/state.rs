@@ -251,8 +251,8 @@ impl<'a> Run<'a> {
     /// The invalid specialization that gains most for each row to be suppressed with it, within
     /// what may still be; `None` when there is none. Looks at every value of ∪Cut.
     ///
-    /// Under [`Objective::Ncp`] a suppressed row counts as lost altogether, and only what gains
-    /// more than that is taken.
+    /// What gains nothing is worth no row. Under [`Objective::Ncp`] a suppressed row counts as
+    /// lost altogether, and the gain is what remains after that.
     pub fn cheapest(&mut self, observer: &dyn Observer) -> Option<(usize, Suppression)> {
         let budget = self.budget - self.suppressed;
         if budget == 0 {
@@ -275,6 +275,7 @@ impl<'a> Run<'a> {
                 candidate: (attribute, concept),
                 first_child: self.attributes[attribute].concepts.len() as ConceptId,
                 budget,
+                left: self.table.rows as u64 - self.suppressed,
             };
             let Some(suppression) = trial.cost(&weights, &mut self.holdings) else {
                 continue;
@@ -289,7 +290,7 @@ impl<'a> Run<'a> {
                 Objective::Ncp => score - rows * self.mean_kept(),
                 _ => score,
             };
-            if self.settings.objective == Objective::Ncp && gain <= 0.0 {
+            if gain <= 0.0 {
                 continue;
             }
             let rate = gain / rows.max(1.0);

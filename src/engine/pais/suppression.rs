@@ -84,6 +84,8 @@ pub struct Trial<'a> {
     pub first_child: ConceptId,
     /// Rows that may be suppressed.
     pub budget: u64,
+    /// Rows that are left.
+    pub left: u64,
 }
 
 impl Trial<'_> {
@@ -96,7 +98,6 @@ impl Trial<'_> {
             totals: Vec::new(),
         };
         state.totals.resize(self.requirement.sensitive_values, 0);
-        let refined = state.parts.len();
         let mut start = 0;
         for items in weights.children() {
             let group: Vec<u32> = (start..start + items.len() as u32).collect();
@@ -116,12 +117,10 @@ impl Trial<'_> {
                 break;
             }
         }
+        if self.left - state.lost < self.requirement.k.get() {
+            return None;
+        }
         let gone = || state.parts.iter().filter(|part| part.gone);
-        debug_assert!(
-            state.parts[..refined]
-                .iter()
-                .all(|part| part.child.is_some())
-        );
         Some(Suppression {
             parts: gone()
                 .filter_map(|part| Some((part.partition, part.child?)))

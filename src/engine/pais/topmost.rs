@@ -1,5 +1,6 @@
 //! The topmost table: the most general one, which must hold before anything can be specialized.
 
+use crate::engine::Observer;
 use crate::table::EncodedTable;
 
 use super::requirement::Requirement;
@@ -17,10 +18,14 @@ pub fn suppress(
     table: &EncodedTable,
     requirement: &Requirement<'_>,
     budget: u64,
+    observer: &dyn Observer,
 ) -> Result<Vec<u32>, SearchError> {
     let rows = table.rows as u64;
     if rows < requirement.k.get() {
-        return Err(SearchError::FewerRowsThanK { rows });
+        return Err(SearchError::FewerRowsThanK {
+            rows,
+            k: requirement.k.get(),
+        });
     }
     let mut holding = vec![0u64; requirement.sensitive_values];
     for row in 0..table.rows {
@@ -29,7 +34,12 @@ pub fn suppress(
     let whole = holding.clone();
     let mut gone = vec![false; table.rows];
     let mut lost = 0u64;
+    // Rows of a value before this one are gone already, so no row is looked at twice for it.
+    let mut next = vec![0usize; requirement.sensitive_values];
     loop {
+        if observer.must_stop() {
+            return Err(SearchError::Cancelled);
+        }
         let left = rows - lost;
         let greatest = holding
             .iter()
@@ -53,10 +63,9 @@ pub fn suppress(
         }
         lost += needed;
         let mut still = needed;
-        for row in 0..table.rows {
-            if still == 0 {
-                break;
-            }
+        while still > 0 && next[value] < table.rows {
+            let row = next[value];
+            next[value] += 1;
             let mut has = false;
             requirement.sensitive_of(row, |found| has |= found == value);
             if has && !gone[row] {

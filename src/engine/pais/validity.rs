@@ -12,6 +12,9 @@ use super::attribute::{Attribute, ConceptId, Split};
 use super::partitions::{PartitionId, Partitions};
 use super::requirement::Requirement;
 
+/// Most counters of sensitive values by child that a scan keeps side by side.
+const DENSE_COUNTERS: usize = 1 << 20;
+
 /// The rows of one partition that would go to one child.
 #[derive(Clone, Copy, Debug)]
 pub struct Item {
@@ -77,10 +80,14 @@ impl Weights {
         };
         scratch.sizes.clear();
         scratch.sizes.resize(width, 0);
+        // A counter for each child and value while they are few, sorting where they are many.
+        let dense = width * values <= DENSE_COUNTERS;
         scratch.holding.clear();
-        scratch.holding.resize(width * values, 0);
+        scratch
+            .holding
+            .resize(if dense { width * values } else { 0 }, 0);
         let codes = &column.column.codes;
-        let mut touched = Vec::new();
+        let mut touched: Vec<u64> = Vec::new();
         for &partition in partitions.link(attribute, concept) {
             let rows = partitions.rows(partition);
             if values == 0 {
@@ -93,9 +100,14 @@ impl Weights {
                     let child = scratch.child_of[codes[row as usize] as usize] as usize;
                     scratch.sizes[child] += 1;
                     requirement.sensitive_of(row as usize, |value| {
-                        let count = &mut scratch.holding[child * values + value];
+                        let place = child * values + value;
+                        if !dense {
+                            touched.push(place as u64);
+                            return;
+                        }
+                        let count = &mut scratch.holding[place];
                         if *count == 0 {
-                            touched.push((child * values + value) as u32);
+                            touched.push(place as u64);
                         }
                         *count += 1;
                     });
@@ -112,12 +124,19 @@ impl Weights {
                 squares += u128::from(size).pow(2);
                 let first = weights.holding.len() as u32;
                 let mut meets = requirement.allows(size, 0);
-                while let Some(entry) = entries.next_if(|&entry| entry as usize / values == child) {
-                    let count = std::mem::take(&mut scratch.holding[entry as usize]);
+                while let Some(place) = entries.next_if(|&place| place as usize / values == child) {
+                    let mut count = 1;
+                    if dense {
+                        count = std::mem::take(&mut scratch.holding[place as usize]);
+                    } else {
+                        while entries.next_if_eq(&place).is_some() {
+                            count += 1;
+                        }
+                    }
                     meets = meets && requirement.allows(size, u64::from(count));
                     weights
                         .holding
-                        .push((entry - (child * values) as u32, count));
+                        .push(((place as usize - child * values) as u32, count));
                 }
                 let holding = (first, weights.holding.len() as u32);
                 weights.children[child].push(Item {

@@ -1,0 +1,89 @@
+"""A service of the tests' own: its process, its tokens."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import httpx
+
+ROOT = Path(__file__).resolve().parents[3]
+ADULT = ROOT / "tests" / "data" / "adult"
+STARTING = 120.0
+
+
+class Service:
+    """`pais serve` on a free port, with its data in a temporary directory."""
+
+    def __init__(self, program: str) -> None:
+        self.program = program
+        self.directory = tempfile.TemporaryDirectory(prefix="pais-python-")
+        self.data = Path(self.directory.name) / "data"
+        self.log = Path(self.directory.name) / "service.log"
+        # The service takes the address at its start, so that it has to be chosen before.
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.address = f"127.0.0.1:{probe.getsockname()[1]}"
+        self.url = f"http://{self.address}"
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [program, "serve", "--listen", self.address, "--data-dir", str(self.data)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=environment(),
+            )
+
+    def wait_ready(self) -> None:
+        deadline = time.monotonic() + STARTING
+        while time.monotonic() < deadline:
+            if self.process.poll() is not None:
+                break
+            try:
+                if httpx.get(f"{self.url}/readyz", trust_env=False).status_code == 200:
+                    return
+            except httpx.TransportError:
+                pass
+            time.sleep(0.1)
+        raise RuntimeError(f"the service did not start:\n{self.log.read_text()[-4000:]}")
+
+    def token(self, organization: str, role: str) -> str:
+        """A token made by the command line; its organization is made too."""
+        options = ["--organization", organization, "--role", role, "--data-dir", str(self.data)]
+        done = subprocess.run(
+            [self.program, "token", "create", *options],
+            capture_output=True,
+            text=True,
+            env=environment(),
+            timeout=STARTING,
+        )
+        if done.returncode != 0:
+            raise RuntimeError(f"no token was made:\n{done.stderr}")
+        return done.stdout.strip()
+
+    def documents(self, words: str) -> bool:
+        """Whether the service's own description of itself has these words."""
+        return words in httpx.get(f"{self.url}/openapi.json", trust_env=False).text
+
+    def stop(self) -> int:
+        """Ends the service as an operator would, and tells its exit status."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        try:
+            status = self.process.wait(timeout=90)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            status = self.process.wait()
+        self.directory.cleanup()
+        return status
+
+
+def environment() -> dict[str, str]:
+    """The caller's environment without its own pais and database."""
+    own = ("PAIS__", "DATABASE_URL")
+    return {name: value for name, value in os.environ.items() if not name.startswith(own)}

@@ -1,0 +1,186 @@
+"""The whole way on public data, from the operator's first call to the auditor's last."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from service import ADULT, Service
+
+from pais_client import Client, Conflict, NotFound, ProblemError
+from pais_client._upload import MEDIA_TYPES
+
+Connect = Callable[[str, str], Client]
+
+ROWS = 45_222
+HEADER = (
+    "age workclass fnlwgt education education-num marital-status occupation relationship race sex "
+    "capital-gain capital-loss hours-per-week native-country income"
+).split()
+ROLES = {"marital-status": "sensitive", "income": "class"}
+TREES = "workclass education occupation relationship race sex native-country".split()
+PRIVACY = {
+    "model": "lkc",
+    "l": 4,
+    "k": 20,
+    "c": 0.2,
+    "sensitive_values": {"marital-status": ["Divorced", "Separated"]},
+}
+
+
+def columns(taxonomies: dict[str, str]) -> Iterator[dict[str, Any]]:
+    for name in HEADER:
+        column: dict[str, Any] = {"name": name, "role": ROLES.get(name, "quasi_identifier")}
+        if name in taxonomies:
+            column["taxonomy"] = taxonomies[name]
+        elif name not in ROLES:
+            column["kind"] = "numeric"
+        yield column
+
+
+@pytest.fixture(scope="module")
+def dataset(holder: Client) -> dict[str, Any]:
+    taxonomies = {}
+    for name in TREES:
+        root = json.loads((ADULT / "taxonomies" / f"{name}.json").read_text())["root"]
+        taxonomies[name] = holder.create_taxonomy(name, root)["id"]
+    made = holder.create_dataset("adult", list(columns(taxonomies)), description="UCI Adult")
+    submission = holder.submit(made["id"], ADULT / "adult.csv.gz")
+    assert submission["rows"] == ROWS
+    return dict(holder.dataset(made["id"]))
+
+
+@pytest.fixture(scope="module")
+def job(holder: Client, dataset: dict[str, Any]) -> dict[str, Any]:
+    begun = holder.create_job(
+        dataset["id"], PRIVACY, utility={"objective": "classification"}, release=True
+    )
+    assert begun["status"] in ("queued", "running")
+    return dict(holder.wait(begun["id"], timeout=300))
+
+
+def test_operators_make_organizations_and_tokens(connect: Connect, service: Service) -> None:
+    admin = connect("operators", "admin")
+    assert admin.create_organization("clinic", "The clinic")["display_name"] == "The clinic"
+    with pytest.raises(Conflict):
+        admin.create_organization("clinic")
+    assert "clinic" in {each["name"] for each in admin.organizations(page_size=1)}
+
+    token = admin.create_token("clinic", "holder", label="etl")
+    with Client(service.url, token["token"]) as clinic:
+        assert list(clinic.datasets()) == []
+        admin.revoke_token(token["id"])
+        with pytest.raises(ProblemError) as refused:
+            list(clinic.datasets())
+    assert refused.value.status == 401
+    assert all("token" not in each for each in admin.tokens())
+
+
+def test_taxonomies_come_back(holder: Client, dataset: dict[str, Any]) -> None:
+    listed = {each["name"]: each for each in holder.taxonomies(page_size=3)}
+    assert set(TREES) <= set(listed)
+    sex = holder.taxonomy(listed["sex"]["id"])
+    assert [child["label"] for child in sex["root"]["children"]] == ["Female", "Male"]
+
+
+def test_the_dataset_says_what_it_holds(holder: Client, dataset: dict[str, Any]) -> None:
+    assert dataset["rows"] == ROWS
+    assert [column["name"] for column in dataset["columns"]] == HEADER
+    assert dataset["id"] in {each["id"] for each in holder.datasets()}
+
+
+def test_the_profile_counts(holder: Client, dataset: dict[str, Any], service: Service) -> None:
+    if not service.documents("/v1/datasets/{id}/profile"):
+        pytest.skip("this service has no profiles")
+    profile = holder.profile(dataset["id"])
+    assert "Divorced" not in json.dumps(profile)
+    assert "age" in json.dumps(profile)
+
+
+def test_the_steps_are_a_frame(holder: Client, job: dict[str, Any]) -> None:
+    steps = holder.steps(job["id"])
+    assert list(steps["step"]) == list(range(len(steps)))
+    assert steps["groups"].iloc[0] == 1
+    assert steps["attribute"].iloc[1] in HEADER
+    assert list(holder.iter_steps(job["id"], page_size=7)) == list(holder.iter_steps(job["id"]))
+
+
+def test_the_release_is_downloaded_as_released(
+    holder: Client, job: dict[str, Any], tmp_path: Path
+) -> None:
+    release = holder.release(job["release_id"])
+    assert release["rows"] + release["suppressed_rows"] == ROWS
+    path = holder.download(release["id"], tmp_path / "adult.csv")
+    assert hashlib.sha256(path.read_bytes()).hexdigest() == release["sha256"]
+    assert [each.name for each in tmp_path.iterdir()] == ["adult.csv"]
+
+    frame = holder.release_frame(release["id"])
+    assert len(frame) == release["rows"]
+    assert sorted(frame.columns) == sorted(HEADER)
+    assert set(frame["sex"]) <= set((release["cut"] or {})["sex"])
+    assert frame.equals(pd.read_csv(path, keep_default_na=False, na_values=[""]))
+
+
+@pytest.mark.parametrize("format", ["ndjson", "parquet"])
+def test_other_formats_where_the_service_has_them(
+    holder: Client, job: dict[str, Any], tmp_path: Path, format: Any, service: Service
+) -> None:
+    path = tmp_path / f"adult.{format}"
+    try:
+        holder.download(job["release_id"], path, format=format)
+    except ProblemError as refused:
+        assert refused.status in (400, 404, 406)
+        assert not service.documents(MEDIA_TYPES[format]), refused
+        assert list(tmp_path.iterdir()) == []
+        pytest.skip(f"this service has no {format}")
+    frame = pd.read_parquet(path) if format == "parquet" else pd.read_json(path, lines=True)
+    assert len(frame) == holder.release(job["release_id"])["rows"]
+    if format == "parquet":
+        assert len(holder.release_frame(job["release_id"], format="parquet")) == len(frame)
+
+
+def test_an_earlier_step_is_a_release_too(holder: Client, job: dict[str, Any]) -> None:
+    release = holder.create_release(job["id"], step=0, name="topmost")
+    assert release["name"] == "topmost"
+    assert holder.report(release["id"])["utility"]["groups"] == 1
+    assert release["id"] in {each["id"] for each in holder.releases(page_size=1)}
+    with pytest.raises(ProblemError) as refused:
+        holder.create_release(job["id"], step=100_000)
+    assert refused.value.status == 422
+
+
+def test_only_who_was_granted_a_release_fetches_it(
+    connect: Connect, holder: Client, job: dict[str, Any], tmp_path: Path
+) -> None:
+    bts, insurer = connect("bts", "recipient"), connect("insurer", "recipient")
+    assert list(bts.releases()) == []
+    grant = holder.create_grant(job["release_id"], "bts", "Modelling the demand for blood")
+    assert [each["recipient"]["name"] for each in holder.grants(job["release_id"])] == ["bts"]
+
+    assert [each["id"] for each in bts.releases()] == [job["release_id"]]
+    assert bts.report(job["release_id"])["risk"]["highest"] <= 1
+    assert bts.download(job["release_id"], tmp_path / "granted.csv").stat().st_size > 0
+    with pytest.raises(NotFound):
+        insurer.download(job["release_id"], tmp_path / "stolen.csv")
+    assert not (tmp_path / "stolen.csv").exists()
+
+    holder.delete_grant(job["release_id"], grant["id"])
+    with pytest.raises(NotFound):
+        bts.release(job["release_id"])
+
+
+def test_the_auditor_sees_it_all(connect: Connect, job: dict[str, Any]) -> None:
+    events = list(connect("hospital", "auditor").audit(page_size=5))
+    assert [each["at"] for each in events] == sorted((e["at"] for e in events), reverse=True)
+    assert job["release_id"] in {each["subject"] for each in events}
+
+
+def test_an_ended_job_is_not_cancelled(holder: Client, job: dict[str, Any]) -> None:
+    with pytest.raises(Conflict):
+        holder.cancel_job(job["id"])
+    assert job["id"] in {each["id"] for each in holder.jobs()}

@@ -1,0 +1,177 @@
+"""DataFrames in and out, and what is said about those that do not fit."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+import pytest
+from service import Service
+
+from pais_client import Client, Conflict, JobCancelled, JobFailed, ProblemError
+from pais_client._upload import MEDIA_TYPES
+
+Connect = Callable[[str, str], Client]
+
+COLUMNS = [
+    {"name": "age", "role": "quasi_identifier", "kind": "numeric", "domain": [0, 120]},
+    {"name": "sex", "role": "quasi_identifier"},
+    {"name": "ward", "role": "insensitive"},
+    {"name": "visits", "role": "insensitive", "kind": "numeric"},
+    {"name": "diagnosis", "role": "sensitive"},
+]
+
+
+@pytest.fixture(scope="module")
+def client(connect: Connect) -> Client:
+    return connect("clinic-of-frames", "holder")
+
+
+@pytest.fixture
+def dataset(client: Client, request: pytest.FixtureRequest) -> str:
+    return client.create_dataset(request.node.name, COLUMNS)["id"]
+
+
+@pytest.fixture
+def frame() -> pd.DataFrame:
+    rows = 40
+    return pd.DataFrame(
+        {
+            "age": [20 + n % 40 for n in range(rows)],
+            "sex": ["F" if n % 2 else "M" for n in range(rows)],
+            "ward": [f'"{n % 3}", north\nwing' for n in range(rows)],
+            "visits": [n % 5 for n in range(rows)],
+            "diagnosis": [["flu", "cold", "None"][n % 3] for n in range(rows)],
+        },
+        index=range(100, 100 + rows),
+    )
+
+
+def test_a_frame_goes_in_and_comes_out(client: Client, dataset: str, frame: pd.DataFrame) -> None:
+    submission = client.submit(dataset, frame, gzip=True)
+    assert submission["rows"] == len(frame)
+    job = client.create_job(dataset, {"model": "k_anonymity", "k": 5}, release=True)
+    job = client.wait(job["id"], timeout=120)
+    out = client.release_frame(str(job["release_id"]))
+
+    assert len(out) == len(frame)
+    untouched = ["ward", "visits", "diagnosis"]
+    assert sorted(out[untouched].itertuples(index=False)) == sorted(
+        frame[untouched].itertuples(index=False)
+    )
+    assert out["visits"].dtype == frame["visits"].dtype
+    assert out.groupby(["age", "sex"]).size().min() >= 5
+    assert out["age"].astype(str).str.match(r"[\[(].*,.*[\])]|\d+").all()
+
+
+def test_a_frame_may_go_as_parquet(
+    client: Client, dataset: str, frame: pd.DataFrame, service: Service
+) -> None:
+    try:
+        submission = client.submit(dataset, frame, format="parquet")
+    except ProblemError as refused:
+        assert refused.status == 415
+        assert not service.documents(MEDIA_TYPES["parquet"]), refused
+        pytest.skip("this service takes no Parquet")
+    assert submission["rows"] == len(frame)
+
+
+def test_missing_values_and_lists_go_as_declared(client: Client) -> None:
+    columns = [
+        {"name": "city", "role": "quasi_identifier", "missing": ["unknown"]},
+        {"name": "drugs", "role": "quasi_identifier", "kind": "set", "separator": ";"},
+        {"name": "note", "role": "insensitive"},
+    ]
+    dataset = client.create_dataset("lists", columns)["id"]
+    frame = pd.DataFrame(
+        {
+            "city": ["Bern", None, float("nan")],
+            "drugs": [["a", "b"], ["b"], ("a", "c")],
+            "note": [None, "x", "y"],
+        }
+    )
+    same = b"city,drugs,note\nBern,a;b,\nunknown,b,x\nunknown,a;c,y\n"
+    first = client.submit(dataset, frame)
+    assert first["sha256"] == client.submit(dataset, same)["sha256"]
+    assert frame["drugs"][0] == ["a", "b"], "the caller's frame is left alone"
+    with pytest.raises(ValueError, match="separator"):
+        client.submit(dataset, frame.assign(drugs=[["a;b"]] * 3))
+
+
+def test_bytes_and_files(client: Client, dataset: str, frame: pd.DataFrame, tmp_path: Any) -> None:
+    text = frame.to_csv(index=False).encode()
+    packed = tmp_path / "rows.csv.gz"
+    packed.write_bytes(gzip.compress(text))
+    plain = tmp_path / "rows.csv"
+    plain.write_bytes(text)
+    sent: list[Any] = [text, io.BytesIO(text), packed, str(plain)]
+    with plain.open("rb") as file:
+        sums = {client.submit(dataset, each)["sha256"] for each in [*sent, file]}
+    assert len(sums) == 1
+    assert client.dataset(dataset)["rows"] == 5 * len(frame)
+    with pytest.raises(ValueError, match="format"):
+        client.submit(dataset, tmp_path / "rows.txt", format=None)
+    with pytest.raises(FileNotFoundError):
+        client.submit(dataset, tmp_path / "absent.csv")
+    with pytest.raises(TypeError):
+        client.submit(dataset, 7)  # type: ignore[arg-type]
+
+
+def test_a_key_stores_once(client: Client, dataset: str, frame: pd.DataFrame) -> None:
+    first = client.submit(dataset, frame, idempotency_key="batch-1")
+    assert client.submit(dataset, frame, idempotency_key="batch-1") == first
+    assert client.dataset(dataset)["rows"] == len(frame)
+    with pytest.raises(Conflict) as refused:
+        client.submit(dataset, frame.head(3), idempotency_key="batch-1")
+    assert refused.value.code == "idempotency_key_reused"
+
+
+def test_a_bad_cell_is_named(client: Client, dataset: str, frame: pd.DataFrame) -> None:
+    frame["ward"] = "north"
+    frame["age"] = frame["age"].astype(object)
+    frame.loc[103, "age"] = "fourteen"
+    with pytest.raises(ProblemError) as refused:
+        client.submit(dataset, frame)
+    error = refused.value
+    assert error.status == 422
+    assert [(each["line"], each["column"]) for each in error.errors] == [(5, "age")]
+    assert "line 5, column age" in str(error)
+    assert "fourteen" not in str(error)
+    assert client.dataset(dataset)["rows"] == 0
+
+
+def test_undeclared_columns_are_refused(client: Client, dataset: str, frame: pd.DataFrame) -> None:
+    with pytest.raises(ProblemError) as refused:
+        client.submit(dataset, frame.assign(name="x"))
+    assert refused.value.status == 422
+
+
+def test_a_job_that_cannot_succeed_says_why(
+    client: Client, dataset: str, frame: pd.DataFrame
+) -> None:
+    client.submit(dataset, frame)
+    job = client.create_job(dataset, {"model": "k_anonymity", "k": 1000})
+    with pytest.raises(JobFailed) as failed:
+        client.wait(job["id"], timeout=120)
+    assert not isinstance(failed.value, JobCancelled)
+    assert failed.value.job["id"] == job["id"]
+    assert failed.value.code and failed.value.code == failed.value.problem["code"]
+    assert f"{len(frame)} rows" in failed.value.detail
+    assert failed.value.detail in str(failed.value)
+    with pytest.raises(Conflict):
+        client.create_release(job["id"])
+
+
+def test_a_deleted_dataset_is_gone(client: Client, dataset: str) -> None:
+    client.delete_dataset(dataset)
+    with pytest.raises(ProblemError) as refused:
+        client.dataset(dataset)
+    assert refused.value.status == 404
+
+
+def test_a_taxonomy_of_csv(client: Client) -> None:
+    made = client.create_taxonomy("job", "Janitor;Blue-collar;Any\nLawyer;White-collar;Any\n")
+    assert (made["leaves"], made["root"]["label"]) == (2, "Any")

@@ -1,0 +1,55 @@
+//! Every code of an error is explained, in the documentation and by the service itself.
+
+use pais::domain::Code;
+use pais::http::error_page::{markdown, remedy};
+use reqwest::Method;
+
+use crate::app::{TestApp, send};
+
+#[test]
+fn the_committed_table_is_up_to_date() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/errors.md");
+    if std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
+        std::fs::write(path, markdown()).unwrap();
+    }
+    let committed = std::fs::read_to_string(path).unwrap();
+    assert!(
+        committed == markdown(),
+        "docs/errors.md is behind the code; run `make bless` and look at the difference"
+    );
+}
+
+#[test]
+fn every_code_has_a_word_of_its_own_and_a_remedy() {
+    for (index, code) in Code::ALL.iter().enumerate() {
+        assert!(remedy(*code).ends_with('.'), "{}", code.word());
+        let before = &Code::ALL[..index];
+        assert!(before.iter().all(|other| other.word() != code.word()));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_type_of_a_problem_leads_to_its_explanation() {
+    let app = TestApp::new().await;
+    let refused = send(app.request(Method::GET, "/v1/datasets")).await;
+    let kind = refused.problem(401, "unauthenticated")["type"].clone();
+    let (path, fragment) = kind.as_str().unwrap().split_once('#').unwrap();
+    let page = send(app.request(Method::GET, path)).await;
+    assert_eq!(page.status, 200);
+    assert_eq!(page.header("content-type"), "text/html; charset=utf-8");
+    assert!(page.text.contains(&format!("id=\"{fragment}\"")));
+    for code in Code::ALL {
+        assert!(page.text.contains(&format!("id=\"{}\"", code.word())));
+    }
+    // Both browsers of the documentation work without a network.
+    for loaded in ["<script", "http://", "https://", "<link", "<img"] {
+        assert!(!page.text.contains(loaded), "{loaded}");
+    }
+    let browser = send(app.request(Method::GET, "/docs/")).await;
+    assert!(browser.text.contains("swagger-ui"));
+    let bundle = send(app.request(Method::GET, "/docs/swagger-ui-bundle.js")).await;
+    assert_eq!(bundle.status, 200);
+    let settings = send(app.request(Method::GET, "/docs/swagger-initializer.js")).await;
+    assert!(settings.text.contains("/openapi.json"), "{}", settings.text);
+    assert!(!settings.text.contains("https://"), "{}", settings.text);
+}
