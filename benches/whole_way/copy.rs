@@ -53,7 +53,6 @@ async fn copy(connection: &mut PgConnection, file: &Path) -> anyhow::Result<Copy
         connection
             .execute(sqlx::AssertSqlSafe(create.clone()))
             .await?;
-        connection.execute("CHECKPOINT").await?;
 
         let began = Instant::now();
         let mut copy_in = connection
