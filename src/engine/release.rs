@@ -139,18 +139,16 @@ fn narrow(column: &QuasiIdentifier, cut: &mut Cut, rows: &[u32]) {
 pub fn table(schema: &Schema, table: &EncodedTable, cuts: &[Cut], rows: &[u32]) -> ReleasedTable {
     let mut columns: Vec<(usize, ReleasedColumn)> = Vec::new();
     for (column, cut) in table.quasi_identifiers.iter().zip(cuts) {
+        let labels: Vec<Box<str>> = cut
+            .labels
+            .iter()
+            .map(|label| label.as_str().into())
+            .collect();
         let label = |&row: &u32| cut.label_of[column.codes[row as usize] as usize];
         let column = ReleasedColumn {
             name: column.name.clone(),
             form: Form::Generalized,
-            column: Column {
-                dictionary: cut
-                    .labels
-                    .iter()
-                    .map(|label| label.as_str().into())
-                    .collect(),
-                codes: rows.iter().map(label).collect(),
-            },
+            column: standing(&labels, rows.iter().map(label)),
             missing: Vec::new(),
         };
         let position = schema
@@ -167,7 +165,10 @@ pub fn table(schema: &Schema, table: &EncodedTable, cuts: &[Cut], rows: &[u32]) 
             ReleasedColumn {
                 name: spec.name.clone(),
                 form: Form::untouched(spec),
-                column: gather(column, rows),
+                column: standing(
+                    &column.dictionary,
+                    rows.iter().map(|&row| column.codes[row as usize]),
+                ),
                 missing: spec.missing.clone(),
             },
         ));
@@ -181,27 +182,28 @@ pub fn table(schema: &Schema, table: &EncodedTable, cuts: &[Cut], rows: &[u32]) 
     }
 }
 
-/// The cells of some rows, with a dictionary of just their values: one that only a suppressed
-/// row had must not stand in the release.
-fn gather(column: &Column, rows: &[u32]) -> Column {
-    let mut renamed = vec![NULL_CODE; column.dictionary.len()];
-    let mut dictionary = Vec::new();
-    let codes = rows
-        .iter()
-        .map(|&row| {
-            let code = column.codes[row as usize];
+/// Cells with a dictionary of just the values that stand in them: one that only a suppressed row
+/// had must not be in the release, in no format.
+fn standing(dictionary: &[Box<str>], cells: impl Iterator<Item = u32>) -> Column {
+    let mut renamed = vec![NULL_CODE; dictionary.len()];
+    let mut kept = Vec::new();
+    let codes = cells
+        .map(|code| {
             if code == NULL_CODE {
                 return NULL_CODE;
             }
             let new = &mut renamed[code as usize];
             if *new == NULL_CODE {
-                *new = dictionary.len() as u32;
-                dictionary.push(column.dictionary[code as usize].clone());
+                *new = kept.len() as u32;
+                kept.push(dictionary[code as usize].clone());
             }
             *new
         })
         .collect();
-    Column { dictionary, codes }
+    Column {
+        dictionary: kept,
+        codes,
+    }
 }
 
 /// Passes a finished table through the verifier: it meets the model, is true to the raw rows,

@@ -60,7 +60,7 @@ fn cut(domain: &Domain, mut performed: HashMap<&str, &[String]>) -> Result<Cut, 
     let mut cut = Vec::new();
     let mut open = vec![topmost];
     while let Some(value) = open.pop() {
-        // Taken out, since a child may have its parent's label where only `?` was split off.
+        // Taken out, so that what is left at the end names no value of the cut.
         match performed.remove(label(domain, value).as_str()) {
             None => cut.push(value),
             Some(children) => {

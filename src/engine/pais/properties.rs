@@ -289,7 +289,9 @@ fn run(case: &Case) -> Result<FinishedRelease, crate::domain::Problem> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    // The same cases each time, so that a red run can be repeated; another seed finds others.
+    #![proptest_config(ProptestConfig { cases: 400,
+        rng_seed: proptest::test_runner::RngSeed::Fixed(2009), ..ProptestConfig::default() })]
 
     #[test]
     fn releases_are_private_truthful_and_not_too_general(case in case()) {

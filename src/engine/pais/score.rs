@@ -111,7 +111,6 @@ pub struct Splits {
     ordered: Vec<u32>,
     next: usize,
     taxonomy: Option<Split>,
-    whole: bool,
 }
 
 impl Splits {
@@ -122,7 +121,6 @@ impl Splits {
             ordered: Vec::new(),
             next: 0,
             taxonomy,
-            whole: false,
         };
         let (Domain::Numeric { values, .. }, Meaning::Interval(_)) =
             (&attribute.column.domain, concept.meaning)
@@ -130,12 +128,10 @@ impl Splits {
             return splits;
         };
         let numbers = concept.codes.start..concept.codes.end.min(values.len() as u32);
-        splits.whole = concept.codes.end > values.len() as u32;
         let scored = points(attribute, numbers, by_gain);
         let Some(best) = scored.iter().map(|(score, _)| *score).reduce(f64::max) else {
             return splits;
         };
-        splits.whole = false;
         if !all {
             let best = scored.iter().find(|(score, _)| *score >= best - TIE);
             splits.ordered.extend(best.map(|(_, code)| code));
@@ -158,29 +154,21 @@ impl Splits {
             return None;
         };
         let count = values.len() as u32;
-        let mut children = if std::mem::take(&mut self.whole) {
-            // One number and missing cells: only these can be told apart.
-            vec![Concept {
-                codes: concept.codes.start..count,
-                meaning: concept.meaning,
-            }]
-        } else {
-            let point = *self.ordered.get(self.next)?;
-            self.next += 1;
-            let at = values[point as usize];
-            let below = Interval::half_open(interval.lo, at);
-            let above = Interval { lo: at, ..interval };
-            vec![
-                Concept {
-                    codes: concept.codes.start..point,
-                    meaning: Meaning::Interval(below),
-                },
-                Concept {
-                    codes: point..concept.codes.end.min(count),
-                    meaning: Meaning::Interval(above),
-                },
-            ]
-        };
+        let point = *self.ordered.get(self.next)?;
+        self.next += 1;
+        let at = values[point as usize];
+        let below = Interval::half_open(interval.lo, at);
+        let above = Interval { lo: at, ..interval };
+        let mut children = vec![
+            Concept {
+                codes: concept.codes.start..point,
+                meaning: Meaning::Interval(below),
+            },
+            Concept {
+                codes: point..concept.codes.end.min(count),
+                meaning: Meaning::Interval(above),
+            },
+        ];
         if concept.codes.end > count {
             children.push(Concept {
                 codes: count..concept.codes.end,
