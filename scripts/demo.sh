@@ -66,6 +66,12 @@ field() {
         "$work/answer" "$1"
 }
 
+# tell METHOD PATH BODY STATUS: prints a call, and its answer in $work/answer.
+tell() {
+    printf '%s%s %s%s %s\n' "$BOLD" "$1" "$2" "$PLAIN" "$3"
+    printf '  %s%s%s %s\n' "$FAINT" "$4" "$PLAIN" "$(shorten 400 <"$work/answer")"
+}
+
 # call STATUS TOKEN METHOD PATH [curl's arguments …]: prints the call and its answer, and insists
 # on the status. The answer is in $work/answer.
 call() {
@@ -77,13 +83,11 @@ call() {
             @*) shown="$argument" ;;
         esac
     done
-    printf '%s%s %s%s %s\n' "$BOLD" "$method" "$path" "$PLAIN" "$shown"
     status=$(http --request "$method" --header "Authorization: Bearer $token" \
         --output "$work/answer" --write-out '%{http_code}' "$@" "$address$path")
-    printf '  %s%s%s %s\n' "$FAINT" "$status" "$PLAIN" "$(shorten 400 <"$work/answer")"
+    tell "$method" "$path" "$shown" "$status"
     [[ $status == "$expected" ]] || fail "$method $path answered $status, not $expected"
 }
-
 
 # post STATUS TOKEN PATH BODY
 post() {
@@ -157,12 +161,20 @@ call 201 "$holder" POST "/v1/datasets/$dataset/submissions" --header 'Content-Ty
     --header 'Content-Encoding: gzip' --data-binary "@$adult/adult.csv.gz"
 
 say "The job: who knows up to 4 values of a person finds 20 records or more, and infers a divorce or separation with at most 20 % confidence"
-post 202 "$holder" /v1/jobs "{\"dataset_id\": \"$dataset\", \"privacy\": {\"model\": \"lkc\", \"l\": 4, \"k\": 20, \"c\": 0.2, \"sensitive_values\": {\"marital-status\": [\"Divorced\", \"Separated\"]}}, \"utility\": {\"objective\": \"classification\"}, \"release\": true}"
-job=$(field 'it["id"]')
-printf '%sGET /v1/jobs/%s/events%s\n' "$BOLD" "$job" "$PLAIN"
+definition="{\"dataset_id\": \"$dataset\", \"privacy\": {\"model\": \"lkc\", \"l\": 4, \"k\": 20, \"c\": 0.2, \"sensitive_values\": {\"marital-status\": [\"Divorced\", \"Separated\"]}}, \"utility\": {\"objective\": \"classification\"}, \"release\": true}"
+# The job may take less time than printing does, so it is watched before anything is printed.
+status=$(http --header "Authorization: Bearer $holder" --header 'Content-Type: application/json' \
+    --data-binary "$definition" --output "$work/answer" --write-out '%{http_code}' "$address/v1/jobs")
+job=$(<"$work/answer")
+job=${job#*'"id":"'}
+job=${job%%'"'*}
 # The stream ends by itself after the event `end`, which carries the job.
-http --no-buffer --max-time 600 --header "Authorization: Bearer $holder" "$address/v1/jobs/$job/events" |
-    python3 -c '
+exec {events}< <(http --no-buffer --max-time 600 --header "Authorization: Bearer $holder" \
+    "$address/v1/jobs/$job/events")
+tell POST /v1/jobs "$(shorten 160 <<<"$definition")" "$status"
+[[ $status == 202 ]] || fail "the job was not taken"
+printf '%sGET /v1/jobs/%s/events%s\n' "$BOLD" "$job" "$PLAIN"
+python3 -c '
 import json, sys
 
 event = None
@@ -177,8 +189,9 @@ for line in sys.stdin:
               now["status"], now.get("phase") or ""), flush=True)
     elif name == "data" and event == "end":
         open(sys.argv[1], "w").write(value)
-' "$work/answer" &
+' "$work/answer" <&"$events" &
 watched=$!
+exec {events}<&-
 wait "$watched" || fail "the job's events were cut off"
 watched=''
 printf '  %send%s %s\n' "$FAINT" "$PLAIN" "$(shorten 400 <"$work/answer")"

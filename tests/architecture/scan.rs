@@ -140,7 +140,9 @@ fn heads(rest: &str) -> Vec<String> {
     let rest = rest.trim_start();
     let name = |text: &str| -> String {
         let text = text.trim_start();
-        text.chars().take_while(|&char| is_word(Some(char))).collect()
+        text.chars()
+            .take_while(|&char| is_word(Some(char)))
+            .collect()
     };
     let Some(group) = rest.strip_prefix('{') else {
         return vec![name(rest)];
