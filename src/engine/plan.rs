@@ -15,9 +15,16 @@ use super::pais;
 /// Most sensitive values that a job names of a column.
 const MOST_VALUES: usize = 10_000;
 
-/// A job that fits its schema.
+/// A job that fits its schema, by the method that runs it.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub enum Plan {
+    /// PAIS: one cut for the whole table, found by top-down specialization.
+    Specialization(SpecializationPlan),
+}
+
+/// A run of PAIS.
+#[derive(Clone, Debug)]
+pub struct SpecializationPlan {
     /// LKC-privacy or one of its special cases.
     pub model: Lkc,
     /// What PAIS is led by.
@@ -34,14 +41,21 @@ impl Plan {
     /// # Errors
     /// The contract's 400 and 422, with a pointer into the job.
     pub fn new(schema: &Schema, job: &JobDefinition) -> Result<Self, Problem> {
-        let model = job.privacy.parse()?;
-        let PrivacyModel::Lkc(model) = model else {
-            return Err(refused(
+        match job.privacy.parse()? {
+            PrivacyModel::Lkc(model) => {
+                SpecializationPlan::new(schema, job, model).map(Self::Specialization)
+            }
+            PrivacyModel::LDiversity { .. } => Err(refused(
                 "/privacy/model",
                 "this version has no method for `l_diversity`; `lkc`, `k_anonymity`, \
                  `confidence_bounding` and `alpha_k` are offered",
-            ));
-        };
+            )),
+        }
+    }
+}
+
+impl SpecializationPlan {
+    fn new(schema: &Schema, job: &JobDefinition, model: Lkc) -> Result<Self, Problem> {
         check_method(schema, job)?;
         let named = |role| {
             let columns = schema.stored().filter(|column| column.role == role);

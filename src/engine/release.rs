@@ -17,6 +17,7 @@ use crate::table::{
 use crate::taxonomy::Interval;
 
 use super::pais::Cut;
+use super::plan::SpecializationPlan;
 use super::run::{Prepared, StepRecord};
 use super::{Observer, Phase};
 
@@ -40,7 +41,15 @@ pub fn source_rows(
             kept[row as usize] = false;
         }
     }
-    let mut order: Vec<u32> = (0..rows as u32).filter(|&row| kept[row as usize]).collect();
+    let order = (0..rows as u32).filter(|&row| kept[row as usize]).collect();
+    shuffled(order, seed, step)
+}
+
+/// Rows in an order that tells nothing. `step` keeps the orders of one seed's releases unrelated.
+///
+/// # Errors
+/// When the system gives no random bytes: any fixed order would tell.
+pub fn shuffled(mut order: Vec<u32>, seed: Option<u64>, step: u32) -> Result<Vec<u32>, Problem> {
     let mut material = [0u8; 32];
     match seed {
         Some(seed) => {
@@ -184,7 +193,7 @@ pub fn table(schema: &Schema, table: &EncodedTable, cuts: &[Cut], rows: &[u32]) 
 
 /// Cells with a dictionary of just the values that stand in them: one that only a suppressed row
 /// had must not be in the release, in no format.
-fn standing(dictionary: &[Box<str>], cells: impl Iterator<Item = u32>) -> Column {
+pub fn standing(dictionary: &[Box<str>], cells: impl Iterator<Item = u32>) -> Column {
     let mut renamed = vec![NULL_CODE; dictionary.len()];
     let mut kept = Vec::new();
     let codes = cells
@@ -213,6 +222,7 @@ fn standing(dictionary: &[Box<str>], cells: impl Iterator<Item = u32>) -> Column
 /// `verification_failed` where it does not; nothing is released then.
 pub fn verify(
     run: &Prepared,
+    plan: &SpecializationPlan,
     table: &ReleasedTable,
     rows: &[u32],
     suppressed: u64,
@@ -223,7 +233,6 @@ pub fn verify(
             format!("the verifier did not accept the table, and nothing was released: {what}");
         Problem::new(Code::VerificationFailed, detail)
     };
-    let plan = run.plan();
     let requirement =
         LkcRequirement::of(&plan.model, plan.quasi_identifiers.len(), &plan.sensitive);
     let stopped = || observer.must_stop();

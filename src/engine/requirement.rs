@@ -7,7 +7,7 @@ use crate::domain::{Code, Fault, Lkc, Problem};
 use crate::table::{EncodedTable, NULL_CODE};
 
 use super::pais::{Requirement, SearchError, SensitiveBound};
-use super::plan::Plan;
+use super::plan::SpecializationPlan;
 
 /// Where a sensitive value comes from: its column, and its place in the job where it is listed.
 pub struct SensitiveName {
@@ -16,7 +16,10 @@ pub struct SensitiveName {
 }
 
 /// The requirement, with the source of each sensitive value by its number.
-pub fn resolve<'a>(plan: &Plan, table: &'a EncodedTable) -> (Requirement<'a>, Vec<SensitiveName>) {
+pub fn resolve<'a>(
+    plan: &SpecializationPlan,
+    table: &'a EncodedTable,
+) -> (Requirement<'a>, Vec<SensitiveName>) {
     let Lkc {
         l,
         k,

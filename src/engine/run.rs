@@ -10,7 +10,7 @@ use crate::domain::{Code, JobDefinition, Problem};
 use crate::table::{EncodedTable, ReleasedTable, Schema, Table};
 use crate::utility;
 
-use super::plan::Plan;
+use super::plan::{Plan, SpecializationPlan};
 use super::{Observer, Phase, pais, release, requirement};
 
 /// One specialization of a top-down run, as `GET /v1/jobs/{id}/steps` shows it. Step 0 is the
@@ -124,9 +124,13 @@ impl Prepared {
     /// `not_anonymizable` with what would satisfy the model, `cancelled`.
     pub fn run(&self, observer: &dyn Observer) -> Result<Vec<StepRecord>, Problem> {
         observer.progress(Phase::Searching, 0.0);
-        let (requirement, named) = requirement::resolve(&self.plan, &self.table);
-        pais::search(&self.table, &requirement, self.plan.settings, observer)
-            .map_err(|error| requirement::problem(&error, &named))
+        match &self.plan {
+            Plan::Specialization(plan) => {
+                let (requirement, named) = requirement::resolve(plan, &self.table);
+                pais::search(&self.table, &requirement, plan.settings, observer)
+                    .map_err(|error| requirement::problem(&error, &named))
+            }
+        }
     }
 
     /// The verified table as it stood after `step` (the last when `None`), its rows in random
@@ -137,6 +141,18 @@ impl Prepared {
     /// `cancelled`.
     pub fn release(
         &self,
+        steps: &[StepRecord],
+        step: Option<u32>,
+        observer: &dyn Observer,
+    ) -> Result<FinishedRelease, Problem> {
+        match &self.plan {
+            Plan::Specialization(plan) => self.release_cut(plan, steps, step, observer),
+        }
+    }
+
+    fn release_cut(
+        &self,
+        plan: &SpecializationPlan,
         steps: &[StepRecord],
         step: Option<u32>,
         observer: &dyn Observer,
@@ -155,7 +171,7 @@ impl Prepared {
         let table = release::table(&self.schema, &self.table, &cuts, &rows);
         stop_if_asked(observer)?;
         observer.progress(Phase::Verifying, 0.0);
-        let verification = release::verify(self, &table, &rows, suppressed, observer)?;
+        let verification = release::verify(self, plan, &table, &rows, suppressed, observer)?;
         let domains: Vec<_> = self
             .table
             .quasi_identifiers
@@ -179,10 +195,6 @@ impl Prepared {
 
     pub(super) fn schema(&self) -> &Schema {
         &self.schema
-    }
-
-    pub(super) fn plan(&self) -> &Plan {
-        &self.plan
     }
 
     pub(super) fn table(&self) -> &EncodedTable {
