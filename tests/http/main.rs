@@ -2,6 +2,8 @@
 
 mod app;
 mod database;
+#[path = "../golden/mod.rs"]
+mod golden;
 mod hospital;
 
 mod contract_access;
@@ -12,6 +14,7 @@ mod contract_submissions;
 mod crash;
 mod datasets;
 mod errors;
+mod golden_runs;
 mod grants;
 mod idempotency;
 mod jobs;
