@@ -13,6 +13,7 @@ mod contract_releases;
 mod contract_submissions;
 mod crash;
 mod datasets;
+mod documented;
 mod errors;
 mod golden_runs;
 mod grants;
