@@ -15,6 +15,7 @@ mod crash;
 mod datasets;
 mod documented;
 mod errors;
+mod examples;
 mod golden_runs;
 mod grants;
 mod idempotency;
