@@ -28,6 +28,7 @@ mod queue;
 mod releases;
 mod roles;
 mod submissions;
+mod sweeps;
 mod taxonomies;
 mod tokens;
 mod wrong_documents;
