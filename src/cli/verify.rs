@@ -1,5 +1,6 @@
 //! `pais verify`: a finished table, whoever made it, against a privacy model.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -8,11 +9,13 @@ use clap::Args;
 
 use pais::domain::json::escape;
 use pais::domain::{Code, ColumnRole, JobDefinition, Lkc, PrivacyModel, Problem};
+use pais::engine::pre_generalization;
 use pais::privacy::{
-    self, Assignment, ColumnValue, LkcRequirement, Original, OriginalQuasiIdentifier, SensitiveSet,
-    Verification, WorstGroup,
+    self, Assignment, ColumnValue, LkcRequirement, Original, OriginalQuasiIdentifier, OriginalSet,
+    SensitiveSet, Verification, WorstGroup,
 };
 use pais::table::{EncodedTable, ReleasedTable, Schema, finished};
+use pais::taxonomy::Floors;
 
 use super::documents::{self, in_file};
 use super::failure::Failure;
@@ -69,7 +72,8 @@ impl Verify {
         if let Some(raw) = raw {
             let raw = EncodedTable::new(&schema, raw.read(&schema)?);
             let rows = raw.rows as u64;
-            let assignment = assigned(&schema, &table, &raw)
+            let floors = pre_generalization::floors(&job, &raw).map_err(in_job)?;
+            let assignment = assigned(&schema, &table, &raw, &floors)
                 .map_err(|error| misfit(&self.release, error.to_string()))?;
             report.raw(&assignment, rows, limit.floor_of(rows));
         }
@@ -134,7 +138,9 @@ fn assigned(
     schema: &Schema,
     table: &ReleasedTable,
     raw: &EncodedTable,
+    floors: &BTreeMap<Box<str>, Floors>,
 ) -> Result<Assignment, privacy::TruthError> {
+    let floors = |name: &str| floors.get(name);
     let stored: Vec<_> = schema.stored().collect();
     let released = |name: &str| table.columns.iter().any(|column| *column.name == *name);
     let untouched: Vec<_> = raw
@@ -153,6 +159,15 @@ fn assigned(
                 name: &column.name,
                 domain: &column.domain,
                 codes: &column.codes,
+                floors: floors(&column.name),
+            })
+            .collect(),
+        sets: raw
+            .sets
+            .iter()
+            .map(|column| OriginalSet {
+                column,
+                floors: floors(&column.name),
             })
             .collect(),
         untouched: untouched

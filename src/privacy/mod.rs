@@ -13,6 +13,7 @@ mod matching;
 mod profiles;
 mod requirement;
 mod search;
+mod sets;
 mod truth;
 mod verification;
 
@@ -24,6 +25,7 @@ pub use classes::group_sizes;
 pub use cut::{CutError, check_single_cut};
 pub use lkc::{verify_lkc, verify_lkc_unless};
 pub use requirement::{LkcRequirement, SensitiveRequirement, SensitiveSet};
+pub use sets::OriginalSet;
 pub use truth::{Original, OriginalQuasiIdentifier, TruthError, check_truthful};
 pub use verification::{
     ColumnValue, VIOLATION_CAP, Verification, VerifyError, WORST_GROUPS, WorstGroup,

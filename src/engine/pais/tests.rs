@@ -15,7 +15,7 @@ struct Outcome {
     release: FinishedRelease,
 }
 
-pub(super) fn schema(columns: Value) -> Arc<Schema> {
+pub(in crate::engine) fn schema(columns: Value) -> Arc<Schema> {
     let definition: DatasetDefinition =
         serde_json::from_value(json!({"name": "t", "columns": columns})).unwrap();
     let limits = TreeLimits {
@@ -25,7 +25,7 @@ pub(super) fn schema(columns: Value) -> Arc<Schema> {
     Arc::new(Schema::resolve(&definition, limits, |_| None).unwrap())
 }
 
-pub(super) fn load(schema: &Schema, file: &[u8]) -> Table {
+pub(in crate::engine) fn load(schema: &Schema, file: &[u8]) -> Table {
     let mut assembler = Assembler::default();
     csv::read(schema, file, |chunk| assembler.push(chunk)).unwrap();
     assembler.finish()
