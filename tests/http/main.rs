@@ -22,6 +22,7 @@ mod problems;
 mod queue;
 mod releases;
 mod roles;
+mod sets;
 mod submissions;
 mod taxonomies;
 mod tokens;
