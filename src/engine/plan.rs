@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, HashSet};
 use crate::domain::json::escape;
 use crate::domain::privacy::ModelWord;
 use crate::domain::{
-    Code, ColumnKind, ColumnRole, JobDefinition, Lkc, Objective, Output, PrivacyModel, Problem,
-    Recoding, SplitRule,
+    Code, ColumnKind, ColumnRole, JobDefinition, KmAnonymity, Lkc, MinimumAnonymity, Objective,
+    Output, PrivacyModel, Problem, Recoding, SplitRule,
 };
 use crate::table::{Schema, SchemaColumn};
 
@@ -31,8 +31,8 @@ pub enum Plan {
 /// A run of concurrent item disclosure.
 #[derive(Clone, Debug)]
 pub struct DisclosurePlan {
-    /// k-anonymity.
-    pub model: Lkc,
+    /// What is asked of the table.
+    pub model: SetModel,
     /// What the run is led by.
     pub settings: items::Settings,
     /// Quasi-identifiers, sets among them, in the declared order.
@@ -52,6 +52,24 @@ pub struct SpecializationPlan {
     pub sensitive: Vec<Box<str>>,
 }
 
+/// The models that take set-valued quasi-identifiers.
+#[derive(Clone, Debug)]
+pub enum SetModel {
+    /// k-anonymity over all quasi-identifiers.
+    KAnonymity(Lkc),
+    /// k^m-anonymity over the sets, in classes of k rows over the other quasi-identifiers.
+    KmAnonymity(KmAnonymity),
+}
+
+impl SetModel {
+    fn k(&self) -> MinimumAnonymity {
+        match self {
+            Self::KAnonymity(model) => model.k,
+            Self::KmAnonymity(model) => model.k,
+        }
+    }
+}
+
 impl Plan {
     /// Checks a job against a schema.
     ///
@@ -62,6 +80,18 @@ impl Plan {
         let has_sets = schema.stored().any(is_set);
         match model {
             PrivacyModel::Lkc(model) if has_sets && job.privacy.model == ModelWord::KAnonymity => {
+                let model = SetModel::KAnonymity(model);
+                DisclosurePlan::new(schema, job, model).map(Self::Disclosure)
+            }
+            PrivacyModel::KmAnonymity(model) => {
+                if !has_sets {
+                    return Err(refused(
+                        "/privacy/model",
+                        "`k_m_anonymity` is over set-valued quasi-identifiers, and the dataset \
+                         has none",
+                    ));
+                }
+                let model = SetModel::KmAnonymity(model);
                 DisclosurePlan::new(schema, job, model).map(Self::Disclosure)
             }
             PrivacyModel::Lkc(model) => {
@@ -77,7 +107,7 @@ impl Plan {
 }
 
 impl DisclosurePlan {
-    fn new(schema: &Schema, job: &JobDefinition, model: Lkc) -> Result<Self, Problem> {
+    fn new(schema: &Schema, job: &JobDefinition, model: SetModel) -> Result<Self, Problem> {
         check_global(job)?;
         pre_generalization::check(schema, job, false)?;
         let utility = job.utility.clone().unwrap_or_default();
@@ -97,7 +127,7 @@ impl DisclosurePlan {
         }
         let quasi_identifiers = named(schema, ColumnRole::QuasiIdentifier);
         let settings = items::Settings {
-            k: model.k,
+            k: model.k(),
             suppression_limit: job.suppression_limit()?,
             weights: weights(schema, utility.weights.as_ref())?,
         };
@@ -207,7 +237,8 @@ fn check_method(schema: &Schema, job: &JobDefinition) -> Result<(), Problem> {
         return Err(refused(
             "/privacy/model",
             format!(
-                "this model cannot take the set-valued quasi-identifier `{}`; `k_anonymity` can",
+                "this model cannot take the set-valued quasi-identifier `{}`; `k_anonymity` and \
+                 `k_m_anonymity` can",
                 column.name
             ),
         ));

@@ -8,7 +8,7 @@ use rand::seq::SliceRandom;
 use rand::{SeedableRng, TryRng};
 use sha2::{Digest, Sha256};
 
-use crate::domain::{Code, Problem};
+use crate::domain::{Code, KmAnonymity, Problem};
 use crate::privacy::{self, LkcRequirement, Original, Verification};
 use crate::table::{
     Column, Domain, EncodedTable, Form, NULL_CODE, QuasiIdentifier, ReleasedColumn, ReleasedTable,
@@ -244,6 +244,15 @@ pub fn standing(dictionary: &[Box<str>], cells: impl Iterator<Item = u32>) -> Co
     }
 }
 
+/// What a finished table is held against: a model, and the quasi-identifiers that it is over.
+#[derive(Clone, Copy, Debug)]
+pub enum Checked<'a> {
+    /// LKC-privacy and its special cases.
+    Lkc(&'a LkcRequirement, &'a [Box<str>]),
+    /// k^m-anonymity.
+    Km(&'a KmAnonymity, &'a [Box<str>]),
+}
+
 /// Passes a finished table through the verifier: it meets the model, is true to the raw rows,
 /// and each column is one cut.
 ///
@@ -251,7 +260,7 @@ pub fn standing(dictionary: &[Box<str>], cells: impl Iterator<Item = u32>) -> Co
 /// `verification_failed` where it does not; nothing is released then.
 pub fn verify(
     run: &Prepared,
-    (requirement, quasi_identifiers): (&LkcRequirement, &[Box<str>]),
+    checked: Checked,
     table: &ReleasedTable,
     rows: &[u32],
     suppressed: u64,
@@ -263,7 +272,12 @@ pub fn verify(
         Problem::new(Code::VerificationFailed, detail)
     };
     let stopped = || observer.must_stop();
-    let found = privacy::verify_lkc_unless(table, quasi_identifiers, requirement, &stopped);
+    let found = match checked {
+        Checked::Lkc(requirement, names) => {
+            privacy::verify_lkc_unless(table, names, requirement, &stopped)
+        }
+        Checked::Km(model, names) => privacy::verify_km_unless(table, names, *model, &stopped),
+    };
     let verification = match found {
         Ok(verification) => verification,
         Err(privacy::VerifyError::Stopped) => {

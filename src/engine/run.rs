@@ -11,8 +11,9 @@ use crate::privacy::LkcRequirement;
 use crate::table::{EncodedTable, ReleasedTable, Schema, SchemaColumn, Table};
 use crate::utility;
 
-use super::plan::{DisclosurePlan, Plan, SpecializationPlan};
+use super::plan::{DisclosurePlan, Plan, SetModel, SpecializationPlan};
 use super::pre_generalization::Applied;
+use super::release::Checked;
 use super::{Observer, Phase, items, pais, release, requirement};
 
 /// One specialization of a top-down run, as `GET /v1/jobs/{id}/steps` shows it. Step 0 is the
@@ -161,8 +162,13 @@ impl Prepared {
             return Ok(outcome);
         }
         let floors = |name: &str| self.pre_generalization.floors(name);
-        let outcome = items::search(&self.table, floors, &plan.settings, observer)
-            .map_err(|error| requirement::disclosure_problem(&error))?;
+        let outcome = match &plan.model {
+            SetModel::KAnonymity(_) => items::search(&self.table, floors, &plan.settings, observer),
+            SetModel::KmAnonymity(model) => {
+                items::search_km(&self.table, floors, (*model, &plan.settings), observer)
+            }
+        };
+        let outcome = outcome.map_err(|error| requirement::disclosure_problem(&error))?;
         Ok(self.disclosed.get_or_init(|| outcome))
     }
 
@@ -205,7 +211,7 @@ impl Prepared {
         let table = release::table(&self.schema, &self.table, &cuts, Vec::new(), &rows);
         let names = &plan.quasi_identifiers;
         let requirement = LkcRequirement::of(&plan.model, names.len(), &plan.sensitive);
-        let checked = (&requirement, names.as_slice());
+        let checked = Checked::Lkc(&requirement, names);
         let release = self.finish(checked, table, (&rows, suppressed), Some(told), observer)?;
         Ok(FinishedRelease {
             step: Some(step),
@@ -233,15 +239,28 @@ impl Prepared {
         let sets = release::sets(&self.table, &outcome.sets, &rows);
         let table = release::table(&self.schema, &self.table, &cuts, sets, &rows);
         let names = &plan.quasi_identifiers;
-        let requirement = LkcRequirement::of(&plan.model, names.len(), &[]);
-        let checked = (&requirement, names.as_slice());
-        self.finish(checked, table, (&rows, suppressed), Some(told), observer)
+        let (rows, told) = ((rows.as_slice(), suppressed), Some(told));
+        match &plan.model {
+            SetModel::KAnonymity(model) => {
+                let requirement = LkcRequirement::of(model, names.len(), &[]);
+                self.finish(
+                    Checked::Lkc(&requirement, names),
+                    table,
+                    rows,
+                    told,
+                    observer,
+                )
+            }
+            SetModel::KmAnonymity(model) => {
+                self.finish(Checked::Km(model, names), table, rows, told, observer)
+            }
+        }
     }
 
     /// Verifies a table and measures it.
     fn finish(
         &self,
-        (requirement, names): (&LkcRequirement, &[Box<str>]),
+        checked: Checked,
         table: ReleasedTable,
         (rows, suppressed): (&[u32], u64),
         cut: Option<BTreeMap<String, Vec<String>>>,
@@ -249,7 +268,6 @@ impl Prepared {
     ) -> Result<FinishedRelease, Problem> {
         stop_if_asked(observer)?;
         observer.progress(Phase::Verifying, 0.0);
-        let checked = (requirement, names);
         let verification = release::verify(self, checked, &table, rows, suppressed, observer)?;
         let domains: Vec<_> = self
             .table

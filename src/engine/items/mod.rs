@@ -13,11 +13,14 @@
 mod class;
 mod disclosure;
 mod hierarchy;
+mod itemsets;
+mod km;
 mod outcome;
 mod round;
 mod search;
 mod vocabulary;
 
+pub use km::search_km;
 pub use outcome::{DisclosedSet, Outcome};
 pub use search::{SearchError, Settings, search};
 

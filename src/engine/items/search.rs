@@ -15,7 +15,7 @@ use super::round::Round;
 use super::vocabulary::Vocabulary;
 
 /// Gains closer than this are a tie, and ties go to the first column.
-const TIE: f64 = 1e-12;
+pub(super) const TIE: f64 = 1e-12;
 
 /// What a run is led by.
 #[derive(Clone, Debug)]
@@ -222,6 +222,23 @@ impl Run<'_> {
         let open: u64 = self.classes.iter().map(hidden_items).sum();
         1.0 - open as f64 / self.candidates.max(1) as f64
     }
+}
+
+/// The classes as they would be with a column one level further down; `None` where one would be
+/// smaller than k.
+pub(super) fn divided(classes: &[Class], hierarchy: &Hierarchy, k: usize) -> Option<Vec<Class>> {
+    let (below, values) = (hierarchy.next_level(), hierarchy.value_count());
+    let codes = &hierarchy.column().codes;
+    let value = |row: u32| below[codes[row as usize] as usize];
+    let divide = |class: &Class| {
+        let parts = parts(class, value, values);
+        let place = |place: usize| parts.of_place[place] as usize;
+        parts
+            .all_hold(k)
+            .then(|| class.divided(parts.sizes.len(), place))
+    };
+    let divided: Option<Vec<Vec<Class>>> = classes.par_iter().map(divide).collect();
+    divided.map(|parts| parts.into_iter().flatten().collect())
 }
 
 /// The rows of a class by the value on which they would stand, numbered as they first stand.

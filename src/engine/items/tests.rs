@@ -296,3 +296,41 @@ fn a_value_that_no_row_has_is_unknown_in_a_column_without_a_taxonomy() {
         .collect();
     assert_eq!(cells, ["*|a", "*|a", "*|x", "*|x"]);
 }
+
+#[test]
+fn itemsets_are_held_by_none_or_by_k() {
+    let columns = json!([
+        {"name": "sex", "role": "quasi_identifier"},
+        {"name": "drugs", "role": "quasi_identifier", "kind": "set"}]);
+    let file = "sex,drugs\nF,a|b\nF,a|b\nM,a|c\nM,b|c\nM,c\nM,a\n";
+    let job = |m: u32| json!({"privacy": {"model": "k_m_anonymity", "k": 2, "m": m}});
+    let release = run(&columns, file, job(1)).unwrap();
+    let found = rows(&release.tables[0]);
+    assert_eq!(found, ["F,a|b", "F,a|b", "M,a", "M,a|c", "M,c", "M,c"]);
+    assert_eq!(release.verification["holds"], true);
+    // a and c together single out a man.
+    let release = run(&columns, file, job(2)).unwrap();
+    let found = rows(&release.tables[0]);
+    assert_eq!(found, ["F,a|b", "F,a|b", "M,", "M,c", "M,c", "M,c"]);
+    let release = run(
+        &columns,
+        file,
+        json!({"privacy": {"model": "k_m_anonymity", "k": 6, "m": 2}}),
+    );
+    assert_eq!(rows(&release.unwrap().tables[0]), ["*,"; 6]);
+}
+
+#[test]
+fn k_m_anonymity_needs_sets_and_its_parameters() {
+    let refused = |columns: Value, privacy: Value| {
+        let schema = schema(columns);
+        let job = serde_json::from_value(json!({ "privacy": privacy })).unwrap();
+        Prepared::check(&schema, &job).unwrap_err().code
+    };
+    let plain = json!([{"name": "sex", "role": "quasi_identifier"}]);
+    let model = |m: i64| json!({"model": "k_m_anonymity", "k": 2, "m": m});
+    assert_eq!(refused(plain, model(2)), Code::InvalidJob);
+    assert_eq!(refused(columns(), model(0)), Code::InvalidPrivacy);
+    let without = json!({"model": "k_m_anonymity", "k": 2});
+    assert_eq!(refused(columns(), without), Code::InvalidShape);
+}

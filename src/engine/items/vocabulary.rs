@@ -11,6 +11,8 @@ pub struct Vocabulary<'a> {
     item_of: Vec<u32>,
     /// By item, ascending: an item's number is its rank by name.
     labels: Vec<Box<str>>,
+    /// NCP of each item's label.
+    ncp: Vec<f64>,
 }
 
 impl<'a> Vocabulary<'a> {
@@ -32,6 +34,7 @@ impl<'a> Vocabulary<'a> {
         Self {
             column,
             item_of: standing.iter().map(|node| number[node.index()]).collect(),
+            ncp: nodes.iter().map(|&node| tree.ncp(node)).collect(),
             labels: nodes
                 .iter()
                 .map(|&node| tree.node(node).label.clone())
@@ -42,6 +45,11 @@ impl<'a> Vocabulary<'a> {
     /// Number of items.
     pub fn len(&self) -> usize {
         self.labels.len()
+    }
+
+    /// NCP of an item's label.
+    pub fn ncp(&self, item: u32) -> f64 {
+        self.ncp[item as usize]
     }
 
     /// Appends a row's items, ascending and without repetition.
