@@ -276,7 +276,7 @@ struct Sets<'a> {
 impl<'a> Sets<'a> {
     fn of(raw: OriginalSet<'a>, finished: &ReleasedColumn) -> Self {
         let dictionary = &finished.column.dictionary;
-        let read = |cell: &Box<str>| match finished.form {
+        let read = |cell: &str| match finished.form {
             Form::Set { separator } => Some(ReleasedSet::read(cell, separator, &raw.column.tree)),
             _ => None,
         };
@@ -285,7 +285,11 @@ impl<'a> Sets<'a> {
         Self {
             raw,
             numbers: codes.map(|&code| code.min(none)).collect(),
-            sets: dictionary.iter().map(read).chain([None]).collect(),
+            sets: dictionary
+                .iter()
+                .map(|cell| read(cell))
+                .chain([None])
+                .collect(),
         }
     }
 }

