@@ -1,5 +1,6 @@
 //! `pais verify`: a finished table, whoever made it, against a privacy model.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -7,12 +8,14 @@ use std::process::ExitCode;
 use clap::Args;
 
 use pais::domain::json::escape;
-use pais::domain::{Code, ColumnRole, JobDefinition, Lkc, PrivacyModel, Problem};
+use pais::domain::{Code, ColumnRole, JobDefinition, KmAnonymity, Lkc, PrivacyModel, Problem};
+use pais::engine::pre_generalization;
 use pais::privacy::{
-    self, Assignment, ColumnValue, LkcRequirement, Original, OriginalQuasiIdentifier, SensitiveSet,
-    Verification, WorstGroup,
+    self, Assignment, ColumnValue, LkcRequirement, Original, OriginalQuasiIdentifier, OriginalSet,
+    SensitiveSet, Verification, WorstGroup,
 };
 use pais::table::{EncodedTable, ReleasedTable, Schema, finished};
+use pais::taxonomy::Floors;
 
 use super::documents::{self, in_file};
 use super::failure::Failure;
@@ -57,19 +60,29 @@ impl Verify {
         let schema = documents::schema(&self.schema)?;
         let job = documents::job(&self.job)?;
         let in_job = |problem| in_file(&self.job, problem);
-        let model = model(&schema, &job).map_err(in_job)?;
+        let model = Model::of(&schema, &job).map_err(in_job)?;
         let limit = job.suppression_limit().map_err(in_job)?;
         let table = release.read_finished(&schema)?;
         let quasi_identifiers = named(&schema, ColumnRole::QuasiIdentifier);
-        let requirement = requirement(&schema, &model, quasi_identifiers.len());
-        let found = privacy::verify_lkc(&table, &quasi_identifiers, &requirement)
-            .map_err(|error| misfit(&self.release, error.to_string()))?;
         let mut report = Report::default();
-        report.privacy(&requirement, &found);
+        let found = match model {
+            Model::Lkc(model) => {
+                let requirement = requirement(&schema, &model, quasi_identifiers.len());
+                report.lkc(&requirement);
+                privacy::verify_lkc(&table, &quasi_identifiers, &requirement)
+            }
+            Model::Km(model) => {
+                report.km(model);
+                privacy::verify_km_unless(&table, &quasi_identifiers, model, &|| false)
+            }
+        };
+        let found = found.map_err(|error| misfit(&self.release, error.to_string()))?;
+        report.privacy(&found);
         if let Some(raw) = raw {
             let raw = EncodedTable::new(&schema, raw.read(&schema)?);
             let rows = raw.rows as u64;
-            let assignment = assigned(&schema, &table, &raw)
+            let floors = pre_generalization::floors(&job, &raw).map_err(in_job)?;
+            let assignment = assigned(&schema, &table, &raw, &floors)
                 .map_err(|error| misfit(&self.release, error.to_string()))?;
             report.raw(&assignment, rows, limit.floor_of(rows));
         }
@@ -91,15 +104,32 @@ fn named(schema: &Schema, role: ColumnRole) -> Vec<Box<str>> {
     columns.map(|column| column.name.clone()).collect()
 }
 
-/// The job's model, which must speak of the schema's sensitive columns.
-fn model(schema: &Schema, job: &JobDefinition) -> Result<Lkc, Problem> {
-    let PrivacyModel::Lkc(model) = job.privacy.parse()? else {
-        return Err(Problem::at(
-            Code::InvalidJob,
-            "/privacy/model",
-            "this version checks `lkc`, `k_anonymity`, `confidence_bounding` and `alpha_k`",
-        ));
-    };
+/// The models that are checked.
+enum Model {
+    Lkc(Lkc),
+    Km(KmAnonymity),
+}
+
+impl Model {
+    /// The job's model, which must speak of the schema's columns.
+    fn of(schema: &Schema, job: &JobDefinition) -> Result<Self, Problem> {
+        match job.privacy.parse()? {
+            PrivacyModel::Lkc(model) => {
+                check_sensitive(schema, &model)?;
+                Ok(Self::Lkc(model))
+            }
+            PrivacyModel::KmAnonymity(model) => Ok(Self::Km(model)),
+            PrivacyModel::LDiversity { .. } => Err(Problem::at(
+                Code::InvalidJob,
+                "/privacy/model",
+                "this version checks `lkc`, `k_anonymity`, `confidence_bounding`, `alpha_k` and \
+                 `k_m_anonymity`",
+            )),
+        }
+    }
+}
+
+fn check_sensitive(schema: &Schema, model: &Lkc) -> Result<(), Problem> {
     let sensitive = named(schema, ColumnRole::Sensitive);
     let listed = model.sensitive_values.iter().flatten();
     for (column, _) in listed {
@@ -109,7 +139,7 @@ fn model(schema: &Schema, job: &JobDefinition) -> Result<Lkc, Problem> {
             return Err(Problem::at(Code::InvalidJob, pointer, detail));
         }
     }
-    Ok(model)
+    Ok(())
 }
 
 /// What the model asks for, its values written as the table's are.
@@ -134,7 +164,9 @@ fn assigned(
     schema: &Schema,
     table: &ReleasedTable,
     raw: &EncodedTable,
+    floors: &BTreeMap<Box<str>, Floors>,
 ) -> Result<Assignment, privacy::TruthError> {
+    let floors = |name: &str| floors.get(name);
     let stored: Vec<_> = schema.stored().collect();
     let released = |name: &str| table.columns.iter().any(|column| *column.name == *name);
     let untouched: Vec<_> = raw
@@ -153,6 +185,15 @@ fn assigned(
                 name: &column.name,
                 domain: &column.domain,
                 codes: &column.codes,
+                floors: floors(&column.name),
+            })
+            .collect(),
+        sets: raw
+            .sets
+            .iter()
+            .map(|column| OriginalSet {
+                column,
+                floors: floors(&column.name),
             })
             .collect(),
         untouched: untouched
@@ -182,13 +223,21 @@ impl Report {
         self.line(name, format_args!("{verdict:<4} {detail}"));
     }
 
-    fn privacy(&mut self, requirement: &LkcRequirement, found: &Verification) {
+    fn lkc(&mut self, requirement: &LkcRequirement) {
         let LkcRequirement { l, k, c, .. } = requirement;
         let c = percent(c.as_f64());
         self.line(
             "model",
             format_args!("LKC-privacy, L = {l}, K = {k}, C = {c}"),
         );
+    }
+
+    fn km(&mut self, model: KmAnonymity) {
+        let KmAnonymity { k, m } = model;
+        self.line("model", format_args!("k^m-anonymity, k = {k}, m = {m}"));
+    }
+
+    fn privacy(&mut self, found: &Verification) {
         let detail = format_args!(
             "{} in {}",
             counted(found.violations, "violation"),

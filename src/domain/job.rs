@@ -59,7 +59,7 @@ impl JobDefinition {
 }
 
 /// What the analyst needs.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UtilityDefinition {
     /// What a specialization is chosen by.
@@ -68,6 +68,9 @@ pub struct UtilityDefinition {
     /// How numeric intervals are split.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<SplitRule>,
+    /// Quasi-identifier to its weight in the choice by NCP, greater than 0; 1 where omitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weights: Option<BTreeMap<String, f64>>,
 }
 
 /// What a specialization is chosen by.

@@ -20,7 +20,7 @@ pub use ids::{
 };
 pub use job::{JobDefinition, JobStatus, Objective, Output, Recoding, SplitRule};
 pub use privacy::{
-    Confidence, Lkc, MinimumAnonymity, PriorKnowledge, PrivacyDefinition, PrivacyModel,
+    Confidence, KmAnonymity, Lkc, MinimumAnonymity, PriorKnowledge, PrivacyDefinition, PrivacyModel,
 };
 pub use problem::{Code, Fault, Problem};
 pub use roles::{Caller, Role};

@@ -61,6 +61,8 @@ pub enum ModelWord {
     AlphaK,
     /// l-diversity over several sensitive attributes.
     LDiversity,
+    /// k^m-anonymity over the set-valued quasi-identifiers.
+    KMAnonymity,
 }
 
 /// Sensitive column to its sensitive values.
@@ -81,6 +83,9 @@ pub struct PrivacyDefinition {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(schema_with = super::sweep::whole_or_list)]
     pub k: Option<i64>,
+    /// Most known items of a record's sets (`k_m_anonymity`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub m: Option<i64>,
     /// Greatest confidence, in (0, 1].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(schema_with = super::sweep::fraction_or_list)]
@@ -110,9 +115,21 @@ pub struct Lkc {
     pub sensitive_values: Option<SensitiveValues>,
 }
 
+/// k^m-anonymity (Terrovitis, Mamoulis, Kalnis: VLDB 2008; 2014 paper, Section 2) with its
+/// parameters in range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KmAnonymity {
+    /// Fewest records that hold what is known.
+    pub k: MinimumAnonymity,
+    /// Most items that are known of a record.
+    pub m: NonZeroU32,
+}
+
 /// A privacy model with its parameters in range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PrivacyModel {
+    /// k^m-anonymity.
+    KmAnonymity(KmAnonymity),
     /// LKC-privacy and its special cases.
     Lkc(Lkc),
     /// l-diversity over several sensitive attributes.
@@ -139,10 +156,12 @@ impl PrivacyDefinition {
             ModelWord::ConfidenceBounding => &["c", "sensitive_values"],
             ModelWord::AlphaK => &["alpha", "k", "sensitive_values"],
             ModelWord::LDiversity => &["k", "l", "column_limits"],
+            ModelWord::KMAnonymity => &["k", "m"],
         };
         let given = [
             ("l", self.l.is_some()),
             ("k", self.k.is_some()),
+            ("m", self.m.is_some()),
             ("c", self.c.is_some()),
             ("alpha", self.alpha.is_some()),
             ("sensitive_values", self.sensitive_values.is_some()),
@@ -200,6 +219,10 @@ impl PrivacyDefinition {
                 l: prior_knowledge(self.l)?,
                 column_limits: self.limits()?,
             },
+            ModelWord::KMAnonymity => PrivacyModel::KmAnonymity(KmAnonymity {
+                k: anonymity(self.k)?,
+                m: known_items(self.m)?,
+            }),
         })
     }
 
@@ -210,6 +233,7 @@ impl PrivacyDefinition {
             ModelWord::ConfidenceBounding => "confidence_bounding",
             ModelWord::AlphaK => "alpha_k",
             ModelWord::LDiversity => "l_diversity",
+            ModelWord::KMAnonymity => "k_m_anonymity",
         }
     }
 
@@ -237,6 +261,17 @@ fn prior_knowledge(value: Option<i64>) -> Result<NonZeroU32, Problem> {
             Code::InvalidPrivacy,
             "/privacy/l",
             "`l` is a whole number from 1 on",
+        )
+    })
+}
+
+fn known_items(value: Option<i64>) -> Result<NonZeroU32, Problem> {
+    let value = value.and_then(|value| u32::try_from(value).ok());
+    value.and_then(NonZeroU32::new).ok_or_else(|| {
+        Problem::at(
+            Code::InvalidPrivacy,
+            "/privacy/m",
+            "`m` is a whole number from 1 on",
         )
     })
 }

@@ -1,8 +1,10 @@
 //! The anonymizers, and the one way from a raw table to a verified release.
 
+pub mod items;
 pub mod observer;
 pub mod pais;
 pub mod plan;
+pub mod pre_generalization;
 mod release;
 mod requirement;
 pub mod run;

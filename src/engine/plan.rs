@@ -1,25 +1,42 @@
 //! What a job asks for, checked against the schema: everything that can be refused before a
 //! single row is read.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use crate::domain::json::escape;
+use crate::domain::privacy::ModelWord;
 use crate::domain::{
-    Code, ColumnKind, ColumnRole, JobDefinition, Lkc, Objective, Output, PrivacyModel, Problem,
-    Recoding, SplitRule,
+    Code, ColumnKind, ColumnRole, JobDefinition, KmAnonymity, Lkc, MinimumAnonymity, Objective,
+    Output, PrivacyModel, Problem, Recoding, SplitRule,
 };
 use crate::table::{Schema, SchemaColumn};
 
-use super::pais;
+use super::{items, pais, pre_generalization};
 
 /// Most sensitive values that a job names of a column.
 const MOST_VALUES: usize = 10_000;
+
+/// The greatest weight of a column; beyond it a sum of weighted shares would lose the others.
+const GREATEST_WEIGHT: f64 = 1e6;
 
 /// A job that fits its schema, by the method that runs it.
 #[derive(Clone, Debug)]
 pub enum Plan {
     /// PAIS: one cut for the whole table, found by top-down specialization.
     Specialization(SpecializationPlan),
+    /// Concurrent item disclosure: k-anonymity with set-valued quasi-identifiers.
+    Disclosure(DisclosurePlan),
+}
+
+/// A run of concurrent item disclosure.
+#[derive(Clone, Debug)]
+pub struct DisclosurePlan {
+    /// What is asked of the table.
+    pub model: SetModel,
+    /// What the run is led by.
+    pub settings: items::Settings,
+    /// Quasi-identifiers, sets among them, in the declared order.
+    pub quasi_identifiers: Vec<Box<str>>,
 }
 
 /// A run of PAIS.
@@ -35,13 +52,48 @@ pub struct SpecializationPlan {
     pub sensitive: Vec<Box<str>>,
 }
 
+/// The models that take set-valued quasi-identifiers.
+#[derive(Clone, Debug)]
+pub enum SetModel {
+    /// k-anonymity over all quasi-identifiers.
+    KAnonymity(Lkc),
+    /// k^m-anonymity over the sets, in classes of k rows over the other quasi-identifiers.
+    KmAnonymity(KmAnonymity),
+}
+
+impl SetModel {
+    fn k(&self) -> MinimumAnonymity {
+        match self {
+            Self::KAnonymity(model) => model.k,
+            Self::KmAnonymity(model) => model.k,
+        }
+    }
+}
+
 impl Plan {
     /// Checks a job against a schema.
     ///
     /// # Errors
     /// The contract's 400 and 422, with a pointer into the job.
     pub fn new(schema: &Schema, job: &JobDefinition) -> Result<Self, Problem> {
-        match job.privacy.parse()? {
+        let model = job.privacy.parse()?;
+        let has_sets = schema.stored().any(is_set);
+        match model {
+            PrivacyModel::Lkc(model) if has_sets && job.privacy.model == ModelWord::KAnonymity => {
+                let model = SetModel::KAnonymity(model);
+                DisclosurePlan::new(schema, job, model).map(Self::Disclosure)
+            }
+            PrivacyModel::KmAnonymity(model) => {
+                if !has_sets {
+                    return Err(refused(
+                        "/privacy/model",
+                        "`k_m_anonymity` is over set-valued quasi-identifiers, and the dataset \
+                         has none",
+                    ));
+                }
+                let model = SetModel::KmAnonymity(model);
+                DisclosurePlan::new(schema, job, model).map(Self::Disclosure)
+            }
             PrivacyModel::Lkc(model) => {
                 SpecializationPlan::new(schema, job, model).map(Self::Specialization)
             }
@@ -54,16 +106,80 @@ impl Plan {
     }
 }
 
+impl DisclosurePlan {
+    fn new(schema: &Schema, job: &JobDefinition, model: SetModel) -> Result<Self, Problem> {
+        check_global(job)?;
+        pre_generalization::check(schema, job, false)?;
+        let utility = job.utility.clone().unwrap_or_default();
+        if utility.objective.is_some_and(|it| it != Objective::Ncp) {
+            return Err(refused(
+                "/utility/objective",
+                "with a set-valued quasi-identifier columns are chosen by `ncp` alone; leave \
+                 `objective` out",
+            ));
+        }
+        if utility.split.is_some() {
+            return Err(refused(
+                "/utility/split",
+                "with a set-valued quasi-identifier intervals are halved beforehand; leave \
+                 `split` out",
+            ));
+        }
+        let quasi_identifiers = named(schema, ColumnRole::QuasiIdentifier);
+        let settings = items::Settings {
+            k: model.k(),
+            suppression_limit: job.suppression_limit()?,
+            weights: weights(schema, utility.weights.as_ref())?,
+        };
+        Ok(Self {
+            model,
+            settings,
+            quasi_identifiers,
+        })
+    }
+}
+
+fn is_set(column: &SchemaColumn) -> bool {
+    column.role == ColumnRole::QuasiIdentifier && column.kind == ColumnKind::Set
+}
+
+fn named(schema: &Schema, role: ColumnRole) -> Vec<Box<str>> {
+    let columns = schema.stored().filter(|column| column.role == role);
+    columns.map(|column| column.name.clone()).collect()
+}
+
+/// The weight of each quasi-identifier, relational ones first, then sets.
+fn weights(schema: &Schema, asked: Option<&BTreeMap<String, f64>>) -> Result<Vec<f64>, Problem> {
+    let quasi_identifiers = || {
+        let columns = schema.stored();
+        columns.filter(|column| column.role == ColumnRole::QuasiIdentifier)
+    };
+    for (name, &weight) in asked.into_iter().flatten() {
+        let pointer = format!("/utility/weights/{}", escape(name));
+        if !quasi_identifiers().any(|column| *column.name == **name) {
+            return Err(refused(
+                pointer,
+                "the dataset has no column of this name and the role `quasi_identifier`",
+            ));
+        }
+        if !(weight > 0.0 && weight <= GREATEST_WEIGHT) {
+            let detail = format!("a weight is greater than 0 and at most {GREATEST_WEIGHT}");
+            return Err(Problem::at(Code::InvalidValue, pointer, detail));
+        }
+    }
+    let weight = |column: &SchemaColumn| {
+        let asked = asked.and_then(|weights| weights.get(&*column.name));
+        asked.copied().unwrap_or(1.0)
+    };
+    let (sets, relational): (Vec<_>, Vec<_>) =
+        quasi_identifiers().partition(|column| is_set(column));
+    Ok(relational.into_iter().chain(sets).map(weight).collect())
+}
+
 impl SpecializationPlan {
     fn new(schema: &Schema, job: &JobDefinition, model: Lkc) -> Result<Self, Problem> {
         check_method(schema, job)?;
-        let named = |role| {
-            let columns = schema.stored().filter(|column| column.role == role);
-            columns
-                .map(|column| column.name.clone())
-                .collect::<Vec<_>>()
-        };
-        let quasi_identifiers = named(ColumnRole::QuasiIdentifier);
+        let quasi_identifiers = named(schema, ColumnRole::QuasiIdentifier);
         if quasi_identifiers.is_empty() {
             return Err(refused(
                 "/dataset_id",
@@ -71,7 +187,7 @@ impl SpecializationPlan {
                  anonymize",
             ));
         }
-        let sensitive = named(ColumnRole::Sensitive);
+        let sensitive = named(schema, ColumnRole::Sensitive);
         let mut bounded = !sensitive.is_empty();
         if let Some(values) = &model.sensitive_values {
             bounded = !values.is_empty();
@@ -98,7 +214,7 @@ fn refused(pointer: impl Into<String>, detail: impl Into<String>) -> Problem {
     Problem::at(Code::InvalidJob, pointer, detail)
 }
 
-fn check_method(schema: &Schema, job: &JobDefinition) -> Result<(), Problem> {
+fn check_global(job: &JobDefinition) -> Result<(), Problem> {
     if job.recoding == Some(Recoding::Local) {
         return Err(refused(
             "/recoding",
@@ -112,25 +228,28 @@ fn check_method(schema: &Schema, job: &JobDefinition) -> Result<(), Problem> {
             "anatomized output needs `recoding: local`",
         ));
     }
-    if job.pre_generalization.is_some() {
-        return Err(refused(
-            "/pre_generalization",
-            "this version does not pre-generalize; leave `pre_generalization` out",
-        ));
-    }
-    let set = |column: &&SchemaColumn| {
-        column.role == ColumnRole::QuasiIdentifier && column.kind == ColumnKind::Set
-    };
-    if let Some(column) = schema.stored().find(set) {
+    Ok(())
+}
+
+fn check_method(schema: &Schema, job: &JobDefinition) -> Result<(), Problem> {
+    check_global(job)?;
+    if let Some(column) = schema.stored().find(|column| is_set(column)) {
         return Err(refused(
             "/privacy/model",
             format!(
-                "this model cannot take the set-valued quasi-identifier `{}`",
+                "this model cannot take the set-valued quasi-identifier `{}`; `k_anonymity` and \
+                 `k_m_anonymity` can",
                 column.name
             ),
         ));
     }
-    Ok(())
+    if job.utility.as_ref().is_some_and(|it| it.weights.is_some()) {
+        return Err(refused(
+            "/utility/weights",
+            "weights are for tables with a set-valued quasi-identifier; leave `weights` out",
+        ));
+    }
+    pre_generalization::check(schema, job, true)
 }
 
 fn check_sensitive(schema: &Schema, column: &str, values: &[String]) -> Result<(), Problem> {

@@ -1,5 +1,6 @@
 //! The released table: labels for codes, rows in random order, and the verifier's gate.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use rand::rngs::StdRng;
@@ -7,7 +8,7 @@ use rand::seq::SliceRandom;
 use rand::{SeedableRng, TryRng};
 use sha2::{Digest, Sha256};
 
-use crate::domain::{Code, JobDefinition, Problem};
+use crate::domain::{Code, JobDefinition, KmAnonymity, Problem};
 use crate::privacy::{self, LkcRequirement, Original, Verification};
 use crate::table::{
     Column, Domain, EncodedTable, Form, NULL_CODE, QuasiIdentifier, ReleasedColumn, ReleasedTable,
@@ -16,8 +17,8 @@ use crate::table::{
 
 use crate::taxonomy::Interval;
 
+use super::items::DisclosedSet;
 use super::pais::Cut;
-use super::plan::SpecializationPlan;
 use super::run::{Prepared, StepRecord};
 use super::{Observer, Phase};
 
@@ -157,8 +158,14 @@ fn narrow(column: &QuasiIdentifier, cut: &mut Cut, rows: &[u32]) {
 }
 
 /// The table as it is released. One gather of each column in the order of `rows`.
-pub fn table(schema: &Schema, table: &EncodedTable, cuts: &[Cut], rows: &[u32]) -> ReleasedTable {
-    let mut columns: Vec<(usize, ReleasedColumn)> = Vec::new();
+pub fn table(
+    schema: &Schema,
+    table: &EncodedTable,
+    cuts: &[Cut],
+    sets: Vec<(usize, ReleasedColumn)>,
+    rows: &[u32],
+) -> ReleasedTable {
+    let mut columns = sets;
     for (column, cut) in table.quasi_identifiers.iter().zip(cuts) {
         let labels: Vec<Box<str>> = cut
             .labels
@@ -203,6 +210,28 @@ pub fn table(schema: &Schema, table: &EncodedTable, cuts: &[Cut], rows: &[u32]) 
     }
 }
 
+/// The disclosed sets as they are released, with their positions among the stored columns.
+pub fn sets(
+    table: &EncodedTable,
+    disclosed: &[DisclosedSet],
+    rows: &[u32],
+) -> Vec<(usize, ReleasedColumn)> {
+    let columns = table.sets.iter().zip(disclosed);
+    let released = columns.map(|(column, disclosed)| {
+        let cells = rows.iter().map(|&row| disclosed.codes[row as usize]);
+        let released = ReleasedColumn {
+            name: column.name.clone(),
+            form: Form::Set {
+                separator: column.separator,
+            },
+            column: standing(&disclosed.cells, cells),
+            missing: Vec::new(),
+        };
+        (column.position, released)
+    });
+    released.collect()
+}
+
 /// Cells with a dictionary of just the values that stand in them: one that only a suppressed row
 /// had must not be in the release, in no format.
 pub fn standing(dictionary: &[Box<str>], cells: impl Iterator<Item = u32>) -> Column {
@@ -227,6 +256,15 @@ pub fn standing(dictionary: &[Box<str>], cells: impl Iterator<Item = u32>) -> Co
     }
 }
 
+/// What a finished table is held against: a model, and the quasi-identifiers that it is over.
+#[derive(Clone, Copy, Debug)]
+pub enum Checked<'a> {
+    /// LKC-privacy and its special cases.
+    Lkc(&'a LkcRequirement, &'a [Box<str>]),
+    /// k^m-anonymity.
+    Km(&'a KmAnonymity, &'a [Box<str>]),
+}
+
 /// Passes a finished table through the verifier: it meets the model, is true to the raw rows,
 /// and each column is one cut.
 ///
@@ -234,7 +272,7 @@ pub fn standing(dictionary: &[Box<str>], cells: impl Iterator<Item = u32>) -> Co
 /// `verification_failed` where it does not; nothing is released then.
 pub fn verify(
     run: &Prepared,
-    plan: &SpecializationPlan,
+    checked: Checked,
     table: &ReleasedTable,
     rows: &[u32],
     suppressed: u64,
@@ -245,10 +283,13 @@ pub fn verify(
             format!("the verifier did not accept the table, and nothing was released: {what}");
         Problem::new(Code::VerificationFailed, detail)
     };
-    let requirement =
-        LkcRequirement::of(&plan.model, plan.quasi_identifiers.len(), &plan.sensitive);
     let stopped = || observer.must_stop();
-    let found = privacy::verify_lkc_unless(table, &plan.quasi_identifiers, &requirement, &stopped);
+    let found = match checked {
+        Checked::Lkc(requirement, names) => {
+            privacy::verify_lkc_unless(table, names, requirement, &stopped)
+        }
+        Checked::Km(model, names) => privacy::verify_km_unless(table, names, *model, &stopped),
+    };
     let verification = match found {
         Ok(verification) => verification,
         Err(privacy::VerifyError::Stopped) => {
@@ -261,8 +302,7 @@ pub fn verify(
     }
     observer.progress(Phase::Verifying, 0.6);
     let names: Vec<&str> = run.schema().stored().map(|column| &*column.name).collect();
-    let original =
-        Original::of(run.table(), &names).ok_or_else(|| failed("a column has no name"))?;
+    let original = original(run, &names).ok_or_else(|| failed("a column has no name"))?;
     privacy::check_truthful(table, &original, rows, suppressed)
         .map_err(|error| failed(&error.to_string()))?;
     for column in &run.table().quasi_identifiers {
@@ -271,8 +311,40 @@ pub fn verify(
             .iter()
             .find(|released| released.name == column.name);
         let released = released.ok_or_else(|| failed("a column is missing"))?;
-        privacy::check_single_cut(released, &column.domain)
-            .map_err(|error| failed(&error.to_string()))?;
+        if let Some(domain) = cut_domain(run, column) {
+            privacy::check_single_cut(released, &domain)
+                .map_err(|error| failed(&error.to_string()))?;
+        }
     }
     Ok(verification)
+}
+
+/// The raw table, with what the job lets stand for its values.
+fn original<'a>(run: &'a Prepared, names: &'a [&str]) -> Option<Original<'a>> {
+    let applied = run.pre_generalization();
+    let mut original = Original::of(run.table(), names)?;
+    let columns = &run.table().quasi_identifiers;
+    for (column, original) in columns.iter().zip(&mut original.quasi_identifiers) {
+        let raw = applied.raw(column);
+        original.domain = &raw.domain;
+        original.codes = &raw.codes;
+        original.floors = applied.floors(&raw.name);
+    }
+    for set in &mut original.sets {
+        set.floors = applied.floors(&set.column.name);
+    }
+    Some(original)
+}
+
+/// The domain in which a column's labels are one cut: that of what stands for its values.
+/// `None` where values that stand as the root leave no room for a cut beside.
+fn cut_domain<'a>(run: &'a Prepared, column: &'a QuasiIdentifier) -> Option<Cow<'a, Domain>> {
+    let floors = run.pre_generalization().floors(&column.name);
+    match (floors, &run.pre_generalization().raw(column).domain) {
+        (Some(floors), Domain::Taxonomy(tree)) => {
+            let (pruned, _) = floors.pruned(tree)?;
+            Some(Cow::Owned(Domain::Taxonomy(pruned.into())))
+        }
+        (_, domain) => Some(Cow::Borrowed(domain)),
+    }
 }

@@ -6,6 +6,7 @@ use crate::domain::json::escape;
 use crate::domain::{Code, Fault, Lkc, Problem};
 use crate::table::{EncodedTable, NULL_CODE};
 
+use super::items;
 use super::pais::{Requirement, SearchError, SensitiveBound};
 use super::plan::SpecializationPlan;
 
@@ -83,19 +84,29 @@ pub fn resolve<'a>(
     (requirement, names)
 }
 
+/// The problem of a failed run of concurrent item disclosure.
+pub fn disclosure_problem(error: &items::SearchError) -> Problem {
+    match error {
+        items::SearchError::Cancelled => Problem::new(Code::Cancelled, "the job was cancelled"),
+        items::SearchError::TooManyItems => Problem::new(Code::LimitExceeded, error.to_string()),
+        items::SearchError::FewerRowsThanK { rows, .. } => {
+            fewer_rows_than_k(*rows, &error.to_string())
+        }
+    }
+}
+
+fn fewer_rows_than_k(rows: u64, error: &str) -> Problem {
+    let fix = format!("lower `k` to at most {rows}, or send more rows");
+    let fault = Fault::at("/privacy/k", error).fix(fix.clone());
+    let detail = format!("{error}; {fix}");
+    Problem::with(Code::NotAnonymizable, detail, vec![fault])
+}
+
 /// The problem of a failed search: the condition that cannot be met, and what would meet it.
 pub fn problem(error: &SearchError, names: &[SensitiveName]) -> Problem {
     match error {
         SearchError::Cancelled => Problem::new(Code::Cancelled, "the job was cancelled"),
-        SearchError::FewerRowsThanK { rows, .. } => {
-            let fix = format!("lower `k` to at most {rows}, or send more rows");
-            let fault = Fault::at("/privacy/k", error.to_string()).fix(fix.clone());
-            Problem::with(
-                Code::NotAnonymizable,
-                format!("{error}; {fix}"),
-                vec![fault],
-            )
-        }
+        SearchError::FewerRowsThanK { rows, .. } => fewer_rows_than_k(*rows, &error.to_string()),
         SearchError::MoreFrequentThanC {
             value,
             holding,

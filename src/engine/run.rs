@@ -1,17 +1,20 @@
 //! From a raw table to a verified release: prepared once, run once, released at any step.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::domain::{Code, JobDefinition, Problem};
-use crate::table::{EncodedTable, ReleasedTable, Schema, Table};
+use crate::domain::{Code, ColumnKind, ColumnRole, JobDefinition, Problem};
+use crate::privacy::LkcRequirement;
+use crate::table::{EncodedTable, ReleasedTable, Schema, SchemaColumn, Table};
 use crate::utility;
 
-use super::plan::{Plan, SpecializationPlan};
-use super::{Observer, Phase, pais, release, requirement};
+use super::plan::{DisclosurePlan, Plan, SetModel, SpecializationPlan};
+use super::pre_generalization::Applied;
+use super::release::Checked;
+use super::{Observer, Phase, items, pais, release, requirement};
 
 /// One specialization of a top-down run, as `GET /v1/jobs/{id}/steps` shows it. Step 0 is the
 /// topmost table and has neither attribute nor score.
@@ -75,6 +78,9 @@ pub struct Prepared {
     job: JobDefinition,
     plan: Plan,
     table: Arc<EncodedTable>,
+    pre_generalization: Arc<Applied>,
+    /// What a run of concurrent item disclosure ended with, once it has.
+    disclosed: OnceLock<items::Outcome>,
 }
 
 impl Prepared {
@@ -98,10 +104,15 @@ impl Prepared {
 
     /// Bytes of memory that a run over so many rows takes at most, beside the text of distinct
     /// values: the codes as read, those of the released table beside them, and per row the
-    /// search's order and the shuffled one.
+    /// search's order and the shuffled one. The items of a set-valued quasi-identifier are not
+    /// known beforehand and taken to be so many on average as prescriptions have at most times.
     pub fn bytes_needed(schema: &Schema, rows: u64) -> u64 {
         let codes = 4 * schema.stored().count() as u64;
-        rows.saturating_mul(2 * codes + 16)
+        let is_set = |column: &&SchemaColumn| {
+            column.role == ColumnRole::QuasiIdentifier && column.kind == ColumnKind::Set
+        };
+        let sets = schema.stored().filter(is_set).count() as u64;
+        rows.saturating_mul(2 * codes + 16 + sets * SET_BYTES)
     }
 
     /// Encodes the rows for the job.
@@ -116,14 +127,18 @@ impl Prepared {
     ) -> Result<Self, Problem> {
         let plan = Plan::new(&schema, &job)?;
         observer.progress(Phase::Reading, 1.0);
-        let table = EncodedTable::new(&schema, table);
+        let mut table = EncodedTable::new(&schema, table);
         check_classes(&table)?;
+        let one_cut = matches!(plan, Plan::Specialization(_));
+        let pre_generalization = Applied::new(&job, &mut table, one_cut)?;
         stop_if_asked(observer)?;
         Ok(Self {
             schema,
             job,
             plan,
             table: Arc::new(table),
+            pre_generalization: Arc::new(pre_generalization),
+            disclosed: OnceLock::new(),
         })
     }
 
@@ -138,6 +153,8 @@ impl Prepared {
             plan: Plan::new(&self.schema, &job)?,
             job,
             table: Arc::clone(&self.table),
+            pre_generalization: Arc::clone(&self.pre_generalization),
+            disclosed: OnceLock::new(),
         })
     }
 
@@ -153,7 +170,31 @@ impl Prepared {
                 pais::search(&self.table, &requirement, plan.settings, observer)
                     .map_err(|error| requirement::problem(&error, &named))
             }
+            Plan::Disclosure(plan) => {
+                self.disclosed(plan, observer)?;
+                Ok(Vec::new())
+            }
         }
+    }
+
+    /// Searches, unless that was done already.
+    fn disclosed(
+        &self,
+        plan: &DisclosurePlan,
+        observer: &dyn Observer,
+    ) -> Result<&items::Outcome, Problem> {
+        if let Some(outcome) = self.disclosed.get() {
+            return Ok(outcome);
+        }
+        let floors = |name: &str| self.pre_generalization.floors(name);
+        let outcome = match &plan.model {
+            SetModel::KAnonymity(_) => items::search(&self.table, floors, &plan.settings, observer),
+            SetModel::KmAnonymity(model) => {
+                items::search_km(&self.table, floors, (*model, &plan.settings), observer)
+            }
+        };
+        let outcome = outcome.map_err(|error| requirement::disclosure_problem(&error))?;
+        Ok(self.disclosed.get_or_init(|| outcome))
     }
 
     /// The verified table as it stood after `step` (the last when `None`), its rows in random
@@ -170,6 +211,7 @@ impl Prepared {
     ) -> Result<FinishedRelease, Problem> {
         match &self.plan {
             Plan::Specialization(plan) => self.release_cut(plan, steps, step, observer),
+            Plan::Disclosure(plan) => self.release_disclosed(plan, step, observer),
         }
     }
 
@@ -191,29 +233,107 @@ impl Prepared {
         let rows = release::source_rows(self.table.rows, steps, step, &self.job)?;
         let suppressed = (self.table.rows - rows.len()) as u64;
         let (cuts, told) = release::told_cuts(&self.schema, &self.table, cuts, &rows);
-        let table = release::table(&self.schema, &self.table, &cuts, &rows);
+        let table = release::table(&self.schema, &self.table, &cuts, Vec::new(), &rows);
+        let names = &plan.quasi_identifiers;
+        let requirement = LkcRequirement::of(&plan.model, names.len(), &plan.sensitive);
+        let checked = Checked::Lkc(&requirement, names);
+        let release = self.finish(checked, table, (&rows, suppressed), Some(told), observer)?;
+        Ok(FinishedRelease {
+            step: Some(step),
+            ..release
+        })
+    }
+
+    fn release_disclosed(
+        &self,
+        plan: &DisclosurePlan,
+        step: Option<u32>,
+        observer: &dyn Observer,
+    ) -> Result<FinishedRelease, Problem> {
+        if step.is_some() {
+            let detail = "a run with a set-valued quasi-identifier has no steps; leave `step` out";
+            return Err(Problem::at(Code::NoSuchStep, "/step", detail));
+        }
+        let outcome = self.disclosed(plan, observer)?;
+        let rows = 0..self.table.rows as u32;
+        let rows = rows.filter(|&row| outcome.released[row as usize]).collect();
+        let rows = release::shuffled(rows, &self.job, 0)?;
+        let suppressed = (self.table.rows - rows.len()) as u64;
+        let cuts = outcome.cuts.clone();
+        let (cuts, told) = release::told_cuts(&self.schema, &self.table, cuts, &rows);
+        let sets = release::sets(&self.table, &outcome.sets, &rows);
+        let table = release::table(&self.schema, &self.table, &cuts, sets, &rows);
+        let names = &plan.quasi_identifiers;
+        let (rows, told) = ((rows.as_slice(), suppressed), Some(told));
+        match &plan.model {
+            SetModel::KAnonymity(model) => {
+                let requirement = LkcRequirement::of(model, names.len(), &[]);
+                self.finish(
+                    Checked::Lkc(&requirement, names),
+                    table,
+                    rows,
+                    told,
+                    observer,
+                )
+            }
+            SetModel::KmAnonymity(model) => {
+                self.finish(Checked::Km(model, names), table, rows, told, observer)
+            }
+        }
+    }
+
+    /// Verifies a table and measures it.
+    fn finish(
+        &self,
+        checked: Checked,
+        table: ReleasedTable,
+        (rows, suppressed): (&[u32], u64),
+        cut: Option<BTreeMap<String, Vec<String>>>,
+        observer: &dyn Observer,
+    ) -> Result<FinishedRelease, Problem> {
         stop_if_asked(observer)?;
         observer.progress(Phase::Verifying, 0.0);
-        let verification = release::verify(self, plan, &table, &rows, suppressed, observer)?;
+        let verification = release::verify(self, checked, &table, rows, suppressed, observer)?;
         let domains: Vec<_> = self
             .table
             .quasi_identifiers
             .iter()
-            .map(|column| (column.name.clone(), &column.domain))
+            .map(|column| {
+                (
+                    column.name.clone(),
+                    &self.pre_generalization.raw(column).domain,
+                )
+            })
             .collect();
-        let report = utility::report(&table, &domains, suppressed, &verification)
-            .map_err(|error| Problem::new(Code::Internal, error.to_string()))?;
+        let sets: Vec<_> = self
+            .table
+            .sets
+            .iter()
+            .map(|column| utility::RawSets {
+                column,
+                floors: self.pre_generalization.floors(&column.name),
+                rows,
+            })
+            .collect();
+        let mut report =
+            utility::report_with_sets(&table, &domains, &sets, suppressed, &verification)
+                .map_err(|error| Problem::new(Code::Internal, error.to_string()))?;
+        report.pre_generalization = self.job.pre_generalization.clone();
         observer.progress(Phase::Verifying, 1.0);
         Ok(FinishedRelease {
             rows: table.rows as u64,
             tables: vec![table],
-            step: Some(step),
+            step: None,
             suppressed_rows: suppressed,
             privacy: json(&self.job.privacy)?,
-            cut: Some(told),
+            cut,
             verification: json(&verification)?,
             report: json(&report)?,
         })
+    }
+
+    pub(super) fn pre_generalization(&self) -> &Applied {
+        &self.pre_generalization
     }
 
     pub(super) fn schema(&self) -> &Schema {
@@ -224,6 +344,11 @@ impl Prepared {
         &self.table
     }
 }
+
+/// Bytes a row that a set-valued quasi-identifier takes beside its released cells: its number,
+/// where its items begin, and 16 items of 4 bytes as read, as they are disclosed, and once more
+/// while a class is divided.
+const SET_BYTES: u64 = 8 + 3 * 16 * 4;
 
 /// Counters of a column's values by class that a run keeps at most, 8 bytes each.
 const CLASS_COUNTERS: usize = 1 << 25;

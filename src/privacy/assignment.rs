@@ -6,11 +6,12 @@ use std::ops::Range;
 use hashbrown::HashMap;
 
 use crate::table::finished::SUPPRESSED_LABEL;
-use crate::table::{Column, Domain, NULL_CODE, ReleasedColumn, ReleasedTable};
+use crate::table::{Column, Domain, Form, NULL_CODE, ReleasedColumn, ReleasedTable};
 use crate::taxonomy::{Interval, MISSING_LABEL};
 
 use super::classes::refine;
 use super::matching::{Side, matched};
+use super::sets::{OriginalSet, ReleasedSet};
 use super::truth::{Original, OriginalQuasiIdentifier, TruthError, column};
 
 /// How a finished table's rows stand to the raw ones.
@@ -31,8 +32,11 @@ pub struct Assignment {
 /// a raw row of their own. Untouched cells that mean missing (null, or one of the released
 /// column's words) are equal.
 ///
-/// One pass over the columns where the labels of each are one cut. Otherwise a greatest matching
-/// of distinct records, in the worst case cubic in their number.
+/// A released set may stand for a raw one where each of its items is one of that, or above it.
+///
+/// One pass over the columns where the labels of each are one cut. Where they are not, and where
+/// there are sets, a greatest matching of distinct records among those that agree on all the
+/// other columns, in the worst case cubic in their number.
 ///
 /// # Errors
 /// For a column that the finished table lacks or has twice.
@@ -47,17 +51,27 @@ pub fn assign(released: &ReleasedTable, original: &Original) -> Result<Assignmen
     for raw in &original.quasi_identifiers {
         labelled.push(Labelled::of(raw, column(released, raw.name)?));
     }
-    let cuts: Option<Vec<Vec<u32>>> = labelled.iter().map(Labelled::cut).collect();
-    let Some(cuts) = cuts else {
-        let made_up = released.rows as u64 - matched_in(&ids, classes, original.rows, &labelled);
-        return Ok(told(original.rows, released.rows, made_up, false));
-    };
-    for (column, cut) in labelled.iter().zip(&cuts) {
+    let mut open: Vec<Matched> = Vec::new();
+    let mut one_cut = true;
+    for column in labelled {
+        let Some(cut) = column.cut() else {
+            one_cut = false;
+            open.push(Matched::Labels(column));
+            continue;
+        };
         let raw = column.raw.codes.iter().map(|&code| cut[code as usize]);
         let finished = column.labels.iter().copied();
         // One number more: that of raw values which no label covers.
         let count = column.spans.len() + 1;
         classes = refine(&mut ids, classes, raw.chain(finished), count);
+    }
+    for &raw in &original.sets {
+        let finished = Sets::of(raw, column(released, &raw.column.name)?);
+        open.push(Matched::Sets(finished));
+    }
+    if !open.is_empty() {
+        let made_up = released.rows as u64 - matched_in(&ids, classes, original.rows, &open);
+        return Ok(told(original.rows, released.rows, made_up, one_cut));
     }
     let mut surplus = vec![0i64; classes];
     let (raw, finished) = ids.split_at(original.rows);
@@ -174,6 +188,8 @@ pub(super) struct Labelled<'a> {
     pub(super) labels: Vec<u32>,
     /// What each label covers, by number; the last is that of what is no label at all.
     pub(super) spans: Vec<Option<Span>>,
+    /// The text of each label, by number; empty for what is none.
+    texts: Vec<Box<str>>,
 }
 
 impl<'a> Labelled<'a> {
@@ -188,8 +204,10 @@ impl<'a> Labelled<'a> {
             })
             .collect();
         let mut spans = vec![None; known.len() + 1];
+        let mut texts = vec![Box::<str>::default(); known.len() + 1];
         for (label, number) in known {
             spans[number as usize] = Span::of(label, raw.domain);
+            texts[number as usize] = label.into();
         }
         let none = spans.len() as u32 - 1;
         let codes = finished.column.codes.iter();
@@ -201,7 +219,15 @@ impl<'a> Labelled<'a> {
             raw,
             labels: labels.collect(),
             spans,
+            texts,
         }
+    }
+
+    /// Whether the raw code may stand under a label.
+    fn holds(&self, label: u32, code: u32) -> bool {
+        let span = &self.spans[label as usize];
+        span.as_ref().is_some_and(|span| span.holds(code))
+            && self.raw.admits(&self.texts[label as usize], code)
     }
 
     /// The label over each raw code, one past the last where there is none; `None` where two
@@ -225,6 +251,9 @@ impl<'a> Labelled<'a> {
                 let Some(over) = label_of.get_mut(code as usize) else {
                     continue;
                 };
+                if !self.raw.admits(&self.texts[label], code) {
+                    continue;
+                }
                 if *over != none {
                     return None;
                 }
@@ -235,26 +264,85 @@ impl<'a> Labelled<'a> {
     }
 }
 
-/// Rows that can be matched, bucket by bucket of equal untouched values.
-fn matched_in(ids: &[u32], buckets: usize, raw_rows: usize, columns: &[Labelled]) -> u64 {
+/// A set-valued column, raw and finished.
+struct Sets<'a> {
+    raw: OriginalSet<'a>,
+    /// Number of each finished row's set.
+    numbers: Vec<u32>,
+    /// The sets by number; the last is that of what is no set at all.
+    sets: Vec<Option<ReleasedSet>>,
+}
+
+impl<'a> Sets<'a> {
+    fn of(raw: OriginalSet<'a>, finished: &ReleasedColumn) -> Self {
+        let dictionary = &finished.column.dictionary;
+        let read = |cell: &str| match finished.form {
+            Form::Set { separator } => Some(ReleasedSet::read(cell, separator, &raw.column.tree)),
+            _ => None,
+        };
+        let none = dictionary.len() as u32;
+        let codes = finished.column.codes.iter();
+        Self {
+            raw,
+            numbers: codes.map(|&code| code.min(none)).collect(),
+            sets: dictionary
+                .iter()
+                .map(|cell| read(cell))
+                .chain([None])
+                .collect(),
+        }
+    }
+}
+
+/// A column in which a finished row may stand for raw rows with different values.
+enum Matched<'a> {
+    Labels(Labelled<'a>),
+    Sets(Sets<'a>),
+}
+
+impl Matched<'_> {
+    fn raw(&self, row: usize) -> u32 {
+        match self {
+            Self::Labels(column) => column.raw.codes[row],
+            Self::Sets(column) => column.raw.column.code(row),
+        }
+    }
+
+    fn finished(&self, row: usize) -> u32 {
+        match self {
+            Self::Labels(column) => column.labels[row],
+            Self::Sets(column) => column.numbers[row],
+        }
+    }
+
+    fn fits(&self, finished: u32, raw: u32) -> bool {
+        match self {
+            Self::Labels(column) => column.holds(finished, raw),
+            Self::Sets(column) => {
+                let set = &column.sets[finished as usize];
+                let items = column.raw.column.set(raw);
+                set.as_ref()
+                    .is_some_and(|set| set.is_true(items, column.raw))
+            }
+        }
+    }
+}
+
+/// Rows that can be matched, bucket by bucket of what each raw row can stand as alone.
+fn matched_in(ids: &[u32], buckets: usize, raw_rows: usize, columns: &[Matched]) -> u64 {
     let mut raw: Vec<Side> = vec![Side::default(); buckets];
     let mut finished: Vec<Side> = vec![Side::default(); buckets];
     let (raw_ids, finished_ids) = ids.split_at(raw_rows);
     for (row, &id) in raw_ids.iter().enumerate() {
-        raw[id as usize].add(columns.iter().map(|column| column.raw.codes[row]));
+        raw[id as usize].add(columns.iter().map(|column| column.raw(row)));
     }
     for (row, &id) in finished_ids.iter().enumerate() {
-        finished[id as usize].add(columns.iter().map(|column| column.labels[row]));
+        finished[id as usize].add(columns.iter().map(|column| column.finished(row)));
     }
     let covers = |record: &[u32], row: &[u32]| {
-        columns
-            .iter()
-            .zip(record)
-            .zip(row)
-            .all(|((column, &label), &code)| {
-                let span = &column.spans[label as usize];
-                span.as_ref().is_some_and(|span| span.holds(code))
-            })
+        let pairs = record.iter().zip(row);
+        let mut pairs = columns.iter().zip(pairs);
+        pairs.all(|(column, (&finished, &raw))| column.fits(finished, raw))
     };
     raw.iter()
         .zip(&finished)

@@ -5,6 +5,8 @@
 //! ids are refined column by column, in a dense table of (class, value) while it is small
 //! beside the rows, in a hash table beyond. Linear in rows times columns, 8 bytes a row.
 
+use std::borrow::Cow;
+
 use hashbrown::HashMap;
 use rustc_hash::FxHashMap;
 
@@ -13,8 +15,10 @@ use crate::table::{Column, NULL_CODE, ReleasedColumn, ReleasedTable};
 use super::VerifyError;
 use super::profiles::{Profiles, Tally};
 use super::requirement::SensitiveRequirement;
+use super::sets::key;
 
-/// A column whose values are numbered 0, 1, … without gaps and without two numbers for one text.
+/// A column whose values are numbered 0, 1, … without gaps and without two numbers for one text,
+/// or for one set.
 pub(super) struct Values<'a> {
     pub(super) column: &'a ReleasedColumn,
     /// Number of each code; the last entry is that of null.
@@ -59,13 +63,13 @@ impl<'a> Values<'a> {
                 })? = true;
         }
         // A dictionary should hold a text once; a gate does not rely on it.
-        let mut by_text: HashMap<&str, u32> = HashMap::new();
+        let mut by_text: HashMap<Cow<str>, u32> = HashMap::new();
         let mut number = vec![u32::MAX; null + 1];
         let mut values = Vec::new();
         for slot in (0..=null).filter(|&slot| stands[slot]) {
             let fresh = values.len() as u32;
             let id = match dictionary.get(slot) {
-                Some(text) => *by_text.entry(text).or_insert(fresh),
+                Some(text) => *by_text.entry(key(column, text)).or_insert(fresh),
                 None => fresh,
             };
             if id == fresh {

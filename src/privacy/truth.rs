@@ -7,8 +7,10 @@ use rustc_hash::FxHashSet;
 use thiserror::Error;
 
 use crate::table::{Column, Domain, EncodedTable, Form, NULL_CODE, ReleasedColumn, ReleasedTable};
+use crate::taxonomy::Floors;
 
 use super::cut::Cover;
+use super::sets::{OriginalSet, ReleasedSet, is_at_or_above};
 
 /// Pairs of code and label up to which those seen are kept in a bit set.
 const DENSE_PAIRS: usize = 1 << 28;
@@ -20,6 +22,8 @@ pub struct Original<'a> {
     pub rows: usize,
     /// The generalized columns.
     pub quasi_identifiers: Vec<OriginalQuasiIdentifier<'a>>,
+    /// The columns of which items are disclosed.
+    pub sets: Vec<OriginalSet<'a>>,
     /// Name and cells of the columns that are released as they came.
     pub untouched: Vec<(&'a str, &'a Column)>,
 }
@@ -33,6 +37,9 @@ pub struct OriginalQuasiIdentifier<'a> {
     pub domain: &'a Domain,
     /// One code a row.
     pub codes: &'a [u32],
+    /// What stands for each leaf of a taxonomy, where it was asked for: no label below it may
+    /// stand in the release.
+    pub floors: Option<&'a Floors>,
 }
 
 impl<'a> Original<'a> {
@@ -47,7 +54,12 @@ impl<'a> Original<'a> {
                     name: &column.name,
                     domain: &column.domain,
                     codes: &column.codes,
+                    floors: None,
                 });
+        let sets = table.sets.iter().map(|column| OriginalSet {
+            column,
+            floors: None,
+        });
         let untouched = table
             .untouched
             .iter()
@@ -55,8 +67,20 @@ impl<'a> Original<'a> {
         Some(Self {
             rows: table.rows,
             quasi_identifiers: quasi_identifiers.collect(),
+            sets: sets.collect(),
             untouched: untouched.collect::<Option<_>>()?,
         })
+    }
+}
+
+impl OriginalQuasiIdentifier<'_> {
+    /// Whether a label is no lower than what stands for a code.
+    pub(super) fn admits(&self, label: &str, code: u32) -> bool {
+        let (Some(floors), Domain::Taxonomy(tree)) = (self.floors, self.domain) else {
+            return true;
+        };
+        let node = tree.find(label);
+        node.is_some_and(|node| is_at_or_above(tree, node, floors.of(code)))
     }
 }
 
@@ -102,7 +126,13 @@ pub enum TruthError {
         /// Row of the release.
         row: usize,
     },
-    /// A label that does not cover what it stands for.
+    /// A set-valued column that is not released as one.
+    #[error("column `{column}` is released as something else than sets")]
+    NoSet {
+        /// The column's name.
+        column: Box<str>,
+    },
+    /// A label, or an item of a set, that does not cover what it stands for.
     #[error("column `{column}`, row {row} of the release: the label does not cover the raw value")]
     Untrue {
         /// The column's name.
@@ -122,8 +152,9 @@ pub enum TruthError {
 
 /// Checks that a release is true to the raw table: each row comes from a raw row of its own
 /// (`source_rows[row]`), all but the suppressed ones are there, each generalized value covers
-/// the raw one (it is an ancestor of it, or an interval around it), and each untouched value
-/// equals it. Columns that the service made ([`Form::Integer`]) are passed over.
+/// the raw one (it is an ancestor of it, or an interval around it) and is no lower than asked
+/// for, each released set is a subset of the raw one as it was pre-generalized, and each
+/// untouched value equals it. Columns that the service made ([`Form::Integer`]) are passed over.
 ///
 /// Labels are read once each, and each pair of raw code and label is checked once.
 ///
@@ -137,8 +168,9 @@ pub fn check_truthful(
 ) -> Result<(), TruthError> {
     check_rows(released, original.rows, source_rows, suppressed_rows)?;
     let generalized = original.quasi_identifiers.iter().map(|column| column.name);
+    let sets = original.sets.iter().map(|set| &*set.column.name);
     let untouched = original.untouched.iter().map(|(name, _)| *name);
-    let names: HashSet<&str> = generalized.chain(untouched).collect();
+    let names: HashSet<&str> = generalized.chain(sets).chain(untouched).collect();
     for column in &released.columns {
         if !names.contains(&*column.name) && column.form != Form::Integer {
             return Err(TruthError::ExtraColumn {
@@ -150,6 +182,11 @@ pub fn check_truthful(
         let column = column(released, raw.name)?;
         even(raw.name, raw.codes.len(), original.rows)?;
         check_generalized(column, raw, source_rows)?;
+    }
+    for raw in &original.sets {
+        let column = column(released, &raw.column.name)?;
+        even(&raw.column.name, raw.column.rows(), original.rows)?;
+        check_sets(column, *raw, source_rows)?;
     }
     for (name, raw) in &original.untouched {
         let column = column(released, name)?;
@@ -232,8 +269,41 @@ fn check_generalized(
             .get(label as usize)
             .filter(|_| (code as usize) < codes);
         let cover = cover.ok_or_else(untrue)?;
-        if checked.is_new(code, label) && !cover.is_some_and(|cover| cover.holds(code, raw.domain))
+        if checked.is_new(code, label)
+            && !(cover.is_some_and(|cover| cover.holds(code, raw.domain))
+                && raw.admits(&released.column.dictionary[label as usize], code))
         {
+            return Err(untrue());
+        }
+    }
+    Ok(())
+}
+
+fn check_sets(
+    released: &ReleasedColumn,
+    raw: OriginalSet,
+    source_rows: &[u32],
+) -> Result<(), TruthError> {
+    let Form::Set { separator } = released.form else {
+        return Err(TruthError::NoSet {
+            column: released.name.clone(),
+        });
+    };
+    let sets: Vec<ReleasedSet> = released
+        .column
+        .dictionary
+        .iter()
+        .map(|cell| ReleasedSet::read(cell, separator, &raw.column.tree))
+        .collect();
+    let mut checked = Pairs::new(raw.column.code_count(), sets.len());
+    for (row, (&set, &source)) in released.column.codes.iter().zip(source_rows).enumerate() {
+        let code = raw.column.code(source as usize);
+        let untrue = || TruthError::Untrue {
+            column: released.name.clone(),
+            row,
+        };
+        let found = sets.get(set as usize).ok_or_else(untrue)?;
+        if checked.is_new(code, set) && !found.is_subset(raw.column.set(code), raw) {
             return Err(untrue());
         }
     }

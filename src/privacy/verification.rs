@@ -102,6 +102,15 @@ pub enum VerifyError {
     /// More sensitive cells than 32 bits count.
     #[error("the table has more than 4,294,967,294 sensitive cells")]
     TooManySensitiveCells,
+    /// More sets of items than can be looked at one by one.
+    #[error(
+        "the sets of at most {m} items are too many to be looked at one by one; lower `m`, or \
+         pre-generalize the items"
+    )]
+    TooManyItemsets {
+        /// *m*.
+        m: u32,
+    },
     /// The caller asked to stop.
     #[error("the verification was stopped")]
     Stopped,

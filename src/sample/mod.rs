@@ -6,6 +6,7 @@
 pub mod blood;
 pub mod draw;
 mod labels;
+pub mod receipts;
 
 use std::io::Write;
 
@@ -16,16 +17,19 @@ use serde_json::Value;
 pub enum Sample {
     /// Blood transfusions: 62 columns, 41 of them quasi-identifiers.
     Blood,
+    /// Medical receipts: three relational columns, and the sets of diseases and drugs.
+    Receipts,
 }
 
 impl Sample {
     /// All of them.
-    pub const ALL: [Self; 1] = [Self::Blood];
+    pub const ALL: [Self; 2] = [Self::Blood, Self::Receipts];
 
     /// Its name, which its files are named by.
     pub fn name(self) -> &'static str {
         match self {
             Self::Blood => "blood",
+            Self::Receipts => "receipts",
         }
     }
 
@@ -33,6 +37,7 @@ impl Sample {
     pub fn default_rows(self) -> u64 {
         match self {
             Self::Blood => 10_000,
+            Self::Receipts => 100_000,
         }
     }
 
@@ -43,6 +48,7 @@ impl Sample {
     pub fn write_csv(self, rows: u64, seed: u64, out: &mut dyn Write) -> std::io::Result<()> {
         match self {
             Self::Blood => blood::write_csv(rows, seed, out),
+            Self::Receipts => receipts::write_csv(rows, seed, out),
         }
     }
 
@@ -50,6 +56,7 @@ impl Sample {
     pub fn schema(self) -> Value {
         match self {
             Self::Blood => blood::schema(),
+            Self::Receipts => receipts::schema(),
         }
     }
 
@@ -57,6 +64,7 @@ impl Sample {
     pub fn job(self) -> Value {
         match self {
             Self::Blood => blood::job(),
+            Self::Receipts => receipts::job(),
         }
     }
 }

@@ -6,6 +6,7 @@ use std::hash::BuildHasher;
 use crate::domain::{ColumnKind, ColumnRole};
 use crate::taxonomy::interval::number;
 
+use super::released::items;
 use super::{Column, NULL_CODE, SchemaColumn};
 
 /// Why a cell is refused; never with its value.
@@ -113,9 +114,7 @@ pub fn check(spec: &SchemaColumn, cell: &str) -> Result<(), Refusal> {
     match spec.kind {
         ColumnKind::Numeric => check_number(spec, cell),
         ColumnKind::Categorical => check_label(spec, cell),
-        ColumnKind::Set => cell
-            .split(spec.separator)
-            .try_for_each(|item| check_label(spec, item)),
+        ColumnKind::Set => items(cell, spec.separator).try_for_each(|item| check_item(spec, item)),
     }
 }
 
@@ -198,6 +197,16 @@ fn check_number(spec: &SchemaColumn, cell: &str) -> Result<(), Refusal> {
         return Err(Refusal::Unfit { detail, fix: None });
     }
     Ok(())
+}
+
+fn check_item(spec: &SchemaColumn, item: &str) -> Result<(), Refusal> {
+    if item.is_empty() && spec.role == ColumnRole::QuasiIdentifier {
+        return Err(Refusal::Unfit {
+            detail: "an item of the set is empty".to_owned(),
+            fix: Some("write items with one separator between them and none around".to_owned()),
+        });
+    }
+    check_label(spec, item)
 }
 
 fn check_label(spec: &SchemaColumn, cell: &str) -> Result<(), Refusal> {

@@ -6,7 +6,7 @@ use crate::domain::{ColumnKind, ColumnRole};
 use crate::taxonomy::interval::number;
 use crate::taxonomy::{MISSING_LABEL, Tree};
 
-use super::{Column, NULL_CODE, Schema, SchemaColumn, Table};
+use super::{Column, NULL_CODE, Schema, SchemaColumn, SetColumn, Table};
 
 /// What the codes of a quasi-identifier stand for.
 #[derive(Clone, Debug)]
@@ -69,8 +69,10 @@ pub struct SensitiveColumn {
 pub struct EncodedTable {
     /// Number of rows.
     pub rows: usize,
-    /// In the declared order.
+    /// Those of one value a cell, in the declared order.
     pub quasi_identifiers: Vec<QuasiIdentifier>,
+    /// The set-valued quasi-identifiers, in the declared order.
+    pub sets: Vec<SetColumn>,
     /// In the declared order.
     pub sensitive: Vec<SensitiveColumn>,
     /// The class column: number of classes and one code a row, missing being a class of its own.
@@ -88,6 +90,7 @@ impl EncodedTable {
         let mut encoded = Self {
             rows: table.rows,
             quasi_identifiers: Vec::new(),
+            sets: Vec::new(),
             sensitive: Vec::new(),
             class: None,
             untouched: Vec::new(),
@@ -95,6 +98,9 @@ impl EncodedTable {
         for (position, (spec, column)) in schema.stored().zip(table.columns).enumerate() {
             match spec.role {
                 ColumnRole::Identifier => {}
+                ColumnRole::QuasiIdentifier if spec.kind == ColumnKind::Set => {
+                    encoded.sets.push(SetColumn::new(spec, position, column));
+                }
                 ColumnRole::QuasiIdentifier => {
                     encoded
                         .quasi_identifiers

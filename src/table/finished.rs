@@ -7,6 +7,7 @@ use crate::taxonomy::interval::number;
 use crate::taxonomy::{Interval, MISSING_LABEL};
 
 use super::intake::MAX_FAULTS;
+use super::released::items;
 use super::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable, Schema, SchemaColumn, Table};
 
 /// What other tools write for a cell that is generalized away, whatever its tree's root is.
@@ -78,9 +79,13 @@ pub fn released(
             }
             ColumnRole::QuasiIdentifier => {
                 let column = relabelled(spec, column, first_line, &mut faults);
+                let form = match spec.kind {
+                    ColumnKind::Set => Form::untouched(spec),
+                    ColumnKind::Categorical | ColumnKind::Numeric => Form::Generalized,
+                };
                 columns.push(ReleasedColumn {
                     name: spec.name.clone(),
-                    form: Form::Generalized,
+                    form,
                     column,
                     missing: Vec::new(),
                 });
@@ -138,7 +143,12 @@ fn relabelled(
     }
     if column.codes.contains(&NULL_CODE) {
         let missing = column.dictionary.len() as u32;
-        column.dictionary.push(MISSING_LABEL.into());
+        // A set that holds nothing tells nothing, whatever its cell held.
+        let label = match spec.kind {
+            ColumnKind::Set => "",
+            ColumnKind::Categorical | ColumnKind::Numeric => MISSING_LABEL,
+        };
+        column.dictionary.push(label.into());
         let nulls = column.codes.iter_mut().filter(|code| **code == NULL_CODE);
         nulls.for_each(|code| *code = missing);
     }
@@ -147,8 +157,11 @@ fn relabelled(
 
 /// The one way of writing a label of the column; `None` for what is none.
 fn label<'a>(spec: &'a SchemaColumn, text: &'a str) -> Option<Cow<'a, str>> {
-    if spec.kind == ColumnKind::Set && !spec.is_missing(text) {
-        let items = text.split(spec.separator);
+    if spec.kind == ColumnKind::Set {
+        if spec.is_missing(text) {
+            return Some("".into());
+        }
+        let items = items(text, spec.separator);
         let mut labels: Vec<Cow<str>> = items
             .map(|item| label_of_item(spec, item))
             .collect::<Option<_>>()?;

@@ -19,12 +19,14 @@ pub mod released;
 mod released_ndjson;
 mod released_parquet;
 pub mod schema;
+pub mod sets;
 
 pub use column::{Column, NULL_CODE, Table};
 pub use encoded::{Domain, EncodedTable, QuasiIdentifier, SensitiveColumn};
 pub use intake::ReadFailure;
 pub use released::{Form, ReleasedColumn, ReleasedTable};
 pub use schema::{Schema, SchemaColumn};
+pub use sets::SetColumn;
 
 #[cfg(test)]
 mod format_tests;

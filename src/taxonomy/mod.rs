@@ -2,7 +2,9 @@
 
 pub mod hierarchy;
 pub mod interval;
+pub mod pre_generalization;
 pub mod tree;
 
 pub use interval::Interval;
+pub use pre_generalization::{Floors, PreGeneralizationError};
 pub use tree::{MISSING_LABEL, Node, NodeId, Tree, TreeError, TreeLimits};

@@ -115,11 +115,13 @@ pub struct TreeLimits {
 }
 
 /// A taxonomy: `nodes[0]` is the root, nodes in preorder, leaves numbered from left to right.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Tree {
     nodes: Vec<Node>,
     leaves: Vec<NodeId>,
     by_label: HashMap<Box<str>, NodeId>,
+    /// NCP of each node against the tree that this one was pruned from; empty in a whole tree.
+    ncp: Vec<f64>,
 }
 
 impl Tree {
@@ -135,9 +137,23 @@ impl Tree {
             nodes: Vec::new(),
             leaves: Vec::new(),
             by_label: HashMap::new(),
+            ncp: Vec::new(),
         };
         tree.add(root, None, &mut Vec::new(), limits)?;
         Ok(tree)
+    }
+
+    /// A part of another tree, whose NCP by label is still measured there. A root alone will do.
+    pub(super) fn pruned(root: &TaxonomyNode, ncp: impl Fn(&str) -> f64) -> Self {
+        let mut tree = Self {
+            nodes: Vec::new(),
+            leaves: Vec::new(),
+            by_label: HashMap::new(),
+            ncp: Vec::new(),
+        };
+        tree.add_part(root, None);
+        tree.ncp = tree.nodes.iter().map(|node| ncp(&node.label)).collect();
+        tree
     }
 
     /// The flat tree of a column without a taxonomy: `*` over its values, in the order given.
@@ -156,6 +172,7 @@ impl Tree {
             nodes: vec![root],
             leaves: Vec::new(),
             by_label: HashMap::new(),
+            ncp: Vec::new(),
         };
         tree.by_label.insert("*".into(), NodeId::ROOT);
         for value in values {
@@ -221,6 +238,34 @@ impl Tree {
         }
         self.nodes[id.index()].end_leaf = self.leaves.len() as u32;
         Ok(id)
+    }
+
+    /// Adds what was part of a tree already, so that nothing can be wrong with it.
+    fn add_part(&mut self, node: &TaxonomyNode, parent: Option<NodeId>) -> NodeId {
+        let id = NodeId(self.nodes.len() as u32);
+        let first_leaf = self.leaves.len() as u32;
+        let label: Box<str> = node.label.as_str().into();
+        self.by_label.insert(label.clone(), id);
+        self.nodes.push(Node {
+            label,
+            parent,
+            children: Vec::with_capacity(node.children.len()),
+            first_leaf,
+            end_leaf: first_leaf,
+            level: 0,
+        });
+        if node.children.is_empty() {
+            self.leaves.push(id);
+        }
+        for child in &node.children {
+            let child = self.add_part(child, Some(id));
+            let below = self.nodes[child.index()].level;
+            let node = &mut self.nodes[id.index()];
+            node.children.push(child);
+            node.level = node.level.max(below + 1);
+        }
+        self.nodes[id.index()].end_leaf = self.leaves.len() as u32;
+        id
     }
 
     fn push_leaf_below_root(&mut self, label: Box<str>) {
@@ -299,8 +344,12 @@ impl Tree {
         depths.into_iter().max().unwrap_or(1)
     }
 
-    /// NCP of a node: its share of the leaves, 0 for a leaf (Xu et al., KDD'06, Section 2.2).
+    /// NCP of a node: its share of the leaves, 0 for a leaf (Xu et al., KDD'06, Section 2.2); in
+    /// a pruned tree that of the whole one.
     pub fn ncp(&self, id: NodeId) -> f64 {
+        if let Some(&ncp) = self.ncp.get(id.index()) {
+            return ncp;
+        }
         let node = self.node(id);
         if node.children.is_empty() || self.leaves.len() <= 1 {
             return 0.0;

@@ -6,8 +6,10 @@ pub mod metrics;
 pub mod ncp;
 mod report;
 pub mod risk;
+mod sets;
 
 pub use metrics::{GroupMetrics, SizeBucket};
 pub use ncp::ColumnNcp;
-pub use report::{Report, Utility, report};
+pub use report::{Report, Utility, report, report_with_sets};
 pub use risk::Risk;
+pub use sets::RawSets;

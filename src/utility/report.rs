@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::domain::job::PreGeneralization;
 use crate::privacy::{Verification, VerifyError, group_sizes};
 use crate::table::{Domain, ReleasedTable};
 
-use super::{ColumnNcp, GroupMetrics, Risk};
+use super::{ColumnNcp, GroupMetrics, RawSets, Risk, sets};
 
 /// The report of a release. An empty table has no group: its measures are 0, but for those of
 /// information lost, which tell of suppressed rows too.
@@ -22,6 +23,9 @@ pub struct Report {
     pub rows: u64,
     /// Number of raw rows that were left out of it.
     pub suppressed_rows: u64,
+    /// What the job asked to be generalized before anything else, as it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pre_generalization: Option<BTreeMap<String, PreGeneralization>>,
 }
 
 /// What a released table is still worth.
@@ -57,16 +61,38 @@ pub fn report(
     suppressed_rows: u64,
     verification: &Verification,
 ) -> Result<Report, VerifyError> {
-    let names: Vec<&str> = quasi_identifiers.iter().map(|(name, _)| &**name).collect();
+    report_with_sets(table, quasi_identifiers, &[], suppressed_rows, verification)
+}
+
+/// As [`report`], with the set-valued quasi-identifiers beside the others.
+///
+/// # Errors
+/// As [`report`].
+pub fn report_with_sets(
+    table: &ReleasedTable,
+    quasi_identifiers: &[(Box<str>, &Domain)],
+    raw_sets: &[RawSets],
+    suppressed_rows: u64,
+    verification: &Verification,
+) -> Result<Report, VerifyError> {
+    let relational = quasi_identifiers.iter().map(|(name, _)| &**name);
+    let set_valued = raw_sets.iter().map(|raw| &*raw.column.name);
+    let names: Vec<&str> = relational.chain(set_valued).collect();
+    let released = |name: &str| {
+        let column = table.columns.iter().find(|column| *column.name == *name);
+        column.ok_or_else(|| VerifyError::NoSuchColumn {
+            column: name.into(),
+        })
+    };
     let sizes = group_sizes(table, &names)?;
     let mut ncp_by_column = BTreeMap::new();
     for (name, domain) in quasi_identifiers {
-        let column = table.columns.iter().find(|column| column.name == *name);
-        let column = column.ok_or_else(|| VerifyError::NoSuchColumn {
-            column: name.clone(),
-        })?;
-        let ncp = ColumnNcp::of(column, domain).mean(suppressed_rows);
+        let ncp = ColumnNcp::of(released(name)?, domain).mean(suppressed_rows);
         ncp_by_column.insert(name.to_string(), ncp);
+    }
+    for &raw in raw_sets {
+        let name = &raw.column.name;
+        ncp_by_column.insert(name.to_string(), sets::ncp(released(name)?, raw));
     }
     let columns = ncp_by_column.len();
     let ncp = if columns == 0 {
@@ -89,6 +115,7 @@ pub fn report(
         risk: Risk::of(&sizes),
         rows,
         suppressed_rows,
+        pre_generalization: None,
     })
 }
 
@@ -189,6 +216,7 @@ mod tests {
             risk,
             rows,
             suppressed_rows,
+            ..
         } = report_of(&table, &domains, 0);
         assert_eq!(utility.groups.discernibility, 29);
         assert_eq!(utility.groups.dr, 29.0 / 121.0);

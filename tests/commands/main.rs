@@ -6,4 +6,5 @@ mod golden;
 mod golden_runs;
 mod missing_cells;
 mod readme;
+mod sets;
 mod verify;

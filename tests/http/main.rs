@@ -27,6 +27,7 @@ mod problems;
 mod queue;
 mod releases;
 mod roles;
+mod sets;
 mod submissions;
 mod sweeps;
 mod taxonomies;

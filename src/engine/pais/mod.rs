@@ -26,4 +26,4 @@ pub use search::{SearchError, Settings, search};
 #[cfg(test)]
 mod properties;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -15,7 +15,7 @@ struct Outcome {
     release: FinishedRelease,
 }
 
-pub(super) fn schema(columns: Value) -> Arc<Schema> {
+pub(in crate::engine) fn schema(columns: Value) -> Arc<Schema> {
     let definition: DatasetDefinition =
         serde_json::from_value(json!({"name": "t", "columns": columns})).unwrap();
     let limits = TreeLimits {
@@ -25,7 +25,7 @@ pub(super) fn schema(columns: Value) -> Arc<Schema> {
     Arc::new(Schema::resolve(&definition, limits, |_| None).unwrap())
 }
 
-pub(super) fn load(schema: &Schema, file: &[u8]) -> Table {
+pub(in crate::engine) fn load(schema: &Schema, file: &[u8]) -> Table {
     let mut assembler = Assembler::default();
     csv::read(schema, file, |chunk| assembler.push(chunk)).unwrap();
     assembler.finish()
@@ -437,4 +437,57 @@ fn suppression_lowers_the_loss_on_adult() {
     let without = loss(0.0);
     let with = loss(0.05);
     assert!(with < without, "{with} is not below {without}");
+}
+
+#[test]
+fn nothing_goes_below_what_is_pre_generalized() {
+    let (schema, table) = table1(declared_age());
+    let job = json!({"privacy": {"model": "lkc", "l": 3, "k": 1, "c": 1.0},
+        "utility": {"objective": "ncp"},
+        "pre_generalization": {
+            "Job": {"level": 1, "values": {"0": ["Carpenter"], "2": ["Doctor"]}},
+            "Age": {"level": 1}}});
+    let outcome = run(&schema, &table, job).unwrap();
+    // Technical stands for technicians alone, White-collar for doctors.
+    assert_eq!(
+        cut(&outcome.release, "Job"),
+        [
+            "Non-Technical",
+            "Carpenter",
+            "Technical",
+            "Professional",
+            "White-collar"
+        ]
+    );
+    assert_eq!(cut(&outcome.release, "Age"), ["[1,60)", "[60,99]"]);
+    let last = outcome.steps.last().unwrap();
+    let reported = outcome.release.report["utility"]["ncp"].as_f64().unwrap();
+    assert!((last.item.ncp - reported).abs() < 1e-12);
+
+    let refused = |wish: Value| {
+        let job = json!({"privacy": {"model": "k_anonymity", "k": 1}, "pre_generalization": wish});
+        let problem = run(&schema, &table, job).err().unwrap();
+        (problem.code, problem.errors[0].pointer.clone().unwrap())
+    };
+    for (wish, pointer) in [
+        (
+            json!({"Job": {"level": 3, "values": {"0": ["Doctor"]}}}),
+            "/pre_generalization/Job",
+        ),
+        (
+            json!({"Surgery": {"level": 1}}),
+            "/pre_generalization/Surgery",
+        ),
+        (
+            json!({"Age": {"level": 3}}),
+            "/pre_generalization/Age/level",
+        ),
+    ] {
+        assert_eq!(refused(wish), (Code::InvalidJob, pointer.to_owned()));
+    }
+    let (schema, table) = table1(dynamic_age());
+    let job = json!({"privacy": {"model": "k_anonymity", "k": 1},
+        "pre_generalization": {"Age": {"level": 1}}});
+    let problem = run(&schema, &table, job).err().unwrap();
+    assert_eq!(problem.code, Code::InvalidJob);
 }

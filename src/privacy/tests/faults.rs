@@ -66,13 +66,16 @@ impl Raw {
                     name: "Job",
                     domain: &self.job,
                     codes: &[0, 2, 3, 1],
+                    floors: None,
                 },
                 OriginalQuasiIdentifier {
                     name: "Age",
                     domain: &self.age,
                     codes: &[0, 2, 4, 3],
+                    floors: None,
                 },
             ],
+            sets: Vec::new(),
             untouched: vec![("Illness", &self.illness)],
         }
     }

@@ -1,0 +1,115 @@
+//! Concurrent item disclosure on medical receipts in memory, at the paper's k = 10: seconds of
+//! search and the memory it takes at its peak, for three relational columns with one set-valued
+//! (R3T1) or two (R3T2); and beside it, on one set-valued column alone, the earlier method that
+//! discloses one item of a class in a round (Itemset Recoding).
+//!
+//! 100,000 and 1,000,000 rows, or as many as the arguments say; the earlier method at 100,000.
+
+#[path = "items/recoding.rs"]
+mod recoding;
+
+use std::fs;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::Context;
+use pais::domain::{DatasetDefinition, JobDefinition};
+use pais::engine::{Prepared, Unobserved};
+use pais::sample::receipts;
+use pais::table::chunk::Assembler;
+use pais::table::{EncodedTable, Schema, Table, csv};
+use pais::taxonomy::TreeLimits;
+use serde_json::{Value, json};
+
+/// *k* of the paper's measurements.
+const K: usize = 10;
+
+/// Rows at which the earlier method is measured too.
+const COMPARED: u64 = 100_000;
+
+fn main() -> anyhow::Result<()> {
+    let asked: Vec<u64> = std::env::args().filter_map(|it| it.parse().ok()).collect();
+    let sizes = match asked.is_empty() {
+        true => vec![COMPARED, 1_000_000],
+        false => asked,
+    };
+    println!("rows, columns, what, seconds, MiB at peak beside the table");
+    for rows in sizes {
+        for (name, dropped) in [
+            ("R3T1", &["drugs"][..]),
+            ("R3T2", &[]),
+            (
+                "R0T1",
+                &["birth_year", "gender", "treatment_date", "diseases"],
+            ),
+        ] {
+            let (schema, table) = read(rows, dropped)?;
+            let baseline = (name == "R0T1" && rows == COMPARED).then(|| table.clone());
+            let (seconds, bytes) = measured(&schema, table)?;
+            println!("{rows}, {name}, disclosure, {seconds:.2}, {}", bytes >> 20);
+            if let Some(table) = baseline {
+                let encoded = EncodedTable::new(&schema, table);
+                let began = Instant::now();
+                let (classes, hidden) = recoding::recode(&encoded.sets[0], K);
+                let earlier = began.elapsed().as_secs_f64();
+                println!("{rows}, {name}, one item a round, {earlier:.2}, -");
+                println!(
+                    "  {:.1} times as long; {classes} classes, {hidden} items hidden",
+                    earlier / seconds
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Receipts without some columns.
+fn read(rows: u64, dropped: &[&str]) -> anyhow::Result<(Arc<Schema>, Table)> {
+    let mut definition = receipts::schema();
+    let columns = definition["columns"].as_array_mut().context("columns")?;
+    for column in columns {
+        if dropped.iter().any(|name| column["name"] == *name) {
+            *column = json!({"name": column["name"], "role": "identifier"});
+        }
+    }
+    let definition: DatasetDefinition = serde_json::from_value(definition)?;
+    let limits = TreeLimits {
+        leaves: 10_000,
+        depth: 20,
+    };
+    let schema = Schema::resolve(&definition, limits, |_| None)?;
+    let mut text = Vec::new();
+    receipts::write_csv(rows, 1, &mut text)?;
+    let mut assembler = Assembler::default();
+    csv::read(&schema, text.as_slice(), |chunk| assembler.push(chunk))
+        .map_err(|failure| anyhow::anyhow!("{failure:?}"))?;
+    Ok((Arc::new(schema), assembler.finish()))
+}
+
+/// Seconds of search, and bytes at its peak beyond those before it.
+fn measured(schema: &Arc<Schema>, table: Table) -> anyhow::Result<(f64, u64)> {
+    let job: Value = json!({"privacy": {"model": "k_anonymity", "k": K}});
+    let job: JobDefinition = serde_json::from_value(job)?;
+    let prepared = Prepared::new(schema.clone(), job, table, &Unobserved)?;
+    // From here on the peak is the search's own.
+    fs::write("/proc/self/clear_refs", "5").context("resetting the peak of memory")?;
+    let before = kilobytes("VmRSS:");
+    let began = Instant::now();
+    prepared.run(&Unobserved)?;
+    let seconds = began.elapsed().as_secs_f64();
+    let bytes = kilobytes("VmHWM:").saturating_sub(before) * 1024;
+    let release = prepared.release(&[], None, &Unobserved)?;
+    let remain = &release.report["utility"]["information_remain_by_column"];
+    println!(
+        "  {} classes, information remain {remain}",
+        release.report["utility"]["groups"]
+    );
+    Ok((seconds, bytes))
+}
+
+fn kilobytes(field: &str) -> u64 {
+    let text = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix(field));
+    let number = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
+    number.unwrap_or(0)
+}
