@@ -5,11 +5,12 @@ use std::collections::HashSet;
 
 use crate::domain::json::escape;
 use crate::domain::{
-    Code, ColumnKind, ColumnRole, JobDefinition, Lkc, Objective, Output, PrivacyModel, Problem,
-    Recoding, SplitRule,
+    Code, ColumnKind, ColumnRole, Diversity, GroupModel, JobDefinition, Lkc, ModelWord, Objective,
+    Output, PrivacyModel, Problem, Recoding, SplitRule,
 };
 use crate::table::{Schema, SchemaColumn};
 
+use super::groups::GroupPlan;
 use super::pais;
 
 /// Most sensitive values that a job names of a column.
@@ -20,6 +21,8 @@ const MOST_VALUES: usize = 10_000;
 pub enum Plan {
     /// PAIS: one cut for the whole table, found by top-down specialization.
     Specialization(SpecializationPlan),
+    /// Groups of a k-d split, generalized or anatomized.
+    Groups(GroupPlan),
 }
 
 /// A run of PAIS.
@@ -43,13 +46,36 @@ impl Plan {
     pub fn new(schema: &Schema, job: &JobDefinition) -> Result<Self, Problem> {
         match job.privacy.parse()? {
             PrivacyModel::Lkc(model) => {
+                // k-anonymity is met by either recoding; LKC-privacy speaks of one cut.
+                let alone = job.privacy.model == ModelWord::KAnonymity;
+                if alone && job.recoding == Some(Recoding::Local) {
+                    let model = GroupModel {
+                        k: model.k,
+                        diversity: Diversity::Unasked,
+                    };
+                    return GroupPlan::new(schema, job, model).map(Self::Groups);
+                }
                 SpecializationPlan::new(schema, job, model).map(Self::Specialization)
             }
-            PrivacyModel::LDiversity { .. } => Err(refused(
-                "/privacy/model",
-                "this version has no method for `l_diversity`; `lkc`, `k_anonymity`, \
-                 `confidence_bounding` and `alpha_k` are offered",
-            )),
+            PrivacyModel::Groups(model) => {
+                if job.recoding == Some(Recoding::Global) {
+                    return Err(refused(
+                        "/recoding",
+                        "this model is reached by local recoding only; leave `recoding` out",
+                    ));
+                }
+                GroupPlan::new(schema, job, model).map(Self::Groups)
+            }
+        }
+    }
+}
+
+impl Plan {
+    /// What stands in the released tables.
+    pub fn output(&self) -> Output {
+        match self {
+            Self::Specialization(_) => Output::Generalized,
+            Self::Groups(plan) => plan.output,
         }
     }
 }
@@ -94,7 +120,8 @@ impl SpecializationPlan {
     }
 }
 
-fn refused(pointer: impl Into<String>, detail: impl Into<String>) -> Problem {
+/// A job that does not fit, with a pointer into it.
+pub(super) fn refused(pointer: impl Into<String>, detail: impl Into<String>) -> Problem {
     Problem::at(Code::InvalidJob, pointer, detail)
 }
 
@@ -102,8 +129,8 @@ fn check_method(schema: &Schema, job: &JobDefinition) -> Result<(), Problem> {
     if job.recoding == Some(Recoding::Local) {
         return Err(refused(
             "/recoding",
-            "LKC-privacy and its special cases are reached by global recoding in this version; \
-             leave `recoding` out",
+            "this model is reached by global recoding only; `recoding: local` takes `k_anonymity` \
+             and the models of groups",
         ));
     }
     if job.output == Some(Output::Anatomized) {

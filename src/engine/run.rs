@@ -1,15 +1,16 @@
 //! From a raw table to a verified release: prepared once, run once, released at any step.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::domain::{Code, JobDefinition, Problem};
-use crate::table::{EncodedTable, ReleasedTable, Schema, Table};
+use crate::domain::{Code, ColumnRole, JobDefinition, Output, Problem};
+use crate::table::{Column, EncodedTable, ReleasedTable, Schema, Table};
 use crate::utility;
 
+use super::groups::{self, GroupPlan, Grouped, Partition};
 use super::plan::{Plan, SpecializationPlan};
 use super::{Observer, Phase, pais, release, requirement};
 
@@ -75,6 +76,10 @@ pub struct Prepared {
     job: JobDefinition,
     plan: Plan,
     table: EncodedTable,
+    /// Quasi-identifiers as they came, where they are released so.
+    exact: Vec<(usize, Column)>,
+    /// The groups once they are found, for a plan that has groups.
+    partition: OnceLock<Partition>,
 }
 
 impl Prepared {
@@ -88,11 +93,11 @@ impl Prepared {
     }
 
     /// Bytes of memory that a run over so many rows takes at most, beside the text of distinct
-    /// values: the codes as read, those of the released table beside them, and per row the
-    /// search's order and the shuffled one.
+    /// values: the codes as read, those of the released table beside them, once more what is
+    /// released exactly or counted by group, and per row the search's order and the shuffled one.
     pub fn bytes_needed(schema: &Schema, rows: u64) -> u64 {
         let codes = 4 * schema.stored().count() as u64;
-        rows.saturating_mul(2 * codes + 16)
+        rows.saturating_mul(3 * codes + 24)
     }
 
     /// Encodes the rows for the job.
@@ -107,14 +112,26 @@ impl Prepared {
     ) -> Result<Self, Problem> {
         let plan = Plan::new(&schema, &job)?;
         observer.progress(Phase::Reading, 1.0);
+        let exact = match &plan {
+            Plan::Groups(plan) if plan.output == Output::Anatomized => schema
+                .stored_with(ColumnRole::QuasiIdentifier)
+                .into_iter()
+                .map(|position| (position, table.columns[position].clone()))
+                .collect(),
+            Plan::Groups(_) | Plan::Specialization(_) => Vec::new(),
+        };
         let table = EncodedTable::new(&schema, table);
-        check_classes(&table)?;
+        if let Plan::Specialization(_) = plan {
+            check_classes(&table)?;
+        }
         stop_if_asked(observer)?;
         Ok(Self {
             schema,
             job,
             plan,
             table,
+            exact,
+            partition: OnceLock::new(),
         })
     }
 
@@ -130,7 +147,21 @@ impl Prepared {
                 pais::search(&self.table, &requirement, plan.settings, observer)
                     .map_err(|error| requirement::problem(&error, &named))
             }
+            Plan::Groups(plan) => {
+                self.partition(plan, observer)?;
+                Ok(Vec::new())
+            }
         }
+    }
+
+    /// The groups, found once.
+    fn partition(&self, plan: &GroupPlan, observer: &dyn Observer) -> Result<&Partition, Problem> {
+        if let Some(found) = self.partition.get() {
+            return Ok(found);
+        }
+        let found = groups::partition(&self.table, plan, observer)
+            .map_err(|error| groups::problem(&error))?;
+        Ok(self.partition.get_or_init(|| found))
     }
 
     /// The verified table as it stood after `step` (the last when `None`), its rows in random
@@ -147,6 +178,22 @@ impl Prepared {
     ) -> Result<FinishedRelease, Problem> {
         match &self.plan {
             Plan::Specialization(plan) => self.release_cut(plan, steps, step, observer),
+            Plan::Groups(plan) => {
+                if let Some(step) = step {
+                    let detail = format!("the job has no step {step}; leave `step` out");
+                    return Err(Problem::at(Code::NoSuchStep, "/step", detail));
+                }
+                let grouped = Grouped {
+                    schema: &self.schema,
+                    table: &self.table,
+                    exact: &self.exact,
+                    plan,
+                    partition: self.partition(plan, observer)?,
+                    seed: self.job.seed,
+                    privacy: json(&self.job.privacy)?,
+                };
+                groups::release(&grouped, observer)
+            }
         }
     }
 
@@ -225,7 +272,8 @@ fn check_classes(table: &EncodedTable) -> Result<(), Problem> {
     Err(Problem::new(Code::LimitExceeded, detail))
 }
 
-fn json(value: &impl Serialize) -> Result<serde_json::Value, Problem> {
+/// A result as JSON.
+pub(super) fn json(value: &impl Serialize) -> Result<serde_json::Value, Problem> {
     serde_json::to_value(value)
         .map_err(|_| Problem::new(Code::Internal, "a result could not be written as JSON"))
 }

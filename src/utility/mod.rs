@@ -9,5 +9,5 @@ pub mod risk;
 
 pub use metrics::{GroupMetrics, SizeBucket};
 pub use ncp::ColumnNcp;
-pub use report::{Report, Utility, report};
+pub use report::{Measures, Report, Utility, ncp_by_column, report};
 pub use risk::Risk;
