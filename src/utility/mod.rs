@@ -4,10 +4,12 @@
 
 pub mod metrics;
 pub mod ncp;
+pub mod queries;
 mod report;
 pub mod risk;
 
 pub use metrics::{GroupMetrics, SizeBucket};
 pub use ncp::ColumnNcp;
+pub use queries::{QueryDimension, QueryError, QuerySensitive, QueryTable};
 pub use report::{Measures, Report, Utility, ncp_by_column, report};
 pub use risk::Risk;

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use crate::privacy::{Verification, VerifyError, group_sizes};
 use crate::table::{Domain, ReleasedTable};
 
-use super::{ColumnNcp, GroupMetrics, Risk};
+use super::{ColumnNcp, GroupMetrics, QueryError, Risk};
 
 /// The report of a release. An empty table has no group: its measures are 0, but for those of
 /// information lost, which tell of suppressed rows too.
@@ -44,6 +44,10 @@ pub struct Utility {
     /// verified; 0 when none is bounded. With local recoding, the greatest share of a group's
     /// records that hold one sensitive value.
     pub greatest_confidence: f64,
+    /// How far random counting queries are off; with local recoding, where there is a sensitive
+    /// value to ask for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub query_error: Option<QueryError>,
 }
 
 /// What a report is made of.
@@ -59,6 +63,8 @@ pub struct Measures<'a> {
     pub suppressed_rows: u64,
     /// As verified.
     pub greatest_confidence: f64,
+    /// Of random counting queries.
+    pub query_error: Option<QueryError>,
 }
 
 impl Report {
@@ -70,6 +76,7 @@ impl Report {
             rows,
             suppressed_rows,
             greatest_confidence,
+            query_error,
         } = measures;
         let columns = ncp_by_column.len();
         let ncp = if columns == 0 {
@@ -86,6 +93,7 @@ impl Report {
                 information_remain_by_column: ncp_by_column.iter().map(remain).collect(),
                 ncp_by_column,
                 greatest_confidence,
+                query_error,
             },
             risk: Risk::of(sizes),
             rows,
@@ -114,6 +122,7 @@ pub fn report(
         rows: table.rows as u64,
         suppressed_rows,
         greatest_confidence: verification.greatest_confidence,
+        query_error: None,
     }))
 }
 

@@ -4,6 +4,7 @@ mod app;
 mod database;
 mod hospital;
 
+mod anatomy;
 mod contract_access;
 mod contract_jobs;
 mod contract_lists;

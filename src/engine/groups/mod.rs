@@ -13,6 +13,8 @@ mod failure;
 mod frequent;
 mod partition;
 mod plan;
+mod queries;
+mod ranks;
 mod release;
 mod split;
 mod strikes;

@@ -12,7 +12,7 @@ use crate::utility::{self, Measures, Report};
 
 use super::plan::GroupPlan;
 use super::split::Partition;
-use super::tables;
+use super::{queries, tables};
 
 /// A table with its groups, as a release is made of it.
 pub struct Grouped<'a> {
@@ -67,7 +67,7 @@ pub fn release(grouped: &Grouped, observer: &dyn Observer) -> Result<FinishedRel
     observer.progress(Phase::Verifying, 0.0);
     let verification = verify(grouped, &made, &rows, observer)?;
     observer.progress(Phase::Verifying, 0.6);
-    let report = report(grouped, &made, &verification)?;
+    let report = report(grouped, &made, &verification, observer)?;
     observer.progress(Phase::Verifying, 1.0);
     Ok(FinishedRelease {
         rows: table.rows as u64,
@@ -190,6 +190,7 @@ fn report(
     grouped: &Grouped,
     made: &[ReleasedTable],
     verification: &GroupVerification,
+    observer: &dyn Observer,
 ) -> Result<Report, Problem> {
     let internal = |error: VerifyError| Problem::new(Code::Internal, error.to_string());
     let Grouped { table, plan, .. } = grouped;
@@ -209,11 +210,17 @@ fn report(
             (grouped.partition.sizes.clone(), exact)
         }
     };
+    let queries = queries::table(grouped, plan.output == Output::Generalized);
+    let query_error = queries.error(&|| observer.must_stop());
+    if observer.must_stop() {
+        return Err(Problem::new(Code::Cancelled, "the job was cancelled"));
+    }
     Ok(Report::of(Measures {
         sizes: &sizes,
         ncp_by_column,
         rows: table.rows as u64,
         suppressed_rows: 0,
         greatest_confidence: verification.greatest_confidence,
+        query_error,
     }))
 }

@@ -4,16 +4,16 @@ use hashbrown::HashMap;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use crate::domain::ColumnKind;
 use crate::engine::release::standing;
 use crate::privacy::{COUNT_COLUMN, GROUP_COLUMN};
 use crate::table::{
-    Column, Domain, EncodedTable, Form, NULL_CODE, QuasiIdentifier, ReleasedColumn, ReleasedTable,
-    Schema, SchemaColumn,
+    Column, Domain, EncodedTable, Form, QuasiIdentifier, ReleasedColumn, ReleasedTable, Schema,
+    SchemaColumn,
 };
-use crate::taxonomy::interval::number;
+use crate::taxonomy::tree::NodeId;
 use crate::taxonomy::{Interval, MISSING_LABEL, Tree};
 
+use super::ranks::Ranks;
 use super::split::Partition;
 
 /// *Generalize*: each group's quasi-identifiers as the range or the lowest common ancestor of
@@ -86,13 +86,10 @@ fn labelled(column: &QuasiIdentifier, partition: &Partition, rows: &[u32]) -> Re
     }
 }
 
-/// The label that covers a group's values, by their codes: the closed range of numbers, the
-/// lowest common ancestor of leaves. A missing number has no other label than `?` and the
-/// outermost interval.
-pub(super) fn label(domain: &Domain, codes: impl Iterator<Item = u32>) -> String {
-    let (least, most) = codes.fold((u32::MAX, 0), |(least, most), code| {
-        (least.min(code), most.max(code))
-    });
+/// The label that covers a group's values: the closed range of numbers, the lowest common
+/// ancestor of leaves. A missing number has no other label than `?` and the outermost interval.
+fn label(domain: &Domain, codes: impl Iterator<Item = u32>) -> String {
+    let (least, most) = covered(domain, codes);
     match domain {
         Domain::Numeric { values, lo, hi, .. } => {
             match (values.get(least as usize), values.get(most as usize)) {
@@ -101,20 +98,37 @@ pub(super) fn label(domain: &Domain, codes: impl Iterator<Item = u32>) -> String
                 (None, _) => MISSING_LABEL.to_owned(),
             }
         }
-        Domain::Taxonomy(tree) => ancestor(tree, least, most).to_owned(),
+        Domain::Taxonomy(tree) => tree.node(ancestor(tree, least, most)).label.to_string(),
     }
 }
 
-/// The label of the lowest node over two leaves, the first not after the second.
-fn ancestor(tree: &Tree, first: u32, last: u32) -> &str {
-    let mut node = tree.node(tree.leaf(first));
-    while node.end_leaf <= last {
-        match node.parent {
-            Some(parent) => node = tree.node(parent),
+/// The first and the last code under the label of a group with these codes.
+pub(super) fn covered(domain: &Domain, codes: impl Iterator<Item = u32>) -> (u32, u32) {
+    let (least, most) = codes.fold((u32::MAX, 0), |(least, most), code| {
+        (least.min(code), most.max(code))
+    });
+    match domain {
+        Domain::Numeric { values, .. } if most as usize == values.len() && least != most => {
+            (0, most)
+        }
+        Domain::Numeric { .. } => (least, most),
+        Domain::Taxonomy(tree) => {
+            let node = tree.node(ancestor(tree, least, most));
+            (node.first_leaf, node.end_leaf - 1)
+        }
+    }
+}
+
+/// The lowest node over two leaves, the first not after the second.
+pub(super) fn ancestor(tree: &Tree, first: u32, last: u32) -> NodeId {
+    let mut id = tree.leaf(first);
+    while tree.node(id).end_leaf <= last {
+        match tree.node(id).parent {
+            Some(parent) => id = parent,
             None => break,
         }
     }
-    &node.label
+    id
 }
 
 /// *Anatomize* (Definition 3): the quasi-identifier table, and a sensitive table for each
@@ -162,7 +176,7 @@ fn counted(spec: &SchemaColumn, column: &Column, group_of: &[u32]) -> ReleasedTa
     cells.sort_unstable();
     let runs: Vec<&[u64]> = cells.chunk_by(|one, other| one == other).collect();
     let group = runs.iter().map(|run| (run[0] >> 32) as u32 + 1);
-    let value = runs.iter().map(|run| ranks.codes[run[0] as u32 as usize]);
+    let value = runs.iter().map(|run| ranks.code(run[0] as u32));
     let count = runs.iter().map(|run| run.len() as u32);
     let columns = vec![
         integers(GROUP_COLUMN, group),
@@ -178,61 +192,6 @@ fn counted(spec: &SchemaColumn, column: &Column, group_of: &[u32]) -> ReleasedTa
         name: format!("st_{}", spec.name).into(),
         rows: runs.len(),
         columns,
-    }
-}
-
-/// The values of a column in order: missing ones first, then numbers by size or words by their
-/// bytes.
-struct Ranks {
-    /// Of each code, its rank.
-    rank: Vec<u32>,
-    /// Of each rank, a code; that of a cell that holds nothing is [`NULL_CODE`].
-    codes: Vec<u32>,
-}
-
-impl Ranks {
-    fn of(spec: &SchemaColumn, column: &Column) -> Self {
-        struct Value<'t> {
-            code: u32,
-            missing: bool,
-            size: Option<f64>,
-            text: &'t str,
-        }
-        let mut values: Vec<Value> = (0..)
-            .zip(&column.dictionary)
-            .map(|(code, text)| Value {
-                code,
-                missing: spec.is_missing(text),
-                size: (spec.kind == ColumnKind::Numeric)
-                    .then(|| number(text))
-                    .flatten(),
-                text,
-            })
-            .collect();
-        values.sort_by(|one, other| {
-            let size = |value: &Value| value.size.unwrap_or(f64::NEG_INFINITY);
-            let missing = other.missing.cmp(&one.missing);
-            let order = missing.then(size(one).total_cmp(&size(other)));
-            order.then(one.text.cmp(other.text))
-        });
-        let mut ranks = Self {
-            rank: vec![0; column.dictionary.len()],
-            codes: vec![NULL_CODE],
-        };
-        // CSV cannot tell an empty word for missing from a cell that holds nothing.
-        for value in values
-            .iter()
-            .filter(|it| !(it.missing && it.text.is_empty()))
-        {
-            ranks.rank[value.code as usize] = ranks.codes.len() as u32;
-            ranks.codes.push(value.code);
-        }
-        ranks
-    }
-
-    /// The rank of a cell; 0 where it holds nothing.
-    fn of_code(&self, code: u32) -> u32 {
-        self.rank.get(code as usize).copied().unwrap_or(0)
     }
 }
 
