@@ -137,6 +137,11 @@ impl<'a> Judge<'a> {
         rows >= self.condition.k
     }
 
+    /// Whether the condition is about values, too.
+    pub fn minds_values(&self) -> bool {
+        matches!(self.condition.asked, Asked::Strikes(_))
+    }
+
     /// Whether these rows are proven to meet the condition as a group.
     pub fn accepts(&mut self, rows: &[u32]) -> bool {
         if !self.suffices(rows.len()) {

@@ -6,11 +6,13 @@
 //! it. For *n* rows, *d* quasi-identifiers and *m* sensitive columns a level of the tree costs
 //! O(*n*(*d* + *m*)) where the fast check says yes, and there are O(log *n*) levels.
 
+mod cell;
 mod condition;
 mod dimension;
 mod disjoint;
 mod failure;
 mod frequent;
+mod loss;
 mod partition;
 mod plan;
 mod queries;

@@ -7,7 +7,8 @@ use crate::table::EncodedTable;
 
 use super::condition::{Asked, Condition, Judge};
 use super::dimension::Dimension;
-use super::plan::GroupPlan;
+use super::loss::Loss;
+use super::plan::{GroupPlan, Guide};
 use super::split::{Partition, Split, Stopped, Watch};
 
 /// Why a table has no groups that meet the model.
@@ -53,7 +54,12 @@ pub fn partition(
     let order: Vec<u32> = (0..table.rows as u32).collect();
     check_whole(&condition, &order)?;
     let dimensions = table.quasi_identifiers.iter().map(Dimension::of).collect();
-    let split = Split::new(dimensions, &condition, Watch::new(observer, table.rows));
+    let losses = match plan.guide {
+        Guide::Median => Vec::new(),
+        Guide::Ncp => table.quasi_identifiers.iter().map(Loss::of).collect(),
+    };
+    let watch = Watch::new(observer, table.rows);
+    let split = Split::new(dimensions, losses, &condition, watch);
     split
         .run(order)
         .map_err(|Stopped| PartitionError::Cancelled)

@@ -3,16 +3,25 @@
 //!
 //! As printed the algorithm loses the records of a half that breaks the model when the other
 //! half does not. Here a group is split only into two halves that both meet it.
+//!
+//! Where labels are released, the split is led by what they lose: the parting that gains most is
+//! tried before medians are, and what is left at the bottom is settled row by row.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use crate::engine::observer::{Observer, Phase};
 
+use super::cell::Cell;
 use super::condition::{Condition, Judge};
 use super::dimension::Dimension;
+use super::loss::{Loss, Parting};
 
 /// Rows from which on the halves of a group are split side by side.
 const SIDE_BY_SIDE: usize = 1 << 13;
+
+/// Rows of a cell that is settled row by row, in *K* and at most; fewer than twice *K* are a
+/// group.
+const CELL: (usize, usize) = (8, 256);
 
 /// A partition of the rows of a table into groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,8 +50,10 @@ pub struct Stopped;
 
 /// What all parts of a split share.
 pub(super) struct Split<'a> {
-    pub(super) dimensions: Vec<Dimension<'a>>,
-    pub(super) condition: &'a Condition,
+    dimensions: Vec<Dimension<'a>>,
+    /// By what labels lose; empty where medians alone lead.
+    losses: Vec<Loss<'a>>,
+    condition: &'a Condition,
     watch: Watch<'a>,
 }
 
@@ -86,11 +97,13 @@ impl<'a> Watch<'a> {
 impl<'a> Split<'a> {
     pub(super) fn new(
         dimensions: Vec<Dimension<'a>>,
+        losses: Vec<Loss<'a>>,
         condition: &'a Condition,
         watch: Watch<'a>,
     ) -> Self {
         Self {
             dimensions,
+            losses,
             condition,
             watch,
         }
@@ -120,7 +133,10 @@ impl<'a> Split<'a> {
         if self.watch.stops() {
             return Err(Stopped);
         }
-        let Some(left) = self.halve(rows, judge, codes) else {
+        if !self.losses.is_empty() && rows.len() <= self.cell_rows() {
+            return self.settle(rows, judge, codes, sizes);
+        }
+        let Some(left) = self.parts(rows, judge, codes) else {
             self.watch.done(rows.len());
             sizes.push(rows.len() as u32);
             return Ok(());
@@ -143,13 +159,81 @@ impl<'a> Split<'a> {
         Ok(())
     }
 
-    /// Orders the rows into two halves that both meet the condition, at the widest dimension
-    /// where there are such; rows of the first half.
-    fn halve(&self, rows: &mut [u32], judge: &mut Judge, codes: &mut Vec<u32>) -> Option<usize> {
+    fn cell_rows(&self) -> usize {
+        let (in_k, most) = CELL;
+        self.condition.k.saturating_mul(in_k).min(most)
+    }
+
+    /// Splits a cell as far as it goes, and then mends its groups row by row.
+    fn settle(
+        &self,
+        rows: &mut [u32],
+        judge: &mut Judge,
+        codes: &mut Vec<u32>,
+        sizes: &mut Vec<u32>,
+    ) -> Result<(), Stopped> {
+        let mut found = Vec::new();
+        // Parts to be split, the first one on top.
+        let mut parts = vec![0..rows.len()];
+        while let Some(part) = parts.pop() {
+            match self.parts(&mut rows[part.clone()], judge, codes) {
+                Some(left) => {
+                    parts.push(part.start + left..part.end);
+                    parts.push(part.start..part.start + left);
+                }
+                None => found.push(part.len() as u32),
+            }
+        }
+        if self.watch.stops() {
+            return Err(Stopped);
+        }
+        let cell = rows.to_vec();
+        let mut place = 0;
+        for group in Cell::of(&self.losses, &cell).groups(&found, judge) {
+            rows[place..place + group.len()].copy_from_slice(&group);
+            place += group.len();
+            sizes.push(group.len() as u32);
+        }
+        self.watch.done(rows.len());
+        Ok(())
+    }
+
+    /// Orders the rows into two parts that both meet the condition, where there are such; rows
+    /// of the first part.
+    fn parts(&self, rows: &mut [u32], judge: &mut Judge, codes: &mut Vec<u32>) -> Option<usize> {
         // Less than twice K cannot be split; most calls end here.
         if !judge.suffices(rows.len() / 2) {
             return None;
         }
+        self.part_by_loss(rows, judge)
+            .or_else(|| self.halve(rows, judge, codes))
+    }
+
+    /// Parts the rows where labels then say most.
+    fn part_by_loss(&self, rows: &mut [u32], judge: &mut Judge) -> Option<usize> {
+        let k = self.condition.k;
+        let best = |loss: &'_ Loss| loss.best_parting(rows, k);
+        let mut partings: Vec<(Parting, &Loss)> = self
+            .losses
+            .iter()
+            .filter_map(|loss| Some((best(loss)?, loss)))
+            .collect();
+        // Stable: ties go to the order of the columns.
+        partings.sort_by(|(one, _), (other, _)| other.gain.total_cmp(&one.gain));
+        partings
+            .into_iter()
+            .find_map(|(Parting { first, last, .. }, loss)| {
+                let left = parted(rows, |row| {
+                    (first..=last).contains(&loss.codes[row as usize])
+                });
+                let (inside, outside) = rows.split_at(left);
+                (judge.accepts(inside) && judge.accepts(outside)).then_some(left)
+            })
+    }
+
+    /// Orders the rows into two halves that both meet the condition, at the widest dimension
+    /// where there are such; rows of the first half.
+    fn halve(&self, rows: &mut [u32], judge: &mut Judge, codes: &mut Vec<u32>) -> Option<usize> {
         let ranges = self.dimensions.iter().map(|dimension| {
             let range = dimension.range(rows);
             (dimension.width(range), range)
