@@ -13,6 +13,7 @@ pub mod http;
 pub mod jobs;
 pub mod postgres;
 pub mod privacy;
+pub mod sample;
 pub mod store;
 pub mod table;
 pub mod taxonomy;

@@ -30,7 +30,7 @@ fn the_python_client_passes_its_tests() {
     );
     let usable = fs::read_to_string(&stamp).is_ok_and(|made_for| made_for == wanted)
         && run(
-            command(&python).args(["-c", "import pais_client, pandas, pyarrow, pytest"]),
+            command(&python).args(["-c", "import duckdb, pais_client, pandas, pyarrow, pytest"]),
             "the environment's interpreter",
         )
         .is_ok();

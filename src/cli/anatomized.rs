@@ -11,7 +11,7 @@ use pais::table::{
 
 use super::directory::Directory;
 use super::failure::Failure;
-use super::verify::{Report, known, named, percent};
+use super::verify::{Report, counted, known, named, percent};
 
 /// The tables of an anatomized release.
 pub struct Anatomized {
@@ -168,7 +168,8 @@ impl Report {
     /// What was found of groups.
     pub(super) fn groups(&mut self, model: &GroupModel, found: &GroupVerification) {
         self.line("model", model_words(model));
-        let detail = format!("{} violations in {} groups", found.violations, found.groups);
+        let violations = counted(found.violations, "violation");
+        let detail = format!("{violations} in {}", counted(found.groups, "group"));
         self.verdict("holds", found.holds, detail);
         self.line("rows", found.rows);
         self.line("groups", found.groups);

@@ -9,6 +9,7 @@ mod failure;
 mod keys;
 mod migrate;
 mod openapi;
+mod sample;
 mod serve;
 mod settings;
 mod table_file;
@@ -42,6 +43,8 @@ enum Command {
     Anonymize(anonymize::Anonymize),
     /// Check a finished table, whoever made it, against a privacy model
     Verify(verify::Verify),
+    /// Write a table of persons who do not exist, with its schema and a job, to try things on
+    Sample(sample::Arguments),
     /// Print the OpenAPI document
     Openapi,
 }
@@ -54,6 +57,12 @@ pub fn main() -> ExitCode {
         Command::Migrate(args) => migrate::run(&args),
         Command::Token(command) => token::run(command),
         Command::Anonymize(command) => {
+            return match command.run() {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(failure) => failure.report(),
+            };
+        }
+        Command::Sample(command) => {
             return match command.run() {
                 Ok(()) => ExitCode::SUCCESS,
                 Err(failure) => failure.report(),

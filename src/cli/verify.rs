@@ -257,8 +257,9 @@ impl Report {
             format_args!("LKC-privacy, L = {l}, K = {k}, C = {c}"),
         );
         let detail = format_args!(
-            "{} violations in {} subsets",
-            found.violations, found.subsets
+            "{} in {}",
+            counted(found.violations, "violation"),
+            counted(found.subsets, "subset")
         );
         self.verdict("holds", found.holds, detail);
         self.line("rows", found.rows);
@@ -321,6 +322,12 @@ fn row(group: &WorstGroup) -> String {
     let inferred = inferred.map_or(String::new(), |text| format!("  =>  {text}"));
     let (size, confidence) = (group.size, percent(group.confidence));
     format!("{size:>8} {confidence:>10}  {known}{inferred}")
+}
+
+/// A number of things, such as `1 violation`.
+pub(super) fn counted(number: u64, thing: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {thing}{plural}")
 }
 
 pub(super) fn percent(share: f64) -> String {

@@ -87,6 +87,7 @@ pub struct PrivacyDefinition {
     pub alpha: Option<f64>,
     /// Which values are sensitive; every value of every sensitive column when omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<BTreeMap<String, Vec<String>>>)]
     pub sensitive_values: Option<SensitiveValues>,
     /// Column to its own L (Definition 7 of the multiple-sensitive-attribute paper).
     #[serde(default, skip_serializing_if = "Option::is_none")]

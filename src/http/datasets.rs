@@ -37,7 +37,10 @@ pub fn routes() -> OpenApiRouter<AppState> {
 /// Declare a dataset.
 #[utoipa::path(post, path = "/v1/datasets", tag = "datasets", request_body = DatasetDefinition,
     responses((status = 201, description = "Declared", body = Dataset,
-        headers(("Location" = String, description = "Its path")))))]
+        headers(("Location" = String, description = "Its path"))),
+        (status = 404, description = "`not_found`: no such taxonomy"),
+        (status = 409, description = "`name_taken`"),
+        (status = 422, description = "`invalid_schema`, `invalid_taxonomy`, `invalid_name`, `invalid_value`, `limit_exceeded`")))]
 async fn create(
     State(state): State<AppState>,
     Holder(caller): Holder,

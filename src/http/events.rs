@@ -14,7 +14,6 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::domain::problem::ProblemDocument;
 use crate::domain::{Caller, JobId, JobStatus};
 use crate::store::jobs::{self, StoredJob};
 
@@ -56,10 +55,6 @@ pub fn routes() -> OpenApiRouter<AppState> {
     responses(
         (status = 200, description = "`progress` events, whose data is a progress document, then \
          one `end` event, whose data is the job", body = ProgressDocument, content_type = "text/event-stream"),
-        (status = 400, description = "`invalid_parameter`", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 401, description = "`unauthenticated`", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 403, description = "`forbidden`", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 404, description = "`not_found`", body = ProblemDocument, content_type = "application/problem+json"),
     ),
 )]
 async fn events(

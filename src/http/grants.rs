@@ -10,7 +10,6 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::domain::problem::ProblemDocument;
 use crate::domain::{Code, GrantId, OrganizationId, Problem, ReleaseId};
 use crate::store::grants::{self, Granting, NewGrant, StoredGrant};
 
@@ -91,9 +90,9 @@ pub fn routes() -> OpenApiRouter<AppState> {
     responses(
         (status = 201, description = "Granted", body = GrantDocument,
          headers(("Location" = String, description = "Its path"))),
-        (status = 404, description = "`not_found`: no such release or recipient", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 409, description = "`grant_exists`", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 422, description = "`invalid_value`", body = ProblemDocument, content_type = "application/problem+json"),
+        (status = 404, description = "`not_found`: no such release or recipient"),
+        (status = 409, description = "`grant_exists`"),
+        (status = 422, description = "`invalid_value`"),
     ),
 )]
 async fn create(
@@ -160,7 +159,6 @@ fn check(state: &AppState, definition: &GrantDefinition) -> Result<(), Problem> 
     params(("id" = ReleaseId, Path, description = "The release"), PageQuery),
     responses(
         (status = 200, description = "A page", body = Page<GrantDocument>),
-        (status = 404, description = "`not_found`", body = ProblemDocument, content_type = "application/problem+json"),
     ),
 )]
 async fn list(
@@ -195,7 +193,6 @@ async fn list(
     ),
     responses(
         (status = 204, description = "Withdrawn"),
-        (status = 404, description = "`not_found`", body = ProblemDocument, content_type = "application/problem+json"),
     ),
 )]
 async fn delete(

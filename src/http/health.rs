@@ -42,7 +42,8 @@ async fn alive() -> Json<Health> {
 
 /// Whether the service can work: it is not stopping, and the database is there and migrated.
 #[utoipa::path(get, path = "/readyz", tag = "operation", security(()),
-    responses((status = 200, description = "It can work", body = Health)))]
+    responses((status = 200, description = "It can work", body = Health),
+        (status = 503, description = "`unavailable`")))]
 async fn ready(State(state): State<AppState>) -> Result<Json<Health>, ApiError> {
     let unavailable = |detail| Err(ApiError::new(Code::Unavailable, detail));
     if state.shutdown.is_cancelled() {

@@ -101,14 +101,9 @@ pub fn routes() -> OpenApiRouter<AppState> {
     responses(
         (status = 202, description = "Queued", body = JobDocument,
          headers(("Location" = String, description = "The job"))),
-        (status = 400, description = "`malformed_json`, `invalid_shape`", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 401, description = "`unauthenticated`", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 403, description = "`forbidden`", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 404, description = "`not_found`: no such dataset or submission", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 409, description = "`idempotency_key_reused`, `idempotency_key_in_use`", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 413, description = "`too_large`", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 415, description = "`unsupported_media_type`", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 422, description = "`invalid_privacy`, `invalid_job`, `invalid_value`", body = ProblemDocument, content_type = "application/problem+json"),
+        (status = 404, description = "`not_found`: no such dataset or submission"),
+        (status = 409, description = "`idempotency_key_reused`, `idempotency_key_in_use`"),
+        (status = 422, description = "`invalid_privacy`, `invalid_job`, `invalid_value`"),
     ),
 )]
 async fn create(
@@ -268,9 +263,6 @@ fn queued(job: &StoredJob) -> Answer {
     get, path = "/v1/jobs", tag = "jobs", params(PageQuery),
     responses(
         (status = 200, description = "A page of jobs", body = Page<JobDocument>),
-        (status = 400, description = "`invalid_parameter`", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 401, description = "`unauthenticated`", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 403, description = "`forbidden`", body = ProblemDocument, content_type = "application/problem+json"),
     ),
 )]
 async fn list(
@@ -291,10 +283,6 @@ async fn list(
     params(("id" = JobId, Path, description = "The job")),
     responses(
         (status = 200, description = "The job as it stands", body = JobDocument),
-        (status = 400, description = "`invalid_parameter`", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 401, description = "`unauthenticated`", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 403, description = "`forbidden`", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 404, description = "`not_found`", body = ProblemDocument, content_type = "application/problem+json"),
     ),
 )]
 async fn show(
@@ -315,11 +303,7 @@ async fn show(
     params(("id" = JobId, Path, description = "The job")),
     responses(
         (status = 202, description = "Cancelled, or about to be", body = JobDocument),
-        (status = 400, description = "`invalid_parameter`", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 401, description = "`unauthenticated`", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 403, description = "`forbidden`", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 404, description = "`not_found`", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 409, description = "`job_ended`", body = ProblemDocument, content_type = "application/problem+json"),
+        (status = 409, description = "`job_ended`"),
     ),
 )]
 async fn cancel(
@@ -346,10 +330,6 @@ async fn cancel(
     params(("id" = JobId, Path, description = "The job"), PageQuery),
     responses(
         (status = 200, description = "A page of steps", body = Page<StepItem>),
-        (status = 400, description = "`invalid_parameter`", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 401, description = "`unauthenticated`", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 403, description = "`forbidden`", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 404, description = "`not_found`", body = ProblemDocument, content_type = "application/problem+json"),
     ),
 )]
 async fn steps(

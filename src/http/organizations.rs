@@ -41,7 +41,8 @@ pub struct NewOrganization {
 #[utoipa::path(post, path = "/v1/organizations", tag = "administration",
     request_body = NewOrganization,
     responses((status = 201, description = "Made", body = Organization,
-        headers(("Location" = String, description = "Its path")))))]
+        headers(("Location" = String, description = "Its path"))),
+        (status = 409, description = "`name_taken`"), (status = 422, description = "`invalid_name`")))]
 async fn create(
     State(state): State<AppState>,
     Operator(caller): Operator,

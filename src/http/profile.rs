@@ -9,7 +9,6 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::domain::problem::ProblemDocument;
 use crate::domain::{Code, DatasetId};
 use crate::engine::Unobserved;
 use crate::jobs::{Failure, on_thread, source};
@@ -44,7 +43,6 @@ pub fn routes() -> OpenApiRouter<AppState> {
     params(("id" = DatasetId, Path, description = "Its id")),
     responses(
         (status = 200, description = "The profile", body = ProfileDocument),
-        (status = 404, description = "`not_found`", body = ProblemDocument, content_type = "application/problem+json"),
     ),
 )]
 async fn show(

@@ -13,7 +13,6 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::domain::problem::ProblemDocument;
 use crate::domain::{
     Caller, Code, DatasetId, JobDefinition, JobId, JobStatus, Problem, ReleaseId, Role,
 };
@@ -146,9 +145,9 @@ pub fn routes() -> OpenApiRouter<AppState> {
     responses(
         (status = 201, description = "Made", body = ReleaseDocument,
          headers(("Location" = String, description = "Its path"))),
-        (status = 404, description = "`not_found`: no such job", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 409, description = "`job_not_succeeded`, `dataset_deleted`", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 422, description = "`no_such_step`, `invalid_name`", body = ProblemDocument, content_type = "application/problem+json"),
+        (status = 404, description = "`not_found`: no such job"),
+        (status = 409, description = "`job_not_succeeded`, `dataset_deleted`"),
+        (status = 422, description = "`no_such_step`, `invalid_name`"),
     ),
 )]
 async fn create(
@@ -270,7 +269,6 @@ async fn list(
     params(("id" = ReleaseId, Path, description = "Its id")),
     responses(
         (status = 200, description = "The release", body = ReleaseDocument),
-        (status = 404, description = "`not_found`", body = ProblemDocument, content_type = "application/problem+json"),
     ),
 )]
 async fn show(
@@ -291,8 +289,7 @@ async fn show(
     params(("id" = ReleaseId, Path, description = "The release")),
     responses(
         (status = 200, description = "The report", content((Report = "application/json"), (String = "text/html"))),
-        (status = 404, description = "`not_found`", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 406, description = "`not_acceptable`", body = ProblemDocument, content_type = "application/problem+json"),
+        (status = 406, description = "`not_acceptable`"),
     ),
 )]
 async fn report(

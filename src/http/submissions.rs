@@ -15,7 +15,6 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::domain::problem::ProblemDocument;
 use crate::domain::{Caller, Code, DatasetId, Problem, SubmissionId};
 use crate::jobs::{Failure, on_thread, source};
 use crate::store::datasets::{self, StoredDataset};
@@ -72,16 +71,10 @@ pub fn routes() -> OpenApiRouter<AppState> {
     responses(
         (status = 201, description = "Stored", body = SubmissionDocument,
          headers(("Location" = String, description = "The dataset"))),
-        (status = 400, description = "`malformed_body`: no UTF-8, no gzip, zstd or Parquet, bad JSON, an unclosed quote, NUL",
-         body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 401, description = "`unauthenticated`", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 403, description = "`forbidden`", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 404, description = "`not_found`", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 408, description = "`request_timeout`: the client fell silent", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 409, description = "`idempotency_key_reused`, `idempotency_key_in_use`", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 413, description = "`too_large`", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 415, description = "`unsupported_media_type`", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 422, description = "`invalid_header`, `invalid_cells`, `empty_submission`", body = ProblemDocument, content_type = "application/problem+json"),
+        (status = 400, description = "`malformed_body`: no UTF-8, no gzip, zstd or Parquet, bad JSON, an unclosed quote, NUL"),
+        (status = 408, description = "`request_timeout`: the client fell silent"),
+        (status = 409, description = "`idempotency_key_reused`, `idempotency_key_in_use`"),
+        (status = 422, description = "`invalid_header`, `invalid_cells`, `empty_submission`"),
     ),
 )]
 async fn create(

@@ -13,7 +13,6 @@ use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::domain::problem::ProblemDocument;
 use crate::domain::{Caller, Code, Problem, ReleaseId, Role};
 use crate::store::releases::{self, StoredTable};
 
@@ -47,10 +46,9 @@ pub fn routes() -> OpenApiRouter<AppState> {
          headers(("ETag" = String, description = "Changes never"))),
         (status = 206, description = "The part asked for by `Range`", content((String = "text/csv"), (String = "application/x-ndjson"), (Vec<u8> = "application/vnd.apache.parquet"))),
         (status = 304, description = "The client has it, by `If-None-Match`"),
-        (status = 400, description = "`invalid_parameter`: no such format", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 404, description = "`not_found`", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 406, description = "`not_acceptable`", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 416, description = "`range_not_satisfiable`", body = ProblemDocument, content_type = "application/problem+json"),
+        (status = 400, description = "`invalid_parameter`: no such format"),
+        (status = 406, description = "`not_acceptable`"),
+        (status = 416, description = "`range_not_satisfiable`"),
     ),
 )]
 async fn data(
@@ -77,10 +75,9 @@ async fn data(
          headers(("ETag" = String, description = "Changes never"))),
         (status = 206, description = "The part asked for by `Range`", content((String = "text/csv"), (String = "application/x-ndjson"), (Vec<u8> = "application/vnd.apache.parquet"))),
         (status = 304, description = "The client has it, by `If-None-Match`"),
-        (status = 400, description = "`invalid_parameter`: no such format", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 404, description = "`not_found`", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 406, description = "`not_acceptable`", body = ProblemDocument, content_type = "application/problem+json"),
-        (status = 416, description = "`range_not_satisfiable`", body = ProblemDocument, content_type = "application/problem+json"),
+        (status = 400, description = "`invalid_parameter`: no such format"),
+        (status = 406, description = "`not_acceptable`"),
+        (status = 416, description = "`range_not_satisfiable`"),
     ),
 )]
 async fn table(

@@ -49,7 +49,9 @@ struct NameQuery {
 #[utoipa::path(post, path = "/v1/taxonomies", tag = "datasets", params(NameQuery),
     request_body(content((NewTaxonomy = "application/json"), (String = "text/csv"))),
     responses((status = 201, description = "Made", body = Taxonomy,
-        headers(("Location" = String, description = "Its path")))))]
+        headers(("Location" = String, description = "Its path"))),
+        (status = 409, description = "`name_taken`"),
+        (status = 422, description = "`invalid_taxonomy`, `invalid_name`, `limit_exceeded`")))]
 async fn create(
     State(state): State<AppState>,
     Holder(caller): Holder,

@@ -51,7 +51,9 @@ pub struct ShownToken {
 /// Issue a token.
 #[utoipa::path(post, path = "/v1/tokens", tag = "administration", request_body = TokenRequest,
     responses((status = 201, description = "Issued; the secret is shown this once",
-        body = ShownToken)))]
+        body = ShownToken),
+        (status = 404, description = "`not_found`: no such organization"),
+        (status = 422, description = "`invalid_value`")))]
 async fn create(
     State(state): State<AppState>,
     Operator(caller): Operator,

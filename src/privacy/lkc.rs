@@ -101,6 +101,13 @@ pub fn verify_lkc_unless(
             .worst()
             .map(|found| found.name(&attributes, &sensitive))
             .collect();
+        let declared = |known: &ColumnValue| {
+            let mut names = quasi_identifiers.iter();
+            names.position(|name| **name == *known.column)
+        };
+        for group in &mut verification.worst {
+            group.quasi_identifiers.sort_by_key(declared);
+        }
     }
     Ok(verification)
 }

@@ -17,7 +17,7 @@ use secrecy::ExposeSecret;
 use serde_json::Value;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::database;
+use crate::{database, documented};
 
 /// What a test app may be given beside the defaults.
 pub struct Builder {
@@ -196,16 +196,22 @@ pub struct Answer {
     pub bytes: bytes::Bytes,
 }
 
+/// Sends a request; whatever the test is about, the OpenAPI document must know the answer.
 pub async fn send(request: RequestBuilder) -> Answer {
-    let response = request.send().await.unwrap();
+    let (client, request) = request.build_split();
+    let request = request.unwrap();
+    let (method, path) = (request.method().clone(), request.url().path().to_owned());
+    let response = client.execute(request).await.unwrap();
     let (status, headers) = (response.status(), response.headers().clone());
     let bytes = response.bytes().await.unwrap();
-    Answer {
+    let answer = Answer {
         status,
         headers,
         text: String::from_utf8_lossy(&bytes).into_owned(),
         bytes,
-    }
+    };
+    documented::check(&method, &path, &answer);
+    answer
 }
 
 impl Answer {

@@ -2,6 +2,8 @@
 
 mod app;
 mod database;
+#[path = "../golden/mod.rs"]
+mod golden;
 mod hospital;
 
 mod anatomy;
@@ -12,7 +14,10 @@ mod contract_releases;
 mod contract_submissions;
 mod crash;
 mod datasets;
+mod documented;
 mod errors;
+mod examples;
+mod golden_runs;
 mod grants;
 mod idempotency;
 mod jobs;

@@ -66,10 +66,6 @@ class Service:
             raise RuntimeError(f"no token was made:\n{done.stderr}")
         return done.stdout.strip()
 
-    def documents(self, words: str) -> bool:
-        """Whether the service's own description of itself has these words."""
-        return words in httpx.get(f"{self.url}/openapi.json", trust_env=False).text
-
     def stop(self) -> int:
         """Ends the service as an operator would, and tells its exit status."""
         if self.process.poll() is None:

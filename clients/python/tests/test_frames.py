@@ -9,10 +9,8 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from service import Service
 
 from pais_client import Client, Conflict, JobCancelled, JobFailed, ProblemError
-from pais_client._upload import MEDIA_TYPES
 
 Connect = Callable[[str, str], Client]
 
@@ -67,16 +65,8 @@ def test_a_frame_goes_in_and_comes_out(client: Client, dataset: str, frame: pd.D
     assert out["age"].astype(str).str.match(r"[\[(].*,.*[\])]|\d+").all()
 
 
-def test_a_frame_may_go_as_parquet(
-    client: Client, dataset: str, frame: pd.DataFrame, service: Service
-) -> None:
-    try:
-        submission = client.submit(dataset, frame, format="parquet")
-    except ProblemError as refused:
-        assert refused.status == 415
-        assert not service.documents(MEDIA_TYPES["parquet"]), refused
-        pytest.skip("this service takes no Parquet")
-    assert submission["rows"] == len(frame)
+def test_a_frame_may_go_as_parquet(client: Client, dataset: str, frame: pd.DataFrame) -> None:
+    assert client.submit(dataset, frame, format="parquet")["rows"] == len(frame)
 
 
 def test_missing_values_and_lists_go_as_declared(client: Client) -> None:

@@ -1,58 +1,33 @@
 //! `pais verify` on files: what holds, what does not, what cannot be read.
 
 use std::path::Path;
-use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 
-/// A directory with a schema, a job and tables.
-struct Desk(tempfile::TempDir);
+use crate::desk::Desk;
 
-impl Desk {
-    fn new(privacy: Value, suppression_limit: f64) -> Self {
-        let desk = Self(tempfile::tempdir().unwrap());
-        let job = json!({"tree": {"label": "ANY", "children": [
+/// A desk with a schema, a job and a raw table.
+fn patients(privacy: Value, suppression_limit: f64) -> Desk {
+    let desk = Desk::new();
+    let job = json!({"tree": {"label": "ANY", "children": [
             {"label": "Blue", "children": [{"label": "Mover"}, {"label": "Janitor"}]},
             {"label": "White", "children": [{"label": "Doctor"}, {"label": "Lawyer"}]}]}});
-        let schema = json!({"name": "t", "columns": [
-            {"name": "name", "role": "identifier"},
-            {"name": "job", "role": "quasi_identifier", "taxonomy": job["tree"]},
-            {"name": "age", "role": "quasi_identifier", "kind": "numeric", "domain": [0, 99]},
-            {"name": "ill", "role": "sensitive"},
-            {"name": "cost", "role": "insensitive", "kind": "numeric"},
-        ]});
-        desk.write("s.json", &schema.to_string());
-        let job = json!({"privacy": privacy, "suppression_limit": suppression_limit});
-        desk.write("j.json", &job.to_string());
-        desk.write(
-            "raw.csv",
-            "name,job,age,ill,cost\n1,Mover,20,flu,1.50\n2,Janitor,30,hiv,2\n\
+    let schema = json!({"name": "t", "columns": [
+        {"name": "name", "role": "identifier"},
+        {"name": "job", "role": "quasi_identifier", "taxonomy": job["tree"]},
+        {"name": "age", "role": "quasi_identifier", "kind": "numeric", "domain": [0, 99]},
+        {"name": "ill", "role": "sensitive"},
+        {"name": "cost", "role": "insensitive", "kind": "numeric"},
+    ]});
+    desk.write("s.json", &schema.to_string());
+    let job = json!({"privacy": privacy, "suppression_limit": suppression_limit});
+    desk.write("j.json", &job.to_string());
+    desk.write(
+        "raw.csv",
+        "name,job,age,ill,cost\n1,Mover,20,flu,1.50\n2,Janitor,30,hiv,2\n\
              3,Doctor,40,flu,3\n4,Lawyer,50,flu,\n5,Lawyer,,flu,5\n",
-        );
-        desk
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        std::fs::write(self.0.path().join(name), text).unwrap();
-    }
-
-    fn run(&self, arguments: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_pais"))
-            .current_dir(self.0.path())
-            .args(arguments)
-            .output()
-            .unwrap()
-    }
-
-    fn verify(&self, release: &str, raw: bool) -> (Option<i32>, String) {
-        let mut arguments = vec!["verify", "--schema", "s.json", "--job", "j.json", release];
-        if raw {
-            arguments.extend(["--raw", "raw.csv"]);
-        }
-        let output = self.run(&arguments);
-        let text = [output.stdout, output.stderr].concat();
-        (output.status.code(), String::from_utf8(text).unwrap())
-    }
+    );
+    desk
 }
 
 fn anonymity(k: u64) -> Value {
@@ -61,7 +36,7 @@ fn anonymity(k: u64) -> Value {
 
 #[test]
 fn a_table_holds_or_does_not() {
-    let desk = Desk::new(anonymity(2), 0.2);
+    let desk = patients(anonymity(2), 0.2);
     // Rows in another order, columns too, a number of another spelling; row 5 suppressed.
     desk.write(
         "r.csv",
@@ -75,10 +50,10 @@ fn a_table_holds_or_does_not() {
         "{text}"
     );
     assert!(text.contains("one cut"), "{text}");
-    let strict = Desk::new(anonymity(3), 0.0);
+    let strict = patients(anonymity(3), 0.0);
     strict.write(
         "r.csv",
-        &std::fs::read_to_string(desk.0.path().join("r.csv")).unwrap(),
+        &std::fs::read_to_string(desk.path().join("r.csv")).unwrap(),
     );
     let (status, text) = strict.verify("r.csv", false);
     assert_eq!(status, Some(1), "{text}");
@@ -95,7 +70,7 @@ fn a_table_holds_or_does_not() {
 fn confidence_is_checked_however_the_table_is_written() {
     let privacy =
         json!({"model": "lkc", "l": 1, "k": 2, "c": 0.4, "sensitive_values": {"ill": ["hiv"]}});
-    let desk = Desk::new(privacy, 0.0);
+    let desk = patients(privacy, 0.0);
     desk.write(
         "r.ndjson",
         "{\"job\":\"Blue\",\"age\":\"*\",\"ill\":\"flu\"}\n{\"job\":\"Blue\",\"age\":\"[0,99]\",\"ill\":\"hiv\"}\n\
@@ -109,7 +84,7 @@ fn confidence_is_checked_however_the_table_is_written() {
 
 #[test]
 fn suppressed_columns_are_the_root_of_any_tree() {
-    let desk = Desk::new(anonymity(5), 0.0);
+    let desk = patients(anonymity(5), 0.0);
     let rows = ["flu", "flu", "hiv", "flu", "flu"].map(|ill| format!("*,*,{ill}\n"));
     desk.write("r.csv", &("job,age,ill\n".to_owned() + &rows.concat()));
     let (status, text) = desk.verify("r.csv", true);
@@ -125,7 +100,7 @@ fn suppressed_columns_are_the_root_of_any_tree() {
 
 #[test]
 fn overlapping_labels_are_matched() {
-    let desk = Desk::new(anonymity(1), 0.0);
+    let desk = patients(anonymity(1), 0.0);
     let head = "job,age,ill\n";
     let rows =
         "Blue,\"[0,99]\",hiv\nANY,\"[40,50]\",flu\nANY,\"[20,40]\",flu\nWhite,\"[0,99]\",flu\n";
@@ -144,7 +119,7 @@ fn overlapping_labels_are_matched() {
 
 #[test]
 fn what_cannot_be_read_is_told_apart() {
-    let desk = Desk::new(anonymity(2), 0.0);
+    let desk = patients(anonymity(2), 0.0);
     for (name, text) in [
         ("a.csv", "job,age,ill\nPilot,\"[0,99]\",flu\n"),
         ("b.csv", "job,age,ill\nBlue,young,flu\n"),
@@ -164,7 +139,7 @@ fn what_cannot_be_read_is_told_apart() {
 
 #[test]
 fn what_anonymize_writes_in_any_format_holds() {
-    let desk = Desk::new(anonymity(2), 0.0);
+    let desk = patients(anonymity(2), 0.0);
     for name in [
         "o.csv",
         "o.csv.gz",
@@ -189,7 +164,7 @@ fn what_anonymize_writes_in_any_format_holds() {
             "{}",
             String::from_utf8_lossy(&output.stderr)
         );
-        assert!(Path::new(&desk.0.path().join(name)).exists());
+        assert!(Path::new(&desk.path().join(name)).exists());
         let (status, text) = desk.verify(name, true);
         assert_eq!(status, Some(0), "{name}: {text}");
         assert!(text.contains("one cut"), "{name}: {text}");

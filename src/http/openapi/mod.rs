@@ -1,14 +1,13 @@
 //! The OpenAPI document: what the routes say of themselves, and what holds for all of them.
 
+mod examples;
+mod problems;
+
 use utoipa::Modify;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
-use utoipa::openapi::{
-    ComponentsBuilder, ContentBuilder, OpenApi as Document, Ref, RefOr, Response, ResponseBuilder,
-};
+use utoipa::openapi::{ComponentsBuilder, OpenApi as Document};
 
 use crate::domain::problem::ProblemDocument;
-
-use super::problem::PROBLEM_JSON;
 
 /// The document without its paths.
 #[derive(utoipa::OpenApi)]
@@ -45,25 +44,11 @@ impl Modify for Token {
             .components
             .get_or_insert_with(|| ComponentsBuilder::new().build());
         components.add_security_scheme("token", SecurityScheme::Http(scheme));
-        components
-            .responses
-            .insert("Problem".to_owned(), RefOr::T(problem()));
     }
 }
 
-fn problem() -> Response {
-    let schema = Ref::from_schema_name("ProblemDocument");
-    ResponseBuilder::new()
-        .description("A problem document; `code` is a stable word")
-        .content(
-            PROBLEM_JSON,
-            ContentBuilder::new().schema(Some(schema)).build(),
-        )
-        .build()
-}
-
-/// Says of every operation what holds for all: that anything but success is a problem document,
-/// and under which name it is known.
+/// Says of every operation what holds for all: which problems it may answer with, what a body
+/// looks like, and under which name it is known.
 pub(super) fn complete(document: &mut Document) {
     for (path, item) in &mut document.paths.paths {
         let operations = [
@@ -73,9 +58,8 @@ pub(super) fn complete(document: &mut Document) {
             &mut item.delete,
         ];
         for operation in operations.into_iter().flatten() {
-            let problem = RefOr::Ref(Ref::from_response_name("Problem"));
-            let responses = &mut operation.responses.responses;
-            responses.entry("default".to_owned()).or_insert(problem);
+            problems::complete(path, operation);
+            examples::complete(path, operation);
             let handler = operation.operation_id.take().unwrap_or_default();
             operation.operation_id = Some(operation_id(&handler, path));
         }

@@ -1,0 +1,67 @@
+//! `pais sample`: a table of persons who do not exist, with its schema and a job.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use clap::builder::TypedValueParser;
+
+use pais::sample::Sample;
+
+use super::documents;
+use super::failure::Failure;
+
+/// Arguments of `pais sample`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Which table.
+    #[arg(value_name = "NAME", value_parser = names())]
+    sample: Sample,
+    /// Number of rows; each table has a default of its own.
+    #[arg(long, value_name = "N")]
+    rows: Option<u64>,
+    /// The same seed gives the same rows.
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+    /// Where NAME.csv, NAME.schema.json and NAME.job.json go.
+    #[arg(short, long, value_name = "DIR", default_value = ".")]
+    output: PathBuf,
+}
+
+fn names() -> impl TypedValueParser<Value = Sample> {
+    PossibleValuesParser::new(Sample::ALL.map(Sample::name)).try_map(|name| {
+        let mut samples = Sample::ALL.into_iter();
+        samples
+            .find(|sample| sample.name() == name)
+            .ok_or("no such sample")
+    })
+}
+
+impl Arguments {
+    /// Writes the three files.
+    ///
+    /// # Errors
+    /// For a file that cannot be written.
+    pub fn run(&self) -> Result<(), Failure> {
+        let folder = &self.output;
+        std::fs::create_dir_all(folder).map_err(|error| Failure::file(folder, &error))?;
+        let name = self.sample.name();
+        documents::write(
+            &folder.join(format!("{name}.schema.json")),
+            &self.sample.schema(),
+        )?;
+        documents::write(&folder.join(format!("{name}.job.json")), &self.sample.job())?;
+        let path = folder.join(format!("{name}.csv"));
+        self.table(&path)
+            .map_err(|error| Failure::file(&path, &error))
+    }
+
+    fn table(&self, path: &Path) -> std::io::Result<()> {
+        let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
+        let rows = self.rows.unwrap_or(self.sample.default_rows());
+        self.sample.write_csv(rows, self.seed, &mut out)?;
+        out.flush()
+    }
+}

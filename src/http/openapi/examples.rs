@@ -1,0 +1,70 @@
+//! Examples of request bodies, which together make the walk from an organization to a grant. A
+//! test sends each of them; an id in one stands for an id that an earlier answer gave.
+
+use serde_json::{Value, json};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::path::Operation;
+
+/// Adds its examples to an operation that takes a body.
+pub(super) fn complete(path: &str, operation: &mut Operation) {
+    let Some(RefOr::T(body)) = &mut operation.request_body else {
+        return;
+    };
+    for (media_type, content) in &mut body.content {
+        if let RefOr::T(content) = content {
+            content.example = example(path, media_type);
+        }
+    }
+}
+
+fn example(path: &str, media_type: &str) -> Option<Value> {
+    let example = match (path, media_type) {
+        ("/v1/organizations", _) => {
+            json!({ "name": "bts", "display_name": "Blood Transfusion Service" })
+        }
+        ("/v1/tokens", _) => {
+            json!({ "organization": "bts", "role": "recipient", "label": "analysts" })
+        }
+        ("/v1/taxonomies", "application/json") => {
+            let leaf = |label: &str| json!({ "label": label });
+            json!({ "name": "jobs", "root": { "label": "ANY", "children": [
+                { "label": "Blue-collar", "children": [leaf("Janitor"), leaf("Mover")] },
+                { "label": "White-collar", "children": [leaf("Doctor"), leaf("Lawyer")] },
+            ] } })
+        }
+        ("/v1/taxonomies", "text/csv") => json!(
+            "Janitor;Blue-collar;ANY\nMover;Blue-collar;ANY\n\
+             Doctor;White-collar;ANY\nLawyer;White-collar;ANY\n"
+        ),
+        ("/v1/datasets", _) => json!({ "name": "patients", "columns": [
+            { "name": "ID", "role": "identifier" },
+            { "name": "Job", "role": "quasi_identifier",
+              "taxonomy": "0192f0c1-7a52-7c3e-9d3b-4c8f5e6a7b01" },
+            { "name": "Age", "role": "quasi_identifier", "kind": "numeric", "domain": [1, 99] },
+            { "name": "Transfuse", "role": "class" },
+            { "name": "Surgery", "role": "sensitive" },
+        ] }),
+        ("/v1/datasets/{id}/submissions", "text/csv") => json!(
+            "ID,Job,Age,Transfuse,Surgery\n1,Janitor,34,Y,Transgender\n2,Doctor,58,N,Plastic\n\
+             3,Mover,34,Y,Vascular\n4,Lawyer,24,N,Vascular\n"
+        ),
+        ("/v1/datasets/{id}/submissions", "application/x-ndjson") => json!(
+            "{\"ID\":\"5\",\"Job\":\"Mover\",\"Age\":58,\"Transfuse\":\"N\",\"Surgery\":\"Urology\"}\n"
+        ),
+        ("/v1/jobs", _) => json!({
+            "dataset_id": "0192f0c1-7a52-7c3e-9d3b-4c8f5e6a7b02",
+            "privacy": { "model": "lkc", "l": 2, "k": 2, "c": 0.5,
+                         "sensitive_values": { "Surgery": ["Transgender"] } },
+            "utility": { "objective": "classification" },
+            "release": true,
+        }),
+        ("/v1/releases", _) => json!({
+            "job_id": "0192f0c1-7a52-7c3e-9d3b-4c8f5e6a7b03", "step": 1, "name": "after one step",
+        }),
+        ("/v1/releases/{id}/grants", _) => {
+            json!({ "recipient": "bts", "purpose": "Modelling the demand for blood" })
+        }
+        _ => return None,
+    };
+    Some(example)
+}

@@ -1,0 +1,77 @@
+//! The problems that an operation may answer with: those that follow from what it takes, beside
+//! those that it names itself.
+
+use std::collections::BTreeMap;
+
+use utoipa::openapi::path::Operation;
+use utoipa::openapi::{ContentBuilder, Ref, RefOr, ResponseBuilder};
+
+use crate::domain::Code;
+use crate::http::problem::PROBLEM_JSON;
+
+/// Adds the problems that follow from the path, the parameters and the body; one that the
+/// operation describes itself stays as it is, and gets the body that all problems have.
+pub(super) fn complete(path: &str, operation: &mut Operation) {
+    for (status, codes) in following(path, operation) {
+        let words: Vec<String> = codes
+            .iter()
+            .map(|code| format!("`{}`: {}", code.word(), code.title()))
+            .collect();
+        operation
+            .responses
+            .responses
+            .entry(status.to_string())
+            .or_insert_with(|| {
+                RefOr::T(ResponseBuilder::new().description(words.join("; ")).build())
+            });
+    }
+    let responses = operation.responses.responses.iter_mut();
+    for (_, response) in responses.filter(|(status, _)| status.starts_with(['4', '5'])) {
+        if let RefOr::T(response) = response
+            && response.content.is_empty()
+        {
+            let schema = Ref::from_schema_name("ProblemDocument");
+            let content = ContentBuilder::new().schema(Some(schema)).build();
+            response
+                .content
+                .insert(PROBLEM_JSON.to_owned(), RefOr::T(content));
+        }
+    }
+}
+
+fn following(path: &str, operation: &Operation) -> BTreeMap<u16, Vec<Code>> {
+    let mut codes: Vec<Code> = Vec::new();
+    if path.starts_with("/v1/") {
+        codes.extend([
+            Code::Unauthenticated,
+            Code::Forbidden,
+            Code::RequestTimeout,
+            Code::TooManyRequests,
+            Code::Internal,
+            Code::Unavailable,
+        ]);
+    }
+    if operation.parameters.iter().flatten().next().is_some() {
+        codes.push(Code::InvalidParameter);
+    }
+    if path.contains('{') {
+        codes.push(Code::NotFound);
+    }
+    if let Some(RefOr::T(body)) = &operation.request_body {
+        let json = body.content.contains_key("application/json");
+        let malformed = if json {
+            Code::MalformedJson
+        } else {
+            Code::MalformedBody
+        };
+        codes.extend([malformed, Code::TooLarge, Code::UnsupportedMediaType]);
+        if json {
+            codes.push(Code::InvalidShape);
+        }
+    }
+    let mut by_status: BTreeMap<u16, Vec<Code>> = BTreeMap::new();
+    for code in codes {
+        by_status.entry(code.status()).or_default().push(code);
+    }
+    by_status
+}

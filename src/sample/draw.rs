@@ -1,0 +1,98 @@
+//! Numbers drawn from a seed, the same on every machine and in every version.
+
+/// SplitMix64 (Steele, Lea, Flood: *Fast splittable pseudorandom number generators*, OOPSLA 2014):
+/// small, and one stream for each record, so that records can be drawn in any order.
+#[derive(Clone, Debug)]
+pub struct Draw(u64);
+
+impl Draw {
+    /// The stream of a record.
+    pub fn of(seed: u64, record: u64) -> Self {
+        let mut draw = Self(seed ^ record.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        draw.0 = draw.bits() ^ seed.rotate_left(32);
+        draw
+    }
+
+    fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A fraction in [0, 1).
+    pub fn fraction(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Whether something of this chance happens.
+    pub fn chance(&mut self, chance: f64) -> bool {
+        self.fraction() < chance
+    }
+
+    /// One of `0..count`.
+    pub fn below(&mut self, count: usize) -> usize {
+        ((self.fraction() * count as f64) as usize).min(count.saturating_sub(1))
+    }
+
+    /// One of `lo..=hi`, all alike.
+    pub fn between(&mut self, lo: i64, hi: i64) -> i64 {
+        lo + self.below((hi - lo + 1).max(1) as usize) as i64
+    }
+
+    /// A place in `weights`, in proportion to them.
+    pub fn weighted(&mut self, weights: &[f64]) -> usize {
+        let mut left = self.fraction() * weights.iter().sum::<f64>();
+        for (place, weight) in weights.iter().enumerate() {
+            left -= weight;
+            if left < 0.0 {
+                return place;
+            }
+        }
+        weights.len().saturating_sub(1)
+    }
+
+    /// One of `0..count`, the first ones most: place *i* has a weight of 1 / (*i* + 1), Zipf's
+    /// law, up to the rounding of the continuous law that it is drawn from.
+    pub fn skewed(&mut self, count: usize) -> usize {
+        let drawn = ((count + 1) as f64).powf(self.fraction()) as usize;
+        drawn.saturating_sub(1).min(count.saturating_sub(1))
+    }
+
+    /// A normal number (the sum of twelve uniform ones, which is close enough here and the same
+    /// everywhere, as no logarithm is).
+    pub fn normal(&mut self, mean: f64, deviation: f64) -> f64 {
+        let sum: f64 = (0..12).map(|_| self.fraction()).sum();
+        mean + deviation * (sum - 6.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn draws_are_what_they_are_called() {
+        let mut draw = Draw::of(1, 2);
+        let mut counts = [0u32; 8];
+        let mut sum = 0.0;
+        for _ in 0..10_000 {
+            counts[draw.skewed(8)] += 1;
+            assert!((3..=5).contains(&draw.between(3, 5)));
+            assert_eq!(draw.weighted(&[0.0, 2.0, 0.0]), 1);
+            sum += draw.normal(50.0, 5.0);
+        }
+        assert!(counts.is_sorted_by(|a, b| a > b), "{counts:?}");
+        assert!((sum / 10_000.0 - 50.0).abs() < 0.3);
+    }
+
+    #[test]
+    fn records_have_streams_of_their_own() {
+        let first = |seed, record| Draw::of(seed, record).bits();
+        assert_eq!(first(1, 1), first(1, 1));
+        assert_ne!(first(1, 1), first(1, 2));
+        assert_ne!(first(1, 1), first(2, 1));
+        assert_ne!(first(0, 0), first(0, 1));
+    }
+}

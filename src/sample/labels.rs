@@ -1,0 +1,313 @@
+//! The taxonomies of the samples, and how their leaves are drawn.
+
+use std::fmt;
+
+use serde_json::{Value, json};
+
+use super::draw::Draw;
+
+/// A tree of two levels below its root.
+fn tree(root: &str, groups: &[(&str, &[&str])]) -> Value {
+    let groups = groups.iter().map(|(label, leaves)| {
+        let leaves: Vec<Value> = leaves.iter().map(|leaf| json!({ "label": leaf })).collect();
+        json!({ "label": label, "children": leaves })
+    });
+    json!({ "label": root, "children": groups.collect::<Vec<_>>() })
+}
+
+const COUNTRIES: [(&str, &[&str]); 5] = [
+    (
+        "Europe",
+        &[
+            "Austria",
+            "France",
+            "Germany",
+            "Italy",
+            "Poland",
+            "Spain",
+            "Switzerland",
+        ],
+    ),
+    (
+        "South Asia",
+        &["Bangladesh", "India", "Nepal", "Pakistan", "Sri Lanka"],
+    ),
+    (
+        "Africa",
+        &["Eritrea", "Ghana", "Kenya", "Morocco", "Nigeria"],
+    ),
+    (
+        "East Asia",
+        &["China", "Japan", "Philippines", "Thailand", "Vietnam"],
+    ),
+    ("Latin America", &["Brazil", "Colombia", "Mexico", "Peru"]),
+];
+
+/// Where a patient comes from.
+pub fn origins() -> Value {
+    tree("Anywhere", &COUNTRIES)
+}
+
+/// A country of a region.
+pub fn country(region: &str, draw: &mut Draw) -> &'static str {
+    let found = COUNTRIES.iter().find(|(label, _)| *label == region);
+    let (_, countries) = found.unwrap_or(&COUNTRIES[0]);
+    countries[draw.skewed(countries.len())]
+}
+
+const JOBS: [(&str, &[&str]); 5] = [
+    (
+        "Industry",
+        &["Carpenter", "Electrician", "Mechanic", "Welder"],
+    ),
+    (
+        "Services",
+        &["Cook", "Driver", "Janitor", "Salesperson", "Waiter"],
+    ),
+    ("Office", &["Accountant", "Clerk", "Manager", "Programmer"]),
+    (
+        "Learned",
+        &["Doctor", "Engineer", "Lawyer", "Nurse", "Teacher"],
+    ),
+    (
+        "Not at work",
+        &["Child", "Home-maker", "Pupil", "Retired", "Unemployed"],
+    ),
+];
+
+/// Jobs.
+pub fn jobs() -> Value {
+    tree("Any job", &JOBS)
+}
+
+/// A job that fits an age.
+pub fn job(age: f64, draw: &mut Draw) -> &'static str {
+    match age {
+        ..6.0 => "Child",
+        ..18.0 => "Pupil",
+        66.0.. => "Retired",
+        _ => {
+            let (_, jobs) = JOBS[draw.weighted(&[20.0, 28.0, 24.0, 18.0, 0.0])];
+            if draw.chance(0.1) {
+                return ["Home-maker", "Unemployed"][draw.below(2)];
+            }
+            jobs[draw.skewed(jobs.len())]
+        }
+    }
+}
+
+/// Education.
+pub fn educations() -> Value {
+    tree(
+        "Any education",
+        &[
+            ("School", &["None", "Primary", "Secondary"]),
+            (
+                "Further",
+                &["Vocational", "Bachelor", "Master", "Doctorate"],
+            ),
+        ],
+    )
+}
+
+/// An education that fits an age.
+pub fn education(age: f64, draw: &mut Draw) -> &'static str {
+    match age {
+        ..6.0 => "None",
+        ..16.0 => "Primary",
+        _ => [
+            "Secondary",
+            "Vocational",
+            "Bachelor",
+            "Master",
+            "Doctorate",
+            "Primary",
+        ][draw.weighted(&[35.0, 30.0, 15.0, 10.0, 2.0, 8.0])],
+    }
+}
+
+/// Marital status.
+pub fn marital_statuses() -> Value {
+    tree(
+        "Any status",
+        &[
+            ("Together", &["Married", "Registered partner"]),
+            (
+                "Alone",
+                &["Never married", "Divorced", "Separated", "Widowed"],
+            ),
+        ],
+    )
+}
+
+/// A status that fits an age.
+pub fn marital(age: f64, draw: &mut Draw) -> &'static str {
+    if age < 20.0 {
+        return "Never married";
+    }
+    [
+        "Married",
+        "Never married",
+        "Divorced",
+        "Widowed",
+        "Registered partner",
+        "Separated",
+    ][draw.weighted(&[
+        45.0,
+        (70.0 - age).max(2.0),
+        12.0,
+        (age - 50.0).max(0.5),
+        4.0,
+        3.0,
+    ])]
+}
+
+const HOSPITALS: [(&str, &[&str]); 4] = [
+    ("North", &["N1", "N2", "N3"]),
+    ("East", &["E1", "E2", "E3", "E4"]),
+    ("South", &["S1", "S2"]),
+    ("West", &["W1", "W2", "W3", "W4", "W5"]),
+];
+
+/// Hospitals by cluster.
+pub fn hospitals() -> Value {
+    tree("Any hospital", &HOSPITALS)
+}
+
+/// A hospital near a district.
+pub fn hospital(district: usize, draw: &mut Draw) -> &'static str {
+    let cluster = if draw.chance(0.85) {
+        district % 4
+    } else {
+        draw.below(4)
+    };
+    let (_, hospitals) = HOSPITALS[cluster];
+    hospitals[draw.skewed(hospitals.len())]
+}
+
+/// Number of districts.
+pub const DISTRICTS: usize = 48;
+
+const CLUSTERS: [&str; 4] = ["Northern", "Eastern", "Southern", "Western"];
+
+/// Districts by part of the country and region.
+pub fn districts() -> Value {
+    let part = |part: usize| {
+        let region = |region: usize| {
+            let inside =
+                (0..DISTRICTS).filter(|number| number % 4 == part && number / 16 == region);
+            let leaves: Vec<Value> = inside
+                .map(|number| json!({ "label": district(number) }))
+                .collect();
+            json!({ "label": format!("{} region {}", CLUSTERS[part], region + 1), "children": leaves })
+        };
+        json!({ "label": CLUSTERS[part], "children": (0..3).map(region).collect::<Vec<_>>() })
+    };
+    json!({ "label": "Anywhere", "children": (0..4).map(part).collect::<Vec<_>>() })
+}
+
+/// A district by its number.
+pub fn district(number: usize) -> String {
+    format!("District {:02}", number + 1)
+}
+
+const WARDS: [(&str, &[&str]); 4] = [
+    (
+        "Surgical",
+        &[
+            "Cardiac surgery",
+            "General surgery",
+            "Orthopaedics",
+            "Transplantation",
+            "Trauma care",
+        ],
+    ),
+    (
+        "Medical",
+        &["Gastroenterology", "General medicine", "Nephrology"],
+    ),
+    ("Oncological", &["Haematology", "Oncology"]),
+    ("Other", &["Burns unit", "Maternity"]),
+];
+
+/// Wards.
+pub fn wards() -> Value {
+    tree("Any ward", &WARDS)
+}
+
+/// The ward of each diagnosis of the blood sample, in its order.
+const WARD_OF: [&str; 15] = [
+    "General medicine",
+    "Maternity",
+    "Haematology",
+    "Burns unit",
+    "Oncology",
+    "Oncology",
+    "Haematology",
+    "Gastroenterology",
+    "Cardiac surgery",
+    "Orthopaedics",
+    "Haematology",
+    "Gastroenterology",
+    "Transplantation",
+    "Nephrology",
+    "Trauma care",
+];
+
+/// The ward that a diagnosis is mostly seen on, or one of the large ones.
+pub fn ward(diagnosis: usize, draw: &mut Draw) -> &'static str {
+    if draw.chance(0.7) {
+        return WARD_OF[diagnosis % WARD_OF.len()];
+    }
+    ["General medicine", "General surgery"][draw.below(2)]
+}
+
+/// A day of two years, whose months have 28 days each.
+#[derive(Clone, Copy, Debug)]
+pub struct Date(usize);
+
+const DAYS: usize = 2 * 12 * 28;
+
+impl Date {
+    /// Any day of them.
+    pub fn drawn(draw: &mut Draw) -> Self {
+        Self(draw.below(DAYS))
+    }
+
+    /// So many days later, or the last one.
+    pub fn later(self, days: usize) -> Self {
+        Self((self.0 + days).min(DAYS - 1))
+    }
+}
+
+impl fmt::Display for Date {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (month, day) = (self.0 / 28, self.0 % 28);
+        write!(
+            f,
+            "{}-{:02}-{:02}",
+            2024 + month / 12,
+            month % 12 + 1,
+            day + 1
+        )
+    }
+}
+
+/// Days by month, quarter and year.
+pub fn days() -> Value {
+    let month = |month: usize| {
+        let days: Vec<Value> = (0..28)
+            .map(|day| json!({ "label": Date(month * 28 + day).to_string() }))
+            .collect();
+        json!({ "label": format!("{}-{:02}", 2024 + month / 12, month % 12 + 1), "children": days })
+    };
+    let quarter = |quarter: usize| {
+        let months: Vec<Value> = (quarter * 3..quarter * 3 + 3).map(month).collect();
+        json!({ "label": format!("{} Q{}", 2024 + quarter / 4, quarter % 4 + 1), "children": months })
+    };
+    let year = |year: usize| {
+        let quarters: Vec<Value> = (year * 4..year * 4 + 4).map(quarter).collect();
+        json!({ "label": (2024 + year).to_string(), "children": quarters })
+    };
+    json!({ "label": "Any day", "children": (0..2).map(year).collect::<Vec<_>>() })
+}

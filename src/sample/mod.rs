@@ -1,0 +1,70 @@
+//! Realistic tables of persons who do not exist, for trying things out and for measuring.
+//!
+//! Every sample writes its rows as a stream, in constant memory, and the same rows for the same
+//! seed; the first *n* rows do not depend on how many follow.
+
+pub mod blood;
+pub mod draw;
+mod labels;
+pub mod registry;
+
+use std::io::Write;
+
+use serde_json::Value;
+
+/// The samples by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sample {
+    /// Blood transfusions: 62 columns, 41 of them quasi-identifiers.
+    Blood,
+    /// A cancer registry: four quasi-identifiers, seven sensitive columns.
+    Registry,
+}
+
+impl Sample {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Blood, Self::Registry];
+
+    /// Its name, which its files are named by.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Blood => "blood",
+            Self::Registry => "registry",
+        }
+    }
+
+    /// How many rows it has where none are asked for.
+    pub fn default_rows(self) -> u64 {
+        match self {
+            Self::Blood => 10_000,
+            Self::Registry => 72_194,
+        }
+    }
+
+    /// Writes the rows as CSV, header first.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_csv(self, rows: u64, seed: u64, out: &mut dyn Write) -> std::io::Result<()> {
+        match self {
+            Self::Blood => blood::write_csv(rows, seed, out),
+            Self::Registry => registry::write_csv(rows, seed, out),
+        }
+    }
+
+    /// The body of `POST /v1/datasets`, its taxonomies inline.
+    pub fn schema(self) -> Value {
+        match self {
+            Self::Blood => blood::schema(),
+            Self::Registry => registry::schema(),
+        }
+    }
+
+    /// The body of `POST /v1/jobs`, without its dataset.
+    pub fn job(self) -> Value {
+        match self {
+            Self::Blood => blood::job(),
+            Self::Registry => registry::job(),
+        }
+    }
+}

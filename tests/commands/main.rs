@@ -1,0 +1,9 @@
+//! The commands on files, run as a user runs them.
+
+mod desk;
+#[path = "../golden/mod.rs"]
+mod golden;
+mod golden_runs;
+mod missing_cells;
+mod readme;
+mod verify;

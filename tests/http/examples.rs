@@ -1,0 +1,121 @@
+//! The examples of the OpenAPI document are sent as they stand there, in the order of a real walk.
+
+use std::collections::BTreeSet;
+
+use pais::domain::Role;
+use serde_json::Value;
+
+use crate::app::{Answer, TestApp, text};
+
+/// An example of the document.
+struct Example {
+    path: String,
+    media_type: String,
+    body: Value,
+}
+
+fn examples() -> Vec<Example> {
+    let document: Value = serde_json::from_str(&pais::http::document_text()).unwrap();
+    let mut examples = Vec::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for operation in item.as_object().unwrap().values() {
+            let content = operation["requestBody"]["content"].as_object();
+            for (media_type, content) in content.into_iter().flatten() {
+                if let Some(body) = content.get("example") {
+                    examples.push(Example {
+                        path: path.clone(),
+                        media_type: media_type.clone(),
+                        body: body.clone(),
+                    });
+                }
+            }
+        }
+    }
+    examples
+}
+
+/// Sends the example of a path; `id` fills the path, `put` changes ids of the body.
+async fn send(
+    app: &TestApp,
+    token: &str,
+    (path, media_type): (&str, &str),
+    id: &str,
+    put: &[(&str, &Value)],
+) -> Answer {
+    let examples = examples();
+    let mut found = examples
+        .iter()
+        .filter(|example| example.path == path && example.media_type == media_type);
+    let mut body = found.next().expect("an example").body.clone();
+    for (pointer, value) in put {
+        *body.pointer_mut(pointer).expect("a field of the example") = (*value).clone();
+    }
+    let path = path.replace("{id}", id);
+    if media_type == "application/json" {
+        return app.post(token, &path, &body).await;
+    }
+    let path = match path.as_str() {
+        "/v1/taxonomies" => "/v1/taxonomies?name=jobs%20from%20a%20file".to_owned(),
+        _ => path,
+    };
+    let body = text(&body).to_owned();
+    app.post_bytes(token, &path, media_type, body).await
+}
+
+const JSON: &str = "application/json";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_examples_make_a_walk_from_an_organization_to_a_grant() {
+    let app = TestApp::new().await;
+    let admin = app.token("operator", Role::Admin).await;
+    let holder = app.token("hospital", Role::Holder).await;
+    let mut sent = BTreeSet::new();
+    let mut send = async |token: &str, at, id: &str, put: &[(&str, &Value)], status| {
+        sent.insert(at);
+        send(&app, token, at, id, put).await.json(status)
+    };
+    send(&admin, ("/v1/organizations", JSON), "", &[], 201).await;
+    let token = send(&admin, ("/v1/tokens", JSON), "", &[], 201).await;
+    let analysts = text(&token["token"]).to_owned();
+    send(&holder, ("/v1/taxonomies", "text/csv"), "", &[], 201).await;
+    let taxonomy = send(&holder, ("/v1/taxonomies", JSON), "", &[], 201).await;
+    let put = [("/columns/1/taxonomy", &taxonomy["id"])];
+    let dataset = send(&holder, ("/v1/datasets", JSON), "", &put, 201).await;
+    let id = text(&dataset["id"]);
+    let path = "/v1/datasets/{id}/submissions";
+    send(&holder, (path, "text/csv"), id, &[], 201).await;
+    send(&holder, (path, "application/x-ndjson"), id, &[], 201).await;
+    let put = [("/dataset_id", &dataset["id"])];
+    let job = send(&holder, ("/v1/jobs", JSON), "", &put, 202).await;
+    let path = format!("/v1/jobs/{}", text(&job["id"]));
+    let stream = app.get(&holder, &format!("{path}/events")).await;
+    assert!(stream.text.contains("event: end"), "{}", stream.text);
+    let put = [("/job_id", &job["id"])];
+    let release = send(&holder, ("/v1/releases", JSON), "", &put, 201).await;
+    let id = text(&release["id"]);
+    send(&holder, ("/v1/releases/{id}/grants", JSON), id, &[], 201).await;
+    let table = app.get(&analysts, &format!("/v1/releases/{id}/data")).await;
+    assert_eq!(table.status, 200);
+    assert_eq!(table.text.lines().count(), 6);
+
+    for example in examples() {
+        let at = (example.path.as_str(), example.media_type.as_str());
+        assert!(sent.contains(&at), "{at:?} is an example that nobody sends");
+    }
+}
+
+/// A body without an example is one that text cannot give.
+#[test]
+fn every_body_has_an_example() {
+    let document: Value = serde_json::from_str(&pais::http::document_text()).unwrap();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for operation in item.as_object().unwrap().values() {
+            let content = operation["requestBody"]["content"].as_object();
+            for (media_type, content) in content.into_iter().flatten() {
+                let told = content.get("example").is_some();
+                let binary = media_type == "application/vnd.apache.parquet";
+                assert!(told != binary, "{path} {media_type}");
+            }
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! The KDD'09 paper's example, from upload to release.
+
+use serde_json::json;
+
+use crate::app::text;
+use crate::golden;
+use crate::hospital::{Hospital, TABLE};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn table_1_is_anonymized_as_worked_out() {
+    let hospital = Hospital::new().await;
+    let workers = hospital.work();
+    for run in golden::runs() {
+        let dataset = hospital.post("/v1/datasets", &run.schema).await.json(201);
+        let dataset = format!("/v1/datasets/{}", text(&dataset["id"]));
+        hospital.submit(&dataset, TABLE).await.json(201);
+        let mut extra = run.job.clone();
+        extra["release"] = json!(true);
+        let job = hospital.job(&dataset, extra).await;
+        let ended = hospital.ended(&job).await;
+        assert_eq!(ended["status"], "succeeded", "{ended}");
+        let steps = hospital.get(&format!("{job}/steps")).await.json(200);
+        run.assert_steps(&steps["items"]);
+        let release = format!("/v1/releases/{}", text(&ended["release_id"]));
+        let told = hospital.get(&release).await.json(200);
+        assert_eq!(told["cut"], *run.cut(), "{}", run.name);
+        assert_eq!(told["verification"]["holds"], true);
+        let table = hospital.get(&format!("{release}/data")).await;
+        assert_eq!(table.status, 200);
+        run.assert_labels(&table.text);
+    }
+    workers.stop().await;
+}
