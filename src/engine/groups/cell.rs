@@ -235,6 +235,10 @@ impl<'a> Cell<'a> {
         judge: &Judge,
     ) -> Option<Change> {
         let own = &groups[from];
+        // What loses nothing gains nothing by a change, a single row above all.
+        if own.loss() <= LEAST_GAIN {
+            return None;
+        }
         let member = own.members[place];
         let others = own.members.iter().filter(|&&other| other != member);
         let rest = self.bounds(others.copied());
