@@ -140,7 +140,7 @@ fn model(schema: &Schema, job: &JobDefinition) -> Result<PrivacyModel, Problem> 
             Diversity::Strikes { column_limits, .. } => {
                 ("column_limits", column_limits.keys().collect())
             }
-            Diversity::Unasked => ("", Vec::new()),
+            _ => ("", Vec::new()),
         },
     };
     for column in spoken_of {

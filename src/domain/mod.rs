@@ -14,7 +14,7 @@ pub mod roles;
 pub mod schema;
 
 pub use fraction::Fraction;
-pub use group_model::{Diversity, GroupModel};
+pub use group_model::{Diversity, Factor, GroupModel};
 pub use ids::{
     DatasetId, EventId, GrantId, JobId, OrganizationId, ReleaseId, SubmissionId, TaxonomyId,
     TokenId,

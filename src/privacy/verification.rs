@@ -102,6 +102,12 @@ pub enum VerifyError {
     /// More sensitive cells than 32 bits count.
     #[error("the table has more than 4,294,967,294 sensitive cells")]
     TooManySensitiveCells,
+    /// A model of one sensitive column, and another number of them.
+    #[error("the model is about one sensitive column, and there are {found}")]
+    NotOneSensitive {
+        /// How many there are.
+        found: usize,
+    },
     /// The caller asked to stop.
     #[error("the verification was stopped")]
     Stopped,
