@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use pais::domain::{Code, DatasetDefinition, JobDefinition, Problem, json};
+use pais::domain::{Code, DatasetDefinition, JobDefinition, Problem, json, sweep};
 use pais::table::Schema;
 use pais::taxonomy::TreeLimits;
 
@@ -42,6 +42,11 @@ pub fn schema(path: &Path) -> Result<Schema, Failure> {
 /// # Errors
 /// For what is no such document, and an unreadable file.
 pub fn job(path: &Path) -> Result<JobDefinition, Failure> {
+    if let Some(pointer) = sweep::first_list(&parse(path)?) {
+        let detail = "lists of values are tried by a job of the service; give one value here";
+        let problem = Problem::at(Code::InvalidJob, pointer, detail);
+        return Err(in_file(path, problem).into());
+    }
     let job: JobDefinition = parse(path)?;
     for (given, field) in [
         (job.dataset_id.is_some(), "dataset_id"),

@@ -11,6 +11,7 @@ pub mod privacy;
 pub mod problem;
 pub mod roles;
 pub mod schema;
+pub mod sweep;
 
 pub use fraction::Fraction;
 pub use ids::{

@@ -77,15 +77,18 @@ pub struct PrivacyDefinition {
     pub model: ModelWord,
     /// Most known values (`lkc`), or diversity (`l_diversity`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = super::sweep::whole_or_list)]
     pub l: Option<i64>,
     /// Fewest records that share what is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = super::sweep::whole_or_list)]
     pub k: Option<i64>,
     /// Most known items of a record's sets (`k_m_anonymity`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub m: Option<i64>,
     /// Greatest confidence, in (0, 1].
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = super::sweep::fraction_or_list)]
     pub c: Option<f64>,
     /// Greatest confidence of (α,k)-anonymity, in (0, 1].
     #[serde(default, skip_serializing_if = "Option::is_none")]

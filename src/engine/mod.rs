@@ -8,6 +8,8 @@ pub mod pre_generalization;
 mod release;
 mod requirement;
 pub mod run;
+pub mod sweep;
 
 pub use observer::{Observer, Phase, Unobserved};
 pub use run::{FinishedRelease, Prepared, StepItem, StepRecord};
+pub use sweep::{SweepItem, SweepStatus};

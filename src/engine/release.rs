@@ -8,7 +8,7 @@ use rand::seq::SliceRandom;
 use rand::{SeedableRng, TryRng};
 use sha2::{Digest, Sha256};
 
-use crate::domain::{Code, KmAnonymity, Lkc, Problem};
+use crate::domain::{Code, JobDefinition, KmAnonymity, Lkc, Problem};
 use crate::privacy::{self, LkcRequirement, Original, Verification};
 use crate::table::{
     Column, Domain, EncodedTable, Form, NULL_CODE, QuasiIdentifier, ReleasedColumn, ReleasedTable,
@@ -25,8 +25,7 @@ use super::{Observer, Phase};
 /// The raw rows of a release in the order in which it has them: all that no step up to `step`
 /// suppressed, shuffled.
 ///
-/// The order tells nothing, and nothing of another release's: a seed is mixed with the step, so
-/// that two releases of one job are in unrelated orders too.
+/// The order tells nothing, and nothing of another release's: see [`shuffled`].
 ///
 /// # Errors
 /// When the system gives no random bytes: any fixed order would tell.
@@ -34,7 +33,7 @@ pub fn source_rows(
     rows: usize,
     steps: &[StepRecord],
     step: u32,
-    seed: Option<u64>,
+    job: &JobDefinition,
 ) -> Result<Vec<u32>, Problem> {
     let mut kept = vec![true; rows];
     for record in steps.iter().filter(|record| record.item.step <= step) {
@@ -43,21 +42,34 @@ pub fn source_rows(
         }
     }
     let order = (0..rows as u32).filter(|&row| kept[row as usize]).collect();
-    shuffled(order, seed, step)
+    shuffled(order, job, step)
 }
 
-/// Rows in an order that tells nothing. `step` keeps the orders of one seed's releases unrelated.
+/// Rows in an order that tells nothing. A seed is mixed with the step and with what was asked
+/// for, so that releases of one step under two privacy models, or of two steps, are in unrelated
+/// orders even where their seeds are equal: nobody can put them together row by row.
 ///
 /// # Errors
 /// When the system gives no random bytes: any fixed order would tell.
-pub fn shuffled(mut order: Vec<u32>, seed: Option<u64>, step: u32) -> Result<Vec<u32>, Problem> {
+pub fn shuffled(mut order: Vec<u32>, job: &JobDefinition, step: u32) -> Result<Vec<u32>, Problem> {
     let mut material = [0u8; 32];
-    match seed {
+    match job.seed {
         Some(seed) => {
+            // Which rows are read and who asks is not what was asked for: the command line and
+            // the service give the same bytes.
+            let asked = JobDefinition {
+                dataset_id: None,
+                submissions: None,
+                release: None,
+                ..job.clone()
+            };
+            let asked = serde_json::to_vec(&asked)
+                .map_err(|_| Problem::new(Code::Internal, "a job could not be written as JSON"))?;
             let digest = Sha256::new()
                 .chain_update(b"pais: order of released rows")
                 .chain_update(seed.to_le_bytes())
-                .chain_update(step.to_le_bytes());
+                .chain_update(step.to_le_bytes())
+                .chain_update(asked);
             material.copy_from_slice(&digest.finalize());
         }
         None => rand::rngs::SysRng

@@ -76,8 +76,8 @@ pub struct Prepared {
     schema: Arc<Schema>,
     job: JobDefinition,
     plan: Plan,
-    table: EncodedTable,
-    pre_generalization: Applied,
+    table: Arc<EncodedTable>,
+    pre_generalization: Arc<Applied>,
     /// What a run of concurrent item disclosure ended with, once it has.
     disclosed: OnceLock<items::Outcome>,
 }
@@ -90,6 +90,15 @@ impl Prepared {
     /// The contract's 400 and 422, with pointers into the job.
     pub fn check(schema: &Schema, job: &JobDefinition) -> Result<(), Problem> {
         Plan::new(schema, job).map(drop)
+    }
+
+    /// Whether a job may be swept over lists of privacy parameters: whether its method has steps
+    /// whose figures can be set beside one another.
+    ///
+    /// # Errors
+    /// As [`Self::check`].
+    pub fn takes_sweeps(schema: &Schema, job: &JobDefinition) -> Result<bool, Problem> {
+        Ok(matches!(Plan::new(schema, job)?, Plan::Specialization(_)))
     }
 
     /// Bytes of memory that a run over so many rows takes at most, beside the text of distinct
@@ -126,8 +135,24 @@ impl Prepared {
             schema,
             job,
             plan,
-            table,
-            pre_generalization,
+            table: Arc::new(table),
+            pre_generalization: Arc::new(pre_generalization),
+            disclosed: OnceLock::new(),
+        })
+    }
+
+    /// The same rows under another combination of the job's privacy parameters; nothing is
+    /// encoded again.
+    ///
+    /// # Errors
+    /// As [`Self::check`].
+    pub fn under(&self, job: JobDefinition) -> Result<Self, Problem> {
+        Ok(Self {
+            schema: Arc::clone(&self.schema),
+            plan: Plan::new(&self.schema, &job)?,
+            job,
+            table: Arc::clone(&self.table),
+            pre_generalization: Arc::clone(&self.pre_generalization),
             disclosed: OnceLock::new(),
         })
     }
@@ -204,7 +229,7 @@ impl Prepared {
         }
         let cuts = pais::cuts_at(&self.table, steps, step)
             .map_err(|error| Problem::new(Code::Internal, error.to_string()))?;
-        let rows = release::source_rows(self.table.rows, steps, step, self.job.seed)?;
+        let rows = release::source_rows(self.table.rows, steps, step, &self.job)?;
         let suppressed = (self.table.rows - rows.len()) as u64;
         let (cuts, told) = release::told_cuts(&self.schema, &self.table, cuts, &rows);
         let table = release::table(&self.schema, &self.table, &cuts, Vec::new(), &rows);
@@ -230,7 +255,7 @@ impl Prepared {
         let outcome = self.disclosed(plan, observer)?;
         let rows = 0..self.table.rows as u32;
         let rows = rows.filter(|&row| outcome.released[row as usize]).collect();
-        let rows = release::shuffled(rows, self.job.seed, 0)?;
+        let rows = release::shuffled(rows, &self.job, 0)?;
         let suppressed = (self.table.rows - rows.len()) as u64;
         let cuts = outcome.cuts.clone();
         let (cuts, told) = release::told_cuts(&self.schema, &self.table, cuts, &rows);

@@ -6,23 +6,25 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Json, body::Bytes};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use time::OffsetDateTime;
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::domain::problem::ProblemDocument;
+use crate::domain::sweep::{self, Combination, Sweep};
 use crate::domain::{
     Caller, Code, DatasetId, JobDefinition, JobId, JobStatus, Problem, ReleaseId, json,
 };
-use crate::engine::{Prepared, StepItem};
+use crate::engine::{Prepared, StepItem, SweepItem};
 use crate::store::datasets;
 use crate::store::idempotency::{self, Answer, Begun, Reservation};
 use crate::store::jobs::{self, Cancellation, Creation, NewJob, StoredJob};
 use crate::store::submissions;
+use crate::table::Schema;
 
 use super::bulk;
 use super::extract::media_type;
@@ -89,6 +91,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(create, list))
         .routes(routes!(show, cancel))
         .routes(routes!(steps))
+        .routes(routes!(sweep_rows))
 }
 
 /// Asks for a run
@@ -125,7 +128,7 @@ async fn create(
             }
         }
     };
-    let dataset = match check(&state, caller, &body.job).await {
+    let dataset = match check(&state, caller, &body).await {
         Ok(dataset) => dataset,
         Err(error) => {
             if let Some(reservation) = reservation {
@@ -139,7 +142,9 @@ async fn create(
 
 /// A job as it was sent.
 struct JobBody {
-    job: JobDefinition,
+    /// Under each of its combinations; one where it is no sweep.
+    jobs: Vec<JobDefinition>,
+    sweep: Sweep,
     sent: Value,
     sha256: [u8; 32],
 }
@@ -152,7 +157,6 @@ impl JobBody {
                 "send the body with `Content-Type: application/json`",
             ));
         }
-        let job = json::parse(body)?;
         let sent: Value = json::parse(body)?;
         if holds_nul(&sent) {
             return Err(ApiError::new(
@@ -160,8 +164,21 @@ impl JobBody {
                 "a string of the body holds NUL, which is no text",
             ));
         }
+        let sweep = Sweep::of(&sent)?;
+        let jobs = if sweep.is_sweep {
+            let one = |combination: &Combination| {
+                // JSON that was read is always written.
+                let body = serde_json::to_vec(&combination.apply(&sent)).unwrap_or_default();
+                json::parse(&body)
+            };
+            let jobs = sweep.combinations.iter().map(one);
+            jobs.collect::<Result<_, _>>()?
+        } else {
+            vec![json::parse(body)?]
+        };
         Ok(Self {
-            job,
+            jobs,
+            sweep,
             sent,
             sha256: Sha256::digest(body).into(),
         })
@@ -179,11 +196,9 @@ fn holds_nul(value: &Value) -> bool {
     }
 }
 
-async fn check(
-    state: &AppState,
-    caller: Caller,
-    job: &JobDefinition,
-) -> Result<DatasetId, ApiError> {
+async fn check(state: &AppState, caller: Caller, body: &JobBody) -> Result<DatasetId, ApiError> {
+    // The combinations differ in nothing but their privacy parameters.
+    let job = body.jobs.first().ok_or_else(ApiError::not_found)?;
     let id = job.dataset_id.ok_or_else(|| {
         Problem::at(
             Code::InvalidShape,
@@ -193,10 +208,35 @@ async fn check(
     })?;
     let dataset = datasets::load(&state.store, caller.organization, id).await?;
     let dataset = dataset.ok_or_else(no_dataset)?;
-    Prepared::check(&dataset.schema, job)?;
+    for job in &body.jobs {
+        Prepared::check(&dataset.schema, job)?;
+    }
+    if body.sweep.is_sweep {
+        check_sweep(&dataset.schema, job, &body.sent)?;
+    }
     let rows = submissions::count_rows(&state.store, id, job.submissions.as_deref()).await?;
     bulk::check_fits(state, &dataset.schema, rows)?;
     Ok(id)
+}
+
+fn check_sweep(schema: &Schema, job: &JobDefinition, sent: &Value) -> Result<(), Problem> {
+    if !Prepared::takes_sweeps(schema, job)? {
+        return Err(Problem::at(
+            Code::InvalidJob,
+            sweep::first_list(sent).unwrap_or_default(),
+            "lists of values are for the models that are reached by top-down specialization; \
+             give one value",
+        ));
+    }
+    if job.release == Some(true) {
+        return Err(Problem::at(
+            Code::InvalidJob,
+            "/release",
+            "a job with lists has a table for each combination; leave `release` out, and make \
+             releases of those you choose",
+        ));
+    }
+    Ok(())
 }
 
 fn no_dataset() -> Problem {
@@ -218,7 +258,7 @@ async fn make(
         dataset,
         definition: &body.sent,
         body_sha256: body.sha256,
-        submissions: body.job.submissions.as_deref(),
+        submissions: body.jobs.first().and_then(|job| job.submissions.as_deref()),
     };
     match jobs::create(&state.store, caller, &new, reservation, queued).await? {
         Creation::Queued(answer) => {
@@ -327,22 +367,24 @@ async fn cancel(
 /// succeeded. The cursor is the number of the last step seen.
 #[utoipa::path(
     get, path = "/v1/jobs/{id}/steps", tag = "jobs",
-    params(("id" = JobId, Path, description = "The job"), PageQuery),
+    params(("id" = JobId, Path, description = "The job"), StepQuery),
     responses(
         (status = 200, description = "A page of steps", body = Page<StepItem>),
+        (status = 422, description = "`invalid_job`: which combination of the sweep?"),
     ),
 )]
 async fn steps(
     State(state): State<AppState>,
     Holder(caller): Holder,
     Path(id): Path<JobId>,
-    Parameters(query): Parameters<PageQuery>,
+    Parameters(query): Parameters<StepQuery>,
 ) -> Result<Json<Page<StepItem>>, ApiError> {
-    let (after, limit) = step_page(&query)?;
+    let (after, limit) = number_page(query.limit, query.cursor.as_deref())?;
     let job = jobs::load(&state.store, caller.organization, id).await?;
-    job.ok_or_else(ApiError::not_found)?;
+    let job = job.ok_or_else(ApiError::not_found)?;
+    let run = Sweep::of(&job.definition)?.find([query.l, query.k, query.c])?;
     let from = after.map_or(0, |after| after.saturating_add(1));
-    let mut items = jobs::steps(&state.store, id, from, limit + 1).await?;
+    let mut items = jobs::steps(&state.store, id, run as u32, from, limit + 1).await?;
     let more = items.len() as i64 > limit;
     items.truncate(limit as usize);
     let next_cursor = items
@@ -352,14 +394,58 @@ async fn steps(
     Ok(Json(Page { items, next_cursor }))
 }
 
-/// Steps are counted, so their cursor is a number where other lists have an id.
-fn step_page(query: &PageQuery) -> Result<(Option<u32>, i64), Problem> {
+/// Combinations of a sweep
+///
+/// One row for each combination of the job's lists of `l`, `k` and `c`, in the order of the
+/// lists; none for a job without lists or one that has not succeeded. Any combination that has
+/// succeeded can be released: `POST /v1/releases` with its `l`, `k` and `c`.
+#[utoipa::path(
+    get, path = "/v1/jobs/{id}/sweep", tag = "jobs",
+    params(("id" = JobId, Path, description = "The job"), PageQuery),
+    responses((status = 200, description = "A page of combinations", body = Page<SweepItem>)),
+)]
+async fn sweep_rows(
+    State(state): State<AppState>,
+    Holder(caller): Holder,
+    Path(id): Path<JobId>,
+    Parameters(query): Parameters<PageQuery>,
+) -> Result<Json<Page<SweepItem>>, ApiError> {
+    let (after, limit) = number_page(query.limit, query.cursor.as_deref())?;
+    let job = jobs::load(&state.store, caller.organization, id).await?;
+    job.ok_or_else(ApiError::not_found)?;
+    let from = after.map_or(0, |after| after.saturating_add(1));
+    let mut rows = jobs::sweep(&state.store, id, from, limit + 1).await?;
+    let more = rows.len() as i64 > limit;
+    rows.truncate(limit as usize);
+    let next_cursor = rows.last().filter(|_| more).map(|(run, _)| run.to_string());
+    let items = rows.into_iter().map(|(_, item)| item).collect();
+    Ok(Json(Page { items, next_cursor }))
+}
+
+/// A page of steps, and of which combination they are where the job is a sweep.
+#[derive(Clone, Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct StepQuery {
+    /// Items on a page, 1 to 1000; 100 when omitted.
+    limit: Option<i64>,
+    /// `next_cursor` of the page before.
+    cursor: Option<String>,
+    /// *L* of the combination.
+    l: Option<f64>,
+    /// *K* of the combination.
+    k: Option<f64>,
+    /// *C* of the combination.
+    c: Option<f64>,
+}
+
+/// Steps and combinations are counted, so their cursor is a number where other lists have an id.
+fn number_page(limit: Option<i64>, cursor: Option<&str>) -> Result<(Option<u32>, i64), Problem> {
     let sized = PageQuery {
-        limit: query.limit,
+        limit,
         cursor: None,
     };
     let limit = sized.parse()?.limit;
-    let after = query.cursor.as_deref().map(str::parse).transpose();
+    let after = cursor.map(str::parse).transpose();
     let after = after.map_err(|_| {
         Problem::new(
             Code::InvalidParameter,

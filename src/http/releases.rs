@@ -13,13 +13,13 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::domain::sweep::Sweep;
 use crate::domain::{
     Caller, Code, DatasetId, JobDefinition, JobId, JobStatus, Problem, ReleaseId, Role,
 };
 use crate::engine::{Prepared, Unobserved};
 use crate::jobs::finished::{self, Origin};
-use crate::jobs::{on_thread, source};
-use crate::store::StoreError;
+use crate::jobs::{attempt, on_thread, source};
 use crate::store::datasets::{self, Found, StoredDataset};
 use crate::store::jobs::{self as stored_jobs, StoredJob};
 use crate::store::releases::{self, NewRelease, StoredRelease, Viewer};
@@ -39,6 +39,15 @@ use super::{
 pub struct ReleaseDefinition {
     /// A job that has succeeded.
     pub job_id: JobId,
+    /// *L* of the combination, where the job is a sweep over it.
+    #[serde(default)]
+    pub l: Option<f64>,
+    /// *K* of the combination, where the job is a sweep over it.
+    #[serde(default)]
+    pub k: Option<f64>,
+    /// *C* of the combination, where the job is a sweep over it.
+    #[serde(default)]
+    pub c: Option<f64>,
     /// After which of its steps; the last when omitted.
     #[serde(default)]
     pub step: Option<i64>,
@@ -147,7 +156,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
          headers(("Location" = String, description = "Its path"))),
         (status = 404, description = "`not_found`: no such job"),
         (status = 409, description = "`job_not_succeeded`, `dataset_deleted`"),
-        (status = 422, description = "`no_such_step`, `invalid_name`"),
+        (status = 422, description = "`no_such_step`, `invalid_job`, `invalid_name`"),
     ),
 )]
 async fn create(
@@ -178,7 +187,15 @@ async fn create(
     let step = definition.step.map(u32::try_from).transpose();
     let step =
         step.map_err(|_| Problem::at(Code::NoSuchStep, "/step", "steps are numbered from 0 on"))?;
-    let release = prepare(&state, caller, &job, dataset, step, name).await?;
+    let sweep = Sweep::of(&job.definition)?;
+    let run = sweep.find([definition.l, definition.k, definition.c])?;
+    let asked = Asked {
+        job: attempt::under(&job.definition, &sweep, run)?,
+        run: run as u32,
+        step,
+        name,
+    };
+    let release = prepare(&state, caller, &job, dataset, asked).await?;
     if !releases::create(&state.store, &release).await? {
         return Err(dataset_deleted());
     }
@@ -199,18 +216,37 @@ fn dataset_deleted() -> ApiError {
     )
 }
 
+/// Which table of a job is to be released.
+struct Asked {
+    /// The job under the combination.
+    job: JobDefinition,
+    /// The combination's number.
+    run: u32,
+    step: Option<u32>,
+    name: Option<String>,
+}
+
 /// Runs the job's engine up to the step, and packs the verified table.
 async fn prepare(
     state: &AppState,
     caller: Caller,
     job: &StoredJob,
     dataset: StoredDataset,
-    step: Option<u32>,
-    name: Option<String>,
+    asked: Asked,
 ) -> Result<NewRelease, ApiError> {
+    let Asked {
+        job: definition,
+        run,
+        step,
+        name,
+    } = asked;
     let store = &state.store;
     let key = source::open_key(&state.keys, &dataset)?;
-    let steps = stored_jobs::step_records(store, &key, job.id).await?;
+    let steps = stored_jobs::step_records(store, &key, job.id, run).await?;
+    if steps.is_empty() && Prepared::takes_sweeps(&dataset.schema, &definition)? {
+        let detail = "no generalization meets this combination; the job's `sweep` says why";
+        return Err(ApiError::new(Code::JobNotSucceeded, detail));
+    }
     if let Some(step) = step
         && !steps.iter().any(|record| record.item.step == step)
     {
@@ -220,8 +256,6 @@ async fn prepare(
         };
         return Err(Problem::at(Code::NoSuchStep, "/step", detail).into());
     }
-    let definition: JobDefinition = serde_json::from_value(job.definition.clone())
-        .map_err(|_| StoreError::Damaged { what: "a job" })?;
     let origin = Origin {
         organization: caller.organization,
         job: job.id,

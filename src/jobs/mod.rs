@@ -5,6 +5,7 @@
 //! is written in one transaction. A heartbeat keeps the lease meanwhile. Whatever happens to a
 //! worker, its job is either ended once or taken up again when the lease has run out.
 
+pub mod attempt;
 pub mod finished;
 mod lease;
 mod progress;

@@ -6,15 +6,13 @@ use std::time::Instant;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::domain::{Code, JobDefinition, Problem};
-use crate::engine::{FinishedRelease, Observer, Phase, Prepared, StepRecord};
-use crate::store::jobs::SealedStep;
+use crate::domain::{Code, Problem};
 use crate::store::queue::{self, Claim, Ending};
-use crate::store::releases::NewRelease;
 use crate::store::seal::KeyRing;
 use crate::store::{Store, StoreError, datasets};
 
-use super::finished::{self, Origin};
+use super::attempt::{self, Results};
+use super::finished::Origin;
 use super::lease::Lease;
 use super::progress::{Progress, Stop};
 use super::{Failure, WorkerSettings, on_thread, source};
@@ -27,12 +25,6 @@ pub(super) struct Worker {
     pub(super) wake: Arc<Notify>,
     pub(super) shutdown: CancellationToken,
     pub(super) interrupt: CancellationToken,
-}
-
-/// What a run leaves behind.
-struct Results {
-    steps: Vec<SealedStep>,
-    release: Option<NewRelease>,
 }
 
 impl Worker {
@@ -88,8 +80,6 @@ impl Worker {
 
     /// Reads, searches, verifies and packs; writes nothing.
     async fn run(&self, claim: &Claim, progress: Arc<Progress>) -> Result<Results, Failure> {
-        let job: JobDefinition = serde_json::from_value(claim.definition.clone())
-            .map_err(|_| StoreError::Damaged { what: "a job" })?;
         let dataset = datasets::load(&self.store, claim.organization, claim.dataset)
             .await?
             .ok_or_else(|| Problem::new(Code::DatasetDeleted, "the dataset was deleted"))?;
@@ -110,25 +100,9 @@ impl Worker {
             by: None,
             created_at: self.store.now(),
         };
-        let id = claim.job;
-        on_thread(move || {
-            let wants_release = job.release.unwrap_or(false);
-            let prepared = Prepared::new(dataset.schema, job, table, &*progress)?;
-            let (steps, finished) = search(&prepared, wants_release, &*progress)?;
-            drop(prepared);
-            let steps = steps
-                .iter()
-                .map(|step| SealedStep::seal(&key, id, step))
-                .collect::<Result<_, _>>()
-                .map_err(StoreError::from)?;
-            progress.progress(Phase::Writing, 0.5);
-            let release = finished.map(|finished| finished::pack(finished, origin));
-            Ok(Results {
-                steps,
-                release: release.transpose()?,
-            })
-        })
-        .await
+        let definition = claim.definition.clone();
+        on_thread(move || attempt::run(&definition, &dataset, table, &key, origin, &*progress))
+            .await
     }
 
     /// Writes what became of the attempt; the word for it.
@@ -141,8 +115,9 @@ impl Worker {
         let store = &self.store;
         let (word, ending) = match outcome {
             Ok(results) => {
+                let (steps, sweep) = (&results.steps, &results.sweep);
                 let release = results.release.as_ref();
-                let ending = queue::succeed(store, claim, &results.steps, release).await?;
+                let ending = queue::succeed(store, claim, steps, sweep, release).await?;
                 ("succeeded", ending)
             }
             Err(Failure::Problem(problem)) if problem.code == Code::Cancelled => {
@@ -177,19 +152,6 @@ impl Worker {
             Ending::Lost => "lease_lost",
         })
     }
-}
-
-fn search(
-    prepared: &Prepared,
-    wants_release: bool,
-    observer: &dyn Observer,
-) -> Result<(Vec<StepRecord>, Option<FinishedRelease>), Problem> {
-    let steps = prepared.run(observer)?;
-    let finished = match wants_release {
-        true => Some(prepared.release(&steps, None, observer)?),
-        false => None,
-    };
-    Ok((steps, finished))
 }
 
 fn internal() -> Problem {

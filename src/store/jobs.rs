@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 
 use serde_json::{Value, json};
-use sqlx::Row;
 use sqlx::postgres::PgRow;
+use sqlx::{PgConnection, Row};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
 use crate::domain::{Caller, DatasetId, JobId, JobStatus, OrganizationId, ReleaseId, SubmissionId};
-use crate::engine::{StepItem, StepRecord};
+use crate::engine::{StepItem, StepRecord, SweepItem};
 
 use super::audit::{self, Action, NewEvent};
 use super::idempotency::{Answer, Reservation};
@@ -255,20 +255,52 @@ pub async fn cancel(store: &Store, by: Caller, id: JobId) -> Result<Cancellation
     })
 }
 
-/// Steps of a job from number `from` on.
+/// What the combinations of a sweep came to, from number `from` on.
+///
+/// # Errors
+/// When the database fails.
+pub async fn sweep(
+    store: &Store,
+    job: JobId,
+    from: u32,
+    limit: i64,
+) -> Result<Vec<(u32, SweepItem)>, StoreError> {
+    let rows = sqlx::query(
+        "SELECT run, item FROM job_runs WHERE job_id = $1 AND run >= $2 ORDER BY run LIMIT $3",
+    )
+    .bind(job.0)
+    .bind(i64::from(from))
+    .bind(limit)
+    .fetch_all(store.pool())
+    .await?;
+    rows.iter()
+        .map(|row| {
+            let item =
+                serde_json::from_value(row.try_get("item")?).map_err(|_| StoreError::Damaged {
+                    what: "a job's sweep",
+                })?;
+            Ok((row.try_get::<i32, _>("run")?.cast_unsigned(), item))
+        })
+        .collect()
+}
+
+/// Steps of a run of a job from number `from` on; a job that is no sweep has the run 0 alone.
 ///
 /// # Errors
 /// When the database fails.
 pub async fn steps(
     store: &Store,
     job: JobId,
+    run: u32,
     from: u32,
     limit: i64,
 ) -> Result<Vec<StepItem>, StoreError> {
     let items: Vec<Value> = sqlx::query_scalar(
-        "SELECT item FROM job_steps WHERE job_id = $1 AND step >= $2 ORDER BY step LIMIT $3",
+        "SELECT item FROM job_steps WHERE job_id = $1 AND run = $2 AND step >= $3
+         ORDER BY step LIMIT $4",
     )
     .bind(job.0)
+    .bind(run.cast_signed())
     .bind(i64::from(from))
     .bind(limit)
     .fetch_all(store.pool())
@@ -276,7 +308,7 @@ pub async fn steps(
     items.into_iter().map(step_item).collect()
 }
 
-/// All steps of a job with what is needed to stand at them again.
+/// All steps of a run of a job with what is needed to stand at them again.
 ///
 /// # Errors
 /// When the database fails, or a step does not open.
@@ -284,12 +316,16 @@ pub async fn step_records(
     store: &Store,
     key: &DataKey,
     job: JobId,
+    run: u32,
 ) -> Result<Vec<StepRecord>, StoreError> {
-    let rows =
-        sqlx::query("SELECT step, item, suppressed FROM job_steps WHERE job_id = $1 ORDER BY step")
-            .bind(job.0)
-            .fetch_all(store.pool())
-            .await?;
+    let rows = sqlx::query(
+        "SELECT step, item, suppressed FROM job_steps WHERE job_id = $1 AND run = $2
+         ORDER BY step",
+    )
+    .bind(job.0)
+    .bind(run.cast_signed())
+    .fetch_all(store.pool())
+    .await?;
     let damaged = || StoreError::Damaged {
         what: "a job's steps",
     };
@@ -300,7 +336,7 @@ pub async fn step_records(
             let suppressed = match sealed {
                 None => Vec::new(),
                 Some(sealed) => {
-                    let bytes = key.open_step(job, step.cast_unsigned(), &sealed)?;
+                    let bytes = key.open_step(job, run, step.cast_unsigned(), &sealed)?;
                     let (numbers, rest) = bytes.as_chunks::<4>();
                     if !rest.is_empty() {
                         return Err(damaged());
@@ -319,20 +355,23 @@ pub async fn step_records(
 /// A step as it is stored: which rows it suppressed is told by nothing but the dataset's key.
 #[derive(Clone, Debug)]
 pub struct SealedStep {
-    /// Its number.
-    pub step: u32,
-    /// As shown.
-    pub item: Value,
-    /// Numbers of the suppressed rows; `None` for none.
-    pub suppressed: Option<Vec<u8>>,
+    run: u32,
+    step: u32,
+    item: Value,
+    suppressed: Option<Vec<u8>>,
 }
 
 impl SealedStep {
-    /// Seals a step of a job.
+    /// Seals a step of a run of a job.
     ///
     /// # Errors
     /// When the system has no randomness.
-    pub fn seal(key: &DataKey, job: JobId, record: &StepRecord) -> Result<Self, SealError> {
+    pub fn seal(
+        key: &DataKey,
+        job: JobId,
+        run: u32,
+        record: &StepRecord,
+    ) -> Result<Self, SealError> {
         let step = record.item.step;
         let bytes: Vec<u8> = record
             .suppressed
@@ -341,15 +380,58 @@ impl SealedStep {
             .collect();
         let suppressed = match bytes.as_slice() {
             [] => None,
-            bytes => Some(key.seal_step(job, step, bytes)?),
+            bytes => Some(key.seal_step(job, run, step, bytes)?),
         };
         Ok(Self {
+            run,
             step,
             // Its fields are numbers and strings, which are always JSON.
             item: serde_json::to_value(&record.item).unwrap_or_default(),
             suppressed,
         })
     }
+}
+
+/// Writes the steps of a job, and what its combinations came to where it is a sweep.
+///
+/// # Errors
+/// When the database fails.
+pub(super) async fn insert_runs(
+    transaction: &mut PgConnection,
+    job: JobId,
+    steps: &[SealedStep],
+    sweep: &[SweepItem],
+) -> Result<(), StoreError> {
+    let runs: Vec<i32> = steps.iter().map(|step| step.run.cast_signed()).collect();
+    let numbers: Vec<i32> = steps.iter().map(|step| step.step.cast_signed()).collect();
+    let items: Vec<&Value> = steps.iter().map(|step| &step.item).collect();
+    let suppressed: Vec<Option<&[u8]>> = steps
+        .iter()
+        .map(|step| step.suppressed.as_deref())
+        .collect();
+    sqlx::query(
+        "INSERT INTO job_steps (job_id, run, step, item, suppressed)
+         SELECT $1, * FROM unnest($2::integer[], $3::integer[], $4::jsonb[], $5::bytea[])
+         ON CONFLICT DO NOTHING",
+    )
+    .bind(job.0)
+    .bind(runs)
+    .bind(numbers)
+    .bind(items)
+    .bind(suppressed)
+    .execute(&mut *transaction)
+    .await?;
+    for (run, item) in sweep.iter().enumerate() {
+        sqlx::query(
+            "INSERT INTO job_runs (job_id, run, item) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+        )
+        .bind(job.0)
+        .bind(run as i32)
+        .bind(sqlx::types::Json(item))
+        .execute(&mut *transaction)
+        .await?;
+    }
+    Ok(())
 }
 
 fn step_item(item: Value) -> Result<StepItem, StoreError> {

@@ -10,8 +10,9 @@ use sqlx::postgres::types::PgInterval;
 use uuid::Uuid;
 
 use crate::domain::{Code, DatasetId, JobId, OrganizationId, Problem, SubmissionId};
+use crate::engine::SweepItem;
 
-use super::jobs::SealedStep;
+use super::jobs::{self, SealedStep};
 use super::releases::{self, NewRelease};
 use super::{Store, StoreError};
 
@@ -156,7 +157,7 @@ pub async fn heartbeat(
     })
 }
 
-/// Ends a job well: its steps, its release and its state in one transaction, or nothing of it.
+/// Ends a job well: its steps, its sweep, its release and its state in one transaction, or nothing of it.
 ///
 /// # Errors
 /// When the database fails.
@@ -164,21 +165,11 @@ pub async fn succeed(
     store: &Store,
     claim: &Claim,
     steps: &[SealedStep],
+    sweep: &[SweepItem],
     release: Option<&NewRelease>,
 ) -> Result<Ending, StoreError> {
     let mut transaction = store.begin().await?;
-    for step in steps {
-        sqlx::query(
-            "INSERT INTO job_steps (job_id, step, item, suppressed) VALUES ($1, $2, $3, $4)
-             ON CONFLICT DO NOTHING",
-        )
-        .bind(claim.job.0)
-        .bind(step.step.cast_signed())
-        .bind(&step.item)
-        .bind(&step.suppressed)
-        .execute(&mut *transaction)
-        .await?;
-    }
+    jobs::insert_runs(&mut transaction, claim.job, steps, sweep).await?;
     if let Some(release) = release
         && releases::insert(&mut transaction, release).await?.is_none()
     {

@@ -102,38 +102,38 @@ impl DataKey {
         )
     }
 
-    /// Seals what belongs to a step of a job.
+    /// Seals what belongs to a step of a run of a job.
     ///
     /// # Errors
     /// When the system has no randomness.
     pub fn seal_step(
         &self,
         job: crate::domain::JobId,
+        run: u32,
         step: u32,
         bytes: &[u8],
     ) -> Result<Vec<u8>, SealError> {
-        seal(
-            &self.cipher,
-            bytes,
-            &self.associated(job.0.as_bytes(), step),
-        )
+        seal(&self.cipher, bytes, &self.associated_step(job, run, step))
     }
 
-    /// Opens what belongs to a step of a job.
+    /// Opens what belongs to a step of a run of a job.
     ///
     /// # Errors
     /// When it belongs elsewhere or is damaged.
     pub fn open_step(
         &self,
         job: crate::domain::JobId,
+        run: u32,
         step: u32,
         sealed: &[u8],
     ) -> Result<Vec<u8>, SealError> {
-        open(
-            &self.cipher,
-            sealed,
-            &self.associated(job.0.as_bytes(), step),
-        )
+        open(&self.cipher, sealed, &self.associated_step(job, run, step))
+    }
+
+    fn associated_step(&self, job: crate::domain::JobId, run: u32, step: u32) -> Vec<u8> {
+        let mut data = self.associated(job.0.as_bytes(), step).to_vec();
+        data.extend_from_slice(&run.to_be_bytes());
+        data
     }
 
     fn associated(&self, part: &[u8; 16], index: u32) -> [u8; 36] {

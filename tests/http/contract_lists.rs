@@ -54,6 +54,7 @@ async fn every_list_takes_limit_and_cursor_and_refuses_what_is_neither() {
         (&hospital.token, "/v1/datasets".to_owned()),
         (&hospital.token, "/v1/jobs".to_owned()),
         (&hospital.token, format!("/v1/jobs/{job}/steps")),
+        (&hospital.token, format!("/v1/jobs/{job}/sweep")),
         (&hospital.token, "/v1/releases".to_owned()),
         (&hospital.token, format!("{release}/grants")),
         (&auditor, "/v1/audit".to_owned()),

@@ -29,6 +29,7 @@ mod releases;
 mod roles;
 mod sets;
 mod submissions;
+mod sweeps;
 mod taxonomies;
 mod tokens;
 mod wrong_documents;

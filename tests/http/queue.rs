@@ -65,7 +65,7 @@ async fn an_expired_lease_is_taken_over_and_its_holder_shut_out() {
 
     // Not dead after all: whatever it writes is refused.
     assert_eq!(beat(store, &dead).await, Pulse::Lost);
-    let ending = queue::succeed(store, &dead, &[], None).await.unwrap();
+    let ending = queue::succeed(store, &dead, &[], &[], None).await.unwrap();
     assert_eq!(ending, Ending::Lost);
     let problem = Problem::new(Code::Internal, "late");
     let ending = queue::fail(store, &dead, &problem).await.unwrap();
@@ -107,7 +107,7 @@ async fn a_running_job_is_cancelled_through_its_worker() {
     assert_eq!(running["progress"], 0.5);
     assert_eq!(beat(store, &claim).await, Pulse::CancelRequested);
     // Even a run that had just ended well leaves nothing behind.
-    let ending = queue::succeed(store, &claim, &[], None).await.unwrap();
+    let ending = queue::succeed(store, &claim, &[], &[], None).await.unwrap();
     assert_eq!(ending, Ending::Cancelled);
     let document = hospital.get(&job).await.json(200);
     assert_eq!(document["status"], "cancelled");

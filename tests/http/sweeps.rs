@@ -1,0 +1,171 @@
+//! Sweeps: one job over lists of L, K and C.
+
+use serde_json::{Value, json};
+
+use crate::app::text;
+use crate::hospital::{Hospital, id};
+
+fn privacy(l: Value, k: Value) -> Value {
+    json!({ "model": "lkc", "l": l, "k": k, "c": 0.5,
+            "sensitive_values": { "Surgery": ["Transgender"] } })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sweep_has_a_row_a_combination_and_each_can_be_released() {
+    let hospital = Hospital::new().await;
+    let extra = json!({ "privacy": privacy(json!([1, 2]), json!([2, 12])), "seed": 5 });
+    let job = hospital.done(extra).await;
+
+    let sweep = hospital.get(&format!("{job}/sweep")).await.json(200);
+    let rows = sweep["items"].as_array().unwrap();
+    let asked: Vec<_> = rows
+        .iter()
+        .map(|row| [&row["l"], &row["k"], &row["c"]])
+        .collect();
+    assert_eq!(
+        json!(asked),
+        json!([[1, 2, 0.5], [1, 12, 0.5], [2, 2, 0.5], [2, 12, 0.5]])
+    );
+    for row in [&rows[1], &rows[3]] {
+        assert_eq!(row["status"], "failed");
+        assert_eq!(row["dr"], Value::Null);
+        assert_eq!(row["error"]["code"], "not_anonymizable");
+    }
+    // The golden run of the paper's example.
+    let golden = &rows[2];
+    assert_eq!(golden["status"], "succeeded");
+    assert_eq!(golden["steps"], 6);
+    assert_eq!(golden["groups"], 5);
+    assert!((golden["dr"].as_f64().unwrap() - 25.0 / 121.0).abs() < 1e-12);
+    assert!(golden["seconds"].as_f64().unwrap() > 0.0);
+
+    let page = hospital
+        .get(&format!("{job}/sweep?limit=3"))
+        .await
+        .json(200);
+    let cursor = text(&page["next_cursor"]);
+    let rest = hospital.get(&format!("{job}/sweep?cursor={cursor}")).await;
+    assert_eq!(rest.json(200)["items"], json!([rows[3]]));
+
+    let steps = hospital
+        .get(&format!("{job}/steps?l=2&k=2"))
+        .await
+        .json(200);
+    assert_eq!(steps["items"].as_array().unwrap().len(), 7);
+    let open = hospital.get(&format!("{job}/steps?k=2")).await;
+    let problem = open.problem(422, "invalid_job");
+    assert_eq!(problem["errors"][0]["pointer"], "/l");
+
+    let body = json!({ "job_id": id(&job), "l": 2, "k": 2 });
+    let release = hospital.post("/v1/releases", &body).await.json(201);
+    assert_eq!(release["step"], 6);
+    assert_eq!(release["privacy"], privacy(json!(2), json!(2)));
+    assert_eq!(release["verification"]["holds"], true);
+    let body = json!({ "job_id": id(&job), "l": 1, "k": 2, "c": 0.5, "step": 0 });
+    let topmost = hospital.post("/v1/releases", &body).await.json(201);
+    assert_eq!(topmost["step"], 0);
+
+    for (body, status, code) in [
+        (json!({ "l": 2, "k": 12 }), 409, "job_not_succeeded"),
+        (json!({ "l": 3, "k": 2 }), 422, "invalid_job"),
+        (json!({ "k": 2 }), 422, "invalid_job"),
+        (json!({ "l": 2, "k": 2, "step": 7 }), 422, "no_such_step"),
+    ] {
+        let mut body = body;
+        body["job_id"] = json!(id(&job));
+        let refused = hospital.post("/v1/releases", &body).await;
+        refused.problem(status, code);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_without_lists_is_no_sweep() {
+    let hospital = Hospital::new().await;
+    let job = hospital.done(json!({})).await;
+    let sweep = hospital.get(&format!("{job}/sweep")).await.json(200);
+    assert_eq!(sweep, json!({ "items": [], "next_cursor": null }));
+    let body = json!({ "job_id": id(&job), "l": 2, "k": 2, "c": 0.5 });
+    hospital.post("/v1/releases", &body).await.json(201);
+    let body = json!({ "job_id": id(&job), "l": 4 });
+    let refused = hospital.post("/v1/releases", &body).await;
+    refused.problem(422, "invalid_job");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sweep_that_makes_no_sense_is_refused() {
+    let hospital = Hospital::new().await;
+    let dataset = hospital.filled_dataset().await;
+    let many: Vec<u32> = (1..=33).collect();
+    for (extra, status, code, pointer) in [
+        (
+            json!({ "privacy": privacy(json!([]), json!(2)) }),
+            422,
+            "invalid_privacy",
+            "/privacy/l",
+        ),
+        (
+            json!({ "privacy": privacy(json!([1, 1]), json!(2)) }),
+            422,
+            "invalid_privacy",
+            "/privacy/l",
+        ),
+        (
+            json!({ "privacy": privacy(json!([1, 2]), json!(many)) }),
+            422,
+            "invalid_privacy",
+            "/privacy",
+        ),
+        (
+            json!({ "privacy": privacy(json!([1, 0]), json!(2)) }),
+            422,
+            "invalid_privacy",
+            "/privacy/l",
+        ),
+        (
+            json!({ "privacy": privacy(json!([1, "2"]), json!(2)) }),
+            400,
+            "invalid_shape",
+            "/privacy/l",
+        ),
+        (
+            json!({ "privacy": privacy(json!([1, 2]), json!(2)), "release": true }),
+            422,
+            "invalid_job",
+            "/release",
+        ),
+        (
+            json!({ "privacy": { "model": "k_anonymity", "k": [2, 3], "l": [1, 2] } }),
+            400,
+            "invalid_shape",
+            "/privacy/l",
+        ),
+    ] {
+        let mut body = json!({ "dataset_id": id(&dataset) });
+        for (name, value) in extra.as_object().unwrap() {
+            body[name] = value.clone();
+        }
+        let refused = hospital.post("/v1/jobs", &body).await;
+        let problem = refused.problem(status, code);
+        assert_eq!(problem["errors"][0]["pointer"], pointer, "{problem}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_seed_gives_one_order_and_another_model_another() {
+    let hospital = Hospital::new().await;
+    let release = async |privacy: Value| {
+        let extra = json!({ "privacy": privacy, "seed": 9, "release": true });
+        let job = hospital.done(extra).await;
+        let ended = hospital.get(&job).await.json(200);
+        let path = format!("/v1/releases/{}/data", text(&ended["release_id"]));
+        hospital.get(&path).await.text
+    };
+    let first = release(privacy(json!(2), json!(2))).await;
+    assert_eq!(first, release(privacy(json!(2), json!(2))).await);
+    let columns = |csv: &str| -> Vec<String> {
+        let rows = csv.lines().skip(1);
+        rows.map(|row| row.rsplit(',').take(2).collect()).collect()
+    };
+    let other = release(privacy(json!(1), json!(2))).await;
+    assert_ne!(columns(&first), columns(&other), "rows can be put together");
+}
