@@ -9,8 +9,12 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
+use pais::domain::Output;
+use pais::engine::plan::Plan;
 use pais::engine::{FinishedRelease, Observer, Phase, Prepared, StepItem, StepRecord};
+use pais::table::ReleasedTable;
 
+use super::directory::Directory;
 use super::documents;
 use super::failure::Failure;
 use super::table_file::TableFile;
@@ -27,7 +31,8 @@ pub struct Anonymize {
     /// The raw table, by its ending: .csv, .ndjson (also .gz, .zst) or .parquet.
     #[arg(value_name = "INPUT")]
     input: PathBuf,
-    /// The released table, by its ending; standard output as CSV when omitted.
+    /// The released table, by its ending; standard output as CSV when omitted. A directory where
+    /// the output is anatomized.
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
     /// Writes the utility and risk report.
@@ -48,13 +53,13 @@ impl Anonymize {
     /// A problem where the run fails, an unreadable file otherwise.
     pub fn run(&self) -> Result<(), Failure> {
         let input = TableFile::of(&self.input)?;
-        let out = self.output.as_deref().map(TableFile::of).transpose()?;
         let bar = Bar::new();
         let schema = Arc::new(documents::schema(&self.schema)?);
         let mut job = documents::job(&self.job)?;
         job.seed = self.seed.or(job.seed);
         let misfit = |problem| documents::in_file(&self.job, problem);
-        Prepared::check(&schema, &job).map_err(misfit)?;
+        let output = Plan::new(&schema, &job).map_err(misfit)?.output();
+        let out = Destination::of(self.output.as_deref(), output)?;
         bar.progress(Phase::Reading, 0.0);
         let table = input.read(&schema)?;
         let prepared = Prepared::new(schema, job, table, &bar)?;
@@ -68,7 +73,7 @@ impl Anonymize {
 
     fn write(
         &self,
-        out: Option<TableFile>,
+        out: Destination,
         release: &FinishedRelease,
         steps: &[StepRecord],
     ) -> Result<(), Failure> {
@@ -87,17 +92,41 @@ impl Anonymize {
                 },
             )?;
         }
-        let Some(table) = release.tables.first() else {
-            return Ok(());
-        };
-        match out {
-            Some(file) => file.write(table),
-            None => {
-                let mut out = std::io::stdout().lock();
-                let written = table.write_csv(&mut out).and_then(|()| out.flush());
-                written.map_err(|error| Failure::file(Path::new("standard output"), &error))
-            }
+        out.write(&release.tables)
+    }
+}
+
+/// Where the released tables go.
+enum Destination {
+    StandardOutput,
+    File(TableFile),
+    Directory(Directory),
+}
+
+impl Destination {
+    fn of(path: Option<&Path>, output: Output) -> Result<Self, Failure> {
+        match (path, output) {
+            (None, Output::Generalized) => Ok(Self::StandardOutput),
+            (Some(path), Output::Generalized) => TableFile::of(path).map(Self::File),
+            (Some(path), Output::Anatomized) => Directory::of(path).map(Self::Directory),
+            (None, Output::Anatomized) => Err(Failure::Usage(
+                "anatomized output is several tables; name a directory for them with -o".to_owned(),
+            )),
         }
+    }
+
+    fn write(&self, tables: &[ReleasedTable]) -> Result<(), Failure> {
+        let table = match self {
+            Self::Directory(directory) => return directory.write(tables),
+            Self::File(_) | Self::StandardOutput => tables.first(),
+        };
+        let Some(table) = table else { return Ok(()) };
+        if let Self::File(file) = self {
+            return file.write(table);
+        }
+        let mut out = std::io::stdout().lock();
+        let written = table.write_csv(&mut out).and_then(|()| out.flush());
+        written.map_err(|error| Failure::file(Path::new("standard output"), &error))
     }
 }
 

@@ -1,7 +1,9 @@
 //! The command line: one file a subcommand.
 
+mod anatomized;
 mod anonymize;
 mod database;
+mod directory;
 mod documents;
 mod failure;
 mod keys;

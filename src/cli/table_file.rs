@@ -92,14 +92,7 @@ impl TableFile {
     /// # Errors
     /// For what is no generalization under the schema, and an unreadable file.
     pub fn read_finished(&self, schema: &Schema) -> Result<ReleasedTable, Failure> {
-        let names = match self.format {
-            Format::Csv => csv::names(self.open()?).map_err(|failure| self.failure(failure))?,
-            Format::Ndjson => {
-                ndjson::names(self.open()?).map_err(|failure| self.failure(failure))?
-            }
-            Format::Parquet => parquet::names(&self.file()?).map_err(|it| self.refused(it))?,
-        };
-        let read_by = finished::columns(schema, &names);
+        let read_by = finished::columns(schema, &self.names()?);
         let table = self.read(&read_by)?;
         let first_line = match self.format {
             Format::Csv => 2,
@@ -107,6 +100,18 @@ impl TableFile {
         };
         let released = finished::released(schema, &read_by, table, first_line);
         released.map_err(|problem| self.refused(problem))
+    }
+
+    /// The names of a table's columns.
+    ///
+    /// # Errors
+    /// For a file that cannot be read.
+    pub fn names(&self) -> Result<Vec<String>, Failure> {
+        match self.format {
+            Format::Csv => csv::names(self.open()?).map_err(|failure| self.failure(failure)),
+            Format::Ndjson => ndjson::names(self.open()?).map_err(|failure| self.failure(failure)),
+            Format::Parquet => parquet::names(&self.file()?).map_err(|it| self.refused(it)),
+        }
     }
 
     /// Writes a released table.

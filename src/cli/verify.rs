@@ -8,15 +8,20 @@ use std::process::ExitCode;
 use clap::Args;
 
 use pais::domain::json::escape;
-use pais::domain::{Code, ColumnRole, JobDefinition, KmAnonymity, Lkc, PrivacyModel, Problem};
+use pais::domain::{
+    Code, ColumnRole, Diversity, GroupModel, JobDefinition, KmAnonymity, Lkc, ModelWord,
+    PrivacyModel, Problem,
+};
 use pais::engine::pre_generalization;
 use pais::privacy::{
     self, Assignment, ColumnValue, LkcRequirement, Original, OriginalQuasiIdentifier, OriginalSet,
-    SensitiveSet, Verification, WorstGroup,
+    SensitiveSet, Verification, VerifyError, WorstGroup,
 };
 use pais::table::{EncodedTable, ReleasedTable, Schema, finished};
 use pais::taxonomy::Floors;
 
+use super::anatomized::Anatomized;
+use super::directory::Directory;
 use super::documents::{self, in_file};
 use super::failure::Failure;
 use super::table_file::TableFile;
@@ -30,10 +35,12 @@ pub struct Verify {
     /// The job: the body of `POST /v1/jobs` without `dataset_id`.
     #[arg(long, value_name = "J.json")]
     job: PathBuf,
-    /// The finished table, by its ending: .csv, .ndjson (also .gz, .zst) or .parquet.
+    /// The finished table, by its ending: .csv, .ndjson (also .gz, .zst) or .parquet; or the
+    /// directory of an anatomized release.
     #[arg(value_name = "RELEASE")]
     release: PathBuf,
-    /// The raw table: truthfulness and lost records are checked too.
+    /// The raw table: truthfulness and lost records are checked too. An anatomized release
+    /// cannot be checked without.
     #[arg(long, value_name = "INPUT")]
     raw: Option<PathBuf>,
 }
@@ -50,34 +57,39 @@ impl Verify {
 
     fn check(&self) -> Result<ExitCode, Failure> {
         if self.release.is_dir() {
-            return Err(Failure::Usage(format!(
-                "{}: this version checks tables in a file, no anatomized directory",
-                self.release.display()
-            )));
+            return self.check_directory();
         }
         let release = TableFile::of(&self.release)?;
         let raw = self.raw.as_deref().map(TableFile::of).transpose()?;
         let schema = documents::schema(&self.schema)?;
         let job = documents::job(&self.job)?;
         let in_job = |problem| in_file(&self.job, problem);
-        let model = Model::of(&schema, &job).map_err(in_job)?;
+        let model = model(&schema, &job).map_err(in_job)?;
         let limit = job.suppression_limit().map_err(in_job)?;
         let table = release.read_finished(&schema)?;
         let quasi_identifiers = named(&schema, ColumnRole::QuasiIdentifier);
+        let failed = |error: VerifyError| misfit(&self.release, error.to_string());
+        let never = || false;
         let mut report = Report::default();
-        let found = match model {
-            Model::Lkc(model) => {
+        match model {
+            PrivacyModel::Lkc(model) => {
                 let requirement = requirement(&schema, &model, quasi_identifiers.len());
                 report.lkc(&requirement);
-                privacy::verify_lkc(&table, &quasi_identifiers, &requirement)
+                let found = privacy::verify_lkc(&table, &quasi_identifiers, &requirement);
+                report.privacy(&found.map_err(failed)?);
             }
-            Model::Km(model) => {
+            PrivacyModel::KmAnonymity(model) => {
                 report.km(model);
-                privacy::verify_km_unless(&table, &quasi_identifiers, model, &|| false)
+                let found = privacy::verify_km_unless(&table, &quasi_identifiers, model, &never);
+                report.privacy(&found.map_err(failed)?);
             }
-        };
-        let found = found.map_err(|error| misfit(&self.release, error.to_string()))?;
-        report.privacy(&found);
+            PrivacyModel::Groups(model) => {
+                let sensitive = named(&schema, ColumnRole::Sensitive);
+                let found =
+                    privacy::verify_groups(&table, &quasi_identifiers, &sensitive, &model, &never);
+                report.groups(&model, &found.map_err(failed)?);
+            }
+        }
         if let Some(raw) = raw {
             let raw = EncodedTable::new(&schema, raw.read(&schema)?);
             let rows = raw.rows as u64;
@@ -86,12 +98,31 @@ impl Verify {
                 .map_err(|error| misfit(&self.release, error.to_string()))?;
             report.raw(&assignment, rows, limit.floor_of(rows));
         }
-        print!("{}", report.text);
-        Ok(if report.fails {
-            ExitCode::from(1)
-        } else {
-            ExitCode::SUCCESS
-        })
+        Ok(report.print())
+    }
+
+    fn check_directory(&self) -> Result<ExitCode, Failure> {
+        let Some(raw) = &self.raw else {
+            return Err(Failure::Usage(format!(
+                "{}: an anatomized release is checked against the raw table; give it with --raw",
+                self.release.display()
+            )));
+        };
+        let raw = TableFile::of(raw)?;
+        let schema = documents::schema(&self.schema)?;
+        let job = documents::job(&self.job)?;
+        let in_job = |problem| in_file(&self.job, problem);
+        let model = model_of_groups(&schema, &job).map_err(in_job)?;
+        let limit = job.suppression_limit().map_err(in_job)?;
+        let raw = raw.read(&schema)?;
+        let rows = raw.rows as u64;
+        let tables = Anatomized::read(&schema, &Directory::of(&self.release)?)?;
+        let found = tables
+            .hold_against(&schema, &raw, &model)
+            .map_err(|detail| misfit(&self.release, detail))?;
+        let mut report = Report::default();
+        report.anatomy(&model, &found, rows, limit.floor_of(rows));
+        Ok(report.print())
     }
 }
 
@@ -99,47 +130,56 @@ fn misfit(path: &Path, detail: String) -> Failure {
     in_file(path, Problem::new(Code::InvalidHeader, detail)).into()
 }
 
-fn named(schema: &Schema, role: ColumnRole) -> Vec<Box<str>> {
+pub(super) fn named(schema: &Schema, role: ColumnRole) -> Vec<Box<str>> {
     let columns = schema.stored().filter(|column| column.role == role);
     columns.map(|column| column.name.clone()).collect()
 }
 
-/// The models that are checked.
-enum Model {
-    Lkc(Lkc),
-    Km(KmAnonymity),
-}
-
-impl Model {
-    /// The job's model, which must speak of the schema's columns.
-    fn of(schema: &Schema, job: &JobDefinition) -> Result<Self, Problem> {
-        match job.privacy.parse()? {
-            PrivacyModel::Lkc(model) => {
-                check_sensitive(schema, &model)?;
-                Ok(Self::Lkc(model))
-            }
-            PrivacyModel::KmAnonymity(model) => Ok(Self::Km(model)),
-            PrivacyModel::LDiversity { .. } => Err(Problem::at(
-                Code::InvalidJob,
-                "/privacy/model",
-                "this version checks `lkc`, `k_anonymity`, `confidence_bounding`, `alpha_k` and \
-                 `k_m_anonymity`",
-            )),
-        }
-    }
-}
-
-fn check_sensitive(schema: &Schema, model: &Lkc) -> Result<(), Problem> {
+/// The job's model, which must speak of the schema's sensitive columns.
+fn model(schema: &Schema, job: &JobDefinition) -> Result<PrivacyModel, Problem> {
+    let model = job.privacy.parse()?;
     let sensitive = named(schema, ColumnRole::Sensitive);
-    let listed = model.sensitive_values.iter().flatten();
-    for (column, _) in listed {
+    let (field, spoken_of): (_, Vec<&String>) = match &model {
+        PrivacyModel::Lkc(model) => {
+            let listed = model.sensitive_values.iter().flatten();
+            (
+                "sensitive_values",
+                listed.map(|(column, _)| column).collect(),
+            )
+        }
+        PrivacyModel::Groups(model) => match &model.diversity {
+            Diversity::Strikes { column_limits, .. } => {
+                ("column_limits", column_limits.keys().collect())
+            }
+            Diversity::Unasked => ("", Vec::new()),
+        },
+        PrivacyModel::KmAnonymity(_) => ("", Vec::new()),
+    };
+    for column in spoken_of {
         if !sensitive.iter().any(|name| **name == **column) {
-            let pointer = format!("/privacy/sensitive_values/{}", escape(column));
+            let pointer = format!("/privacy/{field}/{}", escape(column));
             let detail = "the dataset has no column of this name and the role `sensitive`";
             return Err(Problem::at(Code::InvalidJob, pointer, detail));
         }
     }
-    Ok(())
+    Ok(model)
+}
+
+/// The job's model as one of groups, which an anatomized release can meet.
+fn model_of_groups(schema: &Schema, job: &JobDefinition) -> Result<GroupModel, Problem> {
+    match model(schema, job)? {
+        PrivacyModel::Groups(model) => Ok(model),
+        PrivacyModel::Lkc(model) if job.privacy.model == ModelWord::KAnonymity => Ok(GroupModel {
+            k: model.k,
+            diversity: Diversity::Unasked,
+        }),
+        PrivacyModel::Lkc(_) | PrivacyModel::KmAnonymity(_) => Err(Problem::at(
+            Code::InvalidJob,
+            "/privacy/model",
+            "an anatomized release has groups and no cut: `k_anonymity` and the models of groups \
+             can be checked on it",
+        )),
+    }
 }
 
 /// What the model asks for, its values written as the table's are.
@@ -206,18 +246,27 @@ fn assigned(
 
 /// What is printed, and whether anything in it fails.
 #[derive(Default)]
-struct Report {
-    text: String,
+pub(super) struct Report {
+    pub(super) text: String,
     fails: bool,
 }
 
 impl Report {
-    fn line(&mut self, name: &str, value: impl std::fmt::Display) {
+    fn print(&self) -> ExitCode {
+        print!("{}", self.text);
+        if self.fails {
+            ExitCode::from(1)
+        } else {
+            ExitCode::SUCCESS
+        }
+    }
+
+    pub(super) fn line(&mut self, name: &str, value: impl std::fmt::Display) {
         // Writing to a string does not fail.
         let _ = writeln!(self.text, "{name:<20} {value}");
     }
 
-    fn verdict(&mut self, name: &str, holds: bool, detail: impl std::fmt::Display) {
+    pub(super) fn verdict(&mut self, name: &str, holds: bool, detail: impl std::fmt::Display) {
         self.fails |= !holds;
         let verdict = if holds { "yes" } else { "NO" };
         self.line(name, format_args!("{verdict:<4} {detail}"));
@@ -262,18 +311,20 @@ impl Report {
         self.text.push('\n');
     }
 
-    fn raw(&mut self, found: &Assignment, rows: u64, limit: u64) {
-        let detail = match found.made_up {
+    /// Rows made up and rows left out.
+    pub(super) fn rows(&mut self, made_up: u64, lost: u64, (rows, limit): (u64, u64)) {
+        let detail = match made_up {
             0 => "each row stands for a raw row of its own".to_owned(),
             1 => "1 row stands for no raw row of its own".to_owned(),
             made_up => format!("{made_up} rows stand for no raw row of their own"),
         };
-        self.verdict("truthful", found.made_up == 0, detail);
-        let detail = format!(
-            "{} of {rows} raw rows are left out, at most {limit} may be",
-            found.lost
-        );
-        self.verdict("no records lost", found.lost <= limit, detail);
+        self.verdict("truthful", made_up == 0, detail);
+        let detail = format!("{lost} of {rows} raw rows are left out, at most {limit} may be");
+        self.verdict("no records lost", lost <= limit, detail);
+    }
+
+    fn raw(&mut self, found: &Assignment, rows: u64, limit: u64) {
+        self.rows(found.made_up, found.lost, (rows, limit));
         let recoding = if found.one_cut {
             "global: each column is one cut"
         } else {
@@ -283,16 +334,21 @@ impl Report {
     }
 }
 
-fn row(group: &WorstGroup) -> String {
-    let value = |value: &ColumnValue| {
-        let text = value.value.as_deref().unwrap_or("(nothing)");
-        format!("{} = {text}", value.column)
-    };
-    let known: Vec<String> = group.quasi_identifiers.iter().map(value).collect();
-    let known = match known.is_empty() {
+fn value(value: &ColumnValue) -> String {
+    let text = value.value.as_deref().unwrap_or("(nothing)");
+    format!("{} = {text}", value.column)
+}
+
+/// The values that an adversary knows.
+pub(super) fn known(values: &[ColumnValue]) -> String {
+    match values.is_empty() {
         true => "(none needed)".to_owned(),
-        false => known.join(", "),
-    };
+        false => values.iter().map(value).collect::<Vec<_>>().join(", "),
+    }
+}
+
+fn row(group: &WorstGroup) -> String {
+    let known = known(&group.quasi_identifiers);
     let inferred = group.sensitive.as_ref().map(value);
     let inferred = inferred.map_or(String::new(), |text| format!("  =>  {text}"));
     let (size, confidence) = (group.size, percent(group.confidence));
@@ -300,12 +356,12 @@ fn row(group: &WorstGroup) -> String {
 }
 
 /// A number of things, such as `1 violation`.
-fn counted(number: u64, thing: &str) -> String {
+pub(super) fn counted(number: u64, thing: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {thing}{plural}")
 }
 
-fn percent(share: f64) -> String {
+pub(super) fn percent(share: f64) -> String {
     let hundredths = (share * 10_000.0).round() / 100.0;
     format!("{hundredths} %")
 }

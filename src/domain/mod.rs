@@ -4,6 +4,7 @@
 //! once, at the border, and trusted from then on.
 
 pub mod fraction;
+pub mod group_model;
 pub mod ids;
 pub mod job;
 pub mod json;
@@ -14,13 +15,15 @@ pub mod schema;
 pub mod sweep;
 
 pub use fraction::Fraction;
+pub use group_model::{Diversity, GroupModel};
 pub use ids::{
     DatasetId, EventId, GrantId, JobId, OrganizationId, ReleaseId, SubmissionId, TaxonomyId,
     TokenId,
 };
 pub use job::{JobDefinition, JobStatus, Objective, Output, Recoding, SplitRule};
 pub use privacy::{
-    Confidence, KmAnonymity, Lkc, MinimumAnonymity, PriorKnowledge, PrivacyDefinition, PrivacyModel,
+    Confidence, KmAnonymity, Lkc, MinimumAnonymity, ModelWord, PriorKnowledge, PrivacyDefinition,
+    PrivacyModel,
 };
 pub use problem::{Code, Fault, Problem};
 pub use roles::{Caller, Role};

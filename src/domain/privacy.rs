@@ -6,7 +6,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Code, Fraction, Problem};
+use super::{Code, Diversity, Fraction, GroupModel, Problem};
 
 /// *L*, the most values of quasi-identifiers that an adversary knows (KDD'09, Definition 3.1).
 pub type PriorKnowledge = NonZeroU32;
@@ -126,21 +126,14 @@ pub struct KmAnonymity {
 }
 
 /// A privacy model with its parameters in range.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum PrivacyModel {
     /// k^m-anonymity.
     KmAnonymity(KmAnonymity),
     /// LKC-privacy and its special cases.
     Lkc(Lkc),
-    /// l-diversity over several sensitive attributes.
-    LDiversity {
-        /// Records in a group.
-        k: MinimumAnonymity,
-        /// Values to strike out before no record of a group is left.
-        l: NonZeroU32,
-        /// Column to its own limit.
-        column_limits: BTreeMap<String, u32>,
-    },
+    /// A model of groups of records, l-diversity over several sensitive attributes first of all.
+    Groups(GroupModel),
 }
 
 impl PrivacyDefinition {
@@ -214,11 +207,14 @@ impl PrivacyDefinition {
                 c: confidence("alpha", self.alpha)?,
                 sensitive_values,
             }),
-            ModelWord::LDiversity => PrivacyModel::LDiversity {
-                k: anonymity(self.k)?,
-                l: prior_knowledge(self.l)?,
-                column_limits: self.limits()?,
-            },
+            ModelWord::LDiversity => {
+                let l = prior_knowledge(self.l)?;
+                let column_limits = self.limits(l)?;
+                PrivacyModel::Groups(GroupModel {
+                    k: anonymity(self.k)?,
+                    diversity: Diversity::Strikes { l, column_limits },
+                })
+            }
             ModelWord::KMAnonymity => PrivacyModel::KmAnonymity(KmAnonymity {
                 k: anonymity(self.k)?,
                 m: known_items(self.m)?,
@@ -237,15 +233,15 @@ impl PrivacyDefinition {
         }
     }
 
-    fn limits(&self) -> Result<BTreeMap<String, u32>, Problem> {
+    fn limits(&self, l: PriorKnowledge) -> Result<BTreeMap<String, u32>, Problem> {
         let limits = self.column_limits.iter().flatten();
         limits
             .map(|(column, &limit)| match u32::try_from(limit) {
-                Ok(limit) => Ok((column.clone(), limit)),
-                Err(_) => Err(Problem::at(
+                Ok(limit) if limit <= l.get() => Ok((column.clone(), limit)),
+                _ => Err(Problem::at(
                     Code::InvalidPrivacy,
                     format!("/privacy/column_limits/{}", super::json::escape(column)),
-                    "a column's limit is a whole number from 0 on",
+                    format!("a column's limit is a whole number from 0 to `l`, {l}"),
                 )),
             })
             .collect()

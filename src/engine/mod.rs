@@ -1,5 +1,6 @@
 //! The anonymizers, and the one way from a raw table to a verified release.
 
+pub mod groups;
 pub mod items;
 pub mod observer;
 pub mod pais;

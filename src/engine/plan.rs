@@ -4,13 +4,13 @@
 use std::collections::{BTreeMap, HashSet};
 
 use crate::domain::json::escape;
-use crate::domain::privacy::ModelWord;
 use crate::domain::{
-    Code, ColumnKind, ColumnRole, JobDefinition, KmAnonymity, Lkc, MinimumAnonymity, Objective,
-    Output, PrivacyModel, Problem, Recoding, SplitRule,
+    Code, ColumnKind, ColumnRole, Diversity, GroupModel, JobDefinition, KmAnonymity, Lkc,
+    MinimumAnonymity, ModelWord, Objective, Output, PrivacyModel, Problem, Recoding, SplitRule,
 };
 use crate::table::{Schema, SchemaColumn};
 
+use super::groups::GroupPlan;
 use super::{items, pais, pre_generalization};
 
 /// Most sensitive values that a job names of a column.
@@ -26,6 +26,8 @@ pub enum Plan {
     Specialization(SpecializationPlan),
     /// Concurrent item disclosure: k-anonymity with set-valued quasi-identifiers.
     Disclosure(DisclosurePlan),
+    /// Groups of a k-d split, generalized or anatomized.
+    Groups(GroupPlan),
 }
 
 /// A run of concurrent item disclosure.
@@ -78,7 +80,16 @@ impl Plan {
     pub fn new(schema: &Schema, job: &JobDefinition) -> Result<Self, Problem> {
         let model = job.privacy.parse()?;
         let has_sets = schema.stored().any(is_set);
+        // k-anonymity is met by either recoding; LKC-privacy speaks of one cut.
+        let is_local = job.recoding == Some(Recoding::Local);
         match model {
+            PrivacyModel::Lkc(model) if is_local && job.privacy.model == ModelWord::KAnonymity => {
+                let model = GroupModel {
+                    k: model.k,
+                    diversity: Diversity::Unasked,
+                };
+                GroupPlan::new(schema, job, model).map(Self::Groups)
+            }
             PrivacyModel::Lkc(model) if has_sets && job.privacy.model == ModelWord::KAnonymity => {
                 let model = SetModel::KAnonymity(model);
                 DisclosurePlan::new(schema, job, model).map(Self::Disclosure)
@@ -97,11 +108,25 @@ impl Plan {
             PrivacyModel::Lkc(model) => {
                 SpecializationPlan::new(schema, job, model).map(Self::Specialization)
             }
-            PrivacyModel::LDiversity { .. } => Err(refused(
-                "/privacy/model",
-                "this version has no method for `l_diversity`; `lkc`, `k_anonymity`, \
-                 `confidence_bounding` and `alpha_k` are offered",
-            )),
+            PrivacyModel::Groups(model) => {
+                if job.recoding == Some(Recoding::Global) {
+                    return Err(refused(
+                        "/recoding",
+                        "this model is reached by local recoding only; leave `recoding` out",
+                    ));
+                }
+                GroupPlan::new(schema, job, model).map(Self::Groups)
+            }
+        }
+    }
+}
+
+impl Plan {
+    /// What stands in the released tables.
+    pub fn output(&self) -> Output {
+        match self {
+            Self::Specialization(_) | Self::Disclosure(_) => Output::Generalized,
+            Self::Groups(plan) => plan.output,
         }
     }
 }
@@ -210,7 +235,8 @@ impl SpecializationPlan {
     }
 }
 
-fn refused(pointer: impl Into<String>, detail: impl Into<String>) -> Problem {
+/// A job that does not fit, with a pointer into it.
+pub(super) fn refused(pointer: impl Into<String>, detail: impl Into<String>) -> Problem {
     Problem::at(Code::InvalidJob, pointer, detail)
 }
 
@@ -218,8 +244,8 @@ fn check_global(job: &JobDefinition) -> Result<(), Problem> {
     if job.recoding == Some(Recoding::Local) {
         return Err(refused(
             "/recoding",
-            "LKC-privacy and its special cases are reached by global recoding in this version; \
-             leave `recoding` out",
+            "this model is reached by global recoding only; `recoding: local` takes `k_anonymity` \
+             and the models of groups",
         ));
     }
     if job.output == Some(Output::Anatomized) {

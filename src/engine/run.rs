@@ -6,10 +6,11 @@ use std::sync::{Arc, OnceLock};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::domain::{Code, ColumnKind, ColumnRole, JobDefinition, Problem};
-use crate::table::{EncodedTable, ReleasedTable, Schema, SchemaColumn, Table};
+use crate::domain::{Code, ColumnKind, ColumnRole, JobDefinition, Output, Problem};
+use crate::table::{Column, EncodedTable, ReleasedTable, Schema, SchemaColumn, Table};
 use crate::utility;
 
+use super::groups::{self, GroupPlan, Grouped, Partition};
 use super::plan::{DisclosurePlan, Plan, SetModel, SpecializationPlan};
 use super::pre_generalization::{self, Applied};
 use super::release::Checked;
@@ -80,6 +81,10 @@ pub struct Prepared {
     pre_generalization: Arc<Applied>,
     /// What a run of concurrent item disclosure ended with, once it has.
     disclosed: OnceLock<items::Outcome>,
+    /// Quasi-identifiers as they came, where they are released so.
+    exact: Vec<(usize, Column)>,
+    /// The groups once they are found, for a plan that has groups.
+    partition: OnceLock<Partition>,
 }
 
 impl Prepared {
@@ -102,16 +107,17 @@ impl Prepared {
     }
 
     /// Bytes of memory that a run over so many rows takes at most, beside the text of distinct
-    /// values: the codes as read, those of the released table beside them, and per row the
-    /// search's order and the shuffled one. The items of a set-valued quasi-identifier are not
-    /// known beforehand and taken to be so many on average as prescriptions have at most times.
+    /// values: the codes as read, those of the released table beside them, once more what is
+    /// released exactly or counted by group, and per row the search's order and the shuffled one.
+    /// The items of a set-valued quasi-identifier are not known beforehand and taken to be so many
+    /// on average as prescriptions have at most times.
     pub fn bytes_needed(schema: &Schema, rows: u64) -> u64 {
         let codes = 4 * schema.stored().count() as u64;
         let is_set = |column: &&SchemaColumn| {
             column.role == ColumnRole::QuasiIdentifier && column.kind == ColumnKind::Set
         };
         let sets = schema.stored().filter(is_set).count() as u64;
-        rows.saturating_mul(2 * codes + 16 + sets * SET_BYTES)
+        rows.saturating_mul(3 * codes + 24 + sets * SET_BYTES)
     }
 
     /// Encodes the rows for the job.
@@ -126,9 +132,19 @@ impl Prepared {
     ) -> Result<Self, Problem> {
         let plan = Plan::new(&schema, &job)?;
         observer.progress(Phase::Reading, 1.0);
+        let exact = match &plan {
+            Plan::Groups(plan) if plan.output == Output::Anatomized => schema
+                .stored_with(ColumnRole::QuasiIdentifier)
+                .into_iter()
+                .map(|position| (position, table.columns[position].clone()))
+                .collect(),
+            Plan::Groups(_) | Plan::Specialization(_) | Plan::Disclosure(_) => Vec::new(),
+        };
         let mut table = EncodedTable::new(&schema, table);
-        check_classes(&table)?;
         let one_cut = matches!(plan, Plan::Specialization(_));
+        if one_cut {
+            check_classes(&table)?;
+        }
         let pre_generalization = Applied::new(&job, &mut table, one_cut)?;
         stop_if_asked(observer)?;
         Ok(Self {
@@ -138,11 +154,13 @@ impl Prepared {
             table: Arc::new(table),
             pre_generalization: Arc::new(pre_generalization),
             disclosed: OnceLock::new(),
+            exact,
+            partition: OnceLock::new(),
         })
     }
 
-    /// The same rows under another combination of the job's privacy parameters; nothing is
-    /// encoded again.
+    /// The same rows under another combination of the job's privacy parameters, for a method that
+    /// [takes sweeps](Self::takes_sweeps); nothing is encoded again.
     ///
     /// # Errors
     /// As [`Self::check`].
@@ -154,6 +172,8 @@ impl Prepared {
             table: Arc::clone(&self.table),
             pre_generalization: Arc::clone(&self.pre_generalization),
             disclosed: OnceLock::new(),
+            exact: self.exact.clone(),
+            partition: OnceLock::new(),
         })
     }
 
@@ -171,6 +191,10 @@ impl Prepared {
             }
             Plan::Disclosure(plan) => {
                 self.disclosed(plan, observer)?;
+                Ok(Vec::new())
+            }
+            Plan::Groups(plan) => {
+                self.partition(plan, observer)?;
                 Ok(Vec::new())
             }
         }
@@ -196,6 +220,16 @@ impl Prepared {
         Ok(self.disclosed.get_or_init(|| outcome))
     }
 
+    /// The groups, found once.
+    fn partition(&self, plan: &GroupPlan, observer: &dyn Observer) -> Result<&Partition, Problem> {
+        if let Some(found) = self.partition.get() {
+            return Ok(found);
+        }
+        let found = groups::partition(&self.table, plan, observer)
+            .map_err(|error| groups::problem(&error))?;
+        Ok(self.partition.get_or_init(|| found))
+    }
+
     /// The verified table as it stood after `step` (the last when `None`), its rows in random
     /// order; drawn from the job's seed where it has one.
     ///
@@ -211,6 +245,22 @@ impl Prepared {
         match &self.plan {
             Plan::Specialization(plan) => self.release_cut(plan, steps, step, observer),
             Plan::Disclosure(plan) => self.release_disclosed(plan, step, observer),
+            Plan::Groups(plan) => {
+                if let Some(step) = step {
+                    let detail = format!("the job has no step {step}; leave `step` out");
+                    return Err(Problem::at(Code::NoSuchStep, "/step", detail));
+                }
+                let grouped = Grouped {
+                    schema: &self.schema,
+                    table: &self.table,
+                    exact: &self.exact,
+                    plan,
+                    partition: self.partition(plan, observer)?,
+                    job: &self.job,
+                    privacy: json(&self.job.privacy)?,
+                };
+                groups::release(&grouped, observer)
+            }
         }
     }
 
@@ -364,7 +414,8 @@ fn check_classes(table: &EncodedTable) -> Result<(), Problem> {
     Err(Problem::new(Code::LimitExceeded, detail))
 }
 
-fn json(value: &impl Serialize) -> Result<serde_json::Value, Problem> {
+/// A result as JSON.
+pub(super) fn json(value: &impl Serialize) -> Result<serde_json::Value, Problem> {
     serde_json::to_value(value)
         .map_err(|_| Problem::new(Code::Internal, "a result could not be written as JSON"))
 }

@@ -95,14 +95,14 @@ fn told(raw: usize, finished: usize, made_up: u64, one_cut: bool) -> Assignment 
 }
 
 /// Cells of an untouched column, raw and finished, as numbers that are equal where they are.
-struct Untouched {
+pub(super) struct Untouched {
     raw: Vec<u32>,
     finished: Vec<u32>,
-    count: usize,
+    pub(super) count: usize,
 }
 
 impl Untouched {
-    fn of(raw: &Column, finished: &ReleasedColumn) -> Self {
+    pub(super) fn of(raw: &Column, finished: &ReleasedColumn) -> Self {
         const MISSING: u32 = 0;
         let mut known: HashMap<String, u32> = HashMap::new();
         let mut number = |text: &str| {
@@ -126,7 +126,8 @@ impl Untouched {
         }
     }
 
-    fn all(&self) -> impl Iterator<Item = u32> {
+    /// All cells, the raw ones first.
+    pub(super) fn all(&self) -> impl Iterator<Item = u32> {
         self.raw.iter().chain(&self.finished).copied()
     }
 }

@@ -2,8 +2,10 @@
 //!
 //! It reads nothing but the finished table and what was asked for. It shares no code with the
 //! anonymizers, so that an error of theirs cannot hide here, and it decides Definition 3.1 of
-//! the KDD'09 paper exactly, by enumeration.
+//! the KDD'09 paper exactly, by enumeration, and the models of groups group by group.
 
+mod anatomy;
+mod anatomy_assignment;
 mod assignment;
 mod classes;
 mod counter;
@@ -11,21 +13,28 @@ mod cut;
 mod itemsets;
 mod lkc;
 mod matching;
+mod partition;
 mod profiles;
 mod requirement;
 mod search;
 mod sets;
+mod strikes;
 mod truth;
 mod verification;
 
 #[cfg(test)]
 mod tests;
 
+pub use anatomy::{AnatomyError, COUNT_COLUMN, GROUP_COLUMN, check_counts, group_ids, joined};
+pub use anatomy_assignment::{
+    AnatomyAssignment, AnatomyAssignmentError, NOWHERE, SensitiveTable, assign_anatomy,
+};
 pub use assignment::{Assignment, assign};
 pub use classes::group_sizes;
 pub use cut::{CutError, check_single_cut};
 pub use itemsets::verify_km_unless;
 pub use lkc::{verify_lkc, verify_lkc_unless};
+pub use partition::{FailingGroup, GroupVerification, verify_groups};
 pub use requirement::{LkcRequirement, SensitiveRequirement, SensitiveSet};
 pub use sets::OriginalSet;
 pub use truth::{Original, OriginalQuasiIdentifier, TruthError, check_truthful};

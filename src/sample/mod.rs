@@ -7,6 +7,7 @@ pub mod blood;
 pub mod draw;
 mod labels;
 pub mod receipts;
+pub mod registry;
 
 use std::io::Write;
 
@@ -19,17 +20,20 @@ pub enum Sample {
     Blood,
     /// Medical receipts: three relational columns, and the sets of diseases and drugs.
     Receipts,
+    /// A cancer registry: four quasi-identifiers, seven sensitive columns.
+    Registry,
 }
 
 impl Sample {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Blood, Self::Receipts];
+    pub const ALL: [Self; 3] = [Self::Blood, Self::Receipts, Self::Registry];
 
     /// Its name, which its files are named by.
     pub fn name(self) -> &'static str {
         match self {
             Self::Blood => "blood",
             Self::Receipts => "receipts",
+            Self::Registry => "registry",
         }
     }
 
@@ -38,6 +42,7 @@ impl Sample {
         match self {
             Self::Blood => 10_000,
             Self::Receipts => 100_000,
+            Self::Registry => 72_194,
         }
     }
 
@@ -49,6 +54,7 @@ impl Sample {
         match self {
             Self::Blood => blood::write_csv(rows, seed, out),
             Self::Receipts => receipts::write_csv(rows, seed, out),
+            Self::Registry => registry::write_csv(rows, seed, out),
         }
     }
 
@@ -57,6 +63,7 @@ impl Sample {
         match self {
             Self::Blood => blood::schema(),
             Self::Receipts => receipts::schema(),
+            Self::Registry => registry::schema(),
         }
     }
 
@@ -65,6 +72,7 @@ impl Sample {
         match self {
             Self::Blood => blood::job(),
             Self::Receipts => receipts::job(),
+            Self::Registry => registry::job(),
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::domain::job::PreGeneralization;
 use crate::privacy::{Verification, VerifyError, group_sizes};
 use crate::table::{Domain, ReleasedTable};
 
-use super::{ColumnNcp, GroupMetrics, RawSets, Risk, sets};
+use super::{ColumnNcp, GroupMetrics, QueryError, RawSets, Risk, sets};
 
 /// The report of a release. An empty table has no group: its measures are 0, but for those of
 /// information lost, which tell of suppressed rows too.
@@ -45,8 +45,66 @@ pub struct Utility {
     /// *1 - NCP* of each quasi-identifier.
     pub information_remain_by_column: BTreeMap<String, f64>,
     /// Greatest confidence in a sensitive value for an adversary who knows at most L values, as
-    /// verified; 0 when none is bounded.
+    /// verified; 0 when none is bounded. With local recoding, the greatest share of a group's
+    /// records that hold one sensitive value.
     pub greatest_confidence: f64,
+    /// How far random counting queries are off; with local recoding, where there is a sensitive
+    /// value to ask for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub query_error: Option<QueryError>,
+}
+
+/// What a report is made of.
+#[derive(Clone, Debug, Default)]
+pub struct Measures<'a> {
+    /// Rows of each group.
+    pub sizes: &'a [u32],
+    /// Mean NCP of each quasi-identifier.
+    pub ncp_by_column: BTreeMap<String, f64>,
+    /// Rows released.
+    pub rows: u64,
+    /// Rows left out.
+    pub suppressed_rows: u64,
+    /// As verified.
+    pub greatest_confidence: f64,
+    /// Of random counting queries.
+    pub query_error: Option<QueryError>,
+}
+
+impl Report {
+    /// Puts the measures of a release together.
+    pub fn of(measures: Measures) -> Self {
+        let Measures {
+            sizes,
+            ncp_by_column,
+            rows,
+            suppressed_rows,
+            greatest_confidence,
+            query_error,
+        } = measures;
+        let columns = ncp_by_column.len();
+        let ncp = if columns == 0 {
+            0.0
+        } else {
+            ncp_by_column.values().sum::<f64>() / columns as f64
+        };
+        let remain = |(name, ncp): (&String, &f64)| (name.clone(), 1.0 - ncp);
+        Self {
+            utility: Utility {
+                groups: GroupMetrics::of(sizes),
+                ncp,
+                information_remain: 1.0 - ncp,
+                information_remain_by_column: ncp_by_column.iter().map(remain).collect(),
+                ncp_by_column,
+                greatest_confidence,
+                query_error,
+            },
+            risk: Risk::of(sizes),
+            rows,
+            suppressed_rows,
+            pre_generalization: None,
+        }
+    }
 }
 
 /// Measures a released table. `quasi_identifiers` are its generalized columns with the domains
@@ -78,45 +136,45 @@ pub fn report_with_sets(
     let relational = quasi_identifiers.iter().map(|(name, _)| &**name);
     let set_valued = raw_sets.iter().map(|raw| &*raw.column.name);
     let names: Vec<&str> = relational.chain(set_valued).collect();
-    let released = |name: &str| {
-        let column = table.columns.iter().find(|column| *column.name == *name);
-        column.ok_or_else(|| VerifyError::NoSuchColumn {
-            column: name.into(),
-        })
-    };
     let sizes = group_sizes(table, &names)?;
-    let mut ncp_by_column = BTreeMap::new();
-    for (name, domain) in quasi_identifiers {
-        let ncp = ColumnNcp::of(released(name)?, domain).mean(suppressed_rows);
-        ncp_by_column.insert(name.to_string(), ncp);
-    }
+    let mut means = ncp_by_column(table, quasi_identifiers, suppressed_rows)?;
     for &raw in raw_sets {
         let name = &raw.column.name;
-        ncp_by_column.insert(name.to_string(), sets::ncp(released(name)?, raw));
+        let column = table.columns.iter().find(|column| column.name == *name);
+        let column = column.ok_or_else(|| VerifyError::NoSuchColumn {
+            column: name.clone(),
+        })?;
+        means.insert(name.to_string(), sets::ncp(column, raw));
     }
-    let columns = ncp_by_column.len();
-    let ncp = if columns == 0 {
-        0.0
-    } else {
-        ncp_by_column.values().sum::<f64>() / columns as f64
-    };
-    let remain = |(name, ncp): (&String, &f64)| (name.clone(), 1.0 - ncp);
-    let utility = Utility {
-        groups: GroupMetrics::of(&sizes),
-        ncp,
-        information_remain: 1.0 - ncp,
-        information_remain_by_column: ncp_by_column.iter().map(remain).collect(),
-        ncp_by_column,
-        greatest_confidence: verification.greatest_confidence,
-    };
-    let rows = table.rows as u64;
-    Ok(Report {
-        utility,
-        risk: Risk::of(&sizes),
-        rows,
+    Ok(Report::of(Measures {
+        sizes: &sizes,
+        ncp_by_column: means,
+        rows: table.rows as u64,
         suppressed_rows,
-        pre_generalization: None,
-    })
+        greatest_confidence: verification.greatest_confidence,
+        query_error: None,
+    }))
+}
+
+/// Mean NCP of each generalized column, suppressed rows counting 1.
+///
+/// # Errors
+/// [`VerifyError`] for a table that lacks one of the columns.
+pub fn ncp_by_column(
+    table: &ReleasedTable,
+    quasi_identifiers: &[(Box<str>, &Domain)],
+    suppressed_rows: u64,
+) -> Result<BTreeMap<String, f64>, VerifyError> {
+    let mut means = BTreeMap::new();
+    for (name, domain) in quasi_identifiers {
+        let column = table.columns.iter().find(|column| column.name == *name);
+        let column = column.ok_or_else(|| VerifyError::NoSuchColumn {
+            column: name.clone(),
+        })?;
+        let ncp = ColumnNcp::of(column, domain).mean(suppressed_rows);
+        means.insert(name.to_string(), ncp);
+    }
+    Ok(means)
 }
 
 #[cfg(test)]

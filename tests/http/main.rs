@@ -6,6 +6,7 @@ mod database;
 mod golden;
 mod hospital;
 
+mod anatomy;
 mod contract_access;
 mod contract_jobs;
 mod contract_lists;
