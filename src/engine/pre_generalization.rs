@@ -1,10 +1,14 @@
 //! A job's pre-generalization: checked against the schema, and applied to the encoded table.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
+use crate::domain::job::PreGeneralization;
 use crate::domain::json::escape;
 use crate::domain::{Code, ColumnKind, ColumnRole, JobDefinition, Problem};
-use crate::table::{Domain, EncodedTable, QuasiIdentifier, Schema, SchemaColumn};
+use crate::table::{
+    Domain, EncodedTable, Form, QuasiIdentifier, ReleasedColumn, ReleasedTable, Schema,
+    SchemaColumn,
+};
 use crate::taxonomy::pre_generalization::check_levels;
 use crate::taxonomy::{Floors, PreGeneralizationError, Tree};
 
@@ -128,6 +132,43 @@ pub fn floors(
         floors.insert(name.as_str().into(), found);
     }
     Ok(floors)
+}
+
+/// A job's pre-generalization as a release tells it. The values of a column without a taxonomy
+/// are raw ones, and of those only such as the release shows are named.
+pub fn told(
+    schema: &Schema,
+    job: &JobDefinition,
+    released: &ReleasedTable,
+) -> Option<BTreeMap<String, PreGeneralization>> {
+    let mut told = job.pre_generalization.clone()?;
+    for (name, description) in &mut told {
+        let declared = schema
+            .stored()
+            .any(|spec| *spec.name == **name && spec.tree.is_some());
+        if declared {
+            continue;
+        }
+        let column = released
+            .columns
+            .iter()
+            .find(|column| *column.name == **name);
+        let shown: HashSet<&str> = column.into_iter().flat_map(labels).collect();
+        for values in description.values.values_mut() {
+            values.retain(|value| shown.contains(value.as_str()));
+        }
+        description.values.retain(|_, values| !values.is_empty());
+    }
+    Some(told)
+}
+
+/// The labels that stand in a column; of a set those of its items.
+fn labels(column: &ReleasedColumn) -> Vec<&str> {
+    let cells = column.column.dictionary.iter().map(AsRef::as_ref);
+    match column.form {
+        Form::Set { separator } => cells.flat_map(|cell: &str| cell.split(separator)).collect(),
+        _ => cells.collect(),
+    }
 }
 
 /// A table's pre-generalization: what stands for each leaf, and the columns as they were.

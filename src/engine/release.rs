@@ -8,7 +8,7 @@ use rand::seq::SliceRandom;
 use rand::{SeedableRng, TryRng};
 use sha2::{Digest, Sha256};
 
-use crate::domain::{Code, JobDefinition, KmAnonymity, Problem};
+use crate::domain::{Code, JobDefinition, KmAnonymity, Lkc, Problem};
 use crate::privacy::{self, LkcRequirement, Original, Verification};
 use crate::table::{
     Column, Domain, EncodedTable, Form, NULL_CODE, QuasiIdentifier, ReleasedColumn, ReleasedTable,
@@ -259,8 +259,8 @@ pub fn standing(dictionary: &[Box<str>], cells: impl Iterator<Item = u32>) -> Co
 /// What a finished table is held against: a model, and the quasi-identifiers that it is over.
 #[derive(Clone, Copy, Debug)]
 pub enum Checked<'a> {
-    /// LKC-privacy and its special cases.
-    Lkc(&'a LkcRequirement, &'a [Box<str>]),
+    /// LKC-privacy and its special cases, with the sensitive columns.
+    Lkc(&'a Lkc, &'a [Box<str>], &'a [Box<str>]),
     /// k^m-anonymity.
     Km(&'a KmAnonymity, &'a [Box<str>]),
 }
@@ -285,8 +285,9 @@ pub fn verify(
     };
     let stopped = || observer.must_stop();
     let found = match checked {
-        Checked::Lkc(requirement, names) => {
-            privacy::verify_lkc_unless(table, names, requirement, &stopped)
+        Checked::Lkc(model, names, sensitive) => {
+            let requirement = LkcRequirement::of(model, names.len(), sensitive);
+            privacy::verify_lkc_unless(table, names, &requirement, &stopped)
         }
         Checked::Km(model, names) => privacy::verify_km_unless(table, names, *model, &stopped),
     };

@@ -7,13 +7,12 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::domain::{Code, ColumnKind, ColumnRole, JobDefinition, Output, Problem};
-use crate::privacy::LkcRequirement;
 use crate::table::{Column, EncodedTable, ReleasedTable, Schema, SchemaColumn, Table};
 use crate::utility;
 
 use super::groups::{self, GroupPlan, Grouped, Partition};
 use super::plan::{DisclosurePlan, Plan, SetModel, SpecializationPlan};
-use super::pre_generalization::Applied;
+use super::pre_generalization::{self, Applied};
 use super::release::Checked;
 use super::{Observer, Phase, items, pais, release, requirement};
 
@@ -285,8 +284,7 @@ impl Prepared {
         let (cuts, told) = release::told_cuts(&self.schema, &self.table, cuts, &rows);
         let table = release::table(&self.schema, &self.table, &cuts, Vec::new(), &rows);
         let names = &plan.quasi_identifiers;
-        let requirement = LkcRequirement::of(&plan.model, names.len(), &plan.sensitive);
-        let checked = Checked::Lkc(&requirement, names);
+        let checked = Checked::Lkc(&plan.model, names, &plan.sensitive);
         let release = self.finish(checked, table, (&rows, suppressed), Some(told), observer)?;
         Ok(FinishedRelease {
             step: Some(step),
@@ -317,14 +315,7 @@ impl Prepared {
         let (rows, told) = ((rows.as_slice(), suppressed), Some(told));
         match &plan.model {
             SetModel::KAnonymity(model) => {
-                let requirement = LkcRequirement::of(model, names.len(), &[]);
-                self.finish(
-                    Checked::Lkc(&requirement, names),
-                    table,
-                    rows,
-                    told,
-                    observer,
-                )
+                self.finish(Checked::Lkc(model, names, &[]), table, rows, told, observer)
             }
             SetModel::KmAnonymity(model) => {
                 self.finish(Checked::Km(model, names), table, rows, told, observer)
@@ -368,7 +359,7 @@ impl Prepared {
         let mut report =
             utility::report_with_sets(&table, &domains, &sets, suppressed, &verification)
                 .map_err(|error| Problem::new(Code::Internal, error.to_string()))?;
-        report.pre_generalization = self.job.pre_generalization.clone();
+        report.pre_generalization = pre_generalization::told(&self.schema, &self.job, &table);
         observer.progress(Phase::Verifying, 1.0);
         Ok(FinishedRelease {
             rows: table.rows as u64,

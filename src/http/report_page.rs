@@ -22,6 +22,8 @@ pub(super) fn page(release: &ReleaseDocument, report: &Value) -> Response {
     page.text("The privacy model and its parameters.");
     values(&mut page, &release.privacy, |_| "");
 
+    wishes(&mut page, &report["pre_generalization"]);
+
     page.heading("What was found");
     verdict(&mut page, &release.verification);
     values(&mut page, &release.verification, |key| match key {
@@ -69,6 +71,33 @@ pub(super) fn page(release: &ReleaseDocument, report: &Value) -> Response {
     page.text("Records in groups of each size: small groups protect least.");
     sizes(&mut page, &report["utility"]["group_sizes"]);
     page.into_response()
+}
+
+/// What was generalized before anything else, column by column.
+fn wishes(page: &mut Page, wishes: &Value) {
+    let Some(wishes) = wishes.as_object() else {
+        return;
+    };
+    page.text("Generalized before anything else, to levels of each column's tree.");
+    page.line(format_args!("<table>"));
+    for (column, wish) in wishes {
+        let mut told = format!("level {}", wish["level"].as_u64().unwrap_or(0));
+        for (level, values) in wish["values"].as_object().into_iter().flatten() {
+            let values: Vec<&str> = values
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str)
+                .collect();
+            told += &format!("; {} at level {level}", values.join(", "));
+        }
+        page.line(format_args!(
+            "<tr><th>{}</th><td>{}</td></tr>",
+            escape(column),
+            escape(&told)
+        ));
+    }
+    page.line(format_args!("</table>"));
 }
 
 fn released(page: &mut Page, release: &ReleaseDocument) {

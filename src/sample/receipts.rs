@@ -305,7 +305,11 @@ fn chosen_drugs(diseases: &[(usize, usize)], draw: &mut Draw) -> Vec<(usize, usi
         for _ in 0..1 + draw.skewed(4) {
             let group = groups[draw.weighted(&[6.0, 3.0, 1.0])];
             let count = DRUG_GROUPS[group].1;
-            let number = (place * 5 + draw.skewed(count) * (1 + chapter % 2)) % count;
+            // Half of them are what is prescribed for anything of the kind.
+            let number = match draw.chance(0.5) {
+                true => draw.skewed(count),
+                false => (place * 5 + draw.skewed(8)) % count,
+            };
             add((group, number));
         }
     }

@@ -37,7 +37,7 @@ fn job(dataset: &str, extra: Value) -> Value {
     body
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn sets_are_released_in_every_format_and_again() {
     let hospital = Hospital::new().await;
     let dataset = filled(&hospital).await;
@@ -101,7 +101,7 @@ async fn sets_are_released_in_every_format_and_again() {
         .problem(422, "no_such_step");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn what_a_job_on_sets_cannot_ask_is_refused_at_once() {
     let hospital = Hospital::new().await;
     let dataset = filled(&hospital).await;

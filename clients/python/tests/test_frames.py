@@ -91,6 +91,18 @@ def test_missing_values_and_lists_go_as_declared(client: Client) -> None:
         client.submit(dataset, frame.assign(drugs=[["a;b"]] * 3))
 
 
+def test_sets_are_disclosed_as_lists(client: Client) -> None:
+    columns = [{"name": "drugs", "role": "quasi_identifier", "kind": "set"}]
+    dataset = client.create_dataset("disclosed", columns)["id"]
+    frame = pd.DataFrame({"drugs": [["b", "a"], ["a", "b"], ["c"], ["c", "d"], [], []]})
+    client.submit(dataset, frame)
+    job = client.create_job(dataset, {"model": "k_anonymity", "k": 2}, release=True)
+    release = str(client.wait(job["id"], timeout=120)["release_id"])
+    lists = client.release_frame(release, format="parquet")["drugs"]
+    expected = [[], [], ["a", "b"], ["a", "b"], ["c"], ["c"]]
+    assert sorted(list(cell) for cell in lists) == expected
+
+
 def test_bytes_and_files(client: Client, dataset: str, frame: pd.DataFrame, tmp_path: Any) -> None:
     text = frame.to_csv(index=False).encode()
     packed = tmp_path / "rows.csv.gz"

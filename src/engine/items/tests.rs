@@ -295,6 +295,12 @@ fn a_value_that_no_row_has_is_unknown_in_a_column_without_a_taxonomy() {
         .map(|row| row.rsplit(',').next().unwrap().to_owned())
         .collect();
     assert_eq!(cells, ["*|a", "*|a", "*|x", "*|x"]);
+    // Nothing that the release does not show is told of the job either.
+    let job = json!({"privacy": {"model": "k_anonymity", "k": 2},
+        "pre_generalization": {"drugs": {"level": 1, "values": {"0": ["a", "c"]}}}});
+    let release = run(&columns(), TABLE_1, job).unwrap();
+    let told = &release.report["pre_generalization"]["drugs"];
+    assert_eq!(told, &json!({"level": 1, "values": {"0": ["a"]}}));
 }
 
 #[test]
