@@ -121,7 +121,38 @@ impl Plan {
     }
 }
 
+/// Most subsets of quasi-identifiers times rows that a search and its verification may have to
+/// look at: hours on a large machine. Most are never looked at, since subsets share their
+/// beginnings and groups below *K* end them.
+const MOST_WORK: u128 = 1 << 50;
+
 impl Plan {
+    /// Whether a run over so many rows can be expected to end.
+    ///
+    /// # Errors
+    /// `limit_exceeded` with the figures, and what would make it feasible.
+    pub fn check_work(&self, rows: u64) -> Result<(), Problem> {
+        let Self::Specialization(plan) = self else {
+            return Ok(());
+        };
+        let width = plan.quasi_identifiers.len();
+        let l = plan.model.l.map_or(width, |l| l.get() as usize);
+        let fits = |l: usize| subsets(width, l).saturating_mul(rows.into()) <= MOST_WORK;
+        if fits(l) {
+            return Ok(());
+        }
+        // Small ones fit before great ones do, and the greatest of all is k-anonymity.
+        let feasible = (1..l).rev().find(|&l| fits(l));
+        let advice = feasible.map_or_else(String::new, |l| format!("lower `l` to {l}, "));
+        let detail = format!(
+            "an adversary who knows {l} of {width} values may know {} sets of columns, too many to \
+             look at over {rows} rows; {advice}raise it to {width}, which is one set, or give fewer \
+             columns the role `quasi_identifier`",
+            subsets(width, l)
+        );
+        Err(Problem::at(Code::LimitExceeded, "/privacy/l", detail))
+    }
+
     /// What stands in the released tables.
     pub fn output(&self) -> Output {
         match self {
@@ -199,6 +230,19 @@ fn weights(schema: &Schema, asked: Option<&BTreeMap<String, f64>>) -> Result<Vec
     let (sets, relational): (Vec<_>, Vec<_>) =
         quasi_identifiers().partition(|column| is_set(column));
     Ok(relational.into_iter().chain(sets).map(weight).collect())
+}
+
+/// Number of subsets of `size` of `of`; the greatest number where it is more.
+fn subsets(of: usize, size: usize) -> u128 {
+    let size = size.min(of);
+    (0..size.min(of - size)).fold(1u128, |count, taken| {
+        let next = count.saturating_mul((of - taken) as u128);
+        if next == u128::MAX {
+            next
+        } else {
+            next / (taken as u128 + 1)
+        }
+    })
 }
 
 impl SpecializationPlan {

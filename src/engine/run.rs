@@ -113,6 +113,14 @@ impl Prepared {
         Ok(matches!(Plan::new(schema, job)?, Plan::Specialization(_)))
     }
 
+    /// Whether a run over so many rows can be expected to end.
+    ///
+    /// # Errors
+    /// As [`Self::check`], and `limit_exceeded` with what would make it feasible.
+    pub fn check_work(schema: &Schema, job: &JobDefinition, rows: u64) -> Result<(), Problem> {
+        Plan::new(schema, job)?.check_work(rows)
+    }
+
     /// Bytes of memory that a run over so many rows takes at most, beside the text of distinct
     /// values: the codes as read, those of the released table beside them, once more what is
     /// released exactly or counted by group, and per row the search's order and the shuffled one.
@@ -138,6 +146,7 @@ impl Prepared {
         observer: &dyn Observer,
     ) -> Result<Self, Problem> {
         let plan = Plan::new(&schema, &job)?;
+        plan.check_work(table.rows as u64)?;
         observer.progress(Phase::Reading, 1.0);
         let exact = match &plan {
             Plan::Groups(plan) if plan.output == Output::Anatomized => schema

@@ -216,6 +216,9 @@ async fn check(state: &AppState, caller: Caller, body: &JobBody) -> Result<Datas
     }
     let rows = submissions::count_rows(&state.store, id, job.submissions.as_deref()).await?;
     bulk::check_fits(state, &dataset.schema, rows)?;
+    for job in &body.jobs {
+        Prepared::check_work(&dataset.schema, job, rows)?;
+    }
     Ok(id)
 }
 

@@ -242,6 +242,9 @@ fn from_upload_to_release() {
     for entry in &entries {
         walk.check(entry);
     }
+    for entry in &self::entries("A wide table, and the trade-off") {
+        walk.check(entry);
+    }
 }
 
 #[test]

@@ -340,3 +340,36 @@ async fn a_running_job_stops_within_a_second() {
     let refused = hospital.app.delete(&hospital.token, &job).await;
     refused.problem(409, "job_ended");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_would_not_end_is_refused_with_what_would() {
+    let hospital = Hospital::new().await;
+    let columns: Vec<Value> = (0..60)
+        .map(|number| json!({ "name": format!("c{number}"), "role": "quasi_identifier" }))
+        .collect();
+    let wide = json!({ "name": "wide", "columns": columns });
+    let made = hospital.post("/v1/datasets", &wide).await.json(201);
+    let dataset = format!("/v1/datasets/{}", text(&made["id"]));
+    let line = |cell: &dyn Fn(usize) -> String| (0..60).map(cell).collect::<Vec<_>>().join(",");
+    let header = line(&|number| format!("c{number}"));
+    let row = line(&|number| number.to_string());
+    let table = format!("{header}\n{row}\n{row}\n");
+    hospital.submit(&dataset, table).await.json(201);
+    let privacy = |l: u32| json!({ "model": "lkc", "l": l, "k": 2, "c": 1 });
+    let mut body = json!({ "dataset_id": id(&dataset), "privacy": privacy(30) });
+    let refused = hospital.post("/v1/jobs", &body).await;
+    let problem = refused.problem(422, "limit_exceeded");
+    assert_eq!(problem["errors"][0]["pointer"], "/privacy/l");
+    let advised = text(&problem["detail"])
+        .split_once("lower `l` to ")
+        .unwrap()
+        .1;
+    let advised: u32 = advised.split_once(',').unwrap().0.parse().unwrap();
+    for l in [advised, 60] {
+        body["privacy"] = privacy(l);
+        hospital.post("/v1/jobs", &body).await.json(202);
+    }
+    body["privacy"] = privacy(advised + 1);
+    let refused = hospital.post("/v1/jobs", &body).await;
+    refused.problem(422, "limit_exceeded");
+}

@@ -144,6 +144,20 @@ def test_an_earlier_step_is_a_release_too(holder: Client, job: dict[str, Any]) -
     assert refused.value.status == 422
 
 
+def test_a_sweep_draws_the_trade_off(holder: Client, dataset: dict[str, Any]) -> None:
+    begun = holder.create_job(dataset["id"], {**PRIVACY, "l": [2, 4], "k": [20, 100], "c": 1})
+    job = holder.wait(begun["id"], timeout=120, progress=False)
+    rows = holder.sweep(job["id"])
+    assert [tuple(row) for row in rows[["l", "k"]].to_numpy()] == [
+        (2, 20), (2, 100), (4, 20), (4, 100),
+    ]  # fmt: skip
+    assert [rows["steps"][row] for row in (0, 2, 3)] == [32, 15, 6]
+    steps = holder.steps(job["id"], l=4, k=20)
+    assert steps["step"].iloc[-1] == rows["steps"][2]
+    release = holder.create_release(job["id"], l=4, k=20)
+    assert release["privacy"]["k"] == 20
+
+
 def test_only_who_was_granted_a_release_fetches_it(
     connect: Connect, holder: Client, job: dict[str, Any], tmp_path: Path
 ) -> None:

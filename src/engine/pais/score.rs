@@ -113,9 +113,26 @@ pub struct Splits {
     taxonomy: Option<Split>,
 }
 
+/// Which splits of an interval are looked for.
+#[derive(Clone, Copy, Debug)]
+pub enum Choice {
+    /// The best one.
+    Best,
+    /// All that leave both parts so many rows.
+    All {
+        /// Fewest rows of a part.
+        least: u64,
+    },
+}
+
 impl Splits {
-    /// Looks for the splits of a concept. With `all` false only the best one is kept.
-    pub fn new(attribute: &Attribute<'_>, concept: &Concept, by_gain: bool, all: bool) -> Self {
+    /// Looks for the splits of a concept.
+    pub fn new(
+        attribute: &Attribute<'_>,
+        concept: &Concept,
+        by_gain: bool,
+        choice: Choice,
+    ) -> Self {
         let taxonomy = attribute.taxonomy_split(concept);
         let mut splits = Self {
             ordered: Vec::new(),
@@ -128,11 +145,15 @@ impl Splits {
             return splits;
         };
         let numbers = concept.codes.start..concept.codes.end.min(values.len() as u32);
-        let scored = points(attribute, numbers, by_gain);
+        let least = match choice {
+            Choice::Best => 1,
+            Choice::All { least } => least,
+        };
+        let scored = points(attribute, numbers, by_gain, least);
         let Some(best) = scored.iter().map(|(score, _)| *score).reduce(f64::max) else {
             return splits;
         };
-        if !all {
+        if let Choice::Best = choice {
             let best = scored.iter().find(|(score, _)| *score >= best - TIE);
             splits.ordered.extend(best.map(|(_, code)| code));
             return splits;
@@ -179,12 +200,13 @@ impl Splits {
     }
 }
 
-/// Each code at which the numbers can be cut in two parts that both have rows, with how good
-/// the cut is, from the lowest on. A point is a data value, the first one of the upper part.
+/// Each code at which the numbers can be cut in two parts of at least `least` rows each, with how
+/// good the cut is, from the lowest on. A point is a data value, the first one of the upper part.
 fn points(
     attribute: &Attribute<'_>,
     codes: std::ops::Range<u32>,
     by_gain: bool,
+    least: u64,
 ) -> Vec<(f64, u32)> {
     let rows = &attribute.histogram;
     let total: u64 = codes.clone().map(|code| rows[code as usize]).sum();
@@ -206,7 +228,7 @@ fn points(
         if here == 0 {
             continue;
         }
-        if left > 0 {
+        if left >= least && total - left >= least {
             let right = total - left;
             let score = if by_gain {
                 let part = |side: u64| side as f64 / total as f64;

@@ -12,7 +12,7 @@ use crate::table::EncodedTable;
 use super::attribute::{Attribute, Concept, ConceptId, Split};
 use super::partitions::{PartitionId, Partitions};
 use super::requirement::Requirement;
-use super::score::{self, Splits, TIE};
+use super::score::{self, Choice, Splits, TIE};
 use super::search::Settings;
 use super::suppression::{Holdings, Suppression, Trial};
 use super::validity::{Scratch, Weights};
@@ -129,8 +129,7 @@ impl<'a> Run<'a> {
         let column = &self.attributes[attribute];
         let value = column.concept(concept);
         let by_gain = self.settings.objective == Objective::Classification;
-        let all = self.settings.split == SplitRule::BestValid;
-        let mut splits = Splits::new(column, value, by_gain, all);
+        let mut splits = Splits::new(column, value, by_gain, self.choice());
         let Some(split) = splits.next(column, value) else {
             return;
         };
@@ -143,6 +142,18 @@ impl<'a> Run<'a> {
             score,
             summed_at: None,
         });
+    }
+
+    /// Which splits of an interval are tried. A part by itself is known to be shared by *K* rows
+    /// or not without a scan; where rows may still be suppressed, a small part may go.
+    fn choice(&self) -> Choice {
+        match self.settings.split {
+            SplitRule::Fixed => Choice::Best,
+            SplitRule::BestValid if self.budget > self.suppressed => Choice::All { least: 1 },
+            SplitRule::BestValid => Choice::All {
+                least: self.requirement.k.get(),
+            },
+        }
     }
 
     fn score(&self, attribute: usize, concept: ConceptId, split: &Split) -> f64 {

@@ -46,8 +46,9 @@ class Jobs(Resource):
         `privacy` names the model and its parameters, such as
         `{"model": "lkc", "l": 4, "k": 20, "c": 0.2, "sensitive_values": {"diagnosis": ["HIV"]}}`:
         who knows up to 4 values of a person finds 20 records or more and infers HIV with at most
-        20 % confidence. Other models: `k_anonymity`, `confidence_bounding`, `alpha_k` and
-        `l_diversity`. `utility` says what the data are to be good for:
+        20 % confidence. Other models: `k_anonymity`, `confidence_bounding`, `alpha_k`,
+        `k_m_anonymity`, `l_diversity`. Lists of `l`, `k` or `c` make the job a sweep, see `sweep`.
+        `utility` says what the data are to be good for:
         `{"objective": "classification"}`, `discernibility` or `ncp`. `suppression_limit` is the
         largest share of rows that may be left out; `submissions` the ids of the batches to
         include, all of them by default; `release=True` makes the release of the last step when
@@ -143,22 +144,33 @@ class Jobs(Resource):
                 if event is not None:
                     yield event.name, json.loads(event.data)
 
-    def steps(self, job_id: str) -> Any:
+    def steps(self, job_id: str, **combination: float) -> Any:
         """What a run did, step by step: a DataFrame where pandas is installed, else a list.
 
         Step 0 is the topmost table. `attribute` and `value` say what was specialized into
         `children`, `score` how good that looked; `groups`, `smallest_group`, `dr` (discernibility
         ratio) and `ncp` (normalized certainty penalty) describe the table after it. Any step can
-        be made a release: `create_release(job_id, step=…)`. Empty for a job without steps. Role:
-        holder.
+        be made a release: `create_release(job_id, step=…)`. Empty for a job without steps. Of a
+        sweep `l=`, `k=` and `c=` say which combination. Role: holder.
         """
-        items = list(self.iter_steps(job_id))
+        items = list(self.iter_steps(job_id, **combination))
         pandas = pandas_or_none()
         return items if pandas is None else pandas.DataFrame(items)
 
-    def iter_steps(self, job_id: str, *, page_size: int | None = None) -> Iterator[Step]:
+    def iter_steps(
+        self, job_id: str, *, page_size: int | None = None, **combination: float
+    ) -> Iterator[Step]:
         """The steps as dictionaries, whatever is installed. Role: holder."""
-        return self._transport.pages(path("jobs", job_id, "steps"), page_size)
+        return self._transport.pages(path("jobs", job_id, "steps"), page_size, combination)
+
+    def sweep(self, job_id: str) -> Any:
+        """What the combinations of a sweep came to: a DataFrame where pandas is installed, else a
+        list; a row for each `l`, `k` and `c` with the figures of its last step. Any of them that
+        succeeded can be made a release: `create_release(job_id, l=…, k=…, c=…)`. Role: holder.
+        """
+        items: list[Any] = list(self._transport.pages(path("jobs", job_id, "sweep"), None))
+        pandas = pandas_or_none()
+        return items if pandas is None else pandas.DataFrame(items)
 
 
 def check(deadline: float | None, job_id: str) -> None:

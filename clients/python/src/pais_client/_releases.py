@@ -25,13 +25,19 @@ class Releases(Resource):
     """Anonymized tables, and who may fetch them."""
 
     def create_release(
-        self, job_id: str, *, step: int | None = None, name: str | None = None
+        self,
+        job_id: str,
+        *,
+        step: int | None = None,
+        name: str | None = None,
+        **combination: float,
     ) -> Release:
         """Releases the table of a job as it stood after `step`, the last by default. Role: holder.
 
-        `Conflict` for a job that has not ended well or whose dataset was deleted.
+        Of a sweep `l=`, `k=` and `c=` say which combination. `Conflict` for a job that has not
+        ended well or whose dataset was deleted.
         """
-        fields = only_given({"job_id": job_id, "step": step, "name": name})
+        fields = only_given({"job_id": job_id, "step": step, "name": name, **combination})
         return cast(Release, self._transport.post(path("releases"), fields))
 
     def releases(self, *, page_size: int | None = None) -> Iterator[Release]:

@@ -73,11 +73,13 @@ class Transport:
     def delete(self, at: str) -> Any:
         return self.call("DELETE", at)
 
-    def pages(self, at: str, page_size: int | None) -> Iterator[Any]:
+    def pages(
+        self, at: str, page_size: int | None, more: Mapping[str, Any] | None = None
+    ) -> Iterator[Any]:
         """The items of a list; the next page is fetched when the last one is used up."""
         cursor: str | None = None
         while True:
-            page = self.get(at, limit=page_size, cursor=cursor)
+            page = self.get(at, limit=page_size, cursor=cursor, **(more or {}))
             yield from page["items"]
             cursor = page.get("next_cursor")
             if cursor is None:

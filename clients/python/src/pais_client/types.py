@@ -158,8 +158,10 @@ class Step(TypedDict, total=False):
     groups: int
     smallest_group: int
     suppressed_rows: int
+    greatest_confidence: float | None
     dr: float
     ncp: float
+    ncp_by_column: dict[str, float]
 
 
 class Table(TypedDict, total=False):
