@@ -22,8 +22,8 @@ run: setup ## Run the service with its data in ./data
 test: setup ## Run all tests
 	$(CARGO) test --locked
 
-bench: setup ## Measure the whole way, from the upload's first byte to the download's last
-	$(CARGO) bench --locked --bench whole_way
+bench: setup ## Measure everything; the figures go to target/bench/summary.json too
+	$(CARGO) bench --locked --bench whole_way --bench breadth --bench groups --bench items
 
 fmt: ## Format the code
 	$(CARGO) fmt

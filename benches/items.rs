@@ -7,6 +7,7 @@
 
 #[path = "items/recoding.rs"]
 mod recoding;
+mod summary_file;
 
 use std::fs;
 use std::sync::Arc;
@@ -33,6 +34,7 @@ fn main() -> anyhow::Result<()> {
         true => vec![COMPARED, 1_000_000],
         false => asked,
     };
+    let mut runs = Vec::new();
     println!("rows, columns, what, seconds, MiB at peak beside the table");
     for rows in sizes {
         for (name, dropped) in [
@@ -47,12 +49,21 @@ fn main() -> anyhow::Result<()> {
             let baseline = (name == "R0T1" && rows == COMPARED).then(|| table.clone());
             let (seconds, bytes) = measured(&schema, table)?;
             println!("{rows}, {name}, disclosure, {seconds:.2}, {}", bytes >> 20);
+            runs.push(json!({
+                "rows": rows, "columns": name, "k": K,
+                "seconds": seconds, "peak_bytes": bytes,
+            }));
             if let Some(table) = baseline {
                 let encoded = EncodedTable::new(&schema, table);
                 let began = Instant::now();
                 let classes = recoding::recode(&encoded.sets[0], K);
                 let earlier = began.elapsed().as_secs_f64();
                 println!("{rows}, {name}, one item a round, {earlier:.2}, -");
+                runs.push(json!({
+                    "rows": rows, "columns": name, "k": K,
+                    "seconds_one_item_a_round": earlier,
+                    "ratios": { "one item a round / disclosure": earlier / seconds },
+                }));
                 println!(
                     "  {:.1} times as long; {classes} classes",
                     earlier / seconds
@@ -60,7 +71,7 @@ fn main() -> anyhow::Result<()> {
             }
         }
     }
-    Ok(())
+    summary_file::put(&summary_file::folder()?, "items", runs.into())
 }
 
 /// Receipts without some columns.

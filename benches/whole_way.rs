@@ -18,13 +18,17 @@ mod memory;
 mod service;
 #[path = "whole_way/summary.rs"]
 mod summary;
+mod summary_file;
+#[path = "whole_way/way.rs"]
+mod way;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Context;
-use service::{Service, Way};
+use service::Service;
 use summary::Row;
+use way::Way;
 
 /// How often each thing is done.
 pub const REPEATS: usize = 3;
@@ -42,8 +46,7 @@ fn main() -> anyhow::Result<()> {
             .context("PAIS_BENCH_ROWS is a number of rows")?,
         Err(_) => 1_000_000,
     };
-    let folder = folder();
-    fs::create_dir_all(&folder)?;
+    let folder = summary_file::folder()?;
     let adult = adult::csv()?;
     let records = adult.iter().filter(|&&byte| byte == b'\n').count() - 1;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -55,14 +58,7 @@ fn main() -> anyhow::Result<()> {
         measured.extend(runtime.block_on(measure(&file, rows))?);
     }
     summary::print(&measured);
-    summary::write(&folder.join("summary.json"), &measured)
-}
-
-/// `target/bench`, wherever the target directory is.
-fn folder() -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    target.unwrap_or_else(|| root.join("target")).join("bench")
+    summary_file::put(&folder, "whole_way", summary::json(&measured))
 }
 
 async fn measure(file: &Path, rows: usize) -> anyhow::Result<Vec<Row>> {

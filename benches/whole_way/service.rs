@@ -19,29 +19,13 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_pais");
 /// How often a job is looked at.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Seconds of one whole way.
-#[derive(Clone, Copy, Debug)]
-pub struct Way {
-    pub upload: f64,
-    pub job: f64,
-    /// The first download, which renders the table.
-    pub download: f64,
-    pub downloaded_bytes: u64,
-}
-
-impl Way {
-    pub fn whole(&self) -> f64 {
-        self.upload + self.job + self.download
-    }
-}
-
 /// A running service on a fresh data directory.
 pub struct Service {
     process: Child,
     data: tempfile::TempDir,
     address: String,
-    token: String,
-    client: reqwest::Client,
+    pub token: String,
+    pub client: reqwest::Client,
     datasets: usize,
     watch: memory::Watch,
 }
@@ -109,14 +93,15 @@ impl Service {
         Ok(String::from_utf8(made.stdout)?.trim().to_owned())
     }
 
-    /// Declares a dataset, sends the file, runs the job, fetches the release, deletes the
-    /// dataset.
-    pub async fn whole_way(&mut self, file: &Path, l: u32) -> anyhow::Result<Way> {
+    /// Declares a dataset of Adult's columns; its id.
+    pub async fn declare(&mut self) -> anyhow::Result<String> {
         self.datasets += 1;
         let definition = adult::dataset(&format!("adult-{}", self.datasets))?;
-        let dataset = id(&self.post("/v1/datasets", &definition).await?)?;
+        id(&self.post("/v1/datasets", &definition).await?)
+    }
 
-        let began = Instant::now();
+    /// Sends a file to a dataset.
+    pub async fn send(&self, dataset: &str, file: &Path) -> anyhow::Result<()> {
         let body = ReaderStream::with_capacity(File::open(file).await?, READ_BYTES);
         let sent = self
             .client
@@ -126,62 +111,29 @@ impl Service {
             .body(reqwest::Body::wrap_stream(body))
             .send();
         answer(sent.await?).await?;
-        let upload = began.elapsed().as_secs_f64();
-
-        let mut job = adult::job(l);
-        job["dataset_id"] = dataset.as_str().into();
-        let began = Instant::now();
-        let job = id(&self.post("/v1/jobs", &job).await?)?;
-        let release = self.ended(&job).await?;
-        let job = began.elapsed().as_secs_f64();
-
-        let began = Instant::now();
-        let asked = self
-            .client
-            .get(self.at(&format!("/v1/releases/{release}/data")));
-        let mut table = asked.bearer_auth(&self.token).send().await?;
-        ensure!(table.status() == 200, "the table was not served");
-        let mut downloaded_bytes = 0;
-        while let Some(part) = table.chunk().await? {
-            downloaded_bytes += part.len() as u64;
-        }
-        let download = began.elapsed().as_secs_f64();
-
-        let path = self.at(&format!("/v1/datasets/{dataset}"));
-        let deleted = self.client.delete(path).bearer_auth(&self.token);
-        ensure!(
-            deleted.send().await?.status() == 204,
-            "the dataset was not deleted"
-        );
-        Ok(Way {
-            upload,
-            job,
-            download,
-            downloaded_bytes,
-        })
+        Ok(())
     }
 
-    /// Waits for the end of a job; the id of its release.
-    async fn ended(&self, job: &str) -> anyhow::Result<String> {
+    /// Waits for the end of a job.
+    pub async fn ended(&self, job: &str) -> anyhow::Result<Value> {
         loop {
             let asked = self.client.get(self.at(&format!("/v1/jobs/{job}")));
             let found = answer(asked.bearer_auth(&self.token).send().await?).await?;
             match found["status"].as_str() {
-                Some("succeeded") => {
-                    let release = found["release_id"].as_str();
-                    return Ok(release.context("the job made no release")?.to_owned());
-                }
+                Some("succeeded") => return Ok(found),
                 Some("queued" | "running") => sleep(LOOK).await,
                 _ => bail!("the job ended otherwise: {found}\n{}", self.log()),
             }
         }
     }
 
-    fn at(&self, path: &str) -> String {
+    /// The address of a path.
+    pub fn at(&self, path: &str) -> String {
         format!("{}{path}", self.address)
     }
 
-    async fn post(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
+    /// Posts a body; the answer, which must be one of success.
+    pub async fn post(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
         let sent = self.client.post(self.at(path)).bearer_auth(&self.token);
         answer(sent.json(body).send().await?).await
     }
@@ -225,13 +177,15 @@ impl Drop for Service {
     }
 }
 
-async fn answer(response: reqwest::Response) -> anyhow::Result<Value> {
+/// The JSON of an answer that must be one of success.
+pub async fn answer(response: reqwest::Response) -> anyhow::Result<Value> {
     let status = response.status();
     let text = response.text().await?;
     ensure!(status.is_success(), "{status}: {text}");
     Ok(serde_json::from_str(&text)?)
 }
 
-fn id(document: &Value) -> anyhow::Result<String> {
+/// The id of a document.
+pub fn id(document: &Value) -> anyhow::Result<String> {
     Ok(document["id"].as_str().context("no id")?.to_owned())
 }

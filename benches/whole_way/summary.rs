@@ -1,14 +1,11 @@
 //! What was measured: one table for people, one file for programs.
 
-use std::fs;
-use std::path::Path;
-
 use serde_json::{Value, json};
 
 use crate::copy::Copy;
 use crate::engine::Parts;
 use crate::memory::Peak;
-use crate::service::Way;
+use crate::way::Way;
 
 /// All that was measured of one table at one L.
 pub struct Row {
@@ -115,15 +112,10 @@ pub fn print(rows: &[Row]) {
     println!();
 }
 
-/// Writes the summary for programs.
-pub fn write(path: &Path, rows: &[Row]) -> anyhow::Result<()> {
-    let cores = std::thread::available_parallelism()?.get();
-    let document = json!({
-        "cores": cores,
+/// The summary for programs.
+pub fn json(rows: &[Row]) -> Value {
+    json!({
         "repeats": crate::REPEATS,
         "runs": rows.iter().map(Row::json).collect::<Vec<_>>(),
-    });
-    fs::write(path, serde_json::to_string_pretty(&document)? + "\n")?;
-    println!("written to {}", path.display());
-    Ok(())
+    })
 }

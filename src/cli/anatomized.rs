@@ -154,6 +154,15 @@ fn model_words(model: &GroupModel) -> String {
     let k = model.k;
     match &model.diversity {
         Diversity::Unasked => format!("k-anonymity, K = {k}"),
+        Diversity::Distinct { l } => format!("distinct l-diversity, K = {k}, l = {l}"),
+        Diversity::Entropy { l } => format!("entropy l-diversity, K = {k}, l = {l}"),
+        Diversity::Recursive { c, l } => {
+            format!(
+                "recursive (c,l)-diversity, K = {k}, c = {}, l = {l}",
+                c.as_f64()
+            )
+        }
+        Diversity::Closeness { t } => format!("t-closeness, K = {k}, t = {t}"),
         Diversity::Strikes { l, column_limits } => {
             let limits = column_limits.iter();
             let limits: String = limits

@@ -151,7 +151,7 @@ fn model(schema: &Schema, job: &JobDefinition) -> Result<PrivacyModel, Problem> 
             Diversity::Strikes { column_limits, .. } => {
                 ("column_limits", column_limits.keys().collect())
             }
-            Diversity::Unasked => ("", Vec::new()),
+            _ => ("", Vec::new()),
         },
         PrivacyModel::KmAnonymity(_) => ("", Vec::new()),
     };

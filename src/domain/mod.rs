@@ -15,7 +15,7 @@ pub mod schema;
 pub mod sweep;
 
 pub use fraction::Fraction;
-pub use group_model::{Diversity, GroupModel};
+pub use group_model::{Diversity, Factor, GroupModel};
 pub use ids::{
     DatasetId, EventId, GrantId, JobId, OrganizationId, ReleaseId, SubmissionId, TaxonomyId,
     TokenId,

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroU64};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Number;
 use utoipa::ToSchema;
 
-use super::{Code, Diversity, Fraction, GroupModel, Problem};
+use super::{Code, Diversity, Factor, Fraction, GroupModel, Problem};
 
 /// *L*, the most values of quasi-identifiers that an adversary knows (KDD'09, Definition 3.1).
 pub type PriorKnowledge = NonZeroU32;
@@ -63,6 +64,14 @@ pub enum ModelWord {
     LDiversity,
     /// k^m-anonymity over the set-valued quasi-identifiers.
     KMAnonymity,
+    /// Distinct l-diversity of one sensitive attribute.
+    DistinctLDiversity,
+    /// Entropy l-diversity of one sensitive attribute.
+    EntropyLDiversity,
+    /// Recursive (c,l)-diversity of one sensitive attribute.
+    RecursiveClDiversity,
+    /// t-closeness of one sensitive attribute, with equal ground distances.
+    TCloseness,
 }
 
 /// Sensitive column to its sensitive values.
@@ -75,10 +84,10 @@ pub type SensitiveValues = BTreeMap<String, Vec<String>>;
 pub struct PrivacyDefinition {
     /// Which model.
     pub model: ModelWord,
-    /// Most known values (`lkc`), or diversity (`l_diversity`).
+    /// Most known values (`lkc`), or diversity; whole but for `entropy_l_diversity`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(schema_with = super::sweep::whole_or_list)]
-    pub l: Option<i64>,
+    #[schema(schema_with = super::sweep::fraction_or_list)]
+    pub l: Option<Number>,
     /// Fewest records that share what is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(schema_with = super::sweep::whole_or_list)]
@@ -86,10 +95,13 @@ pub struct PrivacyDefinition {
     /// Most known items of a record's sets (`k_m_anonymity`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub m: Option<i64>,
-    /// Greatest confidence, in (0, 1].
+    /// Greatest confidence, in (0, 1]; the factor of `recursive_cl_diversity`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(schema_with = super::sweep::fraction_or_list)]
     pub c: Option<f64>,
+    /// Greatest distance of `t_closeness`, in [0, 1].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub t: Option<f64>,
     /// Greatest confidence of (α,k)-anonymity, in (0, 1].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alpha: Option<f64>,
@@ -150,12 +162,16 @@ impl PrivacyDefinition {
             ModelWord::AlphaK => &["alpha", "k", "sensitive_values"],
             ModelWord::LDiversity => &["k", "l", "column_limits"],
             ModelWord::KMAnonymity => &["k", "m"],
+            ModelWord::DistinctLDiversity | ModelWord::EntropyLDiversity => &["k", "l"],
+            ModelWord::RecursiveClDiversity => &["k", "c", "l"],
+            ModelWord::TCloseness => &["k", "t"],
         };
         let given = [
             ("l", self.l.is_some()),
             ("k", self.k.is_some()),
             ("m", self.m.is_some()),
             ("c", self.c.is_some()),
+            ("t", self.t.is_some()),
             ("alpha", self.alpha.is_some()),
             ("sensitive_values", self.sensitive_values.is_some()),
             ("column_limits", self.column_limits.is_some()),
@@ -184,7 +200,7 @@ impl PrivacyDefinition {
         let sensitive_values = self.sensitive_values.clone();
         Ok(match self.model {
             ModelWord::Lkc => PrivacyModel::Lkc(Lkc {
-                l: Some(prior_knowledge(self.l)?),
+                l: Some(self.whole_l()?),
                 k: anonymity(self.k)?,
                 c: confidence("c", self.c)?,
                 sensitive_values,
@@ -208,7 +224,7 @@ impl PrivacyDefinition {
                 sensitive_values,
             }),
             ModelWord::LDiversity => {
-                let l = prior_knowledge(self.l)?;
+                let l = self.whole_l()?;
                 let column_limits = self.limits(l)?;
                 PrivacyModel::Groups(GroupModel {
                     k: anonymity(self.k)?,
@@ -219,6 +235,30 @@ impl PrivacyDefinition {
                 k: anonymity(self.k)?,
                 m: known_items(self.m)?,
             }),
+            ModelWord::DistinctLDiversity => {
+                let l = self.whole_l()?;
+                self.groups(Diversity::Distinct { l })?
+            }
+            ModelWord::EntropyLDiversity => {
+                let l = self.l.as_ref().and_then(Number::as_f64);
+                let l = l.filter(|l| (1.0..=1e9).contains(l)).ok_or_else(|| {
+                    out_of_range("l", "`l` is a number from 1 on; it need not be whole")
+                })?;
+                self.groups(Diversity::Entropy { l })?
+            }
+            ModelWord::RecursiveClDiversity => {
+                let l = self.whole_l()?;
+                let c = self.c.and_then(Factor::new).ok_or_else(|| {
+                    out_of_range("c", "`c` is a number above 0 with at most six decimals")
+                })?;
+                self.groups(Diversity::Recursive { c, l })?
+            }
+            ModelWord::TCloseness => {
+                let t = self.t.and_then(Fraction::from_decimal).ok_or_else(|| {
+                    out_of_range("t", "`t` is a distance from 0 to 1, such as 0.2")
+                })?;
+                self.groups(Diversity::Closeness { t })?
+            }
         })
     }
 
@@ -230,7 +270,28 @@ impl PrivacyDefinition {
             ModelWord::AlphaK => "alpha_k",
             ModelWord::LDiversity => "l_diversity",
             ModelWord::KMAnonymity => "k_m_anonymity",
+            ModelWord::DistinctLDiversity => "distinct_l_diversity",
+            ModelWord::EntropyLDiversity => "entropy_l_diversity",
+            ModelWord::RecursiveClDiversity => "recursive_cl_diversity",
+            ModelWord::TCloseness => "t_closeness",
         }
+    }
+
+    fn groups(&self, diversity: Diversity) -> Result<PrivacyModel, Problem> {
+        Ok(PrivacyModel::Groups(GroupModel {
+            k: anonymity(self.k)?,
+            diversity,
+        }))
+    }
+
+    /// *L* of a model that takes whole ones.
+    fn whole_l(&self) -> Result<PriorKnowledge, Problem> {
+        let l = self.l.as_ref();
+        if l.is_some_and(Number::is_f64) {
+            let detail = "`l` is a whole number";
+            return Err(Problem::at(Code::InvalidShape, "/privacy/l", detail));
+        }
+        prior_knowledge(l.and_then(Number::as_i64))
     }
 
     fn limits(&self, l: PriorKnowledge) -> Result<BTreeMap<String, u32>, Problem> {
@@ -246,6 +307,14 @@ impl PrivacyDefinition {
             })
             .collect()
     }
+}
+
+fn out_of_range(parameter: &str, detail: &str) -> Problem {
+    Problem::at(
+        Code::InvalidPrivacy,
+        format!("/privacy/{parameter}"),
+        detail,
+    )
 }
 
 fn prior_knowledge(value: Option<i64>) -> Result<NonZeroU32, Problem> {

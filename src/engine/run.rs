@@ -34,10 +34,17 @@ pub struct StepItem {
     pub groups: u64,
     /// Rows of the smallest class after the step.
     pub smallest_group: u64,
+    /// Greatest share of a class's rows that have one bounded sensitive value, after the step;
+    /// null where none is bounded.
+    #[serde(default)]
+    pub greatest_confidence: Option<f64>,
     /// Discernibility ratio after the step.
     pub dr: f64,
     /// Mean NCP after the step.
     pub ncp: f64,
+    /// NCP of each quasi-identifier after the step.
+    #[serde(default)]
+    pub ncp_by_column: BTreeMap<String, f64>,
     /// Rows suppressed up to and including the step.
     pub suppressed_rows: u64,
 }

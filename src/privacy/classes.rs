@@ -95,8 +95,9 @@ impl<'a> Values<'a> {
         self.number(self.column.column.codes[row])
     }
 
+    /// The number of a code's value.
     #[inline]
-    fn number(&self, code: u32) -> u32 {
+    pub(super) fn number(&self, code: u32) -> u32 {
         self.number[(code as usize).min(self.number.len() - 1)]
     }
 

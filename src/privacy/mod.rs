@@ -10,6 +10,7 @@ mod assignment;
 mod classes;
 mod counter;
 mod cut;
+mod frequencies;
 mod itemsets;
 mod lkc;
 mod matching;

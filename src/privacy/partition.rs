@@ -8,6 +8,7 @@ use crate::domain::{Diversity, GroupModel};
 use crate::table::ReleasedTable;
 
 use super::classes::{Classes, Values};
+use super::frequencies::{Frequencies, distance, is_close};
 use super::strikes::{MISSING, Stopped, Strikes};
 use super::verification::{ColumnValue, VIOLATION_CAP, VerifyError, WORST_GROUPS};
 
@@ -28,7 +29,11 @@ pub struct GroupVerification {
     pub smallest_group: u64,
     /// The diversity of the group that has least of it, in the measure of the model and exact:
     /// under `l_diversity` the fewest sensitive values that have to be struck out before no
-    /// record is left, counted up to L. Null under `k_anonymity` and for an empty table.
+    /// record is left, counted up to L; under `distinct_l_diversity` distinct values; under
+    /// `entropy_l_diversity` as many equally frequent values as have the entropy; under
+    /// `recursive_cl_diversity` the ratio that has to stay below c, and under `t_closeness` the
+    /// distance, of the group where it is greatest. Null under `k_anonymity`, for an empty
+    /// table, and for a ratio to nothing.
     pub diversity: Option<f64>,
     /// The greatest share of a group's records that hold the same value of a sensitive column,
     /// from 0 to 1.
@@ -86,6 +91,11 @@ pub fn verify_groups(
         .collect::<Result<Vec<_>, _>>()?;
     let classes = Classes::of(table.rows, &columns)?;
     let members = Members::of(&classes);
+    if model.diversity.is_of_one_column() && sensitive.len() != 1 {
+        return Err(VerifyError::NotOneSensitive {
+            found: sensitive.len(),
+        });
+    }
     let judge = Judge::of(model, &sensitive, stopped);
     let found: Result<Vec<Found>, Stopped> = (0..classes.sizes.len())
         .into_par_iter()
@@ -97,7 +107,7 @@ pub fn verify_groups(
     let fails = |found: &&Found| u64::from(found.size) < k || !found.diverse;
     let mut failing: Vec<&Found> = found.iter().filter(fails).collect();
     let violations = failing.len() as u64;
-    // The fewest records below K come first; `diversity` rises with protection, or is negated.
+    // The fewest records below K come first, then the least protected.
     failing.sort_by(|one, other| {
         let size = |found: &Found| u64::from(found.size).min(k);
         let least = judge.rank(one).total_cmp(&judge.rank(other));
@@ -174,6 +184,9 @@ struct Judge<'a> {
     missing: Vec<Vec<bool>>,
     /// *L_i* of each sensitive column.
     limits: Vec<u32>,
+    /// Rows of the table with each value of the one sensitive column and, last, with none; for
+    /// t-closeness.
+    whole: Vec<u64>,
     stopped: &'a (dyn Fn() -> bool + Sync),
 }
 
@@ -183,26 +196,45 @@ impl<'a> Judge<'a> {
         sensitive: &'a [Values<'a>],
         stopped: &'a (dyn Fn() -> bool + Sync),
     ) -> Self {
-        let missing = sensitive.iter().map(|values| {
-            let words = &values.column.missing;
-            let is_missing = |text: &str| words.iter().any(|word| **word == *text);
-            (0..values.count() as u32)
-                .map(|value| values.text(value).is_none_or(is_missing))
-                .collect()
-        });
+        let missing: Vec<Vec<bool>> = sensitive
+            .iter()
+            .map(|values| {
+                let words = &values.column.missing;
+                let is_missing = |text: &str| words.iter().any(|word| **word == *text);
+                (0..values.count() as u32)
+                    .map(|value| values.text(value).is_none_or(is_missing))
+                    .collect()
+            })
+            .collect();
         let limits = match &model.diversity {
-            Diversity::Unasked => Vec::new(),
             Diversity::Strikes { l, column_limits } => sensitive
                 .iter()
                 .map(|values| column_limits.get(&*values.column.name).copied())
                 .map(|limit| limit.unwrap_or(l.get()))
                 .collect(),
+            _ => Vec::new(),
+        };
+        let whole = match (&model.diversity, sensitive.first()) {
+            (Diversity::Closeness { .. }, Some(values)) => {
+                let mut rows = vec![0; values.count() + 1];
+                for &code in &values.column.column.codes {
+                    let value = values.number(code) as usize;
+                    rows[if missing[0][value] {
+                        values.count()
+                    } else {
+                        value
+                    }] += 1;
+                }
+                rows
+            }
+            _ => Vec::new(),
         };
         Self {
             model,
             sensitive,
-            missing: missing.collect(),
+            missing,
             limits,
+            whole,
             stopped,
         }
     }
@@ -221,19 +253,7 @@ impl<'a> Judge<'a> {
         if (self.stopped)() {
             return Err(Stopped);
         }
-        let (diversity, diverse) = match &self.model.diversity {
-            Diversity::Unasked => (None, true),
-            Diversity::Strikes { l, .. } => {
-                let width = self.sensitive.len();
-                let cells: Vec<u32> = rows
-                    .iter()
-                    .flat_map(|&row| (0..width).map(move |column| self.cell(column, row)))
-                    .collect();
-                let records = cells.chunks(width.max(1));
-                let fewest = Strikes::of(records, &self.limits, self.stopped).fewest(l.get())?;
-                (Some(f64::from(fewest)), fewest >= l.get())
-            }
-        };
+        let (diversity, diverse) = self.diversity(rows)?;
         let mut most = 0;
         for column in 0..self.sensitive.len() {
             let mut values: Vec<u32> = rows.iter().map(|&row| self.cell(column, row)).collect();
@@ -251,8 +271,56 @@ impl<'a> Judge<'a> {
         })
     }
 
+    /// A group's diversity, and whether it is what is asked.
+    fn diversity(&self, rows: &[u32]) -> Result<(Option<f64>, bool), Stopped> {
+        let frequencies = || {
+            let values = rows.iter().map(|&row| self.cell(0, row));
+            Frequencies::of(values.filter(|&value| value != MISSING).collect())
+        };
+        Ok(match &self.model.diversity {
+            Diversity::Unasked => (None, true),
+            Diversity::Strikes { l, .. } => {
+                let width = self.sensitive.len();
+                let cells: Vec<u32> = rows
+                    .iter()
+                    .flat_map(|&row| (0..width).map(move |column| self.cell(column, row)))
+                    .collect();
+                let records = cells.chunks(width.max(1));
+                let fewest = Strikes::of(records, &self.limits, self.stopped).fewest(l.get())?;
+                (Some(f64::from(fewest)), fewest >= l.get())
+            }
+            Diversity::Distinct { l } => {
+                let distinct = frequencies().distinct();
+                (Some(distinct), distinct >= f64::from(l.get()))
+            }
+            Diversity::Entropy { l } => {
+                let found = frequencies();
+                (Some(found.effective()), found.has_entropy(*l))
+            }
+            Diversity::Recursive { c, l } => {
+                let found = frequencies();
+                let (head, tail) = found.head_and_tail(l.get() as usize);
+                let ratio = (tail > 0).then(|| head as f64 / tail as f64);
+                (ratio, found.is_recursive(*c, l.get() as usize))
+            }
+            Diversity::Closeness { t } => {
+                // Missing is a value here, or who lacks one would stand out.
+                let missing = self.whole.len() as u32 - 1;
+                let values = rows.iter().map(|&row| self.cell(0, row).min(missing));
+                let values: Vec<u32> = values.collect();
+                let total = self.whole.iter().sum();
+                let (differ, of) = distance(&values, &self.whole, total);
+                (Some(differ as f64 / of as f64), is_close((differ, of), *t))
+            }
+        })
+    }
+
     /// The less, the worse.
     fn rank(&self, found: &Found) -> f64 {
-        found.diversity.unwrap_or(0.0)
+        match self.model.diversity {
+            Diversity::Recursive { .. } => -found.diversity.unwrap_or(f64::INFINITY),
+            Diversity::Closeness { .. } => -found.diversity.unwrap_or(0.0),
+            _ => found.diversity.unwrap_or(0.0),
+        }
     }
 }

@@ -5,7 +5,7 @@
 //! Striking out a value deletes the records that hold it, so this is the smallest cover of the
 //! records by values. It is found by a search tree: some value of a record that still stands has
 //! to be struck out, and a branch ends where the most frequent values left are too few for the
-//! records left.
+//! records left, or where too many records stand that have none of them in common.
 
 use hashbrown::HashMap;
 
@@ -31,6 +31,11 @@ pub(super) struct Strikes<'s> {
     frequency: Vec<u32>,
     /// Values that were tried in vain further up the tree.
     barred: Vec<bool>,
+    /// Records, those with rare values first.
+    rare_first: Vec<u32>,
+    /// When a value was last met in [`Self::more_apart_than`].
+    met: Vec<u32>,
+    looks: u32,
     stop: &'s (dyn Fn() -> bool + Sync),
 }
 
@@ -61,6 +66,9 @@ impl<'s> Strikes<'s> {
             standing: 0,
             frequency: Vec::new(),
             barred: Vec::new(),
+            rare_first: Vec::new(),
+            met: Vec::new(),
+            looks: 0,
             stop,
         };
         let mut known: HashMap<(u32, u32), u32> = HashMap::new();
@@ -95,6 +103,15 @@ impl<'s> Strikes<'s> {
         group.struck = vec![0; group.standing as usize];
         group.frequency = group.holders.iter().map(|rows| rows.len() as u32).collect();
         group.barred = vec![false; group.holders.len()];
+        group.met = vec![0; group.holders.len()];
+        let width = group.limits.len();
+        let mut order: Vec<u32> = (0..group.standing).collect();
+        order.sort_by_cached_key(|&record| {
+            let values = &group.records[record as usize * width..][..width];
+            let frequencies = values.iter().map(|&value| group.frequency[value as usize]);
+            frequencies.map(u64::from).sum::<u64>()
+        });
+        group.rare_first = order;
         group
     }
 
@@ -107,7 +124,7 @@ impl<'s> Strikes<'s> {
         if self.standing == 0 {
             return Ok(0);
         }
-        if self.apart(most) || !self.deletable(most.saturating_sub(1))? {
+        if !self.deletable(most.saturating_sub(1))? {
             return Ok(most);
         }
         for values in 1..most {
@@ -118,19 +135,33 @@ impl<'s> Strikes<'s> {
         Ok(most)
     }
 
-    /// Whether so many records share no value with one another: each needs a value of its own.
-    fn apart(&self, most: u32) -> bool {
-        let mut taken = vec![false; self.holders.len()];
+    /// Whether more than so many standing records share no value that may still be struck out:
+    /// each needs a strike of its own.
+    fn more_apart_than(&mut self, strikes: u32) -> bool {
+        let width = self.limits.len();
+        self.looks += 1;
         let mut found = 0;
-        for record in self.records.chunks(self.limits.len().max(1)) {
-            if record.iter().any(|&value| taken[value as usize]) {
+        for &record in &self.rare_first {
+            if self.struck[record as usize] > 0 {
                 continue;
             }
-            record
+            let values = &self.records[record as usize * width..][..width];
+            let open = |value: &&u32| {
+                let value = **value as usize;
+                !self.barred[value] && self.limits[self.column_of[value] as usize] > 0
+            };
+            if values
                 .iter()
-                .for_each(|&value| taken[value as usize] = true);
+                .filter(open)
+                .any(|&value| self.met[value as usize] == self.looks)
+            {
+                continue;
+            }
+            for &value in values {
+                self.met[value as usize] = self.looks;
+            }
             found += 1;
-            if found >= most {
+            if found > strikes {
                 return true;
             }
         }
@@ -142,7 +173,8 @@ impl<'s> Strikes<'s> {
         if self.standing == 0 {
             return Ok(true);
         }
-        if values == 0 || self.reach(values) < u64::from(self.standing) {
+        let too_few = self.reach(values) < u64::from(self.standing);
+        if values == 0 || too_few || self.more_apart_than(values) {
             return Ok(false);
         }
         if (self.stop)() {

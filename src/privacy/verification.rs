@@ -111,6 +111,12 @@ pub enum VerifyError {
         /// *m*.
         m: u32,
     },
+    /// A model of one sensitive column, and another number of them.
+    #[error("the model is about one sensitive column, and there are {found}")]
+    NotOneSensitive {
+        /// How many there are.
+        found: usize,
+    },
     /// The caller asked to stop.
     #[error("the verification was stopped")]
     Stopped,

@@ -139,7 +139,7 @@ impl<'a> Cell<'a> {
 
     /// Groups grown one after another, each from the row that is farthest from the last one by
     /// its nearest rows, until it meets the condition; rows left over join the group that loses
-    /// least, which a condition on groups allows. Empty where not one group is found.
+    /// least. Empty where not all groups meet it then.
     fn grow(&self, judge: &mut Judge) -> Vec<Cluster> {
         let mut left: Vec<u32> = (0..self.rows.len() as u32).collect();
         let mut groups: Vec<Cluster> = Vec::new();
@@ -183,7 +183,12 @@ impl<'a> Cell<'a> {
                 group.members.push(member);
             }
         }
-        groups
+        let holds = |group: &Cluster| self.accepts(group.members.iter().copied(), judge);
+        if groups.iter().all(holds) {
+            groups
+        } else {
+            Vec::new()
+        }
     }
 
     fn farthest(&self, from: &Cluster, left: &[u32]) -> usize {
@@ -235,6 +240,10 @@ impl<'a> Cell<'a> {
         judge: &Judge,
     ) -> Option<Change> {
         let own = &groups[from];
+        // What loses nothing gains nothing by a change, a single row above all.
+        if own.loss() <= LEAST_GAIN {
+            return None;
+        }
         let member = own.members[place];
         let others = own.members.iter().filter(|&&other| other != member);
         let rest = self.bounds(others.copied());
@@ -307,9 +316,9 @@ impl<'a> Cell<'a> {
             Some(back) => std::mem::swap(&mut own[place], &mut other[back]),
             None => other.push(own.swap_remove(place)),
         }
-        // A group that gains a row and loses none stays as diverse as it was.
-        let other_holds = change.back.is_none() || self.accepts(other.iter().copied(), judge);
-        if !other_holds || !self.accepts(own.iter().copied(), judge) {
+        // A further row may break a model of frequencies, though none that counts strikes.
+        if !self.accepts(other.iter().copied(), judge) || !self.accepts(own.iter().copied(), judge)
+        {
             return false;
         }
         groups[from] = self.cluster(own);

@@ -6,6 +6,7 @@ use crate::domain::{Diversity, GroupModel};
 use crate::table::{NULL_CODE, SensitiveColumn};
 
 use super::disjoint::Disjoint;
+use super::frequency::{Counts, Single};
 use super::frequent::Frequent;
 use super::strikes::{Answer, coverable};
 
@@ -20,6 +21,7 @@ pub struct Condition {
 pub(super) enum Asked {
     Nothing,
     Strikes(Cells),
+    Frequency(Single),
 }
 
 /// The sensitive values that may be struck out, row by row, numbered across columns.
@@ -97,6 +99,11 @@ impl Condition {
                 let columns: Vec<_> = sensitive.iter().map(|it| (it, limit(it))).collect();
                 Asked::Strikes(Cells::of(l.get(), &columns, rows))
             }
+            // The plan sees to it that there is one sensitive column.
+            diversity => sensitive
+                .first()
+                .and_then(|column| Single::of(diversity, column))
+                .map_or(Asked::Nothing, Asked::Frequency),
         };
         Self {
             // A table has fewer than 2³² rows, so that a greater K is met by none.
@@ -111,23 +118,29 @@ pub struct Judge<'a> {
     condition: &'a Condition,
     disjoint: Disjoint,
     frequent: Frequent,
+    counts: Counts,
 }
 
-/// Rows that the exact check looks at before the split is given up: a group that takes more
-/// stays whole, which is safe.
-const PATIENCE: u64 = 1 << 22;
+/// Rows that the exact check looks at before a split is given up: a group that takes more stays
+/// whole, which is safe.
+const PATIENCE: u64 = 1 << 14;
+
+/// The same for the whole table, which is worth more.
+const PATIENCE_WITH_ALL: u64 = 1 << 24;
 
 impl<'a> Judge<'a> {
     /// For groups of a condition.
     pub fn of(condition: &'a Condition) -> Self {
-        let values = match &condition.asked {
-            Asked::Nothing => 0,
-            Asked::Strikes(cells) => cells.values(),
+        let (values, codes) = match &condition.asked {
+            Asked::Nothing => (0, 0),
+            Asked::Strikes(cells) => (cells.values(), 0),
+            Asked::Frequency(single) => (0, single.values()),
         };
         Self {
             condition,
             disjoint: Disjoint::new(values),
             frequent: Frequent::new(values),
+            counts: Counts::new(codes),
         }
     }
 
@@ -139,7 +152,7 @@ impl<'a> Judge<'a> {
 
     /// Whether the condition is about values, too.
     pub fn minds_values(&self) -> bool {
-        matches!(self.condition.asked, Asked::Strikes(_))
+        !matches!(self.condition.asked, Asked::Nothing)
     }
 
     /// Whether these rows are proven to meet the condition as a group.
@@ -150,9 +163,10 @@ impl<'a> Judge<'a> {
         match &self.condition.asked {
             Asked::Nothing => true,
             Asked::Strikes(cells) => {
-                let patience = PATIENCE + 16 * rows.len() as u64;
+                let patience = PATIENCE + 8 * rows.len() as u64;
                 self.needs(cells, rows, cells.l, patience) == Answer::Yes
             }
+            Asked::Frequency(single) => single.accepts(rows, &mut self.counts),
         }
     }
 
@@ -184,7 +198,7 @@ impl<'a> Judge<'a> {
         let (mut holds, mut fails, mut exact) = (0, cells.l + 1, true);
         while holds + 1 < fails {
             let l = holds + (fails - holds) / 2;
-            match self.needs(cells, rows, l, 64 * PATIENCE + 1024 * rows.len() as u64) {
+            match self.needs(cells, rows, l, PATIENCE_WITH_ALL + 64 * rows.len() as u64) {
                 Answer::Yes => holds = l,
                 Answer::No => fails = l,
                 Answer::OutOfPatience => (fails, exact) = (l, false),

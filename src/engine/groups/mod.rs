@@ -11,6 +11,7 @@ mod condition;
 mod dimension;
 mod disjoint;
 mod failure;
+mod frequency;
 mod frequent;
 mod loss;
 mod partition;

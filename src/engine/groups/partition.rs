@@ -7,6 +7,7 @@ use crate::table::EncodedTable;
 
 use super::condition::{Asked, Condition, Judge};
 use super::dimension::Dimension;
+use super::frequency::Remedy;
 use super::loss::Loss;
 use super::plan::{GroupPlan, Guide};
 use super::split::{Partition, Split, Stopped, Watch};
@@ -32,6 +33,10 @@ pub enum PartitionError {
         /// *L*.
         l: u32,
     },
+    /// The values of the one sensitive column are not as frequent as asked, in all rows
+    /// together.
+    #[error("the sensitive values of the whole table are not as diverse as the model asks for")]
+    Uneven(Remedy),
     /// The observer said stop.
     #[error("the run was cancelled")]
     Cancelled,
@@ -80,6 +85,9 @@ fn check_whole(condition: &Condition, rows: &[u32]) -> Result<(), PartitionError
                 l: cells.l,
             })
         }
-        Asked::Nothing | Asked::Strikes(_) => Ok(()),
+        Asked::Frequency(single) if !rows.is_empty() && !judge.accepts(rows) => {
+            Err(PartitionError::Uneven(single.remedy()))
+        }
+        Asked::Nothing | Asked::Strikes(_) | Asked::Frequency(_) => Ok(()),
     }
 }

@@ -47,8 +47,8 @@ impl GroupPlan {
         // Groups need no suppression: what is taken away makes none of them more diverse.
         job.suppression_limit()?;
         let default = match model.diversity {
-            Diversity::Unasked => Output::Generalized,
             Diversity::Strikes { .. } => Output::Anatomized,
+            _ => Output::Generalized,
         };
         let output = job.output.unwrap_or(default);
         let set = schema.stored().find(|column| {
@@ -92,6 +92,16 @@ impl GroupPlan {
             return Err(refused(
                 "/privacy/model",
                 "the dataset has no column of the role `sensitive`, whose values could be diverse",
+            ));
+        }
+        if self.model.diversity.is_of_one_column() && self.sensitive.len() != 1 {
+            return Err(refused(
+                "/privacy/model",
+                format!(
+                    "this model is about one sensitive column, and the dataset has {}; \
+                     `l_diversity` takes several",
+                    self.sensitive.len()
+                ),
             ));
         }
         if let Diversity::Strikes { column_limits, .. } = &self.model.diversity {

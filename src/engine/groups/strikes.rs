@@ -38,6 +38,21 @@ pub(super) fn coverable(cells: &Cells, rows: &[u32], strikes: u32, patience: u64
     }
 }
 
+/// Records picked as they come that share no value of those that may be struck out: each needs
+/// a strike of its own (Theorem 4).
+fn apart(records: &[&[u32]], open: &HashMap<u32, u32>) -> u32 {
+    let mut taken: FxHashSet<u32> = FxHashSet::default();
+    let mut found = 0;
+    for record in records {
+        if record.iter().any(|value| taken.contains(value)) {
+            continue;
+        }
+        taken.extend(record.iter().filter(|value| open.contains_key(*value)));
+        found += 1;
+    }
+    found
+}
+
 struct Tree<'a> {
     cells: &'a Cells,
     /// Strikes left in each column.
@@ -67,6 +82,9 @@ impl Tree<'_> {
             }
         }
         if self.reach(&frequency, strikes) < records.len() as u64 {
+            return Some(false);
+        }
+        if apart(records, &frequency) > strikes {
             return Some(false);
         }
         let open = |record: &[u32]| -> (usize, u64) {

@@ -153,7 +153,9 @@ fn cells_that_are_missing_stay_as_they_came() {
         text(&release.tables[1]),
         "group_id,s,count\n1,,1\n1,NA,1\n1,u,1\n1,v,1\n"
     );
-    let job = json!({"privacy": {"model": "k_anonymity", "k": 2}, "recoding": "local"});
+    let mut job = json!({"privacy": {"model": "k_anonymity", "k": 2}, "recoding": "local"});
+    // Missing numbers lie apart, so that medians part them first.
+    job["utility"] = json!({"objective": "discernibility"});
     let release = run(&columns, rows, &job).unwrap();
     let labels = lines(&release.tables[0]);
     assert!(
@@ -304,4 +306,129 @@ fn columns_that_no_group_takes_are_refused() {
             "{columns}"
         );
     }
+}
+
+/// Of 20 records, ages in order; a third of the ill have a disease of their own.
+fn one_column() -> (Value, String) {
+    let columns = json!([
+        {"name": "Age", "role": "quasi_identifier", "kind": "numeric"},
+        {"name": "Disease", "role": "sensitive"},
+    ]);
+    let rows: String = (0..20)
+        .map(|age| format!("{age},{}\n", ["flu", "flu", "hiv", "cold"][age % 4]))
+        .collect();
+    (columns, "Age,Disease\n".to_owned() + &rows)
+}
+
+#[test]
+fn models_of_one_column_hold_in_every_group() {
+    let (columns, rows) = one_column();
+    for (privacy, groups) in [
+        (json!({"model": "distinct_l_diversity", "k": 2, "l": 3}), 5),
+        (json!({"model": "distinct_l_diversity", "k": 2, "l": 2}), 6),
+        // The entropy of (1/2, 1/4, 1/4) is that of 2.83 equally frequent values.
+        (json!({"model": "entropy_l_diversity", "k": 4, "l": 2.8}), 5),
+        (
+            json!({"model": "recursive_cl_diversity", "k": 4, "c": 1.1, "l": 2}),
+            5,
+        ),
+        (json!({"model": "t_closeness", "k": 4, "t": 0}), 5),
+    ] {
+        for output in ["anatomized", "generalized"] {
+            let job = json!({"privacy": privacy, "output": output,
+                "utility": {"objective": "discernibility"}});
+            let release = run(&columns, &rows, &job).unwrap();
+            assert_eq!(release.verification["holds"], true);
+            let found = release.verification["groups"].as_u64().unwrap();
+            assert!(
+                found >= groups - 2 && found > 1,
+                "{privacy}: {found} groups"
+            );
+        }
+        let job = json!({"privacy": privacy});
+        let release = run(&columns, &rows, &job).unwrap();
+        assert_eq!(release.tables.len(), 1, "generalized is the default");
+    }
+}
+
+#[test]
+fn models_of_one_column_say_what_the_table_could_meet() {
+    let (columns, rows) = one_column();
+    for (privacy, pointer, fix) in [
+        (
+            json!({"model": "distinct_l_diversity", "k": 2, "l": 4}),
+            "/privacy/l",
+            "lower `l` to at most 3",
+        ),
+        (
+            json!({"model": "entropy_l_diversity", "k": 2, "l": 2.9}),
+            "/privacy/l",
+            "lower `l` to at most 2.8284",
+        ),
+        (
+            json!({"model": "recursive_cl_diversity", "k": 2, "c": 1, "l": 2}),
+            "/privacy/c",
+            "raise `c` to at least 1.0001",
+        ),
+        (
+            json!({"model": "recursive_cl_diversity", "k": 2, "c": 1, "l": 4}),
+            "/privacy/l",
+            "lower `l` to at most 3",
+        ),
+    ] {
+        let error = run(&columns, &rows, &json!({"privacy": privacy})).unwrap_err();
+        assert_eq!(error.code, Code::NotAnonymizable, "{privacy}");
+        assert_eq!(error.errors[0].pointer.as_deref(), Some(pointer));
+        let found = error.errors[0].suggested_fix.as_deref().unwrap();
+        assert!(found.starts_with(fix), "{found}");
+    }
+}
+
+#[test]
+fn parameters_of_models_of_one_column_are_checked() {
+    let (columns, _) = one_column();
+    let schema = schema(&columns);
+    for (privacy, code, pointer) in [
+        (
+            json!({"model": "t_closeness", "k": 2}),
+            Code::InvalidShape,
+            "/privacy",
+        ),
+        (
+            json!({"model": "t_closeness", "k": 2, "t": 1.1}),
+            Code::InvalidPrivacy,
+            "/privacy/t",
+        ),
+        (
+            json!({"model": "distinct_l_diversity", "k": 2, "l": 2.5}),
+            Code::InvalidShape,
+            "/privacy/l",
+        ),
+        (
+            json!({"model": "entropy_l_diversity", "k": 2, "l": 0.5}),
+            Code::InvalidPrivacy,
+            "/privacy/l",
+        ),
+        (
+            json!({"model": "recursive_cl_diversity", "k": 2, "c": 0, "l": 2}),
+            Code::InvalidPrivacy,
+            "/privacy/c",
+        ),
+        (
+            json!({"model": "distinct_l_diversity", "k": 2, "l": 2, "c": 1}),
+            Code::InvalidShape,
+            "/privacy/c",
+        ),
+    ] {
+        let job: JobDefinition = serde_json::from_value(json!({"privacy": privacy})).unwrap();
+        let error = Prepared::check(&schema, &job).unwrap_err();
+        assert_eq!(
+            (error.code, error.errors[0].pointer.as_deref()),
+            (code, Some(pointer))
+        );
+    }
+    let job = json!({"privacy": {"model": "t_closeness", "k": 2, "t": 0.1}});
+    let job: JobDefinition = serde_json::from_value(job).unwrap();
+    let error = Prepared::check(&super::tests::schema(&patients()), &job).unwrap_err();
+    assert_eq!(error.errors[0].pointer.as_deref(), Some("/privacy/model"));
 }

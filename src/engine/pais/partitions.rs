@@ -24,6 +24,8 @@ pub struct Partitions {
     /// *Link_x*: by attribute and concept, the partitions whose record contains it.
     links: Vec<Vec<Vec<PartitionId>>>,
     scratch: Vec<u32>,
+    /// By partition, the rows of its most frequent sensitive value.
+    most: Vec<u32>,
     /// Σ|T\[qid\]|², the discernibility cost.
     squares: u128,
     /// Partitions whose rows were not suppressed.
@@ -31,8 +33,9 @@ pub struct Partitions {
 }
 
 impl Partitions {
-    /// One partition of these rows, at the topmost values.
-    pub fn new(order: Vec<u32>, attributes: usize) -> Self {
+    /// One partition of these rows, at the topmost values; `most` of them have the most frequent
+    /// sensitive value.
+    pub fn new(order: Vec<u32>, attributes: usize, most: u32) -> Self {
         let rows = order.len();
         Self {
             order,
@@ -45,6 +48,7 @@ impl Partitions {
             attributes,
             links: vec![vec![vec![0]]; attributes],
             scratch: Vec::new(),
+            most: vec![most],
             squares: (rows as u128).pow(2),
         }
     }
@@ -78,10 +82,30 @@ impl Partitions {
         self.squares
     }
 
-    /// Rows of the smallest partition.
-    pub fn smallest(&self) -> u64 {
-        let lengths = self.spans.iter().map(|span| span.len);
-        u64::from(lengths.filter(|&len| len > 0).min().unwrap_or(0))
+    /// Rows of the smallest partition, and the greatest share of a partition's rows that have one
+    /// sensitive value: one scan of the partitions.
+    pub fn extremes(&self) -> (u64, f64) {
+        let mut smallest = u32::MAX;
+        let (mut most, mut of) = (0u64, 1u64);
+        let live = self.spans.iter().zip(&self.most);
+        for (span, &held) in live.filter(|(span, _)| span.len > 0) {
+            smallest = smallest.min(span.len);
+            let (held, len) = (u64::from(held), u64::from(span.len));
+            if held * of > most * len {
+                (most, of) = (held, len);
+            }
+        }
+        let smallest = if self.live == 0 {
+            0
+        } else {
+            u64::from(smallest)
+        };
+        (smallest, most as f64 / of as f64)
+    }
+
+    /// Notes how many rows of a partition have its most frequent sensitive value.
+    pub fn note_most(&mut self, partition: PartitionId, most: u32) {
+        self.most[partition as usize] = most;
     }
 
     /// *Link_x*.
@@ -171,6 +195,7 @@ impl Partitions {
     fn push_like(&mut self, other: PartitionId, except: usize) -> PartitionId {
         let id = self.spans.len() as PartitionId;
         self.spans.push(Span { start: 0, len: 0 });
+        self.most.push(0);
         let record = other as usize * self.attributes;
         self.records
             .extend_from_within(record..record + self.attributes);

@@ -80,7 +80,8 @@ pub fn search(
                 }
                 return Ok(steps);
             };
-            let (performed, rows) = run.perform(best, &suppression);
+            let weights = run.weigh(best);
+            let (performed, rows) = run.perform(best, &weights, &suppression);
             run.reconsider();
             steps.push(run.step(steps.len() as u32, Some(performed), rows));
             continue;
@@ -92,7 +93,7 @@ pub fn search(
         }
         decided += 1;
         if run.is_valid(&weights) {
-            let (performed, rows) = run.perform(best, &Suppression::default());
+            let (performed, rows) = run.perform(best, &weights, &Suppression::default());
             steps.push(run.step(steps.len() as u32, Some(performed), rows));
         } else {
             run.refuse(best);

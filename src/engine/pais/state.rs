@@ -80,14 +80,15 @@ impl<'a> Run<'a> {
         let topmost = |attribute: &Attribute<'_>| left * attribute.ncp(attribute.concept(0));
         let lost = attributes.iter().map(topmost).collect();
         let mut gone = suppressed.iter().copied().peekable();
-        let order = (0..table.rows as u32)
+        let order: Vec<u32> = (0..table.rows as u32)
             .filter(|row| gone.next_if_eq(row).is_none())
             .collect();
+        let most = requirement.most(&order);
         let mut run = Self {
             table,
             requirement,
             settings,
-            partitions: Partitions::new(order, attributes.len()),
+            partitions: Partitions::new(order, attributes.len(), most),
             attributes,
             candidates: Vec::new(),
             scratch: Scratch::default(),
@@ -317,6 +318,7 @@ impl<'a> Run<'a> {
     pub fn perform(
         &mut self,
         candidate: usize,
+        weights: &Weights,
         suppression: &Suppression,
     ) -> (Performed, Vec<u32>) {
         let Candidate {
@@ -336,7 +338,11 @@ impl<'a> Run<'a> {
             .forget(self.partitions.link(attribute, concept));
         let mut gone: Vec<PartitionId> = suppression.partitions.clone();
         let parts: FxHashSet<(PartitionId, u32)> = suppression.parts.iter().copied().collect();
-        let place = |partition, child, made| {
+        // Parts are placed in the order in which they were weighed.
+        let mut most = weights.most();
+        let mut most_of = Vec::new();
+        let place = |partition, child: u32, made| {
+            most_of.push((made, most[child as usize].next().unwrap_or(0)));
             if parts.contains(&(partition, child)) {
                 gone.push(made);
             }
@@ -345,6 +351,9 @@ impl<'a> Run<'a> {
         let ids = children.clone();
         self.partitions
             .refine(column, attribute, concept, ids, child_of, place);
+        for (partition, most) in most_of {
+            self.partitions.note_most(partition, most);
+        }
         let mut rows = Vec::new();
         for partition in gone {
             rows.extend(self.suppress(partition));
@@ -389,6 +398,14 @@ impl<'a> Run<'a> {
         let cells = (width * self.table.rows as f64).max(1.0);
         let left = (self.table.rows as f64 - self.suppressed as f64).max(1.0);
         let lost = self.lost.iter().sum::<f64>() + width * self.suppressed as f64;
+        let suppressed_so_far = self.suppressed as f64;
+        let rows = (self.table.rows as f64).max(1.0);
+        let columns = self.attributes.iter().zip(&self.lost);
+        let ncp_by_column = columns.map(|(attribute, lost)| {
+            let name = attribute.column.name.to_string();
+            (name, (lost + suppressed_so_far) / rows)
+        });
+        let (smallest_group, confidence) = self.partitions.extremes();
         let label = |attribute: usize, concept: ConceptId| {
             let column = &self.attributes[attribute];
             column.label(column.concept(concept))
@@ -412,9 +429,11 @@ impl<'a> Run<'a> {
                 .collect(),
             score: performed.as_ref().map(|performed| performed.score),
             groups: self.partitions.count() as u64,
-            smallest_group: self.partitions.smallest(),
+            smallest_group,
+            greatest_confidence: (self.requirement.sensitive_values > 0).then_some(confidence),
             dr: self.partitions.squares() as f64 / (left * left),
             ncp: lost / cells,
+            ncp_by_column: ncp_by_column.collect(),
             suppressed_rows: self.suppressed,
         };
         StepRecord { item, suppressed }

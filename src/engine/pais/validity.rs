@@ -60,6 +60,17 @@ impl Scratch {
 }
 
 impl Weights {
+    /// By child, in the order of *Link_x*: how many rows of a partition that go to the child have
+    /// the most frequent sensitive value among them; only of partitions that have rows there.
+    pub fn most(&self) -> Vec<impl Iterator<Item = u32> + '_> {
+        let of_item = |item: &Item| {
+            let held = &self.holding[item.holding.0 as usize..item.holding.1 as usize];
+            held.iter().map(|&(_, count)| count).max().unwrap_or(0)
+        };
+        let children = self.children.iter();
+        children.map(|items| items.iter().map(of_item)).collect()
+    }
+
     /// One scan of `T[x]`. `term` makes the score's term of a partition from its size and the
     /// sum of its children's squared sizes.
     pub fn new(

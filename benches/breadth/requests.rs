@@ -1,0 +1,49 @@
+//! What is asked of the service beside the whole way.
+
+use std::path::Path;
+use std::time::Instant;
+
+use serde_json::Value;
+
+use crate::service::{Service, answer, id};
+
+impl Service {
+    /// A dataset that holds the file; its id.
+    pub async fn upload(&mut self, file: &Path) -> anyhow::Result<String> {
+        let dataset = self.declare().await?;
+        self.send(&dataset, file).await?;
+        Ok(dataset)
+    }
+
+    /// Seconds from asking for a job to its end.
+    pub async fn job_seconds(&self, dataset: &str, job: &Value) -> anyhow::Result<f64> {
+        let mut job = job.clone();
+        job["dataset_id"] = dataset.into();
+        let began = Instant::now();
+        let job = id(&self.post("/v1/jobs", &job).await?)?;
+        self.ended(&job).await?;
+        Ok(began.elapsed().as_secs_f64())
+    }
+
+    /// Seconds that each request for the list of jobs took, until two of them have ended.
+    pub async fn waits_for_the_list_until_two_have_ended(&self) -> anyhow::Result<Vec<f64>> {
+        let mut waits = Vec::new();
+        loop {
+            let began = Instant::now();
+            let asked = self
+                .client
+                .get(self.at("/v1/jobs"))
+                .bearer_auth(&self.token);
+            let list = answer(asked.send().await?).await?;
+            waits.push(began.elapsed().as_secs_f64());
+            let items = list["items"].as_array();
+            let ended = items
+                .into_iter()
+                .flatten()
+                .filter(|job| !job["ended_at"].is_null());
+            if ended.count() >= 2 {
+                return Ok(waits);
+            }
+        }
+    }
+}

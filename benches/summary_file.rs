@@ -1,0 +1,29 @@
+//! `summary.json`: what the benchmarks measured, for programs; each has a field of its own.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+/// `target/bench`, wherever the target directory is; made if it is not there.
+pub fn folder() -> anyhow::Result<PathBuf> {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = target.unwrap_or_else(|| root.join("target")).join("bench");
+    fs::create_dir_all(&folder)?;
+    Ok(folder)
+}
+
+/// Puts a benchmark's field in place of the one of its last run.
+pub fn put(folder: &Path, field: &str, value: Value) -> anyhow::Result<()> {
+    let path = folder.join("summary.json");
+    let before = fs::read(&path).ok();
+    let before = before.and_then(|text| serde_json::from_slice::<Map<String, Value>>(&text).ok());
+    let mut summary = before.unwrap_or_default();
+    let cores = std::thread::available_parallelism()?.get();
+    summary.insert("cores".to_owned(), json!(cores));
+    summary.insert(field.to_owned(), value);
+    fs::write(&path, serde_json::to_string_pretty(&summary)? + "\n")?;
+    println!("written to {}", path.display());
+    Ok(())
+}
