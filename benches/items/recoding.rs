@@ -10,8 +10,8 @@ struct Class {
     finished: bool,
 }
 
-/// Discloses until no class can; how many classes there are, and how many items stay hidden.
-pub fn recode(column: &SetColumn, k: usize) -> (usize, usize) {
+/// Discloses until no class can; how many classes there are then.
+pub fn recode(column: &SetColumn, k: usize) -> usize {
     let rows = (0..column.rows()).map(|row| column.of_row(row).to_vec());
     let mut classes = vec![Class {
         rows: rows.collect(),
@@ -28,8 +28,7 @@ pub fn recode(column: &SetColumn, k: usize) -> (usize, usize) {
             .flatten_iter()
             .collect();
     }
-    let hidden = classes.iter().flat_map(|class| &class.rows).map(Vec::len);
-    (classes.len(), hidden.sum())
+    classes.len()
 }
 
 /// Discloses the most frequent item that leaves k rows with it and none or k without.

@@ -6,7 +6,7 @@ use super::class::Class;
 const NONE: u32 = u32::MAX;
 
 /// Rows between two looks at whether to stop.
-const STRIDE: usize = 1 << 12;
+pub(super) const STRIDE: usize = 1 << 12;
 
 /// Whether the run is to stop.
 pub type Stop<'a> = &'a (dyn Fn() -> bool + Sync);

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::class::Class;
+use super::disclosure::{STRIDE, Stop};
 
 /// Look-ups that one item may cost before it is left hidden; with few items known at a time no
 /// item comes near it.
@@ -14,7 +15,9 @@ const BUDGET: u64 = 1 << 26;
 /// The most frequent item comes first, ties by column and name, and stands where that keeps what
 /// stands already: an item that does not fit once fits never, since more items only make more
 /// sets. So no item that is left hidden could stand beside those that do.
-pub fn standing(class: &Class, offsets: &[u32], k: usize, m: u32) -> Vec<u32> {
+///
+/// A run that is stopped gets nothing of use.
+pub fn standing(class: &Class, offsets: &[u32], (k, m): (usize, u32), stop: Stop) -> Vec<u32> {
     let mut rows_of: hashbrown::HashMap<u32, Vec<u32>> = hashbrown::HashMap::new();
     for (set, &offset) in class.sets.iter().zip(offsets) {
         for place in 0..class.len() {
@@ -35,6 +38,7 @@ pub fn standing(class: &Class, offsets: &[u32], k: usize, m: u32) -> Vec<u32> {
             disclosed: &disclosed,
             k,
             left: BUDGET,
+            stop,
         };
         if check.extend(&rows, 0, m - 1).is_break() {
             continue;
@@ -56,6 +60,7 @@ struct Check<'a> {
     disclosed: &'a [Vec<u32>],
     k: usize,
     left: u64,
+    stop: Stop<'a>,
 }
 
 impl Check<'_> {
@@ -66,7 +71,10 @@ impl Check<'_> {
             return ControlFlow::Continue(());
         }
         let mut holding: hashbrown::HashMap<u32, Vec<u32>> = hashbrown::HashMap::new();
-        for &row in rows {
+        for (at, &row) in rows.iter().enumerate() {
+            if at % STRIDE == 0 && (self.stop)() {
+                return ControlFlow::Break(());
+            }
             let items = &self.disclosed[row as usize];
             let after = &items[items.partition_point(|&rank| rank < from)..];
             self.left = self.left.saturating_sub(after.len() as u64 + 1);
@@ -111,16 +119,16 @@ mod tests {
     #[test]
     fn items_stand_together_as_far_as_they_are_known_together() {
         let class = class(&[&[0, 1], &[0, 1], &[0, 2], &[1, 2], &[2]]);
-        assert_eq!(standing(&class, &[0], 2, 1), [0, 1, 2]);
+        assert_eq!(standing(&class, &[0], (2, 1), &|| false), [0, 1, 2]);
         // 0 and 2 together single out a row, and so do 1 and 2.
-        assert_eq!(standing(&class, &[0], 2, 2), [0, 1]);
-        assert_eq!(standing(&class, &[0], 4, 1), [] as [u32; 0]);
+        assert_eq!(standing(&class, &[0], (2, 2), &|| false), [0, 1]);
+        assert_eq!(standing(&class, &[0], (4, 1), &|| false), [] as [u32; 0]);
     }
 
     #[test]
     fn equal_rows_cost_no_enumeration() {
         let row: Vec<u32> = (0..40).collect();
         let class = class(&[&row, &row, &row]);
-        assert_eq!(standing(&class, &[0], 3, 40), row);
+        assert_eq!(standing(&class, &[0], (3, 40), &|| false), row);
     }
 }

@@ -143,18 +143,17 @@ struct State {
 
 impl Run<'_> {
     fn disclose(&self, classes: Vec<Class>) -> Result<State, SearchError> {
+        let stop = || self.observer.must_stop();
+        let known = (self.k, self.m);
         let disclose = |class: &Class| {
-            if self.observer.must_stop() {
-                return (Vec::new(), Vec::new());
-            }
-            let standing = super::itemsets::standing(class, &self.items.offsets, self.k, self.m);
+            let standing = super::itemsets::standing(class, &self.items.offsets, known, &stop);
             let kept = (0..class.sets.len())
                 .map(|set| self.kept(class, set, &standing))
                 .collect();
             (standing, kept)
         };
         let found: Vec<(Vec<u32>, Vec<f64>)> = classes.par_iter().map(disclose).collect();
-        if self.observer.must_stop() {
+        if stop() {
             return Err(SearchError::Cancelled);
         }
         let relational = self.weights.len() - self.vocabularies.len();

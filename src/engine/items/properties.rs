@@ -225,3 +225,55 @@ proptest! {
         }
     }
 }
+
+/// Every set of up to `most` of some items.
+fn subsets<'a>(items: &[(&'a str, String)], most: usize) -> Vec<Vec<(&'a str, String)>> {
+    let Some((first, rest)) = items.split_first() else {
+        return vec![Vec::new()];
+    };
+    let mut found = subsets(rest, most);
+    for mut with in subsets(rest, most) {
+        if with.len() < most {
+            with.push(first.clone());
+            found.push(with);
+        }
+    }
+    found
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300,
+        rng_seed: proptest::test_runner::RngSeed::Fixed(2008), ..ProptestConfig::default() })]
+
+    #[test]
+    fn itemsets_are_held_by_none_or_by_k(case in case(), m in 1..4usize) {
+        let mut case = case;
+        let k = case.job["privacy"]["k"].as_u64().unwrap() as usize;
+        case.job["privacy"] = json!({"model": "k_m_anonymity", "k": k, "m": m});
+        let release = match run(&case) {
+            Ok(release) => release,
+            Err(problem) => {
+                prop_assert_eq!(problem.code, Code::NotAnonymizable, "{}", problem);
+                return Ok(());
+            }
+        };
+        let table = labels(&release);
+        prop_assert_eq!(table.len(), case.rows.len(), "no row is suppressed");
+        let mut holding = BTreeMap::new();
+        for row in &table {
+            let mut items: Vec<(&str, String)> = Vec::new();
+            for (column, at) in SETS {
+                let raw = &case.rows[row["row"].parse::<usize>().unwrap()][at];
+                let disclosed = disclosed(row, column);
+                prop_assert!(disclosed.is_subset(&pre_generalized(&case, column, raw)));
+                items.extend(disclosed.into_iter().map(|item| (column, item)));
+            }
+            for set in subsets(&items, m) {
+                *holding.entry((&row["a"], &row["n"], set)).or_insert(0usize) += 1;
+            }
+        }
+        for (known, rows) in holding {
+            prop_assert!(rows >= k, "{:?} is held by {}", known, rows);
+        }
+    }
+}
