@@ -195,7 +195,7 @@ async fn check(
     let dataset = dataset.ok_or_else(no_dataset)?;
     Prepared::check(&dataset.schema, job)?;
     let rows = submissions::count_rows(&state.store, id, job.submissions.as_deref()).await?;
-    bulk::check_fits(state, &dataset.schema, rows)?;
+    bulk::check_fits(state, &dataset.schema, Some(job), rows)?;
     Ok(id)
 }
 
