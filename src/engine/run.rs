@@ -122,17 +122,30 @@ impl Prepared {
     }
 
     /// Bytes of memory that a run over so many rows takes at most, beside the text of distinct
-    /// values: the codes as read, those of the released table beside them, once more what is
-    /// released exactly or counted by group, and per row the search's order and the shuffled one.
-    /// The items of a set-valued quasi-identifier are not known beforehand and taken to be so many
-    /// on average as prescriptions have at most times.
+    /// values: the codes as read, those of the released table beside them, and per row the
+    /// search's order and the shuffled one. The items of a set-valued quasi-identifier are not
+    /// known beforehand and taken to be so many on average as prescriptions have at most times.
     pub fn bytes_needed(schema: &Schema, rows: u64) -> u64 {
         let codes = 4 * schema.stored().count() as u64;
         let is_set = |column: &&SchemaColumn| {
             column.role == ColumnRole::QuasiIdentifier && column.kind == ColumnKind::Set
         };
         let sets = schema.stored().filter(is_set).count() as u64;
-        rows.saturating_mul(3 * codes + 24 + sets * SET_BYTES)
+        rows.saturating_mul(2 * codes + 16 + sets * SET_BYTES)
+    }
+
+    /// As [`Self::bytes_needed`] for a job of its own: one with groups has the exact columns, the
+    /// sensitive values row by row, the verifier's and the queries' view of the groups too.
+    pub fn bytes_needed_by(schema: &Schema, job: &JobDefinition, rows: u64) -> u64 {
+        match Plan::new(schema, job) {
+            Ok(Plan::Groups(_)) => {
+                let codes = 4 * schema.stored().count() as u64;
+                rows.saturating_mul(5 * codes + 64)
+            }
+            Ok(Plan::Specialization(_) | Plan::Disclosure(_)) | Err(_) => {
+                Self::bytes_needed(schema, rows)
+            }
+        }
     }
 
     /// Encodes the rows for the job.

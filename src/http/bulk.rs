@@ -2,7 +2,7 @@
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use crate::domain::Code;
+use crate::domain::{Code, JobDefinition};
 use crate::engine::Prepared;
 use crate::table::Schema;
 
@@ -13,12 +13,22 @@ const TABLES: usize = 2;
 
 static PLACES: Semaphore = Semaphore::const_new(TABLES);
 
-/// Refuses a table of so many rows that its run would exceed `memory.job_bytes`.
+/// Refuses a table of so many rows that a run of the job, or reading it where there is none, would
+/// exceed `memory.job_bytes`.
 ///
 /// # Errors
 /// `limit_exceeded` with both figures.
-pub fn check_fits(state: &AppState, schema: &Schema, rows: u64) -> Result<(), ApiError> {
-    let (needed, limit) = (Prepared::bytes_needed(schema, rows), state.limits.job_bytes);
+pub fn check_fits(
+    state: &AppState,
+    schema: &Schema,
+    job: Option<&JobDefinition>,
+    rows: u64,
+) -> Result<(), ApiError> {
+    let needed = match job {
+        Some(job) => Prepared::bytes_needed_by(schema, job, rows),
+        None => Prepared::bytes_needed(schema, rows),
+    };
+    let limit = state.limits.job_bytes;
     if needed <= limit {
         return Ok(());
     }

@@ -33,7 +33,8 @@ pub(super) fn page(release: &ReleaseDocument, report: &Value) -> Response {
         "smallest_group" => "fewest records that share what an adversary may know",
         "greatest_confidence" => "how surely a sensitive value can be inferred, at most",
         "subsets" => "sets of quasi-identifiers that were checked",
-        "violations" => "combinations of values that break the model",
+        "violations" => "combinations of values, or groups, that break the model",
+        "diversity" => "diversity of the group that has least of it, in the model's own measure",
         _ => "",
     });
 

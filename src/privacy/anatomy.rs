@@ -183,6 +183,9 @@ fn numbers(table: &ReleasedTable, name: &str) -> Result<Vec<u64>, AnatomyError> 
     column.codes.iter().enumerate().map(number).collect()
 }
 
+/// Name, words for missing and cells of a raw sensitive column.
+pub type RawSensitive<'a> = (Box<str>, Vec<Box<str>>, &'a Column);
+
 /// A quasi-identifier table and the raw sensitive columns of its rows as one table, as the model
 /// is decided on it.
 ///
@@ -190,7 +193,7 @@ fn numbers(table: &ReleasedTable, name: &str) -> Result<Vec<u64>, AnatomyError> 
 /// For a table without groups.
 pub fn joined(
     qit: &ReleasedTable,
-    sensitive: &[(Box<str>, Vec<Box<str>>, &Column)],
+    sensitive: &[RawSensitive],
     source_rows: &[u32],
 ) -> Result<ReleasedTable, AnatomyError> {
     let mut columns = vec![named(qit, GROUP_COLUMN)?.clone()];

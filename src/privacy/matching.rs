@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use hashbrown::HashMap;
+use rayon::prelude::*;
 
 /// Distinct records, each with the number of rows that hold it.
 #[derive(Clone, Debug, Default)]
@@ -33,11 +34,15 @@ impl Side {
 
 /// The greatest number of rows on the left that can each be given a row of their own on the
 /// right to which they `fit`.
-pub(super) fn matched(left: &Side, right: &Side, fit: impl Fn(&[u32], &[u32]) -> bool) -> u64 {
+pub(super) fn matched(
+    left: &Side,
+    right: &Side,
+    fit: impl Fn(&[u32], &[u32]) -> bool + Sync,
+) -> u64 {
     let records = right.records();
     let edges: Vec<Vec<usize>> = left
         .records()
-        .iter()
+        .par_iter()
         .map(|one| {
             (0..records.len())
                 .filter(|&other| fit(one, records[other]))
@@ -49,9 +54,18 @@ pub(super) fn matched(left: &Side, right: &Side, fit: impl Fn(&[u32], &[u32]) ->
         free: right.rows.clone(),
         given: vec![HashMap::new(); right.rows.len()],
     };
-    (0..left.rows.len())
-        .map(|one| flow.give(one, left.rows[one]))
-        .sum()
+    // Those that fit the fewest choose first, and most find free rows: a way through others has
+    // to be looked for only for the rest.
+    let mut order: Vec<usize> = (0..left.rows.len()).collect();
+    order.sort_by_key(|&one| flow.edges[one].len());
+    let mut got = vec![0; left.rows.len()];
+    for &one in &order {
+        got[one] = flow.give_free(one, left.rows[one]);
+    }
+    for &one in &order {
+        got[one] += flow.give(one, left.rows[one] - got[one]);
+    }
+    got.iter().sum()
 }
 
 /// Rows on the right as they are given away.
@@ -65,6 +79,23 @@ struct Flow {
 }
 
 impl Flow {
+    /// Gives a record on the left up to `rows` that nobody has; how many it gets.
+    fn give_free(&mut self, one: usize, rows: u64) -> u64 {
+        let mut got = 0;
+        for &other in &self.edges[one] {
+            let taken = self.free[other].min(rows - got);
+            if taken > 0 {
+                self.free[other] -= taken;
+                *self.given[other].entry(one).or_insert(0) += taken;
+                got += taken;
+            }
+            if got == rows {
+                break;
+            }
+        }
+        got
+    }
+
     /// Gives a record on the left up to `rows`, taking them from others that can have other
     /// ones; how many it gets.
     fn give(&mut self, one: usize, rows: u64) -> u64 {

@@ -26,7 +26,9 @@ mod verification;
 #[cfg(test)]
 mod tests;
 
-pub use anatomy::{AnatomyError, COUNT_COLUMN, GROUP_COLUMN, check_counts, group_ids, joined};
+pub use anatomy::{
+    AnatomyError, COUNT_COLUMN, GROUP_COLUMN, RawSensitive, check_counts, group_ids, joined,
+};
 pub use anatomy_assignment::{
     AnatomyAssignment, AnatomyAssignmentError, NOWHERE, SensitiveTable, assign_anatomy,
 };

@@ -133,9 +133,7 @@ fn check_generalized(grouped: &Grouped, made: &ReleasedTable, rows: &[u32]) -> R
 }
 
 /// Name, words for missing and cells of each raw sensitive column.
-fn sensitive<'a>(
-    grouped: &'a Grouped,
-) -> impl Iterator<Item = (Box<str>, Vec<Box<str>>, &'a Column)> {
+fn sensitive<'a>(grouped: &'a Grouped) -> impl Iterator<Item = privacy::RawSensitive<'a>> {
     let stored: Vec<_> = grouped.schema.stored().collect();
     let columns = grouped.table.untouched.iter();
     columns.filter_map(move |(position, column)| {

@@ -174,14 +174,11 @@ impl<'a> Split<'a> {
     ) -> Result<(), Stopped> {
         let mut found = Vec::new();
         // Parts to be split, the first one on top.
-        let mut parts = vec![0..rows.len()];
-        while let Some(part) = parts.pop() {
-            match self.parts(&mut rows[part.clone()], judge, codes) {
-                Some(left) => {
-                    parts.push(part.start + left..part.end);
-                    parts.push(part.start..part.start + left);
-                }
-                None => found.push(part.len() as u32),
+        let mut parts = vec![(0, rows.len())];
+        while let Some((start, end)) = parts.pop() {
+            match self.parts(&mut rows[start..end], judge, codes) {
+                Some(left) => parts.extend([(start + left, end), (start, start + left)]),
+                None => found.push((end - start) as u32),
             }
         }
         if self.watch.stops() {
