@@ -19,6 +19,7 @@ use crate::taxonomy::Interval;
 
 use super::items::DisclosedSet;
 use super::pais::Cut;
+use super::pre_generalization::Applied;
 use super::run::{Prepared, StepRecord};
 use super::{Observer, Phase};
 
@@ -303,7 +304,7 @@ pub fn verify(
     }
     observer.progress(Phase::Verifying, 0.6);
     let names: Vec<&str> = run.schema().stored().map(|column| &*column.name).collect();
-    let original = original(run, &names).ok_or_else(|| failed("a column has no name"))?;
+    let original = original(run.table(), run.pre_generalization(), &names).ok_or_else(|| failed("a column has no name"))?;
     privacy::check_truthful(table, &original, rows, suppressed)
         .map_err(|error| failed(&error.to_string()))?;
     for column in &run.table().quasi_identifiers {
@@ -321,10 +322,13 @@ pub fn verify(
 }
 
 /// The raw table, with what the job lets stand for its values.
-fn original<'a>(run: &'a Prepared, names: &'a [&str]) -> Option<Original<'a>> {
-    let applied = run.pre_generalization();
-    let mut original = Original::of(run.table(), names)?;
-    let columns = &run.table().quasi_identifiers;
+pub fn original<'a>(
+    table: &'a EncodedTable,
+    applied: &'a Applied,
+    names: &'a [&str],
+) -> Option<Original<'a>> {
+    let mut original = Original::of(table, names)?;
+    let columns = &table.quasi_identifiers;
     for (column, original) in columns.iter().zip(&mut original.quasi_identifiers) {
         let raw = applied.raw(column);
         original.domain = &raw.domain;

@@ -170,10 +170,10 @@ impl Prepared {
             Plan::Groups(_) | Plan::Specialization(_) | Plan::Disclosure(_) => Vec::new(),
         };
         let mut table = EncodedTable::new(&schema, table);
-        let one_cut = matches!(plan, Plan::Specialization(_));
-        if one_cut {
+        if let Plan::Specialization(_) = plan {
             check_classes(&table)?;
         }
+        let one_cut = !matches!(plan, Plan::Disclosure(_));
         let pre_generalization = Applied::new(&job, &mut table, one_cut)?;
         stop_if_asked(observer)?;
         Ok(Self {
@@ -283,6 +283,7 @@ impl Prepared {
                     schema: &self.schema,
                     table: &self.table,
                     exact: &self.exact,
+                    pre_generalization: &self.pre_generalization,
                     plan,
                     partition: self.partition(plan, observer)?,
                     job: &self.job,

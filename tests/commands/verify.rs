@@ -170,3 +170,33 @@ fn what_anonymize_writes_in_any_format_holds() {
         assert!(text.contains("one cut"), "{name}: {text}");
     }
 }
+
+#[test]
+fn groups_stand_at_what_was_asked_for_or_above() {
+    let privacy = anonymity(2);
+    let desk = patients(privacy.clone(), 0.0);
+    let wish = json!({"job": {"level": 1, "values": {"0": ["Lawyer"]}}});
+    let job = json!({"privacy": privacy, "recoding": "local", "pre_generalization": wish});
+    desk.write("j.json", &job.to_string());
+    desk.anonymize("raw.csv", "o.csv");
+    let (status, text) = desk.verify("o.csv", true);
+    assert_eq!(status, Some(0), "{text}");
+    let released = std::fs::read_to_string(desk.path().join("o.csv")).unwrap();
+    for row in released.lines().skip(1) {
+        let label = row.split(',').next().unwrap();
+        assert!(["ANY", "Blue", "White", "Lawyer"].contains(&label), "{label}");
+    }
+    let report = desk.json("report.json");
+    assert_eq!(report["pre_generalization"]["job"]["level"], 1);
+    // Half of the leaves, less itself: what Blue loses, though the wish was the analyst's.
+    assert!(report["utility"]["ncp_by_column"]["job"].as_f64().unwrap() > 0.0);
+    let mut exact = job;
+    exact["output"] = json!("anatomized");
+    desk.write("j.json", &exact.to_string());
+    let refused = desk.run(&[
+        "anonymize", "--schema", "s.json", "--job", "j.json", "raw.csv", "-o", "out",
+    ]);
+    assert_eq!(refused.status.code(), Some(1));
+    let problem: Value = serde_json::from_slice(&refused.stderr).unwrap();
+    assert_eq!(problem["errors"][0]["pointer"], "/pre_generalization");
+}

@@ -5,6 +5,7 @@ use crate::domain::{
     ColumnKind, ColumnRole, Diversity, GroupModel, JobDefinition, Objective, Output, Problem,
 };
 use crate::engine::plan::refused;
+use crate::engine::pre_generalization;
 use crate::privacy::{COUNT_COLUMN, GROUP_COLUMN};
 use crate::table::Schema;
 
@@ -38,12 +39,6 @@ impl GroupPlan {
     /// # Errors
     /// The contract's 422, with a pointer into the job.
     pub fn new(schema: &Schema, job: &JobDefinition, model: GroupModel) -> Result<Self, Problem> {
-        if job.pre_generalization.is_some() {
-            return Err(refused(
-                "/pre_generalization",
-                "local recoding does not pre-generalize; leave `pre_generalization` out",
-            ));
-        }
         // Groups need no suppression: what is taken away makes none of them more diverse.
         job.suppression_limit()?;
         let default = match model.diversity {
@@ -51,6 +46,14 @@ impl GroupPlan {
             _ => Output::Generalized,
         };
         let output = job.output.unwrap_or(default);
+        if job.pre_generalization.is_some() && output == Output::Anatomized {
+            return Err(refused(
+                "/pre_generalization",
+                "anatomized output has the exact quasi-identifiers; leave `pre_generalization` \
+                 out, or set `output` to `generalized`",
+            ));
+        }
+        pre_generalization::check(schema, job, true)?;
         let set = schema.stored().find(|column| {
             column.role == ColumnRole::QuasiIdentifier && column.kind == ColumnKind::Set
         });

@@ -1,6 +1,6 @@
 //! A release of groups as random counting queries see it.
 
-use crate::table::EncodedTable;
+use crate::table::{Domain, EncodedTable};
 use crate::utility::{QueryDimension, QuerySensitive, QueryTable};
 
 use super::ranks::Ranks;
@@ -22,10 +22,20 @@ pub(super) fn table(grouped: &Grouped, generalized: bool) -> QueryTable {
         ..
     } = table;
     let dimensions = quasi_identifiers.iter().map(|column| {
+        // Queries ask for raw values, also where something else stands for them.
+        let column = grouped.pre_generalization.raw(column);
+        let floors = grouped.pre_generalization.floors(&column.name);
         let code = |&row: &u32| column.codes[row as usize];
         let labels = partition.groups().map(|group| {
             let codes = group.iter().map(code);
-            covered(&column.domain, codes)
+            match (floors, &column.domain) {
+                (Some(floors), Domain::Taxonomy(tree)) => {
+                    let floor = |leaf| tree.node(floors.of(leaf));
+                    let ends = codes.map(floor).map(|it| [it.first_leaf, it.end_leaf - 1]);
+                    covered(&column.domain, ends.flatten())
+                }
+                _ => covered(&column.domain, codes),
+            }
         });
         let dimension = QueryDimension {
             codes: partition.rows.iter().map(code).collect(),

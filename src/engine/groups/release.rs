@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::domain::{Code, JobDefinition, Output, Problem};
 use crate::engine::observer::{Observer, Phase};
-use crate::engine::release::shuffled;
+use crate::engine::pre_generalization::Applied;
+use crate::engine::release::{original, shuffled};
 use crate::engine::run::{FinishedRelease, json};
 use crate::privacy::{self, GroupVerification, Original, VerifyError};
 use crate::table::{Column, EncodedTable, ReleasedTable, Schema};
@@ -27,6 +28,8 @@ pub struct Grouped<'a> {
     pub plan: &'a GroupPlan,
     /// Its groups.
     pub partition: &'a Partition,
+    /// What stands for values before anything else.
+    pub pre_generalization: &'a Applied,
     /// What was asked for; its seed makes the release repeatable.
     pub job: &'a JobDefinition,
     /// The job's privacy model with its parameters.
@@ -127,8 +130,8 @@ fn check_generalized(grouped: &Grouped, made: &ReleasedTable, rows: &[u32]) -> R
         .stored()
         .map(|column| &*column.name)
         .collect();
-    let original =
-        Original::of(grouped.table, &names).ok_or_else(|| failed("a column has no name"))?;
+    let original = original(grouped.table, grouped.pre_generalization, &names)
+        .ok_or_else(|| failed("a column has no name"))?;
     privacy::check_truthful(made, &original, rows, 0).map_err(|error| failed(&error.to_string()))
 }
 
@@ -190,7 +193,8 @@ fn report(
     let internal = |error: VerifyError| Problem::new(Code::Internal, error.to_string());
     let Grouped { table, plan, .. } = grouped;
     let columns = table.quasi_identifiers.iter();
-    let domains: Vec<_> = columns.map(|it| (it.name.clone(), &it.domain)).collect();
+    let raw = columns.map(|column| grouped.pre_generalization.raw(column));
+    let domains: Vec<_> = raw.map(|it| (it.name.clone(), &it.domain)).collect();
     let (sizes, ncp_by_column) = match (plan.output, made.first()) {
         (Output::Generalized, Some(made)) => (
             privacy::group_sizes(made, &plan.quasi_identifiers).map_err(internal)?,
@@ -210,12 +214,14 @@ fn report(
     if observer.must_stop() {
         return Err(Problem::new(Code::Cancelled, "the job was cancelled"));
     }
-    Ok(Report::of(Measures {
+    let mut report = Report::of(Measures {
         sizes: &sizes,
         ncp_by_column,
         rows: table.rows as u64,
         suppressed_rows: 0,
         greatest_confidence: verification.greatest_confidence,
         query_error,
-    }))
+    });
+    report.pre_generalization = grouped.job.pre_generalization.clone();
+    Ok(report)
 }
