@@ -123,7 +123,7 @@ pub struct Judge<'a> {
 
 /// Rows that the exact check looks at before a split is given up: a group that takes more stays
 /// whole, which is safe.
-const PATIENCE: u64 = 1 << 14;
+const PATIENCE: u64 = 1 << 12;
 
 /// The same for the whole table, which is worth more.
 const PATIENCE_WITH_ALL: u64 = 1 << 24;
