@@ -225,7 +225,7 @@ fn search_and_verifier_share_nothing() {
             _ => {}
         }
     }
-    assert_eq!(gates, ["engine/release"]);
+    assert_eq!(gates, ["engine/groups/release", "engine/release"]);
 }
 
 #[test]

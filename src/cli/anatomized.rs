@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 use pais::domain::{ColumnKind, ColumnRole, Diversity, GroupModel};
 use pais::privacy::{self, AnatomyAssignment, GroupVerification, VerifyError};
 use pais::table::{
-    Column, Form, ReleasedColumn, ReleasedTable, Schema, SchemaColumn, Table, finished,
+    COUNT_COLUMN, Column, Form, GROUP_COLUMN, ReleasedColumn, ReleasedTable, Schema, SchemaColumn,
+    Table, finished,
 };
 
 use super::directory::Directory;
@@ -41,7 +42,7 @@ impl Anatomized {
             ColumnRole::QuasiIdentifier | ColumnRole::Class => true,
         };
         let mut columns: Vec<_> = schema.columns.iter().filter(stands).cloned().collect();
-        columns.push(whole(privacy::GROUP_COLUMN));
+        columns.push(whole(GROUP_COLUMN));
         let read_by = Schema { columns };
         let qit = released("qit", &read_by, file.read(&read_by)?);
         let sensitive = schema
@@ -50,11 +51,7 @@ impl Anatomized {
         let counted = sensitive.map(|column| {
             let name = format!("st_{}", column.name);
             let read_by = Schema {
-                columns: vec![
-                    whole(privacy::GROUP_COLUMN),
-                    column.clone(),
-                    whole(privacy::COUNT_COLUMN),
-                ],
+                columns: vec![whole(GROUP_COLUMN), column.clone(), whole(COUNT_COLUMN)],
             };
             let table = directory.file(&name)?.read(&read_by)?;
             Ok(released(&name, &read_by, table))
@@ -107,7 +104,7 @@ impl Anatomized {
                 .collect();
             let joined = privacy::joined(&self.qit, &cells, source_rows);
             let joined = joined.map_err(|error| error.to_string())?;
-            let by = [privacy::GROUP_COLUMN.into()];
+            let by = [GROUP_COLUMN.into()];
             let names = named(schema, ColumnRole::Sensitive);
             let found = privacy::verify_groups(&joined, &by, &names, model, &|| false);
             verification = Some(found.map_err(|error: VerifyError| error.to_string())?);

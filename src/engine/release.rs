@@ -304,7 +304,8 @@ pub fn verify(
     }
     observer.progress(Phase::Verifying, 0.6);
     let names: Vec<&str> = run.schema().stored().map(|column| &*column.name).collect();
-    let original = original(run.table(), run.pre_generalization(), &names).ok_or_else(|| failed("a column has no name"))?;
+    let original = original(run.table(), run.pre_generalization(), &names)
+        .ok_or_else(|| failed("a column has no name"))?;
     privacy::check_truthful(table, &original, rows, suppressed)
         .map_err(|error| failed(&error.to_string()))?;
     for column in &run.table().quasi_identifiers {

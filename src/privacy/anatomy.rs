@@ -6,15 +6,11 @@ use hashbrown::HashMap;
 use rustc_hash::FxHashMap;
 use thiserror::Error;
 
-use crate::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable};
+use crate::table::{
+    COUNT_COLUMN, Column, Form, GROUP_COLUMN, NULL_CODE, ReleasedColumn, ReleasedTable,
+};
 
 use super::truth::{TruthError, column};
-
-/// The column that says which group a row is in.
-pub const GROUP_COLUMN: &str = "group_id";
-
-/// The column of a sensitive table that says how many records of the group hold the value.
-pub const COUNT_COLUMN: &str = "count";
 
 /// Why tables are no anatomy of the raw one. No value of a cell is told.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

@@ -26,9 +26,7 @@ mod verification;
 #[cfg(test)]
 mod tests;
 
-pub use anatomy::{
-    AnatomyError, COUNT_COLUMN, GROUP_COLUMN, RawSensitive, check_counts, group_ids, joined,
-};
+pub use anatomy::{AnatomyError, RawSensitive, check_counts, group_ids, joined};
 pub use anatomy_assignment::{
     AnatomyAssignment, AnatomyAssignmentError, NOWHERE, SensitiveTable, assign_anatomy,
 };

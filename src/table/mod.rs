@@ -24,7 +24,7 @@ pub mod sets;
 pub use column::{Column, NULL_CODE, Table};
 pub use encoded::{Domain, EncodedTable, QuasiIdentifier, SensitiveColumn};
 pub use intake::ReadFailure;
-pub use released::{Form, ReleasedColumn, ReleasedTable};
+pub use released::{COUNT_COLUMN, Form, GROUP_COLUMN, ReleasedColumn, ReleasedTable};
 pub use schema::{Schema, SchemaColumn};
 pub use sets::SetColumn;
 

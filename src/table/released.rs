@@ -2,6 +2,12 @@
 
 use crate::domain::ColumnKind;
 
+/// The column that says which group a row is in.
+pub const GROUP_COLUMN: &str = "group_id";
+
+/// The column of a sensitive table that says how many records of the group hold the value.
+pub const COUNT_COLUMN: &str = "count";
+
 /// How the values of a released column are written in formats that have types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -184,7 +184,10 @@ fn groups_stand_at_what_was_asked_for_or_above() {
     let released = std::fs::read_to_string(desk.path().join("o.csv")).unwrap();
     for row in released.lines().skip(1) {
         let label = row.split(',').next().unwrap();
-        assert!(["ANY", "Blue", "White", "Lawyer"].contains(&label), "{label}");
+        assert!(
+            ["ANY", "Blue", "White", "Lawyer"].contains(&label),
+            "{label}"
+        );
     }
     let report = desk.json("report.json");
     assert_eq!(report["pre_generalization"]["job"]["level"], 1);
@@ -194,7 +197,14 @@ fn groups_stand_at_what_was_asked_for_or_above() {
     exact["output"] = json!("anatomized");
     desk.write("j.json", &exact.to_string());
     let refused = desk.run(&[
-        "anonymize", "--schema", "s.json", "--job", "j.json", "raw.csv", "-o", "out",
+        "anonymize",
+        "--schema",
+        "s.json",
+        "--job",
+        "j.json",
+        "raw.csv",
+        "-o",
+        "out",
     ]);
     assert_eq!(refused.status.code(), Some(1));
     let problem: Value = serde_json::from_slice(&refused.stderr).unwrap();

@@ -6,8 +6,7 @@ use crate::domain::{
 };
 use crate::engine::plan::refused;
 use crate::engine::pre_generalization;
-use crate::privacy::{COUNT_COLUMN, GROUP_COLUMN};
-use crate::table::Schema;
+use crate::table::{COUNT_COLUMN, GROUP_COLUMN, Schema};
 
 /// What the split is led by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use crate::engine::pre_generalization::Applied;
 use crate::engine::release::{original, shuffled};
 use crate::engine::run::{FinishedRelease, json};
 use crate::privacy::{self, GroupVerification, Original, VerifyError};
-use crate::table::{Column, EncodedTable, ReleasedTable, Schema};
+use crate::table::{Column, EncodedTable, GROUP_COLUMN, ReleasedTable, Schema};
 use crate::utility::{self, Measures, Report};
 
 use super::plan::GroupPlan;
@@ -98,7 +98,7 @@ fn verify(
         Output::Generalized => decide(first, &plan.quasi_identifiers),
         Output::Anatomized => {
             let joined = joined(grouped, first, rows)?;
-            decide(&joined, &[privacy::GROUP_COLUMN.into()])
+            decide(&joined, &[GROUP_COLUMN.into()])
         }
     };
     let verification = match found {

@@ -5,10 +5,9 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use crate::engine::release::standing;
-use crate::privacy::{COUNT_COLUMN, GROUP_COLUMN};
 use crate::table::{
-    Column, Domain, EncodedTable, Form, QuasiIdentifier, ReleasedColumn, ReleasedTable, Schema,
-    SchemaColumn,
+    COUNT_COLUMN, Column, Domain, EncodedTable, Form, GROUP_COLUMN, QuasiIdentifier,
+    ReleasedColumn, ReleasedTable, Schema, SchemaColumn,
 };
 use crate::taxonomy::tree::NodeId;
 use crate::taxonomy::{Interval, MISSING_LABEL, Tree};
