@@ -4,6 +4,7 @@ mod desk;
 #[path = "../golden/mod.rs"]
 mod golden;
 mod golden_runs;
+mod groups;
 mod missing_cells;
 mod readme;
 mod sets;

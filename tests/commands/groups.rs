@@ -97,7 +97,7 @@ fn an_anatomized_release_is_a_directory() {
     assert!(text.contains("least diversity      3"), "{text}");
     // It is not checked without the raw table, and does not hold a stricter model.
     assert_eq!(desk.verify("j.json", "out", &[]).0, Some(2));
-    desk.job("strict.json", &diverse(4, 4), &json!({}));
+    desk.job("strict.json", &diverse(4, 5), &json!({}));
     let (status, text) = desk.verify("strict.json", "out", &HELD);
     assert_eq!(status, Some(1), "{text}");
     assert!(
@@ -200,7 +200,7 @@ fn a_generalized_table_of_groups_is_a_file() {
     assert_eq!(status, Some(0), "{text}");
     desk.job(
         "strict.json",
-        &diverse(4, 4),
+        &diverse(4, 5),
         &json!({"output": "generalized"}),
     );
     let (status, text) = desk.verify("strict.json", "g.csv", &HELD);
