@@ -99,8 +99,7 @@ fn run_sweep(
             Err(problem) if problem.code != Code::NotAnonymizable => return Err(problem.into()),
             outcome => outcome,
         };
-        let shown = outcome.as_deref().map_err(|problem| &*problem);
-        let item = SweepItem::of(combination, shown, seconds);
+        let item = SweepItem::of(combination, outcome.as_deref(), seconds);
         results.sweep.push(item);
         if let Ok(steps) = &outcome {
             results.steps.extend(seal(key, id, number as u32, steps)?);

@@ -104,7 +104,7 @@ fn blanked_adult() -> (String, usize) {
                 out.push(',');
             }
             // The last column is the class.
-            if line > 0 && position < 14 && draws.next() % 50 == 0 {
+            if line > 0 && position < 14 && draws.next().is_multiple_of(50) {
                 blanked += 1;
             } else {
                 out.push_str(cell);

@@ -148,6 +148,12 @@ fn guide(job: &JobDefinition, output: Output) -> Result<Guide, Problem> {
             "`split` is about the intervals of global recoding; leave it out",
         ));
     }
+    if utility.weights.is_some() {
+        return Err(refused(
+            "/utility/weights",
+            "weights are for tables with a set-valued quasi-identifier; leave `weights` out",
+        ));
+    }
     match (utility.objective, output) {
         (None, Output::Generalized) | (Some(Objective::Ncp), Output::Generalized) => Ok(Guide::Ncp),
         (None, Output::Anatomized) | (Some(Objective::Discernibility), _) => Ok(Guide::Median),
