@@ -6,6 +6,7 @@
 
 #[allow(dead_code, reason = "other benchmarks use the rest")]
 mod adult;
+mod summary_file;
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -31,24 +32,25 @@ const K: usize = 50;
 const L: u32 = 10;
 
 fn main() -> anyhow::Result<()> {
+    let mut runs = Vec::new();
     let paper = Sample::Registry.default_rows();
     let registry = registry(paper)?;
     println!("registry, {paper} rows, K = {K}, L = {L}");
     for columns in [1, 2, 3, 5, SENSITIVE] {
         let report = run(&with_sensitive(columns), &registry, &diverse(json!({})))?;
-        told(&format!("{columns} sensitive"), &report);
+        runs.push(told(&format!("{columns} sensitive"), &report));
     }
     for limit in [0, 2, 4, 6, 8, 10] {
         let limits = json!({ "recurrence": limit });
         let report = run(&with_sensitive(3), &registry, &diverse(limits))?;
-        told(&format!("3 sensitive, recurrence {limit}"), &report);
+        runs.push(told(&format!("3 sensitive, recurrence {limit}"), &report));
     }
     let mut generalized = diverse(json!({}));
     generalized["output"] = "generalized".into();
-    told(
+    runs.push(told(
         "3 sensitive, generalized",
         &run(&with_sensitive(3), &registry, &generalized)?,
-    );
+    ));
     for columns in [1, 3] {
         let size = exponential(&registry, columns);
         println!(
@@ -61,7 +63,7 @@ fn main() -> anyhow::Result<()> {
     let (columns, rows) = nine()?;
     for k in [2, 5, 10, 50] {
         let job = json!({"privacy": {"model": "k_anonymity", "k": k}, "recoding": "local"});
-        told(&format!("k = {k}"), &run(&columns, &rows, &job)?);
+        runs.push(told(&format!("k = {k}"), &run(&columns, &rows, &job)?));
     }
 
     for rows in std::env::args()
@@ -71,19 +73,19 @@ fn main() -> anyhow::Result<()> {
         println!("registry, {rows} rows, {SENSITIVE} sensitive");
         let registry = self::registry(rows)?;
         let report = run(&with_sensitive(SENSITIVE), &registry, &diverse(json!({})))?;
-        told("anatomized", &report);
+        runs.push(told("anatomized", &report));
         let mut job = json!({"privacy": {"model": "k_anonymity", "k": 5}, "recoding": "local"});
-        told(
+        runs.push(told(
             "5-anonymous, generalized",
             &run(&with_sensitive(SENSITIVE), &registry, &job)?,
-        );
+        ));
         job["output"] = "anatomized".into();
-        told(
+        runs.push(told(
             "5-anonymous, anatomized",
             &run(&with_sensitive(SENSITIVE), &registry, &job)?,
-        );
+        ));
     }
-    Ok(())
+    summary_file::put(&summary_file::folder()?, "groups", runs.into())
 }
 
 fn registry(rows: u64) -> anyhow::Result<Vec<u8>> {
@@ -170,13 +172,17 @@ fn read(schema: &Schema, rows: &[u8]) -> anyhow::Result<Table> {
     Ok(assembler.finish())
 }
 
-fn told(name: &str, measured: &Measured) {
+/// Prints a line; the same for programs.
+fn told(name: &str, measured: &Measured) -> Value {
     let utility = &measured.release.report["utility"];
     let number = |field: &str| utility[field].as_f64().unwrap_or(f64::NAN);
-    let error = |field: &str| utility["query_error"][field].as_f64().unwrap_or(f64::NAN) * 100.0;
+    let error = |field: &str| match utility["query_error"][field].as_f64() {
+        Some(error) => format!("{:.1} %", error * 100.0),
+        None => "-".to_owned(),
+    };
     println!(
         "{name:<28} {:>7.3} s search {:>7.3} s with release  {:>7.0} groups {:>9.1} rows around a \
-         record  NCP {:.5}  queries {:>5.1} % (<1 % {:.1} %, from 1 % {:.1} %)  peak {} MB",
+         record  NCP {:.5}  queries {:>7} (<1 % {}, from 1 % {})  peak {} MB",
         measured.search,
         measured.whole,
         number("groups"),
@@ -187,6 +193,17 @@ fn told(name: &str, measured: &Measured) {
         error("from_one_percent"),
         peak() / 1024,
     );
+    json!({
+        "run": name,
+        "seconds": { "search": measured.search, "with_release": measured.whole },
+        "peak_bytes": peak() * 1024,
+        "utility": {
+            "groups": utility["groups"],
+            "average_group_per_record": utility["average_group_per_record"],
+            "ncp": utility["ncp"],
+            "query_error": utility["query_error"],
+        },
+    })
 }
 
 /// `VmHWM` of this process, in KiB; 0 where there is no such thing.

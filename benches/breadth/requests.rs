@@ -1,11 +1,14 @@
 //! What is asked of the service beside the whole way.
 
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::service::{Service, answer, id};
+
+/// Between two requests for the list of jobs.
+const PAUSE: Duration = Duration::from_millis(10);
 
 impl Service {
     /// A dataset that holds the file; its id.
@@ -44,6 +47,8 @@ impl Service {
             if ended.count() >= 2 {
                 return Ok(waits);
             }
+            // A token is heard so often a second and no more.
+            tokio::time::sleep(PAUSE).await;
         }
     }
 }

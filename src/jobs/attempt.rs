@@ -1,6 +1,8 @@
 //! What an attempt at a job does on its thread: one search and perhaps its release, or the
 //! searches of a sweep.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 use std::time::Instant;
 
 use serde_json::Value;
@@ -73,8 +75,14 @@ pub(super) fn run(
     })
 }
 
-/// One search after another over the same encoded rows: each has all threads, and the memory of
-/// one is enough for all.
+/// Searches of a sweep at a time: where one has nothing to share out among the threads, the other
+/// has. A sweep makes no release, whose memory the second search takes.
+const LANES: usize = 2;
+
+/// What a combination came to, and its steps where it has a table.
+type Outcome = (SweepItem, Vec<StepRecord>);
+
+/// The searches of all combinations over the same encoded rows.
 fn run_sweep(
     definition: &Value,
     sweep: &Sweep,
@@ -83,9 +91,9 @@ fn run_sweep(
     id: JobId,
     observer: &dyn Observer,
 ) -> Result<Results, Failure> {
-    let mut results = Results::default();
     let count = sweep.combinations.len();
-    for (number, combination) in sweep.combinations.iter().enumerate() {
+    let next = AtomicUsize::new(0);
+    let search = |number: usize| -> Result<Outcome, Failure> {
         let prepared = prepared.under(under(definition, sweep, number)?)?;
         let part = Part {
             whole: observer,
@@ -99,11 +107,30 @@ fn run_sweep(
             Err(problem) if problem.code != Code::NotAnonymizable => return Err(problem.into()),
             outcome => outcome,
         };
-        let item = SweepItem::of(combination, outcome.as_deref(), seconds);
+        let item = SweepItem::of(&sweep.combinations[number], outcome.as_deref(), seconds);
+        Ok((item, outcome.unwrap_or_default()))
+    };
+    let lane = || {
+        let numbers = std::iter::from_fn(|| {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            (number < count).then_some(number)
+        });
+        let searched = numbers.map(|number| Ok((number, search(number)?)));
+        searched.collect::<Result<Vec<_>, Failure>>()
+    };
+    let lanes = thread::scope(|scope| {
+        let lanes: Vec<_> = (0..LANES.min(count)).map(|_| scope.spawn(lane)).collect();
+        let joined = lanes.into_iter().map(|lane| lane.join());
+        joined
+            .map(|lane| lane.unwrap_or(Err(Failure::Panicked)))
+            .collect::<Result<Vec<_>, _>>()
+    })?;
+    let mut outcomes: Vec<_> = lanes.into_iter().flatten().collect();
+    outcomes.sort_unstable_by_key(|(number, _)| *number);
+    let mut results = Results::default();
+    for (number, (item, steps)) in outcomes {
         results.sweep.push(item);
-        if let Ok(steps) = &outcome {
-            results.steps.extend(seal(key, id, number as u32, steps)?);
-        }
+        results.steps.extend(seal(key, id, number as u32, &steps)?);
     }
     Ok(results)
 }
