@@ -70,3 +70,18 @@ fn table_1_itself_is_not_2_2_50_private() {
     assert!(text.contains("smallest group       1\n"), "{text}");
     assert!(text.contains("greatest confidence  100 %\n"), "{text}");
 }
+
+#[test]
+fn the_records_of_the_2014_paper_are_anonymized_as_worked_out() {
+    for run in golden::records::runs() {
+        let desk = Desk::new();
+        desk.write("s.json", &run.schema.to_string());
+        desk.write("j.json", &run.job.to_string());
+        desk.write("raw.csv", run.raw);
+        desk.anonymize("raw.csv", "o.csv");
+        run.assert_rows(&std::fs::read_to_string(desk.path().join("o.csv")).unwrap());
+        run.assert_report(&desk.json("report.json"));
+        let (status, text) = desk.verify("o.csv", true);
+        assert_eq!(status, Some(0), "{text}");
+    }
+}

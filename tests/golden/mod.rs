@@ -1,6 +1,8 @@
 //! The runs on Table 1 of the KDD'09 paper, worked out from the paper: what every way into the
 //! service must give.
 
+pub mod records;
+
 use serde_json::{Value, json};
 
 const RUNS: &str = include_str!("../data/kdd09/runs.json");

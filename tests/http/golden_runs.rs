@@ -31,3 +31,25 @@ async fn table_1_is_anonymized_as_worked_out() {
     }
     workers.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_records_of_the_2014_paper_are_anonymized_as_worked_out() {
+    let hospital = Hospital::new().await;
+    let workers = hospital.work();
+    for run in golden::records::runs() {
+        let dataset = hospital.post("/v1/datasets", &run.schema).await.json(201);
+        let dataset = format!("/v1/datasets/{}", text(&dataset["id"]));
+        hospital.submit(&dataset, run.raw).await.json(201);
+        let mut extra = run.job.clone();
+        extra["release"] = json!(true);
+        let job = hospital.job(&dataset, extra).await;
+        let ended = hospital.ended(&job).await;
+        assert_eq!(ended["status"], "succeeded", "{ended}");
+        let release = format!("/v1/releases/{}", text(&ended["release_id"]));
+        let report = hospital.get(&format!("{release}/report")).await;
+        run.assert_report(&report.json(200));
+        let table = hospital.get(&format!("{release}/data")).await;
+        run.assert_rows(&table.text);
+    }
+    workers.stop().await;
+}
