@@ -132,7 +132,10 @@ impl DataKey {
 
     fn associated_step(&self, job: crate::domain::JobId, run: u32, step: u32) -> Vec<u8> {
         let mut data = self.associated(job.0.as_bytes(), step).to_vec();
-        data.extend_from_slice(&run.to_be_bytes());
+        // The first run is sealed as steps were before there were sweeps, so that those still open.
+        if run > 0 {
+            data.extend_from_slice(&run.to_be_bytes());
+        }
         data
     }
 

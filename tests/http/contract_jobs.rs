@@ -295,7 +295,8 @@ fn long_table() -> (Value, String) {
     (json!({"name": "long", "columns": columns}), rows)
 }
 
-/// "`DELETE /v1/jobs/{id}` 202; cancels": within a second, and its events end.
+/// "`DELETE /v1/jobs/{id}` 202; cancels": within a second, and its events end. To its end the job
+/// takes minutes. A machine that runs other tests meanwhile may stall once, not three times.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_running_job_stops_within_a_second() {
     let hospital = Hospital::new().await;
@@ -303,7 +304,20 @@ async fn a_running_job_stops_within_a_second() {
     let made = hospital.post("/v1/datasets", &definition).await;
     let dataset = made.header("location").to_owned();
     hospital.submit(&dataset, rows).await.json(201);
-    let body = json!({"dataset_id": id(&dataset), "release": true,
+    let mut took = Vec::new();
+    while took.len() < 3 {
+        took.push(seconds_to_cancel(&hospital, &dataset).await);
+        // A second as the contract has it, and another for the way there and back.
+        if took.last() < Some(&2.0) {
+            return;
+        }
+    }
+    panic!("cancelled after {took:?} s");
+}
+
+/// Cancels a job in the middle of its search; how long it took to end.
+async fn seconds_to_cancel(hospital: &Hospital, dataset: &str) -> f64 {
+    let body = json!({"dataset_id": id(dataset), "release": true,
         "utility": {"split": "best_valid"},
         "privacy": {"model": "lkc", "l": 7, "k": 2, "c": 1}});
     let job = hospital.post("/v1/jobs", &body).await;
@@ -327,19 +341,17 @@ async fn a_running_job_stops_within_a_second() {
         let answer = hospital.app.delete(&hospital.token, &job).await;
         assert_eq!(answer.json(202)["id"], id(&job));
         let ended = hospital.ended(&job).await;
-        (asked.elapsed(), ended)
+        (asked.elapsed().as_secs_f64(), ended)
     };
     let (stream, (took, ended)) = tokio::join!(watching, cancelling);
     workers.stop().await;
     assert_eq!(ended["status"], "cancelled");
     assert!(ended.get("release_id").is_none());
-    // A second as the contract has it, and some for a machine that runs other tests meanwhile; to its
-    // end the job takes minutes.
-    assert!(took < Duration::from_secs(10), "{took:?}");
     let stream = events(&stream.text);
     assert_eq!(stream.last().unwrap(), &("end".to_owned(), ended));
     let refused = hospital.app.delete(&hospital.token, &job).await;
     refused.problem(409, "job_ended");
+    took
 }
 
 #[tokio::test(flavor = "multi_thread")]
