@@ -92,7 +92,7 @@ pub fn search(
             continue;
         }
         decided += 1;
-        if run.is_valid(&weights) {
+        if run.is_valid(&weights, observer) {
             let (performed, rows) = run.perform(best, &weights, &Suppression::default());
             steps.push(run.step(steps.len() as u32, Some(performed), rows));
         } else {

@@ -227,10 +227,10 @@ impl<'a> Run<'a> {
     }
 
     /// Whether a candidate is valid as the table stands.
-    pub fn is_valid(&mut self, weights: &Weights) -> bool {
+    pub fn is_valid(&mut self, weights: &Weights, observer: &dyn Observer) -> bool {
         let mut others = self.others(weights.attribute);
         others.sort_by_key(|attribute| (!self.refused_by.contains(attribute), *attribute));
-        match weights.check(&self.partitions, self.requirement, &others) {
+        match weights.check(&self.partitions, self.requirement, &others, observer) {
             Ok(()) => true,
             Err(attributes) => {
                 self.refused_by = attributes;

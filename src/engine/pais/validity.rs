@@ -8,6 +8,8 @@
 //!  - a partition that alone meets *K* and *C* can only help, so a group without a partition
 //!    that falls short is done, and so is a candidate without any.
 
+use crate::engine::Observer;
+
 use super::attribute::{Attribute, ConceptId, Split};
 use super::partitions::{PartitionId, Partitions};
 use super::requirement::Requirement;
@@ -184,12 +186,14 @@ impl Weights {
         partitions: &Partitions,
         requirement: &Requirement<'_>,
         others: &[usize],
+        observer: &dyn Observer,
     ) -> Result<(), Vec<usize>> {
         let depth = others.len().min(requirement.l - 1);
         let mut check = Check {
             weights: self,
             partitions,
             requirement,
+            observer,
             buffers: vec![Vec::new(); depth + 1],
             chosen: Vec::with_capacity(depth),
             totals: vec![0; requirement.sensitive_values],
@@ -208,6 +212,9 @@ struct Check<'a> {
     weights: &'a Weights,
     partitions: &'a Partitions,
     requirement: &'a Requirement<'a>,
+    /// Asked at every attribute: one check may take seconds. A check that is stopped refuses, and
+    /// the search, which asks next, ends.
+    observer: &'a dyn Observer,
     /// Sorted items, one buffer a depth.
     buffers: Vec<Vec<(ConceptId, Item)>>,
     chosen: Vec<usize>,
@@ -228,6 +235,9 @@ impl Check<'_> {
         let mut sorted = std::mem::take(&mut self.buffers[depth]);
         let mut group = Vec::new();
         for (position, &attribute) in others[..=others.len() - depth].iter().enumerate() {
+            if self.observer.must_stop() {
+                return false;
+            }
             sorted.clear();
             sorted.extend(
                 items
