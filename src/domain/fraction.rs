@@ -54,6 +54,17 @@ impl Fraction {
             > u128::from(self.numerator) * u128::from(whole)
     }
 
+    /// The smallest whole of which `part` does not exceed this fraction; [`u64::MAX`] where there
+    /// is none.
+    pub fn least_whole(self, part: u64) -> u64 {
+        let scaled = u128::from(part) * u128::from(self.denominator);
+        match self.numerator {
+            0 if part > 0 => u64::MAX,
+            0 => 0,
+            numerator => u64::try_from(scaled.div_ceil(u128::from(numerator))).unwrap_or(u64::MAX),
+        }
+    }
+
     /// Whether this is 1, the bound that nothing exceeds.
     pub fn is_one(self) -> bool {
         self.numerator == self.denominator

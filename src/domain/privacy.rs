@@ -37,6 +37,11 @@ impl Confidence {
         self.0.is_exceeded_by(holding, group)
     }
 
+    /// The fewest records among which `holding` are no more than the bound allows.
+    pub fn least_group(self, holding: u64) -> u64 {
+        self.0.least_whole(holding)
+    }
+
     /// Whether the bound is 1, which nothing exceeds.
     pub fn is_unbounded(self) -> bool {
         self.0.is_one()

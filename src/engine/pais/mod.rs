@@ -9,6 +9,7 @@
 //! reaches the top of the order one scan of `T[x]`, the rows it would split.
 
 mod attribute;
+mod bitmaps;
 mod cut;
 mod partitions;
 mod requirement;
@@ -18,6 +19,7 @@ mod state;
 mod suppression;
 mod topmost;
 mod validity;
+mod weights;
 
 pub use cut::{Cut, cuts_at};
 pub use requirement::{Requirement, SensitiveBound};

@@ -157,20 +157,20 @@ fn labels(release: &FinishedRelease) -> Labels {
 }
 
 /// Definition 3.1, word for word.
-fn holds(table: &Labels, job: &Value) -> bool {
+fn holds(table: &Labels, job: &Value, quasi_identifiers: &[&str]) -> bool {
     let privacy = &job["privacy"];
     let (l, k) = (
         privacy["l"].as_u64().unwrap() as u32,
         privacy["k"].as_u64().unwrap() as usize,
     );
     let percent = (privacy["c"].as_f64().unwrap() * 100.0).round() as usize;
-    for subset in 1u32..1 << QUASI_IDENTIFIERS.len() {
+    for subset in 1u32..1 << quasi_identifiers.len() {
         if subset.count_ones() > l {
             continue;
         }
         let mut groups: BTreeMap<Vec<&str>, Vec<&BTreeMap<String, String>>> = BTreeMap::new();
         for row in table {
-            let known = QUASI_IDENTIFIERS.iter().enumerate();
+            let known = quasi_identifiers.iter().enumerate();
             let known = known.filter(|(bit, _)| subset >> bit & 1 == 1);
             groups
                 .entry(known.map(|(_, name)| row[*name].as_str()).collect())
@@ -279,13 +279,92 @@ fn specialized(case: &Case, table: &Labels, column: &str) -> Vec<Labels> {
     tables
 }
 
-fn run(case: &Case) -> Result<FinishedRelease, crate::domain::Problem> {
+fn prepared(case: &Case) -> Result<Prepared, crate::domain::Problem> {
     let schema = schema(case.columns.clone());
     let table = load(&schema, file(case).as_bytes());
     let job: JobDefinition = serde_json::from_value(case.job.clone()).unwrap();
-    let prepared = Prepared::new(schema, job, table, &Unobserved)?;
+    Prepared::new(schema, job, table, &Unobserved)
+}
+
+fn run(case: &Case) -> Result<FinishedRelease, crate::domain::Problem> {
+    let prepared = prepared(case)?;
     let steps = prepared.run(&Unobserved)?;
     prepared.release(&steps, None, &Unobserved)
+}
+
+const WIDE: [&str; 8] = ["q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7"];
+
+/// Many quasi-identifiers of two to four values, and an adversary who knows many of them.
+fn wide_case() -> impl Strategy<Value = Case> {
+    let row = prop::collection::vec(0..12u8, WIDE.len() + 1);
+    let rows = prop::collection::vec(row, 8..120);
+    let bound = prop::sample::select(vec![0.4, 0.5, 0.75, 1.0]);
+    (rows, 2..8u32, 1..4u32, bound).prop_map(|(rows, l, k, c)| {
+        let declared = |name: &&str| json!({"name": name, "role": "quasi_identifier"});
+        let mut columns = vec![json!({"name": "row", "role": "insensitive"})];
+        columns.extend(WIDE.iter().map(declared));
+        columns.push(json!({"name": "s", "role": "sensitive"}));
+        let rows = rows.into_iter().enumerate().map(|(row, drawn)| {
+            let mut cells = vec![row.to_string()];
+            for (column, drawn) in drawn.iter().enumerate() {
+                // One value in four of the last columns is rare.
+                let values = 2 + column as u8 % 3;
+                let value = if column > 4 { drawn / 9 } else { drawn % values };
+                cells.push(format!("v{value}"));
+            }
+            cells
+        });
+        Case {
+            columns: columns.into(),
+            rows: rows.collect(),
+            job: json!({
+                "privacy": {"model": "lkc", "l": l, "k": k, "c": c,
+                            "sensitive_values": {"s": ["v0", "v1"]}},
+                "utility": {"objective": "ncp"},
+            }),
+        }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150,
+        rng_seed: proptest::test_runner::RngSeed::Fixed(41), ..ProptestConfig::default() })]
+
+    #[test]
+    fn wide_tables_are_private_and_not_too_general_on_any_number_of_threads(case in wide_case()) {
+        let Ok(prepared) = prepared(&case).and_then(|prepared| {
+            prepared.run(&Unobserved)?;
+            Ok(prepared)
+        }) else {
+            return Ok(());
+        };
+        let on = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| prepared.run(&Unobserved)).unwrap()
+        };
+        let steps = on(1);
+        prop_assert_eq!(&steps, &on(4), "threads make no difference");
+        let table = labels(&prepared.release(&steps, None, &Unobserved).unwrap());
+        prop_assert!(holds(&table, &case.job, &WIDE));
+        for column in WIDE {
+            for more in specialized(&case, &table, column) {
+                prop_assert!(!holds(&more, &case.job, &WIDE), "{} could be specialized", column);
+            }
+        }
+    }
+
+    #[test]
+    fn threads_make_no_difference(case in case()) {
+        let Ok(prepared) = prepared(&case) else { return Ok(()) };
+        let on = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| prepared.run(&Unobserved))
+        };
+        match (on(1), on(4)) {
+            (Ok(one), Ok(four)) => prop_assert_eq!(one, four),
+            (one, four) => prop_assert_eq!(one.is_err(), four.is_err()),
+        }
+    }
 }
 
 proptest! {
@@ -310,13 +389,13 @@ proptest! {
                     labels
                 };
                 let topmost: Labels = case.rows.iter().enumerate().map(topmost).collect();
-                prop_assert!(!holds(&topmost, &case.job));
+                prop_assert!(!holds(&topmost, &case.job, &QUASI_IDENTIFIERS));
                 return Ok(());
             }
         };
         let table = labels(&release);
 
-        prop_assert!(holds(&table, &case.job));
+        prop_assert!(holds(&table, &case.job, &QUASI_IDENTIFIERS));
 
         let rows: BTreeSet<usize> = table.iter().map(|row| row["row"].parse().unwrap()).collect();
         prop_assert_eq!(rows.len(), table.len(), "no row is doubled");
@@ -348,7 +427,7 @@ proptest! {
         let best_valid = case.job["utility"]["split"] == "best_valid";
         for column in QUASI_IDENTIFIERS.into_iter().filter(|column| *column != "n" || best_valid) {
             for more in specialized(&case, &table, column) {
-                prop_assert!(!holds(&more, &case.job), "{} could be specialized", column);
+                prop_assert!(!holds(&more, &case.job, &QUASI_IDENTIFIERS), "{} could be specialized", column);
             }
         }
     }

@@ -36,6 +36,16 @@ impl Requirement<'_> {
         size >= self.k.get() && !self.c.is_exceeded_by(holding, size)
     }
 
+    /// Whether there is a sensitive value that a group could have too many rows of.
+    pub fn bounds_confidence(&self) -> bool {
+        self.sensitive_values > 0 && !self.c.is_unbounded()
+    }
+
+    /// The fewest rows among which `holding` may have one sensitive value; at least *K*.
+    pub fn enough_for(&self, holding: u64) -> u64 {
+        self.c.least_group(holding).max(self.k.get())
+    }
+
     /// How many of these rows have the most frequent sensitive value.
     pub fn most(&self, rows: &[u32]) -> u32 {
         let mut counts = vec![0u32; self.sensitive_values];

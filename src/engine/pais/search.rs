@@ -88,7 +88,7 @@ pub fn search(
         };
         let weights = run.weigh(best);
         if !run.is_summed(best, steps.len()) {
-            run.sum(best, weights.score, steps.len());
+            run.sum(best, weights.score(), steps.len());
             continue;
         }
         decided += 1;

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
 use crate::domain::{Objective, SplitRule};
@@ -15,7 +16,8 @@ use super::requirement::Requirement;
 use super::score::{self, Choice, Splits, TIE};
 use super::search::Settings;
 use super::suppression::{Holdings, Suppression, Trial};
-use super::validity::{Scratch, Weights};
+use super::validity::Check;
+use super::weights::{Aim, Weights};
 
 /// A value of ∪Cut that may still be specialized.
 struct Candidate {
@@ -44,8 +46,8 @@ pub struct Run<'a> {
     attributes: Vec<Attribute<'a>>,
     partitions: Partitions,
     candidates: Vec<Candidate>,
-    scratch: Scratch,
-    /// The attributes of the qid that refused last, to be tried first.
+    aim: Aim,
+    /// The attributes of the qid that refused last, tried first: often they refuse again.
     refused_by: Vec<usize>,
     /// Σ of NCP over the rows that are left, by attribute.
     lost: Vec<f64>,
@@ -73,7 +75,7 @@ impl<'a> Run<'a> {
         };
         let columns = &table.quasi_identifiers;
         let attributes: Vec<_> = columns
-            .iter()
+            .par_iter()
             .map(|column| Attribute::new(column, class))
             .collect();
         let left = (table.rows - suppressed.len()) as f64;
@@ -91,7 +93,7 @@ impl<'a> Run<'a> {
             partitions: Partitions::new(order, attributes.len(), most),
             attributes,
             candidates: Vec::new(),
-            scratch: Scratch::default(),
+            aim: Aim::default(),
             refused_by: Vec::new(),
             lost,
             holdings: Holdings::default(),
@@ -207,7 +209,7 @@ impl<'a> Run<'a> {
             ..
         } = &self.candidates[candidate];
         let column = &self.attributes[*attribute];
-        self.scratch.aim(column, split);
+        self.aim.at(column, split);
         let objective = self.settings.objective;
         Weights::new(
             &self.partitions,
@@ -215,7 +217,7 @@ impl<'a> Run<'a> {
             (*attribute, *concept),
             split.children.len(),
             self.requirement,
-            &mut self.scratch,
+            &self.aim,
             |size, squares| score::discernibility_term(objective, size, squares),
         )
     }
@@ -228,9 +230,16 @@ impl<'a> Run<'a> {
 
     /// Whether a candidate is valid as the table stands.
     pub fn is_valid(&mut self, weights: &Weights, observer: &dyn Observer) -> bool {
-        let mut others = self.others(weights.attribute);
-        others.sort_by_key(|attribute| (!self.refused_by.contains(attribute), *attribute));
-        match weights.check(&self.partitions, self.requirement, &others, observer) {
+        let check = Check {
+            weights,
+            partitions: &self.partitions,
+            requirement: self.requirement,
+            observer,
+        };
+        let others = self.others(weights.attribute);
+        let again = |other: &usize| self.refused_by.contains(other);
+        let first: Vec<usize> = others.iter().copied().filter(again).collect();
+        match check.run(&first).and_then(|()| check.run(&others)) {
             Ok(()) => true,
             Err(attributes) => {
                 self.refused_by = attributes;
@@ -293,7 +302,7 @@ impl<'a> Run<'a> {
                 continue;
             };
             let score = if score::is_over_partitions(self.settings.objective) {
-                weights.score
+                weights.score()
             } else {
                 self.candidates[candidate].score
             };
@@ -344,7 +353,7 @@ impl<'a> Run<'a> {
         let rows_lost = |concept: &Concept| column.rows(concept) as f64 * column.ncp(concept);
         self.lost[attribute] -= rows_lost(column.concept(concept));
         self.lost[attribute] += split.children.iter().map(rows_lost).sum::<f64>();
-        self.scratch.aim(column, &split);
+        self.aim.at(column, &split);
         self.holdings
             .forget(self.partitions.link(attribute, concept));
         let mut gone: Vec<PartitionId> = suppression.partitions.clone();
@@ -358,10 +367,9 @@ impl<'a> Run<'a> {
                 gone.push(made);
             }
         };
-        let child_of = &self.scratch.child_of;
         let ids = children.clone();
         self.partitions
-            .refine(column, attribute, concept, ids, child_of, place);
+            .refine(column, attribute, concept, ids, &self.aim, place);
         for (partition, most) in most_of {
             self.partitions.note_most(partition, most);
         }

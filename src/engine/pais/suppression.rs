@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use super::attribute::ConceptId;
 use super::partitions::{PartitionId, Partitions};
 use super::requirement::Requirement;
-use super::validity::Weights;
+use super::weights::Weights;
 
 /// The rows to suppress with a specialization.
 #[derive(Clone, Debug, Default)]
@@ -140,7 +140,7 @@ impl Trial<'_> {
                 partition: item.partition,
                 child: Some(child as u32),
                 concept: self.first_child + child as ConceptId,
-                size: item.size,
+                size: u64::from(item.size),
                 holding: weights.holding(item).to_vec(),
                 meets: item.meets,
                 gone: false,

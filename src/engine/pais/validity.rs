@@ -4,283 +4,427 @@
 //! that contains *c* is shared by at least *K* rows and bounded by *C*. Only qids of the full
 //! size need looking at: a shorter one is a union of full ones, and sizes only add up while a
 //! union's confidence is no more than the greatest of its parts. For the same reason
-//!  - an attribute at its topmost value adds nothing to a qid;
+//!  - an attribute with one value among the rows of *c* adds nothing to a qid;
 //!  - a partition that alone meets *K* and *C* can only help, so a group without a partition
-//!    that falls short is done, and so is a candidate without any.
+//!    that falls short is done, and so is a child without any.
+//!
+//! The subsets are walked depth first, so that those that begin alike share the work of their
+//! beginning, and the last attribute is counted, not split by. Threads share the children and
+//! the first attributes of the subsets. Where most partitions are small and the attributes that
+//! are left have few values, a group goes over to [`super::bitmaps`].
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rayon::prelude::*;
 
 use crate::engine::Observer;
 
-use super::attribute::{Attribute, ConceptId, Split};
-use super::partitions::{PartitionId, Partitions};
+use super::bitmaps::Bitmaps;
+use super::partitions::Partitions;
 use super::requirement::Requirement;
+use super::weights::{Item, Weights};
 
-/// Most counters of sensitive values by child that a scan keeps side by side.
-const DENSE_COUNTERS: usize = 1 << 20;
+/// Most counters of sensitive values by value of an attribute that are kept side by side.
+const DENSE_COUNTERS: usize = 1 << 16;
 
-/// The rows of one partition that would go to one child.
-#[derive(Clone, Copy, Debug)]
-pub struct Item {
-    /// The partition they are in.
-    pub partition: PartitionId,
-    /// How many they are.
-    pub size: u64,
-    /// Range of its entries in [`Weights::holding`].
-    holding: (u32, u32),
-    /// Whether they alone are as many as *K* and bounded by *C*.
-    pub meets: bool,
-}
+/// Partitions times attributes below which a check is not worth sharing out; few in tests, so
+/// that small tables are shared out too.
+const SHARED: usize = if cfg!(test) { 16 } else { 1 << 13 };
 
-/// `T[x]` counted: by child, the partitions of *Link_x* that have rows there.
-pub struct Weights {
-    /// The attribute of the candidate.
-    pub attribute: usize,
-    children: Vec<Vec<Item>>,
-    /// Sensitive value and rows that have it, item after item.
-    holding: Vec<(u32, u32)>,
-    /// Σ over partitions of the objective's term, where the objective needs it.
-    pub score: f64,
-}
-
-/// Memory that scans share: one entry a code, and one a child and sensitive value.
-#[derive(Default)]
-pub struct Scratch {
-    /// The number of the child for each code of the candidate's attribute.
-    pub child_of: Vec<u32>,
-    sizes: Vec<u64>,
-    holding: Vec<u32>,
-}
-
-impl Scratch {
-    /// Fills `child_of` for a split.
-    pub fn aim(&mut self, attribute: &Attribute<'_>, split: &Split) {
-        self.child_of
-            .resize(attribute.histogram.len().max(self.child_of.len()), 0);
-        for (number, child) in split.children.iter().enumerate() {
-            self.child_of[child.codes.start as usize..child.codes.end as usize].fill(number as u32);
-        }
-    }
-}
-
-impl Weights {
-    /// By child, in the order of *Link_x*: how many rows of a partition that go to the child have
-    /// the most frequent sensitive value among them; only of partitions that have rows there.
-    pub fn most(&self) -> Vec<impl Iterator<Item = u32> + '_> {
-        let of_item = |item: &Item| {
-            let held = &self.holding[item.holding.0 as usize..item.holding.1 as usize];
-            held.iter().map(|&(_, count)| count).max().unwrap_or(0)
-        };
-        let children = self.children.iter();
-        children.map(|items| items.iter().map(of_item)).collect()
-    }
-
-    /// One scan of `T[x]`. `term` makes the score's term of a partition from its size and the
-    /// sum of its children's squared sizes.
-    pub fn new(
-        partitions: &Partitions,
-        column: &Attribute<'_>,
-        (attribute, concept): (usize, ConceptId),
-        width: usize,
-        requirement: &Requirement<'_>,
-        scratch: &mut Scratch,
-        term: impl Fn(u64, u128) -> f64,
-    ) -> Self {
-        let values = requirement.sensitive_values;
-        let mut weights = Self {
-            attribute,
-            children: vec![Vec::new(); width],
-            holding: Vec::new(),
-            score: 0.0,
-        };
-        scratch.sizes.clear();
-        scratch.sizes.resize(width, 0);
-        // A counter for each child and value while they are few, sorting where they are many.
-        let dense = width * values <= DENSE_COUNTERS;
-        scratch.holding.clear();
-        scratch
-            .holding
-            .resize(if dense { width * values } else { 0 }, 0);
-        let codes = &column.column.codes;
-        let mut touched: Vec<u64> = Vec::new();
-        for &partition in partitions.link(attribute, concept) {
-            let rows = partitions.rows(partition);
-            if values == 0 {
-                for &row in rows {
-                    let child = scratch.child_of[codes[row as usize] as usize] as usize;
-                    scratch.sizes[child] += 1;
-                }
-            } else {
-                for &row in rows {
-                    let child = scratch.child_of[codes[row as usize] as usize] as usize;
-                    scratch.sizes[child] += 1;
-                    requirement.sensitive_of(row as usize, |value| {
-                        let place = child * values + value;
-                        if !dense {
-                            touched.push(place as u64);
-                            return;
-                        }
-                        let count = &mut scratch.holding[place];
-                        if *count == 0 {
-                            touched.push(place as u64);
-                        }
-                        *count += 1;
-                    });
-                }
-                touched.sort_unstable();
-            }
-            let mut squares = 0;
-            let mut entries = touched.iter().copied().peekable();
-            for (child, size) in scratch.sizes.iter_mut().enumerate() {
-                let size = std::mem::take(size);
-                if size == 0 {
-                    continue;
-                }
-                squares += u128::from(size).pow(2);
-                let first = weights.holding.len() as u32;
-                let mut meets = requirement.allows(size, 0);
-                while let Some(place) = entries.next_if(|&place| place as usize / values == child) {
-                    let mut count = 1;
-                    if dense {
-                        count = std::mem::take(&mut scratch.holding[place as usize]);
-                    } else {
-                        while entries.next_if_eq(&place).is_some() {
-                            count += 1;
-                        }
-                    }
-                    meets = meets && requirement.allows(size, u64::from(count));
-                    weights
-                        .holding
-                        .push(((place as usize - child * values) as u32, count));
-                }
-                let holding = (first, weights.holding.len() as u32);
-                weights.children[child].push(Item {
-                    partition,
-                    size,
-                    holding,
-                    meets,
-                });
-            }
-            touched.clear();
-            weights.score += term(rows.len() as u64, squares);
-        }
-        weights
-    }
-
-    /// By child, the partitions that have rows there.
-    pub fn children(&self) -> &[Vec<Item>] {
-        &self.children
-    }
-
-    /// The sensitive values of an item's rows, each with how many have it.
-    pub fn holding(&self, item: &Item) -> &[(u32, u32)] {
-        &self.holding[item.holding.0 as usize..item.holding.1 as usize]
-    }
-
-    /// Whether every qid of at most *L* values that contains a child is allowed. `others` are
-    /// the attributes below their topmost value, the candidate's own left out; the ones that
-    /// refused the last candidate are best tried first.
-    ///
-    /// # Errors
-    /// The attributes of a qid that is not allowed.
-    pub fn check(
-        &self,
-        partitions: &Partitions,
-        requirement: &Requirement<'_>,
-        others: &[usize],
-        observer: &dyn Observer,
-    ) -> Result<(), Vec<usize>> {
-        let depth = others.len().min(requirement.l - 1);
-        let mut check = Check {
-            weights: self,
-            partitions,
-            requirement,
-            observer,
-            buffers: vec![Vec::new(); depth + 1],
-            chosen: Vec::with_capacity(depth),
-            totals: vec![0; requirement.sensitive_values],
-        };
-        for items in &self.children {
-            if !check.holds(items, others, depth) {
-                return Err(check.chosen);
-            }
-        }
-        Ok(())
-    }
-}
-
-/// A depth-first refinement of the items of one child, sharing prefixes of subsets.
-struct Check<'a> {
-    weights: &'a Weights,
-    partitions: &'a Partitions,
-    requirement: &'a Requirement<'a>,
+/// What every qid that contains a child of a specialization is checked for.
+pub struct Check<'a> {
+    /// The specialization.
+    pub weights: &'a Weights,
+    /// The partitions it would refine.
+    pub partitions: &'a Partitions,
+    /// What must hold.
+    pub requirement: &'a Requirement<'a>,
     /// Asked at every attribute: one check may take seconds. A check that is stopped refuses, and
     /// the search, which asks next, ends.
-    observer: &'a dyn Observer,
-    /// Sorted items, one buffer a depth.
-    buffers: Vec<Vec<(ConceptId, Item)>>,
-    chosen: Vec<usize>,
-    totals: Vec<u64>,
+    pub observer: &'a dyn Observer,
 }
 
 impl Check<'_> {
-    fn holds(&mut self, items: &[Item], others: &[usize], depth: usize) -> bool {
-        if items.iter().all(|item| item.meets) {
+    /// Whether every qid of at most *L* values that contains a child is allowed. `others` are
+    /// the attributes below their topmost value, the candidate's own left out.
+    ///
+    /// # Errors
+    /// The attributes of a qid that is not allowed.
+    pub fn run(&self, others: &[usize]) -> Result<(), Vec<usize>> {
+        let depth = others.len().min(self.requirement.l - 1);
+        for items in self.weights.children() {
+            if items.iter().all(|item| item.meets) {
+                continue;
+            }
+            if depth == 0 || items.len() == 1 {
+                if !self.allows(items) {
+                    return Err(Vec::new());
+                }
+                continue;
+            }
+            let shared = items.len() * others.len() >= SHARED;
+            let column = |&attribute: &usize| Column::of(self.partitions, items, attribute);
+            let columns: Vec<Column> = match shared {
+                true => others.par_iter().filter_map(column).collect(),
+                false => others.iter().filter_map(column).collect(),
+            };
+            let child = Child::new(self, items, columns);
+            let depth = child.columns.len().min(depth);
+            if depth == 0 {
+                if !self.allows(items) {
+                    return Err(Vec::new());
+                }
+                continue;
+            }
+            child.check(depth, shared)?;
+        }
+        Ok(())
+    }
+
+    fn allows(&self, items: &[Item]) -> bool {
+        let size = items.iter().map(|item| u64::from(item.size)).sum();
+        let mut totals = vec![0u64; self.requirement.sensitive_values];
+        for &(value, count) in items.iter().flat_map(|item| self.weights.holding(item)) {
+            totals[value as usize] += u64::from(count);
+        }
+        let greatest = totals.into_iter().max().unwrap_or(0);
+        self.requirement.allows(size, greatest)
+    }
+}
+
+/// The values of an attribute that tell the partitions of a child apart, by partition.
+pub(super) struct Column {
+    pub(super) attribute: usize,
+    /// The value of each item, numbered from 0 in order of appearance.
+    pub(super) codes: Vec<u32>,
+    /// How many values there are.
+    pub(super) width: usize,
+}
+
+impl Column {
+    /// `None` where all items have one value.
+    fn of(partitions: &Partitions, items: &[Item], attribute: usize) -> Option<Self> {
+        const NONE: u32 = u32::MAX;
+        let mut number_of: Vec<u32> = Vec::new();
+        let mut width = 0;
+        let number = |item: &Item| {
+            let concept = partitions.concept(item.partition, attribute) as usize;
+            if concept >= number_of.len() {
+                number_of.resize(concept + 1, NONE);
+            }
+            if number_of[concept] == NONE {
+                number_of[concept] = width;
+                width += 1;
+            }
+            number_of[concept]
+        };
+        let codes = items.iter().map(number).collect();
+        (width > 1).then_some(Self {
+            attribute,
+            codes,
+            width: width as usize,
+        })
+    }
+}
+
+/// The partitions that have rows in one child, attribute by attribute.
+pub(super) struct Child<'a> {
+    pub(super) check: &'a Check<'a>,
+    pub(super) items: &'a [Item],
+    /// Those of many values first: what is left after them is narrow.
+    pub(super) columns: Vec<Column>,
+    /// From each column on, how many values the columns have together.
+    pub(super) widths: Vec<usize>,
+}
+
+impl<'a> Child<'a> {
+    fn new(check: &'a Check<'a>, items: &'a [Item], mut columns: Vec<Column>) -> Self {
+        columns.sort_by_key(|column| (std::cmp::Reverse(column.width), column.attribute));
+        let mut widths: Vec<usize> = columns
+            .iter()
+            .rev()
+            .scan(0, |sum, column| {
+                *sum += column.width;
+                Some(*sum)
+            })
+            .collect();
+        widths.reverse();
+        Self {
+            check,
+            items,
+            columns,
+            widths,
+        }
+    }
+
+    /// Checks the qids of `depth` attributes beside the child's own.
+    fn check(&self, depth: usize, shared: bool) -> Result<(), Vec<usize>> {
+        let all: Vec<u32> = (0..self.items.len() as u32).collect();
+        let refused = AtomicBool::new(false);
+        if !shared {
+            let mut walk = Walk::new(self, &refused);
+            return match walk.visit(&all, 0, depth) {
+                true => Ok(()),
+                false => Err(walk.chosen),
+            };
+        }
+        // The subsets that begin with an attribute, or the one attribute there is to be added.
+        let begins = 0..=self.columns.len() - depth;
+        let check = |walk: &mut Walk<'_>, first| {
+            let allowed = match depth {
+                1 => walk.count(&all, first..first + 1),
+                _ => walk.visit_beginning(&all, first, depth),
+            };
+            if allowed {
+                return Ok(());
+            }
+            refused.store(true, Ordering::Relaxed);
+            Err(std::mem::take(&mut walk.chosen))
+        };
+        let checked = begins
+            .into_par_iter()
+            .map_init(|| Walk::new(self, &refused), check);
+        checked.find_any(Result::is_err).unwrap_or(Ok(()))
+    }
+}
+
+/// A depth-first walk over subsets of a child's attributes, on one thread.
+struct Walk<'a> {
+    child: &'a Child<'a>,
+    /// Whether another thread has found a qid that is not allowed.
+    refused: &'a AtomicBool,
+    chosen: Vec<usize>,
+    /// By depth, a group sorted by an attribute.
+    sorted: Vec<Vec<u32>>,
+    /// By value of the attribute at hand: rows or items, and 0 between uses.
+    counts: Vec<u64>,
+    /// The values in use.
+    seen: Vec<u32>,
+    /// By sensitive value, and by value and sensitive value.
+    totals: Vec<u64>,
+    held: Vec<u64>,
+    bitmaps: Bitmaps,
+}
+
+impl<'a> Walk<'a> {
+    fn new(child: &'a Child<'a>, refused: &'a AtomicBool) -> Self {
+        let widest = child.columns.first().map_or(0, |column| column.width);
+        let values = child.check.requirement.sensitive_values;
+        Self {
+            child,
+            refused,
+            chosen: Vec::new(),
+            sorted: Vec::new(),
+            counts: vec![0; widest],
+            seen: Vec::new(),
+            totals: vec![0; values],
+            held: Vec::new(),
+            bitmaps: Bitmaps::default(),
+        }
+    }
+
+    fn must_stop(&self) -> bool {
+        self.refused.load(Ordering::Relaxed) || self.child.check.observer.must_stop()
+    }
+
+    /// Whether every group is allowed that `depth` of the columns from `from` on make of these
+    /// items; where not, `chosen` holds the attributes.
+    fn visit(&mut self, group: &[u32], from: usize, depth: usize) -> bool {
+        let items = self.child.items;
+        if group.iter().all(|&item| items[item as usize].meets) {
             return true;
         }
-        if depth == 0 || items.len() == 1 {
-            return self.allows(items);
+        if depth == 0 || group.len() == 1 {
+            return self.allows(group);
         }
-        if items.iter().map(|item| item.size).sum::<u64>() < self.requirement.k.get() {
-            return false;
+        if depth == 1 {
+            return self.count(group, from..self.child.columns.len());
         }
-        let mut sorted = std::mem::take(&mut self.buffers[depth]);
-        let mut group = Vec::new();
-        for (position, &attribute) in others[..=others.len() - depth].iter().enumerate() {
-            if self.observer.must_stop() {
+        let sizes = group.iter().map(|&item| items[item as usize].size as usize);
+        let rows = sizes.sum();
+        for first in from..=self.child.columns.len() - depth {
+            if self.bitmaps_pay(group.len(), rows, first) {
+                let (child, refused) = (self.child, self.refused);
+                let stop =
+                    || refused.load(Ordering::Relaxed) || child.check.observer.must_stop();
+                let columns = (first, depth);
+                return (self.bitmaps).check(child, group, columns, &mut self.chosen, &stop);
+            }
+            if !self.visit_beginning(group, first, depth) {
                 return false;
             }
-            sorted.clear();
-            sorted.extend(
-                items
-                    .iter()
-                    .map(|&item| (self.partitions.concept(item.partition, attribute), item)),
-            );
-            sorted.sort_unstable_by_key(|(concept, _)| *concept);
-            self.chosen.push(attribute);
-            for part in sorted.chunk_by(|(a, _), (b, _)| a == b) {
-                if part.iter().all(|(_, item)| item.meets) {
-                    continue;
-                }
-                group.clear();
-                group.extend(part.iter().map(|(_, item)| *item));
-                if !self.holds(&group, &others[position + 1..], depth - 1) {
-                    return false;
-                }
-            }
-            self.chosen.pop();
         }
-        self.buffers[depth] = sorted;
         true
     }
 
-    fn allows(&mut self, items: &[Item]) -> bool {
-        let size: u64 = items.iter().map(|item| item.size).sum();
-        if !self.requirement.allows(size, 0) {
+    /// As [`Self::visit`], the subsets whose first column is `first`.
+    fn visit_beginning(&mut self, group: &[u32], first: usize, depth: usize) -> bool {
+        if self.must_stop() {
             return false;
         }
-        let weights = self.weights;
+        self.chosen.push(self.child.columns[first].attribute);
+        if self.sorted.len() <= depth {
+            self.sorted.resize_with(depth + 1, Vec::new);
+        }
+        let mut sorted = std::mem::take(&mut self.sorted[depth]);
+        let ends = self.sort(group, first, &mut sorted);
+        let mut start = 0;
+        for end in ends {
+            if !self.visit(&sorted[start..end], first + 1, depth - 1) {
+                return false;
+            }
+            start = end;
+        }
+        self.sorted[depth] = sorted;
+        self.chosen.pop();
+        true
+    }
+
+    /// Sorts a group by the value of a column, in order of appearance; where each value ends.
+    fn sort(&mut self, group: &[u32], column: usize, sorted: &mut Vec<u32>) -> Vec<usize> {
+        let codes = &self.child.columns[column].codes;
+        for &item in group {
+            let code = codes[item as usize];
+            let count = &mut self.counts[code as usize];
+            if *count == 0 {
+                self.seen.push(code);
+            }
+            *count += 1;
+        }
+        let mut sum = 0;
+        for &code in &self.seen {
+            sum += std::mem::replace(&mut self.counts[code as usize], sum);
+        }
+        sorted.clear();
+        sorted.resize(group.len(), 0);
+        for &item in group {
+            let place = &mut self.counts[codes[item as usize] as usize];
+            sorted[*place as usize] = item;
+            *place += 1;
+        }
+        let counts = &mut self.counts;
+        let end = |code: u32| std::mem::take(&mut counts[code as usize]) as usize;
+        self.seen.drain(..).map(end).collect()
+    }
+
+    /// Whether every group is allowed that one of the columns makes of these items.
+    fn count(&mut self, group: &[u32], columns: std::ops::Range<usize>) -> bool {
+        if self.must_stop() {
+            return false;
+        }
+        let Check {
+            requirement,
+            weights,
+            ..
+        } = *self.child.check;
+        let items = self.child.items;
         let mut greatest = 0;
-        for item in items {
-            for &(value, count) in weights.holding(item) {
-                let total = &mut self.totals[value as usize];
-                *total += u64::from(count);
-                greatest = greatest.max(*total);
+        if requirement.bounds_confidence() {
+            for &item in group {
+                for &(value, count) in weights.holding(&items[item as usize]) {
+                    let total = &mut self.totals[value as usize];
+                    *total += u64::from(count);
+                    greatest = greatest.max(*total);
+                }
+            }
+            for &item in group {
+                for &(value, _) in weights.holding(&items[item as usize]) {
+                    self.totals[value as usize] = 0;
+                }
             }
         }
-        for item in items {
-            for &(value, _) in weights.holding(item) {
-                self.totals[value as usize] = 0;
+        for column in columns {
+            let column = &self.child.columns[column];
+            for &item in group {
+                let code = column.codes[item as usize];
+                let count = &mut self.counts[code as usize];
+                if *count == 0 {
+                    self.seen.push(code);
+                }
+                *count += u64::from(items[item as usize].size);
+            }
+            // No part has more rows with a sensitive value than the whole group.
+            let least = self.seen.iter().map(|&code| self.counts[code as usize]).min();
+            let least = least.unwrap_or(0);
+            let allowed = requirement.allows(least, 0)
+                && (requirement.allows(least, greatest) || self.are_bounded(group, column));
+            for code in self.seen.drain(..) {
+                self.counts[code as usize] = 0;
+            }
+            if !allowed {
+                self.chosen.push(column.attribute);
+                return false;
             }
         }
-        self.requirement.allows(size, greatest)
+        true
+    }
+
+    /// Whether the groups that a column makes of these items are bounded by *C*; their sizes are
+    /// counted.
+    fn are_bounded(&mut self, group: &[u32], column: &Column) -> bool {
+        let Check {
+            requirement,
+            weights,
+            ..
+        } = *self.child.check;
+        let items = self.child.items;
+        let values = requirement.sensitive_values;
+        let counters = column.width.saturating_mul(values);
+        if counters > DENSE_COUNTERS {
+            return self.are_bounded_sorted(group, column);
+        }
+        self.held.resize(counters.max(self.held.len()), 0);
+        let mut bounded = true;
+        for &item in group {
+            let code = column.codes[item as usize] as usize;
+            for &(value, count) in weights.holding(&items[item as usize]) {
+                let held = &mut self.held[code * values + value as usize];
+                *held += u64::from(count);
+                bounded &= requirement.allows(self.counts[code], *held);
+            }
+        }
+        for &code in &self.seen {
+            self.held[code as usize * values..(code as usize + 1) * values].fill(0);
+        }
+        bounded
+    }
+
+    /// As [`Self::are_bounded`], where values and sensitive values are too many for counters.
+    fn are_bounded_sorted(&self, group: &[u32], column: &Column) -> bool {
+        let Check {
+            requirement,
+            weights,
+            ..
+        } = *self.child.check;
+        let entries = group.iter().flat_map(|&item| {
+            let code = column.codes[item as usize];
+            let held = weights.holding(&self.child.items[item as usize]);
+            held.iter().map(move |&(value, count)| (code, value, count))
+        });
+        let mut entries: Vec<_> = entries.collect();
+        entries.sort_unstable();
+        let mut runs = entries.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1));
+        runs.all(|run| {
+            let held = run.iter().map(|&(.., count)| u64::from(count)).sum();
+            requirement.allows(self.counts[run[0].0 as usize], held)
+        })
+    }
+
+    fn allows(&self, group: &[u32]) -> bool {
+        let items = self.child.items;
+        let items: Vec<Item> = group.iter().map(|&item| items[item as usize]).collect();
+        self.child.check.allows(&items)
+    }
+
+    /// Whether counting the columns from `from` on by bitmaps of the rows costs less than item by
+    /// item: a word of 64 rows takes about as long as an item.
+    fn bitmaps_pay(&self, items: usize, rows: usize, from: usize) -> bool {
+        let requirement = self.child.check.requirement;
+        if requirement.bounds_confidence() && requirement.sensitive_values > Bitmaps::VALUES {
+            return false;
+        }
+        let columns = self.child.columns.len() - from;
+        let words = self.child.widths[from] * rows.div_ceil(64);
+        rows <= Bitmaps::ROWS && words <= items * columns
     }
 }
