@@ -299,7 +299,7 @@ fn wide_case() -> impl Strategy<Value = Case> {
     let row = prop::collection::vec(0..12u8, WIDE.len() + 1);
     let rows = prop::collection::vec(row, 8..120);
     let bound = prop::sample::select(vec![0.4, 0.5, 0.75, 1.0]);
-    (rows, 2..8u32, 1..4u32, bound).prop_map(|(rows, l, k, c)| {
+    (rows, 3..8u32, 1..4u32, bound).prop_map(|(rows, l, k, c)| {
         let declared = |name: &&str| json!({"name": name, "role": "quasi_identifier"});
         let mut columns = vec![json!({"name": "row", "role": "insensitive"})];
         columns.extend(WIDE.iter().map(declared));
@@ -307,9 +307,12 @@ fn wide_case() -> impl Strategy<Value = Case> {
         let rows = rows.into_iter().enumerate().map(|(row, drawn)| {
             let mut cells = vec![row.to_string()];
             for (column, drawn) in drawn.iter().enumerate() {
-                // One value in four of the last columns is rare.
-                let values = 2 + column as u8 % 3;
-                let value = if column > 4 { drawn / 9 } else { drawn % values };
+                // The last columns have a rare value each.
+                let value = match column {
+                    0..=4 => drawn % (2 + column as u8 % 3),
+                    5..=7 => drawn / 9,
+                    _ => drawn % 4,
+                };
                 cells.push(format!("v{value}"));
             }
             cells
