@@ -10,6 +10,7 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 
+use super::choice;
 use super::draw::Draw;
 use super::labels::{self, Date};
 
@@ -25,21 +26,21 @@ const GROUP_WEIGHTS: [[f64; 8]; 5] = [
 
 /// The diagnosis categories: name, mean age, share of women, and how frequent it is.
 const DIAGNOSES: [(&str, f64, f64, f64); 15] = [
-    ("Anaemia", 62.0, 0.6, 11.0),
+    ("Anaemia", 62.0, 0.6, 9.0),
     ("Birth", 31.0, 1.0, 7.0),
-    ("Bone marrow failure", 48.0, 0.5, 3.0),
-    ("Burn", 38.0, 0.3, 2.0),
-    ("Cancer of the gut", 68.0, 0.45, 9.0),
-    ("Cancer of the lung", 67.0, 0.4, 6.0),
-    ("Coagulation disorder", 41.0, 0.4, 3.0),
-    ("Gastrointestinal bleeding", 64.0, 0.42, 12.0),
-    ("Heart surgery", 66.0, 0.33, 12.0),
-    ("Hip fracture", 78.0, 0.7, 9.0),
+    ("Bone marrow failure", 48.0, 0.5, 4.0),
+    ("Burn", 38.0, 0.3, 3.0),
+    ("Cancer of the gut", 68.0, 0.45, 8.0),
+    ("Cancer of the lung", 67.0, 0.4, 7.0),
+    ("Coagulation disorder", 41.0, 0.4, 5.0),
+    ("Gastrointestinal bleeding", 64.0, 0.42, 9.0),
+    ("Heart surgery", 66.0, 0.33, 9.0),
+    ("Hip fracture", 78.0, 0.7, 8.0),
     ("Leukaemia", 45.0, 0.45, 7.0),
-    ("Liver disease", 55.0, 0.35, 6.0),
-    ("Organ transplant", 49.0, 0.4, 3.0),
+    ("Liver disease", 55.0, 0.35, 7.0),
+    ("Organ transplant", 49.0, 0.4, 4.0),
     ("Renal failure", 63.0, 0.45, 7.0),
-    ("Trauma", 39.0, 0.3, 9.0),
+    ("Trauma", 39.0, 0.3, 8.0),
 ];
 
 const ORIGINS: [&str; 5] = [
@@ -80,9 +81,9 @@ const COLUMNS: [(&str, Kind); 62] = [
     ("job", Tree(labels::jobs)),
     ("education", Tree(labels::educations)),
     ("marital_status", Tree(labels::marital_statuses)),
-    ("insurance", Flat),
-    ("language", Flat),
-    ("religion", Flat),
+    ("insurance", Tree(|| choice::INSURANCE.tree())),
+    ("language", Tree(|| choice::LANGUAGE.tree())),
+    ("religion", Tree(|| choice::RELIGION.tree())),
     ("household", Number),
     ("weight_kg", Number),
     ("height_cm", Number),
@@ -96,7 +97,7 @@ const COLUMNS: [(&str, Kind); 62] = [
     ("length_of_stay", Number),
     ("hospital", Tree(labels::hospitals)),
     ("ward", Tree(labels::wards)),
-    ("referral", Flat),
+    ("referral", Tree(|| choice::REFERRAL.tree())),
     ("emergency", Flat),
     ("surgery", Flat),
     ("anaesthesia", Flat),
@@ -205,13 +206,13 @@ fn record(row: u64, draw: &mut Draw, line: &mut String) {
         102.0,
     );
     let woman = draw.chance(women);
-    let origin = draw.weighted(&[62.0, 14.0, 9.0, 11.0, 4.0]);
+    let origin = draw.weighted(&[46.0, 18.0, 12.0, 14.0, 10.0]);
     let group = draw.weighted(&GROUP_WEIGHTS[origin]);
     let severe = draw.fraction();
     let surgery = draw.chance(match name {
-        "Heart surgery" | "Hip fracture" | "Organ transplant" => 0.97,
-        "Trauma" | "Cancer of the gut" | "Burn" => 0.6,
-        _ => 0.1,
+        "Heart surgery" | "Hip fracture" | "Organ transplant" => 0.8,
+        "Trauma" | "Cancer of the gut" | "Burn" => 0.5,
+        _ => 0.35,
     });
     let admission = Date::drawn(draw);
     let stay = whole(
@@ -242,9 +243,11 @@ fn record(row: u64, draw: &mut Draw, line: &mut String) {
         labels::education(age, draw),
         labels::marital(age, draw)
     ];
-    cells![["public", "private", "none"][draw.weighted(&[80.0, 17.0, 3.0])]];
-    cells![["first", "second", "third", "other"][draw.weighted(&[70.0, 15.0, 9.0, 6.0])]];
-    cells![["A", "B", "C", "D", "none"][draw.weighted(&[40.0, 20.0, 8.0, 2.0, 30.0])]];
+    cells![
+        choice::INSURANCE.draw(draw),
+        choice::LANGUAGE.draw(draw),
+        choice::RELIGION.draw(draw)
+    ];
     cells![1 + draw.skewed(8), weight];
     cells![whole(
         draw.normal(if woman { 165.0 } else { 177.0 }, 7.0),
@@ -252,7 +255,7 @@ fn record(row: u64, draw: &mut Draw, line: &mut String) {
         210.0
     )];
     cells![
-        yes(draw.chance(0.22)),
+        yes(draw.chance(0.35)),
         yes(draw.chance(if age > 50.0 { 0.24 } else { 0.06 }))
     ];
     cells![if woman && age > 17.0 {
@@ -270,7 +273,7 @@ fn record(row: u64, draw: &mut Draw, line: &mut String) {
         labels::hospital(district, draw),
         labels::ward(diagnosis, draw)
     ];
-    cells![["doctor", "ambulance", "self", "hospital"][draw.weighted(&[40.0, 30.0, 18.0, 12.0])]];
+    cells![choice::REFERRAL.draw(draw)];
     cells![yes(draw.chance(0.15 + 0.6 * severe)), yes(surgery)];
     cells![match (surgery, draw.chance(0.2)) {
         (false, _) => "none",

@@ -8,11 +8,12 @@ use super::draw::Draw;
 
 /// A tree of two levels below its root.
 fn tree(root: &str, groups: &[(&str, &[&str])]) -> Value {
-    let groups = groups.iter().map(|(label, leaves)| {
-        let leaves: Vec<Value> = leaves.iter().map(|leaf| json!({ "label": leaf })).collect();
-        json!({ "label": label, "children": leaves })
-    });
-    json!({ "label": root, "children": groups.collect::<Vec<_>>() })
+    json!({ "label": root, "children": groups.iter().map(group).collect::<Vec<_>>() })
+}
+
+fn group((label, leaves): &(&str, &[&str])) -> Value {
+    let leaves: Vec<Value> = leaves.iter().map(|leaf| json!({ "label": leaf })).collect();
+    json!({ "label": label, "children": leaves })
 }
 
 const COUNTRIES: [(&str, &[&str]); 5] = [
@@ -45,7 +46,12 @@ const COUNTRIES: [(&str, &[&str]); 5] = [
 
 /// Where a patient comes from.
 pub fn origins() -> Value {
-    tree("Anywhere", &COUNTRIES)
+    let [europe, south_asia, africa, east_asia, latin_america] = COUNTRIES.each_ref().map(group);
+    json!({ "label": "Anywhere", "children": [
+        europe,
+        { "label": "Asia", "children": [south_asia, east_asia] },
+        { "label": "Africa and America", "children": [africa, latin_america] },
+    ] })
 }
 
 /// A country of a region.
@@ -256,7 +262,7 @@ const WARD_OF: [&str; 15] = [
 
 /// The ward that a diagnosis is mostly seen on, or one of the large ones.
 pub fn ward(diagnosis: usize, draw: &mut Draw) -> &'static str {
-    if draw.chance(0.7) {
+    if draw.chance(0.5) {
         return WARD_OF[diagnosis % WARD_OF.len()];
     }
     ["General medicine", "General surgery"][draw.below(2)]

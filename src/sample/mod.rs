@@ -4,6 +4,7 @@
 //! seed; the first *n* rows do not depend on how many follow.
 
 pub mod blood;
+mod choice;
 pub mod draw;
 mod labels;
 pub mod receipts;
