@@ -210,3 +210,105 @@ impl<F: Fn()> Drop for OnPanic<F> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::mpsc;
+
+    use rayon::{ThreadPool, ThreadPoolBuilder};
+
+    use super::in_order;
+
+    fn pool(threads: usize) -> ThreadPool {
+        let builder = ThreadPoolBuilder::new().num_threads(threads);
+        builder.build().unwrap()
+    }
+
+    #[test]
+    fn results_come_in_order_and_few_are_ahead() {
+        let expected: Vec<usize> = (0..500).map(|number| number * 2).collect();
+        for threads in [1, 2, 4] {
+            for ahead in [0, 1, 2, 8] {
+                let made = AtomicUsize::new(0);
+                let make = |number: usize| {
+                    made.fetch_add(1, Ordering::SeqCst);
+                    number * 2
+                };
+                let taken = pool(threads).install(|| {
+                    in_order(0..500, ahead, make, |results| {
+                        let mut taken = Vec::new();
+                        for result in results {
+                            taken.push(result);
+                            assert!(made.load(Ordering::SeqCst) <= taken.len() + ahead);
+                        }
+                        taken
+                    })
+                });
+                assert_eq!(taken, expected, "{threads} threads, {ahead} ahead");
+            }
+        }
+        // From a thread that is none of a pool's.
+        let taken: Vec<usize> = in_order(0..500, 8, |number| number * 2, |it| it.collect());
+        assert_eq!(taken, expected);
+    }
+
+    #[test]
+    fn a_pool_that_is_busy_is_not_waited_for() {
+        let pool = pool(2);
+        let (free, held) = mpsc::channel::<()>();
+        pool.spawn(move || held.recv().unwrap());
+        let taken = pool.install(|| {
+            in_order(
+                0..100,
+                4,
+                |number| number,
+                |results| {
+                    let taken = results.count();
+                    free.send(()).unwrap();
+                    taken
+                },
+            )
+        });
+        assert_eq!(taken, 100);
+    }
+
+    #[test]
+    fn no_job_is_begun_when_no_result_is_wanted() {
+        for threads in [1, 4] {
+            let begun = AtomicUsize::new(0);
+            let make = |number| {
+                begun.fetch_add(1, Ordering::SeqCst);
+                number
+            };
+            let first = pool(threads).install(|| in_order(0..1000, 8, make, |it| it.nth(2)));
+            assert_eq!(first, Some(2));
+            assert!(begun.load(Ordering::SeqCst) <= 3 + 8);
+        }
+    }
+
+    #[test]
+    fn a_panic_goes_on_and_nothing_hangs() {
+        for threads in [1, 2, 4] {
+            let make = |number| {
+                assert_ne!(number, 50, "as it should");
+                number
+            };
+            let run = || pool(threads).install(|| in_order(0..100, 8, make, |it| it.count()));
+            assert!(catch_unwind(AssertUnwindSafe(run)).is_err());
+        }
+    }
+
+    #[test]
+    fn calls_may_be_nested() {
+        let expected: usize = (0..100).map(|outer: usize| (0..outer).sum::<usize>()).sum();
+        for threads in [1, 2, 4] {
+            let make = |outer: usize| -> usize {
+                in_order(0..outer, 4, |inner| inner, |results| results.sum())
+            };
+            let sum: usize = pool(threads).install(|| in_order(0..100, 8, make, |it| it.sum()));
+            assert_eq!(sum, expected);
+        }
+    }
+}

@@ -35,4 +35,6 @@ mod format_tests;
 #[cfg(test)]
 mod parquet_tests;
 #[cfg(test)]
+mod rendering_tests;
+#[cfg(test)]
 mod tests;
