@@ -14,7 +14,12 @@ const BLOCK_BYTES: usize = 512 << 10;
 /// Most rows of a block.
 const BLOCK_ROWS: usize = 16 << 10;
 
-/// A column's distinct values as they stand in a file, one after another; null is the last one.
+/// Bytes of a short cell, at most. So many are copied for any of them: a copy whose length is known
+/// beforehand takes a few instructions, one whose length is not is a call.
+const SHORT: usize = 32;
+
+/// A column's distinct values as they stand in a file, one after another; null is the last one, and
+/// [`SHORT`] bytes that mean nothing come after it.
 pub(super) struct Written<'a> {
     codes: &'a [u32],
     bytes: Vec<u8>,
@@ -37,19 +42,27 @@ impl<'a> Written<'a> {
             write(&mut written.bytes, text);
             written.ends.push(written.bytes.len());
         }
+        written.bytes.extend([0; SHORT]);
         written
     }
 
-    /// A row's cell.
+    /// Appends a row's cell.
     #[inline]
-    fn cell(&self, row: usize) -> &[u8] {
+    fn push_cell(&self, row: usize, buffer: &mut Vec<u8>) {
         let code = (self.codes[row] as usize).min(self.ends.len() - 2);
-        &self.bytes[self.ends[code]..self.ends[code + 1]]
+        let (start, end) = (self.ends[code], self.ends[code + 1]);
+        if end - start > SHORT {
+            buffer.extend_from_slice(&self.bytes[start..end]);
+            return;
+        }
+        let filled = buffer.len() + end - start;
+        buffer.extend_from_slice(&self.bytes[start..start + SHORT]);
+        buffer.truncate(filled);
     }
 
     /// Bytes of a cell, were all values equally frequent.
     fn width(&self) -> usize {
-        self.bytes.len() / (self.ends.len() - 1)
+        (self.bytes.len() - SHORT) / (self.ends.len() - 1)
     }
 }
 
@@ -86,7 +99,8 @@ impl Lines<'_> {
         let render = |start: usize| {
             let rows = start..self.rows.min(start + block);
             let used = spare().pop();
-            let mut buffer = used.unwrap_or_else(|| Vec::with_capacity(rows.len() * self.width()));
+            let mut buffer =
+                used.unwrap_or_else(|| Vec::with_capacity(rows.len() * self.width() + SHORT));
             self.render(rows, &mut buffer);
             buffer
         };
@@ -108,7 +122,7 @@ impl Lines<'_> {
     fn render(&self, rows: Range<usize>, buffer: &mut Vec<u8>) {
         for row in rows {
             for column in &self.columns {
-                buffer.extend_from_slice(column.cell(row));
+                column.push_cell(row, buffer);
             }
             buffer.extend_from_slice(self.end);
         }

@@ -50,6 +50,32 @@ const FORMATS: [fn(&ReleasedTable, &mut Failing) -> io::Result<()>; 3] = [
     |table, out| table.write_in_groups(2 * BLOCK, BLOCK, out),
 ];
 
+#[test]
+fn cells_of_every_length_stand_as_they_are() {
+    let texts: Vec<String> = (1..100).map(|length| "x".repeat(length)).collect();
+    let mut table = table(texts.len());
+    table.columns.truncate(2);
+    for column in &mut table.columns {
+        column.column = Column {
+            dictionary: texts.iter().map(|text| text.as_str().into()).collect(),
+            codes: (0..texts.len() as u32).collect(),
+        };
+    }
+    table.columns[1].name = "note".into();
+    let (mut csv, mut ndjson) = (Vec::new(), Vec::new());
+    table.write_csv(&mut csv).unwrap();
+    table.write_ndjson(&mut ndjson).unwrap();
+    let lines = texts.iter().map(|text| format!("{text},{text}\n"));
+    let expected = "age,note\n".to_owned() + &lines.collect::<String>();
+    assert_eq!(String::from_utf8(csv).unwrap(), expected);
+    let lines = texts.iter();
+    let lines = lines.map(|text| format!("{{\"age\":\"{text}\",\"note\":\"{text}\"}}\n"));
+    assert_eq!(
+        String::from_utf8(ndjson).unwrap(),
+        lines.collect::<String>()
+    );
+}
+
 /// Keeps so many bytes, and refuses the rest.
 struct Failing {
     kept: Vec<u8>,
