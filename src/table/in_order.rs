@@ -2,8 +2,9 @@
 //!
 //! The calling thread takes the results. Threads of the current rayon pool make them ahead of it;
 //! where the next one is neither made nor being made, the calling thread makes it itself. So it
-//! never waits for a thread that has not begun: a pool of one thread, a pool that is busy with
-//! something else and a call from within the pool are all served.
+//! gets on with a pool of one thread, with a pool that is busy with something else, and from within
+//! the pool. Only at the end it waits until the pool has come to every call for help, which then
+//! finds nothing to do: what the threads share is borrowed from the caller.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
