@@ -3,6 +3,7 @@
 
 use std::io::Write;
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use time::OffsetDateTime;
@@ -11,7 +12,7 @@ use crate::domain::{DatasetId, JobId, OrganizationId, ReleaseId, TokenId};
 use crate::engine::FinishedRelease;
 use crate::store::StoreError;
 use crate::store::releases::{NewRelease, NewTable, StoredTable};
-use crate::table::chunk::{self, Assembler};
+use crate::table::chunk::{self, Assembler, ChunkError};
 use crate::table::csv::CHUNK_ROWS;
 use crate::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable, Table};
 
@@ -76,20 +77,18 @@ fn pack_table(table: &ReleasedTable) -> Result<NewTable, Failure> {
     let damaged = || StoreError::Damaged {
         what: "a finished table",
     };
-    table.write_csv(&mut digest).map_err(|_| damaged())?;
-    let mut chunks = Vec::with_capacity(table.rows.div_ceil(CHUNK_ROWS));
-    for start in (0..table.rows).step_by(CHUNK_ROWS) {
-        let end = table.rows.min(start + CHUNK_ROWS);
-        let columns = table.columns.iter();
-        let part = Table {
-            rows: end - start,
-            columns: columns
-                .map(|column| cut_down(&column.column, start, end))
-                .collect(),
-        };
-        let bytes = chunk::encode(&part).map_err(|_| damaged())?;
-        chunks.push(((end - start) as u32, bytes));
-    }
+    // A digest is one thread's work from the first byte to the last; the others render for it and
+    // make the chunks meanwhile.
+    let (digested, chunks) = rayon::join(
+        || table.write_csv(&mut digest),
+        || {
+            let numbers = (0..table.rows.div_ceil(CHUNK_ROWS)).into_par_iter();
+            let chunks = numbers.map(|number| pack_chunk(table, number * CHUNK_ROWS));
+            chunks.collect::<Result<Vec<_>, _>>()
+        },
+    );
+    digested.map_err(|_| damaged())?;
+    let chunks = chunks.map_err(|_| damaged())?;
     let shapes: Vec<Shape> = table
         .columns
         .iter()
@@ -109,6 +108,19 @@ fn pack_table(table: &ReleasedTable) -> Result<NewTable, Failure> {
         csv_bytes,
         chunks,
     })
+}
+
+/// The rows from `start` on that make a chunk: how many they are, and their bytes.
+fn pack_chunk(table: &ReleasedTable, start: usize) -> Result<(u32, Vec<u8>), ChunkError> {
+    let end = table.rows.min(start + CHUNK_ROWS);
+    let columns = table.columns.iter();
+    let part = Table {
+        rows: end - start,
+        columns: columns
+            .map(|column| cut_down(&column.column, start, end))
+            .collect(),
+    };
+    Ok(((end - start) as u32, chunk::encode(&part)?))
 }
 
 /// Rows `start..end` of a column with no more of its dictionary than they need.

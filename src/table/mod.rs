@@ -9,7 +9,9 @@ pub mod csv;
 pub mod encoded;
 pub mod finished;
 pub mod header;
+mod in_order;
 pub mod intake;
+mod lines;
 pub mod ndjson;
 pub mod parquet;
 mod parquet_cells;
@@ -32,5 +34,7 @@ pub use sets::SetColumn;
 mod format_tests;
 #[cfg(test)]
 mod parquet_tests;
+#[cfg(test)]
+mod rendering_tests;
 #[cfg(test)]
 mod tests;

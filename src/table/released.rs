@@ -1,6 +1,10 @@
 //! A finished table: labels in dictionary form, ready to be verified, stored and served.
 
+use std::io::{self, Write};
+
 use crate::domain::ColumnKind;
+
+use super::lines::{Lines, Written};
 
 /// The column that says which group a row is in.
 pub const GROUP_COLUMN: &str = "group_id";
@@ -77,83 +81,39 @@ pub struct ReleasedTable {
     pub columns: Vec<ReleasedColumn>,
 }
 
-/// Bytes gathered before they are written.
-pub(super) const BUFFER: usize = 256 << 10;
-
 impl ReleasedTable {
-    /// Writes the table as CSV, header first, lines ended by LF; equal tables give equal bytes.
+    /// Writes the table as CSV, header first, lines ended by LF; equal tables give equal bytes,
+    /// whatever the number of threads.
     ///
-    /// A distinct value is quoted once; a cell costs one copy of its bytes.
+    /// A distinct value is quoted once; a cell costs one copy of its bytes. Rows are rendered by
+    /// the current rayon pool, a few blocks at a time; `out` is written by the calling thread.
     ///
     /// # Errors
     /// Those of `out`.
-    pub fn write_csv(&self, out: &mut impl std::io::Write) -> std::io::Result<()> {
+    pub fn write_csv(&self, out: &mut impl Write) -> io::Result<()> {
+        self.csv_lines().write(out)
+    }
+
+    pub(super) fn csv_lines(&self) -> Lines<'_> {
         let alone = self.columns.len() == 1;
-        let written: Vec<Written> = self
-            .columns
-            .iter()
-            .map(|column| {
-                Written::new(&column.column, |out, text| {
-                    write_cell(out, text.unwrap_or(""), alone);
-                })
-            })
-            .collect();
-        let mut buffer = Vec::with_capacity(BUFFER + 4096);
+        let mut head = Vec::new();
+        let mut columns = Vec::with_capacity(self.columns.len());
         for (index, column) in self.columns.iter().enumerate() {
-            if index > 0 {
-                buffer.push(b',');
-            }
-            write_cell(&mut buffer, &column.name, alone);
+            let comma: &[u8] = if index > 0 { b"," } else { b"" };
+            head.extend_from_slice(comma);
+            write_cell(&mut head, &column.name, alone);
+            columns.push(Written::new(&column.column, |out, text| {
+                out.extend_from_slice(comma);
+                write_cell(out, text.unwrap_or(""), alone);
+            }));
         }
-        buffer.push(b'\n');
-        for row in 0..self.rows {
-            for (index, written) in written.iter().enumerate() {
-                if index > 0 {
-                    buffer.push(b',');
-                }
-                buffer.extend_from_slice(written.cell(row));
-            }
-            buffer.push(b'\n');
-            if buffer.len() >= BUFFER {
-                out.write_all(&buffer)?;
-                buffer.clear();
-            }
+        head.push(b'\n');
+        Lines {
+            head,
+            columns,
+            end: b"\n",
+            rows: self.rows,
         }
-        out.write_all(&buffer)
-    }
-}
-
-/// A column's distinct values as they stand in a file, one after another; null is the last one.
-pub(super) struct Written<'a> {
-    codes: &'a [u32],
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
-}
-
-impl<'a> Written<'a> {
-    /// Writes each distinct value once; null is `None`.
-    pub(super) fn new(
-        column: &'a super::Column,
-        mut write: impl FnMut(&mut Vec<u8>, Option<&str>),
-    ) -> Self {
-        let mut written = Self {
-            codes: &column.codes,
-            bytes: Vec::new(),
-            ends: vec![0],
-        };
-        let values = column.dictionary.iter().map(|text| Some(&**text));
-        for text in values.chain([None]) {
-            write(&mut written.bytes, text);
-            written.ends.push(written.bytes.len());
-        }
-        written
-    }
-
-    /// A row's cell.
-    #[inline]
-    pub(super) fn cell(&self, row: usize) -> &[u8] {
-        let code = (self.codes[row] as usize).min(self.ends.len() - 2);
-        &self.bytes[self.ends[code]..self.ends[code + 1]]
     }
 }
 

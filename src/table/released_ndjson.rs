@@ -1,20 +1,27 @@
 //! Released tables as NDJSON: one object a line, its keys in the order of the columns.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use crate::taxonomy::interval::number;
 
-use super::released::{BUFFER, Written, items};
+use super::lines::{Lines, Written};
+use super::released::items;
 use super::{Form, ReleasedColumn, ReleasedTable};
 
 impl ReleasedTable {
-    /// Writes the table as NDJSON; equal tables give equal bytes.
+    /// Writes the table as NDJSON; equal tables give equal bytes, whatever the number of threads.
     ///
     /// A distinct value is written out once, its key before it; a cell costs one copy of bytes.
+    /// Rows are rendered by the current rayon pool, a few blocks at a time; `out` is written by
+    /// the calling thread.
     ///
     /// # Errors
     /// Those of `out`.
-    pub fn write_ndjson(&self, out: &mut impl Write) -> std::io::Result<()> {
+    pub fn write_ndjson(&self, out: &mut impl Write) -> io::Result<()> {
+        self.ndjson_lines().write(out)
+    }
+
+    pub(super) fn ndjson_lines(&self) -> Lines<'_> {
         let columns: Vec<Written> = self
             .columns
             .iter()
@@ -29,19 +36,12 @@ impl ReleasedTable {
                 })
             })
             .collect();
-        let mut buffer = Vec::with_capacity(BUFFER + 4096);
-        for row in 0..self.rows {
-            for column in &columns {
-                buffer.extend_from_slice(column.cell(row));
-            }
-            let end: &[u8] = if columns.is_empty() { b"{}\n" } else { b"}\n" };
-            buffer.extend_from_slice(end);
-            if buffer.len() >= BUFFER {
-                out.write_all(&buffer)?;
-                buffer.clear();
-            }
+        Lines {
+            head: Vec::new(),
+            end: if columns.is_empty() { b"{}\n" } else { b"}\n" },
+            columns,
+            rows: self.rows,
         }
-        out.write_all(&buffer)
     }
 }
 

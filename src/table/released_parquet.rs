@@ -1,74 +1,144 @@
 //! Released tables as Parquet.
 
 use std::io::{self, Write};
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::types::Int32Type;
 use arrow_array::{
-    ArrayRef, DictionaryArray, Float64Array, Int64Array, PrimitiveArray, RecordBatch,
-    RecordBatchOptions, StringArray,
+    ArrayRef, DictionaryArray, Float64Array, Int64Array, PrimitiveArray, StringArray,
 };
-use arrow_schema::{DataType, Field};
+use arrow_schema::{DataType, Field, FieldRef};
 use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_writer::ArrowWriterOptions;
+use parquet::arrow::arrow_writer::{
+    ArrowColumnChunk, ArrowColumnWriter, ArrowWriterOptions, compute_leaves,
+};
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 
 use crate::taxonomy::interval::number;
 
+use super::in_order::in_order;
+use super::intake::CHUNK_ROWS;
 use super::released::items;
-use super::{Form, intake::CHUNK_ROWS};
-use super::{ReleasedColumn, ReleasedTable};
+use super::{Form, ReleasedColumn, ReleasedTable};
 
 /// zstd's level: the default of its own program.
 const LEVEL: i32 = 3;
 
+/// Rows of a row group.
+const GROUP_ROWS: usize = 16 * CHUNK_ROWS;
+
 impl ReleasedTable {
-    /// Writes the table as Parquet, compressed by zstd; equal tables give equal bytes.
+    /// Writes the table as Parquet, compressed by zstd; equal tables give equal bytes, whatever
+    /// the number of threads.
     ///
-    /// A distinct value is read once; memory is a row group.
+    /// A distinct value is read once. Columns are encoded by the current rayon pool; memory is a
+    /// row group. `out` is written by the calling thread.
     ///
     /// # Errors
     /// Those of `out`, and for what Parquet cannot hold, as a column of 2 GiB of distinct text.
     pub fn write_parquet(&self, out: impl Write + Send) -> io::Result<()> {
+        self.write_in_groups(GROUP_ROWS, CHUNK_ROWS, out)
+    }
+
+    /// As [`Self::write_parquet`], with row groups of `group` rows, encoded `batch` rows at a time.
+    pub(super) fn write_in_groups(
+        &self,
+        group: usize,
+        batch: usize,
+        out: impl Write + Send,
+    ) -> io::Result<()> {
         let columns = self
             .columns
             .iter()
-            .map(Typed::of)
+            .map(Encoded::of)
             .collect::<io::Result<Vec<_>>>()?;
-        let fields: Vec<Field> = self
-            .columns
-            .iter()
-            .zip(&columns)
-            .map(|(column, typed)| Field::new(&*column.name, typed.data_type(), true))
-            .collect();
+        let fields: Vec<FieldRef> = columns.iter().map(|it| it.field.clone()).collect();
         let schema = Arc::new(arrow_schema::Schema::new(fields));
-        let level = ZstdLevel::try_new(LEVEL).map_err(failed)?;
-        let properties = WriterProperties::builder()
-            .set_compression(Compression::ZSTD(level))
-            .set_created_by("pais".to_owned())
-            .build();
-        // Arrow's own copy of the schema would have readers take text for dictionaries.
-        let options = ArrowWriterOptions::new()
-            .with_properties(properties)
-            .with_skip_arrow_metadata(true);
-        let mut writer =
-            ArrowWriter::try_new_with_options(out, schema.clone(), options).map_err(failed)?;
-        for start in (0..self.rows).step_by(CHUNK_ROWS) {
-            let rows = start..self.rows.min(start + CHUNK_ROWS);
-            let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
-            let arrays = self.columns.iter().zip(&columns);
-            let arrays = arrays
-                .map(|(column, typed)| typed.array(&column.column.codes[rows.clone()]))
-                .collect::<io::Result<Vec<ArrayRef>>>()?;
-            let batch = RecordBatch::try_new_with_options(schema.clone(), arrays, &options)
-                .map_err(io::Error::other)?;
-            writer.write(&batch).map_err(failed)?;
-        }
+        let writer =
+            ArrowWriter::try_new_with_options(out, schema, options(group)?).map_err(failed)?;
+        let (mut writer, factory) = writer.into_serialized_writer().map_err(failed)?;
+        // Each column of each row group, whose writers are made when their row group's turn comes.
+        let starts = (0..self.rows).step_by(group).enumerate();
+        let jobs = starts.clone().flat_map(|(index, start)| {
+            let rows = start..self.rows.min(start + group);
+            let writers = match factory.create_column_writers(index) {
+                Ok(writers) => writers.into_iter().map(Ok).collect(),
+                Err(error) => vec![Err(failed(error))],
+            };
+            let jobs = columns.iter().zip(writers);
+            jobs.map(move |(column, writer)| (column, writer, rows.clone()))
+        });
+        // A single batch is not worth waking a thread for.
+        let ahead = if self.rows > batch { columns.len() } else { 0 };
+        in_order(
+            jobs,
+            ahead,
+            |(column, writer, rows)| column.encode(writer?, rows, batch),
+            |chunks| -> io::Result<()> {
+                for _ in starts {
+                    let mut group = writer.next_row_group().map_err(failed)?;
+                    for chunk in (&mut *chunks).take(columns.len()) {
+                        chunk?.append_to_row_group(&mut group).map_err(failed)?;
+                    }
+                    group.close().map_err(failed)?;
+                }
+                Ok(())
+            },
+        )?;
         writer.close().map_err(failed)?;
         Ok(())
+    }
+}
+
+fn options(group: usize) -> io::Result<ArrowWriterOptions> {
+    let level = ZstdLevel::try_new(LEVEL).map_err(failed)?;
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(level))
+        .set_max_row_group_row_count(Some(group))
+        .set_created_by("pais".to_owned())
+        .build();
+    // Arrow's own copy of the schema would have readers take text for dictionaries.
+    Ok(ArrowWriterOptions::new()
+        .with_properties(properties)
+        .with_skip_arrow_metadata(true))
+}
+
+/// A column on its way into a file.
+struct Encoded<'a> {
+    field: FieldRef,
+    values: Typed<'a>,
+    codes: &'a [u32],
+}
+
+impl<'a> Encoded<'a> {
+    fn of(column: &'a ReleasedColumn) -> io::Result<Self> {
+        let values = Typed::of(column)?;
+        Ok(Self {
+            field: Arc::new(Field::new(&*column.name, values.data_type(), true)),
+            values,
+            codes: &column.column.codes,
+        })
+    }
+
+    /// Its part of a row group.
+    fn encode(
+        &self,
+        mut writer: ArrowColumnWriter,
+        rows: Range<usize>,
+        batch: usize,
+    ) -> io::Result<ArrowColumnChunk> {
+        for codes in self.codes[rows].chunks(batch) {
+            let array = self.values.array(codes)?;
+            // One leaf: a list's only field is its items.
+            for leaf in compute_leaves(&self.field, &array).map_err(failed)? {
+                writer.write(&leaf).map_err(failed)?;
+            }
+        }
+        writer.close().map_err(failed)
     }
 }
 
@@ -198,4 +268,52 @@ impl<'a> Typed<'a> {
 
 fn item() -> Arc<Field> {
     Arc::new(Field::new("element", DataType::Utf8, false))
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::RecordBatch;
+
+    use super::super::rendering_tests::table;
+    use super::*;
+
+    /// What ArrowWriter makes of the same arrays on its own.
+    fn by_arrow(table: &ReleasedTable, group: usize, batch: usize) -> Vec<u8> {
+        let columns: Vec<Encoded> = table
+            .columns
+            .iter()
+            .map(|column| Encoded::of(column).unwrap())
+            .collect();
+        let fields: Vec<FieldRef> = columns.iter().map(|it| it.field.clone()).collect();
+        let schema = Arc::new(arrow_schema::Schema::new(fields));
+        let options = options(group).unwrap();
+        let mut writer =
+            ArrowWriter::try_new_with_options(Vec::new(), schema.clone(), options).unwrap();
+        for start in (0..table.rows).step_by(batch) {
+            let end = table.rows.min(start + batch);
+            let arrays = columns
+                .iter()
+                .map(|column| column.values.array(&column.codes[start..end]).unwrap());
+            let batch = RecordBatch::try_new(schema.clone(), arrays.collect()).unwrap();
+            writer.write(&batch).unwrap();
+        }
+        writer.into_inner().unwrap()
+    }
+
+    #[test]
+    fn a_file_is_the_one_that_arrow_writes_column_after_column() {
+        for (rows, group, batch) in [
+            (0, GROUP_ROWS, CHUNK_ROWS),
+            (1, GROUP_ROWS, CHUNK_ROWS),
+            (CHUNK_ROWS + 1, GROUP_ROWS, CHUNK_ROWS),
+            (1000, 16, 8),
+            (1000, 1000, 100),
+        ] {
+            let table = table(rows);
+            let mut file = Vec::new();
+            table.write_in_groups(group, batch, &mut file).unwrap();
+            let expected = by_arrow(&table, group, batch);
+            assert!(file == expected, "{rows} rows by {group} and {batch}");
+        }
+    }
 }
