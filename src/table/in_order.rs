@@ -1,15 +1,13 @@
-//! Work that many threads do and one thread takes, in the order in which it was given out.
+//! Work that several threads do and one thread takes, in the order in which it was given out.
 //!
-//! The calling thread takes the results. Threads of the current rayon pool make them ahead of it;
-//! where the next one is neither made nor being made, the calling thread makes it itself. So it
-//! gets on with a pool of one thread, with a pool that is busy with something else, and from within
-//! the pool. Only at the end it waits until the pool has come to every call for help, which then
-//! finds nothing to do: what the threads share is borrowed from the caller.
+//! The calling thread takes the results; threads of this call's own make them ahead of it, and
+//! where the next one is neither made nor being made, the calling thread makes it itself. They are
+//! not of the rayon pool: that may be busy for minutes with a search, and what is rendered here is
+//! what somebody waits for.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-
-use rayon::Scope;
+use std::thread;
 
 /// How many results to have ahead, so that no thread idles while the calling one takes a result.
 pub(super) fn ahead() -> usize {
@@ -18,20 +16,17 @@ pub(super) fn ahead() -> usize {
 
 /// Makes a result of each job and gives `take` all of them, in the order of the jobs.
 ///
-/// `make` runs on the calling thread and on the others of the current rayon pool, `take` on the
-/// calling thread alone. Results that are being made or wait to be taken are `ahead` at most; with
-/// none ahead no other thread is asked. When `take` returns, no further job is begun.
+/// `make` runs on the calling thread and on as many more as make up the number that the rayon pool
+/// has, `take` on the calling thread alone. Results that are being made or wait to be taken are
+/// `ahead` at most; with none ahead there is no other thread. When `take` returns, no further job
+/// is begun.
 pub(super) fn in_order<J: Send, R: Send, T>(
     jobs: impl Iterator<Item = J> + Send,
     ahead: usize,
     make: impl Fn(J) -> R + Sync,
     take: impl FnOnce(&mut dyn Iterator<Item = R>) -> T,
 ) -> T {
-    // The calling thread counts as one of the pool's, whether it is or not.
-    let helpers = match ahead {
-        0 => 0,
-        _ => rayon::current_num_threads() - 1,
-    };
+    let helpers = (rayon::current_num_threads() - 1).min(ahead);
     if helpers == 0 {
         return take(&mut jobs.map(make));
     }
@@ -40,23 +35,20 @@ pub(super) fn in_order<J: Send, R: Send, T>(
             jobs: Some(jobs),
             results: VecDeque::with_capacity(ahead),
             taken: 0,
-            helpers: 0,
             failed: false,
         }),
         next_is_made: Condvar::new(),
+        room_is_made: Condvar::new(),
         ahead,
         make,
     };
-    rayon::in_place_scope(|scope| {
-        let taken = take(&mut Results {
-            shop: &shop,
-            scope,
-            helpers,
-        });
-        let mut state = shop.state();
-        state.jobs = None;
-        state.results.clear();
-        taken
+    thread::scope(|scope| {
+        for _ in 0..helpers {
+            scope.spawn(|| shop.help());
+        }
+        // The helpers leave even when `take` panics, or the scope would wait for them.
+        let _closing = OnDrop(|| shop.close());
+        take(&mut Results { shop: &shop })
     })
 }
 
@@ -64,6 +56,7 @@ pub(super) fn in_order<J: Send, R: Send, T>(
 struct Shop<I, R, M> {
     state: Mutex<State<I, R>>,
     next_is_made: Condvar,
+    room_is_made: Condvar,
     ahead: usize,
     make: M,
 }
@@ -75,10 +68,23 @@ struct State<I, R> {
     results: VecDeque<Option<R>>,
     /// Results taken.
     taken: usize,
-    /// Helpers asked for that have not left.
-    helpers: usize,
     /// Whether a helper panicked; the scope goes on with its panic.
     failed: bool,
+}
+
+impl<I, R, M> Shop<I, R, M> {
+    /// Nothing panics that holds the lock but the iterator of jobs, and then nothing is lost.
+    fn state(&self) -> MutexGuard<'_, State<I, R>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// No further job is begun, and no result is wanted.
+    fn close(&self) {
+        let mut state = self.state();
+        state.jobs = None;
+        state.results.clear();
+        self.room_is_made.notify_all();
+    }
 }
 
 impl<J, R, I, M> Shop<I, R, M>
@@ -88,11 +94,6 @@ where
     I: Iterator<Item = J> + Send,
     M: Fn(J) -> R + Sync,
 {
-    /// Nothing panics that holds the lock but the iterator of jobs, and then nothing is lost.
-    fn state(&self) -> MutexGuard<'_, State<I, R>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The next job and its number, if there is room for its result.
     fn claim(&self, state: &mut State<I, R>) -> Option<(usize, J)> {
         if state.results.len() >= self.ahead {
@@ -100,6 +101,7 @@ where
         }
         let Some(job) = state.jobs.as_mut()?.next() else {
             state.jobs = None;
+            self.room_is_made.notify_all();
             return None;
         };
         state.results.push_back(None);
@@ -121,30 +123,33 @@ where
         state
     }
 
-    /// Works while there is room, and leaves: a thread of the pool never waits for the one that
-    /// takes.
+    /// Works until all jobs are begun.
     fn help(&self) {
-        let _leaving = OnPanic(|| {
-            self.state().failed = true;
-            self.next_is_made.notify_one();
+        let _leaving = OnDrop(|| {
+            if thread::panicking() {
+                self.state().failed = true;
+                self.next_is_made.notify_one();
+            }
         });
         let mut state = self.state();
-        while let Some(claimed) = self.claim(&mut state) {
-            drop(state);
-            state = self.work(claimed);
+        while state.jobs.is_some() {
+            if let Some(claimed) = self.claim(&mut state) {
+                drop(state);
+                state = self.work(claimed);
+            } else if state.jobs.is_some() {
+                let waited = self.room_is_made.wait(state);
+                state = waited.unwrap_or_else(PoisonError::into_inner);
+            }
         }
-        state.helpers -= 1;
     }
 }
 
 /// The results as the calling thread takes them.
-struct Results<'a, 'scope, I, R, M> {
-    shop: &'scope Shop<I, R, M>,
-    scope: &'a Scope<'scope>,
-    helpers: usize,
+struct Results<'a, I, R, M> {
+    shop: &'a Shop<I, R, M>,
 }
 
-impl<'scope, J, R, I, M> Iterator for Results<'_, 'scope, I, R, M>
+impl<J, R, I, M> Iterator for Results<'_, I, R, M>
 where
     J: Send,
     R: Send,
@@ -162,10 +167,9 @@ where
             {
                 state.results.pop_front();
                 state.taken += 1;
-                self.call_helpers(&mut state);
+                shop.room_is_made.notify_one();
                 return Some(result);
             }
-            self.call_helpers(&mut state);
             if let Some(claimed) = shop.claim(&mut state) {
                 drop(state);
                 state = shop.work(claimed);
@@ -180,35 +184,12 @@ where
     }
 }
 
-impl<'scope, J, R, I, M> Results<'_, 'scope, I, R, M>
-where
-    J: Send,
-    R: Send,
-    I: Iterator<Item = J> + Send,
-    M: Fn(J) -> R + Sync,
-{
-    /// Asks for as many helpers as there is room for results.
-    fn call_helpers(&self, state: &mut State<I, R>) {
-        if state.jobs.is_none() {
-            return;
-        }
-        let room = self.shop.ahead - state.results.len();
-        for _ in 0..room.min(self.helpers - state.helpers) {
-            let shop = self.shop;
-            state.helpers += 1;
-            self.scope.spawn(move |_| shop.help());
-        }
-    }
-}
+/// Does something when it is dropped.
+struct OnDrop<F: Fn()>(F);
 
-/// Does something when it is dropped by a panic.
-struct OnPanic<F: Fn()>(F);
-
-impl<F: Fn()> Drop for OnPanic<F> {
+impl<F: Fn()> Drop for OnDrop<F> {
     fn drop(&mut self) {
-        if std::thread::panicking() {
-            (self.0)();
-        }
+        (self.0)();
     }
 }
 
@@ -259,6 +240,7 @@ mod tests {
     fn a_pool_that_is_busy_is_not_waited_for() {
         let pool = pool(2);
         let (free, held) = mpsc::channel::<()>();
+        // Takes the pool's other thread until all results are taken.
         pool.spawn(move || held.recv().unwrap());
         let taken = pool.install(|| {
             in_order(

@@ -86,7 +86,7 @@ impl ReleasedTable {
     /// whatever the number of threads.
     ///
     /// A distinct value is quoted once; a cell costs one copy of its bytes. Rows are rendered by
-    /// the current rayon pool, a few blocks at a time; `out` is written by the calling thread.
+    /// several threads, a few blocks at a time; `out` is written by the calling thread.
     ///
     /// # Errors
     /// Those of `out`.

@@ -12,7 +12,7 @@ impl ReleasedTable {
     /// Writes the table as NDJSON; equal tables give equal bytes, whatever the number of threads.
     ///
     /// A distinct value is written out once, its key before it; a cell costs one copy of bytes.
-    /// Rows are rendered by the current rayon pool, a few blocks at a time; `out` is written by
+    /// Rows are rendered by several threads, a few blocks at a time; `out` is written by
     /// the calling thread.
     ///
     /// # Errors

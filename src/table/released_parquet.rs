@@ -35,7 +35,7 @@ impl ReleasedTable {
     /// Writes the table as Parquet, compressed by zstd; equal tables give equal bytes, whatever
     /// the number of threads.
     ///
-    /// A distinct value is read once. Columns are encoded by the current rayon pool; memory is a
+    /// A distinct value is read once. Columns are encoded by several threads; memory is a
     /// row group. `out` is written by the calling thread.
     ///
     /// # Errors
