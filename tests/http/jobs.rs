@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use pais::clock::Clock;
 use pais::domain::Role;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -21,6 +22,11 @@ async fn a_job_runs_to_its_release() {
     assert_eq!(queued["status"], "queued");
     assert_eq!(queued["definition"], asked);
     assert_eq!(queued["progress"], 0.0);
+    assert_eq!(
+        (&queued["rows"], &queued["rows_read"]),
+        (&json!(11), &json!(0))
+    );
+    assert_eq!(queued["remaining_seconds"], Value::Null);
 
     let workers = hospital.work();
     let ended = hospital.ended(&job).await;
@@ -32,6 +38,12 @@ async fn a_job_runs_to_its_release() {
     let steps = steps["items"].as_array().unwrap();
     assert_eq!(steps[0]["step"], 0);
     assert!(steps.len() > 1);
+    assert_eq!(
+        (&ended["rows"], &ended["rows_read"]),
+        (&json!(11), &json!(11))
+    );
+    assert_eq!(ended["steps_done"], steps.len() - 1);
+    assert_eq!(ended["remaining_seconds"], Value::Null);
     let first = hospital
         .get(&format!("{job}/steps?limit=1"))
         .await
@@ -63,6 +75,11 @@ async fn a_job_that_cannot_be_met_fails_and_says_why() {
     assert_eq!(ended["status"], "failed");
     assert_eq!(ended["error"]["code"], "not_anonymizable");
     assert_eq!(ended["error"]["status"], 422);
+    assert_eq!(
+        (&ended["rows_read"], &ended["steps_done"]),
+        (&json!(11), &json!(0))
+    );
+    assert_eq!(ended["remaining_seconds"], Value::Null);
     assert!(ended.get("release_id").is_none());
     let body = json!({ "job_id": id(&job) });
     let refused = hospital.post("/v1/releases", &body).await;
@@ -204,6 +221,11 @@ async fn the_events_of_a_job_end_with_the_job() {
         let now = data["progress"].as_f64().unwrap();
         assert!(now >= before, "{now} after {before}");
         before = now;
+        assert_eq!(data["rows"], 11);
+    }
+    let last = &progress.last().unwrap().1;
+    for field in ["rows", "rows_read", "steps_done", "remaining_seconds"] {
+        assert_eq!(last[field], ended[field], "{field}");
     }
     // A job that has ended tells so at once.
     let late = hospital.get(&path).await;
@@ -224,6 +246,42 @@ async fn events_stop_when_the_service_does() {
     let events = events(&stream.text);
     assert!(events.iter().all(|(name, _)| name == "progress"));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_stop_when_their_token_does() {
+    let hospital = Hospital::new().await;
+    let dataset = hospital.filled_dataset().await;
+    let job = hospital.job(&dataset, json!({})).await;
+    let path = format!("{job}/events");
+    let (first, second) = {
+        let app = &hospital.app;
+        let expiring = app.token_until("hospital", Role::Holder, Some(app.clock.now() + HOUR));
+        (
+            expiring.await,
+            app.token_with_id("hospital", Role::Holder).await,
+        )
+    };
+    let admin = hospital.app.token("operator", Role::Admin).await;
+    let revoked = format!("/v1/tokens/{}", second.0);
+    // The streams end by themselves, the job being queued still.
+    let (expired, revoked, ()) = tokio::join!(
+        hospital.app.get(&first.1, &path),
+        hospital.app.get(&second.1, &path),
+        async {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            hospital.app.clock.advance(2 * HOUR);
+            assert_eq!(hospital.app.delete(&admin, &revoked).await.status, 204);
+        }
+    );
+    for stream in [expired, revoked] {
+        let events = events(&stream.text);
+        assert_eq!(events.len(), 1, "{}", stream.text);
+        assert_eq!(events[0].0, "progress");
+    }
+    assert_eq!(hospital.get(&job).await.json(200)["status"], "queued");
+}
+
+const HOUR: time::Duration = time::Duration::HOUR;
 
 fn events(stream: &str) -> Vec<(String, Value)> {
     let mut events = Vec::new();
