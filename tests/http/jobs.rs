@@ -253,29 +253,24 @@ async fn events_stop_when_their_token_does() {
     let dataset = hospital.filled_dataset().await;
     let job = hospital.job(&dataset, json!({})).await;
     let path = format!("{job}/events");
-    let (first, second) = {
-        let app = &hospital.app;
-        let expiring = app.token_until("hospital", Role::Holder, Some(app.clock.now() + HOUR));
-        (
-            expiring.await,
-            app.token_with_id("hospital", Role::Holder).await,
-        )
-    };
-    let admin = hospital.app.token("operator", Role::Admin).await;
-    let revoked = format!("/v1/tokens/{}", second.0);
-    // The streams end by themselves, the job being queued still.
-    let (expired, revoked, ()) = tokio::join!(
-        hospital.app.get(&first.1, &path),
-        hospital.app.get(&second.1, &path),
-        async {
-            tokio::time::sleep(Duration::from_millis(300)).await;
-            hospital.app.clock.advance(2 * HOUR);
-            assert_eq!(hospital.app.delete(&admin, &revoked).await.status, 204);
-        }
-    );
-    for stream in [expired, revoked] {
-        let events = events(&stream.text);
-        assert_eq!(events.len(), 1, "{}", stream.text);
+    let app = &hospital.app;
+    let until = Some(app.clock.now() + HOUR);
+    let expiring = app.token_until("hospital", Role::Holder, until).await;
+    let revoked = app.token_with_id("hospital", Role::Holder).await;
+    let admin = app.token("operator", Role::Admin).await;
+    let mut streams = Vec::new();
+    for (_, token) in [&expiring, &revoked] {
+        let request = app.request(Method::GET, &path).bearer_auth(token);
+        streams.push(request.send().await.unwrap());
+    }
+    app.clock.advance(2 * HOUR);
+    let revoked = format!("/v1/tokens/{}", revoked.0);
+    assert_eq!(app.delete(&admin, &revoked).await.status, 204);
+    // The job is queued still: nothing else ends them.
+    for stream in streams {
+        assert_eq!(stream.status(), 200);
+        let events = events(&stream.text().await.unwrap());
+        assert_eq!(events.len(), 1);
         assert_eq!(events[0].0, "progress");
     }
     assert_eq!(hospital.get(&job).await.json(200)["status"], "queued");
