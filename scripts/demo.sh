@@ -185,8 +185,9 @@ for line in sys.stdin:
     elif name == "data" and event == "progress":
         now = json.loads(value)
         done = round(20 * now["progress"])
-        print("  [%s%s] %3d %%  %s %s" % ("#" * done, "." * (20 - done), 100 * now["progress"],
-              now["status"], now.get("phase") or ""), flush=True)
+        print("  [%s%s] %3d %%  %s %s, %d rows, %d steps" % (
+              "#" * done, "." * (20 - done), 100 * now["progress"], now["status"],
+              now.get("phase") or "", now["rows_read"], now["steps_done"]), flush=True)
     elif name == "data" and event == "end":
         open(sys.argv[1], "w").write(value)
 ' "$work/answer" <&"$events" &

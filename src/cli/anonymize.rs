@@ -1,12 +1,10 @@
 //! `pais anonymize`: a whole run on files, without server or database.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
 use pais::domain::Output;
@@ -14,6 +12,7 @@ use pais::engine::plan::Plan;
 use pais::engine::{FinishedRelease, Observer, Phase, Prepared, StepItem, StepRecord};
 use pais::table::ReleasedTable;
 
+use super::bar::Bar;
 use super::directory::Directory;
 use super::documents;
 use super::failure::Failure;
@@ -61,13 +60,13 @@ impl Anonymize {
         let output = Plan::new(&schema, &job).map_err(misfit)?.output();
         let out = Destination::of(self.output.as_deref(), output)?;
         bar.progress(Phase::Reading, 0.0);
-        let table = input.read(&schema)?;
+        let table = input.read_observed(&schema, &bar)?;
         let prepared = Prepared::new(schema, job, table, &bar)?;
         let steps = prepared.run(&bar)?;
         let release = prepared.release(&steps, None, &bar)?;
-        bar.progress(Phase::Writing, 0.5);
+        bar.progress(Phase::Writing, 0.0);
         self.write(out, &release, &steps)?;
-        bar.bar.finish_and_clear();
+        bar.clear();
         Ok(())
     }
 
@@ -127,38 +126,5 @@ impl Destination {
         let mut out = std::io::stdout().lock();
         let written = table.write_csv(&mut out).and_then(|()| out.flush());
         written.map_err(|error| Failure::file(Path::new("standard output"), &error))
-    }
-}
-
-/// A progress bar on a terminal, nothing elsewhere.
-struct Bar {
-    bar: ProgressBar,
-}
-
-impl Bar {
-    fn new() -> Self {
-        if !std::io::stderr().is_terminal() {
-            return Self {
-                bar: ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden()),
-            };
-        }
-        let bar = ProgressBar::new(1000);
-        if let Ok(style) = ProgressStyle::with_template("{msg:>10} [{bar:40}] {elapsed}") {
-            bar.set_style(style);
-        }
-        bar.enable_steady_tick(Duration::from_millis(100));
-        Self { bar }
-    }
-}
-
-impl Observer for Bar {
-    fn progress(&self, phase: Phase, fraction: f64) {
-        self.bar.set_message(phase.as_str());
-        self.bar
-            .set_position((fraction.clamp(0.0, 1.0) * 1000.0) as u64);
-    }
-
-    fn must_stop(&self) -> bool {
-        false
     }
 }

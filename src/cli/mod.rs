@@ -2,6 +2,8 @@
 
 mod anatomized;
 mod anonymize;
+mod bar;
+mod counted;
 mod database;
 mod directory;
 mod documents;

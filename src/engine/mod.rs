@@ -1,5 +1,6 @@
 //! The anonymizers, and the one way from a raw table to a verified release.
 
+pub mod estimate;
 pub mod groups;
 pub mod items;
 pub mod observer;
@@ -10,7 +11,9 @@ mod release;
 mod requirement;
 pub mod run;
 pub mod sweep;
+pub mod tally;
 
-pub use observer::{Observer, Phase, Unobserved};
+pub use observer::{Count, Observer, Phase, Unobserved};
 pub use run::{FinishedRelease, Prepared, StepItem, StepRecord};
 pub use sweep::{SweepItem, SweepStatus};
+pub use tally::{Standing, Tally};

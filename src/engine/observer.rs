@@ -1,13 +1,13 @@
 //! How a run tells its progress and learns that it is to stop; handed in by the caller.
 
-/// What a run is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a run is doing; the phases come in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
     /// Reading and encoding rows.
     Reading,
     /// Searching for the anonymous table.
     Searching,
-    /// Checking the finished table.
+    /// Making the finished table, checking and measuring it.
     Verifying,
     /// Writing the release.
     Writing,
@@ -25,10 +25,23 @@ impl Phase {
     }
 }
 
+/// What a run has done since it began. Counts stand for the whole of it, so that telling one
+/// again, or one of many, does no harm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Count {
+    /// Rows read.
+    RowsRead(u64),
+    /// Specializations performed; the topmost table is none.
+    StepsDone(u64),
+}
+
 /// Follows a run from another thread.
 pub trait Observer: Send + Sync {
     /// The run is in `phase`, of which `fraction` (0 to 1) is done.
     fn progress(&self, phase: Phase, fraction: f64);
+
+    /// The run has come to this count.
+    fn counted(&self, _: Count) {}
 
     /// Whether the run is to stop; asked at least every few milliseconds of work.
     fn must_stop(&self) -> bool;

@@ -160,7 +160,6 @@ impl Prepared {
     ) -> Result<Self, Problem> {
         let plan = Plan::new(&schema, &job)?;
         plan.check_work(table.rows as u64)?;
-        observer.progress(Phase::Reading, 1.0);
         let exact = match &plan {
             Plan::Groups(plan) if plan.output == Output::Anatomized => schema
                 .stored_with(ColumnRole::QuasiIdentifier)
@@ -176,6 +175,7 @@ impl Prepared {
         let one_cut = !matches!(plan, Plan::Disclosure(_));
         let pre_generalization = Applied::new(&job, &mut table, one_cut)?;
         stop_if_asked(observer)?;
+        observer.progress(Phase::Reading, 1.0);
         Ok(Self {
             schema,
             job,
@@ -271,6 +271,7 @@ impl Prepared {
         step: Option<u32>,
         observer: &dyn Observer,
     ) -> Result<FinishedRelease, Problem> {
+        observer.progress(Phase::Verifying, 0.0);
         match &self.plan {
             Plan::Specialization(plan) => self.release_cut(plan, steps, step, observer),
             Plan::Disclosure(plan) => self.release_disclosed(plan, step, observer),
@@ -363,7 +364,7 @@ impl Prepared {
         observer: &dyn Observer,
     ) -> Result<FinishedRelease, Problem> {
         stop_if_asked(observer)?;
-        observer.progress(Phase::Verifying, 0.0);
+        observer.progress(Phase::Verifying, 0.3);
         let verification = release::verify(self, checked, &table, rows, suppressed, observer)?;
         let domains: Vec<_> = self
             .table

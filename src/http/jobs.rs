@@ -39,10 +39,20 @@ pub struct JobDocument {
     pub dataset_id: DatasetId,
     /// Its state.
     pub status: JobStatus,
-    /// Share of the work done, 0 to 1.
+    /// Share of the work done, 0 to 1, by the time it takes; never shrinks, 1 when it has succeeded.
     pub progress: f64,
     /// What is being done: `reading`, `searching`, `verifying` or `writing`.
     pub phase: Option<String>,
+    /// Rows that it reads: those of its submissions.
+    pub rows: u64,
+    /// Rows read so far, by this attempt.
+    pub rows_read: u64,
+    /// Specializations performed so far, by this attempt; over all combinations of a sweep. 0 for a
+    /// job without steps.
+    pub steps_done: u64,
+    /// Estimated seconds until its end, from the speed it has shown; null while nothing is known,
+    /// and for a job that does not run.
+    pub remaining_seconds: Option<f64>,
     /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<ProblemDocument>)]
@@ -74,6 +84,10 @@ impl From<StoredJob> for JobDocument {
             status: job.status,
             progress: job.progress,
             phase: job.phase,
+            rows: job.rows,
+            rows_read: job.counts.rows_read,
+            steps_done: job.counts.steps_done,
+            remaining_seconds: job.remaining_seconds,
             error: job.error,
             release_id: job.release,
             attempt: job.attempt,

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::domain::sweep::Sweep;
 use crate::domain::{Code, JobDefinition, JobId};
-use crate::engine::sweep::Part;
+use crate::engine::sweep::Searches;
 use crate::engine::{Observer, Phase, Prepared, StepRecord, SweepItem};
 use crate::store::StoreError;
 use crate::store::datasets::StoredDataset;
@@ -42,6 +42,9 @@ pub fn under(definition: &Value, sweep: &Sweep, run: usize) -> Result<JobDefinit
     serde_json::from_value(combination.apply(definition)).map_err(|_| damaged())
 }
 
+/// Fraction of the writing phase that packing is; the other one is the database's.
+pub(super) const PACKED: f64 = 0.5;
+
 /// Searches, verifies and packs; writes nothing.
 pub(super) fn run(
     definition: &Value,
@@ -65,13 +68,15 @@ pub(super) fn run(
         false => None,
     };
     drop(prepared);
+    observer.progress(Phase::Writing, 0.0);
     let steps = seal(key, id, 0, &steps)?;
-    observer.progress(Phase::Writing, 0.5);
     let release = finished.map(|finished| finished::pack(finished, origin));
+    let release = release.transpose()?;
+    observer.progress(Phase::Writing, PACKED);
     Ok(Results {
         steps,
         sweep: Vec::new(),
-        release: release.transpose()?,
+        release,
     })
 }
 
@@ -93,16 +98,15 @@ fn run_sweep(
 ) -> Result<Results, Failure> {
     let count = sweep.combinations.len();
     let next = AtomicUsize::new(0);
+    let searches = Searches::new(observer, count);
     let search = |number: usize| -> Result<Outcome, Failure> {
         let prepared = prepared.under(under(definition, sweep, number)?)?;
-        let part = Part {
-            whole: observer,
-            number,
-            count,
-        };
+        let part = searches.part(number);
         let began = Instant::now();
         let outcome = prepared.run(&part);
         let seconds = began.elapsed().as_secs_f64();
+        // One that failed is over too.
+        part.progress(Phase::Searching, 1.0);
         let outcome = match outcome {
             Err(problem) if problem.code != Code::NotAnonymizable => return Err(problem.into()),
             outcome => outcome,

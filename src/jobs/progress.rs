@@ -1,8 +1,11 @@
 //! What a run and its heartbeat tell each other: how far it is, and whether it is to stop.
 
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 
-use crate::engine::{Observer, Phase};
+use serde_json::Value;
+
+use crate::engine::{Count, Observer, Phase, Standing, Tally};
+use crate::store::queue::{Claim, Counts, Sign};
 
 /// Why a run is to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,34 +18,38 @@ pub(super) enum Stop {
     ShuttingDown = 3,
 }
 
-/// A run's progress, written by its thread and read by its heartbeat.
-#[derive(Debug, Default)]
+/// A run's progress, written by its threads and read by its heartbeat.
+#[derive(Debug)]
 pub(super) struct Progress {
-    /// The bits of a number from 0 to 1; those of numbers that are not negative sort like them.
-    done: AtomicU64,
-    /// 0 before the first phase.
-    phase: AtomicU8,
+    tally: Tally,
     /// 0 to go on.
     stop: AtomicU8,
 }
 
-const PHASES: [Phase; 4] = [
-    Phase::Reading,
-    Phase::Searching,
-    Phase::Verifying,
-    Phase::Writing,
-];
-
-/// Where each phase begins, as a share of the whole; the last one ends at 1.
-const BEGINS: [f64; 5] = [0.0, 0.2, 0.75, 0.9, 1.0];
-
 impl Progress {
-    /// Share of the work done and the phase under way; the share never shrinks.
-    pub(super) fn now(&self) -> (f64, Option<&'static str>) {
-        let done = f64::from_bits(self.done.load(Ordering::Relaxed));
-        let phase = usize::from(self.phase.load(Ordering::Relaxed));
-        let phase = phase.checked_sub(1).and_then(|index| PHASES.get(index));
-        (done, phase.map(|phase| phase.as_str()))
+    /// The attempt that was claimed begins.
+    pub(super) fn of(claim: &Claim) -> Self {
+        let makes_release = claim.definition.get("release") == Some(&Value::Bool(true));
+        Self {
+            tally: Tally::new(makes_release, claim.progress),
+            stop: AtomicU8::new(0),
+        }
+    }
+
+    /// What the heartbeat writes of the run as it stands.
+    pub(super) fn now(&self) -> Sign {
+        let standing = self.tally.look();
+        Sign {
+            progress: standing.progress,
+            phase: standing.phase.map(Phase::as_str),
+            counts: counts(&standing),
+            remaining: standing.remaining,
+        }
+    }
+
+    /// Rows read and steps done.
+    pub(super) fn counts(&self) -> Counts {
+        counts(&self.tally.look())
     }
 
     /// Asks the run to stop; the first reason stands.
@@ -60,16 +67,20 @@ impl Progress {
     }
 }
 
+fn counts(standing: &Standing) -> Counts {
+    Counts {
+        rows_read: standing.rows_read,
+        steps_done: standing.steps_done,
+    }
+}
+
 impl Observer for Progress {
     fn progress(&self, phase: Phase, fraction: f64) {
-        let index = PHASES.iter().position(|&other| other == phase).unwrap_or(0);
-        let (from, to) = (BEGINS[index], BEGINS[index + 1]);
-        let done = from + (to - from) * fraction.clamp(0.0, 1.0);
-        // A NaN would sort above every number.
-        if done >= 0.0 {
-            self.done.fetch_max(done.to_bits(), Ordering::Relaxed);
-        }
-        self.phase.store(index as u8 + 1, Ordering::Relaxed);
+        self.tally.progress(phase, fraction);
+    }
+
+    fn counted(&self, count: Count) {
+        self.tally.counted(count);
     }
 
     fn must_stop(&self) -> bool {
@@ -79,26 +90,50 @@ impl Observer for Progress {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+    use uuid::Uuid;
+
     use super::{Progress, Stop};
-    use crate::engine::{Observer, Phase};
+    use crate::domain::{DatasetId, JobId, OrganizationId};
+    use crate::engine::{Count, Observer, Phase};
+    use crate::store::queue::{Claim, Counts};
+
+    fn progress() -> Progress {
+        Progress::of(&Claim {
+            job: JobId::new(),
+            organization: OrganizationId(Uuid::nil()),
+            dataset: DatasetId(Uuid::nil()),
+            definition: json!({ "release": true }),
+            submissions: Vec::new(),
+            attempt: 2,
+            token: Uuid::nil(),
+            progress: 0.25,
+        })
+    }
 
     #[test]
-    fn progress_never_goes_back() {
-        let progress = Progress::default();
-        assert_eq!(progress.now(), (0.0, None));
+    fn a_heartbeat_tells_what_the_run_told() {
+        let progress = progress();
+        let first = progress.now();
+        assert_eq!((first.progress, first.phase), (0.25, None));
+        assert_eq!(first.remaining, None);
+        progress.counted(Count::RowsRead(7));
+        progress.counted(Count::StepsDone(2));
         progress.progress(Phase::Searching, 0.5);
-        let (half, phase) = progress.now();
-        assert_eq!(phase, Some("searching"));
-        progress.progress(Phase::Reading, 0.1);
-        progress.progress(Phase::Reading, f64::NAN);
-        assert_eq!(progress.now(), (half, Some("reading")));
-        progress.progress(Phase::Writing, 7.0);
-        assert_eq!(progress.now(), (1.0, Some("writing")));
+        let now = progress.now();
+        assert_eq!(now.phase, Some("searching"));
+        assert!(now.progress >= 0.25 && now.progress < 1.0);
+        assert!(now.remaining.is_some());
+        let counts = Counts {
+            rows_read: 7,
+            steps_done: 2,
+        };
+        assert_eq!((now.counts, progress.counts()), (counts, counts));
     }
 
     #[test]
     fn the_first_reason_to_stop_stands() {
-        let progress = Progress::default();
+        let progress = progress();
         assert!(!progress.must_stop());
         progress.stop(Stop::Cancelled);
         progress.stop(Stop::ShuttingDown);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 use crate::domain::{Code, Problem, SubmissionId};
-use crate::engine::{Observer, Phase};
+use crate::engine::{Count, Observer, Phase};
 use crate::store::datasets::StoredDataset;
 use crate::store::seal::{DataKey, KeyRing};
 use crate::store::submissions::{self, SealedChunk};
@@ -79,6 +79,7 @@ fn assemble(
         table.push(decoded).map_err(|_| damaged())?;
         read += u64::from(chunk.rows);
         // The other half of the phase is the engine's encoding.
+        observer.counted(Count::RowsRead(read));
         observer.progress(Phase::Reading, read as f64 / rows.max(1) as f64 / 2.0);
     }
     Ok(table.finish())

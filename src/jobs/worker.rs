@@ -1,17 +1,20 @@
 //! A worker: takes a job, makes an attempt at it, and writes what became of it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::{Code, Problem};
-use crate::store::queue::{self, Claim, Ending};
+use crate::engine::{Observer, Phase};
+use crate::store::queue::{self, Claim, Ending, Outcome};
+use crate::store::releases::NewRelease;
 use crate::store::seal::KeyRing;
 use crate::store::{Store, StoreError, datasets};
 
-use super::attempt::{self, Results};
+use super::attempt::{self, PACKED, Results};
 use super::finished::Origin;
 use super::lease::Lease;
 use super::progress::{Progress, Stop};
@@ -51,7 +54,7 @@ impl Worker {
     async fn attempt(&self, claim: Claim) {
         let began = Instant::now();
         tracing::info!(job = %claim.job, attempt = claim.attempt, "a job begins");
-        let progress = Arc::new(Progress::default());
+        let progress = Arc::new(Progress::of(&claim));
         let lease = Lease::keep(
             self.store.clone(),
             claim.clone(),
@@ -113,37 +116,51 @@ impl Worker {
         progress: &Progress,
     ) -> Result<&'static str, StoreError> {
         let store = &self.store;
+        let fail = async |problem| {
+            let counts = progress.counts();
+            queue::fail(store, claim, counts, &problem).await
+        };
         let (word, ending) = match outcome {
             Ok(results) => {
-                let (steps, sweep) = (&results.steps, &results.sweep);
                 let release = results.release.as_ref();
-                let ending = queue::succeed(store, claim, steps, sweep, release).await?;
+                let rows = AtomicU64::new(0);
+                let written = |more| {
+                    let rows = rows.fetch_add(more, Ordering::Relaxed) + more;
+                    let share = rows as f64 / release.map_or(1, rows_of).max(1) as f64;
+                    progress.progress(Phase::Writing, PACKED + (1.0 - PACKED) * share);
+                };
+                let outcome = Outcome {
+                    steps: &results.steps,
+                    sweep: &results.sweep,
+                    release,
+                    written: &written,
+                };
+                let ending = queue::succeed(store, claim, progress.counts(), outcome).await?;
                 ("succeeded", ending)
             }
             Err(Failure::Problem(problem)) if problem.code == Code::Cancelled => {
                 match progress.stopped() {
                     Some(Stop::LeaseLost) => ("lease_lost", Ending::Lost),
                     Some(Stop::ShuttingDown) => ("put_back", queue::put_back(store, claim).await?),
-                    Some(Stop::Cancelled) | None => {
-                        ("cancelled", queue::cancelled(store, claim).await?)
-                    }
+                    Some(Stop::Cancelled) | None => (
+                        "cancelled",
+                        queue::cancelled(store, claim, progress.counts()).await?,
+                    ),
                 }
             }
-            Err(Failure::Problem(problem)) => {
-                ("failed", queue::fail(store, claim, &problem).await?)
-            }
+            Err(Failure::Problem(problem)) => ("failed", fail(problem).await?),
             Err(Failure::Store(error @ (StoreError::Damaged { .. } | StoreError::Seal(_)))) => {
                 tracing::error!(
                     job = %claim.job,
                     error = &error as &dyn std::error::Error,
                     "a run cannot go on"
                 );
-                ("failed", queue::fail(store, claim, &internal()).await?)
+                ("failed", fail(internal()).await?)
             }
             Err(Failure::Store(error)) => return Err(error),
             Err(Failure::Panicked) => {
                 tracing::error!(job = %claim.job, "a run ended in a panic");
-                ("failed", queue::fail(store, claim, &internal()).await?)
+                ("failed", fail(internal()).await?)
             }
         };
         Ok(match ending {
@@ -152,6 +169,11 @@ impl Worker {
             Ending::Lost => "lease_lost",
         })
     }
+}
+
+/// Rows of all tables of a release.
+fn rows_of(release: &NewRelease) -> u64 {
+    release.tables.iter().map(|table| table.rows).sum()
 }
 
 fn internal() -> Problem {

@@ -13,6 +13,7 @@ use crate::engine::{StepItem, StepRecord, SweepItem};
 
 use super::audit::{self, Action, NewEvent};
 use super::idempotency::{Answer, Reservation};
+use super::queue::Counts;
 use super::seal::{DataKey, SealError};
 use super::submissions::lock_dataset;
 use super::{Store, StoreError};
@@ -36,6 +37,12 @@ pub struct StoredJob {
     pub progress: f64,
     /// What a worker is doing.
     pub phase: Option<String>,
+    /// Rows of its submissions.
+    pub rows: u64,
+    /// How far the attempt under way, or the last one, has come.
+    pub counts: Counts,
+    /// Estimated seconds until its end, while it runs and there is an estimate.
+    pub remaining_seconds: Option<f64>,
     /// The problem document of a failed job.
     pub error: Option<Value>,
     /// How often a worker has begun.
@@ -91,8 +98,8 @@ pub enum Cancellation {
 
 macro_rules! columns {
     () => {
-        "id, organization_id, dataset_id, definition, submissions, status, progress, phase, error,
-         attempt, created_at, started_at, ended_at,
+        "id, organization_id, dataset_id, definition, submissions, status, progress, phase, rows,
+         rows_read, steps_done, remaining_seconds, error, attempt, created_at, started_at, ended_at,
          (SELECT r.id FROM releases r WHERE r.job_id = jobs.id AND r.by_job) AS release_id"
     };
 }
@@ -126,8 +133,10 @@ pub async fn create(
     let now = store.now();
     let row = sqlx::query(concat!(
         "INSERT INTO jobs (id, organization_id, dataset_id, definition, submissions, created_by,
-                           created_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7)
+                           created_at, rows)
+         VALUES ($1, $2, $3, $4, $5, $6, $7,
+                 (SELECT coalesce(sum(s.rows), 0)::bigint FROM submissions s
+                  WHERE s.id = ANY ($5)))
          RETURNING ",
         columns!()
     ))
@@ -453,6 +462,12 @@ fn stored(row: &PgRow) -> Result<StoredJob, StoreError> {
             .map_err(|_| StoreError::Damaged { what: "a job" })?,
         progress: row.try_get("progress")?,
         phase: row.try_get("phase")?,
+        rows: row.try_get::<i64, _>("rows")?.cast_unsigned(),
+        counts: Counts {
+            rows_read: row.try_get::<i64, _>("rows_read")?.cast_unsigned(),
+            steps_done: row.try_get::<i64, _>("steps_done")?.cast_unsigned(),
+        },
+        remaining_seconds: row.try_get("remaining_seconds")?,
         error: row.try_get("error")?,
         attempt: row.try_get::<i32, _>("attempt")?.cast_unsigned(),
         release: row.try_get::<Option<Uuid>, _>("release_id")?.map(ReleaseId),

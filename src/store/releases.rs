@@ -160,7 +160,7 @@ impl Viewer {
 /// When the database fails.
 pub async fn create(store: &Store, release: &NewRelease) -> Result<bool, StoreError> {
     let mut transaction = store.begin().await?;
-    if insert(&mut transaction, release).await?.is_none() {
+    if insert(&mut transaction, release, &|_| {}).await?.is_none() {
         return Ok(false);
     }
     transaction.commit().await?;
@@ -175,6 +175,7 @@ pub async fn create(store: &Store, release: &NewRelease) -> Result<bool, StoreEr
 pub(super) async fn insert(
     connection: &mut PgConnection,
     release: &NewRelease,
+    written: &(dyn Fn(u64) + Sync),
 ) -> Result<Option<()>, StoreError> {
     if !lock_dataset(connection, release.dataset).await? {
         return Ok(None);
@@ -205,7 +206,7 @@ pub(super) async fn insert(
         return Ok(None);
     }
     for (position, table) in (0..).zip(&release.tables) {
-        insert_table(connection, release.id, position, table).await?;
+        insert_table(connection, release.id, (position, table), written).await?;
     }
     let event = NewEvent {
         organization: release.organization,
@@ -221,8 +222,8 @@ pub(super) async fn insert(
 async fn insert_table(
     connection: &mut PgConnection,
     release: ReleaseId,
-    position: i32,
-    table: &NewTable,
+    (position, table): (i32, &NewTable),
+    written: &(dyn Fn(u64) + Sync),
 ) -> Result<(), StoreError> {
     sqlx::query(
         "INSERT INTO release_tables (release_id, name, position, rows, columns, sha256, csv_bytes)
@@ -250,6 +251,7 @@ async fn insert_table(
         .bind(data)
         .execute(&mut *connection)
         .await?;
+        written(u64::from(*rows));
     }
     Ok(())
 }

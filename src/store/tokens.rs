@@ -106,6 +106,22 @@ pub async fn authenticate(store: &Store, secret: &str) -> Result<Option<Caller>,
     }))
 }
 
+/// Whether a token is neither expired nor revoked: for work that outlasts the request it came with.
+///
+/// # Errors
+/// When the database fails.
+pub async fn is_valid(store: &Store, token: TokenId) -> Result<bool, StoreError> {
+    let valid = sqlx::query_scalar(
+        "SELECT EXISTS (SELECT FROM tokens WHERE id = $1 AND revoked_at IS NULL
+                        AND (expires_at IS NULL OR expires_at > $2))",
+    )
+    .bind(token.0)
+    .bind(store.now())
+    .fetch_one(store.pool())
+    .await?;
+    Ok(valid)
+}
+
 /// Issues a token to the organization with this name or id; `None` where there is none. `by` is
 /// `None` on the command line, which makes the organization first
 /// ([`organizations::find_or_create`]).

@@ -15,6 +15,7 @@ use pais::taxonomy::TreeLimits;
 use reqwest::{Method, RequestBuilder, StatusCode, header};
 use secrecy::ExposeSecret;
 use serde_json::Value;
+use time::OffsetDateTime;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{database, documented};
@@ -131,6 +132,15 @@ impl TestApp {
     }
 
     pub async fn token_with_id(&self, organization: &str, role: Role) -> (TokenId, String) {
+        self.token_until(organization, role, None).await
+    }
+
+    pub async fn token_until(
+        &self,
+        organization: &str,
+        role: Role,
+        expires_at: Option<OffsetDateTime>,
+    ) -> (TokenId, String) {
         let store = &self.state.store;
         organizations::find_or_create(store, organization)
             .await
@@ -138,7 +148,7 @@ impl TestApp {
         let new = NewToken {
             role,
             label: None,
-            expires_at: None,
+            expires_at,
         };
         let issued = create_token(store, None, organization, new)
             .await

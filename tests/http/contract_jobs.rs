@@ -328,7 +328,9 @@ async fn seconds_to_cancel(hospital: &Hospital, dataset: &str) -> f64 {
         assert!(document["ended_at"].is_null(), "{document}");
         let progress = document["progress"].as_f64().unwrap();
         assert!((0.0..=1.0).contains(&progress));
-        if document["phase"] == "searching" {
+        if document["phase"] == "searching" && document["steps_done"] != 0 {
+            assert_eq!(document["rows_read"], document["rows"]);
+            assert!(document["remaining_seconds"].as_f64().unwrap() > 0.0);
             break;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -348,6 +350,14 @@ async fn seconds_to_cancel(hospital: &Hospital, dataset: &str) -> f64 {
     assert_eq!(ended["status"], "cancelled");
     assert!(ended.get("release_id").is_none());
     let stream = events(&stream.text);
+    let mut steps = 1;
+    for (_, told) in &stream {
+        assert_eq!(told["rows_read"], 30_000, "{told}");
+        let now = told["steps_done"].as_u64().unwrap();
+        assert!(now >= steps, "{now} after {steps}");
+        steps = now;
+    }
+    assert_eq!(ended["remaining_seconds"], Value::Null);
     assert_eq!(stream.last().unwrap(), &("end".to_owned(), ended));
     let refused = hospital.app.delete(&hospital.token, &job).await;
     refused.problem(409, "job_ended");

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use pais::clock::Clock;
 use pais::domain::Role;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -21,6 +22,11 @@ async fn a_job_runs_to_its_release() {
     assert_eq!(queued["status"], "queued");
     assert_eq!(queued["definition"], asked);
     assert_eq!(queued["progress"], 0.0);
+    assert_eq!(
+        (&queued["rows"], &queued["rows_read"]),
+        (&json!(11), &json!(0))
+    );
+    assert_eq!(queued["remaining_seconds"], Value::Null);
 
     let workers = hospital.work();
     let ended = hospital.ended(&job).await;
@@ -32,6 +38,12 @@ async fn a_job_runs_to_its_release() {
     let steps = steps["items"].as_array().unwrap();
     assert_eq!(steps[0]["step"], 0);
     assert!(steps.len() > 1);
+    assert_eq!(
+        (&ended["rows"], &ended["rows_read"]),
+        (&json!(11), &json!(11))
+    );
+    assert_eq!(ended["steps_done"], steps.len() - 1);
+    assert_eq!(ended["remaining_seconds"], Value::Null);
     let first = hospital
         .get(&format!("{job}/steps?limit=1"))
         .await
@@ -51,6 +63,20 @@ async fn a_job_runs_to_its_release() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn jobs_of_an_earlier_version_get_their_counts() {
+    let hospital = Hospital::new().await;
+    let job = hospital.done(json!({})).await;
+    let ended = hospital.get(&job).await.json(200);
+    let migration = include_str!("../../migrations/0004_progress.sql");
+    let (_, fill) = migration.split_once("-- Jobs there already").unwrap();
+    let forget = "UPDATE jobs SET rows = 0, rows_read = 0, steps_done = 0; --";
+    let store = &hospital.app.state.store;
+    let sql = sqlx::AssertSqlSafe(format!("{forget}{fill}"));
+    sqlx::raw_sql(sql).execute(store.pool()).await.unwrap();
+    assert_eq!(hospital.get(&job).await.json(200), ended);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_job_that_cannot_be_met_fails_and_says_why() {
     let hospital = Hospital::new().await;
     let dataset = hospital.filled_dataset().await;
@@ -63,6 +89,11 @@ async fn a_job_that_cannot_be_met_fails_and_says_why() {
     assert_eq!(ended["status"], "failed");
     assert_eq!(ended["error"]["code"], "not_anonymizable");
     assert_eq!(ended["error"]["status"], 422);
+    assert_eq!(
+        (&ended["rows_read"], &ended["steps_done"]),
+        (&json!(11), &json!(0))
+    );
+    assert_eq!(ended["remaining_seconds"], Value::Null);
     assert!(ended.get("release_id").is_none());
     let body = json!({ "job_id": id(&job) });
     let refused = hospital.post("/v1/releases", &body).await;
@@ -204,6 +235,11 @@ async fn the_events_of_a_job_end_with_the_job() {
         let now = data["progress"].as_f64().unwrap();
         assert!(now >= before, "{now} after {before}");
         before = now;
+        assert_eq!(data["rows"], 11);
+    }
+    let last = &progress.last().unwrap().1;
+    for field in ["rows", "rows_read", "steps_done", "remaining_seconds"] {
+        assert_eq!(last[field], ended[field], "{field}");
     }
     // A job that has ended tells so at once.
     let late = hospital.get(&path).await;
@@ -224,6 +260,37 @@ async fn events_stop_when_the_service_does() {
     let events = events(&stream.text);
     assert!(events.iter().all(|(name, _)| name == "progress"));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_stop_when_their_token_does() {
+    let hospital = Hospital::new().await;
+    let dataset = hospital.filled_dataset().await;
+    let job = hospital.job(&dataset, json!({})).await;
+    let path = format!("{job}/events");
+    let app = &hospital.app;
+    let until = Some(app.clock.now() + HOUR);
+    let expiring = app.token_until("hospital", Role::Holder, until).await;
+    let revoked = app.token_with_id("hospital", Role::Holder).await;
+    let admin = app.token("operator", Role::Admin).await;
+    let mut streams = Vec::new();
+    for (_, token) in [&expiring, &revoked] {
+        let request = app.request(Method::GET, &path).bearer_auth(token);
+        streams.push(request.send().await.unwrap());
+    }
+    app.clock.advance(2 * HOUR);
+    let revoked = format!("/v1/tokens/{}", revoked.0);
+    assert_eq!(app.delete(&admin, &revoked).await.status, 204);
+    // The job is queued still: nothing else ends them.
+    for stream in streams {
+        assert_eq!(stream.status(), 200);
+        let events = events(&stream.text().await.unwrap());
+        assert_eq!(events.len(), 1);
+        assert_eq!(events[0].0, "progress");
+    }
+    assert_eq!(hospital.get(&job).await.json(200)["status"], "queued");
+}
+
+const HOUR: time::Duration = time::Duration::HOUR;
 
 fn events(stream: &str) -> Vec<(String, Value)> {
     let mut events = Vec::new();

@@ -4,22 +4,31 @@ use std::time::Duration;
 
 use pais::domain::{Code, Problem};
 use pais::store::Store;
-use pais::store::queue::{self, Claim, Ending, Pulse};
-use serde_json::json;
+use pais::store::queue::{self, Claim, Counts, Ending, Outcome, Pulse, Sign};
+use serde_json::{Value, json};
 
 use crate::hospital::Hospital;
 
 const SHORT: Duration = Duration::from_millis(200);
 const LONG: Duration = Duration::from_secs(60);
 
+const COUNTS: Counts = Counts {
+    rows_read: 7,
+    steps_done: 3,
+};
+
 async fn claim(store: &Store, lease: Duration) -> Option<Claim> {
     queue::claim(store, lease, 3).await.unwrap()
 }
 
 async fn beat(store: &Store, claim: &Claim) -> Pulse {
-    queue::heartbeat(store, claim, LONG, 0.5, Some("searching"))
-        .await
-        .unwrap()
+    let sign = Sign {
+        progress: 0.5,
+        phase: Some("searching"),
+        counts: COUNTS,
+        remaining: Some(Duration::from_millis(1_249)),
+    };
+    queue::heartbeat(store, claim, LONG, &sign).await.unwrap()
 }
 
 async fn expire() {
@@ -65,13 +74,18 @@ async fn an_expired_lease_is_taken_over_and_its_holder_shut_out() {
 
     // Not dead after all: whatever it writes is refused.
     assert_eq!(beat(store, &dead).await, Pulse::Lost);
-    let ending = queue::succeed(store, &dead, &[], &[], None).await.unwrap();
+    let ending = queue::succeed(store, &dead, COUNTS, Outcome::default())
+        .await
+        .unwrap();
     assert_eq!(ending, Ending::Lost);
     let problem = Problem::new(Code::Internal, "late");
-    let ending = queue::fail(store, &dead, &problem).await.unwrap();
+    let ending = queue::fail(store, &dead, COUNTS, &problem).await.unwrap();
     assert_eq!(ending, Ending::Lost);
     assert_eq!(queue::put_back(store, &dead).await.unwrap(), Ending::Lost);
-    assert_eq!(queue::cancelled(store, &dead).await.unwrap(), Ending::Lost);
+    assert_eq!(
+        queue::cancelled(store, &dead, COUNTS).await.unwrap(),
+        Ending::Lost
+    );
     assert_eq!(hospital.get(&job).await.json(200), ended);
     assert_eq!(count(store, "job_steps").await, steps);
     assert_eq!(count(store, "releases").await, 1);
@@ -105,13 +119,19 @@ async fn a_running_job_is_cancelled_through_its_worker() {
     let running = hospital.app.delete(&hospital.token, &job).await.json(202);
     assert_eq!(running["status"], "running");
     assert_eq!(running["progress"], 0.5);
+    assert_eq!(running["rows"], 11);
+    assert_eq!(running["rows_read"], 7);
+    assert_eq!(running["steps_done"], 3);
+    assert_eq!(running["remaining_seconds"], 1.2);
     assert_eq!(beat(store, &claim).await, Pulse::CancelRequested);
     // Even a run that had just ended well leaves nothing behind.
-    let ending = queue::succeed(store, &claim, &[], &[], None).await.unwrap();
+    let ending = queue::succeed(store, &claim, Counts::default(), Outcome::default())
+        .await
+        .unwrap();
     assert_eq!(ending, Ending::Cancelled);
     let document = hospital.get(&job).await.json(200);
     assert_eq!(document["status"], "cancelled");
-    assert_eq!(document["phase"], serde_json::Value::Null);
+    assert_eq!(document["phase"], Value::Null);
     let again = hospital.app.delete(&hospital.token, &job).await;
     again.problem(409, "job_ended");
 }
@@ -123,9 +143,20 @@ async fn a_job_put_back_costs_no_attempt() {
     let dataset = hospital.filled_dataset().await;
     let job = hospital.job(&dataset, json!({})).await;
     let claimed = claim(store, LONG).await.unwrap();
+    assert_eq!(claimed.progress, 0.0);
+    beat(store, &claimed).await;
     let ending = queue::put_back(store, &claimed).await.unwrap();
     assert_eq!(ending, Ending::Written);
     let document = hospital.get(&job).await.json(200);
     assert_eq!(document["status"], "queued");
-    assert_eq!(claim(store, LONG).await.unwrap().attempt, 1);
+    assert_eq!(document["remaining_seconds"], Value::Null);
+    let again = claim(store, LONG).await.unwrap();
+    assert_eq!((again.attempt, again.progress), (1, 0.5));
+    // The share told goes on, the counts begin anew.
+    let document = hospital.get(&job).await.json(200);
+    assert_eq!(document["progress"], 0.5);
+    assert_eq!(
+        (&document["rows_read"], &document["steps_done"]),
+        (&json!(0), &json!(0))
+    );
 }

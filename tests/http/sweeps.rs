@@ -18,6 +18,13 @@ async fn a_sweep_has_a_row_a_combination_and_each_can_be_released() {
 
     let sweep = hospital.get(&format!("{job}/sweep")).await.json(200);
     let rows = sweep["items"].as_array().unwrap();
+    let ended = hospital.get(&job).await.json(200);
+    assert_eq!(
+        (&ended["rows"], &ended["rows_read"]),
+        (&json!(11), &json!(11))
+    );
+    let steps = rows.iter().filter_map(|row| row["steps"].as_u64());
+    assert_eq!(ended["steps_done"], steps.sum::<u64>());
     let asked: Vec<_> = rows
         .iter()
         .map(|row| [&row["l"], &row["k"], &row["c"]])

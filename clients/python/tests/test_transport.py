@@ -24,6 +24,7 @@ from pais_client import (
     _transport,
 )
 from pais_client._events import Event, events
+from pais_client._jobs import standing
 from pais_client._progress import TinyBar
 
 Handler = Callable[[httpx.Request], httpx.Response]
@@ -170,6 +171,14 @@ def test_a_cut_stream_of_events_is_opened_again(monkeypatch: pytest.MonkeyPatch)
         client(handler).wait("j")
     assert cancelled.value.detail == "the job was cancelled"
     assert pickle.loads(pickle.dumps(cancelled.value)).job == job
+
+
+def test_a_bar_tells_how_far_a_job_is() -> None:
+    told: dict[str, object] = {"status": "queued", "progress": 0.0, "phase": None}
+    assert standing(told) == "queued"
+    told |= {"status": "running", "phase": "searching", "rows_read": 1_000_000, "steps_done": 7}
+    told["remaining_seconds"] = 2.6
+    assert standing(told) == "running: searching, 1,000,000 rows, 7 steps, about 3 s left"
 
 
 def test_waiting_ends_at_its_deadline() -> None:

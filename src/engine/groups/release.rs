@@ -63,7 +63,7 @@ pub fn release(grouped: &Grouped, observer: &dyn Observer) -> Result<FinishedRel
     if observer.must_stop() {
         return Err(Problem::new(Code::Cancelled, "the job was cancelled"));
     }
-    observer.progress(Phase::Verifying, 0.0);
+    observer.progress(Phase::Verifying, 0.2);
     let verification = verify(grouped, &made, &rows, observer)?;
     observer.progress(Phase::Verifying, 0.6);
     let report = report(grouped, &made, &verification, observer)?;

@@ -7,7 +7,7 @@
 use thiserror::Error;
 
 use crate::domain::{Fraction, Objective, SplitRule};
-use crate::engine::observer::{Observer, Phase};
+use crate::engine::observer::{Count, Observer, Phase};
 use crate::engine::run::StepRecord;
 use crate::table::EncodedTable;
 
@@ -69,6 +69,7 @@ pub fn search(
     let mut steps = vec![run.step(0, None, suppressed)];
     let mut decided = 0usize;
     loop {
+        observer.counted(Count::StepsDone(steps.len() as u64 - 1));
         if observer.must_stop() {
             return Err(SearchError::Cancelled);
         }

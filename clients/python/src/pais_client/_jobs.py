@@ -118,9 +118,7 @@ class Jobs(Resource):
                         shown.show(data["progress"], data["status"])
                         return cast(Job, data)
                     if name == "progress":
-                        phase = data.get("phase")
-                        text = f"{data['status']}: {phase}" if phase else data["status"]
-                        shown.show(data["progress"], text)
+                        shown.show(data["progress"], standing(data))
             except ServiceUnreachable:
                 lost = lost or time.monotonic()
                 if time.monotonic() - lost > UNREACHABLE:
@@ -171,6 +169,17 @@ class Jobs(Resource):
         items: list[Any] = list(self._transport.pages(path("jobs", job_id, "sweep"), None))
         pandas = pandas_or_none()
         return items if pandas is None else pandas.DataFrame(items)
+
+
+def standing(told: Mapping[str, Any]) -> str:
+    """`running: searching, 1,000,000 rows, 7 steps, about 3 s left`, as far as it is told."""
+    phase, left = told.get("phase"), told.get("remaining_seconds")
+    text = f"{told['status']}: {phase}" if phase else str(told["status"])
+    if rows := told.get("rows_read"):
+        text += f", {rows:,} rows"
+    if steps := told.get("steps_done"):
+        text += f", {steps:,} steps"
+    return text if left is None else f"{text}, about {left:.0f} s left"
 
 
 def check(deadline: float | None, job_id: str) -> None:

@@ -132,13 +132,17 @@ class Dataset(TypedDict):
 
 
 class Job(TypedDict, total=False):
-    """An anonymization run; `progress` goes from 0 to 1."""
+    """An anonymization run; `progress` goes from 0 to 1, `rows_read` up to `rows`."""
 
     id: str
     dataset_id: str
     status: JobStatus
     progress: float
     phase: str | None
+    rows: int
+    rows_read: int
+    steps_done: int
+    remaining_seconds: float | None
     error: Problem | None
     release_id: str | None
     definition: Document
