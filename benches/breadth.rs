@@ -1,11 +1,16 @@
-//! What one run of the whole way does not show: searches over 41 quasi-identifiers, a sweep
-//! beside the longest of its runs, and how the service answers while two large jobs run.
+//! What one run of the whole way does not show: searches over 41 quasi-identifiers, tables of ten
+//! million rows, a sweep beside the longest of its runs, and how the service answers while two
+//! large jobs run.
 
 mod adult;
 #[path = "whole_way/blow_up.rs"]
 mod blow_up;
 #[path = "breadth/busy.rs"]
 mod busy;
+#[path = "breadth/coins.rs"]
+mod coins;
+#[path = "breadth/long.rs"]
+mod long;
 #[path = "whole_way/memory.rs"]
 mod memory;
 #[path = "breadth/requests.rs"]
@@ -29,8 +34,9 @@ fn main() -> anyhow::Result<()> {
         .enable_all()
         .build()?;
     let wide = wide::measure()?;
+    let long = long::measure(&folder)?;
     let sweep = runtime.block_on(sweep::measure(&folder))?;
     let busy = runtime.block_on(busy::measure(&folder))?;
-    let measured = json!({ "wide": wide, "sweep": sweep, "busy": busy });
+    let measured = json!({ "wide": wide, "long": long, "sweep": sweep, "busy": busy });
     summary_file::put(&folder, "breadth", measured)
 }

@@ -1,4 +1,4 @@
-//! Searches over the 41 quasi-identifiers of the blood sample, in memory.
+//! Searches over 41 quasi-identifiers, in memory: those of the blood sample, and coins.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -12,43 +12,53 @@ use pais::table::{Schema, Table, csv};
 use pais::taxonomy::TreeLimits;
 use serde_json::{Value, json};
 
-/// Rows, L, K, C and objective of each search.
-const SEARCHES: [(u64, u32, u32, f64, &str); 12] = [
-    (10_000, 2, 20, 0.2, "classification"),
-    (10_000, 2, 20, 0.2, "ncp"),
-    (10_000, 2, 20, 1.0, "ncp"),
-    (10_000, 4, 20, 0.2, "classification"),
-    (10_000, 4, 20, 0.2, "ncp"),
-    (10_000, 4, 100, 0.2, "ncp"),
-    (10_000, 6, 20, 0.2, "classification"),
-    (10_000, 6, 20, 0.2, "ncp"),
-    (10_000, 6, 20, 1.0, "ncp"),
-    (100_000, 4, 20, 0.2, "classification"),
-    (100_000, 4, 20, 0.2, "ncp"),
-    (100_000, 4, 20, 1.0, "ncp"),
+use crate::coins;
+
+/// A table, its rows, L, K, C and objective of each search.
+const SEARCHES: [(&str, u64, u32, u32, f64, &str); 21] = [
+    ("blood", 10_000, 2, 20, 0.2, "classification"),
+    ("blood", 10_000, 2, 20, 0.2, "ncp"),
+    ("blood", 10_000, 2, 100, 0.2, "classification"),
+    ("blood", 10_000, 2, 20, 1.0, "ncp"),
+    ("blood", 10_000, 4, 20, 0.2, "classification"),
+    ("blood", 10_000, 4, 20, 0.2, "ncp"),
+    ("blood", 10_000, 4, 100, 0.2, "classification"),
+    ("blood", 10_000, 4, 20, 1.0, "ncp"),
+    ("blood", 10_000, 6, 20, 0.2, "classification"),
+    ("blood", 10_000, 6, 20, 0.2, "ncp"),
+    ("blood", 10_000, 6, 100, 0.2, "classification"),
+    ("blood", 10_000, 6, 20, 1.0, "ncp"),
+    ("blood", 100_000, 4, 20, 0.2, "classification"),
+    ("blood", 100_000, 4, 20, 0.2, "ncp"),
+    ("blood", 100_000, 4, 20, 1.0, "ncp"),
+    ("coins", 10_000, 2, 20, 0.2, "ncp"),
+    ("coins", 10_000, 4, 20, 0.2, "ncp"),
+    ("coins", 10_000, 6, 20, 0.2, "ncp"),
+    ("coins", 10_000, 6, 20, 1.0, "ncp"),
+    ("coins", 100_000, 4, 20, 0.2, "ncp"),
+    ("coins", 100_000, 4, 20, 1.0, "ncp"),
 ];
 
 /// Measures every search once.
 pub fn measure() -> anyhow::Result<Value> {
-    println!("Blood, 41 quasi-identifiers: the search alone");
+    println!("41 quasi-identifiers: the search alone");
     println!(
-        "{:>8} {:>2} {:>4} {:>5} {:<15} {:>9} {:>6} {:>7}",
-        "rows", "L", "K", "C", "objective", "seconds", "steps", "groups"
+        "{:<6} {:>8} {:>2} {:>4} {:>5} {:<15} {:>9} {:>6} {:>7}",
+        "table", "rows", "L", "K", "C", "objective", "seconds", "steps", "groups"
     );
     let mut measured = Vec::new();
-    let mut read: Option<(u64, Table)> = None;
-    let schema = schema()?;
-    for (rows, l, k, c, objective) in SEARCHES {
-        let table = match &read {
-            Some((of, table)) if *of == rows => table.clone(),
-            _ => table(&schema, rows)?,
+    let mut read: Option<((&str, u64), Arc<Schema>, Table)> = None;
+    for (name, rows, l, k, c, objective) in SEARCHES {
+        let (schema, table) = match read.take() {
+            Some((of, schema, table)) if of == (name, rows) => (schema, table),
+            _ => load(name, rows)?,
         };
-        read = Some((rows, table.clone()));
-        let mut job = blood::job();
-        job["privacy"] = json!({ "model": "lkc", "l": l, "k": k, "c": c });
-        job["utility"] = json!({ "objective": objective });
-        let job: JobDefinition = serde_json::from_value(job)?;
-        let prepared = Prepared::new(schema.clone(), job, table, &Unobserved)?;
+        read = Some(((name, rows), schema.clone(), table.clone()));
+        let job: JobDefinition = serde_json::from_value(json!({
+            "privacy": { "model": "lkc", "l": l, "k": k, "c": c },
+            "utility": { "objective": objective },
+        }))?;
+        let prepared = Prepared::new(schema, job, table, &Unobserved)?;
         let began = Instant::now();
         let steps = prepared.run(&Unobserved)?;
         let seconds = began.elapsed().as_secs_f64();
@@ -56,30 +66,34 @@ pub fn measure() -> anyhow::Result<Value> {
             .last()
             .map_or((0, 0), |last| (last.item.step, last.item.groups));
         println!(
-            "{rows:>8} {l:>2} {k:>4} {c:>5} {objective:<15} {seconds:>9.3} {count:>6} {groups:>7}"
+            "{name:<6} {rows:>8} {l:>2} {k:>4} {c:>5} {objective:<15} {seconds:>9.3} {count:>6} \
+             {groups:>7}"
         );
         measured.push(json!({
-            "rows": rows, "l": l, "k": k, "c": c, "objective": objective,
+            "table": name, "rows": rows, "l": l, "k": k, "c": c, "objective": objective,
             "seconds": seconds, "steps": count, "groups": groups,
         }));
     }
     Ok(measured.into())
 }
 
-fn schema() -> anyhow::Result<Arc<Schema>> {
+fn load(name: &str, rows: u64) -> anyhow::Result<(Arc<Schema>, Table)> {
     let limits = TreeLimits {
         leaves: 10_000,
         depth: 20,
     };
-    let definition: DatasetDefinition = serde_json::from_value(blood::schema())?;
-    Ok(Arc::new(Schema::resolve(&definition, limits, |_| None)?))
-}
-
-fn table(schema: &Schema, rows: u64) -> anyhow::Result<Table> {
-    let mut text = Vec::new();
-    blood::write_csv(rows, 1, &mut text)?;
+    let (definition, text) = match name {
+        "coins" => (coins::schema(), coins::csv(rows).into_bytes()),
+        _ => {
+            let mut text = Vec::new();
+            blood::write_csv(rows, 1, &mut text)?;
+            (blood::schema(), text)
+        }
+    };
+    let definition: DatasetDefinition = serde_json::from_value(definition)?;
+    let schema = Arc::new(Schema::resolve(&definition, limits, |_| None)?);
     let mut assembler = Assembler::default();
-    csv::read(schema, text.as_slice(), |chunk| assembler.push(chunk))
+    csv::read(&schema, text.as_slice(), |chunk| assembler.push(chunk))
         .map_err(|failure| anyhow!("the sample was refused: {failure:?}"))?;
-    Ok(assembler.finish())
+    Ok((schema, assembler.finish()))
 }

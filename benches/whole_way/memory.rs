@@ -44,7 +44,7 @@ impl Watch {
 
     pub fn peak(&self) -> Peak {
         Peak {
-            service: kilobytes(&format!("/proc/{}/status", self.service), "VmHWM:"),
+            service: peak_of(self.service),
             database: self.database.load(Ordering::Relaxed),
         }
     }
@@ -54,6 +54,11 @@ impl Drop for Watch {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
     }
+}
+
+/// The most memory that a process has taken so far, in bytes; 0 where there is none any more.
+pub fn peak_of(process: u32) -> u64 {
+    kilobytes(&format!("/proc/{process}/status"), "VmHWM:")
 }
 
 /// Proportional set size of all processes below the service's.

@@ -113,6 +113,15 @@ impl<'a> Attribute<'a> {
             .sum()
     }
 
+    /// The codes of a concept that are numbers, of a numeric column.
+    pub fn numbers(&self, concept: &Concept) -> Range<u32> {
+        let end = match &self.column.domain {
+            Domain::Numeric { values, .. } => values.len() as u32,
+            Domain::Taxonomy(_) => 0,
+        };
+        concept.codes.start.min(end)..concept.codes.end.min(end)
+    }
+
     /// The label that stands in the released table.
     pub fn label(&self, concept: &Concept) -> String {
         label(&self.column.domain, concept.meaning)

@@ -12,6 +12,7 @@ mod attribute;
 mod bitmaps;
 mod cut;
 mod partitions;
+mod points;
 mod requirement;
 mod score;
 mod search;

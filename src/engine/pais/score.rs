@@ -139,12 +139,12 @@ impl Splits {
             next: 0,
             taxonomy,
         };
-        let (Domain::Numeric { values, .. }, Meaning::Interval(_)) =
+        let (Domain::Numeric { .. }, Meaning::Interval(_)) =
             (&attribute.column.domain, concept.meaning)
         else {
             return splits;
         };
-        let numbers = concept.codes.start..concept.codes.end.min(values.len() as u32);
+        let numbers = attribute.numbers(concept);
         let least = match choice {
             Choice::Best => 1,
             Choice::All { least } => least,
@@ -162,6 +162,17 @@ impl Splits {
         scored.sort_by(|(a, p), (b, q)| b.total_cmp(a).then(p.cmp(q)));
         splits.ordered = scored.into_iter().map(|(_, code)| code).collect();
         splits
+    }
+
+    /// The points of an interval that are still to be tried, best first.
+    pub fn open(&self) -> &[u32] {
+        &self.ordered[self.next..]
+    }
+
+    /// Leaves these points to be tried and no others.
+    pub fn keep(&mut self, points: Vec<u32>) {
+        self.ordered = points;
+        self.next = 0;
     }
 
     /// The next best split, `None` when there is none left.

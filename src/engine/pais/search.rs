@@ -97,7 +97,7 @@ pub fn search(
             let (performed, rows) = run.perform(best, &weights, &Suppression::default());
             steps.push(run.step(steps.len() as u32, Some(performed), rows));
         } else {
-            run.refuse(best);
+            run.refuse(best, observer);
         }
         let open = run.open();
         observer.progress(Phase::Searching, decided as f64 / (decided + open) as f64);

@@ -12,12 +12,17 @@ use crate::table::EncodedTable;
 
 use super::attribute::{Attribute, Concept, ConceptId, Split};
 use super::partitions::{PartitionId, Partitions};
+use super::points::Interval;
 use super::requirement::Requirement;
 use super::score::{self, Choice, Splits, TIE};
 use super::search::Settings;
 use super::suppression::{Holdings, Suppression, Trial};
 use super::validity::Check;
 use super::weights::{Aim, Weights};
+
+/// Points of an interval from which on it pays to find out which of them are valid before one is
+/// tried; few in tests, where intervals are small.
+const POINTS: usize = if cfg!(test) { 2 } else { 6 };
 
 /// A value of ∪Cut that may still be specialized.
 struct Candidate {
@@ -249,7 +254,8 @@ impl<'a> Run<'a> {
     }
 
     /// Drops an invalid candidate, or gives an interval its next best split.
-    pub fn refuse(&mut self, candidate: usize) {
+    pub fn refuse(&mut self, candidate: usize, observer: &dyn Observer) {
+        self.strike_points(candidate, observer);
         let Candidate {
             attribute,
             concept,
@@ -267,6 +273,43 @@ impl<'a> Run<'a> {
         candidate.split = split;
         candidate.score = score;
         candidate.summed_at = None;
+    }
+
+    /// Strikes the points at which an interval cannot be split off those still to be tried, for
+    /// good. A few are sooner tried.
+    fn strike_points(&mut self, candidate: usize, observer: &dyn Observer) {
+        let Candidate {
+            attribute,
+            concept,
+            ref splits,
+            ..
+        } = self.candidates[candidate];
+        if splits.open().len() < POINTS {
+            return;
+        }
+        let column = &self.attributes[attribute];
+        let value = column.concept(concept);
+        let codes = value.codes.clone();
+        let numbers = column.numbers(value);
+        self.aim.at_each(column, value);
+        let weights = Weights::new(
+            &self.partitions,
+            column,
+            (attribute, concept),
+            codes.len(),
+            self.requirement,
+            &self.aim,
+            |_, _| 0.0,
+        );
+        let interval = Interval::new(&self.partitions, self.requirement, &weights, numbers.len());
+        let points: Vec<usize> = splits
+            .open()
+            .iter()
+            .map(|&point| (point - codes.start) as usize)
+            .collect();
+        let valid = interval.valid(&points, &self.others(attribute), observer);
+        let valid = valid.into_iter().map(|point| codes.start + point as u32);
+        self.candidates[candidate].splits.keep(valid.collect());
     }
 
     /// The invalid specialization that gains most for each row to be suppressed with it, within

@@ -5,7 +5,7 @@
 
 use rayon::prelude::*;
 
-use super::attribute::{Attribute, ConceptId, Split};
+use super::attribute::{Attribute, Concept, ConceptId, Split};
 use super::partitions::{PartitionId, Partitions, Share};
 use super::requirement::Requirement;
 
@@ -54,6 +54,15 @@ impl Aim {
         self.child_of.resize(codes, 0);
         for (number, child) in split.children.iter().enumerate() {
             self.child_of[child.codes.start as usize..child.codes.end as usize].fill(number as u32);
+        }
+    }
+
+    /// Aims at each code of a concept by itself.
+    pub fn at_each(&mut self, attribute: &Attribute<'_>, concept: &Concept) {
+        let codes = attribute.histogram.len().max(self.child_of.len());
+        self.child_of.resize(codes, 0);
+        for (number, code) in concept.codes.clone().enumerate() {
+            self.child_of[code as usize] = number as u32;
         }
     }
 

@@ -1,0 +1,130 @@
+//! A long table beside one of a tenth of its rows: time and memory are to grow with the rows.
+//!
+//! *K* grows with the rows, so that the same specializations are valid and both searches do the
+//! same work.
+
+use std::fs::File;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{anyhow, ensure};
+use pais::domain::{DatasetDefinition, JobDefinition};
+use pais::engine::{Prepared, Unobserved};
+use pais::table::chunk::Assembler;
+use pais::table::{Schema, csv};
+use pais::taxonomy::TreeLimits;
+use serde_json::{Value, json};
+
+use crate::{adult, blow_up, memory};
+
+/// Rows and K.
+const TABLES: [(usize, u32); 2] = [(1_000_000, 20), (10_000_000, 200)];
+
+/// What the adversary knows.
+const L: u32 = 4;
+
+struct Measured {
+    search: f64,
+    steps: u32,
+    whole: f64,
+    peak: u64,
+}
+
+/// Measures both tables, the search in this process and the whole way by `pais anonymize`.
+pub fn measure(folder: &Path) -> anyhow::Result<Value> {
+    println!("Adult, L = {L}: long tables");
+    println!(
+        "{:>10} {:>4} {:>9} {:>6} {:>13} {:>9}",
+        "rows", "K", "search", "steps", "file to file", "peak MiB"
+    );
+    let mut told = Vec::new();
+    let mut measured = Vec::new();
+    for (rows, k) in TABLES {
+        let file = blow_up::file(folder, &adult::csv()?, rows)?;
+        let mut job = adult::job(L);
+        job["privacy"]["k"] = k.into();
+        let (search, steps) = search(&file, &job)?;
+        let (whole, peak) = file_to_file(folder, &file, &job)?;
+        println!(
+            "{rows:>10} {k:>4} {search:>9.3} {steps:>6} {whole:>13.2} {:>9}",
+            peak >> 20
+        );
+        told.push(json!({
+            "rows": rows, "l": L, "k": k, "search_seconds": search, "steps": steps,
+            "file_to_file_seconds": whole, "peak_bytes": peak,
+        }));
+        measured.push(Measured {
+            search,
+            steps,
+            whole,
+            peak,
+        });
+    }
+    let ratio = |of: fn(&Measured) -> f64| of(&measured[1]) / of(&measured[0]);
+    let ratios = json!({
+        "search": ratio(|table| table.search),
+        "search_per_step": ratio(|table| table.search / f64::from(table.steps.max(1))),
+        "file_to_file": ratio(|table| table.whole),
+        "peak": ratio(|table| table.peak as f64),
+    });
+    println!("ratios {ratios}");
+    Ok(json!({ "tables": told, "ratios": ratios }))
+}
+
+/// Seconds of the search alone, and its steps.
+fn search(file: &Path, job: &Value) -> anyhow::Result<(f64, u32)> {
+    const LIMITS: TreeLimits = TreeLimits {
+        leaves: 10_000,
+        depth: 20,
+    };
+    let definition: DatasetDefinition = serde_json::from_value(adult::dataset("adult")?)?;
+    let schema = Arc::new(Schema::resolve(&definition, LIMITS, |_| None)?);
+    let job: JobDefinition = serde_json::from_value(job.clone())?;
+    let mut assembler = Assembler::default();
+    csv::read(&schema, File::open(file)?, |chunk| assembler.push(chunk))
+        .map_err(|failure| anyhow!("the file was refused: {failure:?}"))?;
+    let prepared = Prepared::new(schema, job, assembler.finish(), &Unobserved)?;
+    let began = Instant::now();
+    let steps = prepared.run(&Unobserved)?;
+    let seconds = began.elapsed().as_secs_f64();
+    Ok((seconds, steps.last().map_or(0, |last| last.item.step)))
+}
+
+/// Seconds of `pais anonymize` from CSV to CSV, and the most memory it took.
+fn file_to_file(folder: &Path, file: &Path, job: &Value) -> anyhow::Result<(f64, u64)> {
+    let written = |name: &str, value: &Value| -> anyhow::Result<_> {
+        let path = folder.join(name);
+        std::fs::write(&path, serde_json::to_vec(value)?)?;
+        Ok(path)
+    };
+    let schema = written("long.schema.json", &adult::dataset("adult")?)?;
+    let job = written("long.job.json", job)?;
+    let out = folder.join("long.csv");
+    let began = Instant::now();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_pais"))
+        .arg("anonymize")
+        .arg("--schema")
+        .arg(schema)
+        .arg("--job")
+        .arg(job)
+        .arg(file)
+        .arg("-o")
+        .arg(&out)
+        .stderr(Stdio::null())
+        .spawn()?;
+    let mut peak = 0;
+    let status = loop {
+        peak = peak.max(memory::peak_of(child.id()));
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        thread::sleep(Duration::from_millis(5));
+    };
+    let seconds = began.elapsed().as_secs_f64();
+    ensure!(status.success(), "pais anonymize failed");
+    std::fs::remove_file(out)?;
+    Ok((seconds, peak))
+}
