@@ -56,6 +56,7 @@ impl Bitmaps {
         let mut walk = Walk {
             bitmaps: self,
             requirement,
+            held: vec![0; self.values.len()],
             chosen,
             stop,
         };
@@ -64,7 +65,10 @@ impl Bitmaps {
             rows: rows as u64,
         };
         let allowed = match depth {
-            0 => requirement.allows(group.rows, walk.greatest(group.mask)),
+            0 => {
+                let greatest = hold(self, group.mask, &mut walk.held);
+                requirement.allows(group.rows, greatest)
+            }
             _ => walk.visit(group, deeper, 0, depth),
         };
         self.masks = masks;
@@ -148,6 +152,8 @@ struct Group<'m> {
 struct Walk<'a> {
     bitmaps: &'a Bitmaps,
     requirement: &'a Requirement<'a>,
+    /// Rows of the group at hand that hold each sensitive value.
+    held: Vec<u64>,
     chosen: &'a mut Vec<usize>,
     stop: &'a dyn Fn() -> bool,
 }
@@ -208,8 +214,8 @@ impl Walk<'_> {
     #[inline(always)]
     fn count_portably(&mut self, group: Group<'_>, from: usize) -> bool {
         let bitmaps = self.bitmaps;
-        // No part has more rows with one sensitive value than the group; so parts of that many
-        // rows are allowed whatever they hold.
+        // No part has more rows with a sensitive value than the group has: a part with enough rows
+        // for the most frequent one is allowed whatever it holds.
         let mut enough = None;
         for (attribute, numbers) in &bitmaps.columns[from..] {
             let mut left = group.rows;
@@ -232,7 +238,8 @@ impl Walk<'_> {
                     continue;
                 }
                 let enough = *enough.get_or_insert_with(|| {
-                    self.requirement.enough_for(greatest(bitmaps, group.mask))
+                    let greatest = hold(bitmaps, group.mask, &mut self.held);
+                    self.requirement.enough_for(greatest)
                 });
                 if rows < enough && !self.is_bounded(group, bitmap, rows) {
                     self.chosen.push(*attribute);
@@ -243,30 +250,30 @@ impl Walk<'_> {
         true
     }
 
-    /// Whether no sensitive value exceeds *C* among the rows that a group shares with a bitmap.
+    /// Whether no sensitive value exceeds *C* among the rows that a group shares with a bitmap. Only
+    /// those are counted that would if all their rows in the group were among them.
     #[inline(always)]
     fn is_bounded(&self, group: Group<'_>, bitmap: &[u64], rows: u64) -> bool {
-        self.bitmaps.values.clone().all(|value| {
+        let values = self.bitmaps.values.clone().zip(&self.held);
+        let mut doubtful = values.filter(|&(_, &held)| !self.requirement.allows(rows, held));
+        doubtful.all(|(value, _)| {
             let value = self.bitmaps.bitmap(value);
             let shared = group.mask.iter().zip(bitmap).map(|(a, b)| a & b);
             let held = ones(shared.zip(value).map(|(a, b)| a & b));
             self.requirement.allows(rows, held)
         })
     }
-
-    fn greatest(&self, mask: &[u64]) -> u64 {
-        greatest(self.bitmaps, mask)
-    }
 }
 
-/// Rows of a mask that have the most frequent sensitive value among them.
+/// Counts the rows of a mask that hold each sensitive value; the greatest of the counts.
 #[inline(always)]
-fn greatest(bitmaps: &Bitmaps, mask: &[u64]) -> u64 {
-    let held = |value| {
-        let value = bitmaps.bitmap(value);
-        ones(mask.iter().zip(value).map(|(a, b)| a & b))
-    };
-    bitmaps.values.clone().map(held).max().unwrap_or(0)
+fn hold(bitmaps: &Bitmaps, mask: &[u64], held: &mut [u64]) -> u64 {
+    let mut greatest = 0;
+    for (value, held) in bitmaps.values.clone().zip(held) {
+        *held = ones(mask.iter().zip(bitmaps.bitmap(value)).map(|(a, b)| a & b));
+        greatest = greatest.max(*held);
+    }
+    greatest
 }
 
 #[inline(always)]
