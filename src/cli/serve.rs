@@ -63,6 +63,10 @@ async fn serve(settings: &Settings) -> anyhow::Result<()> {
     served.and(closed)
 }
 
+/// How much less urgent than answering a request computing is: a search takes every core that
+/// nobody else wants, and no request waits for it.
+const COMPUTING: i32 = 5;
+
 /// Serves and works until `shutdown`, and then until what is under way has ended.
 async fn work(
     settings: &Settings,
@@ -73,6 +77,10 @@ async fn work(
     rayon::ThreadPoolBuilder::new()
         .num_threads(settings.workers.threads)
         .thread_name(|index| format!("compute-{index}"))
+        .start_handler(|_| {
+            // Where it is refused, computing competes with requests as an equal.
+            let _ = rustix::process::nice(COMPUTING);
+        })
         .build_global()
         .context("the computing pool cannot be started (workers.threads)")?;
     let keys = Arc::new(keys::open(settings, store).await?);
