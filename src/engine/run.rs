@@ -135,16 +135,25 @@ impl Prepared {
     }
 
     /// As [`Self::bytes_needed`] for a job of its own: one with groups has the exact columns, the
-    /// sensitive values row by row, the verifier's and the queries' view of the groups too.
-    pub fn bytes_needed_by(schema: &Schema, job: &JobDefinition, rows: u64) -> u64 {
+    /// sensitive values row by row, the verifier's and the queries' view of the groups too; one by
+    /// specialization has its partitions, of `searches` at a time.
+    pub fn bytes_needed_by(schema: &Schema, job: &JobDefinition, rows: u64, searches: u64) -> u64 {
+        let codes = 4 * schema.stored().count() as u64;
         match Plan::new(schema, job) {
-            Ok(Plan::Groups(_)) => {
-                let codes = 4 * schema.stored().count() as u64;
-                rows.saturating_mul(5 * codes + 64)
+            Ok(Plan::Groups(_)) => rows.saturating_mul(5 * codes + 64),
+            Ok(Plan::Specialization(plan)) => {
+                let attributes = plan.quasi_identifiers.len() as u64;
+                // Where the adversary knows all attributes, a partition has K rows.
+                let knows_all = (plan.model.l).is_none_or(|known| known.get() as u64 >= attributes);
+                let least = if knows_all { plan.model.k.get() } else { 1 };
+                let partitions = (rows / least).saturating_mul(attributes * 12 + 48);
+                let search = rows.saturating_mul(8).saturating_add(partitions);
+                let searched = rows.saturating_mul(codes + 8);
+                searched
+                    .saturating_add(search.saturating_mul(searches))
+                    .max(Self::bytes_needed(schema, rows))
             }
-            Ok(Plan::Specialization(_) | Plan::Disclosure(_)) | Err(_) => {
-                Self::bytes_needed(schema, rows)
-            }
+            Ok(Plan::Disclosure(_)) | Err(_) => Self::bytes_needed(schema, rows),
         }
     }
 

@@ -4,6 +4,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::domain::{Code, JobDefinition};
 use crate::engine::Prepared;
+use crate::jobs::attempt::SEARCHES;
 use crate::table::Schema;
 
 use super::{ApiError, AppState};
@@ -13,21 +14,21 @@ const TABLES: usize = 2;
 
 static PLACES: Semaphore = Semaphore::const_new(TABLES);
 
-/// Refuses a table of so many rows that a run of the job, or reading it where there is none, would
-/// exceed `memory.job_bytes`.
+/// Refuses a table of so many rows that a run of the jobs, the combinations of one that was sent,
+/// or reading the table where there is none, would exceed `memory.job_bytes`.
 ///
 /// # Errors
 /// `limit_exceeded` with both figures.
 pub fn check_fits(
     state: &AppState,
     schema: &Schema,
-    job: Option<&JobDefinition>,
+    jobs: &[JobDefinition],
     rows: u64,
 ) -> Result<(), ApiError> {
-    let needed = match job {
-        Some(job) => Prepared::bytes_needed_by(schema, job, rows),
-        None => Prepared::bytes_needed(schema, rows),
-    };
+    let searches = jobs.len().min(SEARCHES) as u64;
+    let by = |job| Prepared::bytes_needed_by(schema, job, rows, searches);
+    let needed = jobs.iter().map(by).max();
+    let needed = needed.unwrap_or_else(|| Prepared::bytes_needed(schema, rows));
     let limit = state.limits.job_bytes;
     if needed <= limit {
         return Ok(());

@@ -229,7 +229,7 @@ async fn check(state: &AppState, caller: Caller, body: &JobBody) -> Result<Datas
         check_sweep(&dataset.schema, job, &body.sent)?;
     }
     let rows = submissions::count_rows(&state.store, id, job.submissions.as_deref()).await?;
-    bulk::check_fits(state, &dataset.schema, Some(job), rows)?;
+    bulk::check_fits(state, &dataset.schema, &body.jobs, rows)?;
     for job in &body.jobs {
         Prepared::check_work(&dataset.schema, job, rows)?;
     }

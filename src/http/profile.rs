@@ -53,7 +53,7 @@ async fn show(
     let dataset = datasets::load(&state.store, caller.organization, id).await?;
     let dataset = dataset.ok_or_else(ApiError::not_found)?;
     let rows = submissions::count_rows(&state.store, id, None).await?;
-    bulk::check_fits(&state, &dataset.schema, None, rows)?;
+    bulk::check_fits(&state, &dataset.schema, &[], rows)?;
     let place = bulk::place().await?;
     let unobserved = Arc::new(Unobserved);
     let table = source::load(&state.store, &state.keys, &dataset, None, unobserved).await;

@@ -82,7 +82,7 @@ pub(super) fn run(
 
 /// Searches of a sweep at a time: where one has nothing to share out among the threads, the other
 /// has. A sweep makes no release, whose memory the second search takes.
-const LANES: usize = 2;
+pub const SEARCHES: usize = 2;
 
 /// What a combination came to, and its steps where it has a table.
 type Outcome = (SweepItem, Vec<StepRecord>);
@@ -123,7 +123,9 @@ fn run_sweep(
         searched.collect::<Result<Vec<_>, Failure>>()
     };
     let lanes = thread::scope(|scope| {
-        let lanes: Vec<_> = (0..LANES.min(count)).map(|_| scope.spawn(lane)).collect();
+        let lanes: Vec<_> = (0..SEARCHES.min(count))
+            .map(|_| scope.spawn(lane))
+            .collect();
         let joined = lanes.into_iter().map(|lane| lane.join());
         joined
             .map(|lane| lane.unwrap_or(Err(Failure::Panicked)))
