@@ -7,21 +7,26 @@
 mod anatomy;
 mod anatomy_assignment;
 mod assignment;
+mod bitmaps;
 mod classes;
 mod counter;
 mod cut;
 mod frequencies;
+mod held;
 mod itemsets;
 mod lkc;
 mod matching;
 mod partition;
+mod popcount;
 mod profiles;
 mod requirement;
 mod search;
 mod sets;
 mod strikes;
 mod truth;
+mod unfolding;
 mod verification;
+mod wide;
 
 #[cfg(test)]
 mod tests;

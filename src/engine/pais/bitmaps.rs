@@ -81,7 +81,8 @@ impl Bitmaps {
         let mut made = 0;
         for column in &child.columns[from..] {
             let first = made;
-            self.bitmap_of.resize(column.width.max(self.bitmap_of.len()), NONE);
+            self.bitmap_of
+                .resize(column.width.max(self.bitmap_of.len()), NONE);
             let mut row = 0;
             for &item in group {
                 let bitmap = &mut self.bitmap_of[column.codes[item as usize] as usize];

@@ -245,8 +245,7 @@ impl<'a> Walk<'a> {
         for first in from..=self.child.columns.len() - depth {
             if self.bitmaps_pay(group.len(), rows, first) {
                 let (child, refused) = (self.child, self.refused);
-                let stop =
-                    || refused.load(Ordering::Relaxed) || child.check.observer.must_stop();
+                let stop = || refused.load(Ordering::Relaxed) || child.check.observer.must_stop();
                 let columns = (first, depth);
                 return (self.bitmaps).check(child, group, columns, &mut self.chosen, &stop);
             }
@@ -344,7 +343,11 @@ impl<'a> Walk<'a> {
                 *count += u64::from(items[item as usize].size);
             }
             // No part has more rows with a sensitive value than the whole group.
-            let least = self.seen.iter().map(|&code| self.counts[code as usize]).min();
+            let least = self
+                .seen
+                .iter()
+                .map(|&code| self.counts[code as usize])
+                .min();
             let least = least.unwrap_or(0);
             let allowed = requirement.allows(least, 0)
                 && (requirement.allows(least, greatest) || self.are_bounded(group, column));

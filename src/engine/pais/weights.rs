@@ -190,7 +190,14 @@ impl Tally {
             values,
             sizes: vec![0; width],
             seen: Vec::new(),
-            held: vec![0; if counters <= DENSE_COUNTERS { counters } else { 0 }],
+            held: vec![
+                0;
+                if counters <= DENSE_COUNTERS {
+                    counters
+                } else {
+                    0
+                }
+            ],
             places: Vec::new(),
         }
     }
@@ -216,13 +223,7 @@ impl Tally {
         *count += rows;
     }
 
-    fn count(
-        &mut self,
-        rows: &[u32],
-        codes: &[u32],
-        aim: &Aim,
-        requirement: &Requirement<'_>,
-    ) {
+    fn count(&mut self, rows: &[u32], codes: &[u32], aim: &Aim, requirement: &Requirement<'_>) {
         if self.values == 0 {
             for &row in rows {
                 self.add(aim.child(codes[row as usize]), 1);
