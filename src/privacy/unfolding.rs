@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use super::bitmaps::Bitmaps;
-use super::held::Held;
 use super::profiles::{Grid, Profiles};
 
 /// Words of a group's bitmaps up to which there are any: 64 MiB.
@@ -27,10 +26,14 @@ pub(super) struct Unfolding {
     /// Bitmap of each cell in use, or [`NONE`].
     bitmap: Vec<u32>,
     first: Vec<usize>,
+    /// Records of each sensitive value, then its number among those of the group.
+    sensitive: Vec<u32>,
+    /// Next bit of each.
+    next: Vec<usize>,
 }
 
 impl Unfolding {
-    pub(super) fn new(grid: &Grid) -> Self {
+    pub(super) fn new(grid: &Grid, sensitive_values: usize) -> Self {
         let mut cells = 0;
         let mut offsets = Vec::with_capacity(grid.attributes());
         for &cardinality in &grid.cardinalities {
@@ -43,6 +46,8 @@ impl Unfolding {
             used: Vec::new(),
             bitmap: vec![NONE; cells],
             first: Vec::new(),
+            sensitive: vec![0; sensitive_values],
+            next: Vec::new(),
         }
     }
 
@@ -53,7 +58,7 @@ impl Unfolding {
         grid: &Grid,
         (profiles, group): (&Profiles, Range<usize>),
         from: usize,
-        (into, held): (&mut Bitmaps, &mut Held),
+        into: &mut Bitmaps,
     ) -> bool {
         let records = profiles.records[group.clone()].iter();
         let records: u64 = records.map(|&records| u64::from(records)).sum();
@@ -62,30 +67,62 @@ impl Unfolding {
             return false;
         }
         self.number(grid, (profiles, group.clone()), from);
-        let bitmaps = self.first.last().copied().unwrap_or(0) as u64;
-        if records * bitmaps > BITS_PER_VALUE * looks || records.div_ceil(64) * bitmaps > MOST_WORDS
-        {
+        let bitmaps = self.first.last().copied().unwrap_or(0);
+        if records * bitmaps as u64 > BITS_PER_VALUE * looks {
+            return false;
+        }
+        self.sensitive.fill(0);
+        for tally in group.clone().flat_map(|profile| profiles.tallies(profile)) {
+            self.sensitive[tally.value as usize] += tally.records;
+        }
+        let sizes = std::iter::once(records as u32).chain(self.sensitive.iter().copied());
+        let words: u64 = sizes.map(|size| u64::from(size.div_ceil(64))).sum();
+        if words * bitmaps as u64 > MOST_WORDS {
             return false;
         }
         into.first.clone_from(&self.first);
-        into.record.clear();
-        into.record.extend(0..records as u32);
-        into.clear();
-        held.clear();
+        into.records.clear(bitmaps, std::iter::once(records as u32));
+        into.sensitive
+            .clear(bitmaps, self.sensitive.iter().copied());
+        self.fill(grid, (profiles, group), from, into);
+        true
+    }
+
+    /// Sets the bits of a group's profiles.
+    fn fill(
+        &mut self,
+        grid: &Grid,
+        (profiles, group): (&Profiles, Range<usize>),
+        from: usize,
+        into: &mut Bitmaps,
+    ) {
+        self.next.clear();
+        for number in self.sensitive.iter_mut().filter(|records| **records > 0) {
+            *number = self.next.len() as u32;
+            self.next.push(into.sensitive.start(self.next.len()));
+        }
         let mut start = 0;
         for profile in group {
-            let records = profiles.records[profile];
+            let end = start + profiles.records[profile] as usize;
             let values = &grid.values(profiles.class[profile])[from..];
-            for (&value, offset) in values.iter().zip(&self.offsets[from..]) {
-                let bitmap = self.bitmap[offset + value as usize];
-                if bitmap != NONE {
-                    into.set(bitmap as usize, start, records);
+            let bitmaps = values
+                .iter()
+                .zip(&self.offsets[from..])
+                .map(|(&value, offset)| self.bitmap[offset + value as usize])
+                .filter(|&bitmap| bitmap != NONE);
+            for bitmap in bitmaps.clone() {
+                into.records.set(bitmap as usize, start..end);
+            }
+            for tally in profiles.tallies(profile) {
+                let next = &mut self.next[self.sensitive[tally.value as usize] as usize];
+                let bits = *next..*next + tally.records as usize;
+                *next = bits.end;
+                for bitmap in bitmaps.clone() {
+                    into.sensitive.set(bitmap as usize, bits.clone());
                 }
             }
-            held.add(records, profiles.tallies(profile));
-            start += records;
+            start = end;
         }
-        true
     }
 
     /// Numbers the bitmaps of a group: attributes in their order, those left out that have one

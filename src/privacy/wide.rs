@@ -23,19 +23,16 @@
 
 use std::ops::Range;
 
-use super::bitmaps::{Bitmaps, Choice, Group};
-use super::held::Held;
-use super::profiles::{Grid, Profiles};
+use super::bitmaps::{Bitmaps, Choice};
+use super::profiles::{Grid, Profiles, Tally};
 use super::search::Visitor;
 use super::unfolding::Unfolding;
 
-/// A walk over the qids of a group by bitmaps. It says of no group by which qid it came about.
+/// A walk over the qids of a group by bitmaps. It says of no group by which qid it came about,
+/// nor which sensitive value is its most frequent.
 pub(super) struct Wide {
     unfolding: Unfolding,
     bitmaps: Bitmaps,
-    held: Held,
-    mask: Vec<u64>,
-    part: Vec<u64>,
     spare: Vec<Level>,
 }
 
@@ -45,10 +42,27 @@ struct Level {
     counts: Vec<u32>,
     varying: Vec<usize>,
     packed: Bitmaps,
-    packed_mask: Vec<u64>,
-    mask: Vec<u64>,
+    whole: Masks,
+    part: Masks,
     below: Vec<u32>,
     rest: Vec<u32>,
+    scratch: Vec<u64>,
+}
+
+/// A group on both sheets of bitmaps.
+#[derive(Default)]
+struct Masks {
+    records: Vec<u64>,
+    sensitive: Vec<u64>,
+}
+
+/// Records that stand as bitmaps.
+#[derive(Clone, Copy)]
+struct Group<'b> {
+    bitmaps: &'b Bitmaps,
+    masks: &'b Masks,
+    /// Never 0.
+    records: u32,
 }
 
 /// An upper bound of the records of a group with one sensitive value.
@@ -65,16 +79,41 @@ impl Bound {
             exact: false,
         }
     }
+
+    /// Whether a part of so many records may be of interest for its confidence.
+    fn minds(self, visitor: &impl Visitor, records: u32) -> bool {
+        let most = self.most.min(records);
+        most > 0 && visitor.minds_confidence(most, records)
+    }
+
+    /// As [`Self::minds`]; counts the group's records with each sensitive value, `mask`, where
+    /// the bound does not exclude it.
+    fn minds_counted(
+        &mut self,
+        visitor: &impl Visitor,
+        (bitmaps, mask): (&Bitmaps, &[u64]),
+        records: u32,
+    ) -> bool {
+        if self.minds(visitor, records) && !self.exact {
+            self.most = bitmaps.sensitive.most(mask);
+            self.exact = true;
+        }
+        self.minds(visitor, records)
+    }
+}
+
+impl Masks {
+    fn take_all(&mut self, bitmaps: &Bitmaps) {
+        bitmaps.records.mask_all(&mut self.records);
+        bitmaps.sensitive.mask_all(&mut self.sensitive);
+    }
 }
 
 impl Wide {
     pub(super) fn new(grid: &Grid, sensitive_values: usize) -> Self {
         Self {
-            unfolding: Unfolding::new(grid),
+            unfolding: Unfolding::new(grid, sensitive_values),
             bitmaps: Bitmaps::default(),
-            held: Held::new(sensitive_values),
-            mask: Vec::new(),
-            part: Vec::new(),
             spare: Vec::new(),
         }
     }
@@ -86,30 +125,32 @@ impl Wide {
         &mut self,
         visitor: &mut V,
         grid: &Grid,
-        group: (&Profiles, Range<usize>),
+        (profiles, group): (&Profiles, Range<usize>),
         from: usize,
         need: usize,
     ) -> bool {
+        let records = profiles.records[group.clone()].iter().sum();
         let mut bitmaps = std::mem::take(&mut self.bitmaps);
-        let into = (&mut bitmaps, &mut self.held);
-        let unfolded = self.unfolding.unfold(grid, group, from, into);
-        if unfolded {
-            let mut mask = std::mem::take(&mut self.mask);
-            bitmaps.mask_all(&mut mask);
+        let unfolds = self
+            .unfolding
+            .unfold(grid, (profiles, group), from, &mut bitmaps);
+        if unfolds {
+            let mut level = self.spare.pop().unwrap_or_default();
+            level.whole.take_all(&bitmaps);
             let group = Group {
                 bitmaps: &bitmaps,
-                mask: &mask,
-                records: bitmaps.record.len() as u32,
+                masks: &level.whole,
+                records,
             };
             let bound = Bound {
-                most: group.records,
+                most: records,
                 exact: false,
             };
             self.narrow(visitor, group, 0, need, bound);
-            self.mask = mask;
+            self.spare.push(level);
         }
         self.bitmaps = bitmaps;
-        unfolded
+        unfolds
     }
 
     /// Visits the groups that come of a group by `need` more attributes from number `from` on.
@@ -121,28 +162,49 @@ impl Wide {
         need: usize,
         mut bound: Bound,
     ) {
-        if visitor.stops() {
-            return;
-        }
-        if !visitor.minds_size(1) && !self.minds_part(visitor, group, 1, &mut bound) {
+        let Group {
+            bitmaps,
+            masks,
+            records,
+        } = group;
+        let sensitive = (bitmaps, &masks.sensitive[..]);
+        if visitor.stops() || !visitor.minds_size(1) && !bound.minds_counted(visitor, sensitive, 1)
+        {
             return;
         }
         let mut level = self.spare.pop().unwrap_or_default();
-        group.count(from, &mut level.counts);
-        level.varying.clear();
-        let first = group.bitmaps.first[from];
-        let varying = (from..group.bitmaps.attributes()).filter(|&attribute| {
-            let cells = group.bitmaps.of(attribute);
+        bitmaps.count(&masks.records, from, &mut level.counts);
+        let first = bitmaps.first[from];
+        let varies = |&attribute: &usize| {
+            let cells = bitmaps.of(attribute);
             let counts = &level.counts[cells.start - first..cells.end - first];
-            counts
-                .iter()
-                .any(|&count| 0 < count && count < group.records)
-        });
-        level.varying.extend(varying);
+            counts.iter().any(|&count| 0 < count && count < records)
+        };
+        level.varying.clear();
+        level
+            .varying
+            .extend((from..bitmaps.attributes()).filter(varies));
         match need.min(level.varying.len()) {
-            0 => self.whole(visitor, group, bound),
-            1 => self.count_one(visitor, group, from, &level.counts, bound),
-            2 => self.count_two(visitor, group, from, &mut level, bound),
+            0 => {
+                let counted = bound.minds_counted(visitor, sensitive, records);
+                visit(visitor, records, counted.then_some(bound.most));
+            }
+            1 => {
+                let fewest = fewest(bitmaps, from, &level.counts, records);
+                visit(visitor, fewest, None);
+                if bound.minds_counted(visitor, sensitive, fewest) {
+                    let counts = (from, &level.counts[..]);
+                    count_sensitive(
+                        visitor,
+                        sensitive,
+                        records,
+                        counts,
+                        bound,
+                        &mut level.scratch,
+                    );
+                }
+            }
+            2 => count_two(visitor, group, from, &mut level, bound),
             need => self.narrow_more(visitor, group, from, need, &mut level, bound),
         }
         self.spare.push(level);
@@ -162,214 +224,161 @@ impl Wide {
             counts,
             varying,
             packed,
-            packed_mask,
-            mask,
+            whole,
+            part,
             ..
         } = level;
+        let mut group = Group { ..group };
         let words = group.records.div_ceil(64) as usize;
         let attributes = group.bitmaps.attributes() - from;
-        let mut group = Group { ..group };
-        if words * 2 <= group.bitmaps.words() || varying.len() * 4 <= attributes * 3 {
-            group.pack(from, counts, varying, packed);
-            packed.mask_all(packed_mask);
+        if words * 2 <= group.bitmaps.records.words() || varying.len() * 4 <= attributes * 3 {
+            let masks = (&group.masks.records[..], &group.masks.sensitive[..]);
+            group.bitmaps.pack(masks, (from, counts), varying, packed);
+            whole.take_all(packed);
             group.bitmaps = packed;
-            group.mask = packed_mask;
+            group.masks = whole;
             from = 0;
-            group.count(from, counts);
+            packed.count(&whole.records, from, counts);
             varying.clear();
-            varying.extend(0..group.bitmaps.attributes());
+            varying.extend(0..packed.attributes());
         }
-        let first = group.bitmaps.first[from];
+        let (bitmaps, masks) = (group.bitmaps, group.masks);
+        let first = bitmaps.first[from];
         for &attribute in &varying[..=varying.len() - need] {
-            let mut rest = group.records;
-            for bitmap in group.bitmaps.of(attribute) {
-                let records = counts[bitmap - first];
-                rest -= records;
-                if records > 0 {
-                    group.choose(Choice::Bitmap(bitmap), mask);
-                    let part = Group {
-                        mask: &*mask,
-                        records,
-                        ..group
-                    };
-                    let bound = bound.of_part(records);
-                    self.narrow(visitor, part, attribute + 1, need - 1, bound);
-                }
-            }
-            if rest > 0 {
-                group.choose(Choice::Rest(attribute), mask);
-                let part = Group {
-                    mask: &*mask,
-                    records: rest,
-                    ..group
-                };
-                self.narrow(visitor, part, attribute + 1, need - 1, bound.of_part(rest));
-            }
-        }
-    }
-
-    /// Visits a group that no attribute splits any more.
-    fn whole<V: Visitor>(&mut self, visitor: &mut V, group: Group, mut bound: Bound) {
-        let most = if self.minds_part(visitor, group, group.records, &mut bound) {
-            self.held.most(group.numbers())
-        } else {
-            None
-        };
-        visitor.group(group.records, most, 1, Vec::new);
-    }
-
-    /// Visits the groups that come of a group by one more attribute from number `from` on.
-    fn count_one<V: Visitor>(
-        &mut self,
-        visitor: &mut V,
-        group: Group,
-        from: usize,
-        counts: &[u32],
-        mut bound: Bound,
-    ) {
-        let fewest = fewest(group.bitmaps, from, counts, group.records);
-        visit_size(visitor, fewest);
-        if self.minds_part(visitor, group, fewest, &mut bound) {
-            self.count_sensitive(visitor, group, from, counts, bound);
-        }
-    }
-
-    /// Visits the groups that come of a group by two more attributes from number `from` on, of
-    /// which at least two vary.
-    fn count_two<V: Visitor>(
-        &mut self,
-        visitor: &mut V,
-        group: Group,
-        from: usize,
-        level: &mut Level,
-        mut bound: Bound,
-    ) {
-        let Level {
-            counts,
-            varying,
-            mask,
-            below,
-            rest: counts_of_rest,
-            ..
-        } = level;
-        let first = group.bitmaps.first[from];
-        // After the last that varies no attribute splits its parts.
-        for &attribute in &varying[..varying.len() - 1] {
-            if visitor.stops() {
-                return;
-            }
-            let next = attribute + 1;
-            counts_of_rest.clear();
-            counts_of_rest.extend_from_slice(&counts[group.bitmaps.first[next] - first..]);
-            let mut rest = group.records;
-            for bitmap in group.bitmaps.of(attribute) {
-                let records = counts[bitmap - first];
-                if records == 0 {
-                    continue;
-                }
-                rest -= records;
-                group.choose(Choice::Bitmap(bitmap), mask);
-                let part = Group {
-                    mask: &*mask,
+            let cells = bitmaps.of(attribute);
+            let held = &counts[cells.start - first..cells.end - first];
+            let rest = group.records - held.iter().sum::<u32>();
+            let choices = cells.clone().map(Choice::Bitmap).zip(held.iter().copied());
+            let choices = choices.chain([(Choice::Rest(cells), rest)]);
+            for (choice, records) in choices.filter(|&(_, records)| records > 0) {
+                let (by_record, by_value) = (&mut part.records, &mut part.sensitive);
+                bitmaps.records.choose(&masks.records, &choice, by_record);
+                bitmaps
+                    .sensitive
+                    .choose(&masks.sensitive, &choice, by_value);
+                let group = Group {
+                    bitmaps,
+                    masks: part,
                     records,
-                    ..group
                 };
-                part.count(next, below);
-                for (left, count) in counts_of_rest.iter_mut().zip(&*below) {
-                    *left -= count;
-                }
-                let fewest = fewest(group.bitmaps, next, below, records);
-                visit_size(visitor, fewest);
-                if self.minds_part(visitor, group, fewest, &mut bound) {
-                    let mut bound = bound.of_part(records);
-                    if self.minds_part(visitor, part, fewest, &mut bound) {
-                        self.count_sensitive(visitor, part, next, below, bound);
-                    }
-                }
-            }
-            if rest > 0 {
-                let fewest = fewest(group.bitmaps, next, counts_of_rest, rest);
-                visit_size(visitor, fewest);
-                if self.minds_part(visitor, group, fewest, &mut bound) {
-                    let mut bound = bound.of_part(rest);
-                    group.choose(Choice::Rest(attribute), mask);
-                    let part = Group {
-                        mask: &*mask,
-                        records: rest,
-                        ..group
-                    };
-                    if self.minds_part(visitor, part, fewest, &mut bound) {
-                        self.count_sensitive(visitor, part, next, counts_of_rest, bound);
-                    }
-                }
+                let bound = bound.of_part(records);
+                self.narrow(visitor, group, attribute + 1, need - 1, bound);
             }
         }
-    }
-
-    /// Counts the sensitive values of those parts of a group, by one more attribute, that may be
-    /// of interest for their confidence.
-    fn count_sensitive<V: Visitor>(
-        &mut self,
-        visitor: &mut V,
-        group: Group,
-        from: usize,
-        counts: &[u32],
-        bound: Bound,
-    ) {
-        let first = group.bitmaps.first[from];
-        let mut mask = std::mem::take(&mut self.part);
-        let mut count = |choice, records: u32| {
-            if records > 0 && visitor.minds_confidence(bound.most.min(records), records) {
-                group.choose(choice, &mut mask);
-                let part = Group {
-                    mask: &mask,
-                    records,
-                    ..group
-                };
-                let most = self.held.most(part.numbers());
-                visitor.group(records, most, 1, Vec::new);
-            }
-        };
-        for attribute in from..group.bitmaps.attributes() {
-            let mut rest = group.records;
-            for bitmap in group.bitmaps.of(attribute) {
-                let records = counts[bitmap - first];
-                rest -= records;
-                count(Choice::Bitmap(bitmap), records);
-            }
-            count(Choice::Rest(attribute), rest);
-        }
-        self.part = mask;
-    }
-
-    /// Whether a part of a group, of so many records, may be of interest for its confidence.
-    /// Counts the sensitive values of the group if the bound that there is does not tell.
-    fn minds_part<V: Visitor>(
-        &mut self,
-        visitor: &V,
-        group: Group,
-        records: u32,
-        bound: &mut Bound,
-    ) -> bool {
-        let minds = |bound: &Bound| {
-            let most = bound.most.min(records);
-            most > 0 && visitor.minds_confidence(most, records)
-        };
-        if !minds(bound) || bound.exact {
-            return minds(bound);
-        }
-        let most = self.held.most(group.numbers());
-        *bound = Bound {
-            most: most.map_or(0, |most| most.records),
-            exact: true,
-        };
-        minds(bound)
     }
 }
 
-fn visit_size<V: Visitor>(visitor: &mut V, records: u32) {
-    if visitor.minds_size(records) {
-        visitor.group(records, None, 1, Vec::new);
+/// Visits the groups that come of a group by two more attributes from number `from` on, of which
+/// at least two vary.
+fn count_two<V: Visitor>(
+    visitor: &mut V,
+    Group {
+        bitmaps,
+        masks,
+        records,
+    }: Group,
+    from: usize,
+    level: &mut Level,
+    mut bound: Bound,
+) {
+    let Level {
+        counts,
+        varying,
+        part,
+        below,
+        rest: below_rest,
+        scratch,
+        ..
+    } = level;
+    let first = bitmaps.first[from];
+    let whole = (bitmaps, &masks.sensitive[..]);
+    // The last that varies has none after it that splits its parts.
+    for &attribute in &varying[..varying.len() - 1] {
+        if visitor.stops() {
+            return;
+        }
+        let next = attribute + 1;
+        let mut visit_part = |choice: &Choice, records: u32, below: &[u32]| {
+            let fewest = fewest(bitmaps, next, below, records);
+            visit(visitor, fewest, None);
+            if !bound.minds_counted(visitor, whole, fewest) {
+                return;
+            }
+            let sensitive = &mut part.sensitive;
+            bitmaps.sensitive.choose(whole.1, choice, sensitive);
+            let mut bound = bound.of_part(records);
+            if bound.minds_counted(visitor, (bitmaps, sensitive), fewest) {
+                let counts = (next, below);
+                count_sensitive(
+                    visitor,
+                    (bitmaps, sensitive),
+                    records,
+                    counts,
+                    bound,
+                    scratch,
+                );
+            }
+        };
+        below_rest.clear();
+        below_rest.extend_from_slice(&counts[bitmaps.first[next] - first..]);
+        let mut rest = records;
+        for bitmap in bitmaps.of(attribute) {
+            let records = counts[bitmap - first];
+            if records == 0 {
+                continue;
+            }
+            rest -= records;
+            let choice = Choice::Bitmap(bitmap);
+            bitmaps
+                .records
+                .choose(&masks.records, &choice, &mut part.records);
+            bitmaps.count(&part.records, next, below);
+            for (left, count) in below_rest.iter_mut().zip(&*below) {
+                *left -= count;
+            }
+            visit_part(&choice, records, below);
+        }
+        if rest > 0 {
+            visit_part(&Choice::Rest(bitmaps.of(attribute)), rest, below_rest);
+        }
+    }
+}
+
+/// Counts the sensitive values of those parts of a group, by one more attribute from number
+/// `from` on, that may be of interest for their confidence.
+fn count_sensitive<V: Visitor>(
+    visitor: &mut V,
+    (bitmaps, mask): (&Bitmaps, &[u64]),
+    records: u32,
+    (from, counts): (usize, &[u32]),
+    bound: Bound,
+    scratch: &mut Vec<u64>,
+) {
+    let first = bitmaps.first[from];
+    let mut count = |choice: &Choice, records: u32| {
+        if records > 0 && bound.minds(visitor, records) {
+            bitmaps.sensitive.choose(mask, choice, scratch);
+            visit(visitor, records, Some(bitmaps.sensitive.most(scratch)));
+        }
+    };
+    for attribute in from..bitmaps.attributes() {
+        let mut rest = records;
+        for bitmap in bitmaps.of(attribute) {
+            let records = counts[bitmap - first];
+            rest -= records;
+            count(&Choice::Bitmap(bitmap), records);
+        }
+        count(&Choice::Rest(bitmaps.of(attribute)), rest);
+    }
+}
+
+/// Visits a group, if it is of interest for its size or its sensitive values were counted.
+fn visit<V: Visitor>(visitor: &mut V, records: u32, most: Option<u32>) {
+    if most.is_some() || visitor.minds_size(records) {
+        // Which value it is nobody asks of a visitor that names none.
+        let value = u32::MAX;
+        let most = most.map(|records| Tally { value, records });
+        visitor.group(records, most, 1, Vec::new);
     }
 }
 
