@@ -7,7 +7,9 @@
 mod anatomy;
 mod anatomy_assignment;
 mod assignment;
+mod bitmaps;
 mod classes;
+mod compress;
 mod counter;
 mod cut;
 mod frequencies;
@@ -15,13 +17,16 @@ mod itemsets;
 mod lkc;
 mod matching;
 mod partition;
+mod popcount;
 mod profiles;
 mod requirement;
 mod search;
 mod sets;
 mod strikes;
 mod truth;
+mod unfolding;
 mod verification;
+mod wide;
 
 #[cfg(test)]
 mod tests;

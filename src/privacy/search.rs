@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use super::counter::Counter;
 use super::profiles::{Grid, Profiles, Splitter, Tally};
+use super::wide::Wide;
 
 /// An attribute and one of its values, by number.
 pub(super) type Known = (usize, u32);
@@ -48,6 +49,7 @@ pub(super) struct Walk<'g> {
     spare: Vec<[Profiles; 2]>,
     prefix: Vec<Known>,
     counter: Counter,
+    wide: Wide,
 }
 
 impl<'g> Walk<'g> {
@@ -59,6 +61,7 @@ impl<'g> Walk<'g> {
             spare: Vec::new(),
             prefix: Vec::new(),
             counter: Counter::new(grid, sensitive_values),
+            wide: Wide::new(grid, sensitive_values),
         }
     }
 
@@ -140,6 +143,21 @@ impl<'g> Walk<'g> {
             });
             return;
         }
+        if V::NAMES_VALUES {
+            let mut probe = Probe {
+                sought: visitor,
+                found: false,
+            };
+            let (of, wide) = ((profiles, group.clone()), &mut self.wide);
+            if wide.visit(&mut probe, self.grid, of, from, need) && !probe.found {
+                return;
+            }
+        } else {
+            let of = (profiles, group.clone());
+            if self.wide.visit(visitor, self.grid, of, from, need) {
+                return;
+            }
+        }
         let [mut made, mut last] = self.spare.pop().unwrap_or_default();
         for attribute in from..=self.grid.attributes() - need {
             // What the attribute before merged stays merged.
@@ -160,6 +178,33 @@ impl<'g> Walk<'g> {
             std::mem::swap(&mut made, &mut last);
         }
         self.spare.push([made, last]);
+    }
+}
+
+/// Whether there is a group of interest at all, and no more than that.
+struct Probe<'v, V> {
+    sought: &'v V,
+    found: bool,
+}
+
+impl<V: Visitor> Visitor for Probe<'_, V> {
+    const NAMES_VALUES: bool = false;
+
+    fn minds_size(&self, records: u32) -> bool {
+        self.sought.minds_size(records)
+    }
+
+    fn minds_confidence(&self, most: u32, records: u32) -> bool {
+        self.sought.minds_confidence(most, records)
+    }
+
+    fn group(&mut self, records: u32, most: Option<Tally>, _: u64, _: impl FnOnce() -> Vec<Known>) {
+        self.found |= self.minds_size(records)
+            || most.is_some_and(|most| self.minds_confidence(most.records, records));
+    }
+
+    fn stops(&self) -> bool {
+        self.found || self.sought.stops()
     }
 }
 

@@ -1,0 +1,168 @@
+//! From profiles back to records, as bitmaps.
+
+use std::ops::Range;
+
+use super::bitmaps::Bitmaps;
+use super::profiles::{Grid, Profiles};
+
+/// Words of a group's bitmaps up to which there are any: 64 MiB.
+const MOST_WORDS: u64 = 1 << 23;
+
+/// Bits up to which bitmaps are worth their while, for each value of a profile that would be
+/// looked at in their place. A word has 64, and to look at one takes less time.
+const BITS_PER_VALUE: u64 = 32;
+
+/// No bitmap.
+const NONE: u32 = u32::MAX;
+
+/// Makes bitmaps of groups. Its own memory is 12 bytes a value of an attribute.
+pub(super) struct Unfolding {
+    /// First cell of each attribute; a cell for each of its values.
+    offsets: Vec<usize>,
+    /// Records with each value, 0 between calls.
+    records: Vec<u32>,
+    /// The cells in use.
+    used: Vec<usize>,
+    /// Bitmap of each cell in use, or [`NONE`].
+    bitmap: Vec<u32>,
+    first: Vec<usize>,
+    /// Records of each sensitive value, then its number among those of the group.
+    sensitive: Vec<u32>,
+    /// Next bit of each.
+    next: Vec<usize>,
+}
+
+impl Unfolding {
+    pub(super) fn new(grid: &Grid, sensitive_values: usize) -> Self {
+        let mut cells = 0;
+        let mut offsets = Vec::with_capacity(grid.attributes());
+        for &cardinality in &grid.cardinalities {
+            offsets.push(cells);
+            cells += cardinality;
+        }
+        Self {
+            offsets,
+            records: vec![0; cells],
+            used: Vec::new(),
+            bitmap: vec![NONE; cells],
+            first: Vec::new(),
+            sensitive: vec![0; sensitive_values],
+            next: Vec::new(),
+        }
+    }
+
+    /// Makes bitmaps of a group, by its attributes from number `from` on that vary, where they
+    /// are looked through faster than its profiles; says whether it did.
+    pub(super) fn unfold(
+        &mut self,
+        grid: &Grid,
+        (profiles, group): (&Profiles, Range<usize>),
+        from: usize,
+        into: &mut Bitmaps,
+    ) -> bool {
+        let records = profiles.records[group.clone()].iter();
+        let records: u64 = records.map(|&records| u64::from(records)).sum();
+        let looks = group.len() as u64 * (grid.attributes() - from) as u64;
+        if records > BITS_PER_VALUE * group.len() as u64 {
+            return false;
+        }
+        self.number(grid, (profiles, group.clone()), from);
+        let bitmaps = self.first.last().copied().unwrap_or(0);
+        if records * bitmaps as u64 > BITS_PER_VALUE * looks {
+            return false;
+        }
+        self.sensitive.fill(0);
+        for tally in group.clone().flat_map(|profile| profiles.tallies(profile)) {
+            self.sensitive[tally.value as usize] += tally.records;
+        }
+        let sizes = std::iter::once(records as u32).chain(self.sensitive.iter().copied());
+        let words: u64 = sizes.map(|size| u64::from(size.div_ceil(64))).sum();
+        if words * bitmaps as u64 > MOST_WORDS {
+            return false;
+        }
+        into.first.clone_from(&self.first);
+        into.records.clear(bitmaps, std::iter::once(records as u32));
+        into.sensitive
+            .clear(bitmaps, self.sensitive.iter().copied());
+        self.fill(grid, (profiles, group), from, into);
+        true
+    }
+
+    /// Sets the bits of a group's profiles.
+    fn fill(
+        &mut self,
+        grid: &Grid,
+        (profiles, group): (&Profiles, Range<usize>),
+        from: usize,
+        into: &mut Bitmaps,
+    ) {
+        self.next.clear();
+        for number in self.sensitive.iter_mut().filter(|records| **records > 0) {
+            *number = self.next.len() as u32;
+            self.next.push(into.sensitive.start(self.next.len()));
+        }
+        let mut start = 0;
+        for profile in group {
+            let end = start + profiles.records[profile] as usize;
+            let values = &grid.values(profiles.class[profile])[from..];
+            let bitmaps = values
+                .iter()
+                .zip(&self.offsets[from..])
+                .map(|(&value, offset)| self.bitmap[offset + value as usize])
+                .filter(|&bitmap| bitmap != NONE);
+            for bitmap in bitmaps.clone() {
+                into.records.set(bitmap as usize, start..end);
+            }
+            for tally in profiles.tallies(profile) {
+                let next = &mut self.next[self.sensitive[tally.value as usize] as usize];
+                let bits = *next..*next + tally.records as usize;
+                *next = bits.end;
+                for bitmap in bitmaps.clone() {
+                    into.sensitive.set(bitmap as usize, bits.clone());
+                }
+            }
+            start = end;
+        }
+    }
+
+    /// Numbers the bitmaps of a group: attributes in their order, those left out that have one
+    /// value, and each without its most frequent value.
+    fn number(&mut self, grid: &Grid, (profiles, group): (&Profiles, Range<usize>), from: usize) {
+        self.used.clear();
+        for profile in group {
+            let values = &grid.values(profiles.class[profile])[from..];
+            for (&value, offset) in values.iter().zip(&self.offsets[from..]) {
+                let cell = offset + value as usize;
+                if self.records[cell] == 0 {
+                    self.used.push(cell);
+                }
+                self.records[cell] += profiles.records[profile];
+            }
+        }
+        self.used.sort_unstable();
+        self.first.clear();
+        self.first.push(0);
+        let mut bitmaps = 0;
+        let mut rest = &self.used[..];
+        for attribute in from..grid.attributes() {
+            let end = self.offsets[attribute] + grid.cardinalities[attribute];
+            let (cells, others) = rest.split_at(rest.partition_point(|&cell| cell < end));
+            rest = others;
+            let most = cells.iter().max_by_key(|&&cell| self.records[cell]);
+            for cell in cells {
+                self.bitmap[*cell] = if Some(cell) == most {
+                    NONE
+                } else {
+                    bitmaps += 1;
+                    bitmaps - 1
+                };
+            }
+            if cells.len() > 1 {
+                self.first.push(bitmaps as usize);
+            }
+        }
+        for &cell in &self.used {
+            self.records[cell] = 0;
+        }
+    }
+}
