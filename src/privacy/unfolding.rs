@@ -110,16 +110,12 @@ impl Unfolding {
                 .zip(&self.offsets[from..])
                 .map(|(&value, offset)| self.bitmap[offset + value as usize])
                 .filter(|&bitmap| bitmap != NONE);
-            for bitmap in bitmaps.clone() {
-                into.records.set(bitmap as usize, start..end);
-            }
+            into.records.set(bitmaps.clone(), start..end);
             for tally in profiles.tallies(profile) {
                 let next = &mut self.next[self.sensitive[tally.value as usize] as usize];
                 let bits = *next..*next + tally.records as usize;
                 *next = bits.end;
-                for bitmap in bitmaps.clone() {
-                    into.sensitive.set(bitmap as usize, bits.clone());
-                }
+                into.sensitive.set(bitmaps.clone(), bits);
             }
             start = end;
         }
