@@ -32,7 +32,10 @@ fn tables() -> impl Strategy<Value = (usize, ReleasedTable)> {
         };
         let row: Vec<_> = cardinalities.into_iter().map(cell).collect();
         let rows = prop::collection::vec((row, 1usize..3), rows.div_ceil(2)..=rows);
-        (Just(attributes), rows.prop_map(move |drawn| build(attributes, &drawn)))
+        (
+            Just(attributes),
+            rows.prop_map(move |drawn| build(attributes, &drawn)),
+        )
     })
 }
 
@@ -185,7 +188,10 @@ fn agrees_with_brute_force_on_groups_of_several_words() {
             };
             let found = verified(attributes as usize, &table, &asked);
             let expected = expect(attributes as usize, &table, &asked);
-            assert_eq!((found.smallest_group, found.greatest_confidence), (expected.0, expected.1));
+            assert_eq!(
+                (found.smallest_group, found.greatest_confidence),
+                (expected.0, expected.1)
+            );
             assert_eq!(found.violations, expected.2.min(VIOLATION_CAP));
         }
     }
