@@ -109,12 +109,14 @@ impl Sheet {
         before * 64
     }
 
-    /// Sets bits of a bitmap.
-    pub(super) fn set(&mut self, bitmap: usize, bits: Range<usize>) {
+    /// Sets the same bits of some bitmaps.
+    pub(super) fn set(&mut self, bitmaps: impl Iterator<Item = u32>, bits: Range<usize>) {
         let words = self.words();
-        let bitmap = &mut self.bits[bitmap * words..][..words];
-        for bit in bits {
-            bitmap[bit / 64] |= 1 << (bit % 64);
+        for bitmap in bitmaps {
+            let first = bitmap as usize * words;
+            for bit in bits.clone() {
+                self.bits[first + bit / 64] |= 1 << (bit % 64);
+            }
         }
     }
 

@@ -131,7 +131,8 @@ impl<'g> Walk<'g> {
         if need == 1 {
             self.counter
                 .count(self.grid, (profiles, group), from, |most, records| {
-                    V::NAMES_VALUES || (tallies && visitor.minds_confidence(most, records))
+                    (V::NAMES_VALUES && visitor.minds_size(records))
+                        || (tallies && visitor.minds_confidence(most, records))
                 });
             let prefix = &self.prefix;
             self.counter.drain(|known, records, most| {

@@ -5,8 +5,8 @@ use std::ops::Range;
 use super::bitmaps::Bitmaps;
 use super::profiles::{Grid, Profiles};
 
-/// Words of a group's bitmaps up to which there are any: 64 MiB.
-const MOST_WORDS: u64 = 1 << 23;
+/// Words of a group's bitmaps up to which there are any: 32 MiB.
+const MOST_WORDS: u64 = 1 << 22;
 
 /// Bits up to which bitmaps are worth their while, for each value of a profile that would be
 /// looked at in their place. A word has 64, and to look at one takes less time.
@@ -15,7 +15,7 @@ const BITS_PER_VALUE: u64 = 32;
 /// No bitmap.
 const NONE: u32 = u32::MAX;
 
-/// Makes bitmaps of groups. Its own memory is 12 bytes a value of an attribute.
+/// Makes bitmaps of groups. Its own memory is 16 bytes a value of an attribute.
 pub(super) struct Unfolding {
     /// First cell of each attribute; a cell for each of its values.
     offsets: Vec<usize>,
@@ -110,16 +110,12 @@ impl Unfolding {
                 .zip(&self.offsets[from..])
                 .map(|(&value, offset)| self.bitmap[offset + value as usize])
                 .filter(|&bitmap| bitmap != NONE);
-            for bitmap in bitmaps.clone() {
-                into.records.set(bitmap as usize, start..end);
-            }
+            into.records.set(bitmaps.clone(), start..end);
             for tally in profiles.tallies(profile) {
                 let next = &mut self.next[self.sensitive[tally.value as usize] as usize];
                 let bits = *next..*next + tally.records as usize;
                 *next = bits.end;
-                for bitmap in bitmaps.clone() {
-                    into.sensitive.set(bitmap as usize, bits.clone());
-                }
+                into.sensitive.set(bitmaps.clone(), bits);
             }
             start = end;
         }

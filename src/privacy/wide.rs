@@ -17,9 +17,9 @@
 //!   them.
 //! - Once no group can be of interest, nothing is looked at.
 //!
-//! Memory, for each thread: of a group's records a bit for each value of its attributes and 4
-//! bytes for each sensitive value, at most 64 MiB of bits, and about as much again for all that
-//! is packed below.
+//! Memory, for each thread: a group's records take a bit for each value of its attributes, and
+//! so do those with a sensitive value for each that they hold, at most 32 MiB together. What is
+//! packed below an attribute of a qid is no larger, and as a rule half of that above.
 
 use std::ops::Range;
 

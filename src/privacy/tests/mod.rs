@@ -3,6 +3,7 @@
 mod brute_force;
 mod faults;
 mod golden;
+mod wide;
 
 use crate::table::{Column, Form, ReleasedColumn, ReleasedTable};
 
