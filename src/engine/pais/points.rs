@@ -1,10 +1,10 @@
 //! Which points an interval may be split at: all of them told in one pass a subset.
 //!
 //! Checking one split after the other costs a scan of `T[x]` and a walk over all subsets each,
-//! and an interval has as many splits as distinct numbers. Here the rows of `T[x]` are counted
-//! once by number and partition. For each subset of the other attributes they then go over to the
-//! lower part, number by number, while it is counted how many groups are not allowed; and again
-//! from the highest number down, to the upper part. A point is valid where no group of either part
+//! and an interval has as many splits as distinct numbers. Here the rows of `T[x]` are counted once
+//! by partition and by the run of numbers between two points. For each subset of the other
+//! attributes they then go over to the lower part, run by run, while it is counted how many groups
+//! are not allowed; and again from the highest run down, to the upper part. A point is valid where no group of either part
 //! was short in any subset. That is a few times what one check costs, for all points.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -21,32 +21,34 @@ use super::weights::{Item, Weights};
 /// Most counters of sensitive values by group that are kept side by side.
 const DENSE_COUNTERS: usize = 1 << 20;
 
-/// The rows of an interval, counted by number and partition.
+/// The rows of an interval, counted by partition and by the runs that points cut it into.
 pub struct Interval<'a> {
     partitions: &'a Partitions,
     requirement: &'a Requirement<'a>,
     weights: &'a Weights,
     /// The partitions that have rows of it.
     link: Vec<PartitionId>,
-    /// Rows of a partition, by its place in `link`; number after number, then those without one.
+    /// Rows of a partition, by its place in `link`; run after run, then those without a number.
     entries: Vec<(u32, &'a Item)>,
-    /// Where the entries of each number end.
+    /// Where the entries of each run end.
     ends: Vec<usize>,
 }
 
 impl<'a> Interval<'a> {
-    /// `weights` has a child for each code; the first `numbers` are numbers, one more child the
-    /// missing cells.
+    /// Most points of one pass, which bounds its memory whatever the numbers are.
+    pub const POINTS: usize = if cfg!(test) { 3 } else { 1 << 12 };
+
+    /// `weights` has a child for each of `runs` runs, one more for missing cells.
     pub fn new(
         partitions: &'a Partitions,
         requirement: &'a Requirement<'a>,
         weights: &'a Weights,
-        numbers: usize,
+        runs: usize,
     ) -> Self {
         let mut link: Vec<PartitionId> = Vec::new();
         let mut place_of: FxHashMap<PartitionId, u32> = FxHashMap::default();
         let mut entries = Vec::new();
-        let mut ends = Vec::with_capacity(numbers);
+        let mut ends = Vec::with_capacity(runs);
         for (child, items) in weights.children().iter().enumerate() {
             for item in items {
                 let place = *place_of.entry(item.partition).or_insert_with(|| {
@@ -55,7 +57,7 @@ impl<'a> Interval<'a> {
                 });
                 entries.push((place, item));
             }
-            if child < numbers {
+            if child < runs {
                 ends.push(entries.len());
             }
         }
@@ -69,11 +71,10 @@ impl<'a> Interval<'a> {
         }
     }
 
-    /// Those of `points` whose split is valid beside `others`, the other attributes below their
-    /// topmost value. A point is the place of the first number of the upper part. Stopped by the
-    /// observer, it answers as if nothing more were found.
-    pub fn valid(&self, points: &[usize], others: &[usize], observer: &dyn Observer) -> Vec<usize> {
-        let standing = Standing::new(self.ends.len(), points);
+    /// Whether each point's split is valid beside `others`, the other attributes below their
+    /// topmost value. Stopped by the observer, it answers as if nothing more were found.
+    pub fn valid(&self, others: &[usize], observer: &dyn Observer) -> Vec<bool> {
+        let standing = Standing::new(self.ends.len() - 1);
         let depth = others.len().min(self.requirement.l - 1);
         let whole = Groups {
             of: vec![0; self.link.len()],
@@ -89,9 +90,8 @@ impl<'a> Interval<'a> {
                 self.visit(&groups, &others[first + 1..], depth - 1, search);
             });
         }
-        let mut points = points.to_vec();
-        points.retain(|&point| standing.holds(point));
-        points
+        let points = standing.by_point.into_iter();
+        points.map(AtomicBool::into_inner).collect()
     }
 
     /// Sweeps over the groups that `depth` of the attributes make of these.
@@ -133,28 +133,28 @@ impl<'a> Interval<'a> {
     /// Strikes out the points that leave a group of either part short.
     fn sweep(&self, groups: &Groups, standing: &Standing) {
         let mut part = Part::new(self, groups);
-        let numbers = self.ends.len();
-        let entries = |number: usize| {
-            let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
-            &self.entries[start..self.ends[number]]
+        let points = self.ends.len() - 1;
+        let entries = |run: usize| {
+            let start = run.checked_sub(1).map_or(0, |before| self.ends[before]);
+            &self.entries[start..self.ends[run]]
         };
-        for number in 0..numbers {
+        for point in 0..points {
+            part.add(entries(point));
             if part.short > 0 {
-                standing.strike(number);
-            }
-            part.add(entries(number));
-        }
-        part.clear();
-        for number in (0..numbers).rev() {
-            part.add(entries(number));
-            if part.short > 0 {
-                standing.strike(number);
+                standing.strike(point);
             }
         }
         part.clear();
-        part.add(&self.entries[self.ends.last().copied().unwrap_or(0)..]);
+        for point in (0..points).rev() {
+            part.add(entries(point + 1));
+            if part.short > 0 {
+                standing.strike(point);
+            }
+        }
+        part.clear();
+        part.add(&self.entries[self.ends[points]..]);
         if part.short > 0 {
-            (0..numbers).for_each(|number| standing.strike(number));
+            (0..points).for_each(|point| standing.strike(point));
         }
     }
 }
@@ -166,34 +166,27 @@ struct Groups {
     count: usize,
 }
 
-/// Points not found invalid, for all threads.
+/// Points not found invalid, for all threads; point *i* stands before run *i* + 1.
 struct Standing {
-    by_number: Vec<AtomicBool>,
+    by_point: Vec<AtomicBool>,
     left: AtomicUsize,
 }
 
 impl Standing {
-    fn new(numbers: usize, points: &[usize]) -> Self {
-        let by_number: Vec<AtomicBool> = (0..numbers).map(|_| AtomicBool::new(false)).collect();
-        for &point in points {
-            by_number[point].store(true, Ordering::Relaxed);
-        }
+    fn new(points: usize) -> Self {
         Self {
-            by_number,
-            left: AtomicUsize::new(points.len()),
+            by_point: (0..points).map(|_| AtomicBool::new(true)).collect(),
+            left: AtomicUsize::new(points),
         }
-    }
-
-    fn holds(&self, number: usize) -> bool {
-        self.by_number[number].load(Ordering::Relaxed)
     }
 
     fn left(&self) -> usize {
         self.left.load(Ordering::Relaxed)
     }
 
-    fn strike(&self, number: usize) {
-        if self.holds(number) && self.by_number[number].swap(false, Ordering::Relaxed) {
+    fn strike(&self, point: usize) {
+        let stands = &self.by_point[point];
+        if stands.load(Ordering::Relaxed) && stands.swap(false, Ordering::Relaxed) {
             self.left.fetch_sub(1, Ordering::Relaxed);
         }
     }

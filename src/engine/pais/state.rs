@@ -276,7 +276,8 @@ impl<'a> Run<'a> {
     }
 
     /// Strikes the points at which an interval cannot be split off those still to be tried, for
-    /// good. A few are sooner tried.
+    /// good: off the best ones, and where none of those is valid, off the next. A few are sooner
+    /// tried.
     fn strike_points(&mut self, candidate: usize, observer: &dyn Observer) {
         let Candidate {
             attribute,
@@ -284,32 +285,33 @@ impl<'a> Run<'a> {
             ref splits,
             ..
         } = self.candidates[candidate];
-        if splits.open().len() < POINTS {
-            return;
-        }
         let column = &self.attributes[attribute];
         let value = column.concept(concept);
-        let codes = value.codes.clone();
-        let numbers = column.numbers(value);
-        self.aim.at_each(column, value);
-        let weights = Weights::new(
-            &self.partitions,
-            column,
-            (attribute, concept),
-            codes.len(),
-            self.requirement,
-            &self.aim,
-            |_, _| 0.0,
-        );
-        let interval = Interval::new(&self.partitions, self.requirement, &weights, numbers.len());
-        let points: Vec<usize> = splits
-            .open()
-            .iter()
-            .map(|&point| (point - codes.start) as usize)
-            .collect();
-        let valid = interval.valid(&points, &self.others(attribute), observer);
-        let valid = valid.into_iter().map(|point| codes.start + point as u32);
-        self.candidates[candidate].splits.keep(valid.collect());
+        let mut valid: Vec<u32> = Vec::new();
+        let mut open = splits.open();
+        while open.len() >= POINTS && valid.is_empty() && !observer.must_stop() {
+            let (best, others) = open.split_at(open.len().min(Interval::POINTS));
+            open = others;
+            let mut points = best.to_vec();
+            points.sort_unstable();
+            let width = self.aim.at_points(column, value, &points);
+            let weights = Weights::new(
+                &self.partitions,
+                column,
+                (attribute, concept),
+                width,
+                self.requirement,
+                &self.aim,
+                |_, _| 0.0,
+            );
+            let parts = points.len() + 1;
+            let interval = Interval::new(&self.partitions, self.requirement, &weights, parts);
+            let stands = interval.valid(&self.others(attribute), observer);
+            let is_valid = |point: &u32| points.binary_search(point).is_ok_and(|at| stands[at]);
+            valid.extend(best.iter().copied().filter(is_valid));
+        }
+        valid.extend(open);
+        self.candidates[candidate].splits.keep(valid);
     }
 
     /// The invalid specialization that gains most for each row to be suppressed with it, within

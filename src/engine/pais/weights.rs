@@ -57,13 +57,26 @@ impl Aim {
         }
     }
 
-    /// Aims at each code of a concept by itself.
-    pub fn at_each(&mut self, attribute: &Attribute<'_>, concept: &Concept) {
+    /// Aims at the runs of numbers that `points`, codes in ascending order, cut an interval into,
+    /// and at the missing cells, if it has any; how many children that makes.
+    pub fn at_points(
+        &mut self,
+        attribute: &Attribute<'_>,
+        interval: &Concept,
+        points: &[u32],
+    ) -> usize {
         let codes = attribute.histogram.len().max(self.child_of.len());
         self.child_of.resize(codes, 0);
-        for (number, code) in concept.codes.clone().enumerate() {
-            self.child_of[code as usize] = number as u32;
+        let numbers = attribute.numbers(interval);
+        let mut child = 0;
+        for code in numbers.clone() {
+            child += usize::from(points.get(child) == Some(&code));
+            self.child_of[code as usize] = child as u32;
         }
+        let missing = numbers.end..interval.codes.end;
+        let width = points.len() + 1;
+        self.child_of[missing.start as usize..missing.end as usize].fill(width as u32);
+        width + missing.len()
     }
 
     /// The number of the child that a code goes to.
