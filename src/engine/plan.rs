@@ -137,7 +137,7 @@ impl Plan {
         };
         let width = plan.quasi_identifiers.len();
         let l = plan.model.l.map_or(width, |l| l.get() as usize);
-        let fits = |l: usize| subsets(width, l).saturating_mul(rows.into()) <= MOST_WORK;
+        let fits = |l: usize| pais::subsets(width, l).saturating_mul(rows.into()) <= MOST_WORK;
         if fits(l) {
             return Ok(());
         }
@@ -148,7 +148,7 @@ impl Plan {
             "an adversary who knows {l} of {width} values may know {} sets of columns, too many to \
              look at over {rows} rows; {advice}raise it to {width}, which is one set, or give fewer \
              columns the role `quasi_identifier`",
-            subsets(width, l)
+            pais::subsets(width, l)
         );
         Err(Problem::at(Code::LimitExceeded, "/privacy/l", detail))
     }
@@ -230,19 +230,6 @@ fn weights(schema: &Schema, asked: Option<&BTreeMap<String, f64>>) -> Result<Vec
     let (sets, relational): (Vec<_>, Vec<_>) =
         quasi_identifiers().partition(|column| is_set(column));
     Ok(relational.into_iter().chain(sets).map(weight).collect())
-}
-
-/// Number of subsets of `size` of `of`; the greatest number where it is more.
-fn subsets(of: usize, size: usize) -> u128 {
-    let size = size.min(of);
-    (0..size.min(of - size)).fold(1u128, |count, taken| {
-        let next = count.saturating_mul((of - taken) as u128);
-        if next == u128::MAX {
-            next
-        } else {
-            next / (taken as u128 + 1)
-        }
-    })
 }
 
 impl SpecializationPlan {

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::domain::{Code, ColumnKind, ColumnRole, JobDefinition, Output, Problem};
+use crate::domain::{Code, ColumnKind, ColumnRole, JobDefinition, Output, Problem, SplitRule};
 use crate::table::{Column, EncodedTable, ReleasedTable, Schema, SchemaColumn, Table};
 use crate::utility;
 
@@ -147,7 +147,13 @@ impl Prepared {
                 let knows_all = (plan.model.l).is_none_or(|known| known.get() as u64 >= attributes);
                 let least = if knows_all { plan.model.k.get() } else { 1 };
                 let partitions = (rows / least).saturating_mul(attributes * 12 + 48);
-                let search = rows.saturating_mul(8).saturating_add(partitions);
+                // The rows of an interval by partition and number, as they are counted and as
+                // they are gathered.
+                let points = match plan.settings.split {
+                    SplitRule::BestValid => 80,
+                    SplitRule::Fixed => 0,
+                };
+                let search = rows.saturating_mul(8 + points).saturating_add(partitions);
                 let searched = rows.saturating_mul(codes + 8);
                 searched
                     .saturating_add(search.saturating_mul(searches))

@@ -9,10 +9,20 @@ use crate::table::Schema;
 
 use super::{ApiError, AppState};
 
-/// Tables held in memory by requests at once; further requests wait.
+/// Tables of one kind that requests hold in memory at once; further requests wait.
 const TABLES: usize = 2;
 
-static PLACES: Semaphore = Semaphore::const_new(TABLES);
+static RAW: Semaphore = Semaphore::const_new(TABLES);
+static RELEASED: Semaphore = Semaphore::const_new(TABLES);
+
+/// What a request holds in memory.
+#[derive(Clone, Copy, Debug)]
+pub enum Held {
+    /// A raw table, perhaps computed with for minutes.
+    Raw,
+    /// A released one, to be rendered; it does not wait for those.
+    Released,
+}
 
 /// Refuses a table of so many rows that a run of the jobs, the combinations of one that was sent,
 /// or reading the table where there is none, would exceed `memory.job_bytes`.
@@ -46,7 +56,11 @@ pub fn check_fits(
 ///
 /// # Errors
 /// `unavailable` when the process is ending.
-pub async fn place() -> Result<SemaphorePermit<'static>, ApiError> {
-    let place = PLACES.acquire().await;
+pub async fn place(held: Held) -> Result<SemaphorePermit<'static>, ApiError> {
+    let places = match held {
+        Held::Raw => &RAW,
+        Held::Released => &RELEASED,
+    };
+    let place = places.acquire().await;
     place.map_err(|_| ApiError::new(Code::Unavailable, "the service is stopping"))
 }

@@ -54,7 +54,7 @@ async fn show(
     let dataset = dataset.ok_or_else(ApiError::not_found)?;
     let rows = submissions::count_rows(&state.store, id, None).await?;
     bulk::check_fits(&state, &dataset.schema, &[], rows)?;
-    let place = bulk::place().await?;
+    let place = bulk::place(bulk::Held::Raw).await?;
     let unobserved = Arc::new(Unobserved);
     let table = source::load(&state.store, &state.keys, &dataset, None, unobserved).await;
     let mut table = table.map_err(|failure| match failure {

@@ -264,7 +264,7 @@ async fn prepare(
         by: Some(caller.token),
         created_at: store.now(),
     };
-    let place = bulk::place().await?;
+    let place = bulk::place(bulk::Held::Raw).await?;
     let unobserved = Arc::new(Unobserved);
     let ids = Some(job.submissions.as_slice());
     let table = source::load(store, &state.keys, &dataset, ids, unobserved).await?;

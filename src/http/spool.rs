@@ -87,7 +87,7 @@ pub async fn rendered(
     if there(&path).await {
         return Ok(path);
     }
-    let place = bulk::place().await?;
+    let place = bulk::place(bulk::Held::Released).await?;
     // Whoever had the place before may have rendered it.
     if there(&path).await {
         return Ok(path);

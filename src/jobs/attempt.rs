@@ -120,7 +120,12 @@ fn run_sweep(
             (number < count).then_some(number)
         });
         let searched = numbers.map(|number| Ok((number, search(number)?)));
-        searched.collect::<Result<Vec<_>, Failure>>()
+        let searched = searched.collect::<Result<Vec<_>, Failure>>();
+        if searched.is_err() {
+            // The job has failed: the other lane takes nothing more.
+            next.store(count, Ordering::Relaxed);
+        }
+        searched
     };
     let lanes = thread::scope(|scope| {
         let lanes: Vec<_> = (0..SEARCHES.min(count))

@@ -43,11 +43,15 @@ pub(super) fn in_order<J: Send, R: Send, T>(
         make,
     };
     thread::scope(|scope| {
-        for _ in 0..helpers {
-            scope.spawn(|| shop.help());
-        }
         // The helpers leave even when `take` panics, or the scope would wait for them.
         let _closing = OnDrop(|| shop.close());
+        for _ in 0..helpers {
+            // Where the system has no thread to give, the calling one does more itself.
+            let spawned = thread::Builder::new().spawn_scoped(scope, || shop.help());
+            if spawned.is_err() {
+                break;
+            }
+        }
         take(&mut Results { shop: &shop })
     })
 }

@@ -32,6 +32,9 @@ impl Bitmaps {
     /// Most rows of a group.
     pub(super) const ROWS: usize = 1 << 16;
 
+    /// Most words of a group's columns: 32 MiB.
+    pub(super) const WORDS: usize = 1 << 22;
+
     /// Most sensitive values.
     pub(super) const VALUES: usize = 64;
 

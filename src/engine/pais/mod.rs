@@ -23,11 +23,13 @@ mod state;
 mod suppression;
 mod topmost;
 mod validity;
+mod walk;
 mod weights;
 
 pub use cut::{Cut, cuts_at};
 pub use requirement::{Requirement, SensitiveBound};
 pub use search::{SearchError, Settings, search};
+pub use validity::subsets;
 
 #[cfg(test)]
 mod properties;

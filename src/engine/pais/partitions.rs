@@ -17,7 +17,7 @@ struct Span {
 
 /// What a thread takes at a time of the partitions of a *Link_x*.
 pub enum Share<'a> {
-    /// Whole partitions, of [`Partitions::SHARE`] rows together, or one of up to twice as many.
+    /// Whole partitions, of up to twice as many rows together as make a share.
     Whole(&'a [PartitionId]),
     /// One partition of more rows, which threads take piece by piece.
     Cut(PartitionId),
@@ -139,13 +139,14 @@ impl Partitions {
         self.records[attribute][partition as usize]
     }
 
-    /// Shares out a *Link_x* among threads; in its order, and the same whatever their number.
-    pub fn shares<'a>(&self, link: &'a [PartitionId]) -> Vec<Share<'a>> {
+    /// Shares out a *Link_x* among threads, at least so many rows a share unless few are left; in
+    /// its order, and the same whatever their number.
+    pub fn shares<'a>(&self, link: &'a [PartitionId], least: usize) -> Vec<Share<'a>> {
         let mut shares = Vec::new();
         let (mut start, mut rows) = (0, 0);
         for (end, &partition) in link.iter().enumerate() {
             let len = self.spans[partition as usize].len as usize;
-            if len <= 2 * Self::SHARE && rows + len <= 2 * Self::SHARE {
+            if rows + len <= 2 * least {
                 rows += len;
                 continue;
             }
@@ -153,7 +154,7 @@ impl Partitions {
                 shares.push(Share::Whole(&link[start..end]));
             }
             (start, rows) = (end, len);
-            if len > 2 * Self::SHARE {
+            if len > 2 * least {
                 shares.push(Share::Cut(partition));
                 (start, rows) = (end + 1, 0);
             }
@@ -251,7 +252,7 @@ impl Partitions {
         let total = link.iter().map(rows).sum();
         scratch.resize(total, 0);
         let mut tasks: Vec<Vec<&[u32]>> = Vec::new();
-        for share in self.shares(link) {
+        for share in self.shares(link, Self::SHARE) {
             match share {
                 Share::Whole(list) => {
                     let pieces = list.iter().map(|&partition| self.rows(partition));

@@ -1,39 +1,26 @@
 //! A run as it stands: the cut, the partitions under it, and the candidates to go on with.
 
+mod candidates;
+
 use std::ops::Range;
 
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
-use crate::domain::{Objective, SplitRule};
+use crate::domain::Objective;
 use crate::engine::Observer;
 use crate::engine::run::{StepItem, StepRecord};
 use crate::table::EncodedTable;
 
-use super::attribute::{Attribute, Concept, ConceptId, Split};
+use super::attribute::{Attribute, Concept, ConceptId};
 use super::partitions::{PartitionId, Partitions};
-use super::points::Interval;
 use super::requirement::Requirement;
-use super::score::{self, Choice, Splits, TIE};
+use super::score;
 use super::search::Settings;
 use super::suppression::{Holdings, Suppression, Trial};
 use super::validity::Check;
 use super::weights::{Aim, Weights};
-
-/// Points of an interval from which on it pays to find out which of them are valid before one is
-/// tried; few in tests, where intervals are small.
-const POINTS: usize = if cfg!(test) { 2 } else { 6 };
-
-/// A value of ∪Cut that may still be specialized.
-struct Candidate {
-    attribute: usize,
-    concept: ConceptId,
-    splits: Splits,
-    split: Split,
-    score: f64,
-    /// The number of steps performed when a score over partitions was last summed.
-    summed_at: Option<usize>,
-}
+use candidates::Candidate;
 
 /// A specialization that was performed.
 pub struct Performed {
@@ -120,91 +107,6 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Makes every value of ∪Cut a candidate again: after rows were suppressed, scores and
-    /// split points are others, and what was invalid may be valid.
-    pub fn reconsider(&mut self) {
-        self.candidates.clear();
-        for attribute in 0..self.attributes.len() {
-            for concept in self.attributes[attribute].cut.clone() {
-                self.consider(attribute, concept);
-            }
-        }
-    }
-
-    /// Makes a concept a candidate, unless nothing is below it.
-    fn consider(&mut self, attribute: usize, concept: ConceptId) {
-        let column = &self.attributes[attribute];
-        let value = column.concept(concept);
-        let by_gain = self.settings.objective == Objective::Classification;
-        let mut splits = Splits::new(column, value, by_gain, self.choice());
-        let Some(split) = splits.next(column, value) else {
-            return;
-        };
-        let score = self.score(attribute, concept, &split);
-        self.candidates.push(Candidate {
-            attribute,
-            concept,
-            splits,
-            split,
-            score,
-            summed_at: None,
-        });
-    }
-
-    /// Which splits of an interval are tried. A part by itself is known to be shared by *K* rows
-    /// or not without a scan; where rows may still be suppressed, a small part may go.
-    fn choice(&self) -> Choice {
-        match self.settings.split {
-            SplitRule::Fixed => Choice::Best,
-            SplitRule::BestValid if self.budget > self.suppressed => Choice::All { least: 1 },
-            SplitRule::BestValid => Choice::All {
-                least: self.requirement.k.get(),
-            },
-        }
-    }
-
-    fn score(&self, attribute: usize, concept: ConceptId, split: &Split) -> f64 {
-        let cells = self.table.rows as f64 * self.attributes.len() as f64;
-        let column = &self.attributes[attribute];
-        let parent = column.concept(concept);
-        score::from_histogram(column, parent, split, self.settings.objective, 1.0 / cells)
-    }
-
-    /// The candidate of the greatest score; ties go to attribute order, then cut order.
-    pub fn best(&self) -> Option<usize> {
-        let greatest = self
-            .candidates
-            .iter()
-            .map(|candidate| candidate.score)
-            .reduce(f64::max)?;
-        let place = |candidate: &Candidate| {
-            let concept = self.attributes[candidate.attribute].concept(candidate.concept);
-            (candidate.attribute, concept.codes.start)
-        };
-        let tied = self.candidates.iter().enumerate();
-        tied.filter(|(_, candidate)| candidate.score >= greatest - TIE)
-            .min_by_key(|(_, candidate)| place(candidate))
-            .map(|(index, _)| index)
-    }
-
-    /// Whether a candidate's score is that of the table as it stands after `steps`.
-    pub fn is_summed(&self, candidate: usize, steps: usize) -> bool {
-        !score::is_over_partitions(self.settings.objective)
-            || self.candidates[candidate].summed_at == Some(steps)
-    }
-
-    /// Sets the score of a candidate as summed after `steps`.
-    pub fn sum(&mut self, candidate: usize, score: f64, steps: usize) {
-        let candidate = &mut self.candidates[candidate];
-        candidate.score = score;
-        candidate.summed_at = Some(steps);
-    }
-
-    /// Candidates still undecided.
-    pub fn open(&self) -> usize {
-        self.candidates.len()
-    }
-
     /// One scan of the rows that a candidate would split.
     pub fn weigh(&mut self, candidate: usize) -> Weights {
         let Candidate {
@@ -253,67 +155,6 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Drops an invalid candidate, or gives an interval its next best split.
-    pub fn refuse(&mut self, candidate: usize, observer: &dyn Observer) {
-        self.strike_points(candidate, observer);
-        let Candidate {
-            attribute,
-            concept,
-            splits,
-            ..
-        } = &mut self.candidates[candidate];
-        let (attribute, concept) = (*attribute, *concept);
-        let column = &self.attributes[attribute];
-        let Some(split) = splits.next(column, column.concept(concept)) else {
-            self.candidates.swap_remove(candidate);
-            return;
-        };
-        let score = self.score(attribute, concept, &split);
-        let candidate = &mut self.candidates[candidate];
-        candidate.split = split;
-        candidate.score = score;
-        candidate.summed_at = None;
-    }
-
-    /// Strikes the points at which an interval cannot be split off those still to be tried, for
-    /// good: off the best ones, and where none of those is valid, off the next. A few are sooner
-    /// tried.
-    fn strike_points(&mut self, candidate: usize, observer: &dyn Observer) {
-        let Candidate {
-            attribute,
-            concept,
-            ref splits,
-            ..
-        } = self.candidates[candidate];
-        let column = &self.attributes[attribute];
-        let value = column.concept(concept);
-        let mut valid: Vec<u32> = Vec::new();
-        let mut open = splits.open();
-        while open.len() >= POINTS && valid.is_empty() && !observer.must_stop() {
-            let (best, others) = open.split_at(open.len().min(Interval::POINTS));
-            open = others;
-            let mut points = best.to_vec();
-            points.sort_unstable();
-            let width = self.aim.at_points(column, value, &points);
-            let weights = Weights::new(
-                &self.partitions,
-                column,
-                (attribute, concept),
-                width,
-                self.requirement,
-                &self.aim,
-                |_, _| 0.0,
-            );
-            let parts = points.len() + 1;
-            let interval = Interval::new(&self.partitions, self.requirement, &weights, parts);
-            let stands = interval.valid(&self.others(attribute), observer);
-            let is_valid = |point: &u32| points.binary_search(point).is_ok_and(|at| stands[at]);
-            valid.extend(best.iter().copied().filter(is_valid));
-        }
-        valid.extend(open);
-        self.candidates[candidate].splits.keep(valid);
-    }
-
     /// The invalid specialization that gains most for each row to be suppressed with it, within
     /// what may still be; `None` when there is none. Looks at every value of ∪Cut.
     ///
@@ -342,6 +183,7 @@ impl<'a> Run<'a> {
                 first_child: self.attributes[attribute].concepts.len() as ConceptId,
                 budget,
                 left: self.table.rows as u64 - self.suppressed,
+                observer,
             };
             let Some(suppression) = trial.cost(&weights, &mut self.holdings) else {
                 continue;

@@ -8,6 +8,8 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::engine::Observer;
+
 use super::attribute::ConceptId;
 use super::partitions::{PartitionId, Partitions};
 use super::requirement::Requirement;
@@ -86,6 +88,8 @@ pub struct Trial<'a> {
     pub budget: u64,
     /// Rows that are left.
     pub left: u64,
+    /// Asked at every attribute; a trial that is stopped finds nothing.
+    pub observer: &'a dyn Observer,
 }
 
 impl Trial<'_> {
@@ -213,6 +217,9 @@ impl State<'_> {
             return (self.lost <= self.trial.budget).then_some(());
         }
         for (position, &attribute) in attributes[..=attributes.len() - depth].iter().enumerate() {
+            if self.trial.observer.must_stop() {
+                return None;
+            }
             let mut sorted: Vec<(ConceptId, u32)> = group
                 .iter()
                 .map(|&part| (self.concept(part, attribute), part))

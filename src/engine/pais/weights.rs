@@ -122,14 +122,18 @@ impl Weights {
                         tally.count(piece, codes, aim, requirement);
                         tally
                     };
-                    let pieces = rows.par_chunks(Partitions::SHARE).map(counted_piece);
+                    let pieces = rows
+                        .par_chunks(Partitions::SHARE.max(width))
+                        .map(counted_piece);
                     let mut tally = pieces.reduce(tally, Tally::with);
                     close(&mut tally, partition, rows.len());
                 }
             }
             counted
         };
-        let shares = partitions.shares(partitions.link(attribute, concept));
+        // A share has lists for all children: it has as many rows as there are of those.
+        let least = Partitions::SHARE.max(width);
+        let shares = partitions.shares(partitions.link(attribute, concept), least);
         let counted = match shares.as_slice() {
             [only] => count(only),
             shares => {
