@@ -8,6 +8,8 @@ use std::ops::Range;
 use crate::table::{Domain, QuasiIdentifier};
 use crate::taxonomy::{Interval, MISSING_LABEL, NodeId};
 
+use super::codes::{Codes, RowCodes, with_codes};
+
 /// Index of a concept among those of its attribute; the topmost is 0.
 pub type ConceptId = u32;
 
@@ -42,6 +44,8 @@ pub struct Split {
 pub struct Attribute<'a> {
     /// The encoded column.
     pub column: &'a QuasiIdentifier,
+    /// The code of each row.
+    pub codes: Codes<'a>,
     /// Concepts of this run; those of the cut and their ancestors.
     pub concepts: Vec<Concept>,
     /// *Cut_i*, from left to right.
@@ -55,26 +59,22 @@ pub struct Attribute<'a> {
 }
 
 impl<'a> Attribute<'a> {
-    /// The attribute at its topmost value; one pass over its codes.
-    pub fn new(column: &'a QuasiIdentifier, class: Option<(usize, &[u32])>) -> Self {
+    /// The attribute at its topmost value; two passes over its codes.
+    pub fn new(column: &'a QuasiIdentifier, class: Option<(usize, &Codes<'_>)>) -> Self {
         let count = column.domain.code_count();
-        let mut histogram = vec![0u64; count];
-        let (classes, class_histogram) = match class {
-            None => {
-                for &code in &column.codes {
-                    histogram[code as usize] += 1;
-                }
-                (0, Vec::new())
-            }
-            Some((classes, class_codes)) => {
-                let mut by_class = vec![0u64; count * classes];
-                for (&code, &class) in column.codes.iter().zip(class_codes) {
-                    by_class[code as usize * classes + class as usize] += 1;
-                }
-                for (total, counts) in histogram.iter_mut().zip(by_class.chunks(classes)) {
-                    *total = counts.iter().sum();
-                }
-                (classes, by_class)
+        let codes = Codes::of(&column.codes, count);
+        let rows = column.codes.len();
+        let (classes, class_histogram, histogram) = match class {
+            None => (
+                0,
+                Vec::new(),
+                counts(rows, &codes, count, (1, &Codes::Zero)),
+            ),
+            Some((classes, class)) => {
+                let by_class = counts(rows, &codes, count, (classes, class));
+                let by_code = by_class.chunks(classes).map(|counts| counts.iter().sum());
+                let histogram = by_code.collect();
+                (classes, by_class, histogram)
             }
         };
         let meaning = match &column.domain {
@@ -87,6 +87,7 @@ impl<'a> Attribute<'a> {
         };
         Self {
             column,
+            codes,
             concepts: vec![topmost],
             cut: vec![0],
             histogram,
@@ -178,6 +179,20 @@ impl<'a> Attribute<'a> {
         }
         ids
     }
+}
+
+/// Rows by code, of `count`, and by class.
+fn counts(
+    rows: usize,
+    codes: &Codes<'_>,
+    count: usize,
+    (classes, class): (usize, &Codes<'_>),
+) -> Vec<u64> {
+    let mut counts = vec![0; count * classes];
+    with_codes!(codes, codes => with_codes!(class, class => for row in 0..rows {
+        counts[codes.at(row) as usize * classes + class.at(row) as usize] += 1;
+    }));
+    counts
 }
 
 /// The label of a meaning.

@@ -11,16 +11,22 @@
 //! attributes below their top, counted over partitions. Threads share the scans and the walks; the
 //! steps are the same whatever their number.
 
+mod aim;
 mod attribute;
 mod bitmaps;
+mod codes;
 mod cut;
+mod partition_order;
 mod partitions;
 mod points;
 mod requirement;
 mod score;
 mod search;
+mod sensitive;
 mod state;
 mod suppression;
+mod table_order;
+mod tally;
 mod topmost;
 mod validity;
 mod walk;

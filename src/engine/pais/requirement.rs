@@ -46,15 +46,6 @@ impl Requirement<'_> {
         self.c.least_group(holding).max(self.k.get())
     }
 
-    /// How many of these rows have the most frequent sensitive value.
-    pub fn most(&self, rows: &[u32]) -> u32 {
-        let mut counts = vec![0u32; self.sensitive_values];
-        for &row in rows {
-            self.sensitive_of(row as usize, |value| counts[value] += 1);
-        }
-        counts.into_iter().max().unwrap_or(0)
-    }
-
     /// Calls `found` with the number of each sensitive value that `row` has.
     #[inline]
     pub fn sensitive_of(&self, row: usize, mut found: impl FnMut(usize)) {

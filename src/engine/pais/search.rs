@@ -12,6 +12,7 @@ use crate::engine::run::StepRecord;
 use crate::table::EncodedTable;
 
 use super::requirement::Requirement;
+use super::sensitive::Sensitive;
 use super::state::Run;
 use super::suppression::Suppression;
 use super::topmost;
@@ -64,8 +65,9 @@ pub fn search(
     observer: &dyn Observer,
 ) -> Result<Vec<StepRecord>, SearchError> {
     let budget = settings.suppression_limit.floor_of(table.rows as u64);
-    let suppressed = topmost::suppress(table, requirement, budget, observer)?;
-    let mut run = Run::new(table, requirement, settings, &suppressed, budget);
+    let sensitive = Sensitive::new(requirement, table.rows);
+    let suppressed = topmost::suppress(table, requirement, &sensitive, budget, observer)?;
+    let mut run = Run::new(table, requirement, settings, sensitive, &suppressed, budget);
     let mut steps = vec![run.step(0, None, suppressed)];
     let mut decided = 0usize;
     loop {
@@ -87,6 +89,11 @@ pub fn search(
             steps.push(run.step(steps.len() as u32, Some(performed), rows));
             continue;
         };
+        if run.is_short(best) {
+            decided += 1;
+            run.refuse(best, observer);
+            continue;
+        }
         let weights = run.weigh(best);
         if !run.is_summed(best, steps.len()) {
             run.sum(best, weights.score(), steps.len());

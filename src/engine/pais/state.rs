@@ -12,14 +12,18 @@ use crate::engine::Observer;
 use crate::engine::run::{StepItem, StepRecord};
 use crate::table::EncodedTable;
 
+use super::aim::Aim;
 use super::attribute::{Attribute, Concept, ConceptId};
+use super::codes::Codes;
 use super::partitions::{PartitionId, Partitions};
 use super::requirement::Requirement;
 use super::score;
 use super::search::Settings;
+use super::sensitive::Sensitive;
 use super::suppression::{Holdings, Suppression, Trial};
+use super::tally::Scan;
 use super::validity::Check;
-use super::weights::{Aim, Weights};
+use super::weights::Weights;
 use candidates::Candidate;
 
 /// A specialization that was performed.
@@ -36,6 +40,7 @@ pub struct Run<'a> {
     requirement: &'a Requirement<'a>,
     settings: Settings,
     attributes: Vec<Attribute<'a>>,
+    sensitive: Sensitive,
     partitions: Partitions,
     candidates: Vec<Candidate>,
     aim: Aim,
@@ -55,6 +60,7 @@ impl<'a> Run<'a> {
         table: &'a EncodedTable,
         requirement: &'a Requirement<'a>,
         settings: Settings,
+        sensitive: Sensitive,
         suppressed: &[u32],
         budget: u64,
     ) -> Self {
@@ -62,9 +68,10 @@ impl<'a> Run<'a> {
             Objective::Classification => table
                 .class
                 .as_ref()
-                .map(|(count, codes)| (*count, codes.as_slice())),
+                .map(|(count, codes)| (*count, Codes::of(codes, *count))),
             _ => None,
         };
+        let class = class.as_ref().map(|(count, codes)| (*count, codes));
         let columns = &table.quasi_identifiers;
         let attributes: Vec<_> = columns
             .par_iter()
@@ -73,17 +80,18 @@ impl<'a> Run<'a> {
         let left = (table.rows - suppressed.len()) as f64;
         let topmost = |attribute: &Attribute<'_>| left * attribute.ncp(attribute.concept(0));
         let lost = attributes.iter().map(topmost).collect();
-        let mut gone = suppressed.iter().copied().peekable();
-        let order: Vec<u32> = (0..table.rows as u32)
-            .filter(|row| gone.next_if_eq(row).is_none())
-            .collect();
-        let most = requirement.most(&order);
+        let mut holding = sensitive.holding(requirement.sensitive_values);
+        for &row in suppressed {
+            requirement.sensitive_of(row as usize, |value| holding[value] -= 1);
+        }
+        let most = holding.into_iter().max().unwrap_or(0) as u32;
         let mut run = Self {
             table,
             requirement,
             settings,
-            partitions: Partitions::new(order, attributes.len(), most),
+            partitions: Partitions::new(table.rows, suppressed, attributes.len(), most),
             attributes,
+            sensitive,
             candidates: Vec::new(),
             aim: Aim::default(),
             refused_by: Vec::new(),
@@ -118,15 +126,15 @@ impl<'a> Run<'a> {
         let column = &self.attributes[*attribute];
         self.aim.at(column, split);
         let objective = self.settings.objective;
-        Weights::new(
-            &self.partitions,
+        let scan = Scan {
             column,
-            (*attribute, *concept),
-            split.children.len(),
-            self.requirement,
-            &self.aim,
-            |size, squares| score::discernibility_term(objective, size, squares),
-        )
+            aim: &self.aim,
+            width: split.children.len(),
+            sensitive: &self.sensitive,
+            requirement: self.requirement,
+        };
+        let term = |size, squares| score::discernibility_term(objective, size, squares);
+        Weights::new(&mut self.partitions, (*attribute, *concept), &scan, term)
     }
 
     fn others(&self, attribute: usize) -> Vec<usize> {
@@ -165,6 +173,7 @@ impl<'a> Run<'a> {
         if budget == 0 {
             return None;
         }
+        self.partitions.sort();
         self.reconsider();
         let mut best: Option<(f64, usize, Suppression)> = None;
         for candidate in 0..self.candidates.len() {
@@ -245,21 +254,20 @@ impl<'a> Run<'a> {
             .forget(self.partitions.link(attribute, concept));
         let mut gone: Vec<PartitionId> = suppression.partitions.clone();
         let parts: FxHashSet<(PartitionId, u32)> = suppression.parts.iter().copied().collect();
-        // Parts are placed in the order in which they were weighed.
-        let mut most = weights.most();
-        let mut most_of = Vec::new();
-        let place = |partition, child: u32, made| {
-            most_of.push((made, most[child as usize].next().unwrap_or(0)));
+        let placed = |partition, child, made| {
             if parts.contains(&(partition, child)) {
                 gone.push(made);
             }
         };
-        let ids = children.clone();
+        let scan = Scan {
+            column,
+            aim: &self.aim,
+            width: split.children.len(),
+            sensitive: &self.sensitive,
+            requirement: self.requirement,
+        };
         self.partitions
-            .refine(column, attribute, concept, ids, &self.aim, place);
-        for (partition, most) in most_of {
-            self.partitions.note_most(partition, most);
-        }
+            .refine(concept, children.clone(), weights, &scan, placed);
         let mut rows = Vec::new();
         for partition in gone {
             rows.extend(self.suppress(partition));

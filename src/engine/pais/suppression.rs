@@ -49,7 +49,7 @@ impl Holdings {
     ) -> &[(u32, u32)] {
         self.counted.entry(partition).or_insert_with(|| {
             let mut values = Vec::new();
-            for &row in partitions.rows(partition) {
+            for row in partitions.rows(partition) {
                 requirement.sensitive_of(row as usize, |value| values.push(value as u32));
             }
             values.sort_unstable();
@@ -158,7 +158,7 @@ impl Trial<'_> {
         let stays =
             |partition: &PartitionId| self.partitions.concept(*partition, attribute) != concept;
         let part = |partition: PartitionId| {
-            let size = self.partitions.rows(partition).len() as u64;
+            let size = u64::from(self.partitions.size(partition));
             let holding = holdings
                 .of(partition, self.partitions, self.requirement)
                 .to_vec();

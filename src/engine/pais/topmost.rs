@@ -5,6 +5,7 @@ use crate::table::EncodedTable;
 
 use super::requirement::Requirement;
 use super::search::SearchError;
+use super::sensitive::Sensitive;
 
 /// The rows to suppress before the topmost table holds, ascending; at most `budget`.
 ///
@@ -17,6 +18,7 @@ use super::search::SearchError;
 pub fn suppress(
     table: &EncodedTable,
     requirement: &Requirement<'_>,
+    sensitive: &Sensitive,
     budget: u64,
     observer: &dyn Observer,
 ) -> Result<Vec<u32>, SearchError> {
@@ -27,12 +29,9 @@ pub fn suppress(
             k: requirement.k.get(),
         });
     }
-    let mut holding = vec![0u64; requirement.sensitive_values];
-    for row in 0..table.rows {
-        requirement.sensitive_of(row, |value| holding[value] += 1);
-    }
+    let mut holding = sensitive.holding(requirement.sensitive_values);
     let whole = holding.clone();
-    let mut gone = vec![false; table.rows];
+    let mut gone = Vec::new();
     let mut lost = 0u64;
     // Rows of a value before this one are gone already, so no row is looked at twice for it.
     let mut next = vec![0usize; requirement.sensitive_values];
@@ -62,6 +61,7 @@ pub fn suppress(
             return Err(refused);
         }
         lost += needed;
+        gone.resize(table.rows, false);
         let mut still = needed;
         while still > 0 && next[value] < table.rows {
             let row = next[value];
@@ -75,9 +75,8 @@ pub fn suppress(
             }
         }
     }
-    Ok((0..table.rows as u32)
-        .filter(|&row| gone[row as usize])
-        .collect())
+    let gone = gone.iter().enumerate().filter(|(_, gone)| **gone);
+    Ok(gone.map(|(row, _)| row as u32).collect())
 }
 
 /// The fewest of `count` rows that must go from `left` before the rest are within *C*.

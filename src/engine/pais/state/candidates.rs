@@ -6,6 +6,7 @@ use crate::engine::Observer;
 use super::super::attribute::{ConceptId, Split};
 use super::super::points::Interval;
 use super::super::score::{self, Choice, Splits, TIE};
+use super::super::tally::Scan;
 use super::super::validity::subsets;
 use super::super::weights::Weights;
 use super::Run;
@@ -102,6 +103,16 @@ impl Run<'_> {
             || self.candidates[candidate].summed_at == Some(steps)
     }
 
+    /// Whether a child of a candidate has fewer than *K* rows in all, so that no scan is needed.
+    pub fn is_short(&self, candidate: usize) -> bool {
+        let Candidate {
+            attribute, split, ..
+        } = &self.candidates[candidate];
+        let column = &self.attributes[*attribute];
+        let mut rows = split.children.iter().map(|child| column.rows(child));
+        rows.any(|rows| (1..self.requirement.k.get()).contains(&rows))
+    }
+
     /// Sets the score of a candidate as summed after `steps`.
     pub fn sum(&mut self, candidate: usize, score: f64, steps: usize) {
         let candidate = &mut self.candidates[candidate];
@@ -160,15 +171,17 @@ impl Run<'_> {
             let mut points = best.to_vec();
             points.sort_unstable();
             let width = self.aim.at_points(column, value, &points);
-            let weights = Weights::new(
-                &self.partitions,
+            let scan = Scan {
                 column,
-                (attribute, concept),
+                aim: &self.aim,
                 width,
-                self.requirement,
-                &self.aim,
-                |_, _| 0.0,
-            );
+                sensitive: &self.sensitive,
+                requirement: self.requirement,
+            };
+            let weights =
+                Weights::new(&mut self.partitions, (attribute, concept), &scan, |_, _| {
+                    0.0
+                });
             let parts = points.len() + 1;
             let interval = Interval::new(&self.partitions, self.requirement, &weights, parts);
             let stands = interval.valid(&others, observer);
