@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{SeedableRng, TryRng};
+use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
 use crate::domain::{Code, JobDefinition, KmAnonymity, Lkc, Problem};
@@ -158,7 +159,8 @@ fn narrow(column: &QuasiIdentifier, cut: &mut Cut, rows: &[u32]) {
     }
 }
 
-/// The table as it is released. One gather of each column in the order of `rows`.
+/// The table as it is released. One gather of each column in the order of `rows`; threads share
+/// the columns.
 pub fn table(
     schema: &Schema,
     table: &EncodedTable,
@@ -166,42 +168,37 @@ pub fn table(
     sets: Vec<(usize, ReleasedColumn)>,
     rows: &[u32],
 ) -> ReleasedTable {
-    let mut columns = sets;
-    for (column, cut) in table.quasi_identifiers.iter().zip(cuts) {
+    let of_cut = |(column, cut): (&QuasiIdentifier, &Cut)| {
         let labels: Vec<Box<str>> = cut
             .labels
             .iter()
             .map(|label| label.as_str().into())
             .collect();
         let label = |&row: &u32| cut.label_of[column.codes[row as usize] as usize];
-        let column = ReleasedColumn {
+        let released = ReleasedColumn {
             name: column.name.clone(),
             form: Form::Generalized,
             column: standing(&labels, rows.iter().map(label)),
             missing: Vec::new(),
         };
-        let position = schema
-            .stored_position(&column.name)
-            .unwrap_or(columns.len());
-        columns.push((position, column));
-    }
-    for (position, column) in &table.untouched {
-        let Some(spec) = schema.stored().nth(*position) else {
-            continue;
+        (column.position, released)
+    };
+    let untouched = |(position, column): &(usize, Column)| {
+        let spec = schema.stored().nth(*position)?;
+        let cells = rows.iter().map(|&row| column.codes[row as usize]);
+        let released = ReleasedColumn {
+            name: spec.name.clone(),
+            form: Form::untouched(spec),
+            column: standing(&column.dictionary, cells),
+            missing: spec.missing.clone(),
         };
-        columns.push((
-            *position,
-            ReleasedColumn {
-                name: spec.name.clone(),
-                form: Form::untouched(spec),
-                column: standing(
-                    &column.dictionary,
-                    rows.iter().map(|&row| column.codes[row as usize]),
-                ),
-                missing: spec.missing.clone(),
-            },
-        ));
-    }
+        Some((*position, released))
+    };
+    let generalized = table.quasi_identifiers.par_iter().zip(cuts);
+    let generalized = generalized.map(of_cut);
+    let untouched = table.untouched.par_iter().filter_map(untouched);
+    let mut columns = sets;
+    columns.par_extend(generalized.chain(untouched));
     columns.sort_by_key(|(position, _)| *position);
     let columns = columns.into_iter().map(|(_, column)| column).collect();
     ReleasedTable {
@@ -308,17 +305,21 @@ pub fn verify(
         .ok_or_else(|| failed("a column has no name"))?;
     privacy::check_truthful(table, &original, rows, suppressed)
         .map_err(|error| failed(&error.to_string()))?;
-    for column in &run.table().quasi_identifiers {
+    let columns = run.table().quasi_identifiers.par_iter();
+    let is_cut = |column: &QuasiIdentifier| {
         let released = table
             .columns
             .iter()
             .find(|released| released.name == column.name);
         let released = released.ok_or_else(|| failed("a column is missing"))?;
-        if let Some(domain) = cut_domain(run, column) {
-            privacy::check_single_cut(released, &domain)
-                .map_err(|error| failed(&error.to_string()))?;
+        match cut_domain(run, column) {
+            Some(domain) => privacy::check_single_cut(released, &domain)
+                .map_err(|error| failed(&error.to_string())),
+            None => Ok(()),
         }
-    }
+    };
+    let checked: Vec<_> = columns.map(is_cut).collect();
+    checked.into_iter().collect::<Result<(), Problem>>()?;
     Ok(verification)
 }
 

@@ -153,7 +153,10 @@ impl Prepared {
                     SplitRule::BestValid => 80,
                     SplitRule::Fixed => 0,
                 };
-                let search = rows.saturating_mul(8 + points).saturating_add(partitions);
+                // A row's place in the order and while it is moved there, its narrowed codes, and
+                // that of its sensitive values.
+                let row = 8 + 2 * attributes + 4 + points;
+                let search = rows.saturating_mul(row).saturating_add(partitions);
                 let searched = rows.saturating_mul(codes + 8);
                 searched
                     .saturating_add(search.saturating_mul(searches))

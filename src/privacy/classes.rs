@@ -8,6 +8,7 @@
 use std::borrow::Cow;
 
 use hashbrown::HashMap;
+use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use crate::table::{Column, NULL_CODE, ReleasedColumn, ReleasedTable};
@@ -295,10 +296,10 @@ impl<'a> Sensitive<'a> {
 /// [`VerifyError`] for a table that lacks a column or is malformed.
 pub fn group_sizes(
     table: &ReleasedTable,
-    quasi_identifiers: &[impl AsRef<str>],
+    quasi_identifiers: &[impl AsRef<str> + Sync],
 ) -> Result<Vec<u32>, VerifyError> {
     let columns = quasi_identifiers
-        .iter()
+        .par_iter()
         .map(|name| Values::of(table, name.as_ref()))
         .collect::<Result<Vec<_>, _>>()?;
     Ok(Classes::of(table.rows, &columns)?.sizes)

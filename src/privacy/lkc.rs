@@ -47,7 +47,7 @@ pub fn verify_lkc_unless(
     stopped: &(dyn Fn() -> bool + Sync),
 ) -> Result<Verification, VerifyError> {
     let columns = quasi_identifiers
-        .iter()
+        .par_iter()
         .map(|name| Values::of(table, name))
         .collect::<Result<Vec<_>, _>>()?;
     let sensitive = Sensitive::of(table, &requirement.sensitive)?;

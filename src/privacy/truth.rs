@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use hashbrown::HashMap;
+use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 use thiserror::Error;
 
@@ -178,22 +179,28 @@ pub fn check_truthful(
             });
         }
     }
-    for raw in &original.quasi_identifiers {
+    let generalized = |raw: &OriginalQuasiIdentifier| {
         let column = column(released, raw.name)?;
         even(raw.name, raw.codes.len(), original.rows)?;
-        check_generalized(column, raw, source_rows)?;
-    }
-    for raw in &original.sets {
+        check_generalized(column, raw, source_rows)
+    };
+    let set = |raw: &OriginalSet| {
         let column = column(released, &raw.column.name)?;
         even(&raw.column.name, raw.column.rows(), original.rows)?;
-        check_sets(column, *raw, source_rows)?;
-    }
-    for (name, raw) in &original.untouched {
+        check_sets(column, *raw, source_rows)
+    };
+    let untouched = |(name, raw): &(&str, &Column)| {
         let column = column(released, name)?;
         even(name, raw.codes.len(), original.rows)?;
-        check_untouched(column, raw, source_rows)?;
-    }
-    Ok(())
+        check_untouched(column, raw, source_rows)
+    };
+    // Each column waits for its raw codes, far apart in memory: threads share the columns, and
+    // the first fault in their order is told.
+    let generalized = original.quasi_identifiers.par_iter().map(generalized);
+    let sets = original.sets.par_iter().map(set);
+    let untouched = original.untouched.par_iter().map(untouched);
+    let checked: Vec<_> = generalized.chain(sets).chain(untouched).collect();
+    checked.into_iter().collect()
 }
 
 fn check_rows(
@@ -261,6 +268,9 @@ fn check_generalized(
     let mut checked = Pairs::new(codes, covers.len());
     for (row, (&label, &source)) in released.column.codes.iter().zip(source_rows).enumerate() {
         let code = raw.codes[source as usize];
+        if checked.has(code, label) {
+            continue;
+        }
         let untrue = || TruthError::Untrue {
             column: released.name.clone(),
             row,
@@ -269,12 +279,12 @@ fn check_generalized(
             .get(label as usize)
             .filter(|_| (code as usize) < codes);
         let cover = cover.ok_or_else(untrue)?;
-        if checked.is_new(code, label)
-            && !(cover.is_some_and(|cover| cover.holds(code, raw.domain))
-                && raw.admits(&released.column.dictionary[label as usize], code))
+        if !(cover.is_some_and(|cover| cover.holds(code, raw.domain))
+            && raw.admits(&released.column.dictionary[label as usize], code))
         {
             return Err(untrue());
         }
+        checked.note(code, label);
     }
     Ok(())
 }
@@ -298,14 +308,18 @@ fn check_sets(
     let mut checked = Pairs::new(raw.column.code_count(), sets.len());
     for (row, (&set, &source)) in released.column.codes.iter().zip(source_rows).enumerate() {
         let code = raw.column.code(source as usize);
+        if checked.has(code, set) {
+            continue;
+        }
         let untrue = || TruthError::Untrue {
             column: released.name.clone(),
             row,
         };
         let found = sets.get(set as usize).ok_or_else(untrue)?;
-        if checked.is_new(code, set) && !found.is_subset(raw.column.set(code), raw) {
+        if !found.is_subset(raw.column.set(code), raw) {
             return Err(untrue());
         }
+        checked.note(code, set);
     }
     Ok(())
 }
@@ -354,9 +368,13 @@ fn check_untouched(
     Ok(())
 }
 
-/// The pairs of raw code and label seen so far.
+/// The pairs of raw code and label that were found true.
 enum Pairs {
-    Dense { labels: usize, seen: Vec<u64> },
+    Dense {
+        codes: usize,
+        labels: usize,
+        bits: Vec<u64>,
+    },
     Sparse(FxHashSet<u64>),
 }
 
@@ -365,25 +383,45 @@ impl Pairs {
         let pairs = codes.saturating_mul(labels);
         if pairs <= DENSE_PAIRS {
             return Self::Dense {
+                codes,
                 labels,
-                seen: vec![0; pairs.div_ceil(64)],
+                bits: vec![0; pairs.div_ceil(64)],
             };
         }
         Self::Sparse(FxHashSet::default())
     }
 
-    /// Notes a pair; whether it was not seen before.
-    fn is_new(&mut self, code: u32, label: u32) -> bool {
+    /// Whether a pair was noted; not for a code or a label that there is none of.
+    #[inline]
+    fn has(&self, code: u32, label: u32) -> bool {
         match self {
-            Self::Dense { labels, seen } => {
-                let pair = code as usize * *labels + label as usize;
-                let word = &mut seen[pair / 64];
-                let bit = 1 << (pair % 64);
-                let new = *word & bit == 0;
-                *word |= bit;
-                new
+            Self::Dense {
+                codes,
+                labels,
+                bits,
+            } => {
+                let (code, label) = (code as usize, label as usize);
+                let pair = code * labels + label;
+                code < *codes && label < *labels && bits[pair / 64] & (1 << (pair % 64)) != 0
             }
-            Self::Sparse(seen) => seen.insert(u64::from(code) << 32 | u64::from(label)),
+            Self::Sparse(pairs) => pairs.contains(&sparse(code, label)),
         }
     }
+
+    /// Notes a pair of a code and a label that there are.
+    fn note(&mut self, code: u32, label: u32) {
+        match self {
+            Self::Dense { labels, bits, .. } => {
+                let pair = code as usize * *labels + label as usize;
+                bits[pair / 64] |= 1 << (pair % 64);
+            }
+            Self::Sparse(pairs) => {
+                pairs.insert(sparse(code, label));
+            }
+        }
+    }
+}
+
+fn sparse(code: u32, label: u32) -> u64 {
+    u64::from(code) << 32 | u64::from(label)
 }

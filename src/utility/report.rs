@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -165,16 +166,15 @@ pub fn ncp_by_column(
     quasi_identifiers: &[(Box<str>, &Domain)],
     suppressed_rows: u64,
 ) -> Result<BTreeMap<String, f64>, VerifyError> {
-    let mut means = BTreeMap::new();
-    for (name, domain) in quasi_identifiers {
+    let mean = |(name, domain): &(Box<str>, &Domain)| {
         let column = table.columns.iter().find(|column| column.name == *name);
         let column = column.ok_or_else(|| VerifyError::NoSuchColumn {
             column: name.clone(),
         })?;
         let ncp = ColumnNcp::of(column, domain).mean(suppressed_rows);
-        means.insert(name.to_string(), ncp);
-    }
-    Ok(means)
+        Ok((name.to_string(), ncp))
+    };
+    quasi_identifiers.par_iter().map(mean).collect()
 }
 
 #[cfg(test)]

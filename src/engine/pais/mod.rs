@@ -38,6 +38,8 @@ pub use search::{SearchError, Settings, search};
 pub use validity::subsets;
 
 #[cfg(test)]
+mod layout_tests;
+#[cfg(test)]
 mod properties;
 #[cfg(test)]
 pub(super) mod tests;
