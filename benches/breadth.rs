@@ -11,6 +11,7 @@ mod busy;
 mod coins;
 #[path = "breadth/long.rs"]
 mod long;
+mod median;
 #[path = "whole_way/memory.rs"]
 mod memory;
 #[path = "breadth/requests.rs"]

@@ -12,6 +12,7 @@ mod blow_up;
 mod copy;
 #[path = "whole_way/engine.rs"]
 mod engine;
+mod median;
 #[path = "whole_way/memory.rs"]
 mod memory;
 #[path = "whole_way/service.rs"]
@@ -26,6 +27,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Context;
+use median::median;
 use service::Service;
 use summary::Row;
 use way::Way;
@@ -99,11 +101,4 @@ fn middle(ways: &[Way]) -> Way {
         download: of(|way| way.download),
         downloaded_bytes: ways[0].downloaded_bytes,
     }
-}
-
-/// The median, the lower one of an even number.
-pub fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted[(sorted.len() - 1) / 2]
 }

@@ -18,6 +18,7 @@ use pais::table::{Schema, csv};
 use pais::taxonomy::TreeLimits;
 use serde_json::{Value, json};
 
+use crate::median::median;
 use crate::{adult, blow_up, memory};
 
 /// Rows and K.
@@ -26,56 +27,80 @@ const TABLES: [(usize, u32); 2] = [(1_000_000, 20), (10_000_000, 200)];
 /// What the adversary knows.
 const L: u32 = 4;
 
+/// Times that each figure is measured; the median counts.
+const RUNS: usize = 3;
+
+/// The figures of a table, one an entry for each run.
+#[derive(Default)]
 struct Measured {
-    search: f64,
     steps: u32,
-    whole: f64,
-    peak: u64,
+    search: Vec<f64>,
+    whole: Vec<f64>,
+    peak: Vec<f64>,
 }
 
-/// Measures both tables, the search in this process and the whole way by `pais anonymize`.
+/// Measures both tables in turn, so that what else the machine does falls on both: the search in
+/// this process, and the whole way by `pais anonymize`.
 pub fn measure(folder: &Path) -> anyhow::Result<Value> {
+    let mut measured = [Measured::default(), Measured::default()];
+    let mut tables = Vec::new();
+    for (rows, k) in TABLES {
+        let file = blow_up::file(folder, &adult::csv()?, rows)?;
+        let mut job = adult::job(L);
+        job["privacy"]["k"] = k.into();
+        tables.push((file, job));
+    }
+    let prepared: Vec<_> = tables
+        .iter()
+        .map(|(file, job)| prepare(file, job))
+        .collect::<Result<_, _>>()?;
+    for _ in 0..RUNS {
+        for (prepared, measured) in prepared.iter().zip(&mut measured) {
+            let began = Instant::now();
+            let steps = prepared.run(&Unobserved)?;
+            measured.search.push(began.elapsed().as_secs_f64());
+            measured.steps = steps.last().map_or(0, |last| last.item.step);
+        }
+    }
+    drop(prepared);
+    for _ in 0..RUNS {
+        for ((file, job), measured) in tables.iter().zip(&mut measured) {
+            let (whole, peak) = file_to_file(folder, file, job)?;
+            measured.whole.push(whole);
+            measured.peak.push(peak as f64);
+        }
+    }
     println!("Adult, L = {L}: long tables");
     println!(
         "{:>10} {:>4} {:>9} {:>6} {:>13} {:>9}",
         "rows", "K", "search", "steps", "file to file", "peak MiB"
     );
     let mut told = Vec::new();
-    let mut measured = Vec::new();
-    for (rows, k) in TABLES {
-        let file = blow_up::file(folder, &adult::csv()?, rows)?;
-        let mut job = adult::job(L);
-        job["privacy"]["k"] = k.into();
-        let (search, steps) = search(&file, &job)?;
-        let (whole, peak) = file_to_file(folder, &file, &job)?;
+    for ((rows, k), measured) in TABLES.into_iter().zip(&measured) {
+        let (search, whole) = (median(&measured.search), median(&measured.whole));
+        let (steps, peak) = (measured.steps, median(&measured.peak));
         println!(
             "{rows:>10} {k:>4} {search:>9.3} {steps:>6} {whole:>13.2} {:>9}",
-            peak >> 20
+            peak as u64 >> 20
         );
         told.push(json!({
             "rows": rows, "l": L, "k": k, "search_seconds": search, "steps": steps,
-            "file_to_file_seconds": whole, "peak_bytes": peak,
+            "file_to_file_seconds": whole, "peak_bytes": peak as u64,
         }));
-        measured.push(Measured {
-            search,
-            steps,
-            whole,
-            peak,
-        });
     }
     let ratio = |of: fn(&Measured) -> f64| of(&measured[1]) / of(&measured[0]);
     let ratios = json!({
-        "search": ratio(|table| table.search),
-        "search_per_step": ratio(|table| table.search / f64::from(table.steps.max(1))),
-        "file_to_file": ratio(|table| table.whole),
-        "peak": ratio(|table| table.peak as f64),
+        "search": ratio(|table| median(&table.search)),
+        "search_per_step": ratio(|table| median(&table.search) / f64::from(table.steps.max(1))),
+        "file_to_file": ratio(|table| median(&table.whole)),
+        "peak": ratio(|table| median(&table.peak)),
     });
     println!("ratios {ratios}");
     Ok(json!({ "tables": told, "ratios": ratios }))
 }
 
-/// Seconds of the search alone, and its steps.
-fn search(file: &Path, job: &Value) -> anyhow::Result<(f64, u32)> {
+/// The table of a file, ready for its job.
+fn prepare(file: &Path, job: &Value) -> anyhow::Result<Prepared> {
     const LIMITS: TreeLimits = TreeLimits {
         leaves: 10_000,
         depth: 20,
@@ -86,11 +111,7 @@ fn search(file: &Path, job: &Value) -> anyhow::Result<(f64, u32)> {
     let mut assembler = Assembler::default();
     csv::read(&schema, File::open(file)?, |chunk| assembler.push(chunk))
         .map_err(|failure| anyhow!("the file was refused: {failure:?}"))?;
-    let prepared = Prepared::new(schema, job, assembler.finish(), &Unobserved)?;
-    let began = Instant::now();
-    let steps = prepared.run(&Unobserved)?;
-    let seconds = began.elapsed().as_secs_f64();
-    Ok((seconds, steps.last().map_or(0, |last| last.item.step)))
+    Ok(Prepared::new(schema, job, assembler.finish(), &Unobserved)?)
 }
 
 /// Seconds of `pais anonymize` from CSV to CSV, and the most memory it took.

@@ -9,7 +9,8 @@ use sqlx::{ConnectOptions, Connection, Executor, PgConnection};
 use tokio::fs::File;
 
 use crate::adult::{COLUMNS, NUMERIC};
-use crate::{READ_BYTES, REPEATS, median};
+use crate::median::median;
+use crate::{READ_BYTES, REPEATS};
 
 /// Seconds for COPY in and COPY out.
 #[derive(Clone, Copy, Debug)]

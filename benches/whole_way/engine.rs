@@ -12,7 +12,8 @@ use pais::table::chunk::Assembler;
 use pais::table::{Schema, csv};
 use pais::taxonomy::TreeLimits;
 
-use crate::{REPEATS, adult, median};
+use crate::median::median;
+use crate::{REPEATS, adult};
 
 /// Seconds for the parts of a run.
 #[derive(Clone, Copy, Debug, Default)]

@@ -146,16 +146,16 @@ impl Prepared {
                 // Where the adversary knows all attributes, a partition has K rows.
                 let knows_all = (plan.model.l).is_none_or(|known| known.get() as u64 >= attributes);
                 let least = if knows_all { plan.model.k.get() } else { 1 };
-                let partitions = (rows / least).saturating_mul(attributes * 12 + 48);
+                let partitions = (rows / least).saturating_mul(attributes * 12 + 96);
                 // The rows of an interval by partition and number, as they are counted and as
                 // they are gathered.
                 let points = match plan.settings.split {
                     SplitRule::BestValid => 80,
                     SplitRule::Fixed => 0,
                 };
-                // A row's place in the order and while it is moved there, its narrowed codes, and
-                // that of its sensitive values.
-                let row = 8 + 2 * attributes + 4 + points;
+                // A row's place in the order and while it is moved there, its narrowed codes, that
+                // of its sensitive values, and what is known of each of those.
+                let row = 8 + 2 * attributes + 16 + points;
                 let search = rows.saturating_mul(row).saturating_add(partitions);
                 let searched = rows.saturating_mul(codes + 8);
                 searched

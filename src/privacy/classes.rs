@@ -85,6 +85,16 @@ impl<'a> Values<'a> {
         })
     }
 
+    /// As [`Self::of`], of several columns; threads share them, and the first error is told.
+    pub(super) fn of_all(
+        table: &'a ReleasedTable,
+        names: &[impl AsRef<str> + Sync],
+    ) -> Result<Vec<Self>, VerifyError> {
+        let columns = names.par_iter().map(|name| Self::of(table, name.as_ref()));
+        let columns: Vec<_> = columns.collect();
+        columns.into_iter().collect()
+    }
+
     /// Number of distinct values.
     pub(super) fn count(&self) -> usize {
         self.codes.len()
@@ -298,9 +308,6 @@ pub fn group_sizes(
     table: &ReleasedTable,
     quasi_identifiers: &[impl AsRef<str> + Sync],
 ) -> Result<Vec<u32>, VerifyError> {
-    let columns = quasi_identifiers
-        .par_iter()
-        .map(|name| Values::of(table, name.as_ref()))
-        .collect::<Result<Vec<_>, _>>()?;
+    let columns = Values::of_all(table, quasi_identifiers)?;
     Ok(Classes::of(table.rows, &columns)?.sizes)
 }

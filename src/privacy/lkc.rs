@@ -46,10 +46,7 @@ pub fn verify_lkc_unless(
     requirement: &LkcRequirement,
     stopped: &(dyn Fn() -> bool + Sync),
 ) -> Result<Verification, VerifyError> {
-    let columns = quasi_identifiers
-        .par_iter()
-        .map(|name| Values::of(table, name))
-        .collect::<Result<Vec<_>, _>>()?;
+    let columns = Values::of_all(table, quasi_identifiers)?;
     let sensitive = Sensitive::of(table, &requirement.sensitive)?;
     let mut classes = Classes::of(table.rows, &columns)?;
     let groups = classes.sizes.len() as u64;

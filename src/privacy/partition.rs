@@ -81,14 +81,8 @@ pub fn verify_groups(
     model: &GroupModel,
     stopped: &(dyn Fn() -> bool + Sync),
 ) -> Result<GroupVerification, VerifyError> {
-    let columns = quasi_identifiers
-        .iter()
-        .map(|name| Values::of(table, name))
-        .collect::<Result<Vec<_>, _>>()?;
-    let sensitive = sensitive
-        .iter()
-        .map(|name| Values::of(table, name))
-        .collect::<Result<Vec<_>, _>>()?;
+    let columns = Values::of_all(table, quasi_identifiers)?;
+    let sensitive = Values::of_all(table, sensitive)?;
     let classes = Classes::of(table.rows, &columns)?;
     let members = Members::of(&classes);
     if model.diversity.is_of_one_column() && sensitive.len() != 1 {

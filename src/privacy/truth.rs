@@ -13,7 +13,7 @@ use crate::taxonomy::Floors;
 use super::cut::Cover;
 use super::sets::{OriginalSet, ReleasedSet, is_at_or_above};
 
-/// Pairs of code and label up to which those seen are kept in a bit set.
+/// Pairs of code and label up to which those seen are kept in bit sets, over all threads.
 const DENSE_PAIRS: usize = 1 << 28;
 
 /// The raw table that a release is held against: what of it the release should hold.
@@ -381,7 +381,7 @@ enum Pairs {
 impl Pairs {
     fn new(codes: usize, labels: usize) -> Self {
         let pairs = codes.saturating_mul(labels);
-        if pairs <= DENSE_PAIRS {
+        if pairs <= DENSE_PAIRS / rayon::current_num_threads() {
             return Self::Dense {
                 codes,
                 labels,

@@ -174,7 +174,8 @@ pub fn ncp_by_column(
         let ncp = ColumnNcp::of(column, domain).mean(suppressed_rows);
         Ok((name.to_string(), ncp))
     };
-    quasi_identifiers.par_iter().map(mean).collect()
+    let means: Vec<_> = quasi_identifiers.par_iter().map(mean).collect();
+    means.into_iter().collect()
 }
 
 #[cfg(test)]

@@ -4,14 +4,16 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use rayon::prelude::*;
+
 /// One code a row.
 #[derive(Debug)]
 pub enum Codes<'a> {
     /// Every row has the code 0.
     Zero,
-    /// Fewer than 2⁸ codes.
+    /// At most 2⁸ codes.
     One(Vec<u8>),
-    /// Fewer than 2¹⁶ codes.
+    /// At most 2¹⁶ codes.
     Two(Vec<u16>),
     /// More codes.
     Four(Cow<'a, [u32]>),
@@ -77,6 +79,21 @@ macro_rules! with_codes {
 }
 pub(super) use with_codes;
 
+impl Codes<'static> {
+    /// Codes as they come, all below `count`.
+    pub fn collected(codes: impl IndexedParallelIterator<Item = u32>, count: usize) -> Self {
+        // A code takes no time: a thread has many, or none.
+        let codes = codes.with_min_len(1 << 14);
+        if count <= 1 << 8 {
+            Self::One(codes.map(|code| code as u8).collect())
+        } else if count <= 1 << 16 {
+            Self::Two(codes.map(|code| code as u16).collect())
+        } else {
+            Self::Four(Cow::Owned(codes.collect()))
+        }
+    }
+}
+
 impl<'a> Codes<'a> {
     /// The same codes, all below `count`, in as few bytes as hold them; one pass.
     pub fn of(codes: &'a [u32], count: usize) -> Self {
@@ -86,6 +103,35 @@ impl<'a> Codes<'a> {
             Self::Two(codes.iter().map(|&code| code as u16).collect())
         } else {
             Self::Four(Cow::Borrowed(codes))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rayon::prelude::*;
+
+    use super::{Codes, RowCodes, with_codes};
+
+    #[test]
+    fn codes_are_the_same_in_any_width() {
+        for (count, bytes) in [(1, 1), (256, 1), (257, 2), (65_536, 2), (65_537, 4)] {
+            let codes: Vec<u32> = (0..count).rev().collect();
+            let narrowed = Codes::of(&codes, count as usize);
+            let collected = Codes::collected(codes.par_iter().copied(), count as usize);
+            for found in [narrowed, collected] {
+                let width = match &found {
+                    Codes::Zero => 0,
+                    Codes::One(_) => 1,
+                    Codes::Two(_) => 2,
+                    Codes::Four(_) => 4,
+                };
+                assert_eq!(width, bytes, "{count} codes");
+                let read: Vec<u32> = with_codes!(&found, slice => {
+                    (0..codes.len()).map(|row| slice.at(row)).collect()
+                });
+                assert_eq!(read, codes);
+            }
         }
     }
 }

@@ -3,8 +3,8 @@
 use rayon::prelude::*;
 
 use super::codes::{RowCodes, with_codes};
-use super::partitions::PartitionId;
-use super::tally::{Scan, added};
+use super::partitions::{Made, PartitionId};
+use super::scan::{Scan, added};
 use super::weights::Counted;
 
 /// Rows that make a thread's share of a scan worth handing over; few in tests, so that small
@@ -13,8 +13,8 @@ const SHARE: usize = if cfg!(test) { 5 } else { 1 << 14 };
 
 /// Most counters that are kept for a partition, and how many for each of its rows; where there
 /// would be more, its rows are sorted by place.
-const COUNTERS: usize = if cfg!(test) { 32 } else { 1 << 20 };
-const COUNTERS_BY_ROW: usize = 8;
+const SIDE_BY_SIDE: usize = if cfg!(test) { 32 } else { 1 << 20 };
+const SIDE_BY_SIDE_A_ROW: usize = 8;
 
 /// What a thread takes at a time of the partitions of a *Link_x*.
 enum Share<'a> {
@@ -50,8 +50,8 @@ impl PartitionOrder {
         &self.order[start as usize..(start + size) as usize]
     }
 
-    /// Counts the rows of the partitions of `link` by child and combination of sensitive values,
-    /// partition by partition.
+    /// Counts the rows of the partitions of `link` by child and slot of sensitive values, partition
+    /// by partition.
     pub fn count(
         &self,
         link: &[PartitionId],
@@ -64,6 +64,9 @@ impl PartitionOrder {
             let mut tally = Tally::default();
             let mut count = |partition: PartitionId, cut: bool| {
                 let rows = self.rows(partition, sizes[partition as usize]);
+                if rows.is_empty() {
+                    return;
+                }
                 match cut {
                     true => tally.count_pieces(rows, scan),
                     false => tally.count(rows, scan),
@@ -134,13 +137,13 @@ impl PartitionOrder {
 
     /// Notes where the parts of refined partitions begin: `made` has the partitions that each
     /// became, in the order of their children, first the one that was refined.
-    pub fn place(&mut self, made: &[(usize, u32, PartitionId)], sizes: &[u32]) {
+    pub fn place(&mut self, made: &[Made], sizes: &[u32]) {
         self.starts.resize(sizes.len(), 0);
-        for parts in made.chunk_by(|(a, ..), (b, ..)| a == b) {
-            let mut start = self.starts[parts[0].2 as usize];
-            for &(.., partition) in parts {
-                self.starts[partition as usize] = start;
-                start += sizes[partition as usize];
+        for parts in made.chunk_by(|a, b| a.place == b.place) {
+            let mut start = self.starts[parts[0].partition as usize];
+            for made in parts {
+                self.starts[made.partition as usize] = start;
+                start += sizes[made.partition as usize];
             }
         }
     }
@@ -213,10 +216,10 @@ fn shares<'a>(link: &'a [PartitionId], sizes: &[u32], least: usize) -> Vec<Share
 
 /// Whether the rows of a partition are counted side by side rather than sorted by place.
 fn has_counters(rows: usize, scan: &Scan<'_>) -> bool {
-    scan.counters() <= COUNTERS.min(COUNTERS_BY_ROW.saturating_mul(rows))
+    scan.counters() <= SIDE_BY_SIDE.min(SIDE_BY_SIDE_A_ROW.saturating_mul(rows))
 }
 
-/// Rows of one partition by place: child and combination of sensitive values.
+/// Rows of one partition by place: child and slot of sensitive values.
 #[derive(Default)]
 struct Tally {
     /// A counter for each place, all 0 between partitions.
@@ -235,18 +238,27 @@ impl Tally {
 
     /// As [`Self::count`], the rows shared out among the threads.
     fn count_pieces(&mut self, rows: &[u32], scan: &Scan<'_>) {
-        if !has_counters(rows.len(), scan) {
-            return self.list_places(rows, scan);
-        }
+        let side_by_side = has_counters(rows.len(), scan);
         // A piece has its own counters, and more rows than those.
-        let pieces = rows.par_chunks(SHARE.max(scan.counters()));
-        let count = |piece: &[u32]| {
-            let mut tally = Self::default();
-            tally.count_side_by_side(piece, scan);
-            tally.counters
-        };
-        let none = || vec![0; scan.counters()];
-        self.counters = pieces.map(count).reduce(none, added);
+        let least = if side_by_side { scan.counters() } else { 0 };
+        let pieces = rows.par_chunks(SHARE.max(least));
+        if side_by_side {
+            let count = |piece: &[u32]| {
+                let mut tally = Self::default();
+                tally.count_side_by_side(piece, scan);
+                tally.counters
+            };
+            let none = || vec![0; scan.counters()];
+            self.counters = pieces.map(count).reduce(none, added);
+        } else {
+            let list = |piece: &[u32]| {
+                let mut tally = Self::default();
+                tally.list_places(piece, scan);
+                tally.places
+            };
+            self.places = pieces.flat_map_iter(list).collect();
+            self.places.par_sort_unstable();
+        }
     }
 
     fn count_side_by_side(&mut self, rows: &[u32], scan: &Scan<'_>) {
@@ -254,23 +266,28 @@ impl Tally {
         let slots = scan.sensitive.count();
         self.counters.resize(scan.counters(), 0);
         let counters = self.counters.as_mut_slice();
-        with_codes!(&scan.column.codes, codes => with_codes!(&scan.sensitive.codes, held => {
-            for &row in rows {
-                let child = child_of[codes.at(row as usize) as usize] as usize;
-                counters[child * slots + held.at(row as usize) as usize] += 1;
-            }
-        }));
+        for held in &scan.sensitive.slots {
+            with_codes!(&scan.column.codes, codes => with_codes!(&held.codes, slot => {
+                for &row in rows {
+                    let child = child_of[codes.at(row as usize) as usize];
+                    let slot = held.first + slot.at(row as usize);
+                    counters[child as usize * slots + slot as usize] += 1;
+                }
+            }));
+        }
     }
 
     fn list_places(&mut self, rows: &[u32], scan: &Scan<'_>) {
         let child_of = scan.aim.child_of();
         let slots = scan.sensitive.count() as u64;
-        with_codes!(&scan.column.codes, codes => with_codes!(&scan.sensitive.codes, held => {
-            self.places.extend(rows.iter().map(|&row| {
-                let child = child_of[codes.at(row as usize) as usize];
-                u64::from(child) * slots + u64::from(held.at(row as usize))
+        for held in &scan.sensitive.slots {
+            with_codes!(&scan.column.codes, codes => with_codes!(&held.codes, slot => {
+                self.places.extend(rows.iter().map(|&row| {
+                    let child = child_of[codes.at(row as usize) as usize];
+                    u64::from(child) * slots + u64::from(held.first + slot.at(row as usize))
+                }));
             }));
-        }));
+        }
     }
 
     /// Makes the items of a partition, and is empty again; the sum of their squared sizes.

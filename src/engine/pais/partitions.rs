@@ -2,8 +2,8 @@
 
 use super::attribute::ConceptId;
 use super::partition_order::PartitionOrder;
+use super::scan::Scan;
 use super::table_order::{self, TableOrder};
-use super::tally::Scan;
 use super::weights::{Counted, Weights};
 
 /// Index of a partition.
@@ -11,6 +11,17 @@ pub type PartitionId = u32;
 
 /// What fetching a row from afar costs, in rows read one after another.
 const GATHERED: u64 = 8;
+
+/// A partition that refining another one made, or left of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Made {
+    /// The place of the refined partition in *Link_x*.
+    pub place: u32,
+    /// The number of the child.
+    pub child: u32,
+    /// The partition.
+    pub partition: PartitionId,
+}
 
 /// How the rows of partitions are found.
 enum Layout {
@@ -75,6 +86,8 @@ impl Partitions {
 
     /// Suppresses the rows of a partition, and tells which they are.
     pub fn suppress(&mut self, partition: PartitionId) -> Vec<u32> {
+        // In the order of the table every row is counted.
+        self.sort();
         let rows = self.rows(partition);
         self.sizes[partition as usize] = 0;
         self.squares -= (rows.len() as u128).pow(2);
@@ -175,10 +188,17 @@ impl Partitions {
         let gathered = GATHERED * sizes.sum::<u64>();
         let block = scan.counters();
         let passes = link.len().div_ceil((table_order::COUNTERS / block).max(1)) as u64;
-        self.excess = (self.excess + passes * rows).saturating_sub(gathered);
+        let read = passes * rows + (link.len() * block) as u64;
+        self.excess = (self.excess + read).saturating_sub(gathered);
         if block > table_order::COUNTERS || self.excess > GATHERED * rows {
             self.sort();
         }
+    }
+
+    /// Whether rows are not sorted yet.
+    #[cfg(test)]
+    pub fn is_in_table_order(&self) -> bool {
+        matches!(self.layout, Layout::Table(_))
     }
 
     /// Sorts the rows by partition, once and for all: for scans of few rows.
@@ -205,12 +225,15 @@ impl Partitions {
         self.links[at].resize_with(children.end as usize, Vec::new);
         let before = self.sizes.len();
         let parts = weights.parts(&link, before);
-        if let Layout::Partition(order) = &mut self.layout {
+        // No row moves where all of a partition go to one child, as they do below a value that
+        // no row has.
+        let moves = parts.len() > link.len();
+        if let (Layout::Partition(order), true) = (&mut self.layout, moves) {
             order.refine(&link, &self.sizes, scan);
         }
-        let mut made = Vec::new();
+        let mut made = Vec::with_capacity(parts.len());
         for parts in parts.chunk_by(|a, b| a.place == b.place) {
-            let refined = link[parts[0].place];
+            let refined = link[parts[0].place as usize];
             self.squares -= u128::from(self.size(refined)).pow(2);
             self.live += parts.len() - 1;
             for (number, part) in parts.iter().enumerate() {
@@ -224,11 +247,16 @@ impl Partitions {
                 let concept = children.start + part.child;
                 self.records[at][id as usize] = concept;
                 self.links[at][concept as usize].push(id);
-                made.push((part.place, part.child, id));
+                made.push(Made {
+                    place: part.place,
+                    child: part.child,
+                    partition: id,
+                });
                 placed(refined, part.child, id);
             }
         }
         match &mut self.layout {
+            _ if !moves => {}
             Layout::Table(order) => order.refine(&link, before, &made, scan),
             Layout::Partition(order) => order.place(&made, &self.sizes),
         }

@@ -90,22 +90,21 @@ pub fn search(
             continue;
         };
         if run.is_short(best) {
-            decided += 1;
             run.refuse(best, observer);
-            continue;
-        }
-        let weights = run.weigh(best);
-        if !run.is_summed(best, steps.len()) {
-            run.sum(best, weights.score(), steps.len());
-            continue;
+        } else {
+            let weights = run.weigh(best);
+            if !run.is_summed(best, steps.len()) {
+                run.sum(best, weights.score(), steps.len());
+                continue;
+            }
+            if run.is_valid(&weights, observer) {
+                let (performed, rows) = run.perform(best, &weights, &Suppression::default());
+                steps.push(run.step(steps.len() as u32, Some(performed), rows));
+            } else {
+                run.refuse(best, observer);
+            }
         }
         decided += 1;
-        if run.is_valid(&weights, observer) {
-            let (performed, rows) = run.perform(best, &weights, &Suppression::default());
-            steps.push(run.step(steps.len() as u32, Some(performed), rows));
-        } else {
-            run.refuse(best, observer);
-        }
         let open = run.open();
         observer.progress(Phase::Searching, decided as f64 / (decided + open) as f64);
     }

@@ -1,140 +1,224 @@
 //! The sensitive values of a row as one code, so that a scan counts a row by one addition.
+//!
+//! Columns are taken together as long as their values have few combinations. Where they have
+//! more, a row has several codes, and is counted by each.
 
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
 
 use crate::table::NULL_CODE;
 
 use super::codes::{Codes, RowCodes, with_codes};
 use super::requirement::{Requirement, SensitiveBound};
-use super::tally::added;
+use super::scan::added;
+
+/// Most codes of columns taken together, so that they take one byte a row.
+const TOGETHER: usize = if cfg!(test) { 8 } else { 1 << 8 };
 
 /// Rows of a thread's share.
-const SHARE: usize = 1 << 16;
+const SHARE: usize = if cfg!(test) { 5 } else { 1 << 16 };
 
-/// Which combination of sensitive values each row has.
+/// The sensitive values of all rows. What a row may have of the columns taken together is a
+/// *slot*; one of them is to have none.
 #[derive(Debug)]
 pub struct Sensitive {
-    /// By row, the number of its combination.
+    /// Every row has a slot of each; of the first, if nothing is sensitive.
+    pub slots: Vec<Slots>,
+    /// By slot, the values.
+    held: Held,
+    /// Whether slot after slot has other values, ascending.
+    pub is_ascending: bool,
+    /// By value, the rows that have it.
+    pub holding: Vec<u64>,
+}
+
+/// One slot a row.
+#[derive(Debug)]
+pub struct Slots {
+    /// Added to a code it makes the slot.
+    pub first: u32,
+    /// By row.
     pub codes: Codes<'static>,
-    /// By combination, its values ascending; the first has none.
-    combinations: Vec<Vec<u32>>,
-    /// Whether no value is in two combinations.
-    pub is_single: bool,
-    /// By combination, the rows that have it.
-    rows: Vec<u64>,
+}
+
+/// Lists of values, one after the other.
+#[derive(Debug, Default)]
+struct Held {
+    values: Vec<u32>,
+    ends: Vec<u32>,
+}
+
+impl Held {
+    fn push(&mut self, values: impl IntoIterator<Item = u32>) {
+        self.values.extend(values);
+        self.ends.push(self.values.len() as u32);
+    }
+
+    #[inline]
+    fn of(&self, slot: usize) -> &[u32] {
+        let start = slot.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.values[start as usize..self.ends[slot] as usize]
+    }
+}
+
+/// Columns taken together: by row a code, and by code the values.
+struct Together {
+    codes: Codes<'static>,
+    held: Held,
 }
 
 impl Sensitive {
-    /// Looks at the sensitive columns of `rows` rows: one pass, shared out among the threads, for
-    /// one column; two for several.
+    /// Looks at the sensitive columns of `rows` rows: up to three passes for each, shared out
+    /// among the threads.
     pub fn new(requirement: &Requirement<'_>, rows: usize) -> Self {
-        let none = Self {
-            codes: Codes::Zero,
-            combinations: vec![Vec::new()],
-            is_single: true,
-            rows: vec![rows as u64],
-        };
-        if requirement.sensitive_values == 0 {
-            return none;
+        let mut all: Vec<Together> = Vec::new();
+        for bound in &requirement.sensitive {
+            let column = Together::of(bound);
+            match all.last().and_then(|last| last.with(&column, rows)) {
+                Some(wider) => {
+                    all.pop();
+                    all.push(wider);
+                }
+                None => all.push(column),
+            }
         }
-        let (codes, combinations) = match requirement.sensitive.as_slice() {
-            [bound] => (
-                of_column(bound, requirement.sensitive_values),
-                (0..requirement.sensitive_values as u32)
-                    .map(|value| vec![value])
-                    .collect(),
-            ),
-            _ => of_columns(requirement, rows),
+        let mut sensitive = Self {
+            slots: Vec::new(),
+            held: Held::default(),
+            is_ascending: true,
+            holding: vec![0; requirement.sensitive_values],
         };
-        let combinations = [none.combinations, combinations].concat();
-        let counts = with_codes!(&codes, codes => (0..rows.div_ceil(SHARE))
-            .into_par_iter()
-            .fold(
-                || vec![0u64; combinations.len()],
-                |mut counts, share| {
-                    for row in share * SHARE..rows.min((share + 1) * SHARE) {
-                        counts[codes.at(row) as usize] += 1;
-                    }
-                    counts
-                },
-            )
-            .reduce(|| vec![0; combinations.len()], added));
-        Self {
-            codes,
-            is_single: requirement.sensitive.len() == 1,
-            combinations,
-            rows: counts,
+        if all.is_empty() {
+            sensitive.held.push([]);
+            sensitive.slots.push(Slots {
+                first: 0,
+                codes: Codes::Zero,
+            });
         }
+        for Together { codes, held } in all {
+            let first = sensitive.count() as u32;
+            for (code, rows) in counted(&codes, held.ends.len(), rows)
+                .into_iter()
+                .enumerate()
+            {
+                for &value in held.of(code) {
+                    sensitive.holding[value as usize] += rows;
+                }
+                sensitive.held.push(held.of(code).iter().copied());
+            }
+            sensitive.slots.push(Slots { first, codes });
+        }
+        let values = &sensitive.held.values;
+        sensitive.is_ascending = values.is_sorted_by(|one, next| one < next);
+        sensitive
     }
 
-    /// Number of combinations, that of no value included.
+    /// Number of slots.
     pub fn count(&self) -> usize {
-        self.combinations.len()
+        self.held.ends.len()
     }
 
-    /// The values of a combination, ascending.
+    /// Slots of which each row has exactly one: those below.
+    pub fn of_every_row(&self) -> usize {
+        let second = self.slots.get(1).map(|slots| slots.first as usize);
+        second.unwrap_or(self.count())
+    }
+
+    /// The values of a slot, ascending.
     #[inline]
-    pub fn values(&self, combination: u32) -> &[u32] {
-        &self.combinations[combination as usize]
+    pub fn values(&self, slot: usize) -> &[u32] {
+        self.held.of(slot)
     }
+}
 
-    /// By value, the rows that have it.
-    pub fn holding(&self, values: usize) -> Vec<u64> {
-        let mut holding = vec![0; values];
-        for (values, rows) in self.combinations.iter().zip(&self.rows) {
-            for &value in values {
-                holding[value as usize] += rows;
-            }
+impl Together {
+    /// A column by itself; what is not sensitive has the code 0.
+    fn of(bound: &SensitiveBound<'_>) -> Self {
+        let sensitive = bound.numbers.iter().copied();
+        let mut values: Vec<u32> = sensitive.filter(|&number| number != NULL_CODE).collect();
+        values.sort_unstable();
+        values.dedup();
+        let place = |number: &u32| {
+            values
+                .binary_search(number)
+                .map_or(0, |place| place as u32 + 1)
+        };
+        let code_of: Vec<u32> = bound.numbers.iter().map(place).collect();
+        // A missing cell is beyond the last code.
+        let code = |&code: &u32| code_of.get(code as usize).copied().unwrap_or(0);
+        let mut held = Held::default();
+        held.push([]);
+        values.iter().for_each(|&value| held.push([value]));
+        Self {
+            codes: Codes::collected(bound.codes.par_iter().map(code), held.ends.len()),
+            held,
         }
-        holding
+    }
+
+    /// Both together, a code for each pair of codes that some row has; `None` where those are
+    /// many.
+    fn with(&self, other: &Self, rows: usize) -> Option<Self> {
+        let (ones, others) = (self.held.ends.len(), other.held.ends.len());
+        if ones.max(others) > TOGETHER {
+            return None;
+        }
+        with_codes!(&self.codes, one => with_codes!(&other.codes, other_one => {
+            let pair = |row| one.at(row) as usize * others + other_one.at(row) as usize;
+            let mut stands = shares(rows)
+                .fold(
+                    || vec![false; ones * others],
+                    |mut stands, rows| {
+                        rows.for_each(|row| stands[pair(row)] = true);
+                        stands
+                    },
+                )
+                .reduce(|| vec![false; ones * others], either);
+            stands[0] = true;
+            let mut held = Held::default();
+            let mut code_of = vec![0; stands.len()];
+            for pair in (0..stands.len()).filter(|&pair| stands[pair]) {
+                code_of[pair] = held.ends.len() as u32;
+                let mut values = self.held.of(pair / others).to_vec();
+                values.extend(other.held.of(pair % others));
+                values.sort_unstable();
+                held.push(values);
+            }
+            if held.ends.len() > TOGETHER {
+                return None;
+            }
+            let codes = (0..rows).into_par_iter().map(|row| code_of[pair(row)]);
+            Some(Self { codes: Codes::collected(codes, held.ends.len()), held })
+        }))
     }
 }
 
-/// The number of a value is that of its combination less one.
-fn of_column(bound: &SensitiveBound<'_>, values: usize) -> Codes<'static> {
-    let number = |code: u32| match code {
-        NULL_CODE => 0,
-        code => bound.numbers[code as usize].wrapping_add(1),
-    };
-    // The number of what is not sensitive is the greatest there is, so that 0 follows it.
-    const { assert!(NULL_CODE.wrapping_add(1) == 0) };
-    let codes = bound.codes.par_iter().with_min_len(SHARE);
-    if values < 1 << 8 {
-        Codes::One(codes.map(|&code| number(code) as u8).collect())
-    } else if values < 1 << 16 {
-        Codes::Two(codes.map(|&code| number(code) as u16).collect())
-    } else {
-        Codes::Four(codes.map(|&code| number(code)).collect())
-    }
+/// Shares of rows, as threads take them.
+fn shares(rows: usize) -> impl ParallelIterator<Item = std::ops::Range<usize>> {
+    let shares = (0..rows.div_ceil(SHARE)).into_par_iter();
+    shares.map(move |share| share * SHARE..rows.min((share + 1) * SHARE))
 }
 
-/// Numbers combinations from 1 in the order in which rows have them.
-fn of_columns(requirement: &Requirement<'_>, rows: usize) -> (Codes<'static>, Vec<Vec<u32>>) {
-    let mut numbers: FxHashMap<Vec<u32>, u32> = FxHashMap::default();
-    let mut combinations = Vec::new();
-    let mut values = Vec::new();
-    let codes: Vec<u32> = (0..rows)
-        .map(|row| {
-            values.clear();
-            requirement.sensitive_of(row, |value| values.push(value as u32));
-            values.sort_unstable();
-            if values.is_empty() {
-                return 0;
-            }
-            if let Some(&number) = numbers.get(&values) {
-                return number;
-            }
-            combinations.push(values.clone());
-            numbers.insert(values.clone(), combinations.len() as u32);
-            combinations.len() as u32
-        })
-        .collect();
-    let codes = match Codes::of(&codes, combinations.len() + 1) {
-        Codes::Zero => Codes::Zero,
-        Codes::One(narrow) => Codes::One(narrow),
-        Codes::Two(narrow) => Codes::Two(narrow),
-        Codes::Four(_) => Codes::Four(codes.into()),
-    };
-    (codes, combinations)
+/// Rows by code, of so many.
+fn counted(codes: &Codes<'_>, count: usize, rows: usize) -> Vec<u64> {
+    // Threads that count for themselves would take more memory than time.
+    if count > SHARE {
+        let mut counts = vec![0; count];
+        with_codes!(codes, codes => (0..rows).for_each(|row| counts[codes.at(row) as usize] += 1));
+        return counts;
+    }
+    with_codes!(codes, codes => shares(rows)
+        .fold(
+            || vec![0; count],
+            |mut counts, rows| {
+                rows.for_each(|row| counts[codes.at(row) as usize] += 1);
+                counts
+            },
+        )
+        .reduce(|| vec![0; count], added))
+}
+
+fn either(mut one: Vec<bool>, other: Vec<bool>) -> Vec<bool> {
+    one.iter_mut()
+        .zip(other)
+        .for_each(|(one, other)| *one |= other);
+    one
 }

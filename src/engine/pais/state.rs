@@ -12,16 +12,15 @@ use crate::engine::Observer;
 use crate::engine::run::{StepItem, StepRecord};
 use crate::table::EncodedTable;
 
-use super::aim::Aim;
 use super::attribute::{Attribute, Concept, ConceptId};
 use super::codes::Codes;
 use super::partitions::{PartitionId, Partitions};
 use super::requirement::Requirement;
+use super::scan::{Aim, Scan};
 use super::score;
 use super::search::Settings;
 use super::sensitive::Sensitive;
 use super::suppression::{Holdings, Suppression, Trial};
-use super::tally::Scan;
 use super::validity::Check;
 use super::weights::Weights;
 use candidates::Candidate;
@@ -80,7 +79,7 @@ impl<'a> Run<'a> {
         let left = (table.rows - suppressed.len()) as f64;
         let topmost = |attribute: &Attribute<'_>| left * attribute.ncp(attribute.concept(0));
         let lost = attributes.iter().map(topmost).collect();
-        let mut holding = sensitive.holding(requirement.sensitive_values);
+        let mut holding = sensitive.holding.clone();
         for &row in suppressed {
             requirement.sensitive_of(row as usize, |value| holding[value] -= 1);
         }
@@ -115,7 +114,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// One scan of the rows that a candidate would split.
+    /// Counts the rows that a candidate would split.
     pub fn weigh(&mut self, candidate: usize) -> Weights {
         let Candidate {
             attribute,

@@ -3,14 +3,18 @@
 //! As long as partitions are few, a scan of the whole table in order is faster than one of `T[x]`
 //! partition by partition: nothing is fetched from afar, and the counters stay in the cache.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use super::codes::{RowCodes, with_codes};
 use super::partition_order::PartitionOrder;
-use super::partitions::PartitionId;
-use super::tally::{Scan, added};
+use super::partitions::{Made, PartitionId};
+use super::scan::{Scan, added};
+use super::sensitive::Slots;
 
-/// Most counters of one pass: a mebibyte, half of what a core's cache has.
+/// Most counters of one pass, beside those that all other partitions share: with them two mebibytes
+/// at most, as a core's cache has.
 pub const COUNTERS: usize = if cfg!(test) { 48 } else { 1 << 18 };
 
 /// Rows of a thread's share.
@@ -48,60 +52,78 @@ impl TableOrder {
     }
 
     /// The rows of the partitions of `link`, of `partitions` in all, by place of the partition in
-    /// `link`, child, and combination of sensitive values: one pass over the table. Threads count
+    /// `link`, child, and slot of sensitive values: one pass over the table. Threads count
     /// for themselves, and their counters are added up.
     pub fn count(&self, link: &[PartitionId], partitions: usize, scan: &Scan<'_>) -> Vec<u32> {
         let places = places(link, scan.counters(), partitions);
         let counters = (link.len() + 1) * scan.counters();
         let none = || vec![0u32; counters];
         let rows = self.rows();
-        let share = SHARE.max(4 * counters);
+        let share = SHARE.max(counters);
         let slots = scan.sensitive.count() as u32;
         let child_of = scan.aim.child_of();
-        with_codes!(&scan.column.codes, codes => with_codes!(&scan.sensitive.codes, held => {
-            let count = |mut counters: Vec<u32>, number: usize| {
-                let range = number * share..rows.min((number + 1) * share);
-                let (codes, held) = (codes.part(range.clone()), held.part(range.clone()));
-                for (row, &partition) in self.partition_of[range].iter().enumerate() {
+        let count_share = |counters: &mut [u32], range: Range<usize>, held: &Slots| {
+            let partitions = &self.partition_of[range.clone()];
+            with_codes!(&scan.column.codes, codes => with_codes!(&held.codes, slot => {
+                let (codes, slot) = (codes.part(range.clone()), slot.part(range));
+                for (row, &partition) in partitions.iter().enumerate() {
                     let child = child_of[codes.at(row) as usize];
-                    let place = places[partition as usize] + child * slots + held.at(row);
+                    let slot = held.first + slot.at(row);
+                    let place = places[partition as usize] + child * slots + slot;
                     counters[place as usize] += 1;
                 }
-                counters
-            };
-            match rows.div_ceil(share) {
-                1 => count(none(), 0),
-                shares => (0..shares).into_par_iter().fold(none, count).reduce(none, added),
+            }));
+        };
+        let count = |mut counters: Vec<u32>, number: usize| {
+            let range = number * share..rows.min((number + 1) * share);
+            for held in &scan.sensitive.slots {
+                count_share(&mut counters, range.clone(), held);
             }
-        }))
+            counters
+        };
+        match rows.div_ceil(share) {
+            1 => count(none(), 0),
+            shares => {
+                let shares = (0..shares).into_par_iter();
+                shares.fold(none, count).reduce(none, added)
+            }
+        }
     }
 
     /// Moves rows to the partition that `made` gives for the place of their partition in `link`
-    /// and their child, of `width`; [`NONE`] for what has no rows. One pass over the table.
+    /// and their child. One pass over the table.
     pub fn refine(
         &mut self,
         link: &[PartitionId],
         partitions: usize,
-        made: &[(usize, u32, PartitionId)],
+        made: &[Made],
         scan: &Scan<'_>,
     ) {
         let width = scan.width;
         let places = places(link, width, partitions);
         let mut next = vec![NONE; (link.len() + 1) * width];
-        for &(place, child, partition) in made {
-            next[place * width + child as usize] = partition;
+        for made in made {
+            next[made.place as usize * width + made.child as usize] = made.partition;
         }
         let child_of = scan.aim.child_of();
-        let shares = self.partition_of.par_chunks_mut(SHARE).enumerate();
-        with_codes!(&scan.column.codes, codes => shares.for_each(|(number, share)| {
+        let move_share = |(number, share): (usize, &mut [PartitionId])| {
             let from = number * SHARE;
-            let codes = codes.part(from..from + share.len());
-            for (row, partition) in share.iter_mut().enumerate() {
-                let child = child_of[codes.at(row) as usize];
-                let to = next[(places[*partition as usize] + child) as usize];
-                *partition = if to == NONE { *partition } else { to };
+            with_codes!(&scan.column.codes, codes => {
+                let codes = codes.part(from..from + share.len());
+                for (row, partition) in share.iter_mut().enumerate() {
+                    let child = child_of[codes.at(row) as usize];
+                    let to = next[(places[*partition as usize] + child) as usize];
+                    *partition = if to == NONE { *partition } else { to };
+                }
+            });
+        };
+        match self.rows() <= SHARE {
+            true => move_share((0, &mut self.partition_of)),
+            false => {
+                let shares = self.partition_of.par_chunks_mut(SHARE).enumerate();
+                shares.for_each(move_share);
             }
-        }));
+        }
     }
 
     /// The rows of a partition.

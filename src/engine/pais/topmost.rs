@@ -29,7 +29,7 @@ pub fn suppress(
             k: requirement.k.get(),
         });
     }
-    let mut holding = sensitive.holding(requirement.sensitive_values);
+    let mut holding = sensitive.holding.clone();
     let whole = holding.clone();
     let mut gone = Vec::new();
     let mut lost = 0u64;

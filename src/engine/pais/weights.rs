@@ -1,11 +1,12 @@
 //! `T[x]` counted: how many rows of each partition a specialization would send to each child.
 //!
-//! One scan, shared out among the threads in parts whose bounds depend on the rows alone, so that
-//! every number of threads finds the same weights and the same sums.
+//! One scan of the table or of `T[x]`, shared out among the threads. What they count is put together
+//! in parts whose bounds depend on the rows alone, so that every number of threads finds the same
+//! weights and the same sums.
 
 use super::attribute::ConceptId;
 use super::partitions::{PartitionId, Partitions};
-use super::tally::Scan;
+use super::scan::Scan;
 
 /// The rows of one partition that would go to one child.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +25,7 @@ pub struct Item {
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
     /// The place of the partition refined in *Link_x*.
-    pub place: usize,
+    pub place: u32,
     /// The number of the child.
     pub child: u32,
     /// How many rows.
@@ -92,14 +93,14 @@ impl Weights {
             .map(|(child, item)| {
                 let counts = self.holding(item).iter().map(|&(_, count)| count);
                 Part {
-                    place: place_of[item.partition as usize] as usize,
+                    place: place_of[item.partition as usize],
                     child,
                     size: item.size,
                     most: counts.max().unwrap_or(0),
                 }
             })
             .collect();
-        parts.sort_by_key(|part| part.place);
+        parts.sort_unstable_by_key(|part| (part.place, part.child));
         parts
     }
 }

@@ -5,8 +5,8 @@ use crate::engine::Observer;
 
 use super::super::attribute::{ConceptId, Split};
 use super::super::points::Interval;
+use super::super::scan::Scan;
 use super::super::score::{self, Choice, Splits, TIE};
-use super::super::tally::Scan;
 use super::super::validity::subsets;
 use super::super::weights::Weights;
 use super::Run;
