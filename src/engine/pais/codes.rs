@@ -111,7 +111,7 @@ impl<'a> Codes<'a> {
 mod tests {
     use rayon::prelude::*;
 
-    use super::{Codes, RowCodes, with_codes};
+    use super::{Codes, RowCodes};
 
     #[test]
     fn codes_are_the_same_in_any_width() {

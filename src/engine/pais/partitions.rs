@@ -10,7 +10,7 @@ use super::weights::{Counted, Weights};
 pub type PartitionId = u32;
 
 /// What fetching a row from afar costs, in rows read one after another.
-const GATHERED: u64 = 8;
+const GATHERED: u64 = 4;
 
 /// A partition that refining another one made, or left of it.
 #[derive(Clone, Copy, Debug)]
