@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::domain::{Code, JobDefinition, KmAnonymity, Lkc, Problem};
 use crate::privacy::{self, LkcRequirement, Original, Verification};
+use crate::table::codes::{Codes, RowCodes, with_codes};
 use crate::table::{
     Column, Domain, EncodedTable, Form, NULL_CODE, QuasiIdentifier, ReleasedColumn, ReleasedTable,
     Schema,
@@ -174,22 +175,23 @@ pub fn table(
             .iter()
             .map(|label| label.as_str().into())
             .collect();
-        let label = |&row: &u32| cut.label_of[column.codes[row as usize] as usize];
+        let label = |&code: &u32| cut.label_of[code as usize];
+        let stand = Codes::collected(column.codes.par_iter().map(label), labels.len());
         let released = ReleasedColumn {
             name: column.name.clone(),
             form: Form::Generalized,
-            column: standing(&labels, rows.iter().map(label)),
+            column: gathered(&labels, &stand, rows),
             missing: Vec::new(),
         };
         (column.position, released)
     };
     let untouched = |(position, column): &(usize, Column)| {
         let spec = schema.stored().nth(*position)?;
-        let cells = rows.iter().map(|&row| column.codes[row as usize]);
+        let stand = Codes::of(&column.codes, column.dictionary.len());
         let released = ReleasedColumn {
             name: spec.name.clone(),
             form: Form::untouched(spec),
-            column: standing(&column.dictionary, cells),
+            column: gathered(&column.dictionary, &stand, rows),
             missing: spec.missing.clone(),
         };
         Some((*position, released))
@@ -228,6 +230,13 @@ pub fn sets(
         (column.position, released)
     });
     released.collect()
+}
+
+/// The cells of some rows. They are fetched in random order, which is worth narrowed codes.
+fn gathered(dictionary: &[Box<str>], codes: &Codes<'_>, rows: &[u32]) -> Column {
+    with_codes!(codes, codes => {
+        standing(dictionary, rows.iter().map(|&row| codes.at(row as usize)))
+    })
 }
 
 /// Cells with a dictionary of just the values that stand in them: one that only a suppressed row

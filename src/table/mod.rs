@@ -4,6 +4,7 @@
 
 pub mod cells;
 pub mod chunk;
+pub mod codes;
 pub mod column;
 pub mod csv;
 pub mod encoded;

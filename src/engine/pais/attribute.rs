@@ -5,10 +5,9 @@
 
 use std::ops::Range;
 
+use crate::table::codes::{Codes, RowCodes, with_codes};
 use crate::table::{Domain, QuasiIdentifier};
 use crate::taxonomy::{Interval, MISSING_LABEL, NodeId};
-
-use super::codes::{Codes, RowCodes, with_codes};
 
 /// Index of a concept among those of its attribute; the topmost is 0.
 pub type ConceptId = u32;

@@ -16,7 +16,6 @@
 
 mod attribute;
 mod bitmaps;
-mod codes;
 mod cut;
 mod partition_order;
 mod partitions;

@@ -2,7 +2,8 @@
 
 use rayon::prelude::*;
 
-use super::codes::{RowCodes, with_codes};
+use crate::table::codes::{RowCodes, with_codes};
+
 use super::partitions::{Made, PartitionId};
 use super::scan::{Scan, added};
 use super::weights::Counted;

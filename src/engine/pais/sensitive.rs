@@ -6,8 +6,8 @@
 use rayon::prelude::*;
 
 use crate::table::NULL_CODE;
+use crate::table::codes::{Codes, RowCodes, with_codes};
 
-use super::codes::{Codes, RowCodes, with_codes};
 use super::requirement::{Requirement, SensitiveBound};
 use super::scan::added;
 

@@ -11,9 +11,9 @@ use crate::domain::Objective;
 use crate::engine::Observer;
 use crate::engine::run::{StepItem, StepRecord};
 use crate::table::EncodedTable;
+use crate::table::codes::Codes;
 
 use super::attribute::{Attribute, Concept, ConceptId};
-use super::codes::Codes;
 use super::partitions::{PartitionId, Partitions};
 use super::requirement::Requirement;
 use super::scan::{Aim, Scan};

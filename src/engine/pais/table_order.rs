@@ -7,7 +7,8 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::codes::{RowCodes, with_codes};
+use crate::table::codes::{RowCodes, with_codes};
+
 use super::partition_order::PartitionOrder;
 use super::partitions::{Made, PartitionId};
 use super::scan::{Scan, added};

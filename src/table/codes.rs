@@ -1,5 +1,6 @@
-//! Codes of rows in as few bytes as their number allows: a scan of millions of rows waits for
-//! memory, and four times as many codes of one byte stand in a line of the cache.
+//! Codes of rows in as few bytes as their number allows: what reads millions of rows waits for
+//! memory, most of all where it reads them in random order, and four times as many codes of one
+//! byte stand in the cache.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -58,26 +59,26 @@ impl RowCodes for Zeros {
 macro_rules! with_codes {
     ($codes:expr, $slice:ident => $body:expr) => {
         match $codes {
-            $crate::engine::pais::codes::Codes::Zero => {
-                let $slice = $crate::engine::pais::codes::Zeros;
+            $crate::table::codes::Codes::Zero => {
+                let $slice = $crate::table::codes::Zeros;
                 $body
             }
-            $crate::engine::pais::codes::Codes::One(codes) => {
+            $crate::table::codes::Codes::One(codes) => {
                 let $slice = codes.as_slice();
                 $body
             }
-            $crate::engine::pais::codes::Codes::Two(codes) => {
+            $crate::table::codes::Codes::Two(codes) => {
                 let $slice = codes.as_slice();
                 $body
             }
-            $crate::engine::pais::codes::Codes::Four(codes) => {
+            $crate::table::codes::Codes::Four(codes) => {
                 let $slice: &[u32] = codes;
                 $body
             }
         }
     };
 }
-pub(super) use with_codes;
+pub(crate) use with_codes;
 
 impl Codes<'static> {
     /// Codes as they come, all below `count`.
@@ -95,9 +96,13 @@ impl Codes<'static> {
 }
 
 impl<'a> Codes<'a> {
-    /// The same codes, all below `count`, in as few bytes as hold them; one pass.
+    /// The same codes in as few bytes as those below `count` take, or as they are where there are
+    /// others, such as that of null; two passes.
     pub fn of(codes: &'a [u32], count: usize) -> Self {
-        if count <= 1 << 8 {
+        let greatest = codes.iter().copied().max().unwrap_or(0);
+        if greatest as usize >= count {
+            Self::Four(Cow::Borrowed(codes))
+        } else if count <= 1 << 8 {
             Self::One(codes.iter().map(|&code| code as u8).collect())
         } else if count <= 1 << 16 {
             Self::Two(codes.iter().map(|&code| code as u16).collect())
@@ -133,5 +138,14 @@ mod tests {
                 assert_eq!(read, codes);
             }
         }
+    }
+
+    #[test]
+    fn codes_that_do_not_fit_stay_as_they_are() {
+        let codes = [0, u32::MAX, 2];
+        let Codes::Four(kept) = Codes::of(&codes, 3) else {
+            panic!("a code was cut off");
+        };
+        assert_eq!(*kept, codes);
     }
 }
