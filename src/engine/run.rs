@@ -122,8 +122,8 @@ impl Prepared {
     }
 
     /// Bytes of memory that a run over so many rows takes at most, beside the text of distinct
-    /// values: the codes as read, those of the released table beside them, and per row the
-    /// search's order and the shuffled one. The items of a set-valued quasi-identifier are not
+    /// values: the codes as read, those of the released table and narrowed ones beside them, and per
+    /// row the search's order and the shuffled one. The items of a set-valued quasi-identifier are not
     /// known beforehand and taken to be so many on average as prescriptions have at most times.
     pub fn bytes_needed(schema: &Schema, rows: u64) -> u64 {
         let codes = 4 * schema.stored().count() as u64;
@@ -131,7 +131,8 @@ impl Prepared {
             column.role == ColumnRole::QuasiIdentifier && column.kind == ColumnKind::Set
         };
         let sets = schema.stored().filter(is_set).count() as u64;
-        rows.saturating_mul(2 * codes + 16 + sets * SET_BYTES)
+        let narrowed = codes / 2;
+        rows.saturating_mul(2 * codes + narrowed + 16 + sets * SET_BYTES)
     }
 
     /// As [`Self::bytes_needed`] for a job of its own: one with groups has the exact columns, the
@@ -155,7 +156,8 @@ impl Prepared {
                 };
                 // A row's place in the order and while it is moved there, its narrowed codes, that
                 // of its sensitive values, and what is known of each of those.
-                let row = 8 + 2 * attributes + 16 + points;
+                let sensitive = 16 * (plan.sensitive.len() as u64).max(1);
+                let row = 8 + 2 * attributes + sensitive + points;
                 let search = rows.saturating_mul(row).saturating_add(partitions);
                 let searched = rows.saturating_mul(codes + 8);
                 searched

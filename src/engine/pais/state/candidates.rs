@@ -3,7 +3,7 @@
 use crate::domain::{Objective, SplitRule};
 use crate::engine::Observer;
 
-use super::super::attribute::{ConceptId, Split};
+use super::super::attribute::{Concept, ConceptId, Meaning, Split};
 use super::super::points::Interval;
 use super::super::scan::Scan;
 use super::super::score::{self, Choice, Splits, TIE};
@@ -113,6 +113,18 @@ impl Run<'_> {
         rows.any(|rows| (1..self.requirement.k.get()).contains(&rows))
     }
 
+    /// Whether an interval has missing cells in fewer than *K* rows: those are a child of every
+    /// split, so that none is valid.
+    fn lacks_missing_cells(&self, candidate: usize) -> bool {
+        let Candidate {
+            attribute, split, ..
+        } = &self.candidates[candidate];
+        let column = &self.attributes[*attribute];
+        let missing = |child: &&Concept| child.meaning == Meaning::Missing;
+        let missing = split.children.iter().find(missing);
+        missing.is_some_and(|child| (1..self.requirement.k.get()).contains(&column.rows(child)))
+    }
+
     /// Sets the score of a candidate as summed after `steps`.
     pub fn sum(&mut self, candidate: usize, score: f64, steps: usize) {
         let candidate = &mut self.candidates[candidate];
@@ -127,6 +139,10 @@ impl Run<'_> {
 
     /// Drops an invalid candidate, or gives an interval its next best split.
     pub fn refuse(&mut self, candidate: usize, observer: &dyn Observer) {
+        if self.lacks_missing_cells(candidate) {
+            self.candidates.swap_remove(candidate);
+            return;
+        }
         self.strike_points(candidate, observer);
         let Candidate {
             attribute,
