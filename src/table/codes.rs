@@ -97,17 +97,23 @@ impl Codes<'static> {
 
 impl<'a> Codes<'a> {
     /// The same codes in as few bytes as those below `count` take, or as they are where there are
-    /// others, such as that of null; two passes.
+    /// others, such as that of null; one pass.
     pub fn of(codes: &'a [u32], count: usize) -> Self {
-        let greatest = codes.iter().copied().max().unwrap_or(0);
-        if greatest as usize >= count {
-            Self::Four(Cow::Borrowed(codes))
-        } else if count <= 1 << 8 {
-            Self::One(codes.iter().map(|&code| code as u8).collect())
+        let mut greatest = 0;
+        let seen = codes.iter().map(|&code| {
+            greatest = code.max(greatest);
+            code
+        });
+        let narrowed = if count <= 1 << 8 {
+            Self::One(seen.map(|code| code as u8).collect())
         } else if count <= 1 << 16 {
-            Self::Two(codes.iter().map(|&code| code as u16).collect())
+            Self::Two(seen.map(|code| code as u16).collect())
         } else {
-            Self::Four(Cow::Borrowed(codes))
+            return Self::Four(Cow::Borrowed(codes));
+        };
+        match (greatest as usize) < count {
+            true => narrowed,
+            false => Self::Four(Cow::Borrowed(codes)),
         }
     }
 }

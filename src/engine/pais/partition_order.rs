@@ -225,7 +225,7 @@ fn has_counters(rows: usize, scan: &Scan<'_>) -> bool {
 struct Tally {
     /// A counter for each place, all 0 between partitions.
     counters: Vec<u32>,
-    /// Without counters one entry for each row.
+    /// Without counters one entry for each row, ascending once all are listed.
     places: Vec<u64>,
 }
 
@@ -233,7 +233,10 @@ impl Tally {
     fn count(&mut self, rows: &[u32], scan: &Scan<'_>) {
         match has_counters(rows.len(), scan) {
             true => self.count_side_by_side(rows, scan),
-            false => self.list_places(rows, scan),
+            false => {
+                self.list_places(rows, scan);
+                self.places.sort_unstable();
+            }
         }
     }
 
@@ -299,7 +302,6 @@ impl Tally {
             let rows = rows.map(|(place, count)| (place, std::mem::take(count)));
             return scan.close(partition, rows, counted);
         }
-        self.places.sort_unstable();
         let runs = self.places.chunk_by(|a, b| a == b);
         let rows = runs.map(|run| (run[0] as usize, run.len() as u32));
         let squares = scan.close(partition, rows, counted);

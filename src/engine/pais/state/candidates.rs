@@ -105,24 +105,23 @@ impl Run<'_> {
 
     /// Whether a child of a candidate has fewer than *K* rows in all, so that no scan is needed.
     pub fn is_short(&self, candidate: usize) -> bool {
-        let Candidate {
-            attribute, split, ..
-        } = &self.candidates[candidate];
-        let column = &self.attributes[*attribute];
-        let mut rows = split.children.iter().map(|child| column.rows(child));
-        rows.any(|rows| (1..self.requirement.k.get()).contains(&rows))
+        let mut children = self.candidates[candidate].split.children.iter();
+        children.any(|child| self.has_too_few(candidate, child))
     }
 
     /// Whether an interval has missing cells in fewer than *K* rows: those are a child of every
     /// split, so that none is valid.
     fn lacks_missing_cells(&self, candidate: usize) -> bool {
-        let Candidate {
-            attribute, split, ..
-        } = &self.candidates[candidate];
-        let column = &self.attributes[*attribute];
-        let missing = |child: &&Concept| child.meaning == Meaning::Missing;
-        let missing = split.children.iter().find(missing);
-        missing.is_some_and(|child| (1..self.requirement.k.get()).contains(&column.rows(child)))
+        let children = self.candidates[candidate].split.children.iter();
+        let mut missing = children.filter(|child| child.meaning == Meaning::Missing);
+        missing.any(|child| self.has_too_few(candidate, child))
+    }
+
+    /// Whether a child of a candidate has rows, but fewer than *K*.
+    fn has_too_few(&self, candidate: usize, child: &Concept) -> bool {
+        let attribute = self.candidates[candidate].attribute;
+        let rows = self.attributes[attribute].rows(child);
+        (1..self.requirement.k.get()).contains(&rows)
     }
 
     /// Sets the score of a candidate as summed after `steps`.
