@@ -3,12 +3,12 @@
 
 use std::fmt::Write as _;
 
-use pais::domain::{ColumnKind, ColumnRole, Diversity, GroupModel};
-use pais::privacy::{self, AnatomyAssignment, GroupVerification, VerifyError};
-use pais::table::{
-    COUNT_COLUMN, Column, Form, GROUP_COLUMN, ReleasedColumn, ReleasedTable, Schema, SchemaColumn,
-    Table, finished,
-};
+use pais_core::definition::{ColumnKind, ColumnRole};
+use pais_core::model::{Diversity, GroupModel};
+use pais_verify::{self, AnatomyAssignment, GroupVerification, VerifyError};
+use pais_core::table::{COUNT_COLUMN, Column, Form, GROUP_COLUMN, ReleasedColumn, ReleasedTable, Table};
+use pais_core::schema::{Schema, SchemaColumn};
+use pais_core::read::reimport;
 
 use super::directory::Directory;
 use super::failure::Failure;
@@ -125,7 +125,7 @@ fn whole(name: &str) -> SchemaColumn {
         tree: None,
         ranges: None,
         domain: None,
-        separator: pais::table::schema::DEFAULT_SEPARATOR,
+        separator: pais_core::schema::DEFAULT_SEPARATOR,
         missing: Vec::new(),
     }
 }

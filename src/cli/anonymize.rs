@@ -7,10 +7,10 @@ use std::sync::Arc;
 use clap::Args;
 use serde::Serialize;
 
-use pais::domain::Output;
-use pais::engine::plan::Plan;
-use pais::engine::{FinishedRelease, Observer, Phase, Prepared, StepItem, StepRecord};
-use pais::table::ReleasedTable;
+use pais_core::definition::Output;
+use pais_anonymize::plan::Plan;
+use pais_anonymize::{FinishedRelease, Observer, Phase, Prepared, StepItem, StepRecord};
+use pais_core::table::ReleasedTable;
 
 use super::bar::Bar;
 use super::directory::Directory;

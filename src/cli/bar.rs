@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
-use pais::engine::{Count, Observer, Phase, Standing, Tally};
+use pais_anonymize::{Count, Observer, Phase, Standing, Tally};
 
 /// Time between two drawings.
 const TICK: Duration = Duration::from_millis(100);
@@ -98,7 +98,7 @@ fn time(duration: Duration) -> String {
 mod tests {
     use std::time::Duration;
 
-    use pais::engine::{Phase, Standing};
+    use pais_anonymize::{Phase, Standing};
 
     use super::{line, time};
 

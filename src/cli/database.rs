@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use pais::clock::SystemClock;
 use pais::config::Settings;
-use pais::postgres::{self, EmbeddedOptions, EmbeddedServer, PostgresError};
+use pais_postgres::{self, EmbeddedOptions, EmbeddedServer, PostgresError};
 use pais::store::Store;
 use secrecy::ExposeSecret;
 

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use pais::table::ReleasedTable;
+use pais_core::table::ReleasedTable;
 
 use super::failure::Failure;
 use super::table_file::TableFile;

@@ -7,9 +7,10 @@ use std::path::Path;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use pais::domain::{Code, DatasetDefinition, JobDefinition, Problem, json, sweep};
-use pais::table::Schema;
-use pais::taxonomy::TreeLimits;
+use pais::problem::{Code, Problem};
+use pais_core::definition::{DatasetDefinition, JobDefinition, json, sweep};
+use pais_core::schema::Schema;
+use pais_core::taxonomy::TreeLimits;
 
 use super::failure::Failure;
 

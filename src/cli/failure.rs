@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use pais::domain::Problem;
+use pais::problem::Problem;
 
 /// Why a command failed.
 #[derive(Debug)]

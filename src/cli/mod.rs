@@ -22,7 +22,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use pais::config::ConfigError;
-use pais::domain::Problem;
+use pais::problem::Problem;
 
 /// Privacy-aware sharing of health data.
 #[derive(Parser)]

@@ -8,7 +8,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
 
-use pais::sample::Sample;
+use pais_sample::Sample;
 
 use super::documents;
 use super::failure::Failure;

@@ -11,7 +11,7 @@ use pais::http::rate::RateLimiter;
 use pais::http::{AppState, HttpLimits, RouterSettings};
 use pais::jobs;
 use pais::store::Store;
-use pais::taxonomy::TreeLimits;
+use pais_core::taxonomy::TreeLimits;
 use pais::telemetry;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};

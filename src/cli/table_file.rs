@@ -4,10 +4,12 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
-use pais::domain::{Code, Problem};
-use pais::engine::{Count, Observer, Phase, Unobserved};
-use pais::table::chunk::Assembler;
-use pais::table::{ReadFailure, ReleasedTable, Schema, Table, csv, finished, ndjson, parquet};
+use pais::problem::{Code, Problem};
+use pais_anonymize::{Count, Observer, Phase, Unobserved};
+use pais_core::table::chunk::Assembler;
+use pais_core::read::{ReadFailure, csv, ndjson, parquet, reimport};
+use pais_core::table::{ReleasedTable, Table};
+use pais_core::schema::Schema;
 
 use super::counted::CountedFile;
 use super::documents::in_file;

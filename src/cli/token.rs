@@ -1,7 +1,8 @@
 //! `pais token create`.
 
 use pais::config::{Flags, Settings};
-use pais::domain::{Problem, Role};
+use pais::problem::Problem;
+use pais::roles::Role;
 use pais::store::organizations::{check_name, find_or_create};
 use pais::store::tokens::{NewToken, create_token};
 use pais::store::{Store, StoreError};

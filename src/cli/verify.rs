@@ -7,18 +7,19 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use pais::domain::json::escape;
-use pais::domain::{
-    Code, ColumnRole, Diversity, GroupModel, JobDefinition, KmAnonymity, Lkc, ModelWord,
-    PrivacyModel, Problem,
-};
-use pais::engine::pre_generalization;
-use pais::privacy::{
+use pais_core::definition::json::escape;
+use pais::problem::{Code, Problem};
+use pais_core::definition::{ColumnRole, JobDefinition, ModelWord};
+use pais_core::model::{Diversity, GroupModel, KmAnonymity, Lkc, PrivacyModel};
+use pais_anonymize::pre_generalization;
+use pais_verify::{
     self, Assignment, ColumnValue, LkcRequirement, Original, OriginalQuasiIdentifier, OriginalSet,
     SensitiveSet, Verification, VerifyError, WorstGroup,
 };
-use pais::table::{EncodedTable, ReleasedTable, Schema, finished};
-use pais::taxonomy::Floors;
+use pais_core::table::{EncodedTable, ReleasedTable};
+use pais_core::schema::Schema;
+use pais_core::read::reimport;
+use pais_core::taxonomy::Floors;
 
 use super::anatomized::Anatomized;
 use super::directory::Directory;

@@ -1,6 +1,6 @@
 //! Whether the settings make sense, each alone and together.
 
-use crate::domain::json::TREE_DEPTH;
+use pais_core::definition::json::TREE_DEPTH;
 
 use super::Settings;
 

@@ -2,7 +2,7 @@
 
 use axum::http::{HeaderMap, header};
 
-use crate::domain::{Code, Problem};
+use crate::problem::{Code, Problem};
 
 /// The place in `offered` of what the client prefers; the first one where it has no preference.
 ///

@@ -2,10 +2,11 @@
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use crate::domain::{Code, JobDefinition};
-use crate::engine::Prepared;
+use crate::problem::Code;
+use pais_core::definition::JobDefinition;
+use pais_anonymize::Prepared;
 use crate::jobs::attempt::SEARCHES;
-use crate::table::Schema;
+use pais_core::schema::Schema;
 
 use super::{ApiError, AppState};
 

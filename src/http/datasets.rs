@@ -10,12 +10,13 @@ use axum::response::IntoResponse;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::domain::schema::TaxonomyNode;
-use crate::domain::{Code, DatasetDefinition, DatasetId, Problem, TaxonomyId, TaxonomyReference};
+use pais_core::definition::TaxonomyNode;
+use crate::problem::{Code, Problem};
+use pais_core::definition::{DatasetDefinition, DatasetId, TaxonomyId, TaxonomyReference};
 use crate::store::datasets::{self, Dataset};
 use crate::store::taxonomies;
-use crate::table::Schema;
-use crate::taxonomy::Tree;
+use pais_core::schema::Schema;
+use pais_core::taxonomy::Tree;
 
 use super::{
     ApiError, AppState, Holder, HttpLimits, JsonBody, Page, PageQuery, Parameters, Path, text,

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use axum::response::Response;
 
-use crate::domain::Code;
+use crate::problem::Code;
 
 use super::html::{Page, escape};
 

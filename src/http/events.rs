@@ -14,7 +14,9 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::domain::{Caller, JobId, JobStatus};
+use crate::roles::Caller;
+use crate::ids::JobId;
+use crate::store::jobs::JobStatus;
 use crate::store::jobs::{self, StoredJob};
 use crate::store::{StoreError, tokens};
 

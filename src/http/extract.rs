@@ -7,7 +7,8 @@ use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use serde::de::DeserializeOwned;
 
-use crate::domain::{Code, json};
+use crate::problem::Code;
+use pais_core::definition::json;
 
 use super::{ApiError, AppState};
 

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::domain::Code;
+use crate::problem::Code;
 use crate::store::readiness;
 
 use super::{ApiError, AppState};

@@ -5,7 +5,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
-use crate::domain::Code;
+use crate::problem::Code;
 use crate::store::idempotency::Answer;
 
 use super::{ApiError, AppState};

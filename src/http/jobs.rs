@@ -14,17 +14,19 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::domain::problem::ProblemDocument;
-use crate::domain::sweep::{self, Combination, Sweep};
-use crate::domain::{
-    Caller, Code, DatasetId, JobDefinition, JobId, JobStatus, Problem, ReleaseId, json,
-};
-use crate::engine::{Prepared, StepItem, SweepItem};
+use crate::problem::ProblemDocument;
+use pais_core::definition::sweep::{Combination, Sweep, self};
+use crate::roles::Caller;
+use crate::problem::{Code, Problem};
+use pais_core::definition::{DatasetId, JobDefinition, json};
+use crate::ids::{JobId, ReleaseId};
+use crate::store::jobs::JobStatus;
+use pais_anonymize::{Prepared, StepItem, SweepItem};
 use crate::store::datasets;
 use crate::store::idempotency::{self, Answer, Begun, Reservation};
 use crate::store::jobs::{self, Cancellation, Creation, NewJob, StoredJob};
 use crate::store::submissions;
-use crate::table::Schema;
+use pais_core::schema::Schema;
 
 use super::bulk;
 use super::extract::media_type;

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::domain::OrganizationId;
+use crate::ids::OrganizationId;
 use crate::store::organizations::{self, Organization};
 
 use super::{ApiError, AppState, JsonBody, Operator, Page, PageQuery, Parameters, Path, text};

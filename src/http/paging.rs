@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use crate::domain::{Code, Problem};
+use crate::problem::{Code, Problem};
 
 /// `?limit=` and `?cursor=`.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]

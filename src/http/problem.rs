@@ -3,7 +3,7 @@
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
-use crate::domain::{Code, Problem};
+use crate::problem::{Code, Problem};
 use crate::jobs::Failure;
 use crate::store::StoreError;
 use crate::store::seal::SealError;

@@ -9,12 +9,13 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::domain::{Code, DatasetId};
-use crate::engine::Unobserved;
+use crate::problem::Code;
+use pais_core::definition::DatasetId;
+use pais_anonymize::Unobserved;
 use crate::jobs::{Failure, on_thread, source};
 use crate::store::{datasets, submissions};
-use crate::table::Column;
-use crate::table::profile::{self, ColumnProfile};
+use pais_core::table::Column;
+use pais_core::table::profile::{ColumnProfile, self};
 
 use super::{ApiError, AppState, Holder, Path, bulk};
 

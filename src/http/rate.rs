@@ -7,7 +7,7 @@ use std::time::Duration;
 use governor::clock::{Clock, DefaultClock};
 use governor::{DefaultKeyedRateLimiter, Quota};
 
-use crate::domain::TokenId;
+use crate::ids::TokenId;
 
 use super::ApiError;
 

@@ -13,17 +13,19 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::domain::sweep::Sweep;
-use crate::domain::{
-    Caller, Code, DatasetId, JobDefinition, JobId, JobStatus, Problem, ReleaseId, Role,
-};
-use crate::engine::{Prepared, Unobserved};
+use pais_core::definition::sweep::Sweep;
+use crate::roles::{Caller, Role};
+use crate::problem::{Code, Problem};
+use pais_core::definition::{DatasetId, JobDefinition};
+use crate::ids::{JobId, ReleaseId};
+use crate::store::jobs::JobStatus;
+use pais_anonymize::{Prepared, Unobserved};
 use crate::jobs::finished::{self, Origin};
 use crate::jobs::{attempt, on_thread, source};
 use crate::store::datasets::{self, Found, StoredDataset};
 use crate::store::jobs::{self as stored_jobs, StoredJob};
 use crate::store::releases::{self, NewRelease, StoredRelease, Viewer};
-use crate::utility::Report;
+use pais_anonymize::utility::Report;
 
 use super::accept;
 use super::bulk;

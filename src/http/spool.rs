@@ -8,11 +8,11 @@ use std::time::{Duration, SystemTime};
 use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
 
-use crate::domain::{Code, Problem};
+use crate::problem::{Code, Problem};
 use crate::jobs::{Failure, finished, on_thread};
 use crate::store::StoreError;
 use crate::store::releases::{self, StoredTable};
-use crate::table::ReleasedTable;
+use pais_core::table::ReleasedTable;
 
 use super::{ApiError, AppState, bulk};
 

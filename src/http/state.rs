@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::store::Store;
 use crate::store::seal::KeyRing;
-use crate::taxonomy::TreeLimits;
+use pais_core::taxonomy::TreeLimits;
 
 use super::rate::RateLimiter;
 

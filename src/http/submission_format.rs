@@ -6,9 +6,11 @@ use std::path::Path;
 
 use axum::http::{HeaderMap, header};
 
-use crate::domain::{Code, Problem};
+use crate::problem::{Code, Problem};
 use crate::jobs::Failure;
-use crate::table::{ReadFailure, Schema, Table, csv, ndjson, parquet};
+use pais_core::read::{ReadFailure, csv, ndjson, parquet};
+use pais_core::schema::Schema;
+use pais_core::table::Table;
 
 /// Bytes that go into the temporary file at once.
 const COPIED_BYTES: usize = 128 << 10;

@@ -15,14 +15,18 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::domain::{Caller, Code, DatasetId, Problem, SubmissionId};
+use crate::roles::Caller;
+use crate::problem::{Code, Problem};
+use pais_core::definition::{DatasetId, SubmissionId};
 use crate::jobs::{Failure, on_thread, source};
 use crate::store::datasets::{self, StoredDataset};
 use crate::store::idempotency::{self, Answer, Begun, Reservation};
 use crate::store::seal::DataKey;
 use crate::store::submissions::{Accepted, Intake, SealedChunk, Submission, Totals};
 use crate::store::{Store, StoreError};
-use crate::table::{ReadFailure, Schema, chunk};
+use pais_core::read::ReadFailure;
+use pais_core::schema::Schema;
+use pais_core::table::chunk;
 
 use super::submission_format::{Format, Room};
 use super::upload::{Encoding, FrameReader, IDLE, Incoming, channel};

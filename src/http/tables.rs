@@ -13,7 +13,9 @@ use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::domain::{Caller, Code, Problem, ReleaseId, Role};
+use crate::roles::{Caller, Role};
+use crate::problem::{Code, Problem};
+use crate::ids::ReleaseId;
 use crate::store::releases::{self, StoredTable};
 
 use super::releases::viewer;

@@ -9,10 +9,11 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::domain::schema::TaxonomyNode;
-use crate::domain::{Code, Problem, TaxonomyId};
+use pais_core::definition::TaxonomyNode;
+use crate::problem::{Code, Problem};
+use pais_core::definition::TaxonomyId;
 use crate::store::taxonomies::{self, Taxonomy, TaxonomySummary};
-use crate::taxonomy::{Tree, TreeLimits, hierarchy};
+use pais_core::taxonomy::{Tree, TreeLimits, hierarchy};
 
 use super::extract::media_type;
 use super::{ApiError, AppState, Body, Holder, JsonBody, Page, PageQuery, Parameters, Path, text};

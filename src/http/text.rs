@@ -1,6 +1,6 @@
 //! Names and free text in bodies.
 
-use crate::domain::{Code, Problem};
+use crate::problem::{Code, Problem};
 
 /// Longest name, in bytes.
 const NAME_BYTES: usize = 200;

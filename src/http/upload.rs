@@ -14,7 +14,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::mpsc;
 use tokio_util::io::StreamReader;
 
-use crate::domain::{Code, Problem};
+use crate::problem::{Code, Problem};
 
 use super::ApiError;
 

@@ -7,16 +7,18 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use crate::domain::sweep::Sweep;
-use crate::domain::{Code, JobDefinition, JobId};
-use crate::engine::sweep::Searches;
-use crate::engine::{Observer, Phase, Prepared, StepRecord, SweepItem};
+use pais_core::definition::sweep::Sweep;
+use crate::problem::Code;
+use pais_core::definition::JobDefinition;
+use crate::ids::JobId;
+use pais_anonymize::sweep::Searches;
+use pais_anonymize::{Observer, Phase, Prepared, StepRecord, SweepItem};
 use crate::store::StoreError;
 use crate::store::datasets::StoredDataset;
 use crate::store::jobs::SealedStep;
 use crate::store::releases::NewRelease;
 use crate::store::seal::DataKey;
-use crate::table::Table;
+use pais_core::table::Table;
 
 use super::Failure;
 use super::finished::{self, Origin};

@@ -8,13 +8,14 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use time::OffsetDateTime;
 
-use crate::domain::{DatasetId, JobId, OrganizationId, ReleaseId, TokenId};
-use crate::engine::FinishedRelease;
+use pais_core::definition::DatasetId;
+use crate::ids::{JobId, OrganizationId, ReleaseId, TokenId};
+use pais_anonymize::FinishedRelease;
 use crate::store::StoreError;
 use crate::store::releases::{NewRelease, NewTable, StoredTable};
-use crate::table::chunk::{self, Assembler, ChunkError};
-use crate::table::csv::CHUNK_ROWS;
-use crate::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable, Table};
+use pais_core::table::chunk::{Assembler, ChunkError, self};
+use pais_core::read::csv::CHUNK_ROWS;
+use pais_core::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable, Table};
 
 use super::Failure;
 
@@ -214,7 +215,7 @@ impl Write for DigestWriter {
 #[cfg(test)]
 mod tests {
     use super::cut_down;
-    use crate::table::{Column, NULL_CODE};
+    use pais_core::table::{Column, NULL_CODE};
 
     #[test]
     fn a_part_keeps_only_the_values_it_has() {

@@ -21,7 +21,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::domain::{Code, Problem};
+use crate::problem::{Code, Problem};
 use crate::store::seal::KeyRing;
 use crate::store::{Store, StoreError};
 

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use serde_json::Value;
 
-use crate::engine::{Count, Observer, Phase, Standing, Tally};
+use pais_anonymize::{Count, Observer, Phase, Standing, Tally};
 use crate::store::queue::{Claim, Counts, Sign};
 
 /// Why a run is to stop.
@@ -94,8 +94,9 @@ mod tests {
     use uuid::Uuid;
 
     use super::{Progress, Stop};
-    use crate::domain::{DatasetId, JobId, OrganizationId};
-    use crate::engine::{Count, Observer, Phase};
+    use pais_core::definition::DatasetId;
+    use crate::ids::{JobId, OrganizationId};
+    use pais_anonymize::{Count, Observer, Phase};
     use crate::store::queue::{Claim, Counts};
 
     fn progress() -> Progress {

@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
-use crate::domain::{Code, Problem, SubmissionId};
-use crate::engine::{Count, Observer, Phase};
+use crate::problem::{Code, Problem};
+use pais_core::definition::SubmissionId;
+use pais_anonymize::{Count, Observer, Phase};
 use crate::store::datasets::StoredDataset;
 use crate::store::seal::{DataKey, KeyRing};
 use crate::store::submissions::{self, SealedChunk};
 use crate::store::{Store, StoreError};
-use crate::table::Table;
-use crate::table::chunk::{self, Assembler};
+use pais_core::table::Table;
+use pais_core::table::chunk::{Assembler, self};
 
 use super::{Failure, on_thread};
 

@@ -7,8 +7,8 @@ use std::time::Instant;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::domain::{Code, Problem};
-use crate::engine::{Observer, Phase};
+use crate::problem::{Code, Problem};
+use pais_anonymize::{Observer, Phase};
 use crate::store::queue::{self, Claim, Ending, Outcome};
 use crate::store::releases::NewRelease;
 use crate::store::seal::KeyRing;

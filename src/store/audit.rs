@@ -7,7 +7,8 @@ use time::OffsetDateTime;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::domain::{Caller, EventId, OrganizationId, TokenId};
+use crate::roles::Caller;
+use crate::ids::{EventId, OrganizationId, TokenId};
 
 use super::{Store, StoreError};
 

@@ -11,13 +11,12 @@ use time::{Duration, OffsetDateTime};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::domain::schema::TaxonomyNode;
-use crate::domain::{
-    Caller, ColumnDefinition, DatasetDefinition, DatasetId, OrganizationId, SubmissionId,
-    TaxonomyId, TokenId,
-};
-use crate::table::Schema;
-use crate::taxonomy::{Tree, TreeLimits};
+use pais_core::definition::TaxonomyNode;
+use crate::roles::Caller;
+use pais_core::definition::{ColumnDefinition, DatasetDefinition, DatasetId, SubmissionId, TaxonomyId};
+use crate::ids::{OrganizationId, TokenId};
+use pais_core::schema::Schema;
+use pais_core::taxonomy::{Tree, TreeLimits};
 
 use super::audit::{self, Action, NewEvent};
 use super::{Store, StoreError, violates};

@@ -6,7 +6,8 @@ use sqlx::postgres::PgRow;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use crate::domain::{Caller, GrantId, OrganizationId, ReleaseId};
+use crate::roles::Caller;
+use crate::ids::{GrantId, OrganizationId, ReleaseId};
 
 use super::audit::{self, Action, NewEvent};
 use super::organizations;

@@ -21,7 +21,8 @@ use sqlx::types::Json;
 use sqlx::{PgConnection, Row};
 use uuid::Uuid;
 
-use crate::domain::{Code, OrganizationId, Problem};
+use crate::problem::{Code, Problem};
+use crate::ids::OrganizationId;
 
 use super::{Store, StoreError};
 

@@ -8,8 +8,11 @@ use sqlx::{PgConnection, Row};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use crate::domain::{Caller, DatasetId, JobId, JobStatus, OrganizationId, ReleaseId, SubmissionId};
-use crate::engine::{StepItem, StepRecord, SweepItem};
+use crate::roles::Caller;
+use pais_core::definition::{DatasetId, SubmissionId};
+use crate::ids::{JobId, OrganizationId, ReleaseId};
+use crate::store::jobs::JobStatus;
+use pais_anonymize::{StepItem, StepRecord, SweepItem};
 
 use super::audit::{self, Action, NewEvent};
 use super::idempotency::{Answer, Reservation};

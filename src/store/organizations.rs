@@ -7,7 +7,9 @@ use time::OffsetDateTime;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::domain::{Caller, Code, OrganizationId, Problem};
+use crate::roles::Caller;
+use crate::problem::{Code, Problem};
+use crate::ids::OrganizationId;
 
 use super::audit::{self, Action, NewEvent};
 use super::{Store, StoreError, violates};

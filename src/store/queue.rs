@@ -9,8 +9,10 @@ use sqlx::Row;
 use sqlx::postgres::types::PgInterval;
 use uuid::Uuid;
 
-use crate::domain::{Code, DatasetId, JobId, OrganizationId, Problem, SubmissionId};
-use crate::engine::SweepItem;
+use crate::problem::{Code, Problem};
+use pais_core::definition::{DatasetId, SubmissionId};
+use crate::ids::{JobId, OrganizationId};
+use pais_anonymize::SweepItem;
 
 use super::jobs::{self, SealedStep};
 use super::releases::{self, NewRelease};

@@ -6,7 +6,7 @@ use aes_gcm::{Aes256Gcm, Key, Nonce};
 use rand::TryRng;
 use thiserror::Error;
 
-use crate::domain::{DatasetId, SubmissionId};
+use pais_core::definition::{DatasetId, SubmissionId};
 
 const NONCE_BYTES: usize = 12;
 const KEY_BYTES: usize = 32;
@@ -108,7 +108,7 @@ impl DataKey {
     /// When the system has no randomness.
     pub fn seal_step(
         &self,
-        job: crate::domain::JobId,
+        job: crate::ids::JobId,
         run: u32,
         step: u32,
         bytes: &[u8],
@@ -122,7 +122,7 @@ impl DataKey {
     /// When it belongs elsewhere or is damaged.
     pub fn open_step(
         &self,
-        job: crate::domain::JobId,
+        job: crate::ids::JobId,
         run: u32,
         step: u32,
         sealed: &[u8],
@@ -130,7 +130,7 @@ impl DataKey {
         open(&self.cipher, sealed, &self.associated_step(job, run, step))
     }
 
-    fn associated_step(&self, job: crate::domain::JobId, run: u32, step: u32) -> Vec<u8> {
+    fn associated_step(&self, job: crate::ids::JobId, run: u32, step: u32) -> Vec<u8> {
         let mut data = self.associated(job.0.as_bytes(), step).to_vec();
         // The first run is sealed as steps were before there were sweeps, so that those still open.
         if run > 0 {
@@ -183,7 +183,7 @@ fn open(cipher: &Aes256Gcm, sealed: &[u8], associated: &[u8]) -> Result<Vec<u8>,
 #[cfg(test)]
 mod tests {
     use super::{KeyRing, SealError};
-    use crate::domain::{DatasetId, SubmissionId};
+    use pais_core::definition::{DatasetId, SubmissionId};
 
     #[test]
     fn a_chunk_opens_only_in_its_own_place() {

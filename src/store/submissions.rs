@@ -7,7 +7,8 @@ use time::OffsetDateTime;
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
-use crate::domain::{Caller, DatasetId, SubmissionId};
+use crate::roles::Caller;
+use pais_core::definition::{DatasetId, SubmissionId};
 
 use super::audit::{self, Action, NewEvent};
 use super::idempotency::{Answer, Reservation};

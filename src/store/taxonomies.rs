@@ -10,9 +10,11 @@ use time::OffsetDateTime;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::domain::schema::TaxonomyNode;
-use crate::domain::{Caller, OrganizationId, TaxonomyId};
-use crate::taxonomy::Tree;
+use pais_core::definition::TaxonomyNode;
+use crate::roles::Caller;
+use crate::ids::OrganizationId;
+use pais_core::definition::TaxonomyId;
+use pais_core::taxonomy::Tree;
 
 use super::audit::{self, Action, NewEvent};
 use super::{Store, StoreError, violates};

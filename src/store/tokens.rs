@@ -10,7 +10,8 @@ use time::OffsetDateTime;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::domain::{Caller, OrganizationId, Role, TokenId};
+use crate::roles::{Caller, Role};
+use crate::ids::{OrganizationId, TokenId};
 
 use super::audit::{self, Action, NewEvent};
 use super::organizations;

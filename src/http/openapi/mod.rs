@@ -7,7 +7,7 @@ use utoipa::Modify;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{ComponentsBuilder, OpenApi as Document};
 
-use crate::domain::problem::ProblemDocument;
+use crate::problem::ProblemDocument;
 
 /// The document without its paths.
 #[derive(utoipa::OpenApi)]

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, ResponseBuilder};
 
-use crate::domain::Code;
+use crate::problem::Code;
 use crate::http::problem::PROBLEM_JSON;
 
 /// Adds the problems that follow from the path, the parameters and the body; one that the

@@ -1,0 +1,84 @@
+//! Why a run ends without a release.
+
+use pais_core::definition::{JobError, JobErrorKind};
+use pais_core::rejection::Fault;
+use thiserror::Error;
+
+/// Why a run ends without a release.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum RunError {
+    /// The job does not fit the dataset, or its work exceeds a limit.
+    #[error(transparent)]
+    Job(#[from] JobError),
+    /// No generalization of the table meets the privacy model.
+    #[error("{detail}")]
+    NotAnonymizable {
+        /// The condition that cannot be met, and what would satisfy it.
+        detail: String,
+        /// The same with a pointer into the job.
+        fault: Box<Fault>,
+    },
+    /// The run has no such step.
+    #[error("the job has no step {step}; {}", available(*.last))]
+    NoSuchStep {
+        /// The step that was asked for.
+        step: u32,
+        /// The last step of the run; `None` where the method has no steps.
+        last: Option<u32>,
+    },
+    /// The verifier did not accept the finished table.
+    #[error("the verifier did not accept the table, and nothing was released: {reason}")]
+    NotVerified {
+        /// What it found; no value of a cell.
+        reason: String,
+    },
+    /// The observer asked to stop.
+    #[error("the job was cancelled")]
+    Cancelled,
+    /// A fault of this library, or of the system it runs on.
+    #[error("{reason}")]
+    Internal {
+        /// What failed.
+        reason: String,
+    },
+}
+
+fn available(last: Option<u32>) -> String {
+    match last {
+        Some(last) => format!("its steps are 0 to {last}"),
+        None => "the method has no steps, leave `step` out".to_owned(),
+    }
+}
+
+impl RunError {
+    /// A condition that no generalization meets, with what would satisfy it.
+    pub(crate) fn unmet(pointer: impl Into<String>, condition: &str, fix: String) -> Self {
+        Self::NotAnonymizable {
+            detail: format!("{condition}; {fix}"),
+            fault: Box::new(Fault::at(pointer, condition).fix(fix)),
+        }
+    }
+
+    /// A table smaller than *K*.
+    pub(crate) fn fewer_rows_than_k(rows: u64, condition: &str) -> Self {
+        let fix = format!("lower `k` to at most {rows}, or send more rows");
+        Self::unmet("/privacy/k", condition, fix)
+    }
+
+    /// A limit that the work would exceed.
+    pub(crate) fn limit_exceeded(detail: impl Into<String>) -> Self {
+        JobError::new(JobErrorKind::LimitExceeded, detail).into()
+    }
+
+    /// A finished table that the verifier refuses.
+    pub(crate) fn not_verified(reason: impl ToString) -> Self {
+        let reason = reason.to_string();
+        Self::NotVerified { reason }
+    }
+
+    /// A fault of this library.
+    pub(crate) fn internal(reason: impl ToString) -> Self {
+        let reason = reason.to_string();
+        Self::Internal { reason }
+    }
+}

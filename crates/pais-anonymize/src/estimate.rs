@@ -1,0 +1,313 @@
+//! How long a run will still take, and what share of it is done, from the speed it has shown.
+//!
+//! No phase has a fixed share. What is left of the phase under way follows from the time it has
+//! taken so far and the fraction of it that is done; a phase that has not begun is expected to go
+//! over the rows as fast as reading them went. That expectation gives way to what is seen as soon
+//! as the phase says how far it is. Time is handed in, as the time since the run began.
+
+use std::time::Duration;
+
+use super::Phase;
+
+/// How much of a phase must be done before what was seen of it weighs as much as what was expected.
+const EXPECTED: f64 = 0.02;
+
+/// A phase that has been silent for longer than it was to take is expected to take such a share
+/// of its silence again.
+const OVERDUE: f64 = 0.25;
+
+/// A new figure has replaced half of the one told before after this share of the time it stands for.
+const SMOOTHING: f64 = 0.05;
+
+/// Share that is never passed before the end, which only its own word makes 1.
+const ALMOST: f64 = 0.99;
+
+/// Estimates the rest of a run.
+#[derive(Clone, Debug)]
+pub struct Estimate {
+    /// Phases that the run goes through.
+    phases: &'static [Phase],
+    now: Option<Stage>,
+    /// Seconds that reading took, once it is over.
+    reading: Option<f64>,
+    looked: Duration,
+    /// What was told last, seconds.
+    remaining: Option<f64>,
+    /// The share told of an attempt before.
+    start: f64,
+    progress: f64,
+}
+
+/// The phase under way.
+#[derive(Clone, Copy, Debug)]
+struct Stage {
+    phase: Phase,
+    began: Duration,
+    /// The fraction it told last, and when it first told that.
+    fraction: f64,
+    told: Duration,
+}
+
+impl Estimate {
+    /// Nothing has begun; `progress` is the share told of an attempt before, 0 if there was none.
+    pub fn new(phases: &'static [Phase], progress: f64) -> Self {
+        let start = progress.clamp(0.0, 1.0);
+        Self {
+            phases,
+            now: None,
+            reading: None,
+            looked: Duration::ZERO,
+            remaining: None,
+            start,
+            progress: start,
+        }
+    }
+
+    /// `elapsed` after the run began, it was in `phase`, with `fraction` (0 to 1) of it done.
+    /// Phases do not go back: an earlier one changes nothing. A fraction may, where work has been
+    /// found that nobody knew of.
+    pub fn observe(&mut self, elapsed: Duration, phase: Phase, fraction: f64) {
+        if fraction.is_nan() {
+            return;
+        }
+        let fraction = fraction.clamp(0.0, 1.0);
+        match &mut self.now {
+            Some(stage) if phase < stage.phase => {}
+            Some(stage) if phase == stage.phase => {
+                if fraction != stage.fraction {
+                    stage.fraction = fraction;
+                    stage.told = elapsed;
+                }
+            }
+            before => {
+                if let Some(stage) = before
+                    && stage.phase == Phase::Reading
+                {
+                    self.reading = Some(elapsed.saturating_sub(stage.began).as_secs_f64());
+                }
+                *before = Some(Stage {
+                    phase,
+                    // What goes before the first word is part of the first phase.
+                    began: before.map_or(Duration::ZERO, |_| elapsed),
+                    fraction,
+                    told: elapsed,
+                });
+            }
+        }
+    }
+
+    /// The phase under way.
+    pub fn phase(&self) -> Option<Phase> {
+        self.now.map(|stage| stage.phase)
+    }
+
+    /// Share of the run that is done and seconds until its end (`None` while nothing is known), as
+    /// of `elapsed` after it began. The share never shrinks, and does not jump when the estimate
+    /// does: it moves by as much of what it lacks as the time that passed is of the time that was
+    /// left, but not past the share of the time that has gone by.
+    pub fn look(&mut self, elapsed: Duration) -> (f64, Option<f64>) {
+        let since = elapsed.saturating_sub(self.looked).as_secs_f64();
+        self.looked = self.looked.max(elapsed);
+        let Some(found) = self.left(elapsed) else {
+            return (self.progress, self.remaining);
+        };
+        let remaining = match self.remaining {
+            Some(before) if found > 0.0 => {
+                let before = (before - since).max(0.0);
+                before + (found - before) * since / (since + SMOOTHING * found)
+            }
+            _ => found,
+        };
+        self.remaining = Some(remaining);
+        if since > 0.0 {
+            let moved = self.progress + (1.0 - self.progress) * since / (since + remaining);
+            let gone = elapsed.as_secs_f64() / (elapsed.as_secs_f64() + remaining);
+            let bound = self.start + (1.0 - self.start) * gone;
+            self.progress = moved.min(bound).min(ALMOST).max(self.progress);
+        }
+        (self.progress, self.remaining)
+    }
+
+    /// Seconds left as the phases tell, not smoothed.
+    fn left(&self, elapsed: Duration) -> Option<f64> {
+        let stage = self.now?;
+        let expected = match self.reading {
+            // Of a phase that was not foreseen nothing is expected, so little is to do in it.
+            Some(reading) if self.phases.contains(&stage.phase) => Some(reading),
+            Some(_) => Some(0.0),
+            None => None,
+        };
+        if expected.is_none() && stage.fraction <= 0.0 {
+            return None;
+        }
+        let weight = expected.map_or(0.0, |_| EXPECTED);
+        let spent = stage.told.saturating_sub(stage.began).as_secs_f64();
+        let whole = (weight * expected.unwrap_or(0.0) + spent) / (weight + stage.fraction);
+        let open = 1.0 - stage.fraction;
+        let silence = elapsed.saturating_sub(stage.told).as_secs_f64();
+        let here = (open * whole - silence).max(open * OVERDUE * silence);
+        let ahead = self.phases.iter().filter(|&&phase| phase > stage.phase);
+        Some(here + ahead.count() as f64 * self.reading.unwrap_or(whole))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{ALMOST, Estimate};
+    use crate::Phase::{self, Reading, Searching, Verifying, Writing};
+
+    const ALL: &[Phase] = &[Reading, Searching, Verifying, Writing];
+
+    fn at(seconds: f64) -> Duration {
+        Duration::from_secs_f64(seconds)
+    }
+
+    /// A run whose phases take so many seconds, each telling its fraction ten times a second and
+    /// being looked at just as often: (elapsed, progress, remaining).
+    fn run(took: [f64; 4], done: impl Fn(f64) -> f64) -> Vec<(f64, f64, Option<f64>)> {
+        let mut estimate = Estimate::new(ALL, 0.0);
+        let mut seen = Vec::new();
+        let mut began = 0.0;
+        for (&phase, took) in ALL.iter().zip(took) {
+            let ticks = (took * 10.0) as u32;
+            for tick in 0..=ticks {
+                let time = f64::from(tick) / 10.0;
+                estimate.observe(at(began + time), phase, done(time / took));
+                let (progress, remaining) = estimate.look(at(began + time));
+                seen.push((began + time, progress, remaining));
+            }
+            began += took;
+        }
+        seen
+    }
+
+    #[test]
+    fn nothing_is_told_before_anything_is_known() {
+        let mut estimate = Estimate::new(ALL, 0.0);
+        assert_eq!(estimate.look(at(1.0)), (0.0, None));
+        estimate.observe(at(1.0), Reading, 0.0);
+        assert_eq!(estimate.look(at(2.0)), (0.0, None));
+        assert_eq!(estimate.phase(), Some(Reading));
+    }
+
+    #[test]
+    fn an_even_run_is_foreseen_to_the_second() {
+        for (elapsed, progress, remaining) in run([4.0; 4], |share| share) {
+            if elapsed < 0.1 {
+                continue;
+            }
+            let remaining = remaining.unwrap();
+            assert!((remaining - (16.0 - elapsed)).abs() < 0.1, "{elapsed}");
+            assert!((progress - elapsed / 16.0).abs() < 0.02, "{elapsed}");
+        }
+    }
+
+    #[test]
+    fn progress_neither_goes_back_nor_jumps_and_the_rest_shrinks_to_nothing() {
+        for took in [
+            [1.0, 30.0, 1.0, 1.0],
+            [5.0, 1.0, 5.0, 5.0],
+            [2.0, 2.0, 20.0, 1.0],
+        ] {
+            for done in [|share: f64| share, |share: f64| share * share, f64::sqrt] {
+                let seen = run(took, done);
+                for pair in seen.windows(2) {
+                    let [(_, before, _), (_, now, remaining)] = pair else {
+                        unreachable!("windows of two")
+                    };
+                    assert!(now >= before, "{pair:?}");
+                    assert!(remaining.is_none_or(|rest| rest >= 0.0), "{pair:?}");
+                    // In the last second the bar may make up what it lacks.
+                    assert!(now - before < 0.1 || remaining < &Some(1.0), "{pair:?}");
+                }
+                let (_, progress, remaining) = seen[seen.len() - 1];
+                assert_eq!(remaining, Some(0.0), "{took:?}");
+                assert!(progress > 0.9 && progress <= ALMOST, "{took:?}: {progress}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_seen_replaces_what_was_expected() {
+        // Reading took a second, the search takes a hundred.
+        let seen = run([1.0, 100.0, 1.0, 1.0], |share| share);
+        let error = |elapsed: f64| {
+            let (_, _, remaining) = seen.iter().find(|(at, ..)| *at >= elapsed).unwrap();
+            (remaining.unwrap() - (103.0 - elapsed)).abs() / (103.0 - elapsed)
+        };
+        assert!(error(1.5) > 0.5);
+        assert!(error(11.0) < 0.3);
+        assert!(error(51.0) < 0.1);
+        assert!(error(81.0) < error(11.0));
+    }
+
+    #[test]
+    fn silence_is_not_taken_for_the_end() {
+        let mut estimate = Estimate::new(ALL, 0.0);
+        estimate.observe(at(0.5), Reading, 0.5);
+        estimate.observe(at(1.0), Searching, 0.0);
+        let (_, first) = estimate.look(at(1.0));
+        assert_eq!(first, Some(3.0));
+        let mut before = 0.0;
+        for tick in 1..1000 {
+            let (progress, remaining) = estimate.look(at(1.0 + f64::from(tick) / 10.0));
+            assert!(remaining.unwrap() >= 2.0, "verifying and writing are ahead");
+            assert!(progress >= before && progress < ALMOST);
+            before = progress;
+        }
+        assert!(before < 0.9, "{before}");
+        // A hundred seconds without a word: some twenty more, and the two phases ahead.
+        let (_, late) = estimate.look(at(101.0));
+        assert!((20.0..30.0).contains(&late.unwrap()), "{late:?}");
+    }
+
+    #[test]
+    fn phases_do_not_go_back() {
+        let mut estimate = Estimate::new(ALL, 0.0);
+        estimate.observe(at(1.0), Reading, 1.0);
+        estimate.observe(at(2.0), Searching, 0.5);
+        let mut other = estimate.clone();
+        other.observe(at(2.0), Searching, f64::NAN);
+        other.observe(at(2.0), Reading, 0.1);
+        assert_eq!(other.phase(), Some(Searching));
+        assert_eq!(other.look(at(3.0)), estimate.look(at(3.0)));
+        estimate.observe(at(4.0), Writing, 7.0);
+        assert_eq!(estimate.look(at(4.0)).1, Some(0.0));
+    }
+
+    #[test]
+    fn work_that_turns_up_late_lengthens_the_rest_but_not_the_bar() {
+        let mut estimate = Estimate::new(ALL, 0.0);
+        estimate.observe(at(1.0), Reading, 1.0);
+        estimate.observe(at(1.0), Searching, 0.0);
+        estimate.observe(at(11.0), Searching, 0.8);
+        let (progress, remaining) = estimate.look(at(11.0));
+        estimate.observe(at(11.5), Searching, 0.4);
+        let (now, longer) = estimate.look(at(11.5));
+        assert!(longer > remaining, "{remaining:?} {longer:?}");
+        assert!(now >= progress);
+    }
+
+    #[test]
+    fn a_further_attempt_goes_on_where_the_one_before_stood() {
+        let mut estimate = Estimate::new(ALL, 0.6);
+        assert_eq!(estimate.look(at(0.0)), (0.6, None));
+        estimate.observe(at(1.0), Reading, 0.5);
+        let (progress, remaining) = estimate.look(at(1.0));
+        assert_eq!(remaining, Some(7.0));
+        assert!(progress > 0.6 && progress < 0.7, "{progress}");
+    }
+
+    #[test]
+    fn a_phase_that_was_not_foreseen_adds_nothing() {
+        let mut estimate = Estimate::new(&[Reading, Searching], 0.0);
+        estimate.observe(at(1.0), Reading, 1.0);
+        estimate.observe(at(1.0), Searching, 0.0);
+        assert_eq!(estimate.look(at(1.0)).1, Some(1.0));
+        estimate.observe(at(2.0), Searching, 1.0);
+        estimate.observe(at(2.0), Writing, 0.0);
+        assert_eq!(estimate.look(at(2.0)).1, Some(0.0));
+    }
+}

@@ -1,0 +1,294 @@
+//! The gate: the only way from a method's tables to a release.
+//!
+//! Verify, then measure, then hand over. This is the only module that calls the verifier, and
+//! the only one that makes a [`VerifiedRelease`].
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use pais_core::definition::ColumnRole;
+use pais_core::model::{GroupModel, PrivacyModel};
+use pais_core::table::{Column, Domain, GROUP_COLUMN, QuasiIdentifier, ReleasedTable};
+use pais_verify::{
+    GroupVerification, LkcRequirement, Original, RawSensitive, Verification, VerifyError,
+};
+use rayon::prelude::*;
+
+use crate::error::RunError;
+use crate::method::{Candidate, Claim, Method};
+use crate::observer::{Observer, Phase};
+use crate::prepared::PreparedTable;
+use crate::verdict::Verdict;
+
+/// A release that the verifier accepted.
+#[derive(Clone, Debug)]
+pub struct VerifiedRelease {
+    tables: Vec<ReleasedTable>,
+    /// The step after which the tables are, where the method has steps.
+    pub step: Option<u32>,
+    /// Rows released.
+    pub rows: u64,
+    /// Rows left out.
+    pub suppressed_rows: u64,
+    /// The privacy model with its parameters, as JSON.
+    pub privacy: serde_json::Value,
+    /// Column to the labels of its cut, with global recoding.
+    pub cut: Option<BTreeMap<String, Vec<String>>>,
+    /// What the verifier found, as JSON.
+    pub verification: serde_json::Value,
+    /// The utility and risk report, as JSON; see [`crate::utility::Report`].
+    pub report: serde_json::Value,
+}
+
+impl VerifiedRelease {
+    /// The released tables: `data`; or `qit` and one `st_<column>` for each sensitive column.
+    pub fn tables(&self) -> &[ReleasedTable] {
+        &self.tables
+    }
+
+    /// As [`Self::tables`], taken out of the release.
+    pub fn into_tables(self) -> Vec<ReleasedTable> {
+        self.tables
+    }
+}
+
+/// Verifies and measures finished tables.
+///
+/// # Errors
+/// [`RunError::NotVerified`] for tables that the verifier refuses, [`RunError::Cancelled`].
+pub(crate) fn admit(
+    method: &dyn Method,
+    input: &PreparedTable,
+    candidate: Candidate,
+    observer: &dyn Observer,
+) -> Result<VerifiedRelease, RunError> {
+    stop_if_asked(observer)?;
+    observer.progress(Phase::Verifying, 0.3);
+    let verdict = verify(input, &candidate, observer)?;
+    stop_if_asked(observer)?;
+    observer.progress(Phase::Verifying, 0.7);
+    let report = method.measure(input, &candidate, &verdict, observer)?;
+    stop_if_asked(observer)?;
+    observer.progress(Phase::Verifying, 1.0);
+    let rows = candidate.rows.len() as u64;
+    Ok(VerifiedRelease {
+        tables: candidate.tables,
+        step: candidate.step,
+        rows,
+        suppressed_rows: input.table.rows as u64 - rows,
+        privacy: json(&input.job.privacy)?,
+        cut: candidate.cut,
+        verification: json(&verdict)?,
+        report: json(&report)?,
+    })
+}
+
+/// The tables meet the model, every row is a raw row of its own, labels cover their raw values,
+/// and the recoding is the claimed one.
+fn verify(
+    input: &PreparedTable,
+    candidate: &Candidate,
+    observer: &dyn Observer,
+) -> Result<Verdict, RunError> {
+    let (table, counts) = candidate
+        .tables
+        .split_first()
+        .ok_or_else(|| RunError::not_verified("there is no table"))?;
+    let rows = candidate.rows.as_slice();
+    let names = input.names(ColumnRole::QuasiIdentifier);
+    let verdict = match &candidate.claim {
+        Claim::Global(model) | Claim::Local(model) => decide(input, table, &names, model, observer),
+        Claim::Anatomized(model) => {
+            let sensitive: Vec<_> = raw_sensitive(input).collect();
+            let joined =
+                pais_verify::joined(table, &sensitive, rows).map_err(RunError::not_verified)?;
+            decide(input, &joined, &[GROUP_COLUMN.into()], model, observer)
+        }
+    }?;
+    observer.progress(Phase::Verifying, 0.6);
+    match &candidate.claim {
+        Claim::Global(_) => {
+            check_truthful(input, table, rows)?;
+            check_cuts(input, table)?;
+        }
+        Claim::Local(_) => check_truthful(input, table, rows)?,
+        Claim::Anatomized(_) => check_anatomy(input, table, counts, rows)?,
+    }
+    Ok(verdict)
+}
+
+/// Decides the model over the named columns.
+fn decide(
+    input: &PreparedTable,
+    table: &ReleasedTable,
+    names: &[Box<str>],
+    model: &PrivacyModel,
+    observer: &dyn Observer,
+) -> Result<Verdict, RunError> {
+    let cancellation = observer.cancellation();
+    let sensitive = input.names(ColumnRole::Sensitive);
+    let subsets = |found: Result<Verification, VerifyError>| {
+        let found = found.map_err(refused)?;
+        accepted(found.holds).map(|()| Verdict::Subsets(found))
+    };
+    match model {
+        PrivacyModel::Lkc(model) => {
+            let requirement = LkcRequirement::of(model, names.len(), &sensitive);
+            subsets(pais_verify::verify_lkc_unless(
+                table,
+                names,
+                &requirement,
+                cancellation,
+            ))
+        }
+        PrivacyModel::KmAnonymity(model) => {
+            subsets(pais_verify::verify_km_unless(table, names, *model, cancellation))
+        }
+        PrivacyModel::Groups(model) => {
+            let found = decide_groups(table, names, &sensitive, model, observer)?;
+            accepted(found.holds).map(|()| Verdict::Groups(found))
+        }
+    }
+}
+
+fn decide_groups(
+    table: &ReleasedTable,
+    names: &[Box<str>],
+    sensitive: &[Box<str>],
+    model: &GroupModel,
+    observer: &dyn Observer,
+) -> Result<GroupVerification, RunError> {
+    let cancellation = observer.cancellation();
+    pais_verify::verify_groups(table, names, sensitive, model, cancellation).map_err(refused)
+}
+
+fn accepted(holds: bool) -> Result<(), RunError> {
+    match holds {
+        true => Ok(()),
+        false => Err(RunError::not_verified("it does not meet the privacy model")),
+    }
+}
+
+fn refused(error: VerifyError) -> RunError {
+    match error {
+        VerifyError::Stopped => RunError::Cancelled,
+        error => RunError::not_verified(error),
+    }
+}
+
+fn check_truthful(
+    input: &PreparedTable,
+    table: &ReleasedTable,
+    rows: &[u32],
+) -> Result<(), RunError> {
+    let names = input.stored_names();
+    let original =
+        original(input, &names).ok_or_else(|| RunError::not_verified("a column has no name"))?;
+    let suppressed = (input.table.rows - rows.len()) as u64;
+    pais_verify::check_truthful(table, &original, rows, suppressed).map_err(RunError::not_verified)
+}
+
+/// The raw table, with the levels that the job requires of its values.
+fn original<'a>(input: &'a PreparedTable, names: &'a [&str]) -> Option<Original<'a>> {
+    let mut original = Original::of(&input.table, names)?;
+    let columns = &input.table.quasi_identifiers;
+    let pre_generalization = &input.pre_generalization;
+    for (column, original) in columns.iter().zip(&mut original.quasi_identifiers) {
+        let raw = pre_generalization.raw(column);
+        original.domain = &raw.domain;
+        original.codes = &raw.codes;
+        original.floors = pre_generalization.floors(&raw.name);
+    }
+    for set in &mut original.sets {
+        set.floors = pre_generalization.floors(&set.column.name);
+    }
+    Some(original)
+}
+
+/// Each relational column is one cut.
+fn check_cuts(input: &PreparedTable, table: &ReleasedTable) -> Result<(), RunError> {
+    let is_cut = |column: &QuasiIdentifier| {
+        let mut released = table.columns.iter();
+        let released = released
+            .find(|released| released.name == column.name)
+            .ok_or_else(|| RunError::not_verified("a column is missing"))?;
+        match cut_domain(input, column) {
+            Some(domain) => pais_verify::check_single_cut(released, &domain)
+                .map_err(RunError::not_verified),
+            None => Ok(()),
+        }
+    };
+    let checked: Vec<_> = input.table.quasi_identifiers.par_iter().map(is_cut).collect();
+    checked.into_iter().collect()
+}
+
+/// The domain in which a column's labels are one cut: that of its pre-generalized values.
+/// `None` where values are required to be the root, beside which a cut has no other label.
+fn cut_domain<'a>(input: &'a PreparedTable, column: &'a QuasiIdentifier) -> Option<Cow<'a, Domain>> {
+    let floors = input.pre_generalization.floors(&column.name);
+    match (floors, &input.pre_generalization.raw(column).domain) {
+        (Some(floors), Domain::Taxonomy(tree)) => {
+            let (pruned, _) = floors.pruned(tree)?;
+            Some(Cow::Owned(Domain::Taxonomy(pruned.into())))
+        }
+        (_, domain) => Some(Cow::Borrowed(domain)),
+    }
+}
+
+/// The quasi-identifier table has each raw row once, and each sensitive table counts the values
+/// of its groups.
+fn check_anatomy(
+    input: &PreparedTable,
+    qit: &ReleasedTable,
+    counts: &[ReleasedTable],
+    rows: &[u32],
+) -> Result<(), RunError> {
+    let stored: Vec<_> = input.schema.stored().collect();
+    let columns = input.exact.iter().chain(&input.table.untouched);
+    let open = columns.filter_map(|(position, column)| {
+        let spec = stored.get(*position)?;
+        (spec.role != ColumnRole::Sensitive).then_some((&*spec.name, column))
+    });
+    let original = Original {
+        rows: input.table.rows,
+        quasi_identifiers: Vec::new(),
+        sets: Vec::new(),
+        untouched: open.collect(),
+    };
+    pais_verify::check_truthful(qit, &original, rows, 0).map_err(RunError::not_verified)?;
+    let groups = pais_verify::group_ids(qit).map_err(RunError::not_verified)?;
+    for (name, _, raw) in raw_sensitive(input) {
+        let table = format!("st_{name}");
+        let table = counts
+            .iter()
+            .find(|counts| *counts.name == *table)
+            .ok_or_else(|| RunError::not_verified("a sensitive table is missing"))?;
+        pais_verify::check_counts(table, &name, raw, &groups, rows)
+            .map_err(RunError::not_verified)?;
+    }
+    Ok(())
+}
+
+/// Name, words for missing and cells of each raw sensitive column.
+fn raw_sensitive(input: &PreparedTable) -> impl Iterator<Item = RawSensitive<'_>> {
+    let stored: Vec<_> = input.schema.stored().collect();
+    let columns = input.table.untouched.iter();
+    columns.filter_map(move |(position, column): &(usize, Column)| {
+        let spec = stored.get(*position)?;
+        let is_sensitive = spec.role == ColumnRole::Sensitive;
+        is_sensitive.then(|| (spec.name.clone(), spec.missing.clone(), column))
+    })
+}
+
+/// A result as JSON.
+fn json(value: &impl serde::Serialize) -> Result<serde_json::Value, RunError> {
+    serde_json::to_value(value).map_err(RunError::internal)
+}
+
+/// Ends the run where its observer asks for it.
+pub(crate) fn stop_if_asked(observer: &dyn Observer) -> Result<(), RunError> {
+    match observer.must_stop() {
+        true => Err(RunError::Cancelled),
+        false => Ok(()),
+    }
+}

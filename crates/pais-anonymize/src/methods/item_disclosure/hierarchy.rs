@@ -1,0 +1,334 @@
+//! The generalization hierarchy of a relational column, and the level on which the column stands.
+
+use std::ops::Range;
+
+use pais_core::table::{Domain, QuasiIdentifier};
+use pais_core::taxonomy::{Floors, Interval, MISSING_LABEL, NodeId, Tree};
+
+use super::super::pais::Cut;
+
+/// A value of the hierarchy.
+struct Value {
+    /// The value above; the root's is itself.
+    parent: u32,
+    /// 0 for the root.
+    depth: u32,
+    label: String,
+    ncp: f64,
+}
+
+/// A relational column. Every value of the column stands at its ancestor on one depth, or at its
+/// own lowest value where that is higher up.
+///
+/// A column with a taxonomy has that as its hierarchy. A numeric one without has a binary tree
+/// of intervals over its values: each is halved at the value that divides its rows best, the
+/// lowest on a tie, until a single value is left; at the root missing cells part from the rest.
+pub struct Hierarchy<'a> {
+    column: &'a QuasiIdentifier,
+    values: Vec<Value>,
+    /// The lowest value of each code.
+    lowest: Vec<u32>,
+    /// Rows by code, suppressed ones left out.
+    rows: Vec<u64>,
+    depth: u32,
+    deepest: u32,
+    /// The next level's decrease of NCP, until it is another.
+    gain: Option<f64>,
+}
+
+impl<'a> Hierarchy<'a> {
+    /// The column at its topmost value; `floors` are those of a pre-generalization.
+    pub fn new(column: &'a QuasiIdentifier, floors: Option<&Floors>) -> Self {
+        let mut rows = vec![0u64; column.domain.code_count()];
+        for &code in &column.codes {
+            rows[code as usize] += 1;
+        }
+        let (values, lowest) = match &column.domain {
+            Domain::Taxonomy(tree) => taxonomy(tree, floors),
+            Domain::Numeric {
+                values,
+                lo,
+                hi,
+                missing,
+            } => Intervals::grow(values, (*lo, *hi), *missing, &rows),
+        };
+        let present = lowest.iter().zip(&rows).filter(|(_, rows)| **rows > 0);
+        let depths = present.map(|(&value, _)| values[value as usize].depth);
+        Self {
+            column,
+            deepest: depths.max().unwrap_or(0),
+            values,
+            lowest,
+            rows,
+            depth: 0,
+            gain: None,
+        }
+    }
+
+    /// The encoded column.
+    pub fn column(&self) -> &'a QuasiIdentifier {
+        self.column
+    }
+
+    /// Whether every value stands as low as it may.
+    pub fn is_exhausted(&self) -> bool {
+        self.depth >= self.deepest
+    }
+
+    /// Number of values in the hierarchy.
+    pub fn value_count(&self) -> usize {
+        self.values.len()
+    }
+
+    /// The value of each code one level further down.
+    pub fn next_level(&self) -> Vec<u32> {
+        self.level(self.depth + 1)
+    }
+
+    /// The decrease of the column's NCP that the next level brings, summed over the rows.
+    pub fn gain(&mut self) -> f64 {
+        if let Some(gain) = self.gain {
+            return gain;
+        }
+        let above = self.level(self.depth);
+        let below = self.next_level();
+        let ncp = |value: u32| self.values[value as usize].ncp;
+        let pairs = above.iter().zip(&below).zip(&self.rows);
+        let gain = pairs
+            .map(|((&above, &below), &rows)| rows as f64 * (ncp(above) - ncp(below)))
+            .sum();
+        self.gain = Some(gain);
+        gain
+    }
+
+    /// Moves the whole column a level down.
+    pub fn descend(&mut self) {
+        self.depth += 1;
+        self.gain = None;
+    }
+
+    /// Takes a suppressed row out of the counts.
+    pub fn forget(&mut self, row: u32) {
+        self.rows[self.column.codes[row as usize] as usize] -= 1;
+        self.gain = None;
+    }
+
+    /// The labels on which the column stands, in the order of its codes.
+    pub fn cut(&self) -> Cut {
+        let level = self.level(self.depth);
+        let mut number = vec![u32::MAX; self.values.len()];
+        let mut labels = Vec::new();
+        let mut label_of = Vec::with_capacity(level.len());
+        for value in level {
+            let number = &mut number[value as usize];
+            if *number == u32::MAX {
+                *number = labels.len() as u32;
+                labels.push(self.values[value as usize].label.clone());
+            }
+            label_of.push(*number);
+        }
+        Cut { labels, label_of }
+    }
+
+    fn level(&self, depth: u32) -> Vec<u32> {
+        let at = |&lowest: &u32| {
+            let mut value = lowest;
+            while self.values[value as usize].depth > depth {
+                value = self.values[value as usize].parent;
+            }
+            value
+        };
+        self.lowest.iter().map(at).collect()
+    }
+}
+
+fn taxonomy(tree: &Tree, floors: Option<&Floors>) -> (Vec<Value>, Vec<u32>) {
+    let mut values: Vec<Value> = Vec::with_capacity(tree.nodes().len());
+    for (index, node) in tree.nodes().iter().enumerate() {
+        let parent = node.parent.unwrap_or(NodeId::ROOT).0;
+        // Parents come before their children.
+        let depth = node
+            .parent
+            .map_or(0, |parent| values[parent.index()].depth + 1);
+        values.push(Value {
+            parent,
+            depth,
+            label: node.label.to_string(),
+            ncp: tree.ncp(NodeId(index as u32)),
+        });
+    }
+    let lowest = |leaf: u32| match floors {
+        Some(floors) => floors.of(leaf).0,
+        None => tree.leaf(leaf).0,
+    };
+    let lowest = (0..tree.leaf_count() as u32).map(lowest).collect();
+    (values, lowest)
+}
+
+/// A binary tree of intervals as it grows.
+struct Intervals<'a> {
+    numbers: &'a [f64],
+    /// Rows with any of the numbers before each code.
+    before: Vec<u64>,
+    width: f64,
+    values: Vec<Value>,
+    lowest: Vec<u32>,
+}
+
+impl<'a> Intervals<'a> {
+    fn grow(
+        numbers: &'a [f64],
+        (lo, hi): (f64, f64),
+        missing: bool,
+        rows: &[u64],
+    ) -> (Vec<Value>, Vec<u32>) {
+        let mut before = vec![0];
+        for rows in &rows[..numbers.len()] {
+            before.push(before[before.len() - 1] + rows);
+        }
+        let mut tree = Self {
+            numbers,
+            before,
+            width: hi - lo,
+            values: Vec::new(),
+            lowest: vec![0; rows.len()],
+        };
+        let root = tree.add(0, Interval::closed(lo, hi));
+        let all = 0..numbers.len();
+        let divided = tree.divide(root, Interval::closed(lo, hi), all);
+        if missing && divided {
+            tree.lowest[numbers.len()] = tree.values.len() as u32;
+            tree.values.push(Value {
+                parent: root,
+                depth: 1,
+                label: MISSING_LABEL.to_owned(),
+                ncp: 0.0,
+            });
+        }
+        (tree.values, tree.lowest)
+    }
+
+    fn add(&mut self, parent: u32, interval: Interval) -> u32 {
+        let id = self.values.len() as u32;
+        let depth = match self.values.get(parent as usize) {
+            Some(parent) => parent.depth + 1,
+            None => 0,
+        };
+        let ncp = if self.width > 0.0 {
+            interval.width() / self.width
+        } else {
+            0.0
+        };
+        self.values.push(Value {
+            parent,
+            depth,
+            label: interval.to_string(),
+            ncp,
+        });
+        id
+    }
+
+    /// Grows what is below an interval over these codes; whether there is anything. Each
+    /// interval has rows in both halves, so that the depth stays within the logarithm of the
+    /// rows and a half more.
+    fn divide(&mut self, value: u32, interval: Interval, codes: Range<usize>) -> bool {
+        self.lowest[codes.clone()].fill(value);
+        if codes.len() < 2 {
+            return false;
+        }
+        let point = self.middle(codes.clone());
+        let at = self.numbers[point];
+        let below = Interval::half_open(interval.lo, at);
+        let above = Interval { lo: at, ..interval };
+        let id = self.add(value, below);
+        self.divide(id, below, codes.start..point);
+        let id = self.add(value, above);
+        self.divide(id, above, point..codes.end);
+        true
+    }
+
+    /// The code, not the first, before which as many rows are as after it, or nearly.
+    fn middle(&self, codes: Range<usize>) -> usize {
+        let (first, last) = (self.before[codes.start], self.before[codes.end]);
+        let uneven = |code: usize| {
+            let left = self.before[code] - first;
+            left.abs_diff(last - first - left)
+        };
+        let inner = codes.start + 1..codes.end;
+        // The rows to the left only grow: the best point is one of the two about the middle.
+        let half = |&before: &u64| 2 * (before - first) < last - first;
+        let after = inner.start + self.before[inner.clone()].partition_point(half);
+        let about = [after.saturating_sub(1), after];
+        let best = about
+            .into_iter()
+            .filter(|code| inner.contains(code))
+            .min_by_key(|&code| uneven(code));
+        best.unwrap_or(inner.start)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Hierarchy;
+    use pais_core::table::{Domain, QuasiIdentifier};
+
+    fn ages(values: Vec<f64>, missing: bool, codes: Vec<u32>) -> QuasiIdentifier {
+        QuasiIdentifier {
+            name: "age".into(),
+            position: 0,
+            domain: Domain::Numeric {
+                values,
+                lo: 0.0,
+                hi: 100.0,
+                missing,
+            },
+            codes,
+        }
+    }
+
+    fn levels(column: &QuasiIdentifier) -> Vec<Vec<String>> {
+        let mut hierarchy = Hierarchy::new(column, None);
+        let mut levels = vec![hierarchy.cut().labels];
+        while !hierarchy.is_exhausted() {
+            hierarchy.descend();
+            levels.push(hierarchy.cut().labels);
+        }
+        levels
+    }
+
+    #[test]
+    fn intervals_are_halved_by_rows_down_to_single_values() {
+        let column = ages(
+            vec![10.0, 20.0, 30.0, 60.0],
+            true,
+            vec![0, 1, 1, 2, 3, 3, 4],
+        );
+        let expected: [&[&str]; 3] = [
+            &["[0,100]"],
+            &["[0,30)", "[30,100]", "?"],
+            &["[0,20)", "[20,30)", "[30,60)", "[60,100]", "?"],
+        ];
+        assert_eq!(levels(&column), expected);
+    }
+
+    #[test]
+    fn the_gain_is_the_ncp_that_the_next_level_takes_away() {
+        let column = ages(
+            vec![10.0, 20.0, 30.0, 60.0],
+            true,
+            vec![0, 1, 1, 2, 3, 3, 4],
+        );
+        let mut hierarchy = Hierarchy::new(&column, None);
+        // 3 rows from 1 to 0.3, 3 to 0.7, the missing one to 0.
+        assert!((hierarchy.gain() - (3.0 * 0.7 + 3.0 * 0.3 + 1.0)).abs() < 1e-12);
+        hierarchy.forget(6);
+        assert!((hierarchy.gain() - (3.0 * 0.7 + 3.0 * 0.3)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_lone_number_keeps_its_missing_cells() {
+        let column = ages(vec![10.0], true, vec![0, 1]);
+        assert_eq!(levels(&column), [["[0,100]"]]);
+        assert_eq!(Hierarchy::new(&column, None).cut().label_of, [0, 0]);
+    }
+}

@@ -1,0 +1,255 @@
+//! Concurrent item disclosure as a method: k-anonymity and k^m-anonymity with sets.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use pais_core::definition::json::escape;
+use pais_core::definition::{
+    ColumnRole, JobDefinition, JobError, JobErrorKind, ModelKind, Objective,
+};
+use pais_core::model::{MinimumAnonymity, PrivacyModel};
+use pais_core::schema::{Schema, SchemaColumn};
+use pais_core::table::{EncodedTable, Form, ReleasedColumn};
+
+use super::km::search_km;
+use super::outcome::{DisclosedSet, DisclosedTable};
+use super::search::{DisclosureError, DisclosureSettings, search};
+use crate::error::RunError;
+use crate::job_checks::{check_global, first_set, is_set, unfit};
+use crate::memory;
+use crate::method::{Candidate, Claim, Method};
+use crate::observer::Observer;
+use crate::prepared::PreparedTable;
+use crate::step::StepRecord;
+use crate::utility::{self, RawSets, Report};
+use crate::verdict::Verdict;
+use crate::{pre_generalization, published_cut, released_table, row_order};
+
+/// The greatest weight of a column; beyond it a sum of weighted shares would lose the others.
+const GREATEST_WEIGHT: f64 = 1e6;
+
+/// Concurrent item disclosure under the parameters of one job.
+struct ItemDisclosure {
+    model: PrivacyModel,
+    settings: DisclosureSettings,
+    /// The result of the search, once it has run.
+    disclosed: OnceLock<DisclosedTable>,
+}
+
+/// Takes k-anonymity where a quasi-identifier is a set, and k^m-anonymity.
+pub(crate) fn plan(
+    schema: &Schema,
+    job: &JobDefinition,
+    model: &PrivacyModel,
+) -> Result<Option<Box<dyn Method>>, JobError> {
+    let has_sets = first_set(schema).is_some();
+    let k = match model {
+        PrivacyModel::Lkc(model) if has_sets && job.privacy.model == ModelKind::KAnonymity => {
+            model.k
+        }
+        PrivacyModel::KmAnonymity(_) if !has_sets => {
+            return Err(unfit(
+                "/privacy/model",
+                "`k_m_anonymity` is over set-valued quasi-identifiers, and the dataset has none",
+            ));
+        }
+        PrivacyModel::KmAnonymity(model) => model.k,
+        PrivacyModel::Lkc(_) | PrivacyModel::Groups(_) => return Ok(None),
+    };
+    check_global(job)?;
+    pre_generalization::check(schema, job, false)?;
+    Ok(Some(Box::new(ItemDisclosure {
+        model: model.clone(),
+        settings: settings(schema, job, k)?,
+        disclosed: OnceLock::new(),
+    })))
+}
+
+impl ItemDisclosure {
+    /// The result of the search, which runs once.
+    fn disclosed(
+        &self,
+        input: &PreparedTable,
+        observer: &dyn Observer,
+    ) -> Result<&DisclosedTable, RunError> {
+        if let Some(disclosed) = self.disclosed.get() {
+            return Ok(disclosed);
+        }
+        let floors = |name: &str| input.pre_generalization.floors(name);
+        let disclosed = match &self.model {
+            PrivacyModel::KmAnonymity(model) => {
+                search_km(&input.table, floors, (*model, &self.settings), observer)
+            }
+            PrivacyModel::Lkc(_) | PrivacyModel::Groups(_) => {
+                search(&input.table, floors, &self.settings, observer)
+            }
+        };
+        let disclosed = disclosed.map_err(|error| run_error(&error))?;
+        Ok(self.disclosed.get_or_init(|| disclosed))
+    }
+}
+
+impl Method for ItemDisclosure {
+    fn needs_pre_generalized_codes(&self) -> bool {
+        false
+    }
+
+    fn bytes_needed(&self, schema: &Schema, rows: u64, _: u64) -> u64 {
+        memory::release_bytes(schema, rows)
+    }
+
+    fn search(
+        &self,
+        input: &PreparedTable,
+        observer: &dyn Observer,
+    ) -> Result<Vec<StepRecord>, RunError> {
+        self.disclosed(input, observer)?;
+        Ok(Vec::new())
+    }
+
+    fn build(
+        &self,
+        input: &PreparedTable,
+        _: &[StepRecord],
+        step: Option<u32>,
+        observer: &dyn Observer,
+    ) -> Result<Candidate, RunError> {
+        if let Some(step) = step {
+            return Err(RunError::NoSuchStep { step, last: None });
+        }
+        let disclosed = self.disclosed(input, observer)?;
+        let table = &input.table;
+        let rows = 0..table.rows as u32;
+        let rows = rows.filter(|&row| disclosed.released[row as usize]);
+        let rows = row_order::shuffled(rows.collect(), &input.job, 0)?;
+        let cuts = disclosed.cuts.clone();
+        let (cuts, published) = published_cut::publish(&input.schema, table, cuts, &rows);
+        let sets = released_sets(table, &disclosed.sets, &rows);
+        let released = released_table::assemble(&input.schema, table, &cuts, sets, &rows);
+        Ok(Candidate {
+            tables: vec![released],
+            rows,
+            step: None,
+            cut: Some(published),
+            claim: Claim::Global(self.model.clone()),
+        })
+    }
+
+    fn measure(
+        &self,
+        input: &PreparedTable,
+        candidate: &Candidate,
+        verdict: &Verdict,
+        _: &dyn Observer,
+    ) -> Result<Report, RunError> {
+        let [table] = candidate.tables.as_slice() else {
+            return Err(RunError::internal("there is not exactly one table"));
+        };
+        let suppressed = (input.table.rows - candidate.rows.len()) as u64;
+        let sets = input.table.sets.iter();
+        let sets: Vec<_> = sets
+            .map(|column| RawSets {
+                column,
+                floors: input.pre_generalization.floors(&column.name),
+                rows: &candidate.rows,
+            })
+            .collect();
+        let confidence = verdict.greatest_confidence();
+        let domains = input.raw_domains();
+        let report = utility::report_with_sets(table, &domains, &sets, suppressed, confidence)
+            .map_err(RunError::internal)?;
+        Ok(Report {
+            pre_generalization: pre_generalization::published(&input.schema, &input.job, table),
+            ..report
+        })
+    }
+}
+
+/// The released columns of disclosed sets, with their positions among the stored columns.
+fn released_sets(
+    table: &EncodedTable,
+    disclosed: &[DisclosedSet],
+    rows: &[u32],
+) -> Vec<(usize, ReleasedColumn)> {
+    let columns = table.sets.iter().zip(disclosed);
+    let released = columns.map(|(column, disclosed)| {
+        let cells = rows.iter().map(|&row| disclosed.codes[row as usize]);
+        let released = ReleasedColumn {
+            name: column.name.clone(),
+            form: Form::Set {
+                separator: column.separator,
+            },
+            column: released_table::compact_dictionary(&disclosed.cells, cells),
+            missing: Vec::new(),
+        };
+        (column.position, released)
+    });
+    released.collect()
+}
+
+fn run_error(error: &DisclosureError) -> RunError {
+    match error {
+        DisclosureError::Cancelled => RunError::Cancelled,
+        DisclosureError::TooManyItems => RunError::limit_exceeded(error.to_string()),
+        DisclosureError::FewerRowsThanK { rows, .. } => {
+            RunError::fewer_rows_than_k(*rows, &error.to_string())
+        }
+    }
+}
+
+fn settings(
+    schema: &Schema,
+    job: &JobDefinition,
+    k: MinimumAnonymity,
+) -> Result<DisclosureSettings, JobError> {
+    let utility = job.utility.clone().unwrap_or_default();
+    if utility.objective.is_some_and(|it| it != Objective::Ncp) {
+        return Err(unfit(
+            "/utility/objective",
+            "with a set-valued quasi-identifier columns are chosen by `ncp` alone; leave \
+             `objective` out",
+        ));
+    }
+    if utility.split.is_some() {
+        return Err(unfit(
+            "/utility/split",
+            "with a set-valued quasi-identifier intervals are halved beforehand; leave `split` out",
+        ));
+    }
+    Ok(DisclosureSettings {
+        k,
+        suppression_limit: job.suppression_limit()?,
+        weights: weights(schema, utility.weights.as_ref())?,
+    })
+}
+
+/// The weight of each quasi-identifier, relational ones first, then sets.
+fn weights(
+    schema: &Schema,
+    requested: Option<&BTreeMap<String, f64>>,
+) -> Result<Vec<f64>, JobError> {
+    let quasi_identifiers = || {
+        let columns = schema.stored();
+        columns.filter(|column| column.role == ColumnRole::QuasiIdentifier)
+    };
+    for (name, &weight) in requested.into_iter().flatten() {
+        let pointer = format!("/utility/weights/{}", escape(name));
+        if !quasi_identifiers().any(|column| *column.name == **name) {
+            return Err(unfit(
+                pointer,
+                "the dataset has no column of this name and the role `quasi_identifier`",
+            ));
+        }
+        if !(weight > 0.0 && weight <= GREATEST_WEIGHT) {
+            let detail = format!("a weight is greater than 0 and at most {GREATEST_WEIGHT}");
+            return Err(JobError::at(JobErrorKind::InvalidValue, pointer, detail));
+        }
+    }
+    let weight = |column: &SchemaColumn| {
+        let requested = requested.and_then(|weights| weights.get(&*column.name));
+        requested.copied().unwrap_or(1.0)
+    };
+    let (sets, relational): (Vec<_>, Vec<_>) =
+        quasi_identifiers().partition(|column| is_set(column));
+    Ok(relational.into_iter().chain(sets).map(weight).collect())
+}

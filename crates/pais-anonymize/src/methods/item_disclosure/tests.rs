@@ -1,0 +1,343 @@
+//! Golden runs: Tables 1 to 3 of the 2014 paper.
+
+use serde_json::{Value, json};
+
+use crate::problem::{Code, Problem};
+use pais_core::definition::JobDefinition;
+use crate::methods::specialization::tests::{load, schema};
+use crate::{FinishedRelease, Prepared, Unobserved};
+use pais_core::table::{EncodedTable, ReleasedTable};
+
+use super::class::Class;
+use super::round::Round;
+use super::vocabulary::Vocabulary;
+
+const TABLE_1: &str = "id,birthyear,gender,diseases,drugs\n\
+    1,1970,Male,k|l|m,a|b|z\n2,1971,Male,k|l|n,a|z\n\
+    3,1989,Female,n|o,c|x|y\n4,1982,Female,m|o,b|x|y\n";
+
+fn columns() -> Value {
+    let leaves = |labels: &[&str]| -> Vec<Value> {
+        let leaf = |label: &&str| json!({ "label": label });
+        labels.iter().map(leaf).collect()
+    };
+    let decade = |decade: u32| {
+        let years = (decade..decade + 10).map(|year| json!({"label": year.to_string()}));
+        let years: Vec<Value> = years.collect();
+        json!({"label": format!("{decade}-{}", decade + 9), "children": years})
+    };
+    json!([
+        {"name": "id", "role": "insensitive"},
+        {"name": "birthyear", "role": "quasi_identifier",
+         "taxonomy": {"label": "any year", "children": [decade(1970), decade(1980)]}},
+        {"name": "gender", "role": "quasi_identifier"},
+        {"name": "diseases", "role": "quasi_identifier", "kind": "set",
+         "taxonomy": {"label": "any disease", "children": [
+            {"label": "K", "children": leaves(&["k", "l"])},
+            {"label": "M", "children": leaves(&["m", "n", "o"])}]}},
+        {"name": "drugs", "role": "quasi_identifier", "kind": "set"},
+    ])
+}
+
+fn run(columns: &Value, file: &str, job: Value) -> Result<FinishedRelease, Problem> {
+    let schema = schema(columns.clone());
+    let job: JobDefinition = serde_json::from_value(job).unwrap();
+    let table = load(&schema, file.as_bytes());
+    let prepared = Prepared::new(schema, job, table, &Unobserved::default())?;
+    let steps = prepared.run(&Unobserved::default())?;
+    assert!(steps.is_empty());
+    prepared.release(&steps, None, &Unobserved::default())
+}
+
+/// Rows as CSV, sorted.
+fn rows(table: &ReleasedTable) -> Vec<String> {
+    let mut out = Vec::new();
+    table.write_csv(&mut out).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    let mut rows: Vec<String> = text.lines().skip(1).map(str::to_owned).collect();
+    rows.sort();
+    rows
+}
+
+#[test]
+fn table_1_becomes_table_2() {
+    let job = json!({"privacy": {"model": "k_anonymity", "k": 2},
+        "pre_generalization": {"diseases": {"level": 1, "values": {"0": ["k", "l"]}}}});
+    let release = run(&columns(), TABLE_1, job).unwrap();
+    let expected = [
+        "1,1970-1979,Male,M|k|l,a|z",
+        "2,1970-1979,Male,M|k|l,a|z",
+        "3,1980-1989,Female,M,x|y",
+        "4,1980-1989,Female,M,x|y",
+    ];
+    assert_eq!(rows(&release.tables[0]), expected);
+    assert_eq!((release.rows, release.suppressed_rows), (4, 0));
+    let ncp = |column: &str| {
+        let pointer = format!("/utility/ncp_by_column/{column}");
+        release.report.pointer(&pointer).unwrap().as_f64().unwrap()
+    };
+    for (column, expected) in [
+        ("birthyear", 0.5),
+        ("gender", 0.0),
+        ("diseases", 0.36),
+        ("drugs", 3.0 / 11.0),
+    ] {
+        assert!((ncp(column) - expected).abs() < 1e-12, "{column}");
+        let remain = format!("/utility/information_remain_by_column/{column}");
+        let remain = release.report.pointer(&remain).unwrap().as_f64().unwrap();
+        assert!((remain - (1.0 - expected)).abs() < 1e-12, "{column}");
+    }
+    assert_eq!(release.report["pre_generalization"]["diseases"]["level"], 1);
+    assert_eq!(release.step, None);
+}
+
+/// Cells of the drugs of Table 3 after each of some rounds, k = 2.
+fn rounds(whole: impl Fn(Class) -> Vec<Class>, rounds: usize) -> Vec<Vec<String>> {
+    let schema = schema(json!([{"name": "drugs", "role": "quasi_identifier", "kind": "set"}]));
+    let file = "drugs\na|b|z\na|z\nc|x|y\nb|x|y\n";
+    let table = EncodedTable::new(&schema, load(&schema, file.as_bytes()));
+    let vocabulary = Vocabulary::new(&table.sets[0], None);
+    let round = Round {
+        set: 0,
+        items: vocabulary.len(),
+        k: 2,
+        stop: &|| false,
+    };
+    let mut classes = whole(Class::whole(4, std::slice::from_ref(&vocabulary)).unwrap());
+    let mut after = Vec::new();
+    for _ in 0..rounds {
+        let (parts, suppressed) = round.run(classes, 0);
+        assert!(suppressed.is_empty());
+        classes = parts;
+        let mut cells = vec![String::new(); 4];
+        for class in &classes {
+            for &row in &class.rows {
+                cells[row as usize] = vocabulary.cell(&class.sets[0].disclosed);
+            }
+        }
+        after.push(cells);
+    }
+    after
+}
+
+#[test]
+fn table_3_from_two_classes() {
+    let two = |class: Class| class.divided(2, |place| place / 2);
+    let expected = [
+        ["a", "a", "x", "x"],
+        ["a|z", "a|z", "x|y", "x|y"],
+        ["a|z", "a|z", "x|y", "x|y"],
+    ];
+    assert_eq!(rounds(two, 3), expected);
+}
+
+#[test]
+fn table_3_from_one_class() {
+    let expected = [
+        ["a", "a", "", ""],
+        ["a|z", "a|z", "x", "x"],
+        ["a|z", "a|z", "x|y", "x|y"],
+        ["a|z", "a|z", "x|y", "x|y"],
+    ];
+    assert_eq!(rounds(|class| vec![class], 4), expected);
+}
+
+#[test]
+fn fewer_rows_than_k_are_told() {
+    let job = json!({"privacy": {"model": "k_anonymity", "k": 5}});
+    let problem = run(&columns(), TABLE_1, job).unwrap_err();
+    assert_eq!(problem.code, Code::NotAnonymizable);
+    assert_eq!(problem.errors[0].pointer.as_deref(), Some("/privacy/k"));
+}
+
+#[test]
+fn the_trash_bin_takes_whole_records_and_no_more_than_it_holds() {
+    let columns = json!([{"name": "id", "role": "insensitive"},
+        {"name": "drugs", "role": "quasi_identifier", "kind": "set"}]);
+    let file = "id,drugs\n1,a\n2,a\n3,b\n4,a\n5,a\n";
+    let job = |limit: f64| {
+        json!({"privacy": {"model": "k_anonymity", "k": 2},
+        "suppression_limit": limit})
+    };
+    let release = run(&columns, file, job(0.2)).unwrap();
+    assert_eq!(rows(&release.tables[0]), ["1,a", "2,a", "4,a", "5,a"]);
+    assert_eq!(release.suppressed_rows, 1);
+    assert_eq!(release.report["utility"]["ncp_by_column"]["drugs"], 0.2);
+    let release = run(&columns, file, job(0.1)).unwrap();
+    assert_eq!(rows(&release.tables[0]), ["1,", "2,", "3,", "4,", "5,"]);
+}
+
+#[test]
+fn a_weight_lets_a_column_go_first() {
+    let columns = json!([
+        {"name": "sex", "role": "quasi_identifier"},
+        {"name": "drugs", "role": "quasi_identifier", "kind": "set"}]);
+    let file = "sex,drugs\nF,a\nM,a\nF,b\nM,b\n";
+    let job = |weights: Value| {
+        json!({"privacy": {"model": "k_anonymity", "k": 2},
+        "utility": {"weights": weights}})
+    };
+    let release = run(&columns, file, job(json!({}))).unwrap();
+    assert_eq!(rows(&release.tables[0]), ["F,", "F,", "M,", "M,"]);
+    let release = run(&columns, file, job(json!({"drugs": 2}))).unwrap();
+    assert_eq!(rows(&release.tables[0]), ["*,a", "*,a", "*,b", "*,b"]);
+}
+
+#[test]
+fn missing_and_empty_sets_are_the_empty_set() {
+    let columns = json!([{"name": "drugs", "role": "quasi_identifier", "kind": "set",
+        "missing": ["NA"]}, {"name": "id", "role": "insensitive"}]);
+    let file = "drugs,id\n,1\nNA,2\na|a,3\na,4\n";
+    let job = json!({"privacy": {"model": "k_anonymity", "k": 2}});
+    let release = run(&columns, file, job).unwrap();
+    assert_eq!(rows(&release.tables[0]), [",1", ",2", "a,3", "a,4"]);
+    assert_eq!(release.report["utility"]["ncp_by_column"]["drugs"], 0.0);
+}
+
+#[test]
+fn what_does_not_fit_is_refused_with_a_pointer() {
+    let schema = schema(columns());
+    let refused = |change: Value| {
+        let mut job = json!({"privacy": {"model": "k_anonymity", "k": 2}});
+        for (name, value) in change.as_object().unwrap() {
+            job[name] = value.clone();
+        }
+        let job: JobDefinition = serde_json::from_value(job).unwrap();
+        let problem = Prepared::check(&schema, &job).unwrap_err();
+        let pointer = problem.errors[0].pointer.clone().unwrap();
+        (problem.code, pointer)
+    };
+    for (change, code, pointer) in [
+        (
+            json!({"privacy": {"model": "lkc", "l": 1, "k": 2, "c": 1.0}}),
+            Code::InvalidJob,
+            "/privacy/model",
+        ),
+        (
+            json!({"privacy": {"model": "alpha_k", "k": 2, "alpha": 1.0}}),
+            Code::InvalidJob,
+            "/privacy/model",
+        ),
+        (json!({"recoding": "local"}), Code::InvalidJob, "/recoding"),
+        (json!({"output": "anatomized"}), Code::InvalidJob, "/output"),
+        (
+            json!({"utility": {"objective": "discernibility"}}),
+            Code::InvalidJob,
+            "/utility/objective",
+        ),
+        (
+            json!({"utility": {"weights": {"id": 1.0}}}),
+            Code::InvalidJob,
+            "/utility/weights/id",
+        ),
+        (
+            json!({"utility": {"weights": {"drugs": 0.0}}}),
+            Code::InvalidValue,
+            "/utility/weights/drugs",
+        ),
+        (
+            json!({"pre_generalization": {"id": {"level": 1}}}),
+            Code::InvalidJob,
+            "/pre_generalization/id",
+        ),
+        (
+            json!({"pre_generalization": {"x": {"level": 1}}}),
+            Code::InvalidJob,
+            "/pre_generalization/x",
+        ),
+        (
+            json!({"pre_generalization": {"drugs": {"level": 2}}}),
+            Code::InvalidJob,
+            "/pre_generalization/drugs/level",
+        ),
+        (
+            json!({"pre_generalization": {"diseases": {"values": {"3": []}}}}),
+            Code::InvalidJob,
+            "/pre_generalization/diseases/values/3",
+        ),
+        (
+            json!({"pre_generalization": {"diseases": {"values": {"x": []}}}}),
+            Code::InvalidShape,
+            "/pre_generalization/diseases/values/x",
+        ),
+        (
+            json!({"pre_generalization": {"diseases": {"values": {"0": ["k", "q"]}}}}),
+            Code::InvalidJob,
+            "/pre_generalization/diseases/values/0/1",
+        ),
+        (
+            json!({"pre_generalization": {"diseases": {"values": {"0": ["k"], "1": ["k"]}}}}),
+            Code::InvalidJob,
+            "/pre_generalization/diseases/values/1/0",
+        ),
+    ] {
+        assert_eq!(
+            refused(change.clone()),
+            (code, pointer.to_owned()),
+            "{change}"
+        );
+    }
+}
+
+#[test]
+fn a_value_that_no_row_has_is_unknown_in_a_column_without_a_taxonomy() {
+    let job = json!({"privacy": {"model": "k_anonymity", "k": 2},
+        "pre_generalization": {"drugs": {"level": 1, "values": {"0": ["a", "q"]}}}});
+    let problem = run(&columns(), TABLE_1, job).unwrap_err();
+    assert_eq!(problem.code, Code::InvalidJob);
+    let pointer = problem.errors[0].pointer.as_deref();
+    assert_eq!(pointer, Some("/pre_generalization/drugs/values/0/1"));
+    assert!(!problem.detail.contains('q'), "{problem}");
+    let job = json!({"privacy": {"model": "k_anonymity", "k": 2},
+        "pre_generalization": {"drugs": {"level": 1, "values": {"0": ["a", "x"]}}}});
+    let release = run(&columns(), TABLE_1, job).unwrap();
+    let cells: Vec<String> = rows(&release.tables[0])
+        .iter()
+        .map(|row| row.rsplit(',').next().unwrap().to_owned())
+        .collect();
+    assert_eq!(cells, ["*|a", "*|a", "*|x", "*|x"]);
+    // Nothing that the release does not show is told of the job either.
+    let job = json!({"privacy": {"model": "k_anonymity", "k": 2},
+        "pre_generalization": {"drugs": {"level": 1, "values": {"0": ["a", "c"]}}}});
+    let release = run(&columns(), TABLE_1, job).unwrap();
+    let told = &release.report["pre_generalization"]["drugs"];
+    assert_eq!(told, &json!({"level": 1, "values": {"0": ["a"]}}));
+}
+
+#[test]
+fn itemsets_are_held_by_none_or_by_k() {
+    let columns = json!([
+        {"name": "sex", "role": "quasi_identifier"},
+        {"name": "drugs", "role": "quasi_identifier", "kind": "set"}]);
+    let file = "sex,drugs\nF,a|b\nF,a|b\nM,a|c\nM,b|c\nM,c\nM,a\n";
+    let job = |m: u32| json!({"privacy": {"model": "k_m_anonymity", "k": 2, "m": m}});
+    let release = run(&columns, file, job(1)).unwrap();
+    let found = rows(&release.tables[0]);
+    assert_eq!(found, ["F,a|b", "F,a|b", "M,a", "M,a|c", "M,c", "M,c"]);
+    assert_eq!(release.verification["holds"], true);
+    // a and c together single out a man.
+    let release = run(&columns, file, job(2)).unwrap();
+    let found = rows(&release.tables[0]);
+    assert_eq!(found, ["F,a|b", "F,a|b", "M,", "M,c", "M,c", "M,c"]);
+    let release = run(
+        &columns,
+        file,
+        json!({"privacy": {"model": "k_m_anonymity", "k": 6, "m": 2}}),
+    );
+    assert_eq!(rows(&release.unwrap().tables[0]), ["*,"; 6]);
+}
+
+#[test]
+fn k_m_anonymity_needs_sets_and_its_parameters() {
+    let refused = |columns: Value, privacy: Value| {
+        let schema = schema(columns);
+        let job = serde_json::from_value(json!({ "privacy": privacy })).unwrap();
+        Prepared::check(&schema, &job).unwrap_err().code
+    };
+    let plain = json!([{"name": "sex", "role": "quasi_identifier"}]);
+    let model = |m: i64| json!({"model": "k_m_anonymity", "k": 2, "m": m});
+    assert_eq!(refused(plain, model(2)), Code::InvalidJob);
+    assert_eq!(refused(columns(), model(0)), Code::InvalidPrivacy);
+    let without = json!({"model": "k_m_anonymity", "k": 2});
+    assert_eq!(refused(columns(), without), Code::InvalidShape);
+}

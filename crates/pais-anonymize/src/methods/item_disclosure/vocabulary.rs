@@ -1,0 +1,87 @@
+//! The items of a set-valued column as they may be disclosed: pre-generalized, in the order of
+//! their names.
+
+use pais_core::table::SetColumn;
+use pais_core::taxonomy::{Floors, NodeId};
+
+/// The items of a column. Those that are equal once they are pre-generalized are one.
+pub struct Vocabulary<'a> {
+    column: &'a SetColumn,
+    /// Item of each leaf.
+    item_of: Vec<u32>,
+    /// By item, ascending: an item's number is its rank by name.
+    labels: Vec<Box<str>>,
+    /// NCP of each item's label.
+    ncp: Vec<f64>,
+}
+
+impl<'a> Vocabulary<'a> {
+    /// The items of a column; `floors` are those of a pre-generalization.
+    pub fn new(column: &'a SetColumn, floors: Option<&Floors>) -> Self {
+        let tree = &column.tree;
+        let floor = |leaf: u32| match floors {
+            Some(floors) => floors.of(leaf),
+            None => tree.leaf(leaf),
+        };
+        let standing: Vec<NodeId> = (0..tree.leaf_count() as u32).map(floor).collect();
+        let mut nodes = standing.clone();
+        nodes.sort_unstable_by(|&a, &b| tree.node(a).label.cmp(&tree.node(b).label));
+        nodes.dedup();
+        let mut number = vec![0u32; tree.nodes().len()];
+        for (item, node) in nodes.iter().enumerate() {
+            number[node.index()] = item as u32;
+        }
+        Self {
+            column,
+            item_of: standing.iter().map(|node| number[node.index()]).collect(),
+            ncp: nodes.iter().map(|&node| tree.ncp(node)).collect(),
+            labels: nodes
+                .iter()
+                .map(|&node| tree.node(node).label.clone())
+                .collect(),
+        }
+    }
+
+    /// Number of items.
+    pub fn len(&self) -> usize {
+        self.labels.len()
+    }
+
+    /// NCP of an item's label.
+    pub fn ncp(&self, item: u32) -> f64 {
+        self.ncp[item as usize]
+    }
+
+    /// Appends a row's items, ascending and without repetition.
+    pub fn push_row(&self, row: usize, items: &mut Vec<u32>) {
+        let start = items.len();
+        let leaves = self.column.of_row(row).iter();
+        items.extend(leaves.map(|&leaf| self.item_of[leaf as usize]));
+        items[start..].sort_unstable();
+        let mut kept = start;
+        for at in start..items.len() {
+            if kept == start || items[kept - 1] != items[at] {
+                items[kept] = items[at];
+                kept += 1;
+            }
+        }
+        items.truncate(kept);
+    }
+
+    /// Items of the raw rows, before any is generalized: what NCP is a share of.
+    pub fn raw_items(&self) -> u64 {
+        let rows = 0..self.column.rows();
+        rows.map(|row| self.column.of_row(row).len() as u64).sum()
+    }
+
+    /// Items as they stand in a cell: their labels, sorted and joined.
+    pub fn cell(&self, items: &[u32]) -> String {
+        let mut items = items.to_vec();
+        items.sort_unstable();
+        let labels: Vec<&str> = items
+            .iter()
+            .map(|&item| &*self.labels[item as usize])
+            .collect();
+        labels.join(self.column.separator.encode_utf8(&mut [0; 4]))
+    }
+}

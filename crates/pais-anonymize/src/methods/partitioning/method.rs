@@ -1,0 +1,307 @@
+//! The k-d split as a method: k-anonymity and models of groups by local recoding, generalized or
+//! anatomized.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use pais_core::definition::json::escape;
+use pais_core::definition::{
+    ColumnRole, JobDefinition, JobError, ModelKind, Objective, Output, Recoding,
+};
+use pais_core::model::{Diversity, GroupModel, PrivacyModel};
+use pais_core::schema::Schema;
+use pais_core::table::{COUNT_COLUMN, GROUP_COLUMN, ReleasedTable};
+
+use super::partition::{SplitGuide, partition, run_error};
+use super::split::GroupPartition;
+use super::{queries, tables};
+use crate::error::RunError;
+use crate::gate::stop_if_asked;
+use crate::job_checks::{check_no_weights, check_some, first_set, unfit};
+use crate::memory;
+use crate::method::{Candidate, Claim, Method};
+use crate::observer::Observer;
+use crate::prepared::{PreparedTable, names};
+use crate::step::StepRecord;
+use crate::utility::{self, Measures, Report};
+use crate::verdict::Verdict;
+use crate::{pre_generalization, row_order};
+
+/// The orders that one seed gives must be unrelated; these numbers keep them apart.
+const ORDER_OF_ROWS: u32 = 0;
+const ORDER_OF_GROUPS: u32 = 1;
+
+/// The k-d split under the parameters of one job.
+struct Partitioning {
+    model: GroupModel,
+    output: Output,
+    guide: SplitGuide,
+    /// In the declared order.
+    quasi_identifiers: Vec<Box<str>>,
+    /// In the declared order.
+    sensitive: Vec<Box<str>>,
+    /// The groups, once they are found.
+    partition: OnceLock<GroupPartition>,
+}
+
+/// Takes the models of groups, and k-anonymity with local recoding.
+pub(crate) fn plan(
+    schema: &Schema,
+    job: &JobDefinition,
+    model: &PrivacyModel,
+) -> Result<Option<Box<dyn Method>>, JobError> {
+    let is_local = job.recoding == Some(Recoding::Local);
+    let model = match model {
+        PrivacyModel::Lkc(model) if is_local && job.privacy.model == ModelKind::KAnonymity => {
+            GroupModel {
+                k: model.k,
+                diversity: Diversity::None,
+            }
+        }
+        PrivacyModel::Groups(_) if job.recoding == Some(Recoding::Global) => {
+            return Err(unfit(
+                "/recoding",
+                "this model takes local recoding only; leave `recoding` out",
+            ));
+        }
+        PrivacyModel::Groups(model) => model.clone(),
+        PrivacyModel::Lkc(_) | PrivacyModel::KmAnonymity(_) => return Ok(None),
+    };
+    Partitioning::new(schema, job, model).map(|method| Some(Box::new(method) as Box<dyn Method>))
+}
+
+impl Partitioning {
+    fn new(schema: &Schema, job: &JobDefinition, model: GroupModel) -> Result<Self, JobError> {
+        // Groups need no suppression: removing rows makes none of them more diverse.
+        job.suppression_limit()?;
+        let default = match model.diversity {
+            Diversity::MinimumCover { .. } => Output::Anatomized,
+            _ => Output::Generalized,
+        };
+        let output = job.output.unwrap_or(default);
+        if job.pre_generalization.is_some() && output == Output::Anatomized {
+            return Err(unfit(
+                "/pre_generalization",
+                "anatomized output has the exact quasi-identifiers; leave `pre_generalization` \
+                 out, or set `output` to `generalized`",
+            ));
+        }
+        pre_generalization::check(schema, job, true)?;
+        if let Some(column) = first_set(schema) {
+            return Err(unfit(
+                "/recoding",
+                format!(
+                    "local recoding cannot take the set-valued quasi-identifier `{}`",
+                    column.name
+                ),
+            ));
+        }
+        let method = Self {
+            output,
+            guide: guide(job, output)?,
+            quasi_identifiers: names(schema, ColumnRole::QuasiIdentifier),
+            sensitive: names(schema, ColumnRole::Sensitive),
+            model,
+            partition: OnceLock::new(),
+        };
+        method.check_columns(schema)?;
+        Ok(method)
+    }
+
+    fn check_columns(&self, schema: &Schema) -> Result<(), JobError> {
+        check_some(&self.quasi_identifiers)?;
+        if self.sensitive.is_empty() && self.model.diversity != Diversity::None {
+            return Err(unfit(
+                "/privacy/model",
+                "the dataset has no column of the role `sensitive`, that this model needs",
+            ));
+        }
+        if self.model.diversity.is_of_one_column() && self.sensitive.len() != 1 {
+            return Err(unfit(
+                "/privacy/model",
+                format!(
+                    "this model takes exactly one sensitive column, and the dataset has {}; \
+                     `l_diversity` takes several",
+                    self.sensitive.len()
+                ),
+            ));
+        }
+        if let Diversity::MinimumCover { column_limits, .. } = &self.model.diversity {
+            let known = |column: &String| self.sensitive.iter().any(|name| **name == **column);
+            if let Some(column) = column_limits.keys().find(|column| !known(column)) {
+                return Err(unfit(
+                    format!("/privacy/column_limits/{}", escape(column)),
+                    "the dataset has no column of this name and the role `sensitive`",
+                ));
+            }
+        }
+        if self.output == Output::Generalized {
+            return Ok(());
+        }
+        if self.sensitive.is_empty() {
+            return Err(unfit(
+                "/output",
+                "anatomized output separates sensitive columns from the others, and the dataset has no \
+                 column of the role `sensitive`",
+            ));
+        }
+        let reserved = |name: &str| name == GROUP_COLUMN || name == COUNT_COLUMN;
+        if let Some(column) = schema.columns.iter().find(|column| reserved(&column.name)) {
+            return Err(unfit(
+                "/output",
+                format!(
+                    "anatomized tables have a column `{}` of their own; declare the dataset's under \
+                     another name",
+                    column.name
+                ),
+            ));
+        }
+        Ok(())
+    }
+
+    /// The groups, found once.
+    fn partition(
+        &self,
+        input: &PreparedTable,
+        observer: &dyn Observer,
+    ) -> Result<&GroupPartition, RunError> {
+        if let Some(partition) = self.partition.get() {
+            return Ok(partition);
+        }
+        let found = partition(&input.table, &self.model, self.guide, observer);
+        let found = found.map_err(|error| run_error(&error))?;
+        Ok(self.partition.get_or_init(|| found))
+    }
+
+    /// Group sizes and NCP of the released quasi-identifiers.
+    fn loss(
+        &self,
+        input: &PreparedTable,
+        partition: &GroupPartition,
+        table: &ReleasedTable,
+    ) -> Result<(Vec<u32>, BTreeMap<String, f64>), RunError> {
+        let domains = input.raw_domains();
+        match self.output {
+            Output::Generalized => Ok((
+                pais_verify::group_sizes(table, &self.quasi_identifiers)
+                    .map_err(RunError::internal)?,
+                utility::ncp_by_column(table, &domains, 0).map_err(RunError::internal)?,
+            )),
+            // Anatomized quasi-identifiers are exact.
+            Output::Anatomized => {
+                let exact = domains.iter().map(|(name, _)| (name.to_string(), 0.0));
+                Ok((partition.sizes.clone(), exact.collect()))
+            }
+        }
+    }
+}
+
+impl Method for Partitioning {
+    fn output(&self) -> Output {
+        self.output
+    }
+
+    /// Exact columns, sensitive values row by row, and the groups as the verifier and the queries
+    /// see them, beside what every release needs.
+    fn bytes_needed(&self, schema: &Schema, rows: u64, _: u64) -> u64 {
+        rows.saturating_mul(5 * memory::code_bytes(schema) + 64)
+    }
+
+    fn search(
+        &self,
+        input: &PreparedTable,
+        observer: &dyn Observer,
+    ) -> Result<Vec<StepRecord>, RunError> {
+        self.partition(input, observer)?;
+        Ok(Vec::new())
+    }
+
+    fn build(
+        &self,
+        input: &PreparedTable,
+        _: &[StepRecord],
+        step: Option<u32>,
+        observer: &dyn Observer,
+    ) -> Result<Candidate, RunError> {
+        if let Some(step) = step {
+            return Err(RunError::NoSuchStep { step, last: None });
+        }
+        let partition = self.partition(input, observer)?;
+        let table = &input.table;
+        let rows = (0..table.rows as u32).collect();
+        let rows = row_order::shuffled(rows, &input.job, ORDER_OF_ROWS)?;
+        let model = PrivacyModel::Groups(self.model.clone());
+        let (tables, claim) = match self.output {
+            Output::Generalized => {
+                let made = tables::generalized(&input.schema, table, partition, &rows);
+                (vec![made], Claim::Local(model))
+            }
+            Output::Anatomized => {
+                let groups = (0..partition.sizes.len() as u32).collect();
+                let numbers = row_order::shuffled(groups, &input.job, ORDER_OF_GROUPS)?;
+                let groups = (partition, numbers.as_slice());
+                let made = tables::anatomized(&input.schema, table, &input.exact, groups, &rows);
+                (made, Claim::Anatomized(model))
+            }
+        };
+        Ok(Candidate {
+            tables,
+            rows,
+            step: None,
+            cut: None,
+            claim,
+        })
+    }
+
+    fn measure(
+        &self,
+        input: &PreparedTable,
+        candidate: &Candidate,
+        verdict: &Verdict,
+        observer: &dyn Observer,
+    ) -> Result<Report, RunError> {
+        let partition = self.partition(input, observer)?;
+        let table = candidate.tables.first();
+        let table = table.ok_or_else(|| RunError::internal("there is no table"))?;
+        let (sizes, ncp_by_column) = self.loss(input, partition, table)?;
+        let queries = queries::query_table(input, partition, self.output == Output::Generalized);
+        let query_error = queries.error(&|| observer.must_stop());
+        stop_if_asked(observer)?;
+        let report = Report::new(Measures {
+            sizes: &sizes,
+            ncp_by_column,
+            rows: input.table.rows as u64,
+            suppressed_rows: 0,
+            greatest_confidence: verdict.greatest_confidence(),
+            query_error,
+        });
+        Ok(Report {
+            pre_generalization: input.job.pre_generalization.clone(),
+            ..report
+        })
+    }
+}
+
+fn guide(job: &JobDefinition, output: Output) -> Result<SplitGuide, JobError> {
+    let utility = job.utility.clone().unwrap_or_default();
+    if utility.split.is_some() {
+        return Err(unfit(
+            "/utility/split",
+            "`split` is for the intervals of global recoding; leave it out",
+        ));
+    }
+    check_no_weights(job)?;
+    match (utility.objective, output) {
+        (None, Output::Generalized) | (Some(Objective::Ncp), Output::Generalized) => Ok(SplitGuide::Ncp),
+        (None, Output::Anatomized) | (Some(Objective::Discernibility), _) => Ok(SplitGuide::Median),
+        (Some(Objective::Ncp), Output::Anatomized) => Err(unfit(
+            "/utility/objective",
+            "anatomized quasi-identifiers are exact and lose nothing that `ncp` could measure; \
+             leave `objective` out",
+        )),
+        (Some(Objective::Classification | Objective::DiscernibilityEq4), _) => Err(unfit(
+            "/utility/objective",
+            "local recoding takes `discernibility`, or `ncp` where the output is generalized",
+        )),
+    }
+}

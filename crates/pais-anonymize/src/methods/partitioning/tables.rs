@@ -1,0 +1,212 @@
+//! The tables that are made of groups: generalized, or anatomized.
+
+use hashbrown::HashMap;
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+
+use crate::release::standing;
+use pais_core::table::{COUNT_COLUMN, Column, Domain, EncodedTable, Form, GROUP_COLUMN, QuasiIdentifier, ReleasedColumn, ReleasedTable};
+use pais_core::schema::{Schema, SchemaColumn};
+use pais_core::taxonomy::tree::NodeId;
+use pais_core::taxonomy::{Interval, MISSING_LABEL, Tree};
+
+use super::ranks::Ranks;
+use super::split::Partition;
+
+/// *Generalize*: each group's quasi-identifiers as the range or the lowest common ancestor of
+/// its values (Definition 2); rows in the order of `rows`.
+pub(super) fn generalized(
+    schema: &Schema,
+    table: &EncodedTable,
+    partition: &Partition,
+    rows: &[u32],
+) -> ReleasedTable {
+    let mut columns: Vec<(usize, ReleasedColumn)> = table
+        .quasi_identifiers
+        .iter()
+        .map(|column| (column.position, labelled(column, partition, rows)))
+        .collect();
+    columns.extend(untouched(schema, &table.untouched, rows, |_| true));
+    finish("data", rows.len(), columns)
+}
+
+/// Stored columns as they came, by their positions.
+fn untouched<'a>(
+    schema: &'a Schema,
+    columns: &'a [(usize, Column)],
+    rows: &'a [u32],
+    keeps: impl Fn(&SchemaColumn) -> bool + 'a,
+) -> impl Iterator<Item = (usize, ReleasedColumn)> + 'a {
+    columns.iter().filter_map(move |(position, column)| {
+        let spec = schema.stored().nth(*position).filter(|spec| keeps(spec))?;
+        let cells = rows.iter().map(|&row| column.codes[row as usize]);
+        let column = ReleasedColumn {
+            name: spec.name.clone(),
+            form: Form::untouched(spec),
+            column: standing(&column.dictionary, cells),
+            missing: spec.missing.clone(),
+        };
+        Some((*position, column))
+    })
+}
+
+fn finish(name: &str, rows: usize, mut columns: Vec<(usize, ReleasedColumn)>) -> ReleasedTable {
+    columns.sort_by_key(|(position, _)| *position);
+    ReleasedTable {
+        name: name.into(),
+        rows,
+        columns: columns.into_iter().map(|(_, column)| column).collect(),
+    }
+}
+
+fn labelled(column: &QuasiIdentifier, partition: &Partition, rows: &[u32]) -> ReleasedColumn {
+    let mut known: HashMap<String, u32> = HashMap::new();
+    let mut dictionary: Vec<Box<str>> = Vec::new();
+    let mut code_of = vec![0u32; column.codes.len()];
+    for group in partition.groups() {
+        let codes = group.iter().map(|&row| column.codes[row as usize]);
+        let label = label(&column.domain, codes);
+        let code = *known.entry(label).or_insert_with_key(|label| {
+            dictionary.push(label.as_str().into());
+            dictionary.len() as u32 - 1
+        });
+        for &row in group {
+            code_of[row as usize] = code;
+        }
+    }
+    ReleasedColumn {
+        name: column.name.clone(),
+        form: Form::Generalized,
+        // In the order of the released rows, as that of the groups would tell of the split.
+        column: standing(&dictionary, rows.iter().map(|&row| code_of[row as usize])),
+        missing: Vec::new(),
+    }
+}
+
+/// The label that covers a group's values: the closed range of numbers, the lowest common
+/// ancestor of leaves. A missing number has no other label than `?` and the outermost interval.
+fn label(domain: &Domain, codes: impl Iterator<Item = u32>) -> String {
+    let (least, most) = covered(domain, codes);
+    match domain {
+        Domain::Numeric { values, lo, hi, .. } => {
+            match (values.get(least as usize), values.get(most as usize)) {
+                (Some(&least), Some(&most)) => Interval::closed(least, most).to_string(),
+                (Some(_), None) => Interval::closed(*lo, *hi).to_string(),
+                (None, _) => MISSING_LABEL.to_owned(),
+            }
+        }
+        Domain::Taxonomy(tree) => tree.node(ancestor(tree, least, most)).label.to_string(),
+    }
+}
+
+/// The first and the last code under the label of a group with these codes.
+pub(super) fn covered(domain: &Domain, codes: impl Iterator<Item = u32>) -> (u32, u32) {
+    let (least, most) = codes.fold((u32::MAX, 0), |(least, most), code| {
+        (least.min(code), most.max(code))
+    });
+    match domain {
+        Domain::Numeric { values, .. } if most as usize == values.len() && least != most => {
+            (0, most)
+        }
+        Domain::Numeric { .. } => (least, most),
+        Domain::Taxonomy(tree) => {
+            let node = tree.node(ancestor(tree, least, most));
+            (node.first_leaf, node.end_leaf - 1)
+        }
+    }
+}
+
+/// The lowest node over two leaves, the first not after the second.
+pub(super) fn ancestor(tree: &Tree, first: u32, last: u32) -> NodeId {
+    let mut id = tree.leaf(first);
+    while tree.node(id).end_leaf <= last {
+        match tree.node(id).parent {
+            Some(parent) => id = parent,
+            None => break,
+        }
+    }
+    id
+}
+
+/// *Anatomize* (Definition 3): the quasi-identifier table, and a sensitive table for each
+/// sensitive column. `exact` holds the quasi-identifiers as they came; `number_of` numbers the
+/// groups from 0.
+pub(super) fn anatomized(
+    schema: &Schema,
+    table: &EncodedTable,
+    exact: &[(usize, Column)],
+    (partition, number_of): (&Partition, &[u32]),
+    rows: &[u32],
+) -> Vec<ReleasedTable> {
+    let mut group_of = vec![0u32; table.rows];
+    for (group, number) in partition.groups().zip(number_of) {
+        for &row in group {
+            group_of[row as usize] = *number;
+        }
+    }
+    let sensitive = |position: usize| table.sensitive.iter().any(|it| it.position == position);
+    let mut columns: Vec<_> = untouched(schema, exact, rows, |_| true).collect();
+    let others = untouched(schema, &table.untouched, rows, |_| true);
+    columns.extend(others.filter(|(position, _)| !sensitive(*position)));
+    let groups = integers(
+        GROUP_COLUMN,
+        rows.iter().map(|&row| group_of[row as usize] + 1),
+    );
+    columns.push((usize::MAX, groups));
+    let mut tables = vec![finish("qit", rows.len(), columns)];
+    let counts = table.untouched.par_iter().filter_map(|(position, column)| {
+        let spec = schema.stored().nth(*position)?;
+        sensitive(*position).then(|| counted(spec, column, &group_of))
+    });
+    tables.par_extend(counts);
+    tables
+}
+
+/// A sensitive table: how many records of each group hold each value, sorted by both.
+fn counted(spec: &SchemaColumn, column: &Column, group_of: &[u32]) -> ReleasedTable {
+    let ranks = Ranks::of(spec, column);
+    let mut cells: Vec<u64> = group_of
+        .iter()
+        .zip(&column.codes)
+        .map(|(&group, &code)| u64::from(group) << 32 | u64::from(ranks.of_code(code)))
+        .collect();
+    cells.sort_unstable();
+    let runs: Vec<&[u64]> = cells.chunk_by(|one, other| one == other).collect();
+    let group = runs.iter().map(|run| (run[0] >> 32) as u32 + 1);
+    let value = runs.iter().map(|run| ranks.code(run[0] as u32));
+    let count = runs.iter().map(|run| run.len() as u32);
+    let columns = vec![
+        integers(GROUP_COLUMN, group),
+        ReleasedColumn {
+            name: spec.name.clone(),
+            form: Form::untouched(spec),
+            column: standing(&column.dictionary, value),
+            missing: spec.missing.clone(),
+        },
+        integers(COUNT_COLUMN, count),
+    ];
+    ReleasedTable {
+        name: format!("st_{}", spec.name).into(),
+        rows: runs.len(),
+        columns,
+    }
+}
+
+/// A column of whole numbers that the service made.
+fn integers(name: &str, numbers: impl Iterator<Item = u32>) -> ReleasedColumn {
+    let mut known: FxHashMap<u32, u32> = FxHashMap::default();
+    let mut column = Column::default();
+    for number in numbers {
+        let code = *known.entry(number).or_insert_with(|| {
+            column.dictionary.push(number.to_string().into());
+            column.dictionary.len() as u32 - 1
+        });
+        column.codes.push(code);
+    }
+    ReleasedColumn {
+        name: name.into(),
+        form: Form::Integer,
+        column,
+        missing: Vec::new(),
+    }
+}

@@ -1,0 +1,430 @@
+//! Golden runs on the paper's small tables, and what a job is refused for.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::problem::{Code, Problem};
+use pais_core::definition::{DatasetDefinition, JobDefinition};
+use crate::{FinishedRelease, Prepared, Unobserved};
+use pais_core::table::chunk::Assembler;
+use pais_core::table::ReleasedTable;
+use pais_core::schema::Schema;
+use pais_core::read::csv;
+use pais_core::taxonomy::TreeLimits;
+
+pub(super) fn schema(columns: &Value) -> Arc<Schema> {
+    let definition: DatasetDefinition =
+        serde_json::from_value(json!({"name": "t", "columns": columns})).unwrap();
+    let limits = TreeLimits {
+        leaves: 100_000,
+        depth: 60,
+    };
+    Arc::new(Schema::resolve(&definition, limits, |_| None).unwrap())
+}
+
+pub(super) fn run(columns: &Value, rows: &str, job: &Value) -> Result<FinishedRelease, Problem> {
+    let schema = schema(columns);
+    let job: JobDefinition = serde_json::from_value(job.clone()).unwrap();
+    let mut assembler = Assembler::default();
+    csv::read(&schema, rows.as_bytes(), |chunk| assembler.push(chunk)).unwrap();
+    let prepared = Prepared::new(schema, job, assembler.finish(), &Unobserved::default())?;
+    let steps = prepared.run(&Unobserved::default())?;
+    assert!(steps.is_empty());
+    prepared.release(&steps, None, &Unobserved::default())
+}
+
+pub(super) fn text(table: &ReleasedTable) -> String {
+    let mut out = Vec::new();
+    table.write_csv(&mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+/// The lines of a table after its header, sorted.
+pub(super) fn lines(table: &ReleasedTable) -> Vec<String> {
+    let text = text(table);
+    let mut lines: Vec<String> = text.lines().skip(1).map(str::to_owned).collect();
+    lines.sort();
+    lines
+}
+
+/// Figure 1 of the paper.
+const FIGURE_1: &str = "Age,Disease Type,Treatment\n42,Heart disease,Medicine\n\
+    41,Heart disease,Surgery\n49,Flu,Intravenous therapy\n\
+    43,Stomach disease,Intravenous therapy\n";
+
+fn patients() -> Value {
+    json!([
+        {"name": "Age", "role": "quasi_identifier", "kind": "numeric"},
+        {"name": "Disease Type", "role": "sensitive"},
+        {"name": "Treatment", "role": "sensitive"},
+    ])
+}
+
+fn diverse(k: u32, l: u32) -> Value {
+    json!({"privacy": {"model": "l_diversity", "k": k, "l": l}})
+}
+
+/// Figure 3: one group of four.
+#[test]
+fn figure_3_is_the_anatomy_of_figure_1() {
+    let release = run(&patients(), FIGURE_1, &diverse(4, 2)).unwrap();
+    let names: Vec<&str> = release.tables.iter().map(|table| &*table.name).collect();
+    assert_eq!(names, ["qit", "st_Disease Type", "st_Treatment"]);
+    assert_eq!(lines(&release.tables[0]), ["41,1", "42,1", "43,1", "49,1"]);
+    assert!(text(&release.tables[0]).starts_with("Age,group_id\n"));
+    assert_eq!(
+        text(&release.tables[1]),
+        "group_id,Disease Type,count\n1,Flu,1\n1,Heart disease,2\n1,Stomach disease,1\n"
+    );
+    assert_eq!(
+        text(&release.tables[2]),
+        "group_id,Treatment,count\n1,Intravenous therapy,2\n1,Medicine,1\n1,Surgery,1\n"
+    );
+    assert_eq!(release.verification["diversity"], 2.0);
+    assert!(release.cut.is_none() && release.step.is_none());
+}
+
+/// Figure 2, with the group's own range.
+#[test]
+fn figure_2_is_the_generalization_of_figure_1() {
+    let mut job = diverse(4, 2);
+    job["output"] = "generalized".into();
+    let release = run(&patients(), FIGURE_1, &job).unwrap();
+    assert_eq!(release.tables.len(), 1);
+    assert_eq!(
+        lines(&release.tables[0]),
+        [
+            "\"[41,49]\",Flu,Intravenous therapy",
+            "\"[41,49]\",Heart disease,Medicine",
+            "\"[41,49]\",Heart disease,Surgery",
+            "\"[41,49]\",Stomach disease,Intravenous therapy",
+        ]
+    );
+}
+
+#[test]
+fn what_cannot_be_met_says_what_could() {
+    let error = run(&patients(), FIGURE_1, &diverse(4, 4)).unwrap_err();
+    assert_eq!(error.code, Code::NotAnonymizable);
+    let fault = &error.errors[0];
+    assert_eq!(fault.pointer.as_deref(), Some("/privacy/l"));
+    let fix = fault.suggested_fix.as_deref().unwrap();
+    assert!(fix.contains("lower `l` to at most 2"), "{fix}");
+    let error = run(&patients(), FIGURE_1, &diverse(5, 2)).unwrap_err();
+    assert_eq!(error.code, Code::NotAnonymizable);
+    assert_eq!(error.errors[0].pointer.as_deref(), Some("/privacy/k"));
+    assert!(error.detail.contains("lower `k` to at most 4"), "{error}");
+}
+
+/// No value of a group but its own, rows of a half that breaks the model too: none is lost.
+#[test]
+fn groups_are_halved_while_both_halves_hold() {
+    let rows: String = (0..8)
+        .map(|age| format!("{age},d{age},t{}\n", age % 4))
+        .collect();
+    let rows = "Age,Disease Type,Treatment\n".to_owned() + &rows;
+    let release = run(&patients(), &rows, &diverse(2, 2)).unwrap();
+    assert_eq!(release.verification["groups"], 4);
+    let mut job = diverse(2, 2);
+    job["output"] = "generalized".into();
+    let release = run(&patients(), &rows, &job).unwrap();
+    let starts: Vec<String> = lines(&release.tables[0])
+        .iter()
+        .map(|line| line.split("\",").next().unwrap().to_owned())
+        .collect();
+    let ranges = ["\"[0,1]", "\"[2,3]", "\"[4,5]", "\"[6,7]"];
+    let expected: Vec<&str> = ranges.iter().flat_map(|range| [*range; 2]).collect();
+    assert_eq!(starts, expected);
+}
+
+#[test]
+fn cells_that_are_missing_stay_as_they_came() {
+    let columns = json!([
+        {"name": "a", "role": "quasi_identifier", "kind": "numeric", "missing": ["NA", ""]},
+        {"name": "b", "role": "quasi_identifier"},
+        {"name": "note", "role": "insensitive"},
+        {"name": "s", "role": "sensitive", "missing": ["", "NA"]},
+    ]);
+    let rows = "a,b,note,s\n1.50,x,n1,u\nNA,x,n2,NA\n,y,n3,\n2,y,n4,v\n";
+    let release = run(&columns, rows, &diverse(4, 2)).unwrap();
+    assert_eq!(
+        lines(&release.tables[0]),
+        [",y,n3,1", "1.50,x,n1,1", "2,y,n4,1", "NA,x,n2,1"]
+    );
+    assert_eq!(
+        text(&release.tables[1]),
+        "group_id,s,count\n1,,1\n1,NA,1\n1,u,1\n1,v,1\n"
+    );
+    let mut job = json!({"privacy": {"model": "k_anonymity", "k": 2}, "recoding": "local"});
+    // Missing numbers lie apart, so that medians part them first.
+    job["utility"] = json!({"objective": "discernibility"});
+    let release = run(&columns, rows, &job).unwrap();
+    let labels = lines(&release.tables[0]);
+    assert!(
+        labels.iter().filter(|line| line.starts_with('?')).count() == 2,
+        "{labels:?}"
+    );
+    let job = json!({"privacy": {"model": "k_anonymity", "k": 4}, "recoding": "local"});
+    let release = run(&columns, rows, &job).unwrap();
+    // A missing number has no range but the outermost.
+    assert!(lines(&release.tables[0])[0].starts_with("\"[1.5,2]\",*,"));
+}
+
+#[test]
+fn a_seed_makes_the_same_bytes_again() {
+    let rows: String = (0..40)
+        .map(|age| format!("{age},d{},t{}\n", age % 7, age % 5))
+        .collect();
+    let rows = "Age,Disease Type,Treatment\n".to_owned() + &rows;
+    let mut job = diverse(4, 3);
+    job["seed"] = 7.into();
+    let texts = |job: &Value| -> Vec<String> {
+        let release = run(&patients(), &rows, job).unwrap();
+        release.tables.iter().map(text).collect()
+    };
+    let first = texts(&job);
+    assert_eq!(first, texts(&job));
+    job["seed"] = 8.into();
+    assert_ne!(first, texts(&job));
+}
+
+fn refused(job: Value) -> (Code, String) {
+    let job: JobDefinition = serde_json::from_value(job).unwrap();
+    let columns = json!([
+        {"name": "Age", "role": "quasi_identifier", "kind": "numeric"},
+        {"name": "Items", "role": "insensitive", "kind": "set"},
+        {"name": "Disease Type", "role": "sensitive"},
+        {"name": "Class", "role": "class"},
+    ]);
+    let error = Prepared::check(&schema(&columns), &job).unwrap_err();
+    (error.code, error.errors[0].pointer.clone().unwrap())
+}
+
+#[test]
+fn combinations_that_no_method_takes_are_refused() {
+    let diverse = |extra: Value| {
+        let mut job = json!({"privacy": {"model": "l_diversity", "k": 2, "l": 2}});
+        for (name, value) in extra.as_object().unwrap() {
+            job[name] = value.clone();
+        }
+        job
+    };
+    let limits = |column: &str, limit: i64| {
+        json!({"privacy": {"model": "l_diversity", "k": 2, "l": 2,
+            "column_limits": {column: limit}}})
+    };
+    let lkc = json!({"model": "lkc", "l": 1, "k": 2, "c": 0.5});
+    let anonymous = json!({"model": "k_anonymity", "k": 2});
+    for (job, code, pointer) in [
+        (
+            diverse(json!({"recoding": "global"})),
+            Code::InvalidJob,
+            "/recoding",
+        ),
+        (
+            json!({"privacy": lkc, "recoding": "local"}),
+            Code::InvalidJob,
+            "/recoding",
+        ),
+        (
+            json!({"privacy": lkc, "output": "anatomized"}),
+            Code::InvalidJob,
+            "/output",
+        ),
+        (
+            json!({"privacy": anonymous, "output": "anatomized"}),
+            Code::InvalidJob,
+            "/output",
+        ),
+        (
+            limits("Age", 1),
+            Code::InvalidJob,
+            "/privacy/column_limits/Age",
+        ),
+        (
+            limits("Disease Type", 3),
+            Code::InvalidPrivacy,
+            "/privacy/column_limits/Disease Type",
+        ),
+        (
+            limits("Disease Type", -1),
+            Code::InvalidPrivacy,
+            "/privacy/column_limits/Disease Type",
+        ),
+        (
+            diverse(json!({"suppression_limit": 2})),
+            Code::InvalidValue,
+            "/suppression_limit",
+        ),
+        (
+            diverse(json!({"pre_generalization": {}})),
+            Code::InvalidJob,
+            "/pre_generalization",
+        ),
+        (
+            diverse(json!({"utility": {"objective": "ncp"}})),
+            Code::InvalidJob,
+            "/utility/objective",
+        ),
+        (
+            diverse(json!({"utility": {"objective": "classification"}})),
+            Code::InvalidJob,
+            "/utility/objective",
+        ),
+        (
+            diverse(json!({"utility": {"split": "fixed"}})),
+            Code::InvalidJob,
+            "/utility/split",
+        ),
+    ] {
+        assert_eq!(refused(job.clone()), (code, pointer.to_owned()), "{job}");
+    }
+}
+
+#[test]
+fn columns_that_no_group_takes_are_refused() {
+    let quasi = json!({"name": "q", "role": "quasi_identifier"});
+    let sensitive = json!({"name": "s", "role": "sensitive"});
+    let set = json!({"name": "x", "role": "quasi_identifier", "kind": "set"});
+    let count = json!({"name": "count", "role": "insensitive"});
+    let group = json!({"name": "group_id", "role": "identifier"});
+    let diversity = json!({"privacy": {"model": "l_diversity", "k": 2, "l": 2}});
+    let anatomy = json!({"privacy": {"model": "k_anonymity", "k": 2}, "recoding": "local",
+        "output": "anatomized"});
+    for (columns, job, pointer) in [
+        (json!([quasi, sensitive, set]), &diversity, "/recoding"),
+        (json!([quasi]), &diversity, "/privacy/model"),
+        (json!([quasi]), &anatomy, "/output"),
+        (json!([sensitive]), &diversity, "/dataset_id"),
+        (json!([quasi, sensitive, count]), &diversity, "/output"),
+        (json!([quasi, sensitive, group]), &anatomy, "/output"),
+    ] {
+        let job: JobDefinition = serde_json::from_value(job.clone()).unwrap();
+        let error = Prepared::check(&schema(&columns), &job).unwrap_err();
+        assert_eq!(error.code, Code::InvalidJob);
+        assert_eq!(
+            error.errors[0].pointer.as_deref(),
+            Some(pointer),
+            "{columns}"
+        );
+    }
+}
+
+/// Sixteen records by age: of each four in a row, two have the flu.
+fn one_column() -> (Value, String) {
+    let columns = json!([
+        {"name": "Age", "role": "quasi_identifier", "kind": "numeric"},
+        {"name": "Disease", "role": "sensitive"},
+    ]);
+    let rows: String = (0..16)
+        .map(|age| format!("{age},{}\n", ["flu", "flu", "hiv", "cold"][age % 4]))
+        .collect();
+    (columns, "Age,Disease\n".to_owned() + &rows)
+}
+
+#[test]
+fn models_of_one_column_hold_in_every_group() {
+    let (columns, rows) = one_column();
+    for privacy in [
+        json!({"model": "distinct_l_diversity", "k": 2, "l": 3}),
+        json!({"model": "distinct_l_diversity", "k": 2, "l": 2}),
+        // The entropy of (1/2, 1/4, 1/4) is that of 2.83 equally frequent values.
+        json!({"model": "entropy_l_diversity", "k": 2, "l": 2.8}),
+        json!({"model": "recursive_cl_diversity", "k": 2, "c": 1.1, "l": 2}),
+        json!({"model": "t_closeness", "k": 2, "t": 0}),
+    ] {
+        for output in ["anatomized", "generalized"] {
+            let job = json!({"privacy": privacy, "output": output,
+                "utility": {"objective": "discernibility"}});
+            let release = run(&columns, &rows, &job).unwrap();
+            assert_eq!(release.verification["holds"], true);
+            assert_eq!(release.verification["groups"], 4, "{privacy}");
+        }
+        let job = json!({"privacy": privacy});
+        let release = run(&columns, &rows, &job).unwrap();
+        assert_eq!(release.tables.len(), 1, "generalized is the default");
+    }
+}
+
+#[test]
+fn models_of_one_column_say_what_the_table_could_meet() {
+    let (columns, rows) = one_column();
+    for (privacy, pointer, fix) in [
+        (
+            json!({"model": "distinct_l_diversity", "k": 2, "l": 4}),
+            "/privacy/l",
+            "lower `l` to at most 3",
+        ),
+        (
+            json!({"model": "entropy_l_diversity", "k": 2, "l": 2.9}),
+            "/privacy/l",
+            "lower `l` to at most 2.8284",
+        ),
+        (
+            json!({"model": "recursive_cl_diversity", "k": 2, "c": 1, "l": 2}),
+            "/privacy/c",
+            "raise `c` to at least 1.0001",
+        ),
+        (
+            json!({"model": "recursive_cl_diversity", "k": 2, "c": 1, "l": 4}),
+            "/privacy/l",
+            "lower `l` to at most 3",
+        ),
+    ] {
+        let error = run(&columns, &rows, &json!({"privacy": privacy})).unwrap_err();
+        assert_eq!(error.code, Code::NotAnonymizable, "{privacy}");
+        assert_eq!(error.errors[0].pointer.as_deref(), Some(pointer));
+        let found = error.errors[0].suggested_fix.as_deref().unwrap();
+        assert!(found.starts_with(fix), "{found}");
+    }
+}
+
+#[test]
+fn parameters_of_models_of_one_column_are_checked() {
+    let (columns, _) = one_column();
+    let schema = schema(&columns);
+    for (privacy, code, pointer) in [
+        (
+            json!({"model": "t_closeness", "k": 2}),
+            Code::InvalidShape,
+            "/privacy",
+        ),
+        (
+            json!({"model": "t_closeness", "k": 2, "t": 1.1}),
+            Code::InvalidPrivacy,
+            "/privacy/t",
+        ),
+        (
+            json!({"model": "distinct_l_diversity", "k": 2, "l": 2.5}),
+            Code::InvalidShape,
+            "/privacy/l",
+        ),
+        (
+            json!({"model": "entropy_l_diversity", "k": 2, "l": 0.5}),
+            Code::InvalidPrivacy,
+            "/privacy/l",
+        ),
+        (
+            json!({"model": "recursive_cl_diversity", "k": 2, "c": 0, "l": 2}),
+            Code::InvalidPrivacy,
+            "/privacy/c",
+        ),
+        (
+            json!({"model": "distinct_l_diversity", "k": 2, "l": 2, "c": 1}),
+            Code::InvalidShape,
+            "/privacy/c",
+        ),
+    ] {
+        let job: JobDefinition = serde_json::from_value(json!({"privacy": privacy})).unwrap();
+        let error = Prepared::check(&schema, &job).unwrap_err();
+        assert_eq!(
+            (error.code, error.errors[0].pointer.as_deref()),
+            (code, Some(pointer))
+        );
+    }
+    let job = json!({"privacy": {"model": "t_closeness", "k": 2, "t": 0.1}});
+    let job: JobDefinition = serde_json::from_value(job).unwrap();
+    let error = Prepared::check(&super::tests::schema(&patients()), &job).unwrap_err();
+    assert_eq!(error.errors[0].pointer.as_deref(), Some("/privacy/model"));
+}

@@ -1,0 +1,205 @@
+//! One quasi-identifier during a run: the concepts grown so far and the cut through them.
+//!
+//! Codes are numbered so that every concept is a range of codes: leaves from left to right,
+//! numeric values in order, the missing cell last. A specialization cuts a range into ranges.
+
+use std::ops::Range;
+
+use pais_core::table::codes::{Codes, RowCodes};
+use pais_core::with_codes;
+use pais_core::table::{Domain, QuasiIdentifier};
+use pais_core::taxonomy::{Interval, MISSING_LABEL, NodeId};
+
+/// Index of a concept among those of its attribute; the topmost is 0.
+pub type ConceptId = u32;
+
+/// What a concept stands for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Meaning {
+    /// A node of the taxonomy.
+    Node(NodeId),
+    /// An interval; of the topmost one missing cells are a part.
+    Interval(Interval),
+    /// Missing cells of a numeric column.
+    Missing,
+}
+
+/// A value *v* of the generalized table.
+#[derive(Clone, Debug)]
+pub struct Concept {
+    /// The codes it generalizes.
+    pub codes: Range<u32>,
+    /// What it stands for.
+    pub meaning: Meaning,
+}
+
+/// A possible specialization of a concept: what its children would be.
+#[derive(Clone, Debug)]
+pub struct Split {
+    /// *child(v)*, from left to right; together they have the codes of the parent.
+    pub children: Vec<Concept>,
+}
+
+/// A quasi-identifier with its histograms.
+pub struct Attribute<'a> {
+    /// The encoded column.
+    pub column: &'a QuasiIdentifier,
+    /// The code of each row.
+    pub codes: Codes<'a>,
+    /// Concepts of this run; those of the cut and their ancestors.
+    pub concepts: Vec<Concept>,
+    /// *Cut_i*, from left to right.
+    pub cut: Vec<ConceptId>,
+    /// Rows by code.
+    pub histogram: Vec<u64>,
+    /// Rows by code and class, `classes` to a code; empty without a class.
+    pub class_histogram: Vec<u64>,
+    /// Number of classes, 0 when none are counted.
+    pub classes: usize,
+}
+
+impl<'a> Attribute<'a> {
+    /// The attribute at its topmost value; two passes over its codes.
+    pub fn new(column: &'a QuasiIdentifier, class: Option<(usize, &Codes<'_>)>) -> Self {
+        let count = column.domain.code_count();
+        let codes = Codes::of(&column.codes, count);
+        let rows = column.codes.len();
+        let (classes, class_histogram, histogram) = match class {
+            None => (
+                0,
+                Vec::new(),
+                counts(rows, &codes, count, (1, &Codes::Zero)),
+            ),
+            Some((classes, class)) => {
+                let by_class = counts(rows, &codes, count, (classes, class));
+                let by_code = by_class.chunks(classes).map(|counts| counts.iter().sum());
+                let histogram = by_code.collect();
+                (classes, by_class, histogram)
+            }
+        };
+        let meaning = match &column.domain {
+            Domain::Taxonomy(_) => Meaning::Node(NodeId::ROOT),
+            Domain::Numeric { lo, hi, .. } => Meaning::Interval(Interval::closed(*lo, *hi)),
+        };
+        let topmost = Concept {
+            codes: 0..count as u32,
+            meaning,
+        };
+        Self {
+            column,
+            codes,
+            concepts: vec![topmost],
+            cut: vec![0],
+            histogram,
+            class_histogram,
+            classes,
+        }
+    }
+
+    /// A concept of the run.
+    #[inline]
+    pub fn concept(&self, id: ConceptId) -> &Concept {
+        &self.concepts[id as usize]
+    }
+
+    /// Whether the attribute stands at its topmost value, which tells an adversary nothing.
+    pub fn is_topmost(&self) -> bool {
+        self.cut.len() == 1 && self.cut[0] == 0
+    }
+
+    /// Rows generalized to a concept, *|T\[v\]|*.
+    pub fn rows(&self, concept: &Concept) -> u64 {
+        self.histogram[concept.codes.start as usize..concept.codes.end as usize]
+            .iter()
+            .sum()
+    }
+
+    /// The codes of a concept that are numbers, of a numeric column.
+    pub fn numbers(&self, concept: &Concept) -> Range<u32> {
+        let end = match &self.column.domain {
+            Domain::Numeric { values, .. } => values.len() as u32,
+            Domain::Taxonomy(_) => 0,
+        };
+        concept.codes.start.min(end)..concept.codes.end.min(end)
+    }
+
+    /// The label that stands in the released table.
+    pub fn label(&self, concept: &Concept) -> String {
+        label(&self.column.domain, concept.meaning)
+    }
+
+    /// NCP of a concept: its share of the leaves, or of the domain's width; 0 for a leaf and
+    /// for missing cells.
+    pub fn ncp(&self, concept: &Concept) -> f64 {
+        match (&self.column.domain, concept.meaning) {
+            (Domain::Taxonomy(tree), Meaning::Node(node)) => tree.ncp(node),
+            (Domain::Numeric { lo, hi, .. }, Meaning::Interval(interval)) if hi > lo => {
+                interval.width() / (hi - lo)
+            }
+            _ => 0.0,
+        }
+    }
+
+    /// The children that the taxonomy gives a concept; `None` for a leaf and for intervals,
+    /// whose children are grown (see [`super::score`]).
+    pub fn taxonomy_split(&self, concept: &Concept) -> Option<Split> {
+        let (Domain::Taxonomy(tree), Meaning::Node(node)) = (&self.column.domain, concept.meaning)
+        else {
+            return None;
+        };
+        let children = &tree.node(node).children;
+        let child = |&id: &NodeId| {
+            let node = tree.node(id);
+            Concept {
+                codes: node.first_leaf..node.end_leaf,
+                meaning: Meaning::Node(id),
+            }
+        };
+        (!children.is_empty()).then(|| Split {
+            children: children.iter().map(child).collect(),
+        })
+    }
+
+    /// Takes a suppressed row out of the histograms.
+    pub fn forget(&mut self, row: usize, class: Option<u32>) {
+        let code = self.column.codes[row] as usize;
+        self.histogram[code] -= 1;
+        if let Some(class) = class {
+            self.class_histogram[code * self.classes + class as usize] -= 1;
+        }
+    }
+
+    /// Replaces a concept of the cut by its children; the ids of the children, in order.
+    pub fn specialize(&mut self, parent: ConceptId, split: &Split) -> Range<ConceptId> {
+        let first = self.concepts.len() as ConceptId;
+        self.concepts.extend(split.children.iter().cloned());
+        let ids = first..self.concepts.len() as ConceptId;
+        if let Some(position) = self.cut.iter().position(|&id| id == parent) {
+            self.cut.splice(position..=position, ids.clone());
+        }
+        ids
+    }
+}
+
+/// Rows by code, of `count`, and by class.
+fn counts(
+    rows: usize,
+    codes: &Codes<'_>,
+    count: usize,
+    (classes, class): (usize, &Codes<'_>),
+) -> Vec<u64> {
+    let mut counts = vec![0; count * classes];
+    with_codes!(codes, codes => with_codes!(class, class => for row in 0..rows {
+        counts[codes.at(row) as usize * classes + class.at(row) as usize] += 1;
+    }));
+    counts
+}
+
+/// The label of a meaning.
+pub fn label(domain: &Domain, meaning: Meaning) -> String {
+    match (domain, meaning) {
+        (Domain::Taxonomy(tree), Meaning::Node(node)) => tree.node(node).label.to_string(),
+        (_, Meaning::Interval(interval)) => interval.to_string(),
+        (_, Meaning::Missing | Meaning::Node(_)) => MISSING_LABEL.to_owned(),
+    }
+}

@@ -1,0 +1,295 @@
+//! Top-down specialization as a method: LKC-privacy and its special cases by one cut a column.
+
+use std::collections::HashSet;
+
+use pais_core::definition::json::escape;
+use pais_core::definition::{
+    ColumnRole, JobDefinition, JobError, JobErrorKind, Objective, SplitRule,
+};
+use pais_core::model::{Lkc, PrivacyModel};
+use pais_core::schema::Schema;
+use pais_core::table::EncodedTable;
+
+use super::{bounds, replay, search, validity};
+use crate::error::RunError;
+use crate::job_checks::{check_global, check_no_weights, check_some, first_set, unfit};
+use crate::memory;
+use crate::method::{Candidate, Claim, Method};
+use crate::observer::Observer;
+use crate::prepared::{PreparedTable, names};
+use crate::step::StepRecord;
+use crate::utility::{self, Report};
+use crate::verdict::Verdict;
+use crate::{pre_generalization, published_cut, released_table, row_order};
+
+/// Most sensitive values that a job may list for a column.
+const MOST_VALUES: usize = 10_000;
+
+/// Most subsets of quasi-identifiers times rows that a search and its verification may have to
+/// count: hours on a large machine. Most are never counted, since subsets share their prefixes
+/// and groups below *K* end them.
+const MOST_WORK: u128 = 1 << 50;
+
+/// Most counters of a column's values by class that a run keeps, 8 bytes each.
+const CLASS_COUNTERS: usize = 1 << 25;
+
+/// Top-down specialization under the parameters of one job.
+struct Specialization {
+    model: Lkc,
+    settings: search::Settings,
+    /// In the declared order.
+    quasi_identifiers: Vec<Box<str>>,
+    /// In the declared order.
+    sensitive: Vec<Box<str>>,
+}
+
+/// Takes LKC-privacy and its special cases.
+pub(crate) fn plan(
+    schema: &Schema,
+    job: &JobDefinition,
+    model: &PrivacyModel,
+) -> Result<Option<Box<dyn Method>>, JobError> {
+    let PrivacyModel::Lkc(model) = model else {
+        return Ok(None);
+    };
+    check_columns(schema, job)?;
+    let quasi_identifiers = names(schema, ColumnRole::QuasiIdentifier);
+    check_some(&quasi_identifiers)?;
+    let sensitive = names(schema, ColumnRole::Sensitive);
+    check_bounds(schema, model, &sensitive)?;
+    let settings = settings(schema, job)?;
+    Ok(Some(Box::new(Specialization {
+        model: model.clone(),
+        settings,
+        quasi_identifiers,
+        sensitive,
+    })))
+}
+
+impl Method for Specialization {
+    fn has_steps(&self) -> bool {
+        true
+    }
+
+    fn check_work(&self, rows: u64) -> Result<(), JobError> {
+        let width = self.quasi_identifiers.len();
+        let l = self.model.l.map_or(width, |l| l.get() as usize);
+        let subsets = |l: usize| validity::subsets(width, l);
+        let fits = |l: usize| subsets(l).saturating_mul(rows.into()) <= MOST_WORK;
+        if fits(l) {
+            return Ok(());
+        }
+        // Small ones fit before great ones do, and the greatest of all is k-anonymity.
+        let feasible = (1..l).rev().find(|&l| fits(l));
+        let advice = feasible.map_or_else(String::new, |l| format!("lower `l` to {l}, "));
+        let detail = format!(
+            "an adversary who knows {l} of {width} values may know {} sets of columns, too many to \
+             count over {rows} rows; {advice}raise it to {width}, which is one set, or give fewer \
+             columns the role `quasi_identifier`",
+            subsets(l)
+        );
+        let kind = JobErrorKind::LimitExceeded;
+        Err(JobError::at(kind, "/privacy/l", detail))
+    }
+
+    fn bytes_needed(&self, schema: &Schema, rows: u64, searches: u64) -> u64 {
+        let codes = memory::code_bytes(schema);
+        let attributes = self.quasi_identifiers.len() as u64;
+        // Where the adversary knows all attributes, a partition has at least K rows.
+        let knows_all = (self.model.l).is_none_or(|known| u64::from(known.get()) >= attributes);
+        let least = if knows_all { self.model.k.get() } else { 1 };
+        let partitions = (rows / least).saturating_mul(attributes * 12 + 96);
+        // The rows of an interval by partition and number, as they are counted and as they are
+        // gathered.
+        let points = match self.settings.split {
+            SplitRule::BestValid => 80,
+            SplitRule::Fixed => 0,
+        };
+        // A row's place in the order and while it is moved there, its narrowed codes, that of its
+        // sensitive values, and what is known of each of those.
+        let sensitive = 16 * (self.sensitive.len() as u64).max(1);
+        let row = 8 + 2 * attributes + sensitive + points;
+        let search = rows.saturating_mul(row).saturating_add(partitions);
+        let searched = rows.saturating_mul(codes + 8);
+        searched
+            .saturating_add(search.saturating_mul(searches))
+            .max(memory::release_bytes(schema, rows))
+    }
+
+    fn check_table(&self, table: &EncodedTable) -> Result<(), RunError> {
+        let Some((classes, _)) = table.class else {
+            return Ok(());
+        };
+        let columns = table.quasi_identifiers.iter();
+        let widest = columns.map(|column| column.domain.code_count()).max();
+        let widest = widest.unwrap_or(0);
+        if widest.saturating_mul(classes) <= CLASS_COUNTERS {
+            return Ok(());
+        }
+        Err(RunError::limit_exceeded(format!(
+            "the class column has about {classes} values, too many to count beside the {widest} \
+             of a quasi-identifier; give it fewer, or give it the role `insensitive`"
+        )))
+    }
+
+    fn search(
+        &self,
+        input: &PreparedTable,
+        observer: &dyn Observer,
+    ) -> Result<Vec<StepRecord>, RunError> {
+        let (requirement, values) = bounds::resolve(&self.model, &input.table);
+        search::search(&input.table, &requirement, self.settings, observer)
+            .map_err(|error| bounds::run_error(&error, &values))
+    }
+
+    fn build(
+        &self,
+        input: &PreparedTable,
+        steps: &[StepRecord],
+        step: Option<u32>,
+        _: &dyn Observer,
+    ) -> Result<Candidate, RunError> {
+        let last = steps.last().map_or(0, |record| record.item.step);
+        let step = step.unwrap_or(last);
+        if step > last {
+            return Err(RunError::NoSuchStep {
+                step,
+                last: Some(last),
+            });
+        }
+        let table = &input.table;
+        let cuts = replay::cuts_at(table, steps, step).map_err(RunError::internal)?;
+        let rows = row_order::released_rows(table.rows, steps, step, &input.job)?;
+        let (cuts, published) = published_cut::publish(&input.schema, table, cuts, &rows);
+        let released = released_table::assemble(&input.schema, table, &cuts, Vec::new(), &rows);
+        Ok(Candidate {
+            tables: vec![released],
+            rows,
+            step: Some(step),
+            cut: Some(published),
+            claim: Claim::Global(PrivacyModel::Lkc(self.model.clone())),
+        })
+    }
+
+    fn measure(
+        &self,
+        input: &PreparedTable,
+        candidate: &Candidate,
+        verdict: &Verdict,
+        _: &dyn Observer,
+    ) -> Result<Report, RunError> {
+        let [table] = candidate.tables.as_slice() else {
+            return Err(RunError::internal("there is not exactly one table"));
+        };
+        let suppressed = (input.table.rows - candidate.rows.len()) as u64;
+        let confidence = verdict.greatest_confidence();
+        let report = utility::report(table, &input.raw_domains(), suppressed, confidence)
+            .map_err(RunError::internal)?;
+        Ok(Report {
+            pre_generalization: pre_generalization::published(&input.schema, &input.job, table),
+            ..report
+        })
+    }
+}
+
+fn check_columns(schema: &Schema, job: &JobDefinition) -> Result<(), JobError> {
+    check_global(job)?;
+    if let Some(column) = first_set(schema) {
+        return Err(unfit(
+            "/privacy/model",
+            format!(
+                "this model cannot take the set-valued quasi-identifier `{}`; `k_anonymity` and \
+                 `k_m_anonymity` can",
+                column.name
+            ),
+        ));
+    }
+    check_no_weights(job)?;
+    pre_generalization::check(schema, job, true)
+}
+
+fn check_bounds(schema: &Schema, model: &Lkc, sensitive: &[Box<str>]) -> Result<(), JobError> {
+    let mut bounded = !sensitive.is_empty();
+    if let Some(values) = &model.sensitive_values {
+        bounded = !values.is_empty();
+        for (column, values) in values {
+            check_sensitive(schema, column, values)?;
+        }
+    }
+    if !model.c.is_unbounded() && !bounded {
+        let detail = "a confidence below 1 bounds nothing without sensitive values; give a column \
+                      the role `sensitive` and name it, or set the bound to 1";
+        return Err(unfit("/privacy", detail));
+    }
+    Ok(())
+}
+
+fn check_sensitive(schema: &Schema, column: &str, values: &[String]) -> Result<(), JobError> {
+    let pointer = format!("/privacy/sensitive_values/{}", escape(column));
+    let spec = schema.stored().find(|spec| *spec.name == *column);
+    let Some(spec) = spec.filter(|spec| spec.role == ColumnRole::Sensitive) else {
+        return Err(unfit(
+            pointer,
+            "the dataset has no column of this name and the role `sensitive`",
+        ));
+    };
+    if values.is_empty() {
+        return Err(unfit(
+            pointer,
+            "name at least one sensitive value, or leave the column out",
+        ));
+    }
+    if values.len() > MOST_VALUES {
+        let detail = format!(
+            "{} values are named and {MOST_VALUES} can be; leave `sensitive_values` out to bound all",
+            values.len()
+        );
+        return Err(unfit(pointer, detail));
+    }
+    let mut named = HashSet::with_capacity(values.len());
+    for (index, value) in values.iter().enumerate() {
+        let pointer = format!("{pointer}/{index}");
+        if !named.insert(value) {
+            return Err(unfit(pointer, "this value is named twice"));
+        }
+        if spec.is_missing(value) {
+            return Err(unfit(
+                pointer,
+                "a word for missing cannot be a sensitive value",
+            ));
+        }
+        let is_leaf = |tree: &pais_core::taxonomy::Tree| tree.leaf_number(value).is_some();
+        if !spec.tree.as_deref().is_none_or(is_leaf) {
+            return Err(unfit(
+                pointer,
+                "this value is not a leaf of the column's taxonomy",
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn settings(schema: &Schema, job: &JobDefinition) -> Result<search::Settings, JobError> {
+    let utility = job.utility.clone().unwrap_or_default();
+    let has_class = schema
+        .stored()
+        .any(|column| column.role == ColumnRole::Class);
+    let default = if has_class {
+        Objective::Classification
+    } else {
+        Objective::Discernibility
+    };
+    let objective = utility.objective.unwrap_or(default);
+    if objective == Objective::Classification && !has_class {
+        return Err(unfit(
+            "/utility/objective",
+            "`classification` needs a column of the role `class`; give one, or choose \
+             `discernibility` or `ncp`",
+        ));
+    }
+    Ok(search::Settings {
+        objective,
+        split: utility.split.unwrap_or(SplitRule::Fixed),
+        suppression_limit: job.suppression_limit()?,
+    })
+}

@@ -1,0 +1,114 @@
+//! Cuts: the generalized table as it stood after a step, rebuilt from the recorded steps.
+
+use std::collections::HashMap;
+
+use thiserror::Error;
+
+use crate::cut::Cut;
+use crate::step::StepRecord;
+use pais_core::table::{Domain, EncodedTable};
+use pais_core::taxonomy::{Interval, MISSING_LABEL, NodeId};
+
+use super::attribute::{Meaning, label};
+
+/// Recorded steps that do not fit the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the recorded steps do not fit the table; were its rows changed?")]
+pub struct ReplayError;
+
+/// The cuts of all attributes after `step`.
+///
+/// # Errors
+/// When the steps were recorded over another table.
+pub fn cuts_at(
+    table: &EncodedTable,
+    steps: &[StepRecord],
+    step: u32,
+) -> Result<Vec<Cut>, ReplayError> {
+    let columns = &table.quasi_identifiers;
+    let mut performed: Vec<HashMap<&str, &[String]>> = vec![HashMap::new(); columns.len()];
+    for record in steps.iter().filter(|record| record.item.step <= step) {
+        let (Some(attribute), Some(value)) = (&record.item.attribute, &record.item.value) else {
+            continue;
+        };
+        let at = columns
+            .iter()
+            .position(|column| *column.name == **attribute);
+        performed[at.ok_or(ReplayError)?].insert(value, &record.item.children);
+    }
+    columns
+        .iter()
+        .zip(performed)
+        .map(|(column, performed)| cut(&column.domain, performed))
+        .collect()
+}
+
+/// One attribute's cut from its specializations, value to children: one look-up a value.
+fn cut(domain: &Domain, mut performed: HashMap<&str, &[String]>) -> Result<Cut, ReplayError> {
+    let topmost = match domain {
+        Domain::Taxonomy(_) => Meaning::Node(NodeId::ROOT),
+        Domain::Numeric { lo, hi, .. } => Meaning::Interval(Interval::closed(*lo, *hi)),
+    };
+    let mut cut = Vec::new();
+    let mut open = vec![topmost];
+    while let Some(value) = open.pop() {
+        // Taken out, so that what is left at the end names no value of the cut.
+        match performed.remove(label(domain, value).as_str()) {
+            None => cut.push(value),
+            Some(children) => {
+                for child in children.iter().rev() {
+                    open.push(meaning(domain, child)?);
+                }
+            }
+        }
+    }
+    if !performed.is_empty() {
+        return Err(ReplayError);
+    }
+    resolve(domain, &cut)
+}
+
+fn meaning(domain: &Domain, label: &str) -> Result<Meaning, ReplayError> {
+    match domain {
+        Domain::Taxonomy(tree) => tree.find(label).map(Meaning::Node),
+        Domain::Numeric { .. } if label == MISSING_LABEL => Some(Meaning::Missing),
+        Domain::Numeric { .. } => Interval::parse(label).map(Meaning::Interval),
+    }
+    .ok_or(ReplayError)
+}
+
+fn resolve(domain: &Domain, cut: &[Meaning]) -> Result<Cut, ReplayError> {
+    const NONE: u32 = u32::MAX;
+    let mut label_of = vec![NONE; domain.code_count()];
+    for (index, &meaning) in cut.iter().enumerate() {
+        let codes = match (domain, meaning) {
+            (Domain::Taxonomy(tree), Meaning::Node(node)) => {
+                tree.node(node).first_leaf as usize..tree.node(node).end_leaf as usize
+            }
+            (Domain::Numeric { values, .. }, Meaning::Interval(interval)) => {
+                let start = values.partition_point(|&value| value < interval.lo);
+                let end = values
+                    .partition_point(|&value| interval.contains(value) || value < interval.lo);
+                // Missing cells are a part of the topmost interval alone.
+                if cut.len() == 1 {
+                    0..label_of.len()
+                } else {
+                    start..end
+                }
+            }
+            (Domain::Numeric { values, .. }, _) => values.len()..label_of.len(),
+            (Domain::Taxonomy(_), _) => return Err(ReplayError),
+        };
+        label_of
+            .get_mut(codes)
+            .ok_or(ReplayError)?
+            .fill(index as u32);
+    }
+    if label_of.contains(&NONE) {
+        return Err(ReplayError);
+    }
+    Ok(Cut {
+        labels: cut.iter().map(|&meaning| label(domain, meaning)).collect(),
+        label_of,
+    })
+}

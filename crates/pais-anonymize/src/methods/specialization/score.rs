@@ -1,0 +1,262 @@
+//! Scores of specializations, and where a numeric interval is split.
+//!
+//! Information gain and NCP are read off an attribute's histogram, which no other attribute's
+//! specialization changes. The discernibility scores depend on all attributes; the histogram
+//! gives their upper bound, since splitting a partition never raises them.
+
+use pais_core::definition::Objective;
+use pais_core::table::Domain;
+use pais_core::taxonomy::Interval;
+
+use super::attribute::{Attribute, Concept, Meaning, Split};
+
+/// Scores closer than this are a tie, and ties go to the first in order.
+pub const TIE: f64 = 1e-12;
+
+/// *E(T\[x\])* (Eq. 3), in bits.
+pub fn entropy(counts: &[u64]) -> f64 {
+    let total: u64 = counts.iter().sum();
+    if total == 0 {
+        return 0.0;
+    }
+    let total = total as f64;
+    let term = |&count: &u64| {
+        let share = count as f64 / total;
+        if count == 0 {
+            0.0
+        } else {
+            -share * share.log2()
+        }
+    };
+    counts.iter().map(term).sum()
+}
+
+/// What a partition-level score makes of one partition's size and those of its children: the
+/// term that [`Objective::Discernibility`] and [`Objective::DiscernibilityEq4`] sum up.
+#[inline]
+pub fn discernibility_term(objective: Objective, size: u64, squared_children: u128) -> f64 {
+    match objective {
+        Objective::DiscernibilityEq4 => squared_children as f64,
+        _ => (u128::from(size) * u128::from(size) - squared_children) as f64,
+    }
+}
+
+/// Whether the score must be summed over partitions rather than read off the histogram.
+pub fn is_over_partitions(objective: Objective) -> bool {
+    matches!(
+        objective,
+        Objective::Discernibility | Objective::DiscernibilityEq4
+    )
+}
+
+/// *Score(v)* of a specialization from the histogram of its attribute: exact for
+/// classification and NCP, an upper bound for the discernibility scores. `weight` is
+/// 1 / (rows × quasi-identifiers), so that the NCP score is the decrease of the table's mean.
+pub fn from_histogram(
+    attribute: &Attribute<'_>,
+    parent: &Concept,
+    split: &Split,
+    objective: Objective,
+    weight: f64,
+) -> f64 {
+    match objective {
+        Objective::Classification => info_gain(attribute, parent, split),
+        Objective::Ncp => {
+            let lost = |concept: &Concept| attribute.rows(concept) as f64 * attribute.ncp(concept);
+            let after: f64 = split.children.iter().map(lost).sum();
+            (lost(parent) - after) * weight
+        }
+        Objective::Discernibility | Objective::DiscernibilityEq4 => {
+            let squared = |child| u128::from(attribute.rows(child)).pow(2);
+            let children = split.children.iter().map(squared).sum();
+            discernibility_term(objective, attribute.rows(parent), children)
+        }
+    }
+}
+
+/// *InfoGain(v)* (Eq. 2).
+fn info_gain(attribute: &Attribute<'_>, parent: &Concept, split: &Split) -> f64 {
+    let whole = class_counts(attribute, parent);
+    let total: u64 = whole.iter().sum();
+    if total == 0 {
+        return 0.0;
+    }
+    let children: f64 = split
+        .children
+        .iter()
+        .map(|child| {
+            let counts = class_counts(attribute, child);
+            counts.iter().sum::<u64>() as f64 / total as f64 * entropy(&counts)
+        })
+        .sum();
+    entropy(&whole) - children
+}
+
+fn class_counts(attribute: &Attribute<'_>, concept: &Concept) -> Vec<u64> {
+    let classes = attribute.classes;
+    let mut counts = vec![0; classes];
+    let range = concept.codes.start as usize * classes..concept.codes.end as usize * classes;
+    for by_class in attribute.class_histogram[range].chunks(classes.max(1)) {
+        for (sum, count) in counts.iter_mut().zip(by_class) {
+            *sum += count;
+        }
+    }
+    counts
+}
+
+/// The splits of a concept, best first: the taxonomy's one, or for an interval each binary
+/// split at a data value, ordered by InfoGain under classification and by balance otherwise,
+/// ties to the lowest point.
+pub struct Splits {
+    ordered: Vec<u32>,
+    next: usize,
+    taxonomy: Option<Split>,
+}
+
+/// Which splits of an interval are looked for.
+#[derive(Clone, Copy, Debug)]
+pub enum Choice {
+    /// The best one.
+    Best,
+    /// All that leave both parts so many rows.
+    All {
+        /// Fewest rows of a part.
+        least: u64,
+    },
+}
+
+impl Splits {
+    /// Looks for the splits of a concept.
+    pub fn new(
+        attribute: &Attribute<'_>,
+        concept: &Concept,
+        by_gain: bool,
+        choice: Choice,
+    ) -> Self {
+        let taxonomy = attribute.taxonomy_split(concept);
+        let mut splits = Self {
+            ordered: Vec::new(),
+            next: 0,
+            taxonomy,
+        };
+        let (Domain::Numeric { .. }, Meaning::Interval(_)) =
+            (&attribute.column.domain, concept.meaning)
+        else {
+            return splits;
+        };
+        let numbers = attribute.numbers(concept);
+        let least = match choice {
+            Choice::Best => 1,
+            Choice::All { least } => least,
+        };
+        let scored = points(attribute, numbers, by_gain, least);
+        let Some(best) = scored.iter().map(|(score, _)| *score).reduce(f64::max) else {
+            return splits;
+        };
+        if let Choice::Best = choice {
+            let best = scored.iter().find(|(score, _)| *score >= best - TIE);
+            splits.ordered.extend(best.map(|(_, code)| code));
+            return splits;
+        }
+        let mut scored = scored;
+        scored.sort_by(|(a, p), (b, q)| b.total_cmp(a).then(p.cmp(q)));
+        splits.ordered = scored.into_iter().map(|(_, code)| code).collect();
+        splits
+    }
+
+    /// The points of an interval that are still to be tried, best first.
+    pub fn open(&self) -> &[u32] {
+        &self.ordered[self.next..]
+    }
+
+    /// Leaves these points to be tried and no others.
+    pub fn keep(&mut self, points: Vec<u32>) {
+        self.ordered = points;
+        self.next = 0;
+    }
+
+    /// The next best split, `None` when there is none left.
+    pub fn next(&mut self, attribute: &Attribute<'_>, concept: &Concept) -> Option<Split> {
+        if let Some(split) = self.taxonomy.take() {
+            return Some(split);
+        }
+        let (Domain::Numeric { values, .. }, Meaning::Interval(interval)) =
+            (&attribute.column.domain, concept.meaning)
+        else {
+            return None;
+        };
+        let count = values.len() as u32;
+        let point = *self.ordered.get(self.next)?;
+        self.next += 1;
+        let at = values[point as usize];
+        let below = Interval::half_open(interval.lo, at);
+        let above = Interval { lo: at, ..interval };
+        let mut children = vec![
+            Concept {
+                codes: concept.codes.start..point,
+                meaning: Meaning::Interval(below),
+            },
+            Concept {
+                codes: point..concept.codes.end.min(count),
+                meaning: Meaning::Interval(above),
+            },
+        ];
+        if concept.codes.end > count {
+            children.push(Concept {
+                codes: count..concept.codes.end,
+                meaning: Meaning::Missing,
+            });
+        }
+        Some(Split { children })
+    }
+}
+
+/// Each code at which the numbers can be cut in two parts of at least `least` rows each, with how
+/// good the cut is, from the lowest on. A point is a data value, the first one of the upper part.
+fn points(
+    attribute: &Attribute<'_>,
+    codes: std::ops::Range<u32>,
+    by_gain: bool,
+    least: u64,
+) -> Vec<(f64, u32)> {
+    let rows = &attribute.histogram;
+    let total: u64 = codes.clone().map(|code| rows[code as usize]).sum();
+    let classes = attribute.classes;
+    let mut below = vec![0u64; classes];
+    let mut above = vec![0u64; classes];
+    if by_gain {
+        let concept = Concept {
+            codes: codes.clone(),
+            meaning: Meaning::Missing,
+        };
+        above = class_counts(attribute, &concept);
+    }
+    let whole = entropy(&above);
+    let mut left = 0u64;
+    let mut points = Vec::new();
+    for code in codes {
+        let here = rows[code as usize];
+        if here == 0 {
+            continue;
+        }
+        if left >= least && total - left >= least {
+            let right = total - left;
+            let score = if by_gain {
+                let part = |side: u64| side as f64 / total as f64;
+                whole - (part(left) * entropy(&below) + part(right) * entropy(&above))
+            } else {
+                -(left.abs_diff(right) as f64)
+            };
+            points.push((score, code));
+        }
+        left += here;
+        if by_gain {
+            let counts = &attribute.class_histogram[code as usize * classes..][..classes];
+            for (class, &count) in counts.iter().enumerate() {
+                below[class] += count;
+                above[class] -= count;
+            }
+        }
+    }
+    points
+}

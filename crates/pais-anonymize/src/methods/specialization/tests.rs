@@ -1,0 +1,496 @@
+//! Golden runs: the paper's Table 1, and Adult.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::problem::{Code, Problem};
+use pais_core::definition::{DatasetDefinition, JobDefinition};
+use crate::{FinishedRelease, Prepared, StepItem, StepRecord, Unobserved};
+use pais_core::table::chunk::Assembler;
+use pais_core::schema::Schema;
+use pais_core::table::Table;
+use pais_core::read::csv;
+use pais_core::taxonomy::TreeLimits;
+
+struct Outcome {
+    steps: Vec<StepRecord>,
+    release: FinishedRelease,
+}
+
+pub(in crate) fn schema(columns: Value) -> Arc<Schema> {
+    let definition: DatasetDefinition =
+        serde_json::from_value(json!({"name": "t", "columns": columns})).unwrap();
+    let limits = TreeLimits {
+        leaves: 100_000,
+        depth: 60,
+    };
+    Arc::new(Schema::resolve(&definition, limits, |_| None).unwrap())
+}
+
+pub(in crate) fn load(schema: &Schema, file: &[u8]) -> Table {
+    let mut assembler = Assembler::default();
+    csv::read(schema, file, |chunk| assembler.push(chunk)).unwrap();
+    assembler.finish()
+}
+
+fn run(schema: &Arc<Schema>, table: &Table, job: Value) -> Result<Outcome, Problem> {
+    let job: JobDefinition = serde_json::from_value(job).unwrap();
+    let prepared = Prepared::new(Arc::clone(schema), job, table.clone(), &Unobserved::default())?;
+    let steps = prepared.run(&Unobserved::default())?;
+    let release = prepared.release(&steps, None, &Unobserved::default())?;
+    Ok(Outcome { steps, release })
+}
+
+fn table1(age: Value) -> (Arc<Schema>, Table) {
+    let leaf = |label: &str| json!({"label": label});
+    let node = |label: &str, children: Vec<Value>| json!({"label": label, "children": children});
+    let job = node(
+        "ANY_Job",
+        vec![
+            node(
+                "Blue-collar",
+                vec![
+                    node("Non-Technical", vec![leaf("Janitor"), leaf("Mover")]),
+                    node("Technical", vec![leaf("Carpenter"), leaf("Technician")]),
+                ],
+            ),
+            node(
+                "White-collar",
+                vec![node("Professional", vec![leaf("Doctor"), leaf("Lawyer")])],
+            ),
+        ],
+    );
+    let schema = schema(json!([
+        {"name": "ID", "role": "identifier"},
+        {"name": "Job", "role": "quasi_identifier", "taxonomy": job},
+        {"name": "Sex", "role": "quasi_identifier",
+         "taxonomy": node("ANY_Sex", vec![leaf("M"), leaf("F")])},
+        age,
+        {"name": "Transfuse", "role": "class"},
+        {"name": "Surgery", "role": "sensitive"},
+    ]));
+    let table = load(
+        &schema,
+        include_bytes!("../../../tests/data/kdd09/table1.csv"),
+    );
+    (schema, table)
+}
+
+fn dynamic_age() -> Value {
+    json!({"name": "Age", "role": "quasi_identifier", "kind": "numeric", "domain": [1, 99]})
+}
+
+fn declared_age() -> Value {
+    json!({"name": "Age", "role": "quasi_identifier", "kind": "numeric", "taxonomy":
+        {"label": "[1,99]", "children": [
+            {"label": "[1,60)", "children": [{"label": "[1,30)"}, {"label": "[30,60)"}]},
+            {"label": "[60,99]"}]}})
+}
+
+fn lkc(l: u32, k: u32, c: f64, utility: Value) -> Value {
+    json!({"privacy": {"model": "lkc", "l": l, "k": k, "c": c,
+                       "sensitive_values": {"Surgery": ["Transgender"]}},
+           "utility": utility})
+}
+
+fn performed(steps: &[StepRecord]) -> Vec<(String, f64)> {
+    let item = |item: &StepItem| (item.value.clone().unwrap(), item.score.unwrap());
+    steps[1..].iter().map(|record| item(&record.item)).collect()
+}
+
+fn assert_steps(steps: &[StepRecord], expected: &[(&str, f64)]) {
+    let steps = performed(steps);
+    let values: Vec<_> = steps.iter().map(|(value, _)| value.as_str()).collect();
+    assert_eq!(
+        values,
+        expected.iter().map(|(value, _)| *value).collect::<Vec<_>>()
+    );
+    for ((value, score), (_, expected)) in steps.iter().zip(expected) {
+        assert!(
+            (score - expected).abs() < 5e-7,
+            "{value}: {score} is not {expected}"
+        );
+    }
+}
+
+fn cut(release: &FinishedRelease, column: &str) -> Vec<String> {
+    release.cut.as_ref().unwrap()[column].clone()
+}
+
+fn dr(outcome: &Outcome) -> f64 {
+    outcome.steps.last().unwrap().item.dr
+}
+
+#[test]
+fn table_1_with_the_age_tree_of_figure_2() {
+    let (schema, table) = table1(declared_age());
+    let outcome = run(
+        &schema,
+        &table,
+        lkc(2, 2, 0.5, json!({"objective": "classification"})),
+    )
+    .unwrap();
+    assert_steps(
+        &outcome.steps,
+        &[
+            ("ANY_Job", 0.639473),
+            ("[1,99]", 0.242697),
+            ("[1,60)", 0.152007),
+            ("Blue-collar", 0.109170),
+            ("Non-Technical", 0.311278),
+            ("ANY_Sex", 0.003430),
+            ("White-collar", 0.0),
+        ],
+    );
+    assert_eq!(
+        cut(&outcome.release, "Job"),
+        ["Janitor", "Mover", "Technical", "Professional"]
+    );
+    assert_eq!(cut(&outcome.release, "Sex"), ["M", "F"]);
+    assert_eq!(
+        cut(&outcome.release, "Age"),
+        ["[1,30)", "[30,60)", "[60,99]"]
+    );
+    assert!((dr(&outcome) - 21.0 / 121.0).abs() < 1e-12);
+}
+
+#[test]
+fn table_1_with_intervals_grown_at_run_time() {
+    let (schema, table) = table1(dynamic_age());
+    let outcome = run(
+        &schema,
+        &table,
+        lkc(2, 2, 0.5, json!({"objective": "classification"})),
+    )
+    .unwrap();
+    assert_steps(
+        &outcome.steps,
+        &[
+            ("ANY_Job", 0.639473),
+            ("[1,99]", 0.242697),
+            ("Blue-collar", 0.109170),
+            ("Non-Technical", 0.311278),
+            ("ANY_Sex", 0.003430),
+            ("White-collar", 0.0),
+        ],
+    );
+    assert_eq!(cut(&outcome.release, "Age"), ["[1,63)", "[63,99]"]);
+    assert!((dr(&outcome) - 25.0 / 121.0).abs() < 1e-12);
+    assert_eq!(
+        outcome.release.report["utility"]["discernibility"],
+        json!(25)
+    );
+}
+
+#[test]
+fn table_1_with_the_best_split_that_is_valid() {
+    let (schema, table) = table1(dynamic_age());
+    let utility = json!({"objective": "classification", "split": "best_valid"});
+    let outcome = run(&schema, &table, lkc(2, 2, 0.5, utility)).unwrap();
+    assert_eq!(
+        cut(&outcome.release, "Age"),
+        ["[1,34)", "[34,63)", "[63,99]"]
+    );
+    assert!((dr(&outcome) - 21.0 / 121.0).abs() < 1e-12);
+}
+
+/// Worked out by hand; the score is the reduction of Σ|G|².
+///
+/// Topmost: 121. ANY_Job leaves 6² + 5² = 61, a reduction of 60. ANY_Sex: 7² + 4², 56. Age is
+/// split at its most balanced point, 58: 6² + 5², 60, a tie that goes to the first attribute.
+/// After ANY_Job: Age 36 - 18 + 25 - 13 = 30, the best, but ⟨Blue-collar, [1,58)⟩ has 2
+/// Transgender among 3, so Age is finished. ANY_Sex: 36 - 20 + 25 - 13 = 28, valid (4 blue-collar
+/// men, 2 of them Transgender). Blue-collar and White-collar then separate nobody, 0 each; the
+/// first in the cut goes first, and opens Non-Technical, 4² - 2² - 2² = 8. Technical (2) and
+/// Professional (6) would each leave a group of one.
+#[test]
+fn table_1_at_the_objective_discernibility() {
+    let (schema, table) = table1(dynamic_age());
+    let outcome = run(
+        &schema,
+        &table,
+        lkc(2, 2, 0.5, json!({"objective": "discernibility"})),
+    )
+    .unwrap();
+    assert_steps(
+        &outcome.steps,
+        &[
+            ("ANY_Job", 60.0),
+            ("ANY_Sex", 28.0),
+            ("Blue-collar", 0.0),
+            ("Non-Technical", 8.0),
+            ("White-collar", 0.0),
+        ],
+    );
+    let ratios: Vec<f64> = outcome
+        .steps
+        .iter()
+        .map(|record| (record.item.dr * 121.0).round())
+        .collect();
+    assert_eq!(ratios, [121.0, 61.0, 33.0, 33.0, 25.0, 25.0]);
+    assert_eq!(
+        cut(&outcome.release, "Job"),
+        ["Janitor", "Mover", "Technical", "Professional"]
+    );
+    assert_eq!(cut(&outcome.release, "Age"), ["[1,99]"]);
+}
+
+/// Example 3: Σ|G|² after the specialization, 6² + 5² for ANY_Job and 7² + 4² for ANY_Sex.
+#[test]
+fn table_1_at_equation_4_as_example_3_reads_it() {
+    let (schema, table) = table1(dynamic_age());
+    let job = lkc(2, 2, 1.0, json!({"objective": "discernibility_eq4"}));
+    let outcome = run(&schema, &table, job).unwrap();
+    assert_eq!(performed(&outcome.steps)[0], ("ANY_Sex".to_owned(), 65.0));
+    let job = lkc(2, 2, 1.0, json!({"objective": "ncp"}));
+    let outcome = run(&schema, &table, job).unwrap();
+    // Sex goes from 1 to 0 in every row, a third of the table's mean.
+    let (value, score) = performed(&outcome.steps)[0].clone();
+    assert_eq!(value, "ANY_Sex");
+    assert!((score - 1.0 / 3.0).abs() < 1e-12);
+}
+
+#[test]
+fn any_step_can_be_released_and_step_0_is_the_topmost_table() {
+    let (schema, table) = table1(dynamic_age());
+    let job = lkc(2, 2, 0.5, json!({"objective": "classification"}));
+    let job: JobDefinition = serde_json::from_value(job).unwrap();
+    let prepared = Prepared::new(schema, job, table, &Unobserved::default()).unwrap();
+    let steps = prepared.run(&Unobserved::default()).unwrap();
+    for step in 0..steps.len() as u32 {
+        let release = prepared.release(&steps, Some(step), &Unobserved::default()).unwrap();
+        let item = &steps[step as usize].item;
+        assert_eq!(release.report["utility"]["groups"], json!(item.groups));
+        let dr = release.report["utility"]["dr"].as_f64().unwrap();
+        let ncp = release.report["utility"]["ncp"].as_f64().unwrap();
+        assert!(
+            (dr - item.dr).abs() < 1e-12 && (ncp - item.ncp).abs() < 1e-12,
+            "step {step}"
+        );
+    }
+    let topmost = prepared.release(&steps, Some(0), &Unobserved::default()).unwrap();
+    assert_eq!(cut(&topmost, "Age"), ["[1,99]"]);
+    let problem = prepared.release(&steps, Some(99), &Unobserved::default()).unwrap_err();
+    assert_eq!(problem.code, Code::NoSuchStep);
+}
+
+#[test]
+fn what_cannot_be_met_is_named_with_what_would_meet_it() {
+    let (schema, table) = table1(dynamic_age());
+    let utility = json!({"objective": "classification"});
+    let problem = run(&schema, &table, lkc(2, 12, 0.5, utility.clone()))
+        .err()
+        .unwrap();
+    assert_eq!(problem.code, Code::NotAnonymizable);
+    assert!(problem.detail.contains("at most 11"), "{problem}");
+    let problem = run(&schema, &table, lkc(2, 2, 0.1, utility)).err().unwrap();
+    assert_eq!(problem.code, Code::NotAnonymizable);
+    assert!(problem.detail.contains("0.1819"), "{problem}");
+    assert!(!problem.detail.contains("Transgender"), "{problem}");
+    assert_eq!(
+        problem.errors[0].pointer.as_deref(),
+        Some("/privacy/sensitive_values/Surgery/0")
+    );
+}
+
+fn nine_attributes() -> (Arc<Schema>, Table) {
+    const NINE: [&str; 9] = [
+        "age",
+        "workclass",
+        "education",
+        "marital-status",
+        "occupation",
+        "race",
+        "sex",
+        "native-country",
+        "income",
+    ];
+    adult_with(|name| {
+        if NINE.contains(&name) {
+            "quasi_identifier"
+        } else {
+            "identifier"
+        }
+    })
+}
+
+fn adult() -> (Arc<Schema>, Table) {
+    adult_with(|name| match name {
+        "marital-status" => "sensitive",
+        "income" => "class",
+        _ => "quasi_identifier",
+    })
+}
+
+fn adult_with(role: impl Fn(&str) -> &'static str) -> (Arc<Schema>, Table) {
+    use std::io::Read;
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/adult");
+    let tree = |name: &str| {
+        let file = std::fs::read(format!("{folder}/taxonomies/{name}.json")).unwrap();
+        serde_json::from_slice::<Value>(&file).unwrap()["root"].take()
+    };
+    let columns: Vec<Value> = [
+        "age",
+        "workclass",
+        "fnlwgt",
+        "education",
+        "education-num",
+        "marital-status",
+        "occupation",
+        "relationship",
+        "race",
+        "sex",
+        "capital-gain",
+        "capital-loss",
+        "hours-per-week",
+        "native-country",
+        "income",
+    ]
+    .into_iter()
+    .map(|name| {
+        let mut column = json!({"name": name, "role": role(name)});
+        match name {
+            "workclass" | "education" | "marital-status" | "occupation" | "relationship"
+            | "race" | "sex" | "native-country" => column["taxonomy"] = tree(name),
+            "income" => {}
+            _ => column["kind"] = json!("numeric"),
+        }
+        column
+    })
+    .collect();
+    let schema = schema(Value::Array(columns));
+    let packed = std::fs::read(format!("{folder}/adult.csv.gz")).unwrap();
+    let mut file = Vec::new();
+    flate2::read::GzDecoder::new(packed.as_slice())
+        .read_to_end(&mut file)
+        .unwrap();
+    let table = load(&schema, &file);
+    (schema, table)
+}
+
+fn adult_job(l: u32, k: u32, c: f64) -> Value {
+    json!({"privacy": {"model": "lkc", "l": l, "k": k, "c": c,
+                       "sensitive_values": {"marital-status": ["Divorced", "Separated"]}},
+           "utility": {"objective": "classification"}})
+}
+
+#[test]
+fn adult_agrees_with_the_reference_and_always_verifies() {
+    let (schema, table) = adult();
+    let golden = |l: u32, k: u32, c: f64| match (l, k, (c * 100.0).round() as u32) {
+        (2, 20, 100) => Some((32, 0.0005041835, 12_460)),
+        (2, 20, 20) => Some((17, 0.0072884580, 1_514)),
+        (4 | 6, 20, 100) => Some((15, 0.0726448737, 72)),
+        (4 | 6, 20, 20) => Some((5, 0.3394773138, 12)),
+        (4 | 6, 100, 100) => Some((6, 0.2755655620, 12)),
+        _ => None,
+    };
+    for k in [20, 100] {
+        for c in [0.15, 0.2, 1.0] {
+            let mut least = 0.0;
+            for l in [2, 4, 6] {
+                let outcome = run(&schema, &table, adult_job(l, k, c)).unwrap();
+                assert_eq!(outcome.release.rows, 45_222);
+                assert_eq!(outcome.release.verification["holds"], json!(true));
+                let last = &outcome.steps.last().unwrap().item;
+                if let Some((steps, dr, groups)) = golden(l, k, c) {
+                    // Step 0, the topmost table, is not counted there.
+                    let found = (outcome.steps.len(), last.groups);
+                    assert_eq!(found, (steps + 1, groups), "l={l} k={k} c={c}");
+                    assert!(
+                        (last.dr - dr).abs() < 5e-11,
+                        "l={l} k={k} c={c}: {}",
+                        last.dr
+                    );
+                }
+                assert!(
+                    last.dr >= least,
+                    "the ratio rises with L: l={l} k={k} c={c}"
+                );
+                least = last.dr;
+            }
+        }
+    }
+    let problem = run(&schema, &table, adult_job(4, 20, 0.05)).err().unwrap();
+    assert_eq!(problem.code, Code::NotAnonymizable);
+    assert!(problem.detail.contains("at least 0.1393"), "{problem}");
+}
+
+/// Adult's nine attributes as ARX's users anonymize them: k-anonymity over all, k = 5.
+#[test]
+fn suppression_lowers_the_loss_on_adult() {
+    let (schema, table) = nine_attributes();
+    let loss = |limit: f64| {
+        let job = json!({"privacy": {"model": "k_anonymity", "k": 5},
+                         "utility": {"objective": "ncp"}, "suppression_limit": limit});
+        let outcome = run(&schema, &table, job).unwrap();
+        let last = &outcome.steps.last().unwrap().item;
+        assert_eq!(outcome.release.suppressed_rows, last.suppressed_rows);
+        assert_eq!(outcome.release.rows + last.suppressed_rows, 45_222);
+        assert!(last.suppressed_rows as f64 <= limit * 45_222.0);
+        let reported = outcome.release.report["utility"]["ncp"].as_f64().unwrap();
+        assert!((reported - last.ncp).abs() < 1e-9);
+        println!(
+            "{limit} {} {} {:?}",
+            last.ncp, last.suppressed_rows, outcome.release.cut
+        );
+        last.ncp
+    };
+    let without = loss(0.0);
+    let with = loss(0.05);
+    assert!(with < without, "{with} is not below {without}");
+}
+
+#[test]
+fn nothing_goes_below_what_is_pre_generalized() {
+    let (schema, table) = table1(declared_age());
+    let job = json!({"privacy": {"model": "lkc", "l": 3, "k": 1, "c": 1.0},
+        "utility": {"objective": "ncp"},
+        "pre_generalization": {
+            "Job": {"level": 1, "values": {"0": ["Carpenter"], "2": ["Doctor"]}},
+            "Age": {"level": 1}}});
+    let outcome = run(&schema, &table, job).unwrap();
+    // Technical stands for technicians alone, White-collar for doctors.
+    assert_eq!(
+        cut(&outcome.release, "Job"),
+        [
+            "Non-Technical",
+            "Carpenter",
+            "Technical",
+            "Professional",
+            "White-collar"
+        ]
+    );
+    assert_eq!(cut(&outcome.release, "Age"), ["[1,60)", "[60,99]"]);
+    let last = outcome.steps.last().unwrap();
+    let reported = outcome.release.report["utility"]["ncp"].as_f64().unwrap();
+    assert!((last.item.ncp - reported).abs() < 1e-12);
+
+    let refused = |wish: Value| {
+        let job = json!({"privacy": {"model": "k_anonymity", "k": 1}, "pre_generalization": wish});
+        let problem = run(&schema, &table, job).err().unwrap();
+        (problem.code, problem.errors[0].pointer.clone().unwrap())
+    };
+    for (wish, pointer) in [
+        (
+            json!({"Job": {"level": 3, "values": {"0": ["Doctor"]}}}),
+            "/pre_generalization/Job",
+        ),
+        (
+            json!({"Surgery": {"level": 1}}),
+            "/pre_generalization/Surgery",
+        ),
+        (
+            json!({"Age": {"level": 3}}),
+            "/pre_generalization/Age/level",
+        ),
+    ] {
+        assert_eq!(refused(wish), (Code::InvalidJob, pointer.to_owned()));
+    }
+    let (schema, table) = table1(dynamic_age());
+    let job = json!({"privacy": {"model": "k_anonymity", "k": 1},
+        "pre_generalization": {"Age": {"level": 1}}});
+    let problem = run(&schema, &table, job).err().unwrap();
+    assert_eq!(problem.code, Code::InvalidJob);
+}

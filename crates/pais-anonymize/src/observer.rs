@@ -1,0 +1,67 @@
+//! How a run reports its progress and learns that it has to stop. The caller provides both.
+
+use pais_core::cancellation::Cancellation;
+
+/// What a run is doing; the phases come in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// Reading and encoding rows.
+    Reading,
+    /// Searching for the anonymous table.
+    Searching,
+    /// Building the finished table, verifying and measuring it.
+    Verifying,
+    /// Writing the release.
+    Writing,
+}
+
+impl Phase {
+    /// The word in a job's `phase`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Reading => "reading",
+            Self::Searching => "searching",
+            Self::Verifying => "verifying",
+            Self::Writing => "writing",
+        }
+    }
+}
+
+/// What a run has done since it began. Counts are totals, so that it does no harm to report one
+/// twice or to miss one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Count {
+    /// Rows read.
+    RowsRead(u64),
+    /// Specializations performed, not counting the topmost table.
+    StepsDone(u64),
+}
+
+/// Follows a run; its methods are called from the threads of the run.
+pub trait Observer: Send + Sync {
+    /// The run is in `phase`, of which `fraction` (0 to 1) is done.
+    fn progress(&self, phase: Phase, fraction: f64);
+
+    /// The run has reached this count.
+    fn counted(&self, _: Count) {}
+
+    /// The request to stop; checked at least every few milliseconds of work.
+    fn cancellation(&self) -> &Cancellation;
+
+    /// Whether the run has to stop.
+    fn must_stop(&self) -> bool {
+        self.cancellation().is_cancelled()
+    }
+}
+
+/// An observer that ignores progress and never stops a run.
+#[derive(Clone, Debug, Default)]
+pub struct Unobserved(Cancellation);
+
+impl Observer for Unobserved {
+    fn progress(&self, _: Phase, _: f64) {}
+
+    fn cancellation(&self) -> &Cancellation {
+        &self.0
+    }
+}

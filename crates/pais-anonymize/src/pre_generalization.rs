@@ -1,0 +1,222 @@
+//! A job's pre-generalization: checked against the schema, and applied to the encoded table.
+
+use std::collections::{BTreeMap, HashSet};
+
+use pais_core::definition::PreGeneralization;
+use pais_core::definition::json::escape;
+use pais_core::definition::{ColumnKind, ColumnRole, JobDefinition, JobError, JobErrorKind};
+use pais_core::table::{Domain, EncodedTable, Form, QuasiIdentifier, ReleasedColumn, ReleasedTable};
+use pais_core::schema::{Schema, SchemaColumn};
+use pais_core::taxonomy::pre_generalization::check_levels;
+use pais_core::taxonomy::{Floors, PreGeneralizationError, Tree};
+
+/// Height of a tree without a taxonomy: `*` over its values.
+const FLAT_HEIGHT: u32 = 1;
+
+/// Checks a job's pre-generalization as far as can be published without rows. With `one_cut` the
+/// method generalizes each relational column along one cut of a tree.
+///
+/// # Errors
+/// `invalid_shape` for what is no level, `invalid_job` for what the column does not have.
+pub(crate) fn check(schema: &Schema, job: &JobDefinition, one_cut: bool) -> Result<(), JobError> {
+    for (name, description) in job.pre_generalization.iter().flatten() {
+        let pointer = pointer(name);
+        let spec = schema.stored().find(|spec| *spec.name == **name);
+        let spec = spec.filter(|spec| spec.role == ColumnRole::QuasiIdentifier);
+        let Some(spec) = spec else {
+            let detail = "the dataset has no column of this name and the role `quasi_identifier`";
+            return Err(JobError::at(JobErrorKind::Unfit, pointer, detail));
+        };
+        let one_cut = one_cut && spec.kind != ColumnKind::Set;
+        match &spec.tree {
+            Some(tree) => {
+                let floors = Floors::new(tree, description);
+                let floors = floors.map_err(|error| misfit(&pointer, &error))?;
+                if one_cut && floors.pruned(tree).is_none() {
+                    return Err(root_beside_others(&pointer));
+                }
+                check_labels(spec, tree, &floors, &pointer)?;
+            }
+            None if spec.kind == ColumnKind::Numeric => {
+                let detail = "a numeric column without a taxonomy has no tree to pre-generalize \
+                              by; give it a taxonomy of ranges";
+                return Err(JobError::at(JobErrorKind::Unfit, pointer, detail));
+            }
+            None => {
+                let checked = check_levels(FLAT_HEIGHT, description);
+                checked.map_err(|error| misfit(&pointer, &error))?;
+                let other = (FLAT_HEIGHT - description.level.min(FLAT_HEIGHT)).to_string();
+                let named = |values: &Vec<String>| !values.is_empty();
+                if one_cut && description.values.get(&other).is_some_and(named) {
+                    return Err(root_beside_others(&pointer));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn pointer(column: &str) -> String {
+    format!("/pre_generalization/{}", escape(column))
+}
+
+fn misfit(pointer: &str, error: &PreGeneralizationError) -> JobError {
+    let code = match error {
+        PreGeneralizationError::NoLevel { .. } => JobErrorKind::Shape,
+        _ => JobErrorKind::Unfit,
+    };
+    JobError::at(
+        code,
+        pointer.to_owned() + &error.pointer(),
+        error.to_string(),
+    )
+}
+
+fn root_beside_others(pointer: &str) -> JobError {
+    let detail = "some values would stand as the root of the column's tree and others below it, \
+                  which is no cut; choose lower levels, or name no value";
+    JobError::at(JobErrorKind::Unfit, pointer, detail)
+}
+
+/// A generalized item must not read as several where items are joined.
+fn check_labels(
+    spec: &SchemaColumn,
+    tree: &Tree,
+    floors: &Floors,
+    pointer: &str,
+) -> Result<(), JobError> {
+    if spec.kind != ColumnKind::Set {
+        return Ok(());
+    }
+    let leaves = 0..tree.leaf_count() as u32;
+    // A leaf with the separator is no item that a cell can hold.
+    let mut inner = leaves
+        .map(|leaf| (floors.of(leaf), tree.leaf(leaf)))
+        .filter(|(floor, leaf)| floor != leaf)
+        .map(|(floor, _)| &tree.node(floor).label);
+    if inner.any(|label| label.contains(spec.separator)) {
+        let detail = format!(
+            "a label at this level contains the column's separator `{}`; declare another \
+             `separator`",
+            spec.separator
+        );
+        return Err(JobError::at(JobErrorKind::Unfit, pointer, detail));
+    }
+    Ok(())
+}
+
+/// What stands for each leaf of the columns that a job pre-generalizes.
+///
+/// # Errors
+/// `invalid_job` for what a column does not have, `invalid_shape` for what is no level.
+pub fn floors(
+    job: &JobDefinition,
+    table: &EncodedTable,
+) -> Result<BTreeMap<Box<str>, Floors>, JobError> {
+    let mut floors = BTreeMap::new();
+    for (name, description) in job.pre_generalization.iter().flatten() {
+        let set = table.sets.iter().find(|column| *column.name == **name);
+        let mut relational = table.quasi_identifiers.iter();
+        let tree = match (set, relational.find(|column| *column.name == **name)) {
+            (Some(set), _) => &set.tree,
+            (None, Some(QuasiIdentifier { domain, .. })) => match domain {
+                Domain::Taxonomy(tree) => tree,
+                Domain::Numeric { .. } => continue,
+            },
+            (None, None) => continue,
+        };
+        let found = Floors::new(tree, description);
+        let found = found.map_err(|error| misfit(&pointer(name), &error))?;
+        floors.insert(name.as_str().into(), found);
+    }
+    Ok(floors)
+}
+
+/// A job's pre-generalization as a release tells it. The values of a column without a taxonomy
+/// are raw ones, and of those only such as the release shows are named.
+pub(crate) fn published(
+    schema: &Schema,
+    job: &JobDefinition,
+    released: &ReleasedTable,
+) -> Option<BTreeMap<String, PreGeneralization>> {
+    let mut published = job.pre_generalization.clone()?;
+    for (name, description) in &mut published {
+        let declared = schema
+            .stored()
+            .any(|spec| *spec.name == **name && spec.tree.is_some());
+        if declared {
+            continue;
+        }
+        let column = released
+            .columns
+            .iter()
+            .find(|column| *column.name == **name);
+        let shown: HashSet<&str> = column.into_iter().flat_map(labels).collect();
+        for values in description.values.values_mut() {
+            values.retain(|value| shown.contains(value.as_str()));
+        }
+        description.values.retain(|_, values| !values.is_empty());
+    }
+    Some(published)
+}
+
+/// The labels that stand in a column; of a set those of its items.
+fn labels(column: &ReleasedColumn) -> Vec<&str> {
+    let cells = column.column.dictionary.iter().map(AsRef::as_ref);
+    match column.form {
+        Form::Set { separator } => cells.flat_map(|cell: &str| cell.split(separator)).collect(),
+        _ => cells.collect(),
+    }
+}
+
+/// A table's pre-generalization: what stands for each leaf, and the columns as they were.
+#[derive(Clone, Debug, Default)]
+pub struct PreGeneralized {
+    floors: BTreeMap<Box<str>, Floors>,
+    raw: Vec<QuasiIdentifier>,
+}
+
+impl PreGeneralized {
+    /// Brings a job's description to an encoded table. With `one_cut` the relational columns
+    /// are replaced by what stands for them, over trees pruned to that.
+    ///
+    /// # Errors
+    /// `invalid_job` for values that a column without a taxonomy turns out not to have.
+    pub fn new(
+        job: &JobDefinition,
+        table: &mut EncodedTable,
+        one_cut: bool,
+    ) -> Result<Self, JobError> {
+        let floors = floors(job, table)?;
+        let mut raw = Vec::new();
+        for column in table.quasi_identifiers.iter_mut().filter(|_| one_cut) {
+            let (Some(floors), Domain::Taxonomy(tree)) = (floors.get(&column.name), &column.domain)
+            else {
+                continue;
+            };
+            let (pruned, map) = floors
+                .pruned(tree)
+                .ok_or_else(|| root_beside_others(&pointer(&column.name)))?;
+            let codes = column.codes.iter().map(|&code| map[code as usize]);
+            let standing = QuasiIdentifier {
+                name: column.name.clone(),
+                position: column.position,
+                codes: codes.collect(),
+                domain: Domain::Taxonomy(pruned.into()),
+            };
+            raw.push(std::mem::replace(column, standing));
+        }
+        Ok(Self { floors, raw })
+    }
+
+    /// What stands for each leaf of a column; `None` where the leaves stand for themselves.
+    pub fn floors(&self, column: &str) -> Option<&Floors> {
+        self.floors.get(column)
+    }
+
+    /// A column of the table as it was before.
+    pub fn raw<'a>(&'a self, column: &'a QuasiIdentifier) -> &'a QuasiIdentifier {
+        let same = |raw: &&QuasiIdentifier| raw.position == column.position;
+        self.raw.iter().find(same).unwrap_or(column)
+    }
+}

@@ -1,0 +1,92 @@
+//! The released table: labels in place of codes.
+
+use pais_core::schema::Schema;
+use pais_core::table::codes::{Codes, RowCodes};
+use pais_core::table::{
+    Column, EncodedTable, Form, NULL_CODE, QuasiIdentifier, ReleasedColumn, ReleasedTable,
+};
+use pais_core::with_codes;
+use rayon::prelude::*;
+
+use crate::cut::Cut;
+
+/// The released table. Each column is gathered once in the order of `rows`; threads share the
+/// columns.
+pub(crate) fn assemble(
+    schema: &Schema,
+    table: &EncodedTable,
+    cuts: &[Cut],
+    sets: Vec<(usize, ReleasedColumn)>,
+    rows: &[u32],
+) -> ReleasedTable {
+    let generalize = |(column, cut): (&QuasiIdentifier, &Cut)| {
+        let labels: Vec<Box<str>> = cut
+            .labels
+            .iter()
+            .map(|label| label.as_str().into())
+            .collect();
+        let label = |&code: &u32| cut.label_of[code as usize];
+        let codes = Codes::collected(column.codes.par_iter().map(label), labels.len());
+        let released = ReleasedColumn {
+            name: column.name.clone(),
+            form: Form::Generalized,
+            column: gathered(&labels, &codes, rows),
+            missing: Vec::new(),
+        };
+        (column.position, released)
+    };
+    let untouched = |(position, column): &(usize, Column)| {
+        let spec = schema.stored().nth(*position)?;
+        let codes = Codes::of(&column.codes, column.dictionary.len());
+        let released = ReleasedColumn {
+            name: spec.name.clone(),
+            form: Form::untouched(spec),
+            column: gathered(&column.dictionary, &codes, rows),
+            missing: spec.missing.clone(),
+        };
+        Some((*position, released))
+    };
+    let generalized = table.quasi_identifiers.par_iter().zip(cuts);
+    let generalized = generalized.map(generalize);
+    let untouched = table.untouched.par_iter().filter_map(untouched);
+    let mut columns = sets;
+    columns.par_extend(generalized.chain(untouched));
+    columns.sort_by_key(|(position, _)| *position);
+    let columns = columns.into_iter().map(|(_, column)| column).collect();
+    ReleasedTable {
+        name: "data".into(),
+        rows: rows.len(),
+        columns,
+    }
+}
+
+/// The cells of some rows. They are fetched in random order, which is worth narrowed codes.
+fn gathered(dictionary: &[Box<str>], codes: &Codes<'_>, rows: &[u32]) -> Column {
+    with_codes!(codes, codes => {
+        compact_dictionary(dictionary, rows.iter().map(|&row| codes.at(row as usize)))
+    })
+}
+
+/// Cells with a dictionary of only the values that occur in them: one that only a suppressed row
+/// had must not be in the release, in any format.
+pub(crate) fn compact_dictionary(dictionary: &[Box<str>], cells: impl Iterator<Item = u32>) -> Column {
+    let mut renamed = vec![NULL_CODE; dictionary.len()];
+    let mut kept = Vec::new();
+    let codes = cells
+        .map(|code| {
+            if code == NULL_CODE {
+                return NULL_CODE;
+            }
+            let new = &mut renamed[code as usize];
+            if *new == NULL_CODE {
+                *new = kept.len() as u32;
+                kept.push(dictionary[code as usize].clone());
+            }
+            *new
+        })
+        .collect();
+    Column {
+        dictionary: kept,
+        codes,
+    }
+}

@@ -1,0 +1,118 @@
+//! What a run tells, kept for those who look on from another thread.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::estimate::Estimate;
+use super::{Count, Phase};
+
+/// Where a run stands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Standing {
+    /// What it is doing; `None` before the first phase.
+    pub phase: Option<Phase>,
+    /// Share of the work done, 0 to 1; never shrinks.
+    pub progress: f64,
+    /// Rows read.
+    pub rows_read: u64,
+    /// Specializations performed.
+    pub steps_done: u64,
+    /// Time since it began.
+    pub elapsed: Duration,
+    /// Estimated time until its end; `None` while nothing is known.
+    pub remaining: Option<Duration>,
+}
+
+/// Phases of a run that makes a release.
+const WITH_RELEASE: &[Phase] = &[
+    Phase::Reading,
+    Phase::Searching,
+    Phase::Verifying,
+    Phase::Writing,
+];
+
+/// Phases of a run that has steps to write and no rows.
+const WITHOUT_RELEASE: &[Phase] = &[Phase::Reading, Phase::Searching];
+
+/// What a run has told since it began.
+#[derive(Debug)]
+pub struct Tally {
+    began: Instant,
+    estimate: Mutex<Estimate>,
+    rows_read: AtomicU64,
+    steps_done: AtomicU64,
+}
+
+impl Tally {
+    /// A run begins; `progress` is the share told of an attempt before, 0 if there was none.
+    pub fn new(makes_release: bool, progress: f64) -> Self {
+        let phases = match makes_release {
+            true => WITH_RELEASE,
+            false => WITHOUT_RELEASE,
+        };
+        Self {
+            began: Instant::now(),
+            estimate: Mutex::new(Estimate::new(phases, progress)),
+            rows_read: AtomicU64::new(0),
+            steps_done: AtomicU64::new(0),
+        }
+    }
+
+    /// As [`super::Observer::progress`].
+    pub fn progress(&self, phase: Phase, fraction: f64) {
+        self.estimate()
+            .observe(self.began.elapsed(), phase, fraction);
+    }
+
+    /// As [`super::Observer::counted`]; counts never go back.
+    pub fn counted(&self, count: Count) {
+        let (counter, count) = match count {
+            Count::RowsRead(rows) => (&self.rows_read, rows),
+            Count::StepsDone(steps) => (&self.steps_done, steps),
+        };
+        counter.fetch_max(count, Ordering::Relaxed);
+    }
+
+    /// Where the run stands now.
+    pub fn look(&self) -> Standing {
+        let mut estimate = self.estimate();
+        let elapsed = self.began.elapsed();
+        let (progress, remaining) = estimate.look(elapsed);
+        Standing {
+            phase: estimate.phase(),
+            progress,
+            rows_read: self.rows_read.load(Ordering::Relaxed),
+            steps_done: self.steps_done.load(Ordering::Relaxed),
+            elapsed,
+            // Longer than a duration can be is as good as unknown.
+            remaining: remaining.and_then(|rest| Duration::try_from_secs_f64(rest).ok()),
+        }
+    }
+
+    fn estimate(&self) -> MutexGuard<'_, Estimate> {
+        // Each change of it is whole, whoever panicked after.
+        self.estimate.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Tally;
+    use crate::{Count, Phase};
+
+    #[test]
+    fn counts_and_phases_are_told_as_they_come() {
+        let tally = Tally::new(true, 0.0);
+        assert_eq!(tally.look().phase, None);
+        assert_eq!(tally.look().remaining, None);
+        tally.progress(Phase::Reading, 0.5);
+        tally.counted(Count::RowsRead(20));
+        tally.counted(Count::RowsRead(10));
+        tally.counted(Count::StepsDone(3));
+        let standing = tally.look();
+        assert_eq!(standing.phase, Some(Phase::Reading));
+        assert_eq!((standing.rows_read, standing.steps_done), (20, 3));
+        assert!(standing.remaining.is_some());
+    }
+}

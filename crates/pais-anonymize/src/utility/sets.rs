@@ -1,0 +1,66 @@
+//! NCP of a set-valued column: the loss of its items, each of which is disclosed, generalized
+//! or hidden.
+
+use pais_core::table::{Form, ReleasedColumn, SetColumn};
+use pais_core::taxonomy::{Floors, NodeId};
+
+/// A set-valued column of a release with its raw sets.
+#[derive(Clone, Copy, Debug)]
+pub struct RawSets<'a> {
+    /// The raw sets.
+    pub column: &'a SetColumn,
+    /// What stands for each item, where a pre-generalization says so.
+    pub floors: Option<&'a Floors>,
+    /// The raw row of each released one.
+    pub rows: &'a [u32],
+}
+
+/// Mean NCP over the items of all raw rows: that of the label that stands for an item where the
+/// row discloses it, 1 where it is hidden or its row suppressed (2014 paper, Section 6, by the
+/// figures of its Table 2). 0 where there are no items.
+///
+/// One look-up an item.
+pub fn ncp(released: &ReleasedColumn, raw: RawSets) -> f64 {
+    let RawSets {
+        column,
+        floors,
+        rows,
+    } = raw;
+    let tree = &column.tree;
+    let items = |cell: &str| -> Vec<NodeId> {
+        let Form::Set { separator } = released.form else {
+            return Vec::new();
+        };
+        let items = cell.split(separator);
+        let mut nodes: Vec<NodeId> = items.filter_map(|item| tree.find(item)).collect();
+        nodes.sort_unstable();
+        nodes
+    };
+    let cells = released.column.dictionary.iter();
+    let cells: Vec<Vec<NodeId>> = cells.map(|cell| items(cell)).collect();
+    // Counted first, multiplied then: a sum over a million rows would gather rounding.
+    let mut disclosed = vec![0u64; tree.nodes().len()];
+    for (&code, &row) in released.column.codes.iter().zip(rows) {
+        let Some(cell) = cells.get(code as usize) else {
+            continue;
+        };
+        for &leaf in column.of_row(row as usize) {
+            let node = floors.map_or_else(|| tree.leaf(leaf), |floors| floors.of(leaf));
+            if cell.binary_search(&node).is_ok() {
+                disclosed[node.index()] += 1;
+            }
+        }
+    }
+    let all: u64 = (0..column.rows())
+        .map(|row| column.of_row(row).len() as u64)
+        .sum();
+    if all == 0 {
+        return 0.0;
+    }
+    let kept = disclosed.iter().enumerate().map(|(node, &items)| {
+        let ncp = tree.ncp(NodeId(node as u32));
+        items as f64 * (1.0 - ncp)
+    });
+    let lost = all as f64 - kept.sum::<f64>();
+    lost.max(0.0) / all as f64
+}

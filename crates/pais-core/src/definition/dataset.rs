@@ -1,0 +1,159 @@
+//! What a hospital declares of its table: columns, their roles and kinds.
+
+use serde::{Deserialize, Serialize};
+
+use crate::definition::TaxonomyId;
+
+/// The body of `POST /v1/datasets`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct DatasetDefinition {
+    /// Unique in the organization.
+    pub name: String,
+    /// Free text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The columns, in the order in which releases have them.
+    pub columns: Vec<ColumnDefinition>,
+    /// Days after which the raw rows are deleted, counted from the dataset's creation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retention_days: Option<i64>,
+}
+
+/// One declared column.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ColumnDefinition {
+    /// As in the submission's header.
+    pub name: String,
+    /// What the column is for the adversary and the analyst.
+    pub role: ColumnRole,
+    /// How cells are read.
+    #[serde(default, deserialize_with = "crate::definition::json::or_default")]
+    pub kind: ColumnKind,
+    /// Tree of generalizations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taxonomy: Option<TaxonomyReference>,
+    /// The outermost interval `[min, max]` of a numeric column.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub domain: Option<[f64; 2]>,
+    /// Between the items of a set; default `|`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub separator: Option<String>,
+    /// Words that mean missing; default the empty cell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing: Option<Vec<String>>,
+}
+
+/// What a column is for the adversary and the analyst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ColumnRole {
+    /// Read and dropped at the door: never stored.
+    Identifier,
+    /// Known to the adversary; generalized.
+    QuasiIdentifier,
+    /// What must not be inferred.
+    Sensitive,
+    /// What the analyst wants to predict.
+    Class,
+    /// Released as it is.
+    Insensitive,
+}
+
+impl ColumnRole {
+    /// The word of the contract.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Identifier => "identifier",
+            Self::QuasiIdentifier => "quasi_identifier",
+            Self::Sensitive => "sensitive",
+            Self::Class => "class",
+            Self::Insensitive => "insensitive",
+        }
+    }
+}
+
+/// How the cells of a column are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ColumnKind {
+    /// A label.
+    #[default]
+    Categorical,
+    /// A decimal number.
+    Numeric,
+    /// Several labels.
+    Set,
+}
+
+impl ColumnKind {
+    /// The word of the contract.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Categorical => "categorical",
+            Self::Numeric => "numeric",
+            Self::Set => "set",
+        }
+    }
+}
+
+/// A taxonomy by id, or inline.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(untagged)]
+pub enum TaxonomyReference {
+    /// A taxonomy of the organization.
+    Id(TaxonomyId),
+    /// A tree of this dataset alone.
+    Inline(TaxonomyNode),
+}
+
+impl<'de> Deserialize<'de> for TaxonomyReference {
+    /// A string is an id, an object a tree; derived untagged enums would lose the pointer.
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = TaxonomyReference;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("the id of a taxonomy (a UUID) or a tree {label, children}")
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Self::Value, E> {
+                let id = text
+                    .parse()
+                    .map_err(|_| E::custom("the id of a taxonomy is a UUID"))?;
+                Ok(TaxonomyReference::Id(id))
+            }
+            fn visit_map<A: serde::de::MapAccess<'de>>(
+                self,
+                map: A,
+            ) -> Result<Self::Value, A::Error> {
+                let node =
+                    Deserialize::deserialize(serde::de::value::MapAccessDeserializer::new(map))?;
+                Ok(TaxonomyReference::Inline(node))
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+/// A node of a taxonomy as it is written in JSON; without children it is a leaf.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct TaxonomyNode {
+    /// Unique in its tree.
+    pub label: String,
+    /// More specific labels.
+    #[serde(
+        default,
+        deserialize_with = "crate::definition::json::or_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    #[cfg_attr(feature = "openapi", schema(no_recursion))]
+    pub children: Vec<TaxonomyNode>,
+}

@@ -1,0 +1,163 @@
+//! Jobs: which privacy model, which utility, which output.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{DatasetId, PrivacyDefinition, SubmissionId};
+use crate::model::Decimal;
+use crate::rejection::Rejection;
+
+/// What is wrong with a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobErrorKind {
+    /// A parameter is missing, of another model, or not of its type.
+    Shape,
+    /// A parameter of the privacy model is out of range.
+    OutOfRange,
+    /// Another value is out of range.
+    InvalidValue,
+    /// The job does not fit the columns of the dataset.
+    Unfit,
+    /// The work would exceed a limit.
+    LimitExceeded,
+}
+
+/// Why a job is refused, with a pointer into it.
+pub type JobError = Rejection<JobErrorKind>;
+
+
+/// The body of `POST /v1/jobs`; on the command line the same without `dataset_id`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct JobDefinition {
+    /// Which dataset.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dataset_id: Option<DatasetId>,
+    /// Which privacy model.
+    pub privacy: PrivacyDefinition,
+    /// What the analyst needs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub utility: Option<UtilityDefinition>,
+    /// Largest fraction of rows that may be suppressed; default 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suppression_limit: Option<f64>,
+    /// One cut for the whole table, or groups.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recoding: Option<Recoding>,
+    /// What stands in the released table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<Output>,
+    /// The analyst's wishes, applied first: column to level and exceptions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pre_generalization: Option<BTreeMap<String, PreGeneralization>>,
+    /// Submissions to include; all when omitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub submissions: Option<Vec<SubmissionId>>,
+    /// Whether to release the last step when the run ends well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release: Option<bool>,
+    /// Makes the order of released rows repeatable; random when omitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+}
+
+impl JobDefinition {
+    /// The largest fraction of rows that may be suppressed.
+    ///
+    /// # Errors
+    /// [`JobErrorKind::InvalidValue`] outside [0, 1].
+    pub fn suppression_limit(&self) -> Result<Decimal, JobError> {
+        Decimal::fraction(self.suppression_limit.unwrap_or(0.0)).ok_or_else(|| {
+            JobError::at(
+                JobErrorKind::InvalidValue,
+                "/suppression_limit",
+                "`suppression_limit` is a fraction of the rows, from 0 to 1",
+            )
+        })
+    }
+}
+
+/// What the analyst needs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct UtilityDefinition {
+    /// What a specialization is chosen by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub objective: Option<Objective>,
+    /// How numeric intervals are split.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub split: Option<SplitRule>,
+    /// Quasi-identifier to its weight in the choice by NCP, greater than 0; 1 where omitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weights: Option<BTreeMap<String, f64>>,
+}
+
+/// What a specialization is chosen by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Objective {
+    /// Greatest information gain on the class column (KDD'09, Eq. 1 and 2).
+    Classification,
+    /// Greatest reduction of the discernibility cost.
+    Discernibility,
+    /// Greatest sum of squared groups after the specialization (KDD'09, Eq. 4 as Example 3
+    /// computes it).
+    DiscernibilityEq4,
+    /// Greatest decrease of the mean normalized certainty penalty.
+    Ncp,
+}
+
+/// How a numeric interval without a taxonomy is split.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum SplitRule {
+    /// At the best point alone; where that is invalid the interval is finished.
+    #[default]
+    Fixed,
+    /// At the best point that is valid.
+    BestValid,
+}
+
+/// One cut for the whole table, or groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Recoding {
+    /// One cut for the whole table.
+    Global,
+    /// Groups of a k-d split.
+    Local,
+}
+
+/// What stands in the released table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Output {
+    /// Generalized quasi-identifiers.
+    Generalized,
+    /// Exact quasi-identifiers with a group, and a table of counts for each sensitive column.
+    Anatomized,
+}
+
+/// One column's pre-generalization (*PGD* of the 2014 paper, Section 4.1).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct PreGeneralization {
+    /// Level of every value not named below, leaves being level 0.
+    #[serde(default, deserialize_with = "super::json::or_default")]
+    pub level: u32,
+    /// Level to the values that stand at it.
+    #[serde(
+        default,
+        deserialize_with = "super::json::or_default",
+        skip_serializing_if = "BTreeMap::is_empty"
+    )]
+    pub values: BTreeMap<String, Vec<String>>,
+}

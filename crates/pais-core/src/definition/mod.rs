@@ -1,0 +1,27 @@
+//! The JSON documents that describe a dataset and a job, as they are written by their authors.
+//!
+//! Their shape is that of `openapi/openapi.json`. They are parsed into the types of
+//! [`crate::schema`] and [`crate::model`] once, and those are trusted from then on.
+
+mod dataset;
+mod ids;
+mod job;
+pub mod json;
+#[cfg(feature = "openapi")]
+mod openapi;
+mod parameter;
+mod privacy;
+mod sweep;
+
+pub use dataset::{
+    ColumnDefinition, ColumnKind, ColumnRole, DatasetDefinition, TaxonomyNode, TaxonomyReference,
+};
+pub use ids::{DatasetId, SubmissionId, TaxonomyId};
+pub use job::{
+    JobDefinition, JobError, JobErrorKind, Objective, Output, PreGeneralization, Recoding,
+    SplitRule, UtilityDefinition,
+};
+pub use json::{DocumentError, DocumentErrorKind};
+pub use parameter::OneOrMany;
+pub use privacy::{ModelKind, PrivacyDefinition};
+pub use sweep::{Combination, CombinationQuery, MOST_COMBINATIONS, Sweep, first_list};

@@ -1,0 +1,78 @@
+//! Parameters that take one value, or a list of values to try.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Deserializer, IntoDeserializer, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
+
+/// One value, or the values of a sweep.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum OneOrMany<T> {
+    /// One value.
+    One(T),
+    /// A list of values to try, in this order.
+    Many(Vec<T>),
+}
+
+impl<T> OneOrMany<T> {
+    /// The one value; `None` for a list.
+    pub fn one(&self) -> Option<&T> {
+        match self {
+            Self::One(value) => Some(value),
+            Self::Many(_) => None,
+        }
+    }
+
+    /// The list; `None` for one value.
+    pub fn many(&self) -> Option<&[T]> {
+        match self {
+            Self::One(_) => None,
+            Self::Many(values) => Some(values),
+        }
+    }
+}
+
+impl<T> From<T> for OneOrMany<T> {
+    fn from(value: T) -> Self {
+        Self::One(value)
+    }
+}
+
+/// A derived untagged enum would lose the pointer to an offending element and the message of its
+/// type.
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMany<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(OneOrManyVisitor(PhantomData))
+    }
+}
+
+struct OneOrManyVisitor<T>(PhantomData<T>);
+
+macro_rules! one {
+    ($($visit:ident: $type:ty),+) => {$(
+        fn $visit<E: serde::de::Error>(self, value: $type) -> Result<Self::Value, E> {
+            T::deserialize(value.into_deserializer()).map(OneOrMany::One)
+        }
+    )+};
+}
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for OneOrManyVisitor<T> {
+    type Value = OneOrMany<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("one value or a list of values")
+    }
+
+    one!(visit_bool: bool, visit_i64: i64, visit_u64: u64, visit_f64: f64, visit_str: &str);
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(list)).map(OneOrMany::Many)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(OneOrMany::One)
+    }
+}

@@ -1,0 +1,22 @@
+//! The data model of `pais`: what a hospital declares, what it sends, and what is released.
+//!
+//! - [`definition`]: the JSON documents that describe a dataset and a job
+//! - [`model`]: privacy models with their parameters in range
+//! - [`taxonomy`]: trees of generalizations and numeric intervals
+//! - [`schema`]: declared columns, checked against one another
+//! - [`table`]: dictionary-encoded tables, raw and released
+//! - [`read`] and [`write`]: CSV, NDJSON and Parquet
+//! - [`rejection`]: why an input is refused, and where
+//! - [`cancellation`]: a request to stop, shared between threads
+//!
+//! Nothing here knows HTTP, a database or an async runtime.
+
+pub mod cancellation;
+pub mod definition;
+pub mod model;
+pub mod read;
+pub mod rejection;
+pub mod schema;
+pub mod table;
+pub mod taxonomy;
+pub mod write;

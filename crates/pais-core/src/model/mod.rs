@@ -1,0 +1,11 @@
+//! Privacy models with their parameters in range.
+
+mod confidence;
+mod decimal;
+mod group_model;
+mod lkc;
+
+pub use confidence::Confidence;
+pub use decimal::Decimal;
+pub use group_model::{Diversity, GroupModel};
+pub use lkc::{KmAnonymity, Lkc, MinimumAnonymity, PriorKnowledge, PrivacyModel, SensitiveValues};

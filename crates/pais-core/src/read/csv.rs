@@ -1,0 +1,182 @@
+//! CSV submissions: a header, then rows, in chunks.
+//!
+//! RFC 4180 with commas; BOM and CRLF are accepted, blank lines skipped. Lines in faults are
+//! physical: the line on which the record starts, the header being line 1.
+
+use std::convert::Infallible;
+use std::io::Read;
+
+use crate::read::{ReadError, ReadErrorKind, ReadFailure};
+use crate::rejection::Fault;
+
+use crate::read::intake::{Intake, RECORD_BYTES};
+use crate::schema::Schema;
+use crate::table::Table;
+use crate::read::header;
+
+
+/// Reads a CSV file with a header row and hands its rows on in chunks of the stored columns.
+///
+/// One pass over the bytes; a cell costs one hash look-up, a distinct value of a chunk one
+/// check and one allocation. Memory is one chunk. Up to [`MAX_FAULTS`] offending cells are
+/// collected before it refuses; no chunk is handed on after the first.
+///
+/// # Errors
+/// As [`ReadFailure`].
+pub fn read<E>(
+    schema: &Schema,
+    source: impl Read,
+    chunk: impl FnMut(Table) -> Result<(), E>,
+) -> Result<u64, ReadFailure<E>> {
+    let mut reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .terminator(csv::Terminator::Any(b'\n'))
+        .buffer_capacity(128 << 10)
+        .from_reader(Watched::new(source));
+    let mut record = csv::ByteRecord::new();
+    if !next(&mut reader, &mut record)? {
+        return Err(unclosed(&reader).unwrap_or_else(header::empty).into());
+    }
+    let names: Vec<&[u8]> = cells_of(&record).collect();
+    let slots = header::columns(schema, &names)?;
+    let width = slots.len();
+    let mut intake = Intake::new(schema, chunk);
+    while next(&mut reader, &mut record)? {
+        if record.len() == width {
+            for (cell, slot) in cells_of(&record).zip(&slots) {
+                intake.cell(*slot, cell, || line(&reader, &record))?;
+            }
+            if !intake.is_refused() {
+                intake.end_row()?;
+            }
+        } else if is_blank(&record) {
+            continue;
+        } else {
+            let detail = format!("the record has {} cells, the header {width}", record.len());
+            intake.fault(Fault::record(line(&reader, &record), detail));
+        }
+        if intake.is_refused() {
+            break;
+        }
+    }
+    if let Some(problem) = unclosed(&reader) {
+        return Err(problem.into());
+    }
+    intake.finish("the file has a header and no rows; a submission needs at least one")
+}
+
+/// The names in a file's header, for a caller that must know the columns before it reads them;
+/// empty where there is no header.
+///
+/// # Errors
+/// As [`read`].
+pub fn names(source: impl Read) -> Result<Vec<String>, ReadFailure<Infallible>> {
+    let mut reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .terminator(csv::Terminator::Any(b'\n'))
+        .from_reader(Watched::new(source));
+    let mut record = csv::ByteRecord::new();
+    next(&mut reader, &mut record)?;
+    let name = |cell| String::from_utf8_lossy(cell).into_owned();
+    Ok(cells_of(&record).map(name).collect())
+}
+
+fn next<E, R: Read>(
+    reader: &mut csv::Reader<Watched<R>>,
+    record: &mut csv::ByteRecord,
+) -> Result<bool, ReadFailure<E>> {
+    reader.get_mut().since_record = 0;
+    reader
+        .read_byte_record(record)
+        .map_err(|error| match error.into_kind() {
+            csv::ErrorKind::Io(error) => ReadFailure::source(error),
+            // Byte records are not decoded and flexible, so the reader finds no other fault.
+            kind => ReadFailure::Source(std::io::Error::other(format!("{kind:?}"))),
+        })
+}
+
+/// Cells without the CR of a CRLF, which the reader leaves at the end of the last one.
+fn cells_of(record: &csv::ByteRecord) -> impl Iterator<Item = &[u8]> {
+    let last = record.len().saturating_sub(1);
+    record
+        .iter()
+        .enumerate()
+        .map(move |(index, cell)| match cell.strip_suffix(b"\r") {
+            Some(cell) if index == last => cell,
+            _ => cell,
+        })
+}
+
+fn is_blank(record: &csv::ByteRecord) -> bool {
+    record.len() == 1 && matches!(&record[0], b"" | b"\r")
+}
+
+/// The physical line on which the record just read starts. The reader counts line feeds up to
+/// its end; those inside the record and the one that ends it are taken back.
+fn line<R: Read>(reader: &csv::Reader<Watched<R>>, record: &csv::ByteRecord) -> u64 {
+    let watched = reader.get_ref();
+    let at_end = watched.ended && reader.position().byte() == watched.bytes;
+    let terminated = u64::from(!at_end || watched.last == b'\n');
+    let inside = memchr::memchr_iter(b'\n', record.as_slice()).count() as u64;
+    reader.position().line() - inside - terminated
+}
+
+fn unclosed<R: Read>(reader: &csv::Reader<Watched<R>>) -> Option<ReadError> {
+    let watched = reader.get_ref();
+    (watched.ended && watched.quotes % 2 == 1).then(|| {
+        ReadError::new(
+            ReadErrorKind::Malformed,
+            "the file has an odd number of double quotes, so one is never closed; close it, and \
+             write a quote inside a quoted cell as two",
+        )
+    })
+}
+
+/// Counts what passes, so that faults of the whole file are seen in the same pass.
+struct Watched<R> {
+    source: R,
+    bytes: u64,
+    quotes: u64,
+    last: u8,
+    ended: bool,
+    since_record: u64,
+}
+
+impl<R> Watched<R> {
+    fn new(source: R) -> Self {
+        Self {
+            source,
+            bytes: 0,
+            quotes: 0,
+            last: b'\n',
+            ended: false,
+            since_record: 0,
+        }
+    }
+}
+
+impl<R: Read> Read for Watched<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.source.read(buffer)?;
+        let Some(&last) = buffer[..read].last() else {
+            self.ended = true;
+            return Ok(0);
+        };
+        self.last = last;
+        self.bytes += read as u64;
+        self.since_record += read as u64;
+        self.quotes += memchr::memchr_iter(b'"', &buffer[..read]).count() as u64;
+        if self.since_record > RECORD_BYTES {
+            let detail = format!(
+                "a record is longer than {} MiB; is a quote never closed?",
+                RECORD_BYTES >> 20
+            );
+            return Err(std::io::Error::other(ReadError::new(
+                ReadErrorKind::Malformed,
+                detail,
+            )));
+        }
+        Ok(read)
+    }
+}

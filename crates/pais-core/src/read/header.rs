@@ -1,0 +1,137 @@
+//! Headers: the names of a file's columns against the declared ones.
+//!
+//! What stands in a header is never repeated: a file without one starts with a patient.
+
+use crate::read::{ReadError, ReadErrorKind};
+use crate::definition::ColumnRole;
+use crate::rejection::Fault;
+
+use crate::schema::Schema;
+use super::cells::check_text;
+
+/// For each column of the file, its position among the stored columns; `None` for an
+/// identifier, which is dropped at the door.
+///
+/// # Errors
+/// `malformed_body` for undecodable names; `invalid_header` with every fault for a column that
+/// is missing, repeated, or that nobody declared.
+pub fn columns(schema: &Schema, names: &[&[u8]]) -> Result<Vec<Option<usize>>, ReadError> {
+    let mut texts = Vec::with_capacity(names.len());
+    for name in names {
+        let text = check_text(name).map_err(|_| {
+            ReadError::new(
+                ReadErrorKind::Malformed,
+                "the header is no UTF-8 text without NUL",
+            )
+        })?;
+        texts.push(text);
+    }
+    if texts.len() > schema.columns.len() + crate::read::MAX_FAULTS {
+        let detail = format!(
+            "the header has {} columns, and {} are declared; nothing was stored",
+            texts.len(),
+            schema.columns.len()
+        );
+        return Err(ReadError::with(
+            ReadErrorKind::Header,
+            detail.clone(),
+            vec![Fault::record(1, detail)],
+        ));
+    }
+    let mut faults = Vec::new();
+    let mut slots = Vec::with_capacity(texts.len());
+    for (index, text) in texts.iter().enumerate() {
+        let Some(column) = schema.columns.iter().find(|column| *column.name == **text) else {
+            faults.push(undeclared(schema, &texts, index));
+            continue;
+        };
+        if texts[..index].contains(text) {
+            let detail = "the header names this column twice";
+            faults.push(Fault::cell(1, &*column.name, detail));
+        }
+        slots.push(match column.role {
+            ColumnRole::Identifier => None,
+            _ => schema.stored_position(&column.name),
+        });
+    }
+    for column in schema
+        .columns
+        .iter()
+        .filter(|column| !texts.contains(&&*column.name))
+    {
+        faults.push(
+            Fault::cell(
+                1,
+                &*column.name,
+                "the header does not name this declared column",
+            )
+            .fix("add the column, or declare the dataset without it"),
+        );
+    }
+    if faults.is_empty() {
+        return Ok(slots);
+    }
+    let detail = format!(
+        "the header must name exactly the {} declared columns, and nothing was stored: {}",
+        schema.columns.len(),
+        faults[0].detail
+    );
+    faults.truncate(crate::read::MAX_FAULTS);
+    Err(ReadError::with(ReadErrorKind::Header, detail, faults))
+}
+
+/// The problem of a file without even a header.
+pub fn empty() -> ReadError {
+    ReadError::new(
+        ReadErrorKind::Empty,
+        "the file is empty; send a header row and at least one row",
+    )
+}
+
+fn undeclared(schema: &Schema, texts: &[&str], index: usize) -> Fault {
+    let fault = Fault::record(
+        1,
+        format!("column {} of the header is not declared", index + 1),
+    );
+    let text = texts[index];
+    if texts.len() == 1 && schema.columns.len() > 1 && text.contains([';', '\t']) {
+        return fault.fix("separate the cells by commas");
+    }
+    let absent = schema
+        .columns
+        .iter()
+        .filter(|column| !texts.contains(&&*column.name));
+    let nearest = absent
+        .map(|column| {
+            (
+                distance(&column.name.to_lowercase(), &text.trim().to_lowercase()),
+                column,
+            )
+        })
+        .min_by_key(|(distance, _)| *distance);
+    match nearest {
+        Some((distance, column)) if distance <= 2 => {
+            fault.fix(format!("did you mean `{}`?", column.name))
+        }
+        _ => fault.fix("remove the column from the file, or declare it"),
+    }
+}
+
+/// Levenshtein distance, cut off for names of very different length.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    if a.len().abs_diff(b.len()) > 2 {
+        return usize::MAX;
+    }
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let changed = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = changed.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}

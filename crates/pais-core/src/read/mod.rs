@@ -1,0 +1,22 @@
+//! Readers of submissions and of released tables: CSV, NDJSON and Parquet.
+
+mod cells;
+pub mod csv;
+mod error;
+mod header;
+mod intake;
+pub mod ndjson;
+pub mod parquet;
+mod parquet_cells;
+mod parquet_pages;
+pub mod reimport;
+
+#[cfg(test)]
+mod format_tests;
+#[cfg(test)]
+mod parquet_tests;
+#[cfg(test)]
+mod tests;
+
+pub use error::{ReadError, ReadErrorKind, ReadFailure};
+pub use intake::{CHUNK_ROWS, MAX_FAULTS};

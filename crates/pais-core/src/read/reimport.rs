@@ -1,0 +1,238 @@
+//! Finished tables read back, whoever made them: labels stand where leaves stood.
+
+use std::borrow::Cow;
+
+use crate::read::{ReadError, ReadErrorKind};
+use crate::definition::{ColumnKind, ColumnRole};
+use crate::rejection::{Fault, Place};
+use crate::taxonomy::interval::number;
+use crate::taxonomy::{Interval, MISSING_LABEL};
+
+use crate::read::intake::MAX_FAULTS;
+use crate::table::items;
+use crate::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable, Table};
+use crate::schema::{Schema, SchemaColumn};
+
+/// What other tools write for a cell that is generalized away, whatever its tree's root is.
+pub const SUPPRESSED_LABEL: &str = "*";
+
+/// The schema by which a finished table with columns of these names is read: no cell is
+/// checked, and insensitive columns may be absent.
+pub fn columns(schema: &Schema, names: &[String]) -> Schema {
+    let stands = |column: &&SchemaColumn| {
+        let optional = matches!(
+            column.role,
+            ColumnRole::Insensitive | ColumnRole::Identifier
+        );
+        !optional || names.iter().any(|name| **name == *column.name)
+    };
+    let unchecked = |column: &SchemaColumn| SchemaColumn {
+        name: column.name.clone(),
+        role: ColumnRole::Insensitive,
+        kind: match column.kind {
+            ColumnKind::Set => ColumnKind::Set,
+            ColumnKind::Categorical | ColumnKind::Numeric => ColumnKind::Categorical,
+        },
+        tree: None,
+        ranges: None,
+        domain: None,
+        separator: column.separator,
+        missing: Vec::new(),
+    };
+    let columns = schema.columns.iter().filter(stands);
+    Schema {
+        columns: columns.map(unchecked).collect(),
+    }
+}
+
+/// The released table that `table`, read by [`columns`], is under the dataset's own schema. The
+/// first row is that of line `first_line`.
+///
+/// Labels and numbers are brought to one way of writing each, so that equal ones are one text.
+///
+/// # Errors
+/// `invalid_cells` for labels that are none of their column's, `invalid_header` for an
+/// identifier that is not wholly suppressed.
+pub fn released(
+    schema: &Schema,
+    read_by: &Schema,
+    table: Table,
+    first_line: u64,
+) -> Result<ReleasedTable, ReadError> {
+    let mut columns = Vec::with_capacity(table.columns.len());
+    let mut faults = Vec::new();
+    for (read, column) in read_by.columns.iter().zip(table.columns) {
+        // The one schema is made of the other's columns.
+        let Some(spec) = schema.columns.iter().find(|spec| spec.name == read.name) else {
+            continue;
+        };
+        match spec.role {
+            ColumnRole::Identifier => {
+                let suppressed = |text: &str| matches!(text, "" | SUPPRESSED_LABEL);
+                if !column.dictionary.iter().all(|text| suppressed(text)) {
+                    let detail = "the table still has this identifier";
+                    let column = spec.name.to_string();
+                    let fault = Fault::new(Place::Column { column }, detail);
+                    let detail = format!("{detail}: `{}`", spec.name);
+                    return Err(ReadError::with(ReadErrorKind::Header, detail, vec![fault]));
+                }
+            }
+            ColumnRole::QuasiIdentifier => {
+                let column = relabelled(spec, column, first_line, &mut faults);
+                let form = match spec.kind {
+                    ColumnKind::Set => Form::untouched(spec),
+                    ColumnKind::Categorical | ColumnKind::Numeric => Form::Generalized,
+                };
+                columns.push(ReleasedColumn {
+                    name: spec.name.clone(),
+                    form,
+                    column,
+                    missing: Vec::new(),
+                });
+            }
+            ColumnRole::Sensitive | ColumnRole::Class | ColumnRole::Insensitive => {
+                columns.push(ReleasedColumn {
+                    name: spec.name.clone(),
+                    form: Form::untouched(spec),
+                    column: rewritten(spec, column),
+                    missing: spec.missing.clone(),
+                });
+            }
+        }
+    }
+    if faults.is_empty() {
+        return Ok(ReleasedTable {
+            name: "data".into(),
+            rows: table.rows,
+            columns,
+        });
+    }
+    faults.sort_by_key(Fault::line);
+    faults.truncate(MAX_FAULTS);
+    let detail = format!(
+        "the table is no generalization under this schema: {}",
+        faults[0].detail
+    );
+    Err(ReadError::with(ReadErrorKind::Cells, detail, faults))
+}
+
+fn relabelled(
+    spec: &SchemaColumn,
+    mut column: Column,
+    first_line: u64,
+    faults: &mut Vec<Fault>,
+) -> Column {
+    let mut unknown = Vec::new();
+    for (code, text) in column.dictionary.iter_mut().enumerate() {
+        match label(spec, text).map(|label| (*label != **text).then(|| label.into())) {
+            Some(Some(label)) => *text = label,
+            Some(None) => {}
+            None => unknown.push(code as u32),
+        }
+    }
+    for code in unknown.into_iter().take(MAX_FAULTS) {
+        let row = column.codes.iter().position(|&other| other == code);
+        let line = first_line + row.unwrap_or(0) as u64;
+        let detail = match spec.kind {
+            ColumnKind::Numeric if spec.tree.is_none() => {
+                "the cell is no interval such as [30,60), no number and no `?`"
+            }
+            _ => "the cell is no label of the column's taxonomy and no `?`",
+        };
+        faults.push(Fault::cell(line, &*spec.name, detail));
+    }
+    if column.codes.contains(&NULL_CODE) {
+        let missing = column.dictionary.len() as u32;
+        // A set that holds nothing tells nothing, whatever its cell held.
+        let label = match spec.kind {
+            ColumnKind::Set => "",
+            ColumnKind::Categorical | ColumnKind::Numeric => MISSING_LABEL,
+        };
+        column.dictionary.push(label.into());
+        let nulls = column.codes.iter_mut().filter(|code| **code == NULL_CODE);
+        nulls.for_each(|code| *code = missing);
+    }
+    column
+}
+
+/// The one way of writing a label of the column; `None` for what is none.
+fn label<'a>(spec: &'a SchemaColumn, text: &'a str) -> Option<Cow<'a, str>> {
+    if spec.kind == ColumnKind::Set {
+        if spec.is_missing(text) {
+            return Some("".into());
+        }
+        let items = items(text, spec.separator);
+        let mut labels: Vec<Cow<str>> = items
+            .map(|item| label_of_item(spec, item))
+            .collect::<Option<_>>()?;
+        labels.sort_unstable();
+        labels.dedup();
+        let mut separator = [0; 4];
+        return Some(
+            labels
+                .join(spec.separator.encode_utf8(&mut separator))
+                .into(),
+        );
+    }
+    label_of_item(spec, text)
+}
+
+fn label_of_item<'a>(spec: &'a SchemaColumn, text: &'a str) -> Option<Cow<'a, str>> {
+    let tree = spec.tree.as_deref();
+    if text == MISSING_LABEL || tree.is_some_and(|tree| tree.find(text).is_some()) {
+        return Some(text.into());
+    }
+    if spec.is_missing(text) {
+        return Some(MISSING_LABEL.into());
+    }
+    if text == SUPPRESSED_LABEL {
+        return Some(match tree {
+            Some(tree) => (*tree.nodes()[0].label).into(),
+            None => text.into(),
+        });
+    }
+    if spec.kind != ColumnKind::Numeric {
+        return tree.is_none().then_some(text.into());
+    }
+    let interval = Interval::parse(text)?;
+    let Some(tree) = tree else {
+        return Some(interval.to_string().into());
+    };
+    // A tree's own labels may be written with spaces, the table's without, or the reverse.
+    let same = |node: &&crate::taxonomy::Node| Interval::parse(&node.label) == Some(interval);
+    tree.nodes()
+        .iter()
+        .find(same)
+        .map(|node| (*node.label).into())
+}
+
+/// An untouched column with numbers written in one way and the items of a set in order, as two
+/// tables must have it to be compared: formats that have types keep the value, not the text.
+pub fn rewritten(spec: &SchemaColumn, mut column: Column) -> Column {
+    for text in &mut column.dictionary {
+        if let Some(new) = plain(spec, text) {
+            *text = new.into();
+        }
+    }
+    column
+}
+
+/// The one way of writing a value of an untouched column; `None` where it is that already.
+pub fn plain(spec: &SchemaColumn, text: &str) -> Option<String> {
+    if spec.is_missing(text) {
+        return None;
+    }
+    let new = match spec.kind {
+        ColumnKind::Categorical => return None,
+        ColumnKind::Numeric => match text.parse::<i64>() {
+            Ok(whole) => whole.to_string(),
+            Err(_) => number(text)?.to_string(),
+        },
+        ColumnKind::Set => {
+            let mut items: Vec<&str> = text.split(spec.separator).collect();
+            items.sort_unstable();
+            items.join(spec.separator.encode_utf8(&mut [0; 4]))
+        }
+    };
+    (new != text).then_some(new)
+}

@@ -1,0 +1,240 @@
+//! A dataset's schema with its taxonomies resolved: what a column definition must fit.
+
+use std::sync::Arc;
+
+use crate::definition::{ColumnKind, ColumnRole, DatasetDefinition, TaxonomyId, TaxonomyReference};
+use crate::rejection::{Fault, Rejection};
+use crate::taxonomy::{Interval, MISSING_LABEL, Tree, TreeLimits};
+
+/// The separator of a set's items where the definition names none.
+pub const DEFAULT_SEPARATOR: char = '|';
+
+/// What is wrong with a dataset's definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SchemaErrorKind {
+    /// It names a taxonomy that does not exist.
+    UnknownTaxonomy,
+    /// An inline taxonomy is not a tree of distinct labels.
+    Taxonomy,
+    /// The columns do not fit together.
+    Columns,
+}
+
+/// Why a dataset's definition is refused, with pointers into it.
+pub type SchemaError = Rejection<SchemaErrorKind>;
+
+/// A column with its taxonomy.
+#[derive(Clone, Debug)]
+pub struct SchemaColumn {
+    /// As in the header.
+    pub name: Box<str>,
+    /// What it is for.
+    pub role: ColumnRole,
+    /// How its cells are read.
+    pub kind: ColumnKind,
+    /// Its tree; `None` for a flat tree or intervals grown during the run.
+    pub tree: Option<Arc<Tree>>,
+    /// Leaves of `tree` as ranges, for a numeric column with a tree.
+    pub ranges: Option<Arc<[Option<Interval>]>>,
+    /// The outermost interval of a numeric column.
+    pub domain: Option<(f64, f64)>,
+    /// Between the items of a set.
+    pub separator: char,
+    /// Words that mean missing.
+    pub missing: Vec<Box<str>>,
+}
+
+impl SchemaColumn {
+    /// Whether `cell` is a word for missing.
+    pub fn is_missing(&self, cell: &str) -> bool {
+        self.missing.iter().any(|word| &**word == cell)
+    }
+}
+
+/// The declared columns, checked against one another.
+#[derive(Clone, Debug)]
+pub struct Schema {
+    /// In the declared order, identifiers included.
+    pub columns: Vec<SchemaColumn>,
+}
+
+impl Schema {
+    /// Checks a definition and resolves its taxonomies.
+    ///
+    /// `taxonomy` finds a taxonomy by id, or `None` where the organization has none such.
+    ///
+    /// # Errors
+    /// [`SchemaErrorKind`]: for an unknown taxonomy, for an invalid inline tree, and with every
+    /// fault found for the rest.
+    pub fn resolve(
+        definition: &DatasetDefinition,
+        limits: TreeLimits,
+        mut taxonomy: impl FnMut(TaxonomyId) -> Option<Arc<Tree>>,
+    ) -> Result<Self, SchemaError> {
+        let mut faults = Vec::new();
+        let mut columns = Vec::with_capacity(definition.columns.len());
+        if definition.columns.is_empty() {
+            faults.push(Fault::at("/columns", "a dataset needs at least one column"));
+        }
+        for (index, column) in definition.columns.iter().enumerate() {
+            let at = |field: &str| format!("/columns/{index}/{field}");
+            if column.name.is_empty() || column.name.len() > 200 || column.name.contains('\0') {
+                faults.push(Fault::at(
+                    at("name"),
+                    "a column's name has 1 to 200 bytes and no NUL",
+                ));
+            }
+            if definition.columns[..index]
+                .iter()
+                .any(|other| other.name == column.name)
+            {
+                faults.push(Fault::at(
+                    at("name"),
+                    "another column has this name already",
+                ));
+            }
+            let tree = match &column.taxonomy {
+                None => None,
+                Some(TaxonomyReference::Id(id)) => Some(taxonomy(*id).ok_or_else(|| {
+                    SchemaError::at(SchemaErrorKind::UnknownTaxonomy, at("taxonomy"), "there is no such taxonomy")
+                })?),
+                Some(TaxonomyReference::Inline(root)) => {
+                    let tree = Tree::new(root, limits).map_err(|error| {
+                        let pointer = at("taxonomy") + &error.pointer();
+                        SchemaError::at(SchemaErrorKind::Taxonomy, pointer, error.to_string())
+                    })?;
+                    Some(Arc::new(tree))
+                }
+            };
+            let mut ranges = None;
+            if let Some(tree) = tree.as_ref().filter(|_| column.kind == ColumnKind::Numeric) {
+                match tree.ranges() {
+                    Ok(leaves) => ranges = Some(leaves.into()),
+                    Err(detail) => faults.push(
+                        Fault::at(at("taxonomy"), detail)
+                            .fix("declare the column categorical, or give ranges as labels"),
+                    ),
+                }
+            }
+            let domain = column.domain.map(|[lo, hi]| (lo, hi));
+            if let Some((lo, hi)) = domain {
+                if column.kind != ColumnKind::Numeric {
+                    faults.push(
+                        Fault::at(at("domain"), "only a numeric column has a domain")
+                            .fix("add \"kind\": \"numeric\", or leave `domain` out"),
+                    );
+                } else if column.taxonomy.is_some() {
+                    faults.push(Fault::at(
+                        at("domain"),
+                        "a column with a taxonomy of ranges has its domain from there",
+                    ));
+                }
+                if !(lo.abs() <= 1e300 && hi.abs() <= 1e300 && lo <= hi) {
+                    faults.push(Fault::at(
+                        at("domain"),
+                        "a domain is [min, max] with min <= max",
+                    ));
+                }
+            }
+            let separator = column.separator.as_deref().map(single_char);
+            if let Some(separator) = separator {
+                if column.kind != ColumnKind::Set {
+                    faults.push(Fault::at(at("separator"), "only a set has a separator"));
+                }
+                if separator.is_none() {
+                    faults.push(Fault::at(at("separator"), "a separator is one character"));
+                }
+            }
+            let exact = column.role == ColumnRole::Class || column.role == ColumnRole::Sensitive;
+            if column.kind == ColumnKind::Set && exact {
+                faults.push(Fault::at(
+                    at("kind"),
+                    "a set can be a quasi-identifier or insensitive, not sensitive or the class",
+                ));
+            }
+            let missing = column
+                .missing
+                .clone()
+                .unwrap_or_else(|| vec![String::new()]);
+            columns.push(SchemaColumn {
+                name: column.name.as_str().into(),
+                role: column.role,
+                kind: column.kind,
+                tree,
+                ranges,
+                domain,
+                separator: separator.flatten().unwrap_or(DEFAULT_SEPARATOR),
+                missing: missing.into_iter().map(Into::into).collect(),
+            });
+        }
+        let classes = columns
+            .iter()
+            .filter(|column| column.role == ColumnRole::Class)
+            .count();
+        if classes > 1 {
+            faults.push(
+                Fault::at(
+                    "/columns",
+                    format!("{classes} columns are the class; at most one can be"),
+                )
+                .fix("give the others the role insensitive"),
+            );
+        }
+        if !faults.is_empty() {
+            let detail = format!("the columns do not make a schema: {}", faults[0].detail);
+            return Err(SchemaError::with(SchemaErrorKind::Columns, detail, faults));
+        }
+        Ok(Self { columns })
+    }
+
+    /// The columns that are stored: all but identifiers, in the declared order. Indices into a
+    /// [`crate::table::Table`] are positions in this list.
+    pub fn stored(&self) -> impl Iterator<Item = &SchemaColumn> {
+        self.columns
+            .iter()
+            .filter(|column| column.role != ColumnRole::Identifier)
+    }
+
+    /// Positions among the stored columns of those with a role.
+    pub fn stored_with(&self, role: ColumnRole) -> Vec<usize> {
+        self.stored()
+            .enumerate()
+            .filter(|(_, column)| column.role == role)
+            .map(|(position, _)| position)
+            .collect()
+    }
+
+    /// Position among the stored columns of the column with this name.
+    pub fn stored_position(&self, name: &str) -> Option<usize> {
+        self.stored().position(|column| &*column.name == name)
+    }
+}
+
+impl SchemaColumn {
+    /// The leaf of the column's tree that a cell which is not missing stands for: by label, or
+    /// by range in a numeric column with a tree. `None` without a tree and for other cells.
+    pub fn leaf(&self, cell: &str) -> Option<u32> {
+        let tree = self.tree.as_ref()?;
+        let Some(ranges) = &self.ranges else {
+            return tree.leaf_number(cell);
+        };
+        let value = crate::taxonomy::interval::number(cell)?;
+        let holds = |range: &Option<Interval>| range.is_some_and(|range| range.contains(value));
+        ranges.iter().position(holds).map(|leaf| leaf as u32)
+    }
+
+    /// Whether the column's values are labelled `?` and `*` by the service itself.
+    pub fn is_flat(&self) -> bool {
+        self.tree.is_none() && self.kind != ColumnKind::Numeric
+    }
+
+    /// Whether `cell`, in a column without a tree, is the label of missing.
+    pub fn is_missing_label(&self, cell: &str) -> bool {
+        self.is_flat() && cell == MISSING_LABEL
+    }
+}
+
+fn single_char(text: &str) -> Option<char> {
+    let mut chars = text.chars();
+    chars.next().filter(|_| chars.next().is_none())
+}

@@ -1,0 +1,157 @@
+//! Codes of rows in as few bytes as their number allows: what reads millions of rows waits for
+//! memory, most of all where it reads them in random order, and four times as many codes of one
+//! byte stand in the cache.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+/// One code a row.
+#[derive(Debug)]
+pub enum Codes<'a> {
+    /// Every row has the code 0.
+    Zero,
+    /// At most 2⁸ codes.
+    One(Vec<u8>),
+    /// At most 2¹⁶ codes.
+    Two(Vec<u16>),
+    /// More codes.
+    Four(Cow<'a, [u32]>),
+}
+
+/// A slice of codes, as a scan reads it.
+pub trait RowCodes: Copy + Send + Sync {
+    /// The code of a row.
+    fn at(self, row: usize) -> u32;
+
+    /// The codes of some rows, which are counted from 0 again.
+    fn part(self, rows: Range<usize>) -> Self;
+}
+
+impl<C: Copy + Send + Sync + Into<u32>> RowCodes for &[C] {
+    #[inline(always)]
+    fn at(self, row: usize) -> u32 {
+        self[row].into()
+    }
+
+    fn part(self, rows: Range<usize>) -> Self {
+        &self[rows]
+    }
+}
+
+/// The codes of [`Codes::Zero`].
+#[derive(Clone, Copy, Debug)]
+pub struct Zeros;
+
+impl RowCodes for Zeros {
+    #[inline(always)]
+    fn at(self, _: usize) -> u32 {
+        0
+    }
+
+    fn part(self, _: Range<usize>) -> Self {
+        self
+    }
+}
+
+/// Evaluates an expression with `$slice` the [`RowCodes`] of `$codes`, compiled for each width.
+#[macro_export]
+macro_rules! with_codes {
+    ($codes:expr, $slice:ident => $body:expr) => {
+        match $codes {
+            $crate::table::codes::Codes::Zero => {
+                let $slice = $crate::table::codes::Zeros;
+                $body
+            }
+            $crate::table::codes::Codes::One(codes) => {
+                let $slice = codes.as_slice();
+                $body
+            }
+            $crate::table::codes::Codes::Two(codes) => {
+                let $slice = codes.as_slice();
+                $body
+            }
+            $crate::table::codes::Codes::Four(codes) => {
+                let $slice: &[u32] = codes;
+                $body
+            }
+        }
+    };
+}
+
+impl Codes<'static> {
+    /// Codes as they come, all below `count`.
+    pub fn collected(codes: impl IndexedParallelIterator<Item = u32>, count: usize) -> Self {
+        // A code takes no time: a thread has many, or none.
+        let codes = codes.with_min_len(1 << 14);
+        if count <= 1 << 8 {
+            Self::One(codes.map(|code| code as u8).collect())
+        } else if count <= 1 << 16 {
+            Self::Two(codes.map(|code| code as u16).collect())
+        } else {
+            Self::Four(Cow::Owned(codes.collect()))
+        }
+    }
+}
+
+impl<'a> Codes<'a> {
+    /// The same codes in as few bytes as those below `count` take, or as they are where there are
+    /// others, such as that of null; one pass.
+    pub fn of(codes: &'a [u32], count: usize) -> Self {
+        let mut greatest = 0;
+        let seen = codes.iter().map(|&code| {
+            greatest = code.max(greatest);
+            code
+        });
+        let narrowed = if count <= 1 << 8 {
+            Self::One(seen.map(|code| code as u8).collect())
+        } else if count <= 1 << 16 {
+            Self::Two(seen.map(|code| code as u16).collect())
+        } else {
+            return Self::Four(Cow::Borrowed(codes));
+        };
+        match (greatest as usize) < count {
+            true => narrowed,
+            false => Self::Four(Cow::Borrowed(codes)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rayon::prelude::*;
+
+    use super::{Codes, RowCodes};
+
+    #[test]
+    fn codes_are_the_same_in_any_width() {
+        for (count, bytes) in [(1, 1), (256, 1), (257, 2), (65_536, 2), (65_537, 4)] {
+            let codes: Vec<u32> = (0..count).rev().collect();
+            let narrowed = Codes::of(&codes, count as usize);
+            let collected = Codes::collected(codes.par_iter().copied(), count as usize);
+            for found in [narrowed, collected] {
+                let width = match &found {
+                    Codes::Zero => 0,
+                    Codes::One(_) => 1,
+                    Codes::Two(_) => 2,
+                    Codes::Four(_) => 4,
+                };
+                assert_eq!(width, bytes, "{count} codes");
+                let read: Vec<u32> = with_codes!(&found, slice => {
+                    (0..codes.len()).map(|row| slice.at(row)).collect()
+                });
+                assert_eq!(read, codes);
+            }
+        }
+    }
+
+    #[test]
+    fn codes_that_do_not_fit_stay_as_they_are() {
+        let codes = [0, u32::MAX, 2];
+        let Codes::Four(kept) = Codes::of(&codes, 3) else {
+            panic!("a code was cut off");
+        };
+        assert_eq!(*kept, codes);
+    }
+}

@@ -1,0 +1,265 @@
+//! A table made ready for an engine: quasi-identifiers as codes in the order of their domains.
+
+use std::sync::Arc;
+
+use crate::definition::{ColumnKind, ColumnRole};
+use crate::taxonomy::interval::number;
+use crate::taxonomy::{MISSING_LABEL, Tree};
+
+use crate::table::{Column, NULL_CODE, SetColumn, Table};
+use crate::schema::{Schema, SchemaColumn};
+
+/// What the codes of a quasi-identifier stand for.
+#[derive(Clone, Debug)]
+pub enum Domain {
+    /// Codes are numbers of leaves; the tree has the leaf `?` where cells are missing.
+    Taxonomy(Arc<Tree>),
+    /// Codes are ranks in `values`; the code `values.len()` is a missing cell.
+    Numeric {
+        /// Distinct values, ascending.
+        values: Vec<f64>,
+        /// Lower end of the outermost interval.
+        lo: f64,
+        /// Upper end of the outermost interval.
+        hi: f64,
+        /// Whether any cell is missing.
+        missing: bool,
+    },
+}
+
+impl Domain {
+    /// Number of distinct codes, missing included.
+    pub fn code_count(&self) -> usize {
+        match self {
+            Self::Taxonomy(tree) => tree.leaf_count(),
+            Self::Numeric {
+                values, missing, ..
+            } => values.len() + usize::from(*missing),
+        }
+    }
+}
+
+/// A quasi-identifier, *D_i* of the KDD'09 paper.
+#[derive(Clone, Debug)]
+pub struct QuasiIdentifier {
+    /// As in the header.
+    pub name: Box<str>,
+    /// Position among the stored columns of the schema.
+    pub position: usize,
+    /// What codes stand for.
+    pub domain: Domain,
+    /// One code a row.
+    pub codes: Vec<u32>,
+}
+
+/// A sensitive column, *Sens* of the KDD'09 paper.
+#[derive(Clone, Debug)]
+pub struct SensitiveColumn {
+    /// As in the header.
+    pub name: Box<str>,
+    /// Position among the stored columns of the schema.
+    pub position: usize,
+    /// Distinct values by code.
+    pub values: Vec<Box<str>>,
+    /// One code a row; [`crate::table::NULL_CODE`] for missing.
+    pub codes: Vec<u32>,
+}
+
+/// A table made ready for an engine.
+#[derive(Clone, Debug)]
+pub struct EncodedTable {
+    /// Number of rows.
+    pub rows: usize,
+    /// Those of one value a cell, in the declared order.
+    pub quasi_identifiers: Vec<QuasiIdentifier>,
+    /// The set-valued quasi-identifiers, in the declared order.
+    pub sets: Vec<SetColumn>,
+    /// In the declared order.
+    pub sensitive: Vec<SensitiveColumn>,
+    /// The class column: number of classes and one code a row, missing being a class of its own.
+    pub class: Option<(usize, Vec<u32>)>,
+    /// The columns that stand in a release as they came (sensitive, class, insensitive), by
+    /// position among the stored columns.
+    pub untouched: Vec<(usize, crate::table::Column)>,
+}
+
+impl EncodedTable {
+    /// Encodes a table whose cells were checked against `schema` when they were read.
+    ///
+    /// Text is looked at once a distinct value; one pass over the codes of each column.
+    pub fn new(schema: &Schema, table: Table) -> Self {
+        let mut encoded = Self {
+            rows: table.rows,
+            quasi_identifiers: Vec::new(),
+            sets: Vec::new(),
+            sensitive: Vec::new(),
+            class: None,
+            untouched: Vec::new(),
+        };
+        for (position, (spec, column)) in schema.stored().zip(table.columns).enumerate() {
+            match spec.role {
+                ColumnRole::Identifier => {}
+                ColumnRole::QuasiIdentifier if spec.kind == ColumnKind::Set => {
+                    encoded.sets.push(SetColumn::new(spec, position, column));
+                }
+                ColumnRole::QuasiIdentifier => {
+                    encoded
+                        .quasi_identifiers
+                        .push(quasi_identifier(spec, position, column));
+                }
+                ColumnRole::Sensitive => {
+                    encoded.sensitive.push(sensitive(spec, position, &column));
+                    encoded.untouched.push((position, column));
+                }
+                ColumnRole::Class => {
+                    encoded.class = Some(classes(&column));
+                    encoded.untouched.push((position, column));
+                }
+                ColumnRole::Insensitive => encoded.untouched.push((position, column)),
+            }
+        }
+        encoded
+    }
+}
+
+fn quasi_identifier(spec: &SchemaColumn, position: usize, column: Column) -> QuasiIdentifier {
+    let null = column.codes.contains(&NULL_CODE);
+    let is_missing =
+        |text: &str| spec.is_missing(text) || (spec.is_flat() && text == MISSING_LABEL);
+    let missing = null || column.dictionary.iter().any(|text| is_missing(text));
+    // A column of nothing but missing cells has no numbers to span an interval.
+    let numbers = column.dictionary.iter().any(|text| !is_missing(text));
+    let grown = spec.kind == ColumnKind::Numeric && spec.tree.is_none();
+    let (domain, missing_code, map) = if grown && (numbers || spec.domain.is_some()) {
+        numeric(spec, &column.dictionary, missing)
+    } else {
+        categorical(spec, &column.dictionary, missing, is_missing)
+    };
+    let mut codes = column.codes;
+    for code in &mut codes {
+        *code = map.get(*code as usize).copied().unwrap_or(missing_code);
+    }
+    QuasiIdentifier {
+        name: spec.name.clone(),
+        position,
+        domain,
+        codes,
+    }
+}
+
+/// The domain, the code of missing cells, and old codes to new ones.
+type Recoded = (Domain, u32, Vec<u32>);
+
+fn numeric(spec: &SchemaColumn, dictionary: &[Box<str>], missing: bool) -> Recoded {
+    let parsed: Vec<Option<f64>> = dictionary
+        .iter()
+        .map(|text| {
+            if spec.is_missing(text) {
+                None
+            } else {
+                number(text)
+            }
+        })
+        .collect();
+    let mut values: Vec<f64> = parsed.iter().copied().flatten().collect();
+    values.sort_by(f64::total_cmp);
+    values.dedup();
+    let missing_code = values.len() as u32;
+    let map = parsed
+        .iter()
+        .map(|value| {
+            value.map_or(missing_code, |value| {
+                values.partition_point(|&other| other < value) as u32
+            })
+        })
+        .collect();
+    let range = (
+        values.first().copied().unwrap_or(0.0),
+        values.last().copied().unwrap_or(0.0),
+    );
+    let (lo, hi) = spec.domain.unwrap_or(range);
+    (
+        Domain::Numeric {
+            values,
+            lo,
+            hi,
+            missing,
+        },
+        missing_code,
+        map,
+    )
+}
+
+fn categorical(
+    spec: &SchemaColumn,
+    dictionary: &[Box<str>],
+    missing: bool,
+    is_missing: impl Fn(&str) -> bool,
+) -> Recoded {
+    let tree = match &spec.tree {
+        Some(tree) if missing => Arc::new(tree.with_missing_leaf()),
+        Some(tree) => Arc::clone(tree),
+        None => {
+            let present = dictionary
+                .iter()
+                .map(AsRef::as_ref)
+                .filter(|text| !is_missing(text));
+            let mut values: Vec<&str> = present.collect();
+            values.sort_unstable();
+            values.extend(missing.then_some(MISSING_LABEL));
+            Arc::new(Tree::flat(values))
+        }
+    };
+    // Without a missing cell no row has this code.
+    let missing_code = tree.missing_leaf().unwrap_or(0);
+    let leaf = |text: &str| match &spec.tree {
+        Some(_) => spec.leaf(text),
+        None => tree.leaf_number(text),
+    };
+    let map = dictionary
+        .iter()
+        .map(|text| {
+            if is_missing(text) {
+                missing_code
+            } else {
+                leaf(text).unwrap_or(missing_code)
+            }
+        })
+        .collect();
+    (Domain::Taxonomy(tree), missing_code, map)
+}
+
+fn sensitive(spec: &SchemaColumn, position: usize, column: &Column) -> SensitiveColumn {
+    let missing: Vec<bool> = column
+        .dictionary
+        .iter()
+        .map(|text| spec.is_missing(text))
+        .collect();
+    let codes = column
+        .codes
+        .iter()
+        .map(|&code| {
+            if missing.get(code as usize) == Some(&false) {
+                code
+            } else {
+                NULL_CODE
+            }
+        })
+        .collect();
+    SensitiveColumn {
+        name: spec.name.clone(),
+        position,
+        values: column.dictionary.clone(),
+        codes,
+    }
+}
+
+fn classes(column: &Column) -> (usize, Vec<u32>) {
+    let null = column.dictionary.len() as u32;
+    let codes: Vec<u32> = column
+        .codes
+        .iter()
+        .map(|&code| if code == NULL_CODE { null } else { code })
+        .collect();
+    (column.dictionary.len() + 1, codes)
+}

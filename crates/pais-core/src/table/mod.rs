@@ -1,0 +1,19 @@
+//! Dictionary-encoded tables: what readers produce, methods and the verifier work on, and writers
+//! take.
+//!
+//! A cell is a `u32` code into its column's dictionary; each distinct value is handled as text
+//! only once.
+
+pub mod chunk;
+pub mod codes;
+mod column;
+mod encoded;
+pub mod profile;
+mod released;
+mod sets;
+
+pub use column::{Column, NULL_CODE, Table};
+pub use encoded::{Domain, EncodedTable, QuasiIdentifier, SensitiveColumn};
+pub use released::{COUNT_COLUMN, Form, GROUP_COLUMN, ReleasedColumn, ReleasedTable};
+pub(crate) use released::items;
+pub use sets::SetColumn;

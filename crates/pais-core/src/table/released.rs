@@ -1,0 +1,78 @@
+//! A finished table: labels in dictionary form, ready to be verified, stored and served.
+
+use crate::definition::ColumnKind;
+
+/// The column that says which group a row is in.
+pub const GROUP_COLUMN: &str = "group_id";
+
+/// The column of a sensitive table that says how many records of the group hold the value.
+pub const COUNT_COLUMN: &str = "count";
+
+/// How the values of a released column are written in formats that have types.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Form {
+    /// A generalized column: always strings.
+    Generalized,
+    /// An untouched column of text.
+    Text,
+    /// An untouched column of numbers.
+    Number,
+    /// A whole number made by the service: a group or a count.
+    Integer,
+    /// A set, whether generalized or not: a list of the items that stand between the separators.
+    Set {
+        /// Between the items.
+        separator: char,
+    },
+}
+
+impl Form {
+    /// The form of a stored column that is released as it came.
+    pub fn untouched(spec: &crate::schema::SchemaColumn) -> Self {
+        match spec.kind {
+            ColumnKind::Numeric => Self::Number,
+            ColumnKind::Set => Self::Set {
+                separator: spec.separator,
+            },
+            ColumnKind::Categorical => Self::Text,
+        }
+    }
+}
+
+/// The items of a set's cell; an empty cell has none.
+pub(crate) fn items(cell: &str, separator: char) -> impl Iterator<Item = &str> {
+    cell.split(separator).filter(move |_| !cell.is_empty())
+}
+
+/// A column of a released table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReleasedColumn {
+    /// As declared.
+    pub name: Box<str>,
+    /// How values are written.
+    pub form: Form,
+    /// Labels and codes; null stands where an untouched cell is null or missing.
+    pub column: crate::table::Column,
+    /// Words of an untouched column that mean missing: null in formats that have types, as they
+    /// came in CSV.
+    pub missing: Vec<Box<str>>,
+}
+
+impl ReleasedColumn {
+    /// Whether a text is a word for missing, which formats that have types write as null.
+    pub(crate) fn is_missing(&self, text: &str) -> bool {
+        self.missing.iter().any(|word| **word == *text)
+    }
+}
+
+/// A finished table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReleasedTable {
+    /// `data`, `qit` or `st_<column>`.
+    pub name: Box<str>,
+    /// Number of rows.
+    pub rows: usize,
+    /// In the declared order.
+    pub columns: Vec<ReleasedColumn>,
+}

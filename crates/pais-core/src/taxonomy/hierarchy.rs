@@ -1,0 +1,483 @@
+//! Hierarchies as rows, one a leaf: `leaf;level1;...;top`, the form that ARX and Amnesia use.
+//!
+//! Fields are separated by `;`, or by `,` where the first row has no `;`, and may be quoted. A
+//! label repeated from one level to the next is one node, which is how such files write leaves
+//! at different depths.
+
+use csv::{ReaderBuilder, StringRecord};
+use hashbrown::HashMap;
+
+use crate::definition::TaxonomyNode;
+use crate::rejection::{Fault, Rejection};
+
+use super::{MISSING_LABEL, TreeError, TreeLimits};
+
+/// What is wrong with a hierarchy file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HierarchyErrorKind {
+    /// It cannot be decoded.
+    Malformed,
+    /// Its rows do not make one tree within the limits.
+    Tree,
+}
+
+/// Why a hierarchy file is refused, with the first faults by line.
+pub type HierarchyError = Rejection<HierarchyErrorKind>;
+
+/// Most faults that are named.
+const FAULTS: usize = 20;
+
+/// Reads a hierarchy; children stand in the order in which they first occur.
+///
+/// # Errors
+/// [`HierarchyErrorKind::Malformed`] for what is not UTF-8, has a NUL byte or an open quote;
+/// [`HierarchyErrorKind::Tree`], with the first 20 faults by line, for rows that do not make one
+/// tree within the limits.
+pub fn parse(bytes: &[u8], limits: TreeLimits) -> Result<TaxonomyNode, HierarchyError> {
+    let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let line = line_at(bytes, error.valid_up_to());
+        malformed(line, "the line is not UTF-8; save the file as UTF-8")
+    })?;
+    if let Some(at) = memchr::memchr(0, bytes) {
+        return Err(malformed(line_at(bytes, at), "the line holds a NUL byte"));
+    }
+    let separator = separator(bytes);
+    if let Some(at) = open_quote(bytes, separator) {
+        return Err(malformed(
+            line_at(bytes, at),
+            "a quote is opened and never closed",
+        ));
+    }
+    let mut forest = Forest::default();
+    let mut faults = Vec::new();
+    let mut lines = Lines {
+        bytes,
+        at: 0,
+        line: 1,
+    };
+    let mut reader = ReaderBuilder::new()
+        .delimiter(separator)
+        .has_headers(false)
+        .flexible(true)
+        .from_reader(text.as_bytes());
+    let mut record = StringRecord::new();
+    let mut width = None;
+    loop {
+        let start = reader.position().byte();
+        // Memory does not fail to be read, and the text is UTF-8.
+        let more = reader.read_record(&mut record);
+        if !more.map_err(|error| malformed(lines.of(start), &error.to_string()))? {
+            break;
+        }
+        let line = lines.of(start);
+        match forest.add(&record, *width.get_or_insert(record.len()), limits) {
+            Ok(()) => continue,
+            Err(RowError::Fault(detail)) => faults.push(Fault::record(line, detail)),
+            Err(RowError::Limit(error)) => {
+                let fault = Fault::record(line, error.to_string());
+                return Err(HierarchyError::with(
+                    HierarchyErrorKind::Tree,
+                    error.to_string(),
+                    vec![fault],
+                ));
+            }
+        }
+        if faults.len() == FAULTS {
+            break;
+        }
+    }
+    if let Some(first) = faults.first() {
+        let line = first.line().unwrap_or_default();
+        let detail = format!("the rows do not make a tree: line {line}: {}", first.detail);
+        return Err(HierarchyError::with(HierarchyErrorKind::Tree, detail, faults));
+    }
+    forest.into_root().ok_or_else(|| {
+        let detail = "the hierarchy has no rows; give one row a leaf, `leaf;level1;...;top`";
+        HierarchyError::new(HierarchyErrorKind::Tree, detail)
+    })
+}
+
+fn malformed(line: u64, detail: &str) -> HierarchyError {
+    let fault = Fault::record(line, detail);
+    HierarchyError::with(
+        HierarchyErrorKind::Malformed,
+        format!("line {line}: {detail}"),
+        vec![fault],
+    )
+}
+
+fn line_at(bytes: &[u8], at: usize) -> u64 {
+    1 + memchr::memchr_iter(b'\n', &bytes[..at]).count() as u64
+}
+
+/// Lines of ascending places.
+struct Lines<'b> {
+    bytes: &'b [u8],
+    at: usize,
+    line: u64,
+}
+
+impl Lines<'_> {
+    /// The line on which the record at or after `start` begins: the reader stands before the
+    /// ends of lines that it is going to skip.
+    fn of(&mut self, start: u64) -> u64 {
+        let start = usize::try_from(start)
+            .unwrap_or(usize::MAX)
+            .clamp(self.at, self.bytes.len());
+        let skipped = self.bytes[start..]
+            .iter()
+            .take_while(|byte| matches!(byte, b'\r' | b'\n'));
+        let start = start + skipped.count();
+        self.line += memchr::memchr_iter(b'\n', &self.bytes[self.at..start]).count() as u64;
+        self.at = start;
+        self.line
+    }
+}
+
+/// `;` if the first row with anything in it has one outside quotes, else `,`.
+fn separator(bytes: &[u8]) -> u8 {
+    let mut quoted = false;
+    let rows = bytes
+        .iter()
+        .skip_while(|byte| matches!(byte, b'\r' | b'\n'));
+    for &byte in rows {
+        match byte {
+            b'"' => quoted = !quoted,
+            b';' if !quoted => return b';',
+            b'\n' if !quoted => break,
+            _ => {}
+        }
+    }
+    b','
+}
+
+/// Where a quote is opened that is never closed; the reader would take the rest for its field.
+fn open_quote(bytes: &[u8], separator: u8) -> Option<usize> {
+    enum At {
+        FieldStart,
+        Plain,
+        Quoted(usize),
+        /// After a quote that closes the field, or is doubled if another one follows.
+        Closed(usize),
+    }
+    let mut state = At::FieldStart;
+    for (at, &byte) in bytes.iter().enumerate() {
+        let ends = byte == separator || byte == b'\n' || byte == b'\r';
+        state = match state {
+            At::FieldStart if byte == b'"' => At::Quoted(at),
+            At::Quoted(opened) if byte == b'"' => At::Closed(opened),
+            At::Quoted(opened) => At::Quoted(opened),
+            At::Closed(opened) if byte == b'"' => At::Quoted(opened),
+            At::FieldStart | At::Plain | At::Closed(_) if ends => At::FieldStart,
+            At::FieldStart | At::Plain | At::Closed(_) => At::Plain,
+        };
+    }
+    if let At::Quoted(opened) = state {
+        Some(opened)
+    } else {
+        None
+    }
+}
+
+/// Why a row was not added.
+enum RowError {
+    /// What is wrong with the row; those after it can be read on.
+    Fault(String),
+    /// Reading on is of no use.
+    Limit(TreeError),
+}
+
+struct Entry {
+    label: Box<str>,
+    /// Index of the parent, which comes before its children; `None` for the top.
+    parent: Option<usize>,
+    /// Levels from the top to the node, both counted.
+    depth: usize,
+    leaf: bool,
+}
+
+/// The tree under way.
+#[derive(Default)]
+struct Forest {
+    entries: Vec<Entry>,
+    by_label: HashMap<Box<str>, usize>,
+    leaves: usize,
+}
+
+impl Forest {
+    /// Adds a row of `width` labels, the leaf first.
+    fn add(
+        &mut self,
+        row: &StringRecord,
+        width: usize,
+        limits: TreeLimits,
+    ) -> Result<(), RowError> {
+        let fault = |detail: String| Err(RowError::Fault(detail));
+        if row.len() != width {
+            return fault(format!(
+                "{} labels, but {width} in the first row",
+                row.len()
+            ));
+        }
+        let mut path: Vec<&str> = row.iter().rev().collect();
+        if path.contains(&"") {
+            return fault("a label is empty; every level needs one".to_owned());
+        }
+        path.dedup();
+        // A record has at least one field.
+        let [.., leaf] = path[..] else { return Ok(()) };
+        if path.len() == 1 {
+            return fault(format!(
+                "`{leaf}` stands alone; a row has a leaf and a top at least"
+            ));
+        }
+        if path.contains(&MISSING_LABEL) && !(path.len() == 2 && leaf == MISSING_LABEL) {
+            return fault(
+                "`?` means missing and can only be a leaf right below the top".to_owned(),
+            );
+        }
+        let mut parent = None;
+        for (level, &label) in path.iter().enumerate() {
+            let last = level + 1 == path.len();
+            parent = Some(match self.by_label.get(label) {
+                Some(&known) => {
+                    self.check_known(known, parent, last)
+                        .map_err(RowError::Fault)?;
+                    known
+                }
+                None => self.push(label, parent, last, limits)?,
+            });
+        }
+        Ok(())
+    }
+
+    fn check_known(&self, known: usize, parent: Option<usize>, last: bool) -> Result<(), String> {
+        let Entry {
+            label,
+            parent: before,
+            leaf,
+            ..
+        } = &self.entries[known];
+        let name = |node: Option<usize>| match node {
+            Some(node) => format!("below `{}`", self.entries[node].label),
+            None => "at the top".to_owned(),
+        };
+        if *before != parent {
+            let (here, before) = (name(parent), name(*before));
+            return Err(format!(
+                "`{label}` stands {here}, but {before} in an earlier row"
+            ));
+        }
+        match (last, leaf) {
+            (true, true) => Err(format!("the leaf `{label}` has a row already")),
+            (true, false) => Err(format!("`{label}` is a leaf, but not in an earlier row")),
+            (false, true) => Err(format!(
+                "`{label}` is no leaf, but is one in an earlier row"
+            )),
+            (false, false) => Ok(()),
+        }
+    }
+
+    fn push(
+        &mut self,
+        label: &str,
+        parent: Option<usize>,
+        leaf: bool,
+        limits: TreeLimits,
+    ) -> Result<usize, RowError> {
+        if parent.is_none()
+            && let Some(top) = self.entries.first()
+        {
+            let top = &top.label;
+            return Err(RowError::Fault(format!(
+                "the top is `{label}`, but `{top}` in the first row; end all rows with one label"
+            )));
+        }
+        let depth = parent.map_or(1, |parent| self.entries[parent].depth + 1);
+        if depth > limits.depth {
+            return Err(RowError::Limit(TreeError::TooDeep {
+                limit: limits.depth,
+            }));
+        }
+        self.leaves += usize::from(leaf);
+        if self.leaves > limits.leaves {
+            return Err(RowError::Limit(TreeError::TooManyLeaves {
+                limit: limits.leaves,
+            }));
+        }
+        let index = self.entries.len();
+        self.by_label.insert(label.into(), index);
+        self.entries.push(Entry {
+            label: label.into(),
+            parent,
+            depth,
+            leaf,
+        });
+        Ok(index)
+    }
+
+    /// The tree; `None` without rows.
+    fn into_root(self) -> Option<TaxonomyNode> {
+        let mut children: Vec<Vec<TaxonomyNode>> = Vec::new();
+        children.resize_with(self.entries.len(), Vec::new);
+        // From the last on, so that a node has all its children before it goes to its parent.
+        for (index, entry) in self.entries.into_iter().enumerate().rev() {
+            let mut below = std::mem::take(&mut children[index]);
+            below.reverse();
+            let node = TaxonomyNode {
+                label: entry.label.into(),
+                children: below,
+            };
+            match entry.parent {
+                Some(parent) => children[parent].push(node),
+                None => return Some(node),
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{HierarchyErrorKind, TaxonomyNode, TreeLimits, parse};
+    use crate::taxonomy::Tree;
+
+    const LIMITS: TreeLimits = TreeLimits {
+        leaves: 100_000,
+        depth: 20,
+    };
+
+    fn tree(text: &str) -> String {
+        fn show(node: &TaxonomyNode) -> String {
+            let children: Vec<_> = node.children.iter().map(show).collect();
+            let below = if children.is_empty() {
+                String::new()
+            } else {
+                children.join(" ")
+            };
+            if below.is_empty() {
+                node.label.clone()
+            } else {
+                format!("{}({below})", node.label)
+            }
+        }
+        let root = parse(text.as_bytes(), LIMITS).unwrap();
+        Tree::new(&root, LIMITS).unwrap();
+        show(&root)
+    }
+
+    fn fault(text: &str) -> (Code, u64, String) {
+        let problem = parse(text.as_bytes(), LIMITS).unwrap_err();
+        let first = problem.errors.first().unwrap();
+        (problem.code, first.line().unwrap(), first.detail.clone())
+    }
+
+    #[test]
+    fn rows_make_a_tree() {
+        let rows = "Janitor;Blue;*\nDoctor;White;*\nMover;Blue;*\n";
+        assert_eq!(tree(rows), "*(Blue(Janitor Mover) White(Doctor))");
+        for other in [
+            rows.replace(';', ","),
+            rows.replace('\n', "\r\n"),
+            rows.replace('\n', "\n\n"),
+            rows.trim_end().to_owned(),
+            format!("\u{feff}{rows}"),
+            rows.replace("Blue", "\"Blue\""),
+        ] {
+            assert_eq!(tree(&other), tree(rows), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn a_label_repeated_from_level_to_level_is_one_node() {
+        let rows = "Janitor;Blue;Work;*\nRetired;Retired;Retired;*\n?;?;*;*\nMover;Blue;Work;*";
+        assert_eq!(tree(rows), "*(Work(Blue(Janitor Mover)) Retired ?)");
+    }
+
+    #[test]
+    fn quotes_hide_separators() {
+        assert_eq!(tree("34,\"[30,60)\",\"[1,99]\"\n"), "[1,99]([30,60)(34))");
+        assert_eq!(tree("34;[30,60);[1,99]\n"), "[1,99]([30,60)(34))");
+        assert_eq!(
+            tree("\"a \"\"b\"\"; c\",*\nd\"\"e,*"),
+            "*(a \"b\"; c d\"\"e)"
+        );
+        assert_eq!(tree("\"two\nlines\";*"), "*(two\nlines)");
+    }
+
+    #[test]
+    fn what_cannot_be_decoded_is_malformed() {
+        for (bytes, line) in [
+            (&b"a;*\nb\xff;*"[..], 2),
+            (b"a;*\nb\0;*\n", 2),
+            (b"a;*\n\"b;*\nc;*\n", 2),
+            (b"a;*\nb;\"*\"\"", 2),
+        ] {
+            let problem = parse(bytes, LIMITS).unwrap_err();
+            assert_eq!(problem.code, HierarchyErrorKind::Malformed, "{bytes:?}");
+            assert_eq!(problem.errors[0].line, Some(line));
+        }
+    }
+
+    #[test]
+    fn faults_name_their_line() {
+        for (rows, line) in [
+            ("a;b;*\nc;*\n", 2),
+            ("a;b;*\r\n\r\nc;;*\r\n", 3),
+            ("a;b;*\nc;b;d\n", 2),
+            ("a;b;*\nc;d;*\ne;b;d\n", 3),
+            ("a;b;*\na;b;*\n", 2),
+            ("a;b;*\nb;b;*\n", 2),
+            ("b;b;*\na;b;*\n", 2),
+            ("a;b;a\n", 1),
+            ("\"a\n\";*\n?;b\n", 3),
+            ("a;b;*\n?;b;*\n", 2),
+            ("a\n", 1),
+            ("*;*\n", 1),
+            (";", 1),
+        ] {
+            let (code, found, detail) = fault(rows);
+            assert_eq!(
+                (code, found),
+                (HierarchyErrorKind::Tree, line),
+                "{rows:?}: {detail}"
+            );
+        }
+        assert_eq!(
+            parse(b"\n", LIMITS).unwrap_err().code,
+            HierarchyErrorKind::Tree
+        );
+    }
+
+    #[test]
+    fn no_more_than_twenty_faults_are_named() {
+        let rows = format!("a;*\n{}", "a;*\n".repeat(50));
+        assert_eq!(parse(rows.as_bytes(), LIMITS).unwrap_err().errors.len(), 20);
+    }
+
+    #[test]
+    fn limits_are_held() {
+        let limits = TreeLimits {
+            leaves: 2,
+            depth: 3,
+        };
+        assert!(parse(b"a;b;*\nc;b;*", limits).is_ok());
+        assert!(parse(b"a;b;*\nc;b;*\nd;b;*", limits).is_err());
+        assert!(parse(b"a;b;c;*", limits).is_err());
+        let deep: Vec<String> = (0..100_000).map(|level| level.to_string()).collect();
+        assert!(parse(deep.join(";").as_bytes(), LIMITS).is_err());
+    }
+
+    #[test]
+    fn a_hundred_thousand_leaves_are_read() {
+        let row = |leaf: usize| format!("l{leaf};m{};t{};*\n", leaf / 10, leaf / 1_000);
+        let rows: String = (0..100_000).map(row).collect();
+        let root = parse(rows.as_bytes(), LIMITS).unwrap();
+        assert_eq!(
+            (root.children.len(), root.children[99].children.len()),
+            (100, 100)
+        );
+        assert_eq!(root.children[99].children[99].children[9].label, "l99999");
+    }
+}

@@ -1,0 +1,424 @@
+//! Taxonomy trees: leaves numbered from left to right, so that every node is a range of leaves.
+
+use hashbrown::HashMap;
+use thiserror::Error;
+
+use crate::definition::TaxonomyNode;
+
+use super::Interval;
+
+/// The leaf that missing cells are: the last child of the root (the contract's *Columns of a
+/// dataset*, `missing`).
+pub const MISSING_LABEL: &str = "?";
+
+/// Index of a node in its tree; the root is 0, parents come before children.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NodeId(pub u32);
+
+impl NodeId {
+    /// The root of every tree.
+    pub const ROOT: Self = Self(0);
+
+    /// As an index.
+    #[inline]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A node of a tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// Unique in the tree.
+    pub label: Box<str>,
+    /// `None` for the root.
+    pub parent: Option<NodeId>,
+    /// From left to right; empty for a leaf.
+    pub children: Vec<NodeId>,
+    /// First leaf below, by number.
+    pub first_leaf: u32,
+    /// One past the last leaf below.
+    pub end_leaf: u32,
+    /// 0 for leaves, else 1 + the greatest level among the children (2014 paper, Section 4).
+    pub level: u32,
+}
+
+impl Node {
+    /// Number of leaves below; 1 for a leaf.
+    pub fn leaf_count(&self) -> u32 {
+        self.end_leaf - self.first_leaf
+    }
+}
+
+/// What is wrong with a tree, and where: `path` holds the child indices from the root on.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum TreeError {
+    /// Labels must be unique.
+    #[error("the label `{label}` stands twice in the tree; give each node a label of its own")]
+    RepeatedLabel {
+        /// The label; taxonomies are no raw data.
+        label: String,
+        /// Where it stands the second time.
+        path: Vec<usize>,
+    },
+    /// A label must have text.
+    #[error("a label is empty; every node needs one")]
+    EmptyLabel {
+        /// Where.
+        path: Vec<usize>,
+    },
+    /// Only a leaf below the root can be the missing leaf.
+    #[error("`?` means missing and can only be a leaf right below the root; rename this node")]
+    ReservedLabel {
+        /// Where.
+        path: Vec<usize>,
+    },
+    /// A root alone generalizes nothing.
+    #[error("the tree has no leaf below its root; give the root children")]
+    NoChildren,
+    /// A limit of the configuration.
+    #[error("the tree has more than {limit} leaves (limits.taxonomy_leaves)")]
+    TooManyLeaves {
+        /// The limit.
+        limit: usize,
+    },
+    /// A limit of the configuration.
+    #[error("the tree is deeper than {limit} levels (limits.taxonomy_depth)")]
+    TooDeep {
+        /// The limit.
+        limit: usize,
+    },
+}
+
+impl TreeError {
+    /// RFC 6901 pointer below the tree's root.
+    pub fn pointer(&self) -> String {
+        match self {
+            Self::RepeatedLabel { path, .. }
+            | Self::EmptyLabel { path }
+            | Self::ReservedLabel { path } => path
+                .iter()
+                .map(|index| format!("/children/{index}"))
+                .collect(),
+            Self::NoChildren | Self::TooManyLeaves { .. } | Self::TooDeep { .. } => String::new(),
+        }
+    }
+}
+
+/// Bounds of a tree that a user sends.
+#[derive(Clone, Copy, Debug)]
+pub struct TreeLimits {
+    /// Most leaves.
+    pub leaves: usize,
+    /// Most levels, the root being one.
+    pub depth: usize,
+}
+
+/// A taxonomy: `nodes[0]` is the root, nodes in preorder, leaves numbered from left to right.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tree {
+    nodes: Vec<Node>,
+    leaves: Vec<NodeId>,
+    by_label: HashMap<Box<str>, NodeId>,
+    /// NCP of each node against the tree that this one was pruned from; empty in a whole tree.
+    ncp: Vec<f64>,
+}
+
+impl Tree {
+    /// Builds a tree from its JSON form.
+    ///
+    /// # Errors
+    /// The first fault in preorder.
+    pub fn new(root: &TaxonomyNode, limits: TreeLimits) -> Result<Self, TreeError> {
+        if root.children.is_empty() {
+            return Err(TreeError::NoChildren);
+        }
+        let mut tree = Self {
+            nodes: Vec::new(),
+            leaves: Vec::new(),
+            by_label: HashMap::new(),
+            ncp: Vec::new(),
+        };
+        tree.add(root, None, &mut Vec::new(), limits)?;
+        Ok(tree)
+    }
+
+    /// A part of another tree, whose NCP by label is still measured there. A root alone will do.
+    pub(super) fn pruned(root: &TaxonomyNode, ncp: impl Fn(&str) -> f64) -> Self {
+        let mut tree = Self {
+            nodes: Vec::new(),
+            leaves: Vec::new(),
+            by_label: HashMap::new(),
+            ncp: Vec::new(),
+        };
+        tree.add_part(root, None);
+        tree.ncp = tree.nodes.iter().map(|node| ncp(&node.label)).collect();
+        tree
+    }
+
+    /// The flat tree of a column without a taxonomy: `*` over its values, in the order given.
+    /// Values must be distinct and not `*`, which ingest refuses in such a column; `?` stands
+    /// last when it is among them or cells are missing.
+    pub fn flat<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
+        let root = Node {
+            label: "*".into(),
+            parent: None,
+            children: Vec::new(),
+            first_leaf: 0,
+            end_leaf: 0,
+            level: 1,
+        };
+        let mut tree = Self {
+            nodes: vec![root],
+            leaves: Vec::new(),
+            by_label: HashMap::new(),
+            ncp: Vec::new(),
+        };
+        tree.by_label.insert("*".into(), NodeId::ROOT);
+        for value in values {
+            tree.push_leaf_below_root(value.into());
+        }
+        tree
+    }
+
+    fn add(
+        &mut self,
+        node: &TaxonomyNode,
+        parent: Option<NodeId>,
+        path: &mut Vec<usize>,
+        limits: TreeLimits,
+    ) -> Result<NodeId, TreeError> {
+        if path.len() >= limits.depth {
+            return Err(TreeError::TooDeep {
+                limit: limits.depth,
+            });
+        }
+        if node.label.is_empty() {
+            return Err(TreeError::EmptyLabel { path: path.clone() });
+        }
+        if node.label == MISSING_LABEL && (path.len() != 1 || !node.children.is_empty()) {
+            return Err(TreeError::ReservedLabel { path: path.clone() });
+        }
+        let id = NodeId(self.nodes.len() as u32);
+        if self
+            .by_label
+            .insert(node.label.as_str().into(), id)
+            .is_some()
+        {
+            return Err(TreeError::RepeatedLabel {
+                label: node.label.clone(),
+                path: path.clone(),
+            });
+        }
+        let first_leaf = self.leaves.len() as u32;
+        self.nodes.push(Node {
+            label: node.label.as_str().into(),
+            parent,
+            children: Vec::with_capacity(node.children.len()),
+            first_leaf,
+            end_leaf: first_leaf,
+            level: 0,
+        });
+        if node.children.is_empty() {
+            self.leaves.push(id);
+            if self.leaves.len() > limits.leaves {
+                return Err(TreeError::TooManyLeaves {
+                    limit: limits.leaves,
+                });
+            }
+        }
+        for (index, child) in node.children.iter().enumerate() {
+            path.push(index);
+            let child = self.add(child, Some(id), path, limits)?;
+            path.pop();
+            let below = self.nodes[child.index()].level;
+            let node = &mut self.nodes[id.index()];
+            node.children.push(child);
+            node.level = node.level.max(below + 1);
+        }
+        self.nodes[id.index()].end_leaf = self.leaves.len() as u32;
+        Ok(id)
+    }
+
+    /// Adds what was part of a tree already, so that nothing can be wrong with it.
+    fn add_part(&mut self, node: &TaxonomyNode, parent: Option<NodeId>) -> NodeId {
+        let id = NodeId(self.nodes.len() as u32);
+        let first_leaf = self.leaves.len() as u32;
+        let label: Box<str> = node.label.as_str().into();
+        self.by_label.insert(label.clone(), id);
+        self.nodes.push(Node {
+            label,
+            parent,
+            children: Vec::with_capacity(node.children.len()),
+            first_leaf,
+            end_leaf: first_leaf,
+            level: 0,
+        });
+        if node.children.is_empty() {
+            self.leaves.push(id);
+        }
+        for child in &node.children {
+            let child = self.add_part(child, Some(id));
+            let below = self.nodes[child.index()].level;
+            let node = &mut self.nodes[id.index()];
+            node.children.push(child);
+            node.level = node.level.max(below + 1);
+        }
+        self.nodes[id.index()].end_leaf = self.leaves.len() as u32;
+        id
+    }
+
+    fn push_leaf_below_root(&mut self, label: Box<str>) {
+        let id = NodeId(self.nodes.len() as u32);
+        let leaf = self.leaves.len() as u32;
+        self.by_label.insert(label.clone(), id);
+        self.nodes.push(Node {
+            label,
+            parent: Some(NodeId::ROOT),
+            children: Vec::new(),
+            first_leaf: leaf,
+            end_leaf: leaf + 1,
+            level: 0,
+        });
+        self.leaves.push(id);
+        let root = &mut self.nodes[0];
+        root.children.push(id);
+        root.end_leaf = leaf + 1;
+    }
+
+    /// The same tree with the leaf `?` as the last child of its root, if it has none yet.
+    pub fn with_missing_leaf(&self) -> Self {
+        let mut tree = self.clone();
+        if tree.missing_leaf().is_none() {
+            tree.push_leaf_below_root(MISSING_LABEL.into());
+        }
+        tree
+    }
+
+    /// Number of the leaf `?`.
+    pub fn missing_leaf(&self) -> Option<u32> {
+        let node = self.node(self.find(MISSING_LABEL)?);
+        (node.children.is_empty() && node.parent == Some(NodeId::ROOT)).then_some(node.first_leaf)
+    }
+
+    /// All nodes, in preorder.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// A node.
+    #[inline]
+    pub fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.index()]
+    }
+
+    /// Number of leaves.
+    pub fn leaf_count(&self) -> usize {
+        self.leaves.len()
+    }
+
+    /// The node of a leaf by its number.
+    pub fn leaf(&self, number: u32) -> NodeId {
+        self.leaves[number as usize]
+    }
+
+    /// The node with this label.
+    pub fn find(&self, label: &str) -> Option<NodeId> {
+        self.by_label.get(label).copied()
+    }
+
+    /// The number of the leaf with this label.
+    pub fn leaf_number(&self, label: &str) -> Option<u32> {
+        let node = self.node(self.find(label)?);
+        node.children.is_empty().then_some(node.first_leaf)
+    }
+
+    /// Number of levels, the root being one.
+    pub fn depth(&self) -> usize {
+        let mut depths = vec![1usize; self.nodes.len()];
+        for (index, node) in self.nodes.iter().enumerate().skip(1) {
+            // Only the root has no parent, and parents come before their children.
+            let parent = node.parent.map_or(0, NodeId::index);
+            depths[index] = depths[parent] + 1;
+        }
+        depths.into_iter().max().unwrap_or(1)
+    }
+
+    /// NCP of a node: its share of the leaves, 0 for a leaf (Xu et al., KDD'06, Section 2.2); in
+    /// a pruned tree that of the whole one.
+    pub fn ncp(&self, id: NodeId) -> f64 {
+        if let Some(&ncp) = self.ncp.get(id.index()) {
+            return ncp;
+        }
+        let node = self.node(id);
+        if node.children.is_empty() || self.leaves.len() <= 1 {
+            return 0.0;
+        }
+        f64::from(node.leaf_count()) / self.leaves.len() as f64
+    }
+
+    /// The leaves as intervals when every label but `?` is a range and the children of each
+    /// node partition it from left to right; in leaf order, `None` for `?`.
+    ///
+    /// # Errors
+    /// A sentence that names the offending label.
+    pub fn ranges(&self) -> Result<Vec<Option<Interval>>, String> {
+        let mut ranges: Vec<Option<Interval>> = Vec::with_capacity(self.nodes.len());
+        for node in &self.nodes {
+            if &*node.label == MISSING_LABEL {
+                ranges.push(None);
+                continue;
+            }
+            let range = Interval::parse(&node.label).ok_or_else(|| {
+                format!(
+                    "the label `{}` is no range such as [30,60) or [60,99]",
+                    node.label
+                )
+            })?;
+            ranges.push(Some(range));
+        }
+        for (index, node) in self.nodes.iter().enumerate() {
+            let Some(range) = ranges[index] else { continue };
+            let children: Vec<Interval> = node
+                .children
+                .iter()
+                .filter_map(|child| ranges[child.index()])
+                .collect();
+            let (Some(first), Some(last)) = (children.first(), children.last()) else {
+                continue;
+            };
+            let joined = children
+                .windows(2)
+                .all(|pair| pair[0].hi == pair[1].lo && !pair[0].closed && pair[0].lo < pair[1].lo);
+            if first.lo != range.lo || last.hi != range.hi || last.closed != range.closed || !joined
+            {
+                return Err(format!(
+                    "the children of `{}` do not cover it from left to right without gap or overlap",
+                    node.label
+                ));
+            }
+        }
+        Ok(self
+            .leaves
+            .iter()
+            .map(|leaf| ranges[leaf.index()])
+            .collect())
+    }
+
+    /// The JSON form.
+    pub fn definition(&self) -> TaxonomyNode {
+        self.definition_of(NodeId::ROOT)
+    }
+
+    fn definition_of(&self, id: NodeId) -> TaxonomyNode {
+        let node = self.node(id);
+        TaxonomyNode {
+            label: node.label.to_string(),
+            children: node
+                .children
+                .iter()
+                .map(|&child| self.definition_of(child))
+                .collect(),
+        }
+    }
+}

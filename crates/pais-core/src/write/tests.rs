@@ -1,0 +1,163 @@
+//! Released tables rendered by several threads are those that one thread renders.
+
+use std::io::{self, Write};
+
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use crate::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable};
+
+/// Rows of a block.
+const BLOCK: usize = 8;
+
+/// Numbers of rows on both sides of a block's end.
+const ROWS: [usize; 6] = [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 9 * BLOCK + 3];
+
+/// Labels, text to be quoted, numbers and sets, with cells that are null or missing.
+pub(super) fn table(rows: usize) -> ReleasedTable {
+    let column = |name: &str, form, step: usize, texts: &[&str]| ReleasedColumn {
+        name: name.into(),
+        form,
+        column: Column {
+            dictionary: texts.iter().map(|text| (*text).into()).collect(),
+            codes: (0..rows)
+                .map(|row| match row * step % (texts.len() + 1) {
+                    null if null == texts.len() => NULL_CODE,
+                    code => code as u32,
+                })
+                .collect(),
+        },
+        missing: vec!["NA".into()],
+    };
+    let set = Form::Set { separator: '|' };
+    let number = Form::Number;
+    ReleasedTable {
+        name: "data".into(),
+        rows,
+        columns: vec![
+            column("age", Form::Generalized, 1, &["[1,30)", "[30,60)", "7"]),
+            column("no\"te", Form::Text, 3, &["a,b", "\"", "x\ny", "", "NA"]),
+            column("n", number, 2, &["1", "NA", "-7", "007"]),
+            column("decimal", number, 5, &["1.50", "+.5", "NA"]),
+            column("items", set, 1, &["a|b", "", "NA", "c"]),
+        ],
+    }
+}
+
+/// The three formats in small blocks.
+const FORMATS: [fn(&ReleasedTable, &mut Failing) -> io::Result<()>; 3] = [
+    |table, out| table.csv_lines().write_in_blocks(BLOCK, out),
+    |table, out| table.ndjson_lines().write_in_blocks(BLOCK, out),
+    |table, out| table.write_in_groups(2 * BLOCK, BLOCK, out),
+];
+
+#[test]
+fn cells_of_every_length_stand_as_they_are() {
+    let texts: Vec<String> = (1..100).map(|length| "x".repeat(length)).collect();
+    let mut table = table(texts.len());
+    table.columns.truncate(2);
+    for column in &mut table.columns {
+        column.column = Column {
+            dictionary: texts.iter().map(|text| text.as_str().into()).collect(),
+            codes: (0..texts.len() as u32).collect(),
+        };
+    }
+    table.columns[1].name = "note".into();
+    let (mut csv, mut ndjson) = (Vec::new(), Vec::new());
+    table.write_csv(&mut csv).unwrap();
+    table.write_ndjson(&mut ndjson).unwrap();
+    let lines = texts.iter().map(|text| format!("{text},{text}\n"));
+    let expected = "age,note\n".to_owned() + &lines.collect::<String>();
+    assert_eq!(String::from_utf8(csv).unwrap(), expected);
+    let lines = texts.iter();
+    let lines = lines.map(|text| format!("{{\"age\":\"{text}\",\"note\":\"{text}\"}}\n"));
+    assert_eq!(
+        String::from_utf8(ndjson).unwrap(),
+        lines.collect::<String>()
+    );
+}
+
+/// Keeps so many bytes, and refuses the rest.
+struct Failing {
+    kept: Vec<u8>,
+    most: usize,
+}
+
+impl Failing {
+    fn after(most: usize) -> Self {
+        let kept = Vec::new();
+        Self { kept, most }
+    }
+}
+
+impl Write for Failing {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.kept.len() + bytes.len() > self.most {
+            return Err(io::Error::new(io::ErrorKind::StorageFull, "no room"));
+        }
+        self.kept.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn pool(threads: usize) -> ThreadPool {
+    let builder = ThreadPoolBuilder::new().num_threads(threads);
+    builder.build().unwrap()
+}
+
+#[test]
+fn the_number_of_threads_does_not_show() {
+    let (one, four) = (pool(1), pool(4));
+    for rows in ROWS {
+        let table = table(rows);
+        for (index, write) in FORMATS.iter().enumerate() {
+            let render = || {
+                let mut out = Failing::after(usize::MAX);
+                write(&table, &mut out).unwrap();
+                out.kept
+            };
+            let expected = one.install(render);
+            assert!(
+                four.install(render) == expected,
+                "format {index}, {rows} rows"
+            );
+            // From a thread that is none of a pool's.
+            assert!(render() == expected, "format {index}, {rows} rows");
+        }
+    }
+}
+
+#[test]
+fn blocks_do_not_show_in_text() {
+    for rows in ROWS {
+        let table = table(rows);
+        for lines in [table.csv_lines(), table.ndjson_lines()] {
+            let (mut small, mut whole, mut default) = (Vec::new(), Vec::new(), Vec::new());
+            pool(4).install(|| lines.write_in_blocks(BLOCK, &mut small).unwrap());
+            lines.write_in_blocks(rows.max(1), &mut whole).unwrap();
+            lines.write(&mut default).unwrap();
+            assert_eq!(small, whole);
+            assert_eq!(default, whole);
+        }
+    }
+}
+
+#[test]
+fn a_writer_that_fails_ends_it_with_its_error() {
+    let table = table(200 * BLOCK);
+    for threads in [1, 4] {
+        let pool = pool(threads);
+        for write in FORMATS {
+            let mut whole = Failing::after(usize::MAX);
+            write(&table, &mut whole).unwrap();
+            let whole = whole.kept.len();
+            for most in [0, 1, whole / 2, whole - 1] {
+                let failed = pool.install(|| write(&table, &mut Failing::after(most)));
+                assert_eq!(failed.unwrap_err().kind(), io::ErrorKind::StorageFull);
+            }
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! From rows to classes: the distinct generalized records, each with the number of rows that
+//! hold it.
+//!
+//! Everything the verifier decides depends on classes alone, so that rows are read once: class
+//! ids are refined column by column, in a dense table of (class, value) while it is small
+//! beside the rows, in a hash table beyond. Linear in rows times columns, 8 bytes a row.
+
+use std::borrow::Cow;
+
+use hashbrown::HashMap;
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+
+use pais_core::table::{Column, NULL_CODE, ReleasedColumn, ReleasedTable};
+
+use super::VerifyError;
+use super::profiles::{Profiles, Tally};
+use super::requirement::SensitiveRequirement;
+use super::sets::key;
+
+/// A column whose values are numbered 0, 1, … without gaps and without two numbers for one text,
+/// or for one set.
+pub(super) struct Values<'a> {
+    pub(super) column: &'a ReleasedColumn,
+    /// Number of each code; the last entry is that of null.
+    number: Vec<u32>,
+    /// Code of each number; [`NULL_CODE`] for null.
+    codes: Vec<u32>,
+}
+
+impl<'a> Values<'a> {
+    /// Numbers the values that stand in the column.
+    pub(super) fn of(table: &'a ReleasedTable, name: &str) -> Result<Self, VerifyError> {
+        let mut named = table.columns.iter().filter(|column| &*column.name == name);
+        let column = named.next().ok_or_else(|| VerifyError::NoSuchColumn {
+            column: name.into(),
+        })?;
+        if named.next().is_some() {
+            return Err(VerifyError::RepeatedColumn {
+                column: name.into(),
+            });
+        }
+        let Column { dictionary, codes } = &column.column;
+        if codes.len() != table.rows {
+            return Err(VerifyError::UnevenColumn {
+                column: name.into(),
+                found: codes.len(),
+                rows: table.rows,
+            });
+        }
+        let null = dictionary.len();
+        let mut stands = vec![false; null + 1];
+        for &code in codes {
+            let slot = if code == NULL_CODE {
+                null
+            } else {
+                code as usize
+            };
+            *stands
+                .get_mut(slot)
+                .filter(|_| slot != null || code == NULL_CODE)
+                .ok_or_else(|| VerifyError::UnknownCode {
+                    column: name.into(),
+                })? = true;
+        }
+        // A dictionary should hold a text once; a gate does not rely on it.
+        let mut by_text: HashMap<Cow<str>, u32> = HashMap::new();
+        let mut number = vec![u32::MAX; null + 1];
+        let mut values = Vec::new();
+        for slot in (0..=null).filter(|&slot| stands[slot]) {
+            let fresh = values.len() as u32;
+            let id = match dictionary.get(slot) {
+                Some(text) => *by_text.entry(key(column, text)).or_insert(fresh),
+                None => fresh,
+            };
+            if id == fresh {
+                values.push(if slot == null { NULL_CODE } else { slot as u32 });
+            }
+            number[slot] = id;
+        }
+        Ok(Self {
+            column,
+            number,
+            codes: values,
+        })
+    }
+
+    /// As [`Self::of`], of several columns; threads share them, and the first error is told.
+    pub(super) fn of_all(
+        table: &'a ReleasedTable,
+        names: &[impl AsRef<str> + Sync],
+    ) -> Result<Vec<Self>, VerifyError> {
+        let columns = names.par_iter().map(|name| Self::of(table, name.as_ref()));
+        let columns: Vec<_> = columns.collect();
+        columns.into_iter().collect()
+    }
+
+    /// Number of distinct values.
+    pub(super) fn count(&self) -> usize {
+        self.codes.len()
+    }
+
+    /// The number of a row's value.
+    #[inline]
+    pub(super) fn at(&self, row: usize) -> u32 {
+        self.number(self.column.column.codes[row])
+    }
+
+    /// The number of a code's value.
+    #[inline]
+    pub(super) fn number(&self, code: u32) -> u32 {
+        self.number[(code as usize).min(self.number.len() - 1)]
+    }
+
+    /// The text of a value by its number; `None` for null.
+    pub(super) fn text(&self, number: u32) -> Option<&str> {
+        let code = self.codes[number as usize] as usize;
+        self.column.column.dictionary.get(code).map(AsRef::as_ref)
+    }
+}
+
+/// The distinct records over some columns, in the order in which they first stand.
+pub(super) struct Classes {
+    /// Class of each row.
+    pub(super) of_row: Vec<u32>,
+    /// Rows of each class.
+    pub(super) sizes: Vec<u32>,
+    /// A row of each class.
+    pub(super) row: Vec<u32>,
+}
+
+impl Classes {
+    /// The classes of equality on `columns`; all rows are one class when there are none.
+    pub(super) fn of(rows: usize, columns: &[Values]) -> Result<Self, VerifyError> {
+        if rows >= u32::MAX as usize {
+            return Err(VerifyError::TooManyRows);
+        }
+        let mut of_row = vec![0u32; rows];
+        let mut classes = rows.min(1);
+        // Few values first: the dense tables stay small for longer.
+        let mut order: Vec<&Values> = columns.iter().filter(|values| values.count() > 1).collect();
+        order.sort_by_key(|values| values.count());
+        for values in order {
+            let codes = &values.column.column.codes;
+            let numbers = codes.iter().map(|&code| values.number(code));
+            classes = refine(&mut of_row, classes, numbers, values.count());
+        }
+        let mut sizes = vec![0u32; classes];
+        let mut row = vec![0u32; classes];
+        for (index, &class) in of_row.iter().enumerate() {
+            let size = &mut sizes[class as usize];
+            if *size == 0 {
+                row[class as usize] = index as u32;
+            }
+            *size += 1;
+        }
+        Ok(Self { of_row, sizes, row })
+    }
+
+    /// The classes with the number of rows that hold each sensitive value.
+    pub(super) fn profiles(self, sensitive: &Sensitive) -> Result<Profiles, VerifyError> {
+        let (starts, tallies) = sensitive.tally(&self)?;
+        Ok(Profiles::new(
+            (0..self.sizes.len() as u32).collect(),
+            self.sizes,
+            starts,
+            tallies,
+        ))
+    }
+}
+
+/// Splits `classes` ids by a further value each; gives the new number of ids.
+pub(super) fn refine(
+    ids: &mut [u32],
+    classes: usize,
+    values: impl Iterator<Item = u32>,
+    cardinality: usize,
+) -> usize {
+    let mut next = 0u32;
+    let mut fresh = || {
+        next += 1;
+        next - 1
+    };
+    let dense = classes.saturating_mul(cardinality);
+    if dense <= ids.len().saturating_mul(4).max(1 << 16) {
+        let mut table = vec![u32::MAX; dense];
+        for (id, value) in ids.iter_mut().zip(values) {
+            let cell = &mut table[*id as usize * cardinality + value as usize];
+            if *cell == u32::MAX {
+                *cell = fresh();
+            }
+            *id = *cell;
+        }
+    } else {
+        let mut table: FxHashMap<u64, u32> = FxHashMap::default();
+        for (id, value) in ids.iter_mut().zip(values) {
+            let key = u64::from(*id) << 32 | u64::from(value);
+            *id = *table.entry(key).or_insert_with(&mut fresh);
+        }
+    }
+    next as usize
+}
+
+/// The sensitive values of a requirement that stand in a table, numbered across its columns.
+pub(super) struct Sensitive<'a> {
+    /// Column and, by number of its values, the number among sensitive values or `u32::MAX`.
+    columns: Vec<(Values<'a>, Vec<u32>)>,
+    /// Column (index in `columns`) and value of each sensitive value.
+    values: Vec<(usize, u32)>,
+}
+
+impl<'a> Sensitive<'a> {
+    /// Finds them.
+    pub(super) fn of(
+        table: &'a ReleasedTable,
+        requirements: &[SensitiveRequirement],
+    ) -> Result<Self, VerifyError> {
+        let mut found = Self {
+            columns: Vec::new(),
+            values: Vec::new(),
+        };
+        for requirement in requirements {
+            let column = Values::of(table, &requirement.column)?;
+            let mut numbers = vec![u32::MAX; column.count()];
+            for (value, number) in numbers.iter_mut().enumerate() {
+                let text = column.text(value as u32);
+                if text.is_some_and(|text| requirement.values.holds(column.column, text)) {
+                    *number = found.values.len() as u32;
+                    found.values.push((found.columns.len(), value as u32));
+                }
+            }
+            found.columns.push((column, numbers));
+        }
+        Ok(found)
+    }
+
+    /// Number of sensitive values that stand in the table.
+    pub(super) fn count(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Column and text of a sensitive value.
+    pub(super) fn name(&self, number: u32) -> (&str, &str) {
+        let (column, value) = self.values[number as usize];
+        let (column, _) = &self.columns[column];
+        // Null is never sensitive, so every sensitive value has a text.
+        (&column.column.name, column.text(value).unwrap_or_default())
+    }
+
+    /// Number of rows of each class with each sensitive value: `tallies[starts[i]..starts[i + 1]]`
+    /// are those of class `i`.
+    fn tally(&self, classes: &Classes) -> Result<(Vec<u32>, Vec<Tally>), VerifyError> {
+        let count = classes.sizes.len();
+        let sensitive_of =
+            |column: &(Values, Vec<u32>), row: usize| column.1[column.0.at(row) as usize];
+        let mut ends = vec![0u64; count + 1];
+        for column in &self.columns {
+            for (row, &class) in classes.of_row.iter().enumerate() {
+                ends[class as usize + 1] += u64::from(sensitive_of(column, row) != u32::MAX);
+            }
+        }
+        for class in 0..count {
+            ends[class + 1] += ends[class];
+        }
+        if ends[count] >= u64::from(u32::MAX) {
+            return Err(VerifyError::TooManySensitiveCells);
+        }
+        let mut cells = vec![0u32; ends[count] as usize];
+        let mut free = ends.clone();
+        for column in &self.columns {
+            for (row, &class) in classes.of_row.iter().enumerate() {
+                let value = sensitive_of(column, row);
+                if value != u32::MAX {
+                    cells[free[class as usize] as usize] = value;
+                    free[class as usize] += 1;
+                }
+            }
+        }
+        let mut starts = Vec::with_capacity(count + 1);
+        starts.push(0);
+        let mut tallies: Vec<Tally> = Vec::new();
+        let mut place = vec![u32::MAX; self.count()];
+        for class in 0..count {
+            let first = tallies.len();
+            for &value in &cells[ends[class] as usize..ends[class + 1] as usize] {
+                let at = &mut place[value as usize];
+                if *at == u32::MAX {
+                    *at = tallies.len() as u32;
+                    tallies.push(Tally { value, records: 0 });
+                }
+                tallies[*at as usize].records += 1;
+            }
+            for tally in &tallies[first..] {
+                place[tally.value as usize] = u32::MAX;
+            }
+            starts.push(tallies.len() as u32);
+        }
+        Ok((starts, tallies))
+    }
+}
+
+/// Number of records of each distinct record over `quasi_identifiers`, in no particular order;
+/// one group of all records when there are no quasi-identifiers, none in an empty table.
+///
+/// # Errors
+/// [`VerifyError`] for a table that lacks a column or is malformed.
+pub fn group_sizes(
+    table: &ReleasedTable,
+    quasi_identifiers: &[impl AsRef<str> + Sync],
+) -> Result<Vec<u32>, VerifyError> {
+    let columns = Values::of_all(table, quasi_identifiers)?;
+    Ok(Classes::of(table.rows, &columns)?.sizes)
+}

@@ -1,0 +1,314 @@
+//! k^m-anonymity over set-valued columns, decided by enumeration.
+//!
+//! Rows that agree on every quasi-identifier of one value a cell are a group, which must have at
+//! least k rows. In a group each set of at most m items, of any of the set-valued columns, must
+//! be held by no row or by at least k. Sets are grown item by item over the rows that hold them,
+//! so only such as stand in the table are looked at; an item that all rows of a branch hold adds
+//! nothing to it and is passed over.
+
+use hashbrown::HashMap;
+
+use pais_core::model::KmAnonymity;
+use pais_core::table::{Form, ReleasedTable};
+
+use super::classes::{Classes, Values};
+use super::sets::items;
+use super::verification::{
+    ColumnValue, VIOLATION_CAP, Verification, VerifyError, WORST_GROUPS, WorstGroup,
+};
+
+/// Look-ups of an item in a row before the enumeration is given up.
+const BUDGET: u64 = 1 << 33;
+
+/// Look-ups between two looks at whether to stop.
+const STRIDE: u64 = 1 << 20;
+
+/// Decides k^m-anonymity over `quasi_identifiers`, of which those released as sets are the
+/// set-valued ones, until `stopped` says so. `smallest_group` of the answer is the fewest rows
+/// that hold a set of at most m items in a group, the empty set among them; `subsets` counts the
+/// sets that were looked at.
+///
+/// # Errors
+/// [`VerifyError`] for a table that lacks a column or is malformed, and where there are too many
+/// sets to look at.
+pub fn verify_km_unless(
+    table: &ReleasedTable,
+    quasi_identifiers: &[Box<str>],
+    model: KmAnonymity,
+    stopped: &(dyn Fn() -> bool + Sync),
+) -> Result<Verification, VerifyError> {
+    let values = quasi_identifiers.iter().map(|name| Values::of(table, name));
+    let values = values.collect::<Result<Vec<_>, _>>()?;
+    let groups_of_all = Classes::of(table.rows, &values)?.sizes.len() as u64;
+    let is_set = |values: &Values| matches!(values.column.form, Form::Set { .. });
+    let (sets, relational): (Vec<Values>, Vec<Values>) = values.into_iter().partition(is_set);
+    let groups = Classes::of(table.rows, &relational)?;
+    let lists = Lists::of(table.rows, &sets);
+    let mut of_group: Vec<Vec<u32>> = vec![Vec::new(); groups.sizes.len()];
+    for (row, &group) in groups.of_row.iter().enumerate() {
+        of_group[group as usize].push(row as u32);
+    }
+    let mut walk = Walk {
+        lists: &lists,
+        k: model.k.get(),
+        m: model.m.get(),
+        stopped,
+        looked: 0,
+        smallest: u64::MAX,
+        subsets: 0,
+        violations: 0,
+        worst: Vec::new(),
+    };
+    for (group, rows) in of_group.iter().enumerate() {
+        let known = Known {
+            group,
+            items: Vec::new(),
+        };
+        walk.note(rows.len(), &known);
+        walk.extend(rows, 0, known)?;
+    }
+    let name = |found: &Found| WorstGroup {
+        quasi_identifiers: relational
+            .iter()
+            .map(|values| {
+                let row = groups.row[found.known.group] as usize;
+                ColumnValue {
+                    column: values.column.name.to_string(),
+                    value: values.text(values.at(row)).map(str::to_owned),
+                }
+            })
+            .chain(found.known.items.iter().map(|&item| lists.name(item)))
+            .collect(),
+        size: found.rows,
+        sensitive: None,
+        confidence: 0.0,
+    };
+    let worst: Vec<WorstGroup> = walk.worst.iter().map(name).collect();
+    Ok(Verification {
+        holds: walk.violations == 0,
+        rows: table.rows as u64,
+        groups: groups_of_all,
+        smallest_group: if table.rows == 0 { 0 } else { walk.smallest },
+        greatest_confidence: 0.0,
+        subsets: walk.subsets,
+        violations: walk.violations.min(VIOLATION_CAP),
+        worst,
+    })
+}
+
+/// The items of each row, numbered across the set-valued columns.
+struct Lists<'a> {
+    of_row: Vec<Vec<u32>>,
+    names: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> Lists<'a> {
+    fn of(rows: usize, sets: &'a [Values<'a>]) -> Self {
+        let mut lists = Self {
+            of_row: vec![Vec::new(); rows],
+            names: Vec::new(),
+        };
+        for values in sets {
+            let Form::Set { separator } = values.column.form else {
+                continue;
+            };
+            let mut numbers: HashMap<&str, u32> = HashMap::new();
+            let mut of_value: Vec<Vec<u32>> = Vec::with_capacity(values.count());
+            for value in 0..values.count() as u32 {
+                let cell = values.text(value).unwrap_or_default();
+                let list = items(cell, separator).map(|item| {
+                    *numbers.entry(item).or_insert_with(|| {
+                        lists.names.push((&values.column.name, item));
+                        lists.names.len() as u32 - 1
+                    })
+                });
+                of_value.push(list.collect());
+            }
+            for (row, list) in lists.of_row.iter_mut().enumerate() {
+                list.extend_from_slice(&of_value[values.at(row) as usize]);
+            }
+        }
+        for list in &mut lists.of_row {
+            list.sort_unstable();
+            list.dedup();
+        }
+        lists
+    }
+
+    fn name(&self, item: u32) -> ColumnValue {
+        let (column, item) = self.names[item as usize];
+        ColumnValue {
+            column: column.to_owned(),
+            value: Some(item.to_owned()),
+        }
+    }
+}
+
+/// What an adversary knows: a group by its relational values, and some items.
+#[derive(Clone)]
+struct Known {
+    group: usize,
+    items: Vec<u32>,
+}
+
+/// A set of items that too few rows hold.
+struct Found {
+    known: Known,
+    rows: u64,
+}
+
+struct Walk<'a> {
+    lists: &'a Lists<'a>,
+    k: u64,
+    m: u32,
+    stopped: &'a (dyn Fn() -> bool + Sync),
+    looked: u64,
+    smallest: u64,
+    subsets: u64,
+    violations: u64,
+    worst: Vec<Found>,
+}
+
+impl Walk<'_> {
+    fn note(&mut self, rows: usize, known: &Known) {
+        let rows = rows as u64;
+        self.subsets += 1;
+        self.smallest = self.smallest.min(rows);
+        if rows >= self.k {
+            return;
+        }
+        self.violations += 1;
+        let place = self.worst.partition_point(|found| found.rows <= rows);
+        if place < WORST_GROUPS {
+            let known = known.clone();
+            self.worst.insert(place, Found { known, rows });
+            self.worst.truncate(WORST_GROUPS);
+        }
+    }
+
+    /// Adds items from number `from` on to what `rows` hold in common.
+    fn extend(&mut self, rows: &[u32], from: u32, known: Known) -> Result<(), VerifyError> {
+        if known.items.len() as u32 >= self.m {
+            return Ok(());
+        }
+        let mut holding: HashMap<u32, Vec<u32>> = HashMap::new();
+        for &row in rows {
+            let list = &self.lists.of_row[row as usize];
+            let after = &list[list.partition_point(|&item| item < from)..];
+            let before = self.looked / STRIDE;
+            self.looked += after.len() as u64 + 1;
+            if self.looked > BUDGET {
+                return Err(VerifyError::TooManyItemsets { m: self.m });
+            }
+            if self.looked / STRIDE > before && (self.stopped)() {
+                return Err(VerifyError::Stopped);
+            }
+            for &item in after {
+                holding.entry(item).or_default().push(row);
+            }
+        }
+        // In one order, so that the same table always names the same sets.
+        let mut holding: Vec<(u32, Vec<u32>)> = holding.into_iter().collect();
+        holding.sort_unstable_by_key(|(item, _)| *item);
+        for (item, held) in holding {
+            let mut known = known.clone();
+            known.items.push(item);
+            self.note(held.len(), &known);
+            // What all hold divides nothing: the sets with it are held as those without.
+            if held.len() < rows.len() {
+                self.extend(&held, item + 1, known)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::{NonZeroU32, NonZeroU64};
+
+    use proptest::prelude::*;
+
+    use super::verify_km_unless;
+    use pais_core::model::KmAnonymity;
+    use pais_core::table::{Column, Form, ReleasedColumn, ReleasedTable};
+
+    fn table(rows: &[(u8, Vec<u8>)]) -> ReleasedTable {
+        let column = |form, cells: Vec<String>| {
+            Column {
+                codes: (0..cells.len() as u32).collect(),
+                dictionary: cells.into_iter().map(Into::into).collect(),
+            }
+            .into_released(form)
+        };
+        let sets = rows.iter().map(|(_, items)| {
+            let items: Vec<String> = items.iter().map(u8::to_string).collect();
+            items.join("|")
+        });
+        ReleasedTable {
+            name: "data".into(),
+            rows: rows.len(),
+            columns: vec![
+                column(
+                    Form::Generalized,
+                    rows.iter().map(|(sex, _)| sex.to_string()).collect(),
+                ),
+                column(Form::Set { separator: '|' }, sets.collect()),
+            ],
+        }
+    }
+
+    impl Column {
+        fn into_released(self, form: Form) -> ReleasedColumn {
+            ReleasedColumn {
+                name: if form == Form::Generalized {
+                    "sex"
+                } else {
+                    "drugs"
+                }
+                .into(),
+                form,
+                column: self,
+                missing: Vec::new(),
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 300,
+            rng_seed: proptest::test_runner::RngSeed::Fixed(2008), ..ProptestConfig::default() })]
+
+        #[test]
+        fn agrees_with_brute_force(
+            rows in prop::collection::vec((0..2u8, prop::collection::vec(0..5u8, 0..5)), 0..10),
+            k in 1..4u64,
+            m in 1..6u32,
+        ) {
+            let names = ["sex".into(), "drugs".into()];
+            let model = KmAnonymity {
+                k: NonZeroU64::new(k).unwrap(),
+                m: NonZeroU32::new(m).unwrap(),
+            };
+            let found = verify_km_unless(&table(&rows), &names, model, &|| false).unwrap();
+            let mut smallest = u64::MAX;
+            for sex in 0..2 {
+                for set in 0u8..1 << 5 {
+                    if set.count_ones() > m {
+                        continue;
+                    }
+                    let holds = |row: &&(u8, Vec<u8>)| {
+                        row.0 == sex && (0..5).all(|item| set >> item & 1 == 0 || row.1.contains(&item))
+                    };
+                    let holding = rows.iter().filter(holds).count() as u64;
+                    if holding > 0 {
+                        smallest = smallest.min(holding);
+                    }
+                }
+            }
+            let least = if rows.is_empty() { 0 } else { smallest };
+            prop_assert_eq!(found.smallest_group, least);
+            prop_assert_eq!(found.holds, rows.is_empty() || smallest >= k);
+            prop_assert_eq!(found.holds, found.worst.is_empty());
+        }
+    }
+}

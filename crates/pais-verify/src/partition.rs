@@ -1,0 +1,321 @@
+//! A table whose groups have to meet a model of their own: each is decided by itself, exactly.
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use pais_core::model::{Diversity, GroupModel};
+use pais_core::table::ReleasedTable;
+
+use super::classes::{Classes, Values};
+use super::frequencies::{Frequencies, distance, is_close};
+use super::strikes::{MISSING, Stopped, Strikes};
+use super::verification::{ColumnValue, VIOLATION_CAP, VerifyError, WORST_GROUPS};
+
+/// Whether every group of a table meets a model of groups, and how closely.
+///
+/// A group is the set of records that agree on all quasi-identifiers; in an anatomized release
+/// those of one `group_id`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct GroupVerification {
+    /// Whether every group has at least K records and the diversity asked for. An empty table
+    /// has no group and holds.
+    pub holds: bool,
+    /// *|T|*, number of records.
+    pub rows: u64,
+    /// Number of groups.
+    pub groups: u64,
+    /// Records of the smallest group; 0 for an empty table.
+    pub smallest_group: u64,
+    /// The diversity of the group that has least of it, in the measure of the model and exact:
+    /// under `l_diversity` the fewest sensitive values that have to be struck out before no
+    /// record is left, counted up to L; under `distinct_l_diversity` distinct values; under
+    /// `entropy_l_diversity` as many equally frequent values as have the entropy; under
+    /// `recursive_cl_diversity` the ratio that has to stay below c, and under `t_closeness` the
+    /// distance, of the group where it is greatest. Null under `k_anonymity`, for an empty
+    /// table, and for a ratio to nothing.
+    pub diversity: Option<f64>,
+    /// The greatest share of a group's records that hold the same value of a sensitive column,
+    /// from 0 to 1.
+    pub greatest_confidence: f64,
+    /// Number of groups that do not meet the model, counted up to 10,000.
+    pub violations: u64,
+    /// Up to 10 of them, those with the fewest records below K first, then the least diverse.
+    /// They name values of the table and belong in no error and no log.
+    pub worst: Vec<FailingGroup>,
+}
+
+/// A group that does not meet the model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct FailingGroup {
+    /// What its records share.
+    pub quasi_identifiers: Vec<ColumnValue>,
+    /// *|G|*, in records.
+    pub size: u64,
+    /// Its diversity, as in the verification.
+    pub diversity: Option<f64>,
+}
+
+/// What was found of a group.
+#[derive(Clone, Copy)]
+struct Found {
+    group: u32,
+    size: u32,
+    diversity: Option<f64>,
+    /// Whether it is as diverse as is asked.
+    diverse: bool,
+    /// The greatest share of one sensitive value.
+    confidence: f64,
+}
+
+/// Decides whether every group of equal values on `quasi_identifiers` meets the model, its
+/// diversity taken over the columns `sensitive`.
+///
+/// # Errors
+/// [`VerifyError`] for a table that lacks a column or is malformed, and where `stopped` says so;
+/// a table that does not meet the model is an answer, not an error.
+pub fn verify_groups(
+    table: &ReleasedTable,
+    quasi_identifiers: &[Box<str>],
+    sensitive: &[Box<str>],
+    model: &GroupModel,
+    stopped: &(dyn Fn() -> bool + Sync),
+) -> Result<GroupVerification, VerifyError> {
+    let columns = Values::of_all(table, quasi_identifiers)?;
+    let sensitive = Values::of_all(table, sensitive)?;
+    let classes = Classes::of(table.rows, &columns)?;
+    let members = Members::of(&classes);
+    if model.diversity.is_of_one_column() && sensitive.len() != 1 {
+        return Err(VerifyError::NotOneSensitive {
+            found: sensitive.len(),
+        });
+    }
+    let judge = Judge::of(model, &sensitive, stopped);
+    let found: Result<Vec<Found>, Stopped> = (0..classes.sizes.len())
+        .into_par_iter()
+        .map(|group| judge.decide(group as u32, members.rows(group)))
+        .collect();
+    let found = found.map_err(|Stopped| VerifyError::Stopped)?;
+
+    let k = model.k.get();
+    let fails = |found: &&Found| u64::from(found.size) < k || !found.diverse;
+    let mut failing: Vec<&Found> = found.iter().filter(fails).collect();
+    let violations = failing.len() as u64;
+    // The fewest records below K come first, then the least protected.
+    failing.sort_by(|one, other| {
+        let size = |found: &Found| u64::from(found.size).min(k);
+        let least = judge.rank(one).total_cmp(&judge.rank(other));
+        size(one).cmp(&size(other)).then(least)
+    });
+    let name = |found: &&Found| FailingGroup {
+        quasi_identifiers: columns
+            .iter()
+            .map(|values| ColumnValue {
+                column: values.column.name.to_string(),
+                value: values
+                    .text(values.at(classes.row[found.group as usize] as usize))
+                    .map(str::to_owned),
+            })
+            .collect(),
+        size: u64::from(found.size),
+        diversity: found.diversity,
+    };
+    let least = found
+        .iter()
+        .min_by(|one, other| judge.rank(one).total_cmp(&judge.rank(other)));
+    Ok(GroupVerification {
+        holds: failing.is_empty(),
+        rows: table.rows as u64,
+        groups: found.len() as u64,
+        smallest_group: found
+            .iter()
+            .map(|found| u64::from(found.size))
+            .min()
+            .unwrap_or(0),
+        diversity: least.and_then(|found| found.diversity),
+        greatest_confidence: found
+            .iter()
+            .map(|found| found.confidence)
+            .fold(0.0, f64::max),
+        violations: violations.min(VIOLATION_CAP),
+        worst: failing.iter().take(WORST_GROUPS).map(name).collect(),
+    })
+}
+
+/// The rows of each class, one after another.
+struct Members {
+    rows: Vec<u32>,
+    starts: Vec<u32>,
+}
+
+impl Members {
+    fn of(classes: &Classes) -> Self {
+        let mut starts = Vec::with_capacity(classes.sizes.len() + 1);
+        starts.push(0u32);
+        for &size in &classes.sizes {
+            starts.push(starts[starts.len() - 1] + size);
+        }
+        let mut free = starts.clone();
+        let mut rows = vec![0u32; classes.of_row.len()];
+        for (row, &class) in classes.of_row.iter().enumerate() {
+            let place = &mut free[class as usize];
+            rows[*place as usize] = row as u32;
+            *place += 1;
+        }
+        Self { rows, starts }
+    }
+
+    fn rows(&self, group: usize) -> &[u32] {
+        &self.rows[self.starts[group] as usize..self.starts[group + 1] as usize]
+    }
+}
+
+/// The model, as it is asked of a group.
+struct Judge<'a> {
+    model: &'a GroupModel,
+    sensitive: &'a [Values<'a>],
+    /// Of each sensitive column, which of its values mean missing.
+    missing: Vec<Vec<bool>>,
+    /// *L_i* of each sensitive column.
+    limits: Vec<u32>,
+    /// Rows of the table with each value of the one sensitive column and, last, with none; for
+    /// t-closeness.
+    whole: Vec<u64>,
+    stopped: &'a (dyn Fn() -> bool + Sync),
+}
+
+impl<'a> Judge<'a> {
+    fn of(
+        model: &'a GroupModel,
+        sensitive: &'a [Values<'a>],
+        stopped: &'a (dyn Fn() -> bool + Sync),
+    ) -> Self {
+        let missing: Vec<Vec<bool>> = sensitive
+            .iter()
+            .map(|values| {
+                let words = &values.column.missing;
+                let is_missing = |text: &str| words.iter().any(|word| **word == *text);
+                (0..values.count() as u32)
+                    .map(|value| values.text(value).is_none_or(is_missing))
+                    .collect()
+            })
+            .collect();
+        let limits = match &model.diversity {
+            Diversity::MinimumCover { l, column_limits } => sensitive
+                .iter()
+                .map(|values| column_limits.get(&*values.column.name).copied())
+                .map(|limit| limit.unwrap_or(l.get()))
+                .collect(),
+            _ => Vec::new(),
+        };
+        let whole = match (&model.diversity, sensitive.first()) {
+            (Diversity::Closeness { .. }, Some(values)) => {
+                let mut rows = vec![0; values.count() + 1];
+                for &code in &values.column.column.codes {
+                    let value = values.number(code) as usize;
+                    rows[if missing[0][value] {
+                        values.count()
+                    } else {
+                        value
+                    }] += 1;
+                }
+                rows
+            }
+            _ => Vec::new(),
+        };
+        Self {
+            model,
+            sensitive,
+            missing,
+            limits,
+            whole,
+            stopped,
+        }
+    }
+
+    /// The number of a cell's value, or [`MISSING`].
+    fn cell(&self, column: usize, row: u32) -> u32 {
+        let value = self.sensitive[column].at(row as usize);
+        if self.missing[column][value as usize] {
+            MISSING
+        } else {
+            value
+        }
+    }
+
+    fn decide(&self, group: u32, rows: &[u32]) -> Result<Found, Stopped> {
+        if (self.stopped)() {
+            return Err(Stopped);
+        }
+        let (diversity, diverse) = self.diversity(rows)?;
+        let mut most = 0;
+        for column in 0..self.sensitive.len() {
+            let mut values: Vec<u32> = rows.iter().map(|&row| self.cell(column, row)).collect();
+            values.retain(|&value| value != MISSING);
+            values.sort_unstable();
+            let runs = values.chunk_by(|one, other| one == other).map(<[u32]>::len);
+            most = most.max(runs.max().unwrap_or(0));
+        }
+        Ok(Found {
+            group,
+            size: rows.len() as u32,
+            diversity,
+            diverse,
+            confidence: most as f64 / rows.len() as f64,
+        })
+    }
+
+    /// A group's diversity, and whether it is what is asked.
+    fn diversity(&self, rows: &[u32]) -> Result<(Option<f64>, bool), Stopped> {
+        let frequencies = || {
+            let values = rows.iter().map(|&row| self.cell(0, row));
+            Frequencies::of(values.filter(|&value| value != MISSING).collect())
+        };
+        Ok(match &self.model.diversity {
+            Diversity::None => (None, true),
+            Diversity::MinimumCover { l, .. } => {
+                let width = self.sensitive.len();
+                let cells: Vec<u32> = rows
+                    .iter()
+                    .flat_map(|&row| (0..width).map(move |column| self.cell(column, row)))
+                    .collect();
+                let records = cells.chunks(width.max(1));
+                let fewest = Strikes::of(records, &self.limits, self.stopped).fewest(l.get())?;
+                (Some(f64::from(fewest)), fewest >= l.get())
+            }
+            Diversity::Distinct { l } => {
+                let distinct = frequencies().distinct();
+                (Some(distinct), distinct >= f64::from(l.get()))
+            }
+            Diversity::Entropy { l } => {
+                let found = frequencies();
+                (Some(found.effective()), found.has_entropy(*l))
+            }
+            Diversity::Recursive { c, l } => {
+                let found = frequencies();
+                let (head, tail) = found.head_and_tail(l.get() as usize);
+                let ratio = (tail > 0).then(|| head as f64 / tail as f64);
+                (ratio, found.is_recursive(*c, l.get() as usize))
+            }
+            Diversity::Closeness { t } => {
+                // Missing is a value here, or who lacks one would stand out.
+                let missing = self.whole.len() as u32 - 1;
+                let values = rows.iter().map(|&row| self.cell(0, row).min(missing));
+                let values: Vec<u32> = values.collect();
+                let total = self.whole.iter().sum();
+                let (differ, of) = distance(&values, &self.whole, total);
+                (Some(differ as f64 / of as f64), is_close((differ, of), *t))
+            }
+        })
+    }
+
+    /// The less, the worse.
+    fn rank(&self, found: &Found) -> f64 {
+        match self.model.diversity {
+            Diversity::Recursive { .. } => -found.diversity.unwrap_or(f64::INFINITY),
+            Diversity::Closeness { .. } => -found.diversity.unwrap_or(0.0),
+            _ => found.diversity.unwrap_or(0.0),
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! What is asked of a table: LKC-privacy with its parameters.
+
+use pais_core::model::{Confidence, Lkc};
+use pais_core::table::ReleasedColumn;
+
+/// LKC-privacy (KDD'09, Definition 3.1). Its special cases (Section 3.1) differ only in the
+/// parameters: with `l` = number of quasi-identifiers it is k-anonymity (`c` = 1), confidence
+/// bounding (`k` = 1) or (α,k)-anonymity (`c` = α).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LkcRequirement {
+    /// *L*, the most quasi-identifiers whose values an adversary knows; more than there are
+    /// counts as all of them.
+    pub l: usize,
+    /// *K*, the fewest records that share what an adversary knows.
+    pub k: u64,
+    /// *C*, the greatest confidence in a sensitive value.
+    pub c: Confidence,
+    /// *S*: the sensitive values, column by column; a column not named here bounds nothing.
+    pub sensitive: Vec<SensitiveRequirement>,
+}
+
+/// The sensitive values of one column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SensitiveRequirement {
+    /// As in the released table.
+    pub column: Box<str>,
+    /// Which of its values.
+    pub values: SensitiveSet,
+}
+
+/// Which values of a column are sensitive. A missing cell (null, or one of the column's words
+/// for missing) never is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SensitiveSet {
+    /// All of them.
+    Every,
+    /// These.
+    Listed(Vec<Box<str>>),
+}
+
+impl LkcRequirement {
+    /// The requirement that a job's model makes of a table with so many quasi-identifiers and
+    /// these sensitive columns.
+    pub fn of(model: &Lkc, quasi_identifiers: usize, sensitive_columns: &[Box<str>]) -> Self {
+        let Lkc {
+            l,
+            k,
+            c,
+            sensitive_values,
+        } = model;
+        let sensitive = match sensitive_values {
+            None => sensitive_columns
+                .iter()
+                .map(|column| SensitiveRequirement {
+                    column: column.clone(),
+                    values: SensitiveSet::Every,
+                })
+                .collect(),
+            Some(values) => values
+                .iter()
+                .map(|(column, values)| SensitiveRequirement {
+                    column: column.as_str().into(),
+                    values: SensitiveSet::Listed(
+                        values.iter().map(|value| value.as_str().into()).collect(),
+                    ),
+                })
+                .collect(),
+        };
+        let all = u32::try_from(quasi_identifiers).unwrap_or(u32::MAX);
+        let l = l.map_or(all, |l| l.get().min(all)) as usize;
+        Self {
+            l,
+            k: k.get(),
+            c: *c,
+            sensitive,
+        }
+    }
+}
+
+impl SensitiveSet {
+    /// Whether a value of this column is sensitive.
+    pub(super) fn holds(&self, column: &ReleasedColumn, value: &str) -> bool {
+        let listed = match self {
+            Self::Every => true,
+            Self::Listed(values) => values.iter().any(|listed| &**listed == value),
+        };
+        listed && !column.missing.iter().any(|word| &**word == value)
+    }
+}

@@ -1,0 +1,184 @@
+use super::{names, table, table_1, table_2};
+use pais_core::model::Confidence;
+use crate::{
+    ColumnValue, LkcRequirement, SensitiveRequirement, SensitiveSet, VerifyError, verify_lkc,
+    verify_lkc_unless,
+};
+use pais_core::table::ReleasedTable;
+
+fn requirement(l: usize, k: u64, c: f64) -> LkcRequirement {
+    LkcRequirement {
+        l,
+        k,
+        c: Confidence::new(c).unwrap(),
+        sensitive: vec![SensitiveRequirement {
+            column: "Surgery".into(),
+            values: SensitiveSet::Listed(names(&["Transgender"])),
+        }],
+    }
+}
+
+#[test]
+fn table_1_fails() {
+    let qids = names(&["Job", "Sex", "Age"]);
+    let found = verify_lkc(&table_1(), &qids, &requirement(2, 2, 0.5)).unwrap();
+    assert!(!found.holds);
+    assert_eq!((found.rows, found.groups, found.subsets), (11, 11, 3));
+    assert_eq!((found.smallest_group, found.greatest_confidence), (1, 1.0));
+    assert_eq!(found.worst.len(), 10);
+    assert!(found.worst.iter().all(|group| group.size == 1));
+}
+
+#[test]
+fn table_2_holds() {
+    let qids = names(&["Job", "Sex", "Age"]);
+    let found = verify_lkc(&table_2(), &qids, &requirement(2, 2, 0.5)).unwrap();
+    assert!(found.holds);
+    assert_eq!((found.rows, found.groups, found.subsets), (11, 5, 3));
+    assert_eq!((found.smallest_group, found.greatest_confidence), (2, 0.5));
+    assert_eq!((found.violations, found.worst.len()), (0, 0));
+}
+
+#[test]
+fn table_2_is_not_2_anonymous() {
+    let qids = names(&["Job", "Sex", "Age"]);
+    let found = verify_lkc(&table_2(), &qids, &requirement(3, 2, 1.0)).unwrap();
+    assert!(!found.holds);
+    assert_eq!((found.smallest_group, found.violations), (1, 1));
+    let [offender] = &found.worst[..] else {
+        panic!("{:?}", found.worst)
+    };
+    let mut values: Vec<_> = offender
+        .quasi_identifiers
+        .iter()
+        .filter_map(|known| known.value.as_deref())
+        .collect();
+    values.sort_unstable();
+    assert_eq!(values, ["M", "Professional", "[30,60)"]);
+    assert_eq!(
+        (offender.size, &offender.sensitive, offender.confidence),
+        (1, &None, 0.0)
+    );
+}
+
+#[test]
+fn a_bound_is_met_exactly_and_named_when_it_is_not() {
+    let qids = names(&["Job", "Sex", "Age"]);
+    let found = verify_lkc(&table_2(), &qids, &requirement(2, 2, 0.49)).unwrap();
+    assert!(!found.holds);
+    // Non-Technical with M, with [30,60): one qid each, of four records.
+    assert_eq!(found.violations, 2);
+    let value = ColumnValue {
+        column: "Surgery".into(),
+        value: Some("Transgender".into()),
+    };
+    assert!(
+        found
+            .worst
+            .iter()
+            .all(|group| group.sensitive.as_ref() == Some(&value))
+    );
+    assert_eq!((found.worst[0].size, found.worst[0].confidence), (4, 0.5));
+}
+
+#[test]
+fn a_missing_cell_is_a_value_of_a_quasi_identifier_but_never_sensitive() {
+    let rows = [
+        vec!["?", ""],
+        vec!["?", ""],
+        vec!["a", "flu"],
+        vec!["a", ""],
+    ];
+    let table = table(&["Job", "Surgery"], &rows);
+    let every = LkcRequirement {
+        sensitive: vec![SensitiveRequirement {
+            column: "Surgery".into(),
+            values: SensitiveSet::Every,
+        }],
+        ..requirement(1, 2, 0.5)
+    };
+    let found = verify_lkc(&table, &names(&["Job"]), &every).unwrap();
+    assert!(found.holds);
+    assert_eq!(
+        (
+            found.groups,
+            found.smallest_group,
+            found.greatest_confidence
+        ),
+        (2, 2, 0.5)
+    );
+}
+
+#[test]
+fn an_empty_table_holds() {
+    let table = table(&["Job", "Surgery"], &[]);
+    let found = verify_lkc(&table, &names(&["Job"]), &requirement(2, 2, 0.5)).unwrap();
+    assert!(found.holds);
+    assert_eq!((found.rows, found.groups, found.smallest_group), (0, 0, 0));
+    assert_eq!((found.greatest_confidence, found.subsets), (0.0, 0));
+}
+
+#[test]
+fn without_quasi_identifiers_the_table_is_one_group() {
+    for (qids, l) in [(names(&[]), 2), (names(&["Job"]), 0)] {
+        let found = verify_lkc(&table_1(), &qids, &requirement(l, 11, 0.2)).unwrap();
+        assert!(found.holds, "2 of 11 records are Transgender");
+        assert_eq!((found.smallest_group, found.subsets), (11, 1));
+        assert!(
+            !verify_lkc(&table_1(), &qids, &requirement(l, 12, 0.2))
+                .unwrap()
+                .holds
+        );
+    }
+}
+
+#[test]
+fn a_repeated_dictionary_entry_hides_nothing() {
+    let mut twice = table(
+        &["Job", "Surgery"],
+        &[vec!["a", "Transgender"], vec!["a", "x"]],
+    );
+    twice.columns[1].column.dictionary = names(&["Transgender", "Transgender"]);
+    let found = verify_lkc(&twice, &names(&["Job"]), &requirement(1, 1, 0.5)).unwrap();
+    assert_eq!(found.greatest_confidence, 1.0);
+}
+
+#[test]
+fn what_is_no_table_is_an_error() {
+    let good = table_2();
+    let verify = |table: &ReleasedTable, qids: &[&str]| {
+        verify_lkc(table, &names(qids), &requirement(2, 2, 0.5))
+    };
+    assert_eq!(
+        verify(&good, &["Town"]),
+        Err(VerifyError::NoSuchColumn {
+            column: "Town".into()
+        })
+    );
+    let mut uneven = good.clone();
+    uneven.columns[0].column.codes.pop();
+    assert!(matches!(
+        verify(&uneven, &["Job"]),
+        Err(VerifyError::UnevenColumn { .. })
+    ));
+    let mut unknown = good.clone();
+    let beyond = unknown.columns[0].column.dictionary.len() as u32;
+    unknown.columns[0].column.codes[3] = beyond;
+    assert!(matches!(
+        verify(&unknown, &["Job"]),
+        Err(VerifyError::UnknownCode { .. })
+    ));
+    let mut repeated = good;
+    repeated.columns[1].name = "Job".into();
+    assert!(matches!(
+        verify(&repeated, &["Job"]),
+        Err(VerifyError::RepeatedColumn { .. })
+    ));
+}
+
+#[test]
+fn a_walk_can_be_stopped() {
+    let qids = names(&["Job", "Sex", "Age"]);
+    let stopped = verify_lkc_unless(&table_1(), &qids, &requirement(2, 2, 0.5), &|| true);
+    assert_eq!(stopped, Err(VerifyError::Stopped));
+}

@@ -1,0 +1,431 @@
+//! Truthfulness: a released table says less than the raw one, and nothing else.
+
+use std::collections::HashSet;
+
+use hashbrown::HashMap;
+use rayon::prelude::*;
+use rustc_hash::FxHashSet;
+use thiserror::Error;
+
+use pais_core::table::codes::{Codes, RowCodes};
+use pais_core::with_codes;
+use pais_core::table::{Column, Domain, EncodedTable, Form, NULL_CODE, ReleasedColumn, ReleasedTable};
+use pais_core::taxonomy::Floors;
+
+use super::cut::Cover;
+use super::sets::{OriginalSet, ReleasedSet, is_at_or_above};
+
+/// Pairs of code and label up to which those seen are kept in bit sets, over all threads.
+const DENSE_PAIRS: usize = 1 << 28;
+
+/// The raw table that a release is held against: what of it the release should hold.
+#[derive(Clone, Debug)]
+pub struct Original<'a> {
+    /// Number of rows.
+    pub rows: usize,
+    /// The generalized columns.
+    pub quasi_identifiers: Vec<OriginalQuasiIdentifier<'a>>,
+    /// The columns of which items are disclosed.
+    pub sets: Vec<OriginalSet<'a>>,
+    /// Name and cells of the columns that are released as they came.
+    pub untouched: Vec<(&'a str, &'a Column)>,
+}
+
+/// A column before its generalization.
+#[derive(Clone, Debug)]
+pub struct OriginalQuasiIdentifier<'a> {
+    /// As declared.
+    pub name: &'a str,
+    /// What its codes stand for.
+    pub domain: &'a Domain,
+    /// One code a row.
+    pub codes: &'a [u32],
+    /// What stands for each leaf of a taxonomy, where it was asked for: no label below it may
+    /// stand in the release.
+    pub floors: Option<&'a Floors>,
+}
+
+impl<'a> Original<'a> {
+    /// The whole of an encoded table; `names[position]` is the name of the stored column at
+    /// `position`. `None` when a position has no name.
+    pub fn of(table: &'a EncodedTable, names: &'a [impl AsRef<str>]) -> Option<Self> {
+        let quasi_identifiers =
+            table
+                .quasi_identifiers
+                .iter()
+                .map(|column| OriginalQuasiIdentifier {
+                    name: &column.name,
+                    domain: &column.domain,
+                    codes: &column.codes,
+                    floors: None,
+                });
+        let sets = table.sets.iter().map(|column| OriginalSet {
+            column,
+            floors: None,
+        });
+        let untouched = table
+            .untouched
+            .iter()
+            .map(|(position, column)| names.get(*position).map(|name| (name.as_ref(), column)));
+        Some(Self {
+            rows: table.rows,
+            quasi_identifiers: quasi_identifiers.collect(),
+            sets: sets.collect(),
+            untouched: untouched.collect::<Option<_>>()?,
+        })
+    }
+}
+
+impl OriginalQuasiIdentifier<'_> {
+    /// Whether a label is no lower than what stands for a code.
+    pub(super) fn admits(&self, label: &str, code: u32) -> bool {
+        let (Some(floors), Domain::Taxonomy(tree)) = (self.floors, self.domain) else {
+            return true;
+        };
+        let node = tree.find(label);
+        node.is_some_and(|node| is_at_or_above(tree, node, floors.of(code)))
+    }
+}
+
+/// Why a released table is not true to the raw one. Rows are those of the release, from 0; no
+/// value of a cell is told.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum TruthError {
+    /// The release lacks a column, or has it twice.
+    #[error("the release does not have the column `{column}` once")]
+    NotOneColumn {
+        /// Its name.
+        column: Box<str>,
+    },
+    /// The release has a column that the raw table has not.
+    #[error("the release has a column `{column}` that the raw table has not")]
+    ExtraColumn {
+        /// Its name.
+        column: Box<str>,
+    },
+    /// A column or the list of source rows is longer or shorter than its table.
+    #[error("{what} has {found} entries, not {rows}")]
+    Uneven {
+        /// What.
+        what: Box<str>,
+        /// Its length.
+        found: usize,
+        /// The length of the table.
+        rows: usize,
+    },
+    /// Rows were lost or made up.
+    #[error("{raw} raw rows, of which {suppressed} are suppressed, became {released}")]
+    RowsLost {
+        /// Rows of the raw table.
+        raw: u64,
+        /// Rows said to be suppressed.
+        suppressed: u64,
+        /// Rows of the release.
+        released: u64,
+    },
+    /// A row that comes from nowhere, or from where another one comes.
+    #[error("row {row} of the release is no raw row of its own")]
+    RepeatedRow {
+        /// Row of the release.
+        row: usize,
+    },
+    /// A set-valued column that is not released as one.
+    #[error("column `{column}` is released as something else than sets")]
+    NoSet {
+        /// The column's name.
+        column: Box<str>,
+    },
+    /// A label, or an item of a set, that does not cover what it stands for.
+    #[error("column `{column}`, row {row} of the release: the label does not cover the raw value")]
+    Untrue {
+        /// The column's name.
+        column: Box<str>,
+        /// Row of the release.
+        row: usize,
+    },
+    /// An untouched cell that was touched.
+    #[error("column `{column}`, row {row} of the release: the value is not the raw one")]
+    Changed {
+        /// The column's name.
+        column: Box<str>,
+        /// Row of the release.
+        row: usize,
+    },
+}
+
+/// Checks that a release is true to the raw table: each row comes from a raw row of its own
+/// (`source_rows[row]`), all but the suppressed ones are there, each generalized value covers
+/// the raw one (it is an ancestor of it, or an interval around it) and is no lower than asked
+/// for, each released set is a subset of the raw one as it was pre-generalized, and each
+/// untouched value equals it. Columns that the service made ([`Form::Integer`]) are passed over.
+///
+/// Labels are read once each, and each pair of raw code and label is checked once.
+///
+/// # Errors
+/// [`TruthError`] with the first fault found.
+pub fn check_truthful(
+    released: &ReleasedTable,
+    original: &Original,
+    source_rows: &[u32],
+    suppressed_rows: u64,
+) -> Result<(), TruthError> {
+    check_rows(released, original.rows, source_rows, suppressed_rows)?;
+    let generalized = original.quasi_identifiers.iter().map(|column| column.name);
+    let sets = original.sets.iter().map(|set| &*set.column.name);
+    let untouched = original.untouched.iter().map(|(name, _)| *name);
+    let names: HashSet<&str> = generalized.chain(sets).chain(untouched).collect();
+    for column in &released.columns {
+        if !names.contains(&*column.name) && column.form != Form::Integer {
+            return Err(TruthError::ExtraColumn {
+                column: column.name.clone(),
+            });
+        }
+    }
+    let generalized = |raw: &OriginalQuasiIdentifier| {
+        let column = column(released, raw.name)?;
+        even(raw.name, raw.codes.len(), original.rows)?;
+        check_generalized(column, raw, source_rows)
+    };
+    let set = |raw: &OriginalSet| {
+        let column = column(released, &raw.column.name)?;
+        even(&raw.column.name, raw.column.rows(), original.rows)?;
+        check_sets(column, *raw, source_rows)
+    };
+    let untouched = |(name, raw): &(&str, &Column)| {
+        let column = column(released, name)?;
+        even(name, raw.codes.len(), original.rows)?;
+        check_untouched(column, raw, source_rows)
+    };
+    // Each column waits for its raw codes, far apart in memory: threads share the columns, and
+    // the first fault in their order is told.
+    let generalized = original.quasi_identifiers.par_iter().map(generalized);
+    let sets = original.sets.par_iter().map(set);
+    let untouched = original.untouched.par_iter().map(untouched);
+    let checked: Vec<_> = generalized.chain(sets).chain(untouched).collect();
+    checked.into_iter().collect()
+}
+
+fn check_rows(
+    released: &ReleasedTable,
+    raw_rows: usize,
+    source_rows: &[u32],
+    suppressed_rows: u64,
+) -> Result<(), TruthError> {
+    even("the list of source rows", source_rows.len(), released.rows)?;
+    let (raw, rows) = (raw_rows as u64, released.rows as u64);
+    if raw.checked_sub(suppressed_rows) != Some(rows) {
+        return Err(TruthError::RowsLost {
+            raw,
+            suppressed: suppressed_rows,
+            released: rows,
+        });
+    }
+    let mut taken = vec![false; raw_rows];
+    for (row, &source) in source_rows.iter().enumerate() {
+        match taken.get_mut(source as usize) {
+            Some(taken) if !*taken => *taken = true,
+            _ => return Err(TruthError::RepeatedRow { row }),
+        }
+    }
+    Ok(())
+}
+
+fn even(what: &str, found: usize, rows: usize) -> Result<(), TruthError> {
+    if found == rows {
+        return Ok(());
+    }
+    Err(TruthError::Uneven {
+        what: what.into(),
+        found,
+        rows,
+    })
+}
+
+pub(super) fn column<'t>(
+    table: &'t ReleasedTable,
+    name: &str,
+) -> Result<&'t ReleasedColumn, TruthError> {
+    let mut named = table.columns.iter().filter(|column| &*column.name == name);
+    let (Some(column), None) = (named.next(), named.next()) else {
+        return Err(TruthError::NotOneColumn {
+            column: name.into(),
+        });
+    };
+    even(name, column.column.codes.len(), table.rows)?;
+    Ok(column)
+}
+
+fn check_generalized(
+    released: &ReleasedColumn,
+    raw: &OriginalQuasiIdentifier,
+    source_rows: &[u32],
+) -> Result<(), TruthError> {
+    let covers: Vec<Option<Cover>> = released
+        .column
+        .dictionary
+        .iter()
+        .map(|label| Cover::of(label, raw.domain))
+        .collect();
+    let codes = raw.domain.code_count();
+    let mut checked = Pairs::new(codes, covers.len());
+    // Fetched in random order, which is worth narrowed codes.
+    let narrowed = Codes::of(raw.codes, codes);
+    let pairs = released.column.codes.iter().zip(source_rows).enumerate();
+    with_codes!(&narrowed, raw_codes => for (row, (&label, &source)) in pairs {
+        let code = raw_codes.at(source as usize);
+        if checked.has(code, label) {
+            continue;
+        }
+        let cover = covers.get(label as usize).copied().flatten();
+        let is_true = (code as usize) < codes
+            && cover.is_some_and(|cover| cover.holds(code, raw.domain))
+            && raw.admits(&released.column.dictionary[label as usize], code);
+        if !is_true {
+            return Err(TruthError::Untrue {
+                column: released.name.clone(),
+                row,
+            });
+        }
+        checked.note(code, label);
+    });
+    Ok(())
+}
+
+fn check_sets(
+    released: &ReleasedColumn,
+    raw: OriginalSet,
+    source_rows: &[u32],
+) -> Result<(), TruthError> {
+    let Form::Set { separator } = released.form else {
+        return Err(TruthError::NoSet {
+            column: released.name.clone(),
+        });
+    };
+    let sets: Vec<ReleasedSet> = released
+        .column
+        .dictionary
+        .iter()
+        .map(|cell| ReleasedSet::read(cell, separator, &raw.column.tree))
+        .collect();
+    let mut checked = Pairs::new(raw.column.code_count(), sets.len());
+    for (row, (&set, &source)) in released.column.codes.iter().zip(source_rows).enumerate() {
+        let code = raw.column.code(source as usize);
+        if checked.has(code, set) {
+            continue;
+        }
+        let untrue = || TruthError::Untrue {
+            column: released.name.clone(),
+            row,
+        };
+        let found = sets.get(set as usize).ok_or_else(untrue)?;
+        if !found.is_subset(raw.column.set(code), raw) {
+            return Err(untrue());
+        }
+        checked.note(code, set);
+    }
+    Ok(())
+}
+
+fn check_untouched(
+    released: &ReleasedColumn,
+    raw: &Column,
+    source_rows: &[u32],
+) -> Result<(), TruthError> {
+    // Texts are numbered, so that the two dictionaries need not agree in order.
+    let mut numbers: HashMap<&str, u32> = HashMap::new();
+    let raw_numbers: Vec<u32> = raw
+        .dictionary
+        .iter()
+        .map(|text| {
+            let fresh = numbers.len() as u32;
+            *numbers.entry(text).or_insert(fresh)
+        })
+        .collect();
+    let released_numbers: Vec<Option<u32>> = released
+        .column
+        .dictionary
+        .iter()
+        .map(|text| numbers.get(&**text).copied())
+        .collect();
+    let missing: Vec<bool> = raw
+        .dictionary
+        .iter()
+        .map(|text| released.missing.iter().any(|word| word == text))
+        .collect();
+    let narrowed = Codes::of(&raw.codes, raw.dictionary.len());
+    let pairs = released.column.codes.iter().zip(source_rows).enumerate();
+    with_codes!(&narrowed, raw_codes => for (row, (&value, &source)) in pairs {
+        let code = raw_codes.at(source as usize) as usize;
+        let same = if value == NULL_CODE {
+            code == NULL_CODE as usize || missing.get(code).is_some_and(|missing| *missing)
+        } else {
+            let number = released_numbers.get(value as usize).copied().flatten();
+            number.is_some() && number == raw_numbers.get(code).copied()
+        };
+        if !same {
+            return Err(TruthError::Changed {
+                column: released.name.clone(),
+                row,
+            });
+        }
+    });
+    Ok(())
+}
+
+/// The pairs of raw code and label that were found true.
+enum Pairs {
+    Dense {
+        codes: usize,
+        labels: usize,
+        bits: Vec<u64>,
+    },
+    Sparse(FxHashSet<u64>),
+}
+
+impl Pairs {
+    fn new(codes: usize, labels: usize) -> Self {
+        let pairs = codes.saturating_mul(labels);
+        if pairs <= DENSE_PAIRS / rayon::current_num_threads() {
+            return Self::Dense {
+                codes,
+                labels,
+                bits: vec![0; pairs.div_ceil(64)],
+            };
+        }
+        Self::Sparse(FxHashSet::default())
+    }
+
+    /// Whether a pair was noted; not for a code or a label that there is none of.
+    #[inline]
+    fn has(&self, code: u32, label: u32) -> bool {
+        match self {
+            Self::Dense {
+                codes,
+                labels,
+                bits,
+            } => {
+                let (code, label) = (code as usize, label as usize);
+                let pair = code * labels + label;
+                code < *codes && label < *labels && bits[pair / 64] & (1 << (pair % 64)) != 0
+            }
+            Self::Sparse(pairs) => pairs.contains(&sparse(code, label)),
+        }
+    }
+
+    /// Notes a pair of a code and a label that there are.
+    fn note(&mut self, code: u32, label: u32) {
+        match self {
+            Self::Dense { labels, bits, .. } => {
+                let pair = code as usize * *labels + label as usize;
+                bits[pair / 64] |= 1 << (pair % 64);
+            }
+            Self::Sparse(pairs) => {
+                pairs.insert(sparse(code, label));
+            }
+        }
+    }
+}
+
+fn sparse(code: u32, label: u32) -> u64 {
+    u64::from(code) << 32 | u64::from(label)
+}

@@ -1,0 +1,125 @@
+//! What the verifier found.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// Violating qids are counted up to this number; a table this far off is not mended by knowing
+/// how far.
+pub const VIOLATION_CAP: u64 = 10_000;
+
+/// Most violating qids that are named.
+pub const WORST_GROUPS: usize = 10;
+
+/// Whether a table satisfies LKC-privacy (KDD'09, Definition 3.1), and how closely.
+///
+/// *T\[qid\]* is the group of records that hold the values `qid`; a missing value `?` is a
+/// value like any other.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Verification {
+    /// Whether every qid with at most L values is shared by at least K records, none of which
+    /// sets lets a sensitive value be inferred with more than C. An empty table has no qid and
+    /// holds.
+    pub holds: bool,
+    /// *|T|*, number of records in the table.
+    pub rows: u64,
+    /// Number of distinct generalized records over all quasi-identifiers.
+    pub groups: u64,
+    /// The smallest *|T\[qid\]|* over all qids with at most L values, in records; 0 for an empty
+    /// table. Exact, whether the table holds or not.
+    pub smallest_group: u64,
+    /// The greatest *P(s|qid)* of a sensitive value over all qids with at most L values, from 0
+    /// to 1; 0 when no sensitive value stands in the table. Exact but for the rounding of the
+    /// division.
+    pub greatest_confidence: f64,
+    /// Number of sets of quasi-identifiers of the greatest size that were decided. Quasi-
+    /// identifiers that hold one value throughout add nothing to a set and are left out of it.
+    pub subsets: u64,
+    /// Number of violating qids of the greatest size over those sets, counted up to 10,000.
+    pub violations: u64,
+    /// Up to 10 violating qids, the worst first: those with the fewest records below K, then
+    /// those with the greatest confidence above C. They name values of the table and belong in
+    /// no error and no log.
+    pub worst: Vec<WorstGroup>,
+}
+
+/// A violating qid.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct WorstGroup {
+    /// The values an adversary knows, at most L.
+    pub quasi_identifiers: Vec<ColumnValue>,
+    /// *|T\[qid\]|*, in records.
+    pub size: u64,
+    /// The sensitive value that is inferred best; null when the group has none.
+    pub sensitive: Option<ColumnValue>,
+    /// *P(s|qid)* of that value, from 0 to 1; 0 when there is none.
+    pub confidence: f64,
+}
+
+/// A value of a column.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ColumnValue {
+    /// As declared.
+    pub column: String,
+    /// As released; null for a cell that holds nothing.
+    pub value: Option<String>,
+}
+
+/// Why a table could not be verified: it is no table, or time was up.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum VerifyError {
+    /// A column that the requirement names.
+    #[error("the table has no column `{column}`")]
+    NoSuchColumn {
+        /// Its name.
+        column: Box<str>,
+    },
+    /// Two columns of one name: which of them is meant?
+    #[error("the table has two columns `{column}`")]
+    RepeatedColumn {
+        /// Its name.
+        column: Box<str>,
+    },
+    /// A column that is longer or shorter than the table.
+    #[error("the column `{column}` has {found} rows, the table {rows}")]
+    UnevenColumn {
+        /// Its name.
+        column: Box<str>,
+        /// Rows of the column.
+        found: usize,
+        /// Rows of the table.
+        rows: usize,
+    },
+    /// A code beyond the dictionary.
+    #[error("the column `{column}` has a code that its dictionary does not explain")]
+    UnknownCode {
+        /// Its name.
+        column: Box<str>,
+    },
+    /// Counts are kept in 32 bits.
+    #[error("the table has more than 4,294,967,294 rows")]
+    TooManyRows,
+    /// More sensitive cells than 32 bits count.
+    #[error("the table has more than 4,294,967,294 sensitive cells")]
+    TooManySensitiveCells,
+    /// More sets of items than can be looked at one by one.
+    #[error(
+        "the sets of at most {m} items are too many to be looked at one by one; lower `m`, or \
+         pre-generalize the items"
+    )]
+    TooManyItemsets {
+        /// *m*.
+        m: u32,
+    },
+    /// A model of one sensitive column, and another number of them.
+    #[error("the model is about one sensitive column, and there are {found}")]
+    NotOneSensitive {
+        /// How many there are.
+        found: usize,
+    },
+    /// The caller asked to stop.
+    #[error("the verification was stopped")]
+    Stopped,
+}

@@ -1,0 +1,27 @@
+//! The identifiers of the service's own resources; those that a definition names are in
+//! [`pais_core::definition`].
+
+use utoipa::ToSchema;
+
+pub use pais_core::definition::{DatasetId, SubmissionId, TaxonomyId};
+
+pais_core::typed_ids! {
+    /// A hospital, or a recipient such as the BTS.
+    #[derive(ToSchema)]
+    OrganizationId,
+    /// An API key of one organization with one role.
+    #[derive(ToSchema)]
+    TokenId,
+    /// One anonymization run.
+    #[derive(ToSchema)]
+    JobId,
+    /// One immutable anonymized table.
+    #[derive(ToSchema)]
+    ReleaseId,
+    /// One recipient's right to one release.
+    #[derive(ToSchema)]
+    GrantId,
+    /// One line of the audit log.
+    #[derive(ToSchema)]
+    EventId,
+}
