@@ -1,29 +1,29 @@
-//! Equivalence classes: rows that agree on all quasi-identifiers as they stand.
+//! Equivalence classes: rows with equal values in all quasi-identifiers at the current step.
 
 use super::vocabulary::Vocabulary;
 
 /// A set-valued column in one class.
 #[derive(Clone, Debug, Default)]
 pub struct ClassSet {
-    /// Items that every row of the class discloses, in the order of their disclosure.
+    /// Items that every row of the class discloses, in order of disclosure.
     pub disclosed: Vec<u32>,
-    /// Where the hidden items of each row begin; one entry more than there are rows.
+    /// Start of each row's hidden items in `items`; one entry more than there are rows.
     pub starts: Vec<u32>,
-    /// *Cand(c)*: hidden items that may still be disclosed, row by row, ascending in each.
+    /// *Cand(c)*: hidden items that may still be disclosed, row by row, ascending in each row.
     pub items: Vec<u32>,
-    /// Whether nothing more can be disclosed as long as the class keeps its rows.
+    /// Whether nothing more can be disclosed unless the class is divided.
     pub finished: bool,
 }
 
 impl ClassSet {
-    /// The hidden items of a row by its place in the class.
+    /// The hidden items of the row with this index in the class.
     #[inline]
-    pub fn of(&self, place: usize) -> &[u32] {
-        &self.items[self.starts[place] as usize..self.starts[place + 1] as usize]
+    pub fn items_of(&self, index: usize) -> &[u32] {
+        &self.items[self.starts[index] as usize..self.starts[index + 1] as usize]
     }
 
-    /// Rows that may still disclose an item.
-    pub fn open_rows(&self) -> usize {
+    /// Number of rows that may still disclose an item.
+    pub fn rows_with_candidates(&self) -> usize {
         if self.finished || self.items.is_empty() {
             return 0;
         }
@@ -31,26 +31,26 @@ impl ClassSet {
         pairs.filter(|pair| pair[0] < pair[1]).count()
     }
 
-    /// Keeps only the hidden items that `stays`.
-    pub fn retain(&mut self, stays: impl Fn(u32) -> bool) {
+    /// Keeps only the hidden items that `keeps` accepts.
+    pub fn retain(&mut self, keeps: impl Fn(u32) -> bool) {
         let (mut kept, mut start) = (0usize, 0usize);
-        for place in 1..self.starts.len() {
-            let end = self.starts[place] as usize;
+        for row_end in 1..self.starts.len() {
+            let end = self.starts[row_end] as usize;
             for at in start..end {
                 let item = self.items[at];
-                if stays(item) {
+                if keeps(item) {
                     self.items[kept] = item;
                     kept += 1;
                 }
             }
             start = end;
-            self.starts[place] = kept as u32;
+            self.starts[row_end] = kept as u32;
         }
         self.items.truncate(kept);
     }
 
-    /// A set of the same disclosed items without rows.
-    fn part(&self) -> Self {
+    /// The column with the same disclosed items and no rows.
+    fn empty_part(&self) -> Self {
         Self {
             disclosed: self.disclosed.clone(),
             starts: vec![0],
@@ -59,6 +59,7 @@ impl ClassSet {
         }
     }
 
+    /// Appends a row with these hidden items.
     fn push(&mut self, items: &[u32]) {
         self.items.extend_from_slice(items);
         self.starts.push(self.items.len() as u32);
@@ -67,15 +68,16 @@ impl ClassSet {
 
 /// An equivalence class *c*.
 #[derive(Clone, Debug)]
-pub struct Class {
-    /// Numbers of its rows, ascending.
+pub struct EquivalenceClass {
+    /// Row numbers, ascending.
     pub rows: Vec<u32>,
-    /// By set-valued column.
+    /// One for each set-valued column.
     pub sets: Vec<ClassSet>,
 }
 
-impl Class {
-    /// All rows, every set hidden; `None` where they have 2³² items or more in a column.
+impl EquivalenceClass {
+    /// The class of all rows with every item hidden; `None` where the rows have 2³² items or more
+    /// in a column.
     pub fn whole(rows: usize, sets: &[Vocabulary]) -> Option<Self> {
         let set = |vocabulary: &Vocabulary| {
             let mut set = ClassSet::default();
@@ -98,32 +100,32 @@ impl Class {
         self.rows.len()
     }
 
-    /// The parts by the number that `part_of` gives each place, from 0 to `parts`; places
-    /// beyond are left out. Each part is a class of its own, whose sets are open again: what
-    /// could not be disclosed in the whole may be in a part.
-    pub fn divided(&self, parts: usize, part_of: impl Fn(usize) -> usize) -> Vec<Self> {
-        let mut divided: Vec<Self> = (0..parts)
+    /// Divides the class into `parts` classes. `part_of` gives the part of the row with each index,
+    /// from 0; rows with `parts` or more are left out. Each part may disclose again, because items
+    /// that could not be disclosed in the whole class may be disclosed in a part.
+    pub fn divide(&self, parts: usize, part_of: impl Fn(usize) -> usize) -> Vec<Self> {
+        let mut classes: Vec<Self> = (0..parts)
             .map(|_| Self {
                 rows: Vec::new(),
-                sets: self.sets.iter().map(ClassSet::part).collect(),
+                sets: self.sets.iter().map(ClassSet::empty_part).collect(),
             })
             .collect();
-        for (place, &row) in self.rows.iter().enumerate() {
-            let Some(part) = divided.get_mut(part_of(place)) else {
+        for (index, &row) in self.rows.iter().enumerate() {
+            let Some(part) = classes.get_mut(part_of(index)) else {
                 continue;
             };
             part.rows.push(row);
             for (set, whole) in part.sets.iter_mut().zip(&self.sets) {
-                set.push(whole.of(place));
+                set.push(whole.items_of(index));
             }
         }
-        for part in &mut divided {
+        for part in &mut classes {
             part.rows.shrink_to_fit();
             for set in &mut part.sets {
                 set.starts.shrink_to_fit();
                 set.items.shrink_to_fit();
             }
         }
-        divided
+        classes
     }
 }

@@ -1,17 +1,17 @@
 //! One round of disclosure in one class (2014 paper, Sections 5.1 to 5.3).
 
-use super::class::Class;
+use super::class::EquivalenceClass;
 
-/// No rank: the item is no candidate, the row discloses nothing.
+/// No rank: the item is not a candidate, or the row discloses nothing.
 const NONE: u32 = u32::MAX;
 
-/// Rows between two looks at whether to stop.
+/// Number of rows or items between two checks whether to stop.
 pub(super) const STRIDE: usize = 1 << 12;
 
-/// Whether the run is to stop.
-pub type Stop<'a> = &'a (dyn Fn() -> bool + Sync);
+/// A function that returns whether the search must stop.
+pub type StopCheck<'a> = &'a (dyn Fn() -> bool + Sync);
 
-/// Memory that a thread uses again for every class.
+/// Working memory of a thread, reused for every class.
 pub struct Scratch {
     /// *f_c(α)* by item, 0 between classes.
     frequency: Vec<u32>,
@@ -20,7 +20,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// For columns of so many items.
+    /// For columns with at most this many distinct items.
     pub fn new(items: usize) -> Self {
         Self {
             frequency: vec![0; items],
@@ -30,15 +30,15 @@ impl Scratch {
 }
 
 /// A class in which a round of disclosure has begun.
-pub struct Attempt {
-    class: Class,
-    /// Which of its sets.
+pub struct DisclosureAttempt {
+    class: EquivalenceClass,
+    /// Index of the set-valued column.
     set: usize,
     /// Items held by at least k rows, by rank: the most frequent first, ties by name.
-    ranked: Vec<Ranked>,
+    ranked: Vec<RankedItem>,
 }
 
-struct Ranked {
+struct RankedItem {
     item: u32,
     /// *f_c(α)*.
     frequency: u32,
@@ -46,43 +46,47 @@ struct Ranked {
     removed: bool,
 }
 
-/// What each row discloses: the rank of an item, or [`NONE`].
-struct Choice {
-    of_place: Vec<u32>,
+/// The pivots of a round and what each row discloses.
+struct PivotChoice {
+    /// By index in the class, the rank of the disclosed item, or [`NONE`].
+    rank_of: Vec<u32>,
     /// Ranks of the pivots, *P(c)*, ascending.
     pivots: Vec<u32>,
-    /// *f\*_c(α\*)* by rank.
+    /// *f\*_c(α\*)* by rank: the number of rows whose highest ranked item this is.
     first_of: Vec<u32>,
-    /// Rows that disclose nothing.
+    /// Number of rows that disclose nothing.
     rest: usize,
 }
 
 /// How a round ends for a class.
-pub enum Outcome {
+pub enum RoundOutcome {
     /// Nothing is disclosed; the class is finished with this column.
-    Kept(Class),
-    /// It discloses; these are its parts, by rank of what they disclose, the rest last.
-    Disclosed(Vec<Class>),
-    /// It can disclose if the rest, which is smaller than k, goes to the trash bin.
-    Short(Box<Short>),
+    Kept(EquivalenceClass),
+    /// Items are disclosed. These are the parts of the class, ordered by the rank of the disclosed
+    /// item; the rows that disclose nothing are the last part.
+    Disclosed(Vec<EquivalenceClass>),
+    /// Items can be disclosed if the rows that disclose nothing, fewer than k, are moved to the
+    /// trash bin.
+    NeedsTrashBin(Box<PendingRound>),
 }
 
-/// A round that waits for room in the trash bin.
-pub struct Short {
-    attempt: Attempt,
-    choice: Choice,
+/// A round that depends on whether the trash bin can take the rows that disclose nothing.
+pub struct PendingRound {
+    attempt: DisclosureAttempt,
+    choice: PivotChoice,
 }
 
-impl Short {
-    /// Rows that must be suppressed.
+impl PendingRound {
+    /// Number of rows that must be suppressed.
     pub fn rest(&self) -> usize {
         self.choice.rest
     }
 
-    /// The parts without the rest, and the rows of the rest, ascending.
-    pub fn suppress(self) -> (Vec<Class>, Vec<u32>) {
+    /// Uses the trash bin. Returns the parts that disclose items, and the suppressed row numbers,
+    /// ascending.
+    pub fn suppress(self) -> (Vec<EquivalenceClass>, Vec<u32>) {
         let Self { attempt, choice } = self;
-        let rows = attempt.class.rows.iter().zip(&choice.of_place);
+        let rows = attempt.class.rows.iter().zip(&choice.rank_of);
         let rest = rows
             .filter(|(_, rank)| **rank == NONE)
             .map(|(&row, _)| row)
@@ -90,29 +94,35 @@ impl Short {
         (attempt.parts(&choice, false), rest)
     }
 
-    /// Goes on without the bin.
-    pub fn cancel(self, k: usize, room: usize, scratch: &mut Scratch, stop: Stop) -> Outcome {
+    /// Continues without using the trash bin for these rows.
+    pub fn cancel(
+        self,
+        k: usize,
+        capacity: usize,
+        scratch: &mut Scratch,
+        stop: StopCheck,
+    ) -> RoundOutcome {
         let Self {
             mut attempt,
             choice,
         } = self;
         attempt.cancel(&choice, k);
-        attempt.go_on(k, room, scratch, stop)
+        attempt.run(k, capacity, scratch, stop)
     }
 }
 
-/// Begins a round in a class; `room` is how many rows the trash bin takes at most. A run that is
-/// stopped may leave the class as it is.
+/// Begins a round in a class. `capacity` is the number of rows that the trash bin can still take.
+/// If `stop` returns true, the class may be left unchanged.
 pub fn disclose(
-    mut class: Class,
+    mut class: EquivalenceClass,
     set: usize,
-    (k, room): (usize, usize),
+    (k, capacity): (usize, usize),
     scratch: &mut Scratch,
-    stop: Stop,
-) -> Outcome {
-    let open = &mut class.sets[set];
+    stop: StopCheck,
+) -> RoundOutcome {
+    let class_set = &mut class.sets[set];
     let mut found: Vec<u32> = Vec::new();
-    for (at, &item) in open.items.iter().enumerate() {
+    for (at, &item) in class_set.items.iter().enumerate() {
         if at % STRIDE == 0 && stop() {
             break;
         }
@@ -122,11 +132,11 @@ pub fn disclose(
         }
         *frequency += 1;
     }
-    // A part of the class holds no item more often, so what is rare here is so for good.
-    open.retain(|item| scratch.frequency[item as usize] as usize >= k);
-    let mut ranked: Vec<Ranked> = found
+    // No part of the class holds an item more often, so items that are rare here stay rare.
+    class_set.retain(|item| scratch.frequency[item as usize] as usize >= k);
+    let mut ranked: Vec<RankedItem> = found
         .iter()
-        .map(|&item| Ranked {
+        .map(|&item| RankedItem {
             item,
             frequency: std::mem::take(&mut scratch.frequency[item as usize]),
             removed: false,
@@ -134,31 +144,37 @@ pub fn disclose(
         .filter(|ranked| ranked.frequency as usize >= k)
         .collect();
     ranked.sort_unstable_by_key(|ranked| (std::cmp::Reverse(ranked.frequency), ranked.item));
-    let attempt = Attempt { class, set, ranked };
-    attempt.go_on(k, room, scratch, stop)
+    let attempt = DisclosureAttempt { class, set, ranked };
+    attempt.run(k, capacity, scratch, stop)
 }
 
-impl Attempt {
-    /// Chooses and cancels until something can be disclosed, or nothing is left to.
-    fn go_on(mut self, k: usize, room: usize, scratch: &mut Scratch, stop: Stop) -> Outcome {
+impl DisclosureAttempt {
+    /// Chooses pivots and cancels until an item can be disclosed or no candidate is left.
+    fn run(
+        mut self,
+        k: usize,
+        capacity: usize,
+        scratch: &mut Scratch,
+        stop: StopCheck,
+    ) -> RoundOutcome {
         loop {
             if stop() {
-                return Outcome::Kept(self.class);
+                return RoundOutcome::Kept(self.class);
             }
             let Some(choice) = self.choose(k, scratch, stop) else {
-                return match self.alone(k) {
-                    Some(choice) => Outcome::Disclosed(self.parts(&choice, true)),
+                return match self.choose_single(k) {
+                    Some(choice) => RoundOutcome::Disclosed(self.parts(&choice, true)),
                     None => {
                         self.class.sets[self.set].finished = true;
-                        Outcome::Kept(self.class)
+                        RoundOutcome::Kept(self.class)
                     }
                 };
             };
             if choice.rest == 0 || choice.rest >= k {
-                return Outcome::Disclosed(self.parts(&choice, true));
+                return RoundOutcome::Disclosed(self.parts(&choice, true));
             }
-            if choice.rest <= room {
-                return Outcome::Short(Box::new(Short {
+            if choice.rest <= capacity {
+                return RoundOutcome::NeedsTrashBin(Box::new(PendingRound {
                     attempt: self,
                     choice,
                 }));
@@ -167,11 +183,11 @@ impl Attempt {
         }
     }
 
-    /// Candidate selection (Section 5.2): the highest ranked item of each row, those chosen by
-    /// k rows as pivots, and for each row its highest ranked pivot. `None` when no item is left
-    /// in the ranking: the most frequent one left is chosen by all its rows, so there is a
-    /// pivot as long as there is an item.
-    fn choose(&self, k: usize, scratch: &mut Scratch, stop: Stop) -> Option<Choice> {
+    /// Candidate selection (Section 5.2). Each row chooses its highest ranked item; items chosen by
+    /// at least k rows become pivots; each row then discloses its highest ranked pivot. `None` when
+    /// no item is left in the ranking. While an item is left there is a pivot, because the most
+    /// frequent one is chosen by all rows that hold it.
+    fn choose(&self, k: usize, scratch: &mut Scratch, stop: StopCheck) -> Option<PivotChoice> {
         if self.ranked.iter().all(|ranked| ranked.removed) {
             return None;
         }
@@ -179,14 +195,14 @@ impl Attempt {
             scratch.rank[ranked.item as usize] = if ranked.removed { NONE } else { rank as u32 };
         }
         let set = &self.class.sets[self.set];
-        let mut of_place = vec![NONE; self.class.len()];
+        let mut rank_of = vec![NONE; self.class.len()];
         let mut first_of = vec![0u32; self.ranked.len()];
-        for (place, best) in of_place.iter_mut().enumerate() {
-            if place % STRIDE == 0 && stop() {
+        for (index, best) in rank_of.iter_mut().enumerate() {
+            if index % STRIDE == 0 && stop() {
                 break;
             }
             let ranks = set
-                .of(place)
+                .items_of(index)
                 .iter()
                 .map(|&item| scratch.rank[item as usize]);
             *best = ranks.min().unwrap_or(NONE);
@@ -199,13 +215,13 @@ impl Attempt {
             chosen.is_some_and(|&chosen| chosen as usize >= k)
         };
         let mut rest = 0;
-        for (place, best) in of_place.iter_mut().enumerate() {
+        for (index, best) in rank_of.iter_mut().enumerate() {
             if is_pivot(*best) {
                 continue;
             }
             if *best != NONE {
                 let ranks = set
-                    .of(place)
+                    .items_of(index)
                     .iter()
                     .map(|&item| scratch.rank[item as usize]);
                 *best = ranks.filter(|&rank| is_pivot(rank)).min().unwrap_or(NONE);
@@ -216,17 +232,18 @@ impl Attempt {
             scratch.rank[ranked.item as usize] = NONE;
         }
         let pivots = (0..self.ranked.len() as u32).filter(|&rank| is_pivot(rank));
-        Some(Choice {
+        Some(PivotChoice {
             pivots: pivots.collect(),
-            of_place,
+            rank_of,
             first_of,
             rest,
         })
     }
 
-    /// Removes from the ranking what led to a violation (Section 5.3): items that too few rows
-    /// are left beside, or, where there is none such, the lowest ranked pivot.
-    fn cancel(&mut self, choice: &Choice, k: usize) {
+    /// Cancellation (Section 5.3): removes from the ranking the items that led to a violation.
+    /// These are the items whose choice leaves at most k other rows, or the lowest ranked pivot
+    /// where there is no such item.
+    fn cancel(&mut self, choice: &PivotChoice, k: usize) {
         let rows = self.class.len();
         let mut any = false;
         for (ranked, &first) in self.ranked.iter_mut().zip(&choice.first_of) {
@@ -240,31 +257,32 @@ impl Attempt {
         }
     }
 
-    /// The highest ranked item that can be disclosed alone, once none can be with others: all
-    /// rows hold it, or so many do not that they are a class.
-    fn alone(&self, k: usize) -> Option<Choice> {
+    /// The highest ranked item that can be disclosed alone, for when no items can be disclosed
+    /// together: all rows hold it, or at least k rows do not.
+    fn choose_single(&self, k: usize) -> Option<PivotChoice> {
         let rows = self.class.len();
-        let fits = |ranked: &Ranked| {
+        let fits = |ranked: &RankedItem| {
             let rest = rows - ranked.frequency as usize;
             rest == 0 || rest >= k
         };
         let rank = self.ranked.iter().position(fits)?;
         let (item, rank) = (self.ranked[rank].item, rank as u32);
         let set = &self.class.sets[self.set];
-        let of_place = (0..rows).map(|place| match set.of(place).binary_search(&item) {
+        let rank_of = (0..rows).map(|index| match set.items_of(index).binary_search(&item) {
             Ok(_) => rank,
             Err(_) => NONE,
         });
-        Some(Choice {
-            of_place: of_place.collect(),
+        Some(PivotChoice {
+            rank_of: rank_of.collect(),
             pivots: vec![rank],
             first_of: Vec::new(),
             rest: rows - self.ranked[rank as usize].frequency as usize,
         })
     }
 
-    /// The class divided by what its rows disclose; with the rest, if wanted, as the last part.
-    fn parts(self, choice: &Choice, with_rest: bool) -> Vec<Class> {
+    /// Divides the class by the disclosed items. With `with_rest` the rows that disclose nothing
+    /// are the last part; otherwise they are left out.
+    fn parts(self, choice: &PivotChoice, with_rest: bool) -> Vec<EquivalenceClass> {
         let Self {
             mut class,
             set,
@@ -288,8 +306,8 @@ impl Attempt {
             usize::MAX
         };
         let parts = choice.pivots.len() + usize::from(rest != usize::MAX);
-        let mut divided = class.divided(parts, |place| {
-            let rank = choice.of_place[place] as usize;
+        let mut divided = class.divide(parts, |index| {
+            let rank = choice.rank_of[index] as usize;
             part_of.get(rank).copied().unwrap_or(rest)
         });
         for (part, &pivot) in divided.iter_mut().zip(&choice.pivots) {

@@ -1,4 +1,4 @@
-//! The generalization hierarchy of a relational column, and the level on which the column stands.
+//! The generalization hierarchy of a relational column, and the current level of the column.
 
 use std::ops::Range;
 
@@ -7,50 +7,55 @@ use pais_core::taxonomy::{Floors, Interval, MISSING_LABEL, NodeId, Tree};
 
 use super::super::pais::Cut;
 
-/// A value of the hierarchy.
-struct Value {
-    /// The value above; the root's is itself.
+/// A value (node) of the hierarchy.
+struct HierarchyValue {
+    /// Index of the parent; the root is its own parent.
     parent: u32,
     /// 0 for the root.
     depth: u32,
     label: String,
+    /// NCP of the value, from 0 to 1.
     ncp: f64,
 }
 
-/// A relational column. Every value of the column stands at its ancestor on one depth, or at its
-/// own lowest value where that is higher up.
+/// A relational column at its current level. Every code is generalized to its ancestor at the
+/// current depth, or to its own lowest value where that is higher.
 ///
-/// A column with a taxonomy has that as its hierarchy. A numeric one without has a binary tree
-/// of intervals over its values: each is halved at the value that divides its rows best, the
-/// lowest on a tie, until a single value is left; at the root missing cells part from the rest.
+/// The hierarchy of a column with a taxonomy is the taxonomy. A numeric column without a taxonomy
+/// has a binary tree of intervals over its values: each interval is split at the value that divides
+/// its rows most evenly, the lowest on a tie, until a single value is left. Missing cells are split
+/// off at the root.
 pub struct Hierarchy<'a> {
     column: &'a QuasiIdentifier,
-    values: Vec<Value>,
-    /// The lowest value of each code.
+    values: Vec<HierarchyValue>,
+    /// The lowest value to which each code may be released.
     lowest: Vec<u32>,
-    /// Rows by code, suppressed ones left out.
+    /// Number of rows by code, without suppressed rows.
     rows: Vec<u64>,
+    /// The current level; 0 is the root.
     depth: u32,
+    /// The deepest level that any row reaches.
     deepest: u32,
-    /// The next level's decrease of NCP, until it is another.
+    /// The cached result of `gain`; `None` after a change.
     gain: Option<f64>,
 }
 
 impl<'a> Hierarchy<'a> {
-    /// The column at its topmost value; `floors` are those of a pre-generalization.
+    /// The column at its topmost value. `floors` is its pre-generalization: the lowest node that
+    /// may be released for each leaf.
     pub fn new(column: &'a QuasiIdentifier, floors: Option<&Floors>) -> Self {
         let mut rows = vec![0u64; column.domain.code_count()];
         for &code in &column.codes {
             rows[code as usize] += 1;
         }
         let (values, lowest) = match &column.domain {
-            Domain::Taxonomy(tree) => taxonomy(tree, floors),
+            Domain::Taxonomy(tree) => taxonomy_values(tree, floors),
             Domain::Numeric {
                 values,
                 lo,
                 hi,
                 missing,
-            } => Intervals::grow(values, (*lo, *hi), *missing, &rows),
+            } => IntervalTree::build(values, (*lo, *hi), *missing, &rows),
         };
         let present = lowest.iter().zip(&rows).filter(|(_, rows)| **rows > 0);
         let depths = present.map(|(&value, _)| values[value as usize].depth);
@@ -70,7 +75,7 @@ impl<'a> Hierarchy<'a> {
         self.column
     }
 
-    /// Whether every value stands as low as it may.
+    /// Whether the column is at its deepest level.
     pub fn is_exhausted(&self) -> bool {
         self.depth >= self.deepest
     }
@@ -80,12 +85,12 @@ impl<'a> Hierarchy<'a> {
         self.values.len()
     }
 
-    /// The value of each code one level further down.
+    /// The value of each code at the next level down.
     pub fn next_level(&self) -> Vec<u32> {
         self.level(self.depth + 1)
     }
 
-    /// The decrease of the column's NCP that the next level brings, summed over the rows.
+    /// The decrease of the column's NCP by the next level down, summed over the rows.
     pub fn gain(&mut self) -> f64 {
         if let Some(gain) = self.gain {
             return gain;
@@ -101,19 +106,19 @@ impl<'a> Hierarchy<'a> {
         gain
     }
 
-    /// Moves the whole column a level down.
+    /// Moves the whole column one level down.
     pub fn descend(&mut self) {
         self.depth += 1;
         self.gain = None;
     }
 
-    /// Takes a suppressed row out of the counts.
-    pub fn forget(&mut self, row: u32) {
+    /// Removes a suppressed row from the counts.
+    pub fn remove_row(&mut self, row: u32) {
         self.rows[self.column.codes[row as usize] as usize] -= 1;
         self.gain = None;
     }
 
-    /// The labels on which the column stands, in the order of its codes.
+    /// The current cut: its labels in the order of the codes, and the label of each code.
     pub fn cut(&self) -> Cut {
         let level = self.level(self.depth);
         let mut number = vec![u32::MAX; self.values.len()];
@@ -130,27 +135,29 @@ impl<'a> Hierarchy<'a> {
         Cut { labels, label_of }
     }
 
+    /// The value of each code at a depth.
     fn level(&self, depth: u32) -> Vec<u32> {
-        let at = |&lowest: &u32| {
+        let ancestor = |&lowest: &u32| {
             let mut value = lowest;
             while self.values[value as usize].depth > depth {
                 value = self.values[value as usize].parent;
             }
             value
         };
-        self.lowest.iter().map(at).collect()
+        self.lowest.iter().map(ancestor).collect()
     }
 }
 
-fn taxonomy(tree: &Tree, floors: Option<&Floors>) -> (Vec<Value>, Vec<u32>) {
-    let mut values: Vec<Value> = Vec::with_capacity(tree.nodes().len());
+/// The values of a taxonomy, and the lowest value of each leaf.
+fn taxonomy_values(tree: &Tree, floors: Option<&Floors>) -> (Vec<HierarchyValue>, Vec<u32>) {
+    let mut values: Vec<HierarchyValue> = Vec::with_capacity(tree.nodes().len());
     for (index, node) in tree.nodes().iter().enumerate() {
         let parent = node.parent.unwrap_or(NodeId::ROOT).0;
         // Parents come before their children.
         let depth = node
             .parent
             .map_or(0, |parent| values[parent.index()].depth + 1);
-        values.push(Value {
+        values.push(HierarchyValue {
             parent,
             depth,
             label: node.label.to_string(),
@@ -165,23 +172,25 @@ fn taxonomy(tree: &Tree, floors: Option<&Floors>) -> (Vec<Value>, Vec<u32>) {
     (values, lowest)
 }
 
-/// A binary tree of intervals as it grows.
-struct Intervals<'a> {
+/// A binary tree of intervals under construction.
+struct IntervalTree<'a> {
     numbers: &'a [f64],
-    /// Rows with any of the numbers before each code.
+    /// Number of rows with codes below each code: cumulative counts, one entry more than codes.
     before: Vec<u64>,
+    /// Width of the domain.
     width: f64,
-    values: Vec<Value>,
+    values: Vec<HierarchyValue>,
     lowest: Vec<u32>,
 }
 
-impl<'a> Intervals<'a> {
-    fn grow(
+impl<'a> IntervalTree<'a> {
+    /// Builds the tree; returns its values, and the lowest value of each code.
+    fn build(
         numbers: &'a [f64],
         (lo, hi): (f64, f64),
         missing: bool,
         rows: &[u64],
-    ) -> (Vec<Value>, Vec<u32>) {
+    ) -> (Vec<HierarchyValue>, Vec<u32>) {
         let mut before = vec![0];
         for rows in &rows[..numbers.len()] {
             before.push(before[before.len() - 1] + rows);
@@ -195,10 +204,10 @@ impl<'a> Intervals<'a> {
         };
         let root = tree.add(0, Interval::closed(lo, hi));
         let all = 0..numbers.len();
-        let divided = tree.divide(root, Interval::closed(lo, hi), all);
-        if missing && divided {
+        let has_children = tree.divide(root, Interval::closed(lo, hi), all);
+        if missing && has_children {
             tree.lowest[numbers.len()] = tree.values.len() as u32;
-            tree.values.push(Value {
+            tree.values.push(HierarchyValue {
                 parent: root,
                 depth: 1,
                 label: MISSING_LABEL.to_owned(),
@@ -208,6 +217,7 @@ impl<'a> Intervals<'a> {
         (tree.values, tree.lowest)
     }
 
+    /// Adds an interval below `parent` and returns its index.
     fn add(&mut self, parent: u32, interval: Interval) -> u32 {
         let id = self.values.len() as u32;
         let depth = match self.values.get(parent as usize) {
@@ -219,7 +229,7 @@ impl<'a> Intervals<'a> {
         } else {
             0.0
         };
-        self.values.push(Value {
+        self.values.push(HierarchyValue {
             parent,
             depth,
             label: interval.to_string(),
@@ -228,9 +238,9 @@ impl<'a> Intervals<'a> {
         id
     }
 
-    /// Grows what is below an interval over these codes; whether there is anything. Each
-    /// interval has rows in both halves, so that the depth stays within the logarithm of the
-    /// rows and a half more.
+    /// Builds the subtree below an interval over these codes; returns whether it has any values.
+    /// Both halves of each interval have rows, and the depth stays within about 1.5 times the
+    /// logarithm of the number of rows.
     fn divide(&mut self, value: u32, interval: Interval, codes: Range<usize>) -> bool {
         self.lowest[codes.clone()].fill(value);
         if codes.len() < 2 {
@@ -247,7 +257,8 @@ impl<'a> Intervals<'a> {
         true
     }
 
-    /// The code, not the first, before which as many rows are as after it, or nearly.
+    /// The code, other than the first, that divides the rows most evenly into those below it and
+    /// the others.
     fn middle(&self, codes: Range<usize>) -> usize {
         let (first, last) = (self.before[codes.start], self.before[codes.end]);
         let uneven = |code: usize| {
@@ -255,11 +266,11 @@ impl<'a> Intervals<'a> {
             left.abs_diff(last - first - left)
         };
         let inner = codes.start + 1..codes.end;
-        // The rows to the left only grow: the best point is one of the two about the middle.
+        // Cumulative counts ascend, so the best code is one of the two next to half of the rows.
         let half = |&before: &u64| 2 * (before - first) < last - first;
         let after = inner.start + self.before[inner.clone()].partition_point(half);
-        let about = [after.saturating_sub(1), after];
-        let best = about
+        let candidates = [after.saturating_sub(1), after];
+        let best = candidates
             .into_iter()
             .filter(|code| inner.contains(code))
             .min_by_key(|&code| uneven(code));
@@ -312,21 +323,21 @@ mod tests {
     }
 
     #[test]
-    fn the_gain_is_the_ncp_that_the_next_level_takes_away() {
+    fn the_gain_is_the_decrease_of_ncp_by_the_next_level() {
         let column = ages(
             vec![10.0, 20.0, 30.0, 60.0],
             true,
             vec![0, 1, 1, 2, 3, 3, 4],
         );
         let mut hierarchy = Hierarchy::new(&column, None);
-        // 3 rows from 1 to 0.3, 3 to 0.7, the missing one to 0.
+        // 3 rows go from 1 to 0.3, 3 rows to 0.7, and the missing one to 0.
         assert!((hierarchy.gain() - (3.0 * 0.7 + 3.0 * 0.3 + 1.0)).abs() < 1e-12);
-        hierarchy.forget(6);
+        hierarchy.remove_row(6);
         assert!((hierarchy.gain() - (3.0 * 0.7 + 3.0 * 0.3)).abs() < 1e-12);
     }
 
     #[test]
-    fn a_lone_number_keeps_its_missing_cells() {
+    fn missing_cells_are_not_split_off_a_single_number() {
         let column = ages(vec![10.0], true, vec![0, 1]);
         assert_eq!(levels(&column), [["[0,100]"]]);
         assert_eq!(Hierarchy::new(&column, None).cut().label_of, [0, 0]);

@@ -1,28 +1,35 @@
-//! Disclosure under k^m-anonymity in one class: which items can stand together.
+//! Disclosure under k^m-anonymity in one class: which items can be disclosed together.
 
 use std::ops::ControlFlow;
 
-use super::class::Class;
-use super::disclosure::{STRIDE, Stop};
+use super::class::EquivalenceClass;
+use super::disclosure::{STRIDE, StopCheck};
 
-/// Look-ups that one item may cost before it is left hidden; with few items known at a time no
-/// item comes near it.
+/// Number of look-ups that one item may cost before it is left hidden. With a small *m* no item
+/// comes near this limit.
 const BUDGET: u64 = 1 << 26;
 
-/// The items of all set-valued columns of a class, numbered across them, that may stand: every
-/// set of at most *m* of them is held by none or by at least *k* of its rows.
+/// The items of all set-valued columns of a class that may be disclosed together: every set of at
+/// most *m* of them is held by none or by at least *k* of its rows. Items are numbered
+/// consecutively over the columns, from each column's entry in `offsets`. Returns the item numbers,
+/// ascending.
 ///
-/// The most frequent item comes first, ties by column and name, and stands where that keeps what
-/// stands already: an item that does not fit once fits never, since more items only make more
-/// sets. So no item that is left hidden could stand beside those that do.
+/// Items are tried by descending frequency, ties by column and name. An item is disclosed if the
+/// condition still holds with it. An item that is rejected once stays rejected, because more items
+/// only add more sets. So no hidden item could be disclosed in addition.
 ///
-/// A run that is stopped gets nothing of use.
-pub fn standing(class: &Class, offsets: &[u32], (k, m): (usize, u32), stop: Stop) -> Vec<u32> {
+/// If `stop` returns true, the result must be discarded.
+pub fn disclosable_items(
+    class: &EquivalenceClass,
+    offsets: &[u32],
+    (k, m): (usize, u32),
+    stop: StopCheck,
+) -> Vec<u32> {
     let mut rows_of: hashbrown::HashMap<u32, Vec<u32>> = hashbrown::HashMap::new();
     for (set, &offset) in class.sets.iter().zip(offsets) {
-        for place in 0..class.len() {
-            for &item in set.of(place) {
-                rows_of.entry(offset + item).or_default().push(place as u32);
+        for index in 0..class.len() {
+            for &item in set.items_of(index) {
+                rows_of.entry(offset + item).or_default().push(index as u32);
             }
         }
     }
@@ -31,41 +38,43 @@ pub fn standing(class: &Class, offsets: &[u32], (k, m): (usize, u32), stop: Stop
         .filter(|(_, rows)| rows.len() >= k)
         .collect();
     ranked.sort_unstable_by_key(|(item, rows)| (std::cmp::Reverse(rows.len()), *item));
-    let mut disclosed: Vec<Vec<u32>> = vec![Vec::new(); class.len()];
-    let mut standing = Vec::new();
+    let mut disclosed_ranks: Vec<Vec<u32>> = vec![Vec::new(); class.len()];
+    let mut disclosed = Vec::new();
     for (item, rows) in ranked {
-        let mut check = Check {
-            disclosed: &disclosed,
+        let mut check = ItemsetCheck {
+            disclosed_ranks: &disclosed_ranks,
             k,
-            left: BUDGET,
+            budget: BUDGET,
             stop,
         };
         if check.extend(&rows, 0, m - 1).is_break() {
             continue;
         }
-        // Ranks ascend, so that each row's items do.
-        let rank = standing.len() as u32;
-        standing.push(item);
-        for &place in &rows {
-            disclosed[place as usize].push(rank);
+        // Ranks are assigned in ascending order, so each row's ranks ascend too.
+        let rank = disclosed.len() as u32;
+        disclosed.push(item);
+        for &row in &rows {
+            disclosed_ranks[row as usize].push(rank);
         }
     }
-    standing.sort_unstable();
-    standing
+    disclosed.sort_unstable();
+    disclosed
 }
 
-/// Looks for a set of items that some rows hold, but too few.
-struct Check<'a> {
-    /// By place in the class, the ranks of what stands, ascending.
-    disclosed: &'a [Vec<u32>],
+/// Searches for a set of items that at least one row, but fewer than k rows hold.
+struct ItemsetCheck<'a> {
+    /// By index of the row in the class, the ranks of its disclosed items, ascending.
+    disclosed_ranks: &'a [Vec<u32>],
     k: usize,
-    left: u64,
-    stop: Stop<'a>,
+    /// Number of look-ups left.
+    budget: u64,
+    stop: StopCheck<'a>,
 }
 
-impl Check<'_> {
-    /// Extends what `rows` hold in common by up to `more` items from rank `from` on; breaks where
-    /// an extension is held by too few of them, or the budget is spent.
+impl ItemsetCheck<'_> {
+    /// Extends the set of items that `rows` hold in common by up to `more` items of rank `from` or
+    /// later. Breaks when fewer than k rows hold an extended set, when the budget is spent, or when
+    /// the search must stop.
     fn extend(&mut self, rows: &[u32], from: u32, more: u32) -> ControlFlow<()> {
         if more == 0 {
             return ControlFlow::Continue(());
@@ -75,21 +84,22 @@ impl Check<'_> {
             if at % STRIDE == 0 && (self.stop)() {
                 return ControlFlow::Break(());
             }
-            let items = &self.disclosed[row as usize];
+            let items = &self.disclosed_ranks[row as usize];
             let after = &items[items.partition_point(|&rank| rank < from)..];
-            self.left = self.left.saturating_sub(after.len() as u64 + 1);
+            self.budget = self.budget.saturating_sub(after.len() as u64 + 1);
             for &rank in after {
                 holding.entry(rank).or_default().push(row);
             }
         }
         let too_few = |rows: &Vec<u32>| rows.len() < self.k;
-        if self.left == 0 || holding.values().any(too_few) {
+        if self.budget == 0 || holding.values().any(too_few) {
             return ControlFlow::Break(());
         }
-        for (rank, held) in holding {
-            // What all hold divides nothing: the sets with it are held as those without.
-            if held.len() < rows.len() {
-                self.extend(&held, rank + 1, more - 1)?;
+        for (rank, holders) in holding {
+            // An item that all rows hold changes nothing: sets with it have the same rows as sets
+            // without it.
+            if holders.len() < rows.len() {
+                self.extend(&holders, rank + 1, more - 1)?;
             }
         }
         ControlFlow::Continue(())
@@ -98,10 +108,15 @@ impl Check<'_> {
 
 #[cfg(test)]
 mod tests {
+<<<<<<< HEAD:crates/pais-anonymize/src/methods/item_disclosure/itemsets.rs
     use super::standing;
     use crate::methods::item_disclosure::class::{Class, ClassSet};
+=======
+    use super::disclosable_items;
+    use crate::engine::items::class::{ClassSet, EquivalenceClass};
+>>>>>>> prose-4:src/engine/items/itemsets.rs
 
-    fn class(rows: &[&[u32]]) -> Class {
+    fn class(rows: &[&[u32]]) -> EquivalenceClass {
         let mut set = ClassSet {
             starts: vec![0],
             ..ClassSet::default()
@@ -110,25 +125,31 @@ mod tests {
             set.items.extend_from_slice(row);
             set.starts.push(set.items.len() as u32);
         }
-        Class {
+        EquivalenceClass {
             rows: (0..rows.len() as u32).collect(),
             sets: vec![set],
         }
     }
 
     #[test]
-    fn items_stand_together_as_far_as_they_are_known_together() {
+    fn items_are_disclosed_if_every_itemset_has_k_rows() {
         let class = class(&[&[0, 1], &[0, 1], &[0, 2], &[1, 2], &[2]]);
-        assert_eq!(standing(&class, &[0], (2, 1), &|| false), [0, 1, 2]);
-        // 0 and 2 together single out a row, and so do 1 and 2.
-        assert_eq!(standing(&class, &[0], (2, 2), &|| false), [0, 1]);
-        assert_eq!(standing(&class, &[0], (4, 1), &|| false), [] as [u32; 0]);
+        assert_eq!(
+            disclosable_items(&class, &[0], (2, 1), &|| false),
+            [0, 1, 2]
+        );
+        // Only one row holds both 0 and 2, and only one row holds both 1 and 2.
+        assert_eq!(disclosable_items(&class, &[0], (2, 2), &|| false), [0, 1]);
+        assert_eq!(
+            disclosable_items(&class, &[0], (4, 1), &|| false),
+            [] as [u32; 0]
+        );
     }
 
     #[test]
     fn equal_rows_cost_no_enumeration() {
         let row: Vec<u32> = (0..40).collect();
         let class = class(&[&row, &row, &row]);
-        assert_eq!(standing(&class, &[0], (3, 40), &|| false), row);
+        assert_eq!(disclosable_items(&class, &[0], (3, 40), &|| false), row);
     }
 }

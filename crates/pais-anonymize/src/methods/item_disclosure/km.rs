@@ -1,9 +1,9 @@
-//! k^m-anonymity of records: classes of at least k rows over the relational columns, and in
-//! each class every set of at most m items held by none or by at least k of its rows.
+//! k^m-anonymity of records: equivalence classes of at least k rows over the relational columns,
+//! and in each class every set of at most m items is held by none or by at least k of its rows.
 //!
 //! An adversary who knows all relational values of a patient and up to m items is left with at
-//! least k rows. Disclosure divides no class here, so there is one disclosure for the classes as
-//! they stand, and a relational column moves a level down where the table loses less for it.
+//! least k rows. Disclosure does not divide classes here, so items are disclosed once for the
+//! current classes. A relational column moves one level down where that decreases the total loss.
 
 use hashbrown::HashMap;
 use rayon::prelude::*;
@@ -13,17 +13,17 @@ use crate::observer::{Observer, Phase};
 use pais_core::table::{EncodedTable, NULL_CODE};
 use pais_core::taxonomy::Floors;
 
-use super::class::Class;
+use super::class::EquivalenceClass;
 use super::hierarchy::Hierarchy;
 use super::outcome::{DisclosedSet, Outcome};
-use super::search::{SearchError, Settings, TIE, divided};
+use super::search::{SearchError, Settings, TIE, divide_classes};
 use super::vocabulary::Vocabulary;
 
-/// Runs the search. `floors` gives the pre-generalization of a column by its name. No row is
-/// suppressed.
+/// Runs the search and returns the cuts and the disclosed items. `floors` gives the
+/// pre-generalization of a column by its name. No row is suppressed.
 ///
 /// # Errors
-/// For fewer rows than *k*, and on cancellation.
+/// For fewer rows than *k*, for too many items in a column, and on cancellation.
 pub fn search_km<'a>(
     table: &'a EncodedTable,
     floors: impl Fn(&str) -> Option<&'a Floors>,
@@ -42,8 +42,8 @@ pub fn search_km<'a>(
     let mut hierarchies: Vec<_> = columns
         .map(|column| Hierarchy::new(column, floors(&column.name)))
         .collect();
-    let run = Run {
-        items: Items::of(&vocabularies, table.rows),
+    let search = KmSearch {
+        numbering: ItemNumbering::new(&vocabularies, table.rows),
         vocabularies: &vocabularies,
         k: k as usize,
         m: model.m.get(),
@@ -51,23 +51,24 @@ pub fn search_km<'a>(
         rows: rows as f64,
         observer,
     };
-    let whole = Class::whole(table.rows, &vocabularies).ok_or(SearchError::TooManyItems)?;
-    let mut state = run.disclose(vec![whole])?;
-    let mut left = vec![true; hierarchies.len()];
+    let whole =
+        EquivalenceClass::whole(table.rows, &vocabularies).ok_or(SearchError::TooManyItems)?;
+    let mut state = search.disclose(vec![whole])?;
+    let mut in_qi = vec![true; hierarchies.len()];
     let mut relational = vec![0.0; hierarchies.len()];
     let mut steps = 0u32;
     loop {
-        let mut best: Option<(f64, usize, State)> = None;
+        let mut best: Option<(f64, usize, KmState)> = None;
         for (at, hierarchy) in hierarchies.iter_mut().enumerate() {
-            if !left[at] || hierarchy.is_exhausted() {
+            if !in_qi[at] || hierarchy.is_exhausted() {
                 continue;
             }
-            let Some(classes) = divided(&state.classes, hierarchy, run.k) else {
-                left[at] = false;
+            let Some(classes) = divide_classes(&state.classes, hierarchy, search.k) else {
+                in_qi[at] = false;
                 continue;
             };
-            let tried = run.disclose(classes)?;
-            let gain = run.weights[at] * hierarchy.gain() / run.rows;
+            let tried = search.disclose(classes)?;
+            let gain = search.weights[at] * hierarchy.gain() / search.rows;
             let decrease = gain + tried.kept - state.kept;
             if decrease > best.as_ref().map_or(TIE, |(best, ..)| best + TIE) {
                 best = Some((decrease, at, tried));
@@ -83,19 +84,19 @@ pub fn search_km<'a>(
         observer.progress(Phase::Searching, 1.0 - 1.0 / f64::from(steps + 1));
     }
     let cuts = hierarchies.iter().map(Hierarchy::cut).collect();
-    Ok(run.outcome(table, cuts, &state))
+    Ok(search.outcome(table, cuts, &state))
 }
 
-/// The items of all columns, numbered across them.
-struct Items {
-    /// The first number of each column.
+/// Numbers the items of all columns consecutively.
+struct ItemNumbering {
+    /// The number of the first item of each column.
     offsets: Vec<u32>,
-    /// By column, what an item that stands adds to the weighted sum of what is kept.
-    worth: Vec<f64>,
+    /// By column, the share of one item in all items of the column's rows.
+    item_share: Vec<f64>,
 }
 
-impl Items {
-    fn of(vocabularies: &[Vocabulary], rows: usize) -> Self {
+impl ItemNumbering {
+    fn new(vocabularies: &[Vocabulary], rows: usize) -> Self {
         let mut offset = 0;
         let offsets = vocabularies.iter().map(|vocabulary| {
             offset += vocabulary.len() as u32;
@@ -104,7 +105,7 @@ impl Items {
         let mut row_items = Vec::new();
         Self {
             offsets: offsets.collect(),
-            worth: vocabularies
+            item_share: vocabularies
                 .iter()
                 .map(|vocabulary| {
                     let all: usize = (0..rows)
@@ -121,9 +122,9 @@ impl Items {
     }
 }
 
-struct Run<'a> {
+struct KmSearch<'a> {
     vocabularies: &'a [Vocabulary<'a>],
-    items: Items,
+    numbering: ItemNumbering,
     k: usize,
     m: u32,
     /// Relational columns first, then sets.
@@ -132,57 +133,68 @@ struct Run<'a> {
     observer: &'a dyn Observer,
 }
 
-/// Classes with what each discloses.
-struct State {
-    classes: Vec<Class>,
-    /// By class, the items that stand, ascending.
-    standing: Vec<Vec<u32>>,
-    /// Weighted share of items that stand, generalized ones in part.
+/// A step of the search: the classes and the items that each class discloses.
+struct KmState {
+    classes: Vec<EquivalenceClass>,
+    /// By class, the numbers of the disclosed items, ascending.
+    disclosed: Vec<Vec<u32>>,
+    /// Weighted share of items that are disclosed. A generalized item counts 1 - NCP.
     kept: f64,
 }
 
-impl Run<'_> {
-    fn disclose(&self, classes: Vec<Class>) -> Result<State, SearchError> {
+impl KmSearch<'_> {
+    /// Discloses items in these classes.
+    fn disclose(&self, classes: Vec<EquivalenceClass>) -> Result<KmState, SearchError> {
         let stop = || self.observer.must_stop();
-        let known = (self.k, self.m);
-        let disclose = |class: &Class| {
-            let standing = super::itemsets::standing(class, &self.items.offsets, known, &stop);
+        let model = (self.k, self.m);
+        let disclose = |class: &EquivalenceClass| {
+            let disclosed =
+                super::itemsets::disclosable_items(class, &self.numbering.offsets, model, &stop);
             let kept = (0..class.sets.len())
-                .map(|set| self.kept(class, set, &standing))
+                .map(|set| self.kept(class, set, &disclosed))
                 .collect();
-            (standing, kept)
+            (disclosed, kept)
         };
         let found: Vec<(Vec<u32>, Vec<f64>)> = classes.par_iter().map(disclose).collect();
         if stop() {
             return Err(SearchError::Cancelled);
         }
         let relational = self.weights.len() - self.vocabularies.len();
-        let worth = self.items.worth.iter().zip(&self.weights[relational..]);
-        let kept = worth.enumerate().map(|(set, (worth, weight))| {
+        let shares = self
+            .numbering
+            .item_share
+            .iter()
+            .zip(&self.weights[relational..]);
+        let kept = shares.enumerate().map(|(set, (share, weight))| {
             let items: f64 = found.iter().map(|(_, kept)| kept[set]).sum();
-            items * worth * weight
+            items * share * weight
         });
-        Ok(State {
+        Ok(KmState {
             kept: kept.sum(),
-            standing: found.into_iter().map(|(standing, _)| standing).collect(),
+            disclosed: found.into_iter().map(|(disclosed, _)| disclosed).collect(),
             classes,
         })
     }
 
-    fn kept(&self, class: &Class, set: usize, standing: &[u32]) -> f64 {
-        let offset = self.items.offsets[set];
+    /// The sum of 1 - NCP over the items that a class discloses in a set-valued column.
+    fn kept(&self, class: &EquivalenceClass, set: usize, disclosed: &[u32]) -> f64 {
+        let offset = self.numbering.offsets[set];
         let items = class.sets[set].items.iter();
-        let standing = items.filter(|&&item| standing.binary_search(&(offset + item)).is_ok());
-        standing
-            .map(|&item| 1.0 - self.vocabularies[set].ncp(item))
+        let kept = items.filter(|&&item| disclosed.binary_search(&(offset + item)).is_ok());
+        kept.map(|&item| 1.0 - self.vocabularies[set].ncp(item))
             .sum()
     }
 
     fn outcome(
         &self,
         table: &EncodedTable,
+<<<<<<< HEAD:crates/pais-anonymize/src/methods/item_disclosure/km.rs
         cuts: Vec<crate::methods::specialization::Cut>,
         state: &State,
+=======
+        cuts: Vec<crate::engine::pais::Cut>,
+        state: &KmState,
+>>>>>>> prose-4:src/engine/items/km.rs
     ) -> Outcome {
         let sets = self
             .vocabularies
@@ -192,16 +204,17 @@ impl Run<'_> {
                 let mut known: HashMap<Vec<u32>, u32> = HashMap::new();
                 let mut cells: Vec<Box<str>> = Vec::new();
                 let mut codes = vec![NULL_CODE; table.rows];
-                let offset = self.items.offsets[set];
-                for (class, standing) in state.classes.iter().zip(&state.standing) {
-                    for (place, &row) in class.rows.iter().enumerate() {
-                        let items = class.sets[set].of(place).iter().copied();
-                        let stands = |item: &u32| standing.binary_search(&(offset + item)).is_ok();
-                        let items: Vec<u32> = items.filter(stands).collect();
-                        let fresh = cells.len() as u32;
+                let offset = self.numbering.offsets[set];
+                for (class, disclosed) in state.classes.iter().zip(&state.disclosed) {
+                    for (index, &row) in class.rows.iter().enumerate() {
+                        let items = class.sets[set].items_of(index).iter().copied();
+                        let is_disclosed =
+                            |item: &u32| disclosed.binary_search(&(offset + item)).is_ok();
+                        let items: Vec<u32> = items.filter(is_disclosed).collect();
+                        let next_code = cells.len() as u32;
                         codes[row as usize] = *known.entry(items).or_insert_with_key(|items| {
                             cells.push(vocabulary.cell(items).into());
-                            fresh
+                            next_code
                         });
                     }
                 }

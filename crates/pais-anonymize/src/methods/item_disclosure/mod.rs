@@ -1,14 +1,14 @@
 //! Concurrent item disclosure: k-anonymity of rows with relational and set-valued attributes
 //! (2014 paper, Sections 3 and 5).
 //!
-//! The run starts with every relational column at its topmost value and every set hidden
-//! (Algorithm 1). The column that promises the greatest decrease of NCP goes next: a relational
-//! one moves a level down, the whole column or not at all; of a set-valued one each class of
-//! equal rows discloses items, one a row, where that leaves no class smaller than k.
+//! The search starts with every relational column at its topmost value and every item hidden
+//! (Algorithm 1). Each step takes the column with the greatest expected decrease of NCP. A
+//! relational column moves one level down, as a whole or not at all. In a set-valued column each
+//! equivalence class discloses items, one per row, where no class becomes smaller than k.
 //!
-//! What it costs, for *n* rows: 4 bytes a row, and for each set 4 bytes a row and 4 an item that
-//! may still be disclosed, twice while a class is divided; a round of disclosure passes over
-//! those items a few times, classes in parallel.
+//! Memory: 4 bytes per row, and for each set-valued column 4 bytes per row and 4 bytes per item
+//! that may still be disclosed; twice that while a class is divided. A round of disclosure passes
+//! over those items a few times, with the classes in parallel.
 
 mod class;
 mod disclosure;

@@ -1,40 +1,40 @@
-//! What a run ends with, ready to be released.
+//! The result of a search, ready to be released.
 
 use crate::methods::specialization::Cut;
 use pais_core::table::{EncodedTable, NULL_CODE};
 
-use super::class::Class;
+use super::class::EquivalenceClass;
 use super::vocabulary::Vocabulary;
 
-/// The anonymous table: where each relational column stands, and what each row discloses.
+/// The anonymous table: the cut of each relational column, and the items that each row discloses.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// The level of each relational quasi-identifier, as in the table.
+    /// The cut of each relational quasi-identifier, in the order of the table.
     pub cuts: Vec<Cut>,
-    /// Number of classes.
+    /// Number of equivalence classes.
     pub classes: usize,
-    /// The cells of each set-valued quasi-identifier, as in the table.
+    /// The cells of each set-valued quasi-identifier, in the order of the table.
     pub sets: Vec<DisclosedSet>,
-    /// Whether each row is released; the others are in the trash bin.
+    /// Whether each row is released; the others were moved to the trash bin.
     pub released: Vec<bool>,
 }
 
-/// The cells of a set-valued column.
+/// The released cells of a set-valued column.
 #[derive(Clone, Debug)]
 pub struct DisclosedSet {
-    /// Cells, each once.
+    /// Distinct cells.
     pub cells: Vec<Box<str>>,
-    /// By row; no cell where the row is not released.
+    /// By row, an index into `cells`; [`NULL_CODE`] where the row is not released.
     pub codes: Vec<u32>,
 }
 
 impl Outcome {
-    /// Reads the cells off the classes.
+    /// Builds the cells from what each class discloses.
     pub(super) fn new(
         table: &EncodedTable,
         cuts: Vec<Cut>,
         vocabularies: &[Vocabulary],
-        classes: &[Class],
+        classes: &[EquivalenceClass],
     ) -> Self {
         let mut released = vec![false; table.rows];
         for &row in classes.iter().flat_map(|class| &class.rows) {
@@ -46,10 +46,10 @@ impl Outcome {
             let mut codes = vec![NULL_CODE; table.rows];
             for class in classes {
                 let cell = vocabulary.cell(&class.sets[set].disclosed);
-                let fresh = cells.len() as u32;
+                let next_code = cells.len() as u32;
                 let code = *known.entry(cell).or_insert_with_key(|cell: &String| {
                     cells.push(cell.as_str().into());
-                    fresh
+                    next_code
                 });
                 for &row in &class.rows {
                     codes[row as usize] = code;

@@ -1,6 +1,6 @@
-//! Properties of concurrent item disclosure on random small tables, against a brute force
-//! written here from the definitions alone: it knows the labels of the released table and the
-//! trees, nothing else.
+//! Properties of concurrent item disclosure on random small tables, checked by brute force. The
+//! checks follow the definitions alone: they use only the labels of the released table, the raw
+//! rows and the trees.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::methods::specialization::tests::{load, schema};
 use crate::{FinishedRelease, Prepared, Unobserved};
 
 #[derive(Clone, Debug)]
-struct Case {
+struct ItemCase {
     rows: Vec<Vec<String>>,
     job: Value,
 }
@@ -42,7 +42,7 @@ fn columns() -> Value {
 }
 
 fn set(prefix: &'static str, items: usize) -> impl Strategy<Value = String> {
-    // The lower an item's number, the more often it stands.
+    // Items with lower numbers are more frequent.
     let item = (0..items, 0..items).prop_map(|(one, other)| one.min(other));
     prop::collection::btree_set(item, 0..5).prop_map(move |items| {
         let items: Vec<String> = items.iter().map(|item| format!("{prefix}{item}")).collect();
@@ -50,8 +50,8 @@ fn set(prefix: &'static str, items: usize) -> impl Strategy<Value = String> {
     })
 }
 
-/// A pre-generalization of `s` and `t`: a level, and values with levels of their own.
-fn wishes() -> impl Strategy<Value = Value> {
+/// A pre-generalization of `s` and `t`: a level, and values with other levels.
+fn pre_generalization() -> impl Strategy<Value = Value> {
     let levels = prop::collection::btree_map(0..6usize, 0..4u32, 0..4);
     let flat = prop::collection::btree_set(0..2usize, 0..2);
     (0..4u32, levels, 0..2u32, flat).prop_map(|(level, levels, flat_level, flat)| {
@@ -69,13 +69,13 @@ fn wishes() -> impl Strategy<Value = Value> {
     })
 }
 
-fn case() -> impl Strategy<Value = Case> {
+fn case() -> impl Strategy<Value = ItemCase> {
     let row = (0..3usize, 0..6i32, set("s", 6), set("t", 7), 0..10u8);
     let rows = prop::collection::vec(row, 4..30);
     let limit = prop::sample::select(vec![0.0, 0.0, 0.1, 0.3]);
-    let wishes = prop::option::of(wishes());
+    let levels = prop::option::of(pre_generalization());
     let weight = prop::sample::select(vec![0.2, 1.0, 5.0]);
-    (rows, 1..4u32, limit, wishes, weight).prop_map(|(rows, k, limit, wishes, weight)| {
+    (rows, 1..4u32, limit, levels, weight).prop_map(|(rows, k, limit, levels, weight)| {
         let rows = rows
             .into_iter()
             .enumerate()
@@ -86,19 +86,23 @@ fn case() -> impl Strategy<Value = Case> {
                 }
                 cells
             });
-        // Values without a taxonomy must stand in the data to be named.
+        // A job may name values of a column without a taxonomy only if they occur in the data.
         let mut rows: Vec<Vec<String>> = rows.collect();
         rows[0][4] = "t0|t1".to_owned();
         let mut job = json!({"privacy": {"model": "k_anonymity", "k": k},
             "suppression_limit": limit, "utility": {"weights": {"t": weight}}});
-        if let Some(wishes) = wishes {
-            job["pre_generalization"] = wishes;
+        if let Some(levels) = levels {
+            job["pre_generalization"] = levels;
         }
-        Case { rows, job }
+        ItemCase { rows, job }
     })
 }
 
+<<<<<<< HEAD:crates/pais-anonymize/src/methods/item_disclosure/properties.rs
 fn run(case: &Case) -> Result<FinishedRelease, crate::problem::Problem> {
+=======
+fn run(case: &ItemCase) -> Result<FinishedRelease, crate::domain::Problem> {
+>>>>>>> prose-4:src/engine/items/properties.rs
     let schema = schema(columns());
     let mut file = "row,a,n,s,t\n".to_owned();
     for row in &case.rows {
@@ -121,22 +125,22 @@ fn path(item: &str) -> Vec<(&str, u32)> {
     }
 }
 
-/// What the job lets stand for the items of a raw cell.
-fn pre_generalized(case: &Case, column: &str, cell: &str) -> BTreeSet<String> {
-    let wish = &case.job["pre_generalization"][column];
+/// The items of a raw cell after the job's pre-generalization.
+fn pre_generalized(case: &ItemCase, column: &str, cell: &str) -> BTreeSet<String> {
+    let levels = &case.job["pre_generalization"][column];
     let items = cell.split('|').filter(|item| !item.is_empty());
-    let standing = items.map(|item| {
-        let named = wish["values"].as_object().into_iter().flatten();
+    let generalized = items.map(|item| {
+        let named = levels["values"].as_object().into_iter().flatten();
         let mut named = named
             .filter(|(_, values)| values.as_array().unwrap().iter().any(|value| value == item));
         let level = match named.next() {
             Some((level, _)) => level.parse().unwrap(),
-            None => wish["level"].as_u64().unwrap_or(0) as u32,
+            None => levels["level"].as_u64().unwrap_or(0) as u32,
         };
         let mut within = path(item).into_iter().filter(|(_, at)| *at <= level);
         within.next_back().unwrap().0.to_owned()
     });
-    standing.collect()
+    generalized.collect()
 }
 
 type Row = BTreeMap<String, String>;
@@ -159,7 +163,7 @@ fn disclosed(row: &Row, column: &str) -> BTreeSet<String> {
 }
 
 proptest! {
-    // The same cases each time, so that a red run can be repeated; another seed finds others.
+    // A fixed seed, so that a failure can be reproduced; another seed generates other cases.
     #![proptest_config(ProptestConfig { cases: 600,
         rng_seed: proptest::test_runner::RngSeed::Fixed(2014), ..ProptestConfig::default() })]
 
@@ -178,7 +182,7 @@ proptest! {
         let table = labels(&release);
 
         let rows: BTreeSet<usize> = table.iter().map(|row| row["row"].parse().unwrap()).collect();
-        prop_assert_eq!(rows.len(), table.len(), "no row is doubled");
+        prop_assert_eq!(rows.len(), table.len(), "each row is released once");
         prop_assert_eq!(table.len() as u64 + release.suppressed_rows, case.rows.len() as u64);
         prop_assert!(release.suppressed_rows as f64 <= limit * case.rows.len() as f64 + 1e-9);
 
@@ -195,16 +199,21 @@ proptest! {
                 let whole = pre_generalized(&case, column, &raw[at]);
                 prop_assert!(disclosed(row, column).is_subset(&whole), "{}: {:?}", column, row);
             }
+<<<<<<< HEAD:crates/pais-anonymize/src/methods/item_disclosure/properties.rs
             let years = &release.cut.as_ref().unwrap()["n"];
             let interval = pais_core::taxonomy::Interval::parse(&row["n"]);
+=======
+            let labels_of_n = &release.cut.as_ref().unwrap()["n"];
+            let interval = crate::taxonomy::Interval::parse(&row["n"]);
+>>>>>>> prose-4:src/engine/items/properties.rs
             let holds = match raw[2].parse() {
                 Ok(number) => interval.is_some_and(|interval| interval.contains(number)),
-                Err(_) => row["n"] == "?" || years.len() == 1,
+                Err(_) => row["n"] == "?" || labels_of_n.len() == 1,
             };
             prop_assert!(holds, "{} in {}", raw[2], row["n"]);
         }
 
-        // With no room in the bin nothing that one class could disclose is hidden.
+        // Without a trash bin no item stays hidden that a class could disclose alone.
         if limit > 0.0 {
             return Ok(());
         }
@@ -227,7 +236,7 @@ proptest! {
     }
 }
 
-/// Every set of up to `most` of some items.
+/// Every subset of at most `most` of the items.
 fn subsets<'a>(items: &[(&'a str, String)], most: usize) -> Vec<Vec<(&'a str, String)>> {
     let Some((first, rest)) = items.split_first() else {
         return vec![Vec::new()];

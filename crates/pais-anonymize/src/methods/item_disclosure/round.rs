@@ -1,34 +1,41 @@
-//! A round over all classes: disclosure side by side, the trash bin in their order.
+//! A round of disclosure over all classes: disclosure runs in parallel, and the trash bin is
+//! filled in the order of the classes.
 
 use rayon::prelude::*;
 
-use super::class::Class;
-use super::disclosure::{Outcome, Scratch, Short, Stop, disclose};
+use super::class::EquivalenceClass;
+use super::disclosure::{PendingRound, RoundOutcome, Scratch, StopCheck, disclose};
 
-/// What every class of a round has in common.
-pub struct Round<'a> {
-    /// Which set-valued column.
+/// The parameters of a round, the same for every class.
+pub struct DisclosureRound<'a> {
+    /// Index of the set-valued column.
     pub set: usize,
-    /// Number of its items.
+    /// Number of distinct items of the column.
     pub items: usize,
     /// *k*.
     pub k: usize,
-    /// Whether the run is to stop; the classes are of no use then.
-    pub stop: Stop<'a>,
+    /// Whether the search must stop; the resulting classes must then be discarded.
+    pub stop: StopCheck<'a>,
 }
 
-impl Round<'_> {
-    /// Discloses in every class; the classes after it in the order of those before, and the
-    /// rows that went to the trash bin, of which there are at most `room`.
+impl DisclosureRound<'_> {
+    /// Discloses items in every class. Returns the resulting classes, in the order of the classes
+    /// that they come from, and the rows moved to the trash bin, at most `capacity` of them.
     ///
-    /// A class that needs the bin gets it, in class order, if there is room for its whole rest;
-    /// the others go on without it, and may need it again for less.
-    pub fn run(&self, classes: Vec<Class>, mut room: usize) -> (Vec<Class>, Vec<u32>) {
-        let begin = |scratch: &mut Scratch, class: Class| match class.sets[self.set].open_rows() {
-            0 => Outcome::Kept(class),
-            _ => disclose(class, self.set, (self.k, room), scratch, self.stop),
+    /// Classes that need the trash bin are served in class order: a class may use it if all of its
+    /// remaining rows fit. The others continue without it, and may ask again with fewer rows.
+    pub fn run(
+        &self,
+        classes: Vec<EquivalenceClass>,
+        mut capacity: usize,
+    ) -> (Vec<EquivalenceClass>, Vec<u32>) {
+        let begin = |scratch: &mut Scratch, class: EquivalenceClass| match class.sets[self.set]
+            .rows_with_candidates()
+        {
+            0 => RoundOutcome::Kept(class),
+            _ => disclose(class, self.set, (self.k, capacity), scratch, self.stop),
         };
-        let mut outcomes: Vec<Outcome> = classes
+        let mut outcomes: Vec<RoundOutcome> = classes
             .into_par_iter()
             .map_init(|| Scratch::new(self.items), begin)
             .collect();
@@ -36,27 +43,29 @@ impl Round<'_> {
         loop {
             let mut refused = Vec::new();
             for (index, outcome) in outcomes.iter_mut().enumerate() {
-                let Outcome::Short(_) = outcome else { continue };
-                let taken = std::mem::replace(outcome, Outcome::Disclosed(Vec::new()));
-                let Outcome::Short(short) = taken else {
+                let RoundOutcome::NeedsTrashBin(_) = outcome else {
                     continue;
                 };
-                if short.rest() <= room {
-                    room -= short.rest();
-                    let (parts, rest) = short.suppress();
+                let taken = std::mem::replace(outcome, RoundOutcome::Disclosed(Vec::new()));
+                let RoundOutcome::NeedsTrashBin(pending) = taken else {
+                    continue;
+                };
+                if pending.rest() <= capacity {
+                    capacity -= pending.rest();
+                    let (parts, rest) = pending.suppress();
                     suppressed.extend(rest);
-                    *outcome = Outcome::Disclosed(parts);
+                    *outcome = RoundOutcome::Disclosed(parts);
                 } else {
-                    refused.push((index, short));
+                    refused.push((index, pending));
                 }
             }
             if refused.is_empty() {
                 break;
             }
-            let cancel = |scratch: &mut Scratch, (index, short): (usize, Box<Short>)| {
-                (index, short.cancel(self.k, room, scratch, self.stop))
+            let cancel = |scratch: &mut Scratch, (index, pending): (usize, Box<PendingRound>)| {
+                (index, pending.cancel(self.k, capacity, scratch, self.stop))
             };
-            let again: Vec<(usize, Outcome)> = refused
+            let again: Vec<(usize, RoundOutcome)> = refused
                 .into_par_iter()
                 .map_init(|| Scratch::new(self.items), cancel)
                 .collect();
@@ -67,10 +76,10 @@ impl Round<'_> {
         let mut after = Vec::with_capacity(outcomes.len());
         for outcome in outcomes {
             match outcome {
-                Outcome::Kept(class) => after.push(class),
-                Outcome::Disclosed(parts) => after.extend(parts),
-                // None is left by the loop above.
-                Outcome::Short(_) => {}
+                RoundOutcome::Kept(class) => after.push(class),
+                RoundOutcome::Disclosed(parts) => after.extend(parts),
+                // The loop above leaves none of these.
+                RoundOutcome::NeedsTrashBin(_) => {}
             }
         }
         (after, suppressed)

@@ -1,4 +1,4 @@
-//! Algorithm 1 over relational and set-valued attributes together.
+//! Algorithm 1 of the 2014 paper, over relational and set-valued attributes together.
 
 use rayon::prelude::*;
 use thiserror::Error;
@@ -8,24 +8,24 @@ use crate::observer::{Observer, Phase};
 use pais_core::table::EncodedTable;
 use pais_core::taxonomy::Floors;
 
-use super::class::Class;
+use super::class::EquivalenceClass;
 use super::hierarchy::Hierarchy;
 use super::outcome::Outcome;
-use super::round::Round;
+use super::round::DisclosureRound;
 use super::vocabulary::Vocabulary;
 
-/// Gains closer than this are a tie, and ties go to the first column.
+/// Gains that differ by less than this are a tie; ties go to the first column.
 pub(super) const TIE: f64 = 1e-12;
 
-/// What a run is led by.
+/// The parameters of a search.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// *k*.
     pub k: MinimumAnonymity,
-    /// Largest fraction of rows that the trash bin takes.
+    /// Greatest fraction of the rows that may be moved to the trash bin.
     pub suppression_limit: Fraction,
-    /// Weight of each quasi-identifier in the choice by NCP, those of one value a cell first,
-    /// then the sets, both as in the table.
+    /// Weight of each quasi-identifier in the choice by NCP: relational columns first, then
+    /// set-valued ones, each in the order of the table.
     pub weights: Vec<f64>,
 }
 
@@ -40,25 +40,26 @@ pub enum SearchError {
         /// *k*.
         k: u64,
     },
-    /// More items than places in a column are numbered for.
+    /// The rows hold more items in one column than 32 bits can index.
     #[error("a set-valued column has more than 4,294,967,295 items")]
     TooManyItems,
-    /// The observer said stop.
+    /// The observer requested a stop.
     #[error("the run was cancelled")]
     Cancelled,
 }
 
-/// A column of *QI\**, by its number among those of its kind.
+/// A column of *QI\**, by its index among the columns of its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Dimension {
+enum NextColumn {
     Relational(usize),
     Set(usize),
 }
 
-/// Runs Algorithm 1. `floors` gives the pre-generalization of a column by its name.
+/// Runs Algorithm 1 and returns the cuts and the disclosed items. `floors` gives the
+/// pre-generalization of a column by its name.
 ///
 /// # Errors
-/// For fewer rows than *k*, and on cancellation.
+/// For fewer rows than *k*, for too many items in a column, and on cancellation.
 pub fn search<'a>(
     table: &'a EncodedTable,
     floors: impl Fn(&str) -> Option<&'a Floors>,
@@ -75,99 +76,108 @@ pub fn search<'a>(
     let vocabularies: Vec<_> = vocabularies
         .map(|column| Vocabulary::new(column, floors(&column.name)))
         .collect();
-    let whole = Class::whole(table.rows, &vocabularies).ok_or(SearchError::TooManyItems)?;
-    let mut run = Run {
+    let whole =
+        EquivalenceClass::whole(table.rows, &vocabularies).ok_or(SearchError::TooManyItems)?;
+    let mut state = DisclosureSearch {
         hierarchies: hierarchies
             .map(|column| Hierarchy::new(column, floors(&column.name)))
             .collect(),
         raw_items: vocabularies.iter().map(Vocabulary::raw_items).collect(),
         candidates: hidden_items(&whole),
-        left: vec![true; table.quasi_identifiers.len()],
+        in_qi: vec![true; table.quasi_identifiers.len()],
         vocabularies,
         classes: vec![whole],
         suppressed: 0,
         budget: settings.suppression_limit.floor_of(rows) as usize,
-        // No more than there are rows, which are counted by the machine's words.
+        // At most the number of rows, which is a `usize`.
         k: k as usize,
         rows: rows as f64,
         table,
         settings,
         observer,
     };
-    while let Some(dimension) = run.choose() {
-        match dimension {
-            Dimension::Relational(column) => run.descend(column),
-            Dimension::Set(set) => run.disclose(set),
+    while let Some(column) = state.choose() {
+        match column {
+            NextColumn::Relational(column) => state.descend(column),
+            NextColumn::Set(set) => state.disclose(set),
         }
         if observer.must_stop() {
             return Err(SearchError::Cancelled);
         }
-        observer.progress(Phase::Searching, run.done());
+        observer.progress(Phase::Searching, state.done());
     }
-    let cuts = run.hierarchies.iter().map(Hierarchy::cut).collect();
-    Ok(Outcome::new(table, cuts, &run.vocabularies, &run.classes))
+    let cuts = state.hierarchies.iter().map(Hierarchy::cut).collect();
+    Ok(Outcome::new(
+        table,
+        cuts,
+        &state.vocabularies,
+        &state.classes,
+    ))
 }
 
-/// Items that may still be disclosed, in all columns of a class.
-fn hidden_items(class: &Class) -> u64 {
+/// Number of items that may still be disclosed, over all columns of a class.
+fn hidden_items(class: &EquivalenceClass) -> u64 {
     let open = class.sets.iter().filter(|set| !set.finished);
     open.map(|set| set.items.len() as u64).sum()
 }
 
-struct Run<'a> {
+struct DisclosureSearch<'a> {
     table: &'a EncodedTable,
     settings: &'a Settings,
     observer: &'a dyn Observer,
     hierarchies: Vec<Hierarchy<'a>>,
     vocabularies: Vec<Vocabulary<'a>>,
-    classes: Vec<Class>,
-    /// Which relational columns are in *QI\** still.
-    left: Vec<bool>,
-    /// Items of each set-valued column before any is generalized.
+    classes: Vec<EquivalenceClass>,
+    /// Whether each relational column is still in *QI\**.
+    in_qi: Vec<bool>,
+    /// Number of items of each set-valued column before pre-generalization.
     raw_items: Vec<u64>,
-    /// Items that could be disclosed at first.
+    /// Number of items that could be disclosed at the start.
     candidates: u64,
     suppressed: usize,
+    /// Greatest number of rows in the trash bin.
     budget: usize,
     k: usize,
     rows: f64,
 }
 
-impl Run<'_> {
-    /// *choose_dimension*: the column whose next step promises the greatest decrease of NCP,
-    /// each weighted, ties to the first as declared; `None` when nothing is left in *QI\**.
+impl DisclosureSearch<'_> {
+    /// *choose_dimension*: the column whose next step has the greatest expected decrease of NCP
+    /// times weight; ties go to the first declared column. `None` when *QI\** is empty.
     ///
-    /// A level of a relational column decreases its NCP by what the hierarchy says. Of a set a
-    /// round discloses at most one item a row, so its promise is the share of its items that
-    /// would be; where a class does not keep it, what it cannot disclose leaves the promise.
-    fn choose(&mut self) -> Option<Dimension> {
-        let mut promises = Vec::new();
+    /// For a relational column this is the decrease by one more level, from the hierarchy. In a
+    /// set-valued column a round discloses at most one item per row, so the expected decrease is
+    /// the share of its items that this would disclose. Items that a class turns out not to be
+    /// able to disclose are no longer counted in later rounds.
+    fn choose(&mut self) -> Option<NextColumn> {
+        let mut gains = Vec::new();
         for (at, hierarchy) in self.hierarchies.iter_mut().enumerate() {
-            if self.left[at] && !hierarchy.is_exhausted() {
+            if self.in_qi[at] && !hierarchy.is_exhausted() {
                 let gain = hierarchy.gain() / self.rows * self.settings.weights[at];
                 let position = hierarchy.column().position;
-                promises.push((position, gain, Dimension::Relational(at)));
+                gains.push((position, gain, NextColumn::Relational(at)));
             }
         }
         let sets = (0..self.vocabularies.len()).filter_map(|set| {
-            let open = self.classes.iter().map(|class| class.sets[set].open_rows());
+            let open = self
+                .classes
+                .iter()
+                .map(|class| class.sets[set].rows_with_candidates());
             let open: usize = open.sum();
             let weight = self.settings.weights[self.hierarchies.len() + set];
             let gain = open as f64 / self.raw_items[set] as f64 * weight;
             let position = self.table.sets[set].position;
-            (open > 0).then_some((position, gain, Dimension::Set(set)))
+            (open > 0).then_some((position, gain, NextColumn::Set(set)))
         });
-        promises.extend(sets);
-        promises.sort_by_key(|(position, ..)| *position);
-        let best = promises.iter().map(|(_, gain, _)| *gain).reduce(f64::max)?;
-        let first = promises
-            .into_iter()
-            .find(|(_, gain, _)| *gain >= best - TIE);
-        first.map(|(.., dimension)| dimension)
+        gains.extend(sets);
+        gains.sort_by_key(|(position, ..)| *position);
+        let best = gains.iter().map(|(_, gain, _)| *gain).reduce(f64::max)?;
+        let first = gains.into_iter().find(|(_, gain, _)| *gain >= best - TIE);
+        first.map(|(.., column)| column)
     }
 
-    /// Moves a relational column a level down where every class falls into parts of at least k
-    /// rows; otherwise the column leaves *QI\**.
+    /// Moves a relational column one level down if every class is divided into parts of at least k
+    /// rows; otherwise removes the column from *QI\**.
     fn descend(&mut self, column: usize) {
         let hierarchy = &mut self.hierarchies[column];
         let (below, values) = (hierarchy.next_level(), hierarchy.value_count());
@@ -179,28 +189,28 @@ impl Run<'_> {
             if class.rows.iter().all(|&row| value(row) == first) {
                 return true;
             }
-            class.len() >= 2 * k && parts(class, value, values).all_hold(k)
+            class.len() >= 2 * k && class_parts(class, value, values).all_have(k)
         });
         if !holds {
-            self.left[column] = false;
+            self.in_qi[column] = false;
             return;
         }
         hierarchy.descend();
         let classes = std::mem::take(&mut self.classes);
         let divided = classes.into_par_iter().flat_map_iter(|class| {
-            let parts = parts(&class, value, values);
+            let parts = class_parts(&class, value, values);
             if parts.sizes.len() == 1 {
                 return vec![class];
             }
-            class.divided(parts.sizes.len(), |place| parts.of_place[place] as usize)
+            class.divide(parts.sizes.len(), |index| parts.part_of[index] as usize)
         });
         self.classes = divided.collect();
     }
 
-    /// A round of disclosure.
+    /// Runs a round of disclosure in a set-valued column.
     fn disclose(&mut self, set: usize) {
         let stop = || self.observer.must_stop();
-        let round = Round {
+        let round = DisclosureRound {
             set,
             items: self.vocabularies[set].len(),
             k: self.k,
@@ -212,54 +222,59 @@ impl Run<'_> {
         self.suppressed += suppressed.len();
         for row in suppressed {
             for hierarchy in &mut self.hierarchies {
-                hierarchy.forget(row);
+                hierarchy.remove_row(row);
             }
         }
     }
 
-    /// The share of items that are disclosed, or known to stay hidden.
+    /// The progress from 0 to 1: the share of items that are disclosed or known to stay hidden.
     fn done(&self) -> f64 {
         let open: u64 = self.classes.iter().map(hidden_items).sum();
         1.0 - open as f64 / self.candidates.max(1) as f64
     }
 }
 
-/// The classes as they would be with a column one level further down; `None` where one would be
-/// smaller than k.
-pub(super) fn divided(classes: &[Class], hierarchy: &Hierarchy, k: usize) -> Option<Vec<Class>> {
+/// The classes after a column moves one level down; `None` where a class would be smaller than k.
+pub(super) fn divide_classes(
+    classes: &[EquivalenceClass],
+    hierarchy: &Hierarchy,
+    k: usize,
+) -> Option<Vec<EquivalenceClass>> {
     let (below, values) = (hierarchy.next_level(), hierarchy.value_count());
     let codes = &hierarchy.column().codes;
     let value = |row: u32| below[codes[row as usize] as usize];
-    let divide = |class: &Class| {
-        let parts = parts(class, value, values);
-        let place = |place: usize| parts.of_place[place] as usize;
+    let divide = |class: &EquivalenceClass| {
+        let parts = class_parts(class, value, values);
+        let part_of = |index: usize| parts.part_of[index] as usize;
         parts
-            .all_hold(k)
-            .then(|| class.divided(parts.sizes.len(), place))
+            .all_have(k)
+            .then(|| class.divide(parts.sizes.len(), part_of))
     };
-    let divided: Option<Vec<Vec<Class>>> = classes.par_iter().map(divide).collect();
+    let divided: Option<Vec<Vec<EquivalenceClass>>> = classes.par_iter().map(divide).collect();
     divided.map(|parts| parts.into_iter().flatten().collect())
 }
 
-/// The rows of a class by the value on which they would stand, numbered as they first stand.
-struct Parts {
-    of_place: Vec<u32>,
+/// The parts of a class by the rows' values in a column, numbered in order of first occurrence.
+struct ClassParts {
+    /// By index in the class.
+    part_of: Vec<u32>,
     sizes: Vec<u32>,
 }
 
-impl Parts {
-    fn all_hold(&self, k: usize) -> bool {
+impl ClassParts {
+    /// Whether every part has at least `k` rows.
+    fn all_have(&self, k: usize) -> bool {
         self.sizes.iter().all(|&size| size as usize >= k)
     }
 }
 
-fn parts(class: &Class, value: impl Fn(u32) -> u32, values: usize) -> Parts {
-    // A table of all values costs no more than the rows while it is not the longer one.
+fn class_parts(class: &EquivalenceClass, value: impl Fn(u32) -> u32, values: usize) -> ClassParts {
+    // A table of all values is cheap while it is not much longer than the class.
     let dense = values <= 4 * class.len();
     let mut numbers = vec![u32::MAX; if dense { values } else { 0 }];
     let mut sparse = rustc_hash::FxHashMap::default();
-    let mut parts = Parts {
-        of_place: Vec::with_capacity(class.len()),
+    let mut parts = ClassParts {
+        part_of: Vec::with_capacity(class.len()),
         sizes: Vec::new(),
     };
     for &row in &class.rows {
@@ -275,7 +290,7 @@ fn parts(class: &Class, value: impl Fn(u32) -> u32, values: usize) -> Parts {
             parts.sizes.push(0);
         }
         parts.sizes[*number as usize] += 1;
-        parts.of_place.push(*number);
+        parts.part_of.push(*number);
     }
     parts
 }

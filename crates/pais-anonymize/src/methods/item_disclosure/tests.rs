@@ -1,4 +1,4 @@
-//! Golden runs: Tables 1 to 3 of the 2014 paper.
+//! Golden tests: Tables 1 to 3 of the 2014 paper.
 
 use serde_json::{Value, json};
 
@@ -8,8 +8,8 @@ use crate::methods::specialization::tests::{load, schema};
 use crate::{FinishedRelease, Prepared, Unobserved};
 use pais_core::table::{EncodedTable, ReleasedTable};
 
-use super::class::Class;
-use super::round::Round;
+use super::class::EquivalenceClass;
+use super::round::DisclosureRound;
 use super::vocabulary::Vocabulary;
 
 const TABLE_1: &str = "id,birthyear,gender,diseases,drugs\n\
@@ -49,7 +49,7 @@ fn run(columns: &Value, file: &str, job: Value) -> Result<FinishedRelease, Probl
     prepared.release(&steps, None, &Unobserved::default())
 }
 
-/// Rows as CSV, sorted.
+/// The rows as CSV lines, sorted.
 fn rows(table: &ReleasedTable) -> Vec<String> {
     let mut out = Vec::new();
     table.write_csv(&mut out).unwrap();
@@ -91,19 +91,23 @@ fn table_1_becomes_table_2() {
     assert_eq!(release.step, None);
 }
 
-/// Cells of the drugs of Table 3 after each of some rounds, k = 2.
-fn rounds(whole: impl Fn(Class) -> Vec<Class>, rounds: usize) -> Vec<Vec<String>> {
+/// The cells of the column `drugs` of Table 3 after each round, with k = 2. `whole` first divides
+/// the class of all rows.
+fn rounds(
+    whole: impl Fn(EquivalenceClass) -> Vec<EquivalenceClass>,
+    rounds: usize,
+) -> Vec<Vec<String>> {
     let schema = schema(json!([{"name": "drugs", "role": "quasi_identifier", "kind": "set"}]));
     let file = "drugs\na|b|z\na|z\nc|x|y\nb|x|y\n";
     let table = EncodedTable::new(&schema, load(&schema, file.as_bytes()));
     let vocabulary = Vocabulary::new(&table.sets[0], None);
-    let round = Round {
+    let round = DisclosureRound {
         set: 0,
         items: vocabulary.len(),
         k: 2,
         stop: &|| false,
     };
-    let mut classes = whole(Class::whole(4, std::slice::from_ref(&vocabulary)).unwrap());
+    let mut classes = whole(EquivalenceClass::whole(4, std::slice::from_ref(&vocabulary)).unwrap());
     let mut after = Vec::new();
     for _ in 0..rounds {
         let (parts, suppressed) = round.run(classes, 0);
@@ -122,7 +126,7 @@ fn rounds(whole: impl Fn(Class) -> Vec<Class>, rounds: usize) -> Vec<Vec<String>
 
 #[test]
 fn table_3_from_two_classes() {
-    let two = |class: Class| class.divided(2, |place| place / 2);
+    let two = |class: EquivalenceClass| class.divide(2, |index| index / 2);
     let expected = [
         ["a", "a", "x", "x"],
         ["a|z", "a|z", "x|y", "x|y"],
@@ -143,7 +147,7 @@ fn table_3_from_one_class() {
 }
 
 #[test]
-fn fewer_rows_than_k_are_told() {
+fn fewer_rows_than_k_are_reported() {
     let job = json!({"privacy": {"model": "k_anonymity", "k": 5}});
     let problem = run(&columns(), TABLE_1, job).unwrap_err();
     assert_eq!(problem.code, Code::NotAnonymizable);
@@ -168,7 +172,7 @@ fn the_trash_bin_takes_whole_records_and_no_more_than_it_holds() {
 }
 
 #[test]
-fn a_weight_lets_a_column_go_first() {
+fn a_weight_changes_the_order_of_columns() {
     let columns = json!([
         {"name": "sex", "role": "quasi_identifier"},
         {"name": "drugs", "role": "quasi_identifier", "kind": "set"}]);
@@ -195,9 +199,9 @@ fn missing_and_empty_sets_are_the_empty_set() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_with_a_pointer() {
+fn invalid_jobs_are_rejected_with_a_pointer() {
     let schema = schema(columns());
-    let refused = |change: Value| {
+    let rejected = |change: Value| {
         let mut job = json!({"privacy": {"model": "k_anonymity", "k": 2}});
         for (name, value) in change.as_object().unwrap() {
             job[name] = value.clone();
@@ -272,7 +276,7 @@ fn what_does_not_fit_is_refused_with_a_pointer() {
         ),
     ] {
         assert_eq!(
-            refused(change.clone()),
+            rejected(change.clone()),
             (code, pointer.to_owned()),
             "{change}"
         );
@@ -296,12 +300,12 @@ fn a_value_that_no_row_has_is_unknown_in_a_column_without_a_taxonomy() {
         .map(|row| row.rsplit(',').next().unwrap().to_owned())
         .collect();
     assert_eq!(cells, ["*|a", "*|a", "*|x", "*|x"]);
-    // Nothing that the release does not show is told of the job either.
+    // The report does not repeat values of the job that the release does not contain.
     let job = json!({"privacy": {"model": "k_anonymity", "k": 2},
         "pre_generalization": {"drugs": {"level": 1, "values": {"0": ["a", "c"]}}}});
     let release = run(&columns(), TABLE_1, job).unwrap();
-    let told = &release.report["pre_generalization"]["drugs"];
-    assert_eq!(told, &json!({"level": 1, "values": {"0": ["a"]}}));
+    let reported = &release.report["pre_generalization"]["drugs"];
+    assert_eq!(reported, &json!({"level": 1, "values": {"0": ["a"]}}));
 }
 
 #[test]
@@ -315,7 +319,7 @@ fn itemsets_are_held_by_none_or_by_k() {
     let found = rows(&release.tables[0]);
     assert_eq!(found, ["F,a|b", "F,a|b", "M,a", "M,a|c", "M,c", "M,c"]);
     assert_eq!(release.verification["holds"], true);
-    // a and c together single out a man.
+    // Only one man has both a and c.
     let release = run(&columns, file, job(2)).unwrap();
     let found = rows(&release.tables[0]);
     assert_eq!(found, ["F,a|b", "F,a|b", "M,", "M,c", "M,c", "M,c"]);
@@ -329,15 +333,15 @@ fn itemsets_are_held_by_none_or_by_k() {
 
 #[test]
 fn k_m_anonymity_needs_sets_and_its_parameters() {
-    let refused = |columns: Value, privacy: Value| {
+    let rejected = |columns: Value, privacy: Value| {
         let schema = schema(columns);
         let job = serde_json::from_value(json!({ "privacy": privacy })).unwrap();
         Prepared::check(&schema, &job).unwrap_err().code
     };
     let plain = json!([{"name": "sex", "role": "quasi_identifier"}]);
     let model = |m: i64| json!({"model": "k_m_anonymity", "k": 2, "m": m});
-    assert_eq!(refused(plain, model(2)), Code::InvalidJob);
-    assert_eq!(refused(columns(), model(0)), Code::InvalidPrivacy);
+    assert_eq!(rejected(plain, model(2)), Code::InvalidJob);
+    assert_eq!(rejected(columns(), model(0)), Code::InvalidPrivacy);
     let without = json!({"model": "k_m_anonymity", "k": 2});
-    assert_eq!(refused(columns(), without), Code::InvalidShape);
+    assert_eq!(rejected(columns(), without), Code::InvalidShape);
 }

@@ -1,30 +1,31 @@
-//! The items of a set-valued column as they may be disclosed: pre-generalized, in the order of
-//! their names.
+//! The items of a set-valued column in the form in which they may be disclosed: pre-generalized,
+//! in the order of their labels.
 
 use pais_core::table::SetColumn;
 use pais_core::taxonomy::{Floors, NodeId};
 
-/// The items of a column. Those that are equal once they are pre-generalized are one.
+/// The items of a column. Items with the same label after pre-generalization are one item.
 pub struct Vocabulary<'a> {
     column: &'a SetColumn,
     /// Item of each leaf.
     item_of: Vec<u32>,
-    /// By item, ascending: an item's number is its rank by name.
+    /// By item, ascending: the number of an item is the rank of its label.
     labels: Vec<Box<str>>,
     /// NCP of each item's label.
     ncp: Vec<f64>,
 }
 
 impl<'a> Vocabulary<'a> {
-    /// The items of a column; `floors` are those of a pre-generalization.
+    /// The items of a column. `floors` is its pre-generalization: the lowest node that may be
+    /// disclosed for each leaf.
     pub fn new(column: &'a SetColumn, floors: Option<&Floors>) -> Self {
         let tree = &column.tree;
         let floor = |leaf: u32| match floors {
             Some(floors) => floors.of(leaf),
             None => tree.leaf(leaf),
         };
-        let standing: Vec<NodeId> = (0..tree.leaf_count() as u32).map(floor).collect();
-        let mut nodes = standing.clone();
+        let node_of: Vec<NodeId> = (0..tree.leaf_count() as u32).map(floor).collect();
+        let mut nodes = node_of.clone();
         nodes.sort_unstable_by(|&a, &b| tree.node(a).label.cmp(&tree.node(b).label));
         nodes.dedup();
         let mut number = vec![0u32; tree.nodes().len()];
@@ -33,7 +34,7 @@ impl<'a> Vocabulary<'a> {
         }
         Self {
             column,
-            item_of: standing.iter().map(|node| number[node.index()]).collect(),
+            item_of: node_of.iter().map(|node| number[node.index()]).collect(),
             ncp: nodes.iter().map(|&node| tree.ncp(node)).collect(),
             labels: nodes
                 .iter()
@@ -47,7 +48,7 @@ impl<'a> Vocabulary<'a> {
         self.labels.len()
     }
 
-    /// NCP of an item's label.
+    /// NCP of an item's label, from 0 to 1.
     pub fn ncp(&self, item: u32) -> f64 {
         self.ncp[item as usize]
     }
@@ -68,13 +69,13 @@ impl<'a> Vocabulary<'a> {
         items.truncate(kept);
     }
 
-    /// Items of the raw rows, before any is generalized: what NCP is a share of.
+    /// Number of items in the raw rows, before pre-generalization: the denominator of NCP.
     pub fn raw_items(&self) -> u64 {
         let rows = 0..self.column.rows();
         rows.map(|row| self.column.of_row(row).len() as u64).sum()
     }
 
-    /// Items as they stand in a cell: their labels, sorted and joined.
+    /// The text of a cell with these items: their labels, sorted and joined by the separator.
     pub fn cell(&self, items: &[u32]) -> String {
         let mut items = items.to_vec();
         items.sort_unstable();

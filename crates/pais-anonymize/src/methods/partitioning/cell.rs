@@ -1,31 +1,32 @@
-//! Groups of least loss among few rows: grown around one another's opposites, then mended by
-//! moving and exchanging single rows.
+//! Greedy k-member clustering of the few rows of a bucket, a small leaf region of the k-d split
+//! (Byun, Kamra, Bertino, Li: *Efficient k-Anonymization Using Clustering Techniques*, DASFAA
+//! 2007). Each cluster starts at the row farthest from the previous cluster; single rows are then
+//! moved and exchanged while that decreases NCP.
 //!
-//! A tree's cuts run through a whole cell. Among a few dozen rows the best neighbours of a row
-//! can be found one by one, which keeps labels narrower (as in greedy k-member clustering; Byun,
-//! Kamra, Bertino, Li: *Efficient k-Anonymization Using Clustering Techniques*, DASFAA 2007).
+//! A cut of the k-d split divides a whole bucket. Among a few dozen rows the best neighbours of
+//! each row can be found individually, which keeps the released labels narrower.
 
-use super::condition::Judge;
+use super::condition::GroupChecker;
 use super::loss::Loss;
 
-/// Passes over a cell's rows; most cells are still before.
+/// Greatest number of improvement passes over a bucket's rows; most buckets stop changing before.
 const PASSES: usize = 4;
 
-/// Less than this is no gain but rounding.
+/// Smallest decrease of NCP that counts as a gain; a smaller one may be rounding.
 const LEAST_GAIN: f32 = 1e-4;
 
-/// The first and the last code of a group, dimension by dimension.
+/// The first and the last code of a group in each dimension.
 type Bounds = Vec<(u32, u32)>;
 
-/// The rows of a cell, by their place in it.
-pub(super) struct Cell<'a> {
+/// The clustering of a bucket's rows. A member is a row by its index in the bucket.
+pub(super) struct KMemberClusters<'a> {
     losses: &'a [Loss<'a>],
     rows: &'a [u32],
-    /// Row after row, a code for each dimension.
+    /// Rows × dimensions, row by row.
     codes: Vec<u32>,
 }
 
-/// A group of a cell.
+/// A group of a bucket.
 struct Cluster {
     members: Vec<u32>,
     bounds: Bounds,
@@ -34,23 +35,25 @@ struct Cluster {
 }
 
 impl Cluster {
-    /// What its rows lose together.
+    /// NCP summed over its rows.
     fn loss(&self) -> f32 {
         self.ncp * self.members.len() as f32
     }
 }
 
-/// What a change of a row's group gains.
+/// A change of a row's group.
 #[derive(Clone, Copy)]
 struct Change {
+    /// The decrease of NCP summed over rows.
     gain: f32,
+    /// Index of the group that the row moves to.
     to: usize,
-    /// The member of the other group that comes back, by its place.
+    /// Index of the member of that group that moves the other way, in an exchange.
     back: Option<usize>,
 }
 
-impl<'a> Cell<'a> {
-    pub(super) fn of(losses: &'a [Loss<'a>], rows: &'a [u32]) -> Self {
+impl<'a> KMemberClusters<'a> {
+    pub(super) fn new(losses: &'a [Loss<'a>], rows: &'a [u32]) -> Self {
         let codes = rows
             .iter()
             .flat_map(|&row| losses.iter().map(move |loss| loss.codes[row as usize]));
@@ -61,9 +64,10 @@ impl<'a> Cell<'a> {
         }
     }
 
-    /// Groups that meet the condition, at least as good as the given ones, which are runs of the
-    /// cell's rows of these sizes and meet it.
-    pub(super) fn groups(&self, sizes: &[u32], judge: &mut Judge) -> Vec<Vec<u32>> {
+    /// Groups of row numbers that meet the condition, with no greater loss than the given ones.
+    /// The given groups are consecutive rows of the bucket with these sizes, and meet the
+    /// condition.
+    pub(super) fn groups(&self, sizes: &[u32], checker: &mut GroupChecker) -> Vec<Vec<u32>> {
         let mut next = 0;
         let mut groups: Vec<Cluster> = sizes
             .iter()
@@ -72,13 +76,13 @@ impl<'a> Cell<'a> {
                 self.cluster((next - size..next).collect())
             })
             .collect();
-        let grown = self.grow(judge);
+        let grown = self.grow(checker);
         let loss = |groups: &[Cluster]| groups.iter().map(Cluster::loss).sum::<f32>();
         if !grown.is_empty() && loss(&grown) < loss(&groups) {
             groups = grown;
         }
         for _ in 0..PASSES {
-            if !self.mend(&mut groups, judge) {
+            if !self.improve(&mut groups, checker) {
                 break;
             }
         }
@@ -114,48 +118,48 @@ impl<'a> Cell<'a> {
     fn ncp(&self, bounds: &Bounds) -> f32 {
         let losses = self.losses.iter().zip(bounds);
         losses
-            .map(|(loss, &(first, last))| loss.of_range(first, last))
+            .map(|(loss, &(first, last))| loss.ncp_of_range(first, last))
             .sum()
     }
 
-    /// NCP of a group's labels with a further member.
+    /// NCP of a group's labels with one more member, summed over dimensions.
     #[inline]
     fn ncp_with(&self, bounds: &Bounds, member: u32) -> f32 {
         let mut sum = 0.0;
         let codes = self.codes(member);
         for ((loss, &(first, last)), &code) in self.losses.iter().zip(bounds).zip(codes) {
-            sum += loss.of_range(first.min(code), last.max(code));
+            sum += loss.ncp_of_range(first.min(code), last.max(code));
         }
         sum
     }
 
-    fn accepts(&self, members: impl Iterator<Item = u32>, judge: &mut Judge) -> bool {
-        if !judge.minds_values() {
-            return judge.suffices(members.count());
+    fn accepts(&self, members: impl Iterator<Item = u32>, checker: &mut GroupChecker) -> bool {
+        if !checker.checks_values() {
+            return checker.has_enough_rows(members.count());
         }
         let rows: Vec<u32> = members.map(|member| self.rows[member as usize]).collect();
-        judge.accepts(&rows)
+        checker.accepts(&rows)
     }
 
-    /// Groups grown one after another, each from the row that is farthest from the last one by
-    /// its nearest rows, until it meets the condition; rows left over join the group that loses
-    /// least. Empty where not all groups meet it then.
-    fn grow(&self, judge: &mut Judge) -> Vec<Cluster> {
+    /// Grows groups one after another. Each starts with the row farthest from the previous group
+    /// and takes the nearest rows until it meets the condition. Each row left over joins the group
+    /// whose loss grows least. Empty where not all groups meet the condition in the end.
+    fn grow(&self, checker: &mut GroupChecker) -> Vec<Cluster> {
         let mut left: Vec<u32> = (0..self.rows.len() as u32).collect();
         let mut groups: Vec<Cluster> = Vec::new();
-        while judge.suffices(left.len()) {
+        while checker.has_enough_rows(left.len()) {
             let seed = groups.last().map_or(0, |last| self.farthest(last, &left));
             let mut group = self.cluster(vec![left.swap_remove(seed)]);
             let accepted = loop {
-                if judge.suffices(group.members.len())
-                    && self.accepts(group.members.iter().copied(), judge)
+                if checker.has_enough_rows(group.members.len())
+                    && self.accepts(group.members.iter().copied(), checker)
                 {
                     break true;
                 }
-                let Some((place, ncp)) = self.nearest(&group, &left) else {
+                let Some((index, ncp)) = self.nearest(&group, &left) else {
                     break false;
                 };
-                let member = left.swap_remove(place);
+                let member = left.swap_remove(index);
                 widen(&mut group.bounds, self.codes(member));
                 group.ncp = ncp;
                 group.members.push(member);
@@ -183,7 +187,7 @@ impl<'a> Cell<'a> {
                 group.members.push(member);
             }
         }
-        let holds = |group: &Cluster| self.accepts(group.members.iter().copied(), judge);
+        let holds = |group: &Cluster| self.accepts(group.members.iter().copied(), checker);
         if groups.iter().all(holds) {
             groups
         } else {
@@ -191,21 +195,23 @@ impl<'a> Cell<'a> {
         }
     }
 
+    /// The index in `left` of the row that increases the group's NCP most.
     fn farthest(&self, from: &Cluster, left: &[u32]) -> usize {
         let ncp = left
             .iter()
             .map(|&member| self.ncp_with(&from.bounds, member));
-        let places = ncp.enumerate();
-        let farthest = places.max_by(|(_, one), (_, other)| one.total_cmp(other));
-        farthest.map_or(0, |(place, _)| place)
+        let indexed = ncp.enumerate();
+        let farthest = indexed.max_by(|(_, one), (_, other)| one.total_cmp(other));
+        farthest.map_or(0, |(index, _)| index)
     }
 
+    /// The index in `left` of the row that increases the group's NCP least, and the NCP with it.
     fn nearest(&self, to: &Cluster, left: &[u32]) -> Option<(usize, f32)> {
         let mut best: Option<(usize, f32)> = None;
-        for (place, &member) in left.iter().enumerate() {
+        for (index, &member) in left.iter().enumerate() {
             let ncp = self.ncp_with(&to.bounds, member);
             if best.is_none_or(|(_, least)| ncp < least) {
-                best = Some((place, ncp));
+                best = Some((index, ncp));
                 if ncp <= to.ncp {
                     break;
                 }
@@ -214,42 +220,44 @@ impl<'a> Cell<'a> {
         best
     }
 
-    /// One pass: each row is moved to another group, or exchanged with a row of one, where that
-    /// gains and both groups still meet the condition. Whether any was.
-    fn mend(&self, groups: &mut [Cluster], judge: &mut Judge) -> bool {
+    /// One pass: each row is moved to another group, or exchanged with a row of another group,
+    /// where that decreases NCP and both groups still meet the condition. Returns whether any row
+    /// changed its group.
+    fn improve(&self, groups: &mut [Cluster], checker: &mut GroupChecker) -> bool {
         let mut changed = false;
         for from in 0..groups.len() {
-            let mut place = 0;
-            while place < groups[from].members.len() {
-                if let Some(change) = self.best_change(groups, from, place, judge)
-                    && self.perform(groups, (from, place), change, judge)
+            let mut index = 0;
+            while index < groups[from].members.len() {
+                if let Some(change) = self.best_change(groups, from, index, checker)
+                    && self.perform(groups, (from, index), change, checker)
                 {
                     changed = true;
                 }
-                place += 1;
+                index += 1;
             }
         }
         changed
     }
 
+    /// The change of the member at `index` of group `from` that decreases NCP most.
     fn best_change(
         &self,
         groups: &[Cluster],
         from: usize,
-        place: usize,
-        judge: &Judge,
+        index: usize,
+        checker: &GroupChecker,
     ) -> Option<Change> {
         let own = &groups[from];
-        // What loses nothing gains nothing by a change, a single row above all.
+        // A group without loss, such as a single row, gains nothing by a change.
         if own.loss() <= LEAST_GAIN {
             return None;
         }
-        let member = own.members[place];
+        let member = own.members[index];
         let others = own.members.iter().filter(|&&other| other != member);
         let rest = self.bounds(others.copied());
         let (size, before) = (own.members.len() as f32, own.loss());
         let saved = before - self.ncp(&rest) * (size - 1.0);
-        let movable = judge.suffices(own.members.len() - 1) && own.members.len() > 1;
+        let movable = checker.has_enough_rows(own.members.len() - 1) && own.members.len() > 1;
         let mut best: Option<Change> = None;
         for (to, other) in groups.iter().enumerate().filter(|(to, _)| *to != from) {
             let grown = (other.members.len() + 1) as f32;
@@ -275,8 +283,8 @@ impl<'a> Cell<'a> {
         best
     }
 
-    /// The member of another group that should come for `member`; `rest` are the bounds of its
-    /// own group without it, which loses `before` and has `size` rows.
+    /// The best exchange of `member` with a member of another group. `rest` are the bounds of its
+    /// own group without it; that group has `size` rows and the loss `before`.
     fn best_exchange(
         &self,
         other: &Cluster,
@@ -284,7 +292,7 @@ impl<'a> Cell<'a> {
         (rest, before, size): (&Bounds, f32, f32),
     ) -> Option<Change> {
         let mut best: Option<Change> = None;
-        for (place, &back) in other.members.iter().enumerate() {
+        for (index, &back) in other.members.iter().enumerate() {
             let own = before - self.ncp_with(rest, back) * size;
             if own + other.loss() <= best.map_or(LEAST_GAIN, |best| best.gain) {
                 continue;
@@ -296,28 +304,30 @@ impl<'a> Cell<'a> {
                 best = Some(Change {
                     gain,
                     to,
-                    back: Some(place),
+                    back: Some(index),
                 });
             }
         }
         best
     }
 
+    /// Performs a change if both groups then meet the condition; returns whether it did.
     fn perform(
         &self,
         groups: &mut [Cluster],
-        (from, place): (usize, usize),
+        (from, index): (usize, usize),
         change: Change,
-        judge: &mut Judge,
+        checker: &mut GroupChecker,
     ) -> bool {
         let mut own = groups[from].members.clone();
         let mut other = groups[change.to].members.clone();
         match change.back {
-            Some(back) => std::mem::swap(&mut own[place], &mut other[back]),
-            None => other.push(own.swap_remove(place)),
+            Some(back) => std::mem::swap(&mut own[index], &mut other[back]),
+            None => other.push(own.swap_remove(index)),
         }
-        // A further row may break a model of frequencies, though none that counts strikes.
-        if !self.accepts(other.iter().copied(), judge) || !self.accepts(own.iter().copied(), judge)
+        // One more row may violate a model of frequencies, but not one by minimum cover.
+        if !self.accepts(other.iter().copied(), checker)
+            || !self.accepts(own.iter().copied(), checker)
         {
             return false;
         }

@@ -1,54 +1,61 @@
-//! What a group has to meet, decided on rows of the table: fast where it can be, safe always.
+//! The check whether rows of the table meet the group model. It tries fast heuristics first and
+//! never accepts a group that violates the model.
 //!
-//! A yes is a proof; a no may be out of patience. The verifier decides on its own.
+//! "Yes" is proven; "no" may only mean that the budget of the exact search ran out. The verifier
+//! checks the release independently.
 
 use pais_core::model::{Diversity, GroupModel};
 use pais_core::table::{NULL_CODE, SensitiveColumn};
 
-use super::disjoint::Disjoint;
-use super::frequency::{Counts, Single};
-use super::frequent::Frequent;
-use super::strikes::{Answer, coverable};
+use super::disjoint::DisjointRecords;
+use super::frequency::{CodeCounts, FrequencyCheck};
+use super::frequent::FrequentValues;
+use super::strikes::{CoverAnswer, needs_at_least};
 
-/// What a group has to meet, with the table's sensitive values.
+/// The model that every group must meet, with the sensitive values of the table.
 pub struct Condition {
-    /// *K*.
+    /// *K*, the minimum number of rows of a group.
     pub k: usize,
-    pub(super) asked: Asked,
+    pub(super) diversity: DiversityCheck,
 }
 
-/// What is asked of the sensitive values of a group.
-pub(super) enum Asked {
-    Nothing,
-    Strikes(Cells),
-    Frequency(Single),
+/// The requirement on the sensitive values of a group.
+pub(super) enum DiversityCheck {
+    /// K-anonymity alone.
+    None,
+    /// The minimum cover of the group's records by sensitive values has at least *L* values
+    /// (Definitions 6 and 7).
+    MinimumCover(SensitiveCodes),
+    /// A bound on the frequencies of one sensitive column.
+    Frequency(FrequencyCheck),
 }
 
-/// The sensitive values that may be struck out, row by row, numbered across columns.
+/// The sensitive values that may be eliminated, row by row, numbered across columns.
 ///
-/// Columns of which nothing may be struck out do not stand here. A row with a missing cell in
-/// another one holds [`NULL_CODE`] and protects nobody: it is taken as deleted from the start.
-pub(super) struct Cells {
+/// Columns with a limit of 0 are left out. A missing cell in another column is [`NULL_CODE`]; its
+/// row does not contribute to diversity and counts as deleted from the start.
+pub(super) struct SensitiveCodes {
     /// *L*.
     pub(super) l: u32,
-    /// *L_i* of each column that counts.
+    /// *L_i* of each column with a limit above 0.
     pub(super) limits: Vec<u32>,
-    /// Number of the first value of each column; the number of all values last.
-    pub(super) first: Vec<u32>,
-    values: Vec<u32>,
+    /// Number of the first value of each column; the last entry is the count of all values.
+    pub(super) first_values: Vec<u32>,
+    /// Rows × columns, row by row.
+    codes: Vec<u32>,
 }
 
-impl Cells {
-    fn of(l: u32, columns: &[(&SensitiveColumn, u32)], rows: usize) -> Self {
+impl SensitiveCodes {
+    fn new(l: u32, columns: &[(&SensitiveColumn, u32)], rows: usize) -> Self {
         let counted: Vec<_> = columns.iter().filter(|(_, limit)| *limit > 0).collect();
-        let mut first = vec![0u32];
+        let mut first_values = vec![0u32];
         for (column, _) in &counted {
-            first.push(first[first.len() - 1] + column.values.len() as u32);
+            first_values.push(first_values[first_values.len() - 1] + column.values.len() as u32);
         }
-        let mut values = Vec::with_capacity(rows * counted.len());
+        let mut codes = Vec::with_capacity(rows * counted.len());
         for row in 0..rows {
-            for ((column, _), first) in counted.iter().zip(&first) {
-                values.push(match column.codes[row] {
+            for ((column, _), first) in counted.iter().zip(&first_values) {
+                codes.push(match column.codes[row] {
                     NULL_CODE => NULL_CODE,
                     code => first + code,
                 });
@@ -57,151 +64,163 @@ impl Cells {
         Self {
             l,
             limits: counted.iter().map(|(_, limit)| *limit).collect(),
-            first,
-            values,
+            first_values,
+            codes,
         }
     }
 
-    /// Number of columns that count.
-    pub(super) fn width(&self) -> usize {
+    /// Number of columns with a limit above 0.
+    pub(super) fn column_count(&self) -> usize {
         self.limits.len()
     }
 
-    /// Number of all values.
-    pub(super) fn values(&self) -> usize {
-        self.first[self.limits.len()] as usize
+    /// Number of distinct values over all columns.
+    pub(super) fn value_count(&self) -> usize {
+        self.first_values[self.limits.len()] as usize
     }
 
-    /// The values of a row; `None` where one is missing.
+    /// The values of a row; `None` where one of them is missing.
     #[inline]
     pub(super) fn row(&self, row: u32) -> Option<&[u32]> {
-        let width = self.width();
-        let values = &self.values[row as usize * width..][..width];
-        (!values.contains(&NULL_CODE)).then_some(values)
+        let width = self.column_count();
+        let codes = &self.codes[row as usize * width..][..width];
+        (!codes.contains(&NULL_CODE)).then_some(codes)
     }
 
-    /// Whether every limit is *L*: Definition 6 rather than 7.
+    /// Whether every limit is *L*, which is Definition 6 rather than 7.
     fn is_unlimited(&self) -> bool {
         self.limits.iter().all(|&limit| limit >= self.l)
     }
 }
 
 impl Condition {
-    /// The condition that a model makes, over the table's sensitive columns.
-    pub fn of(model: &GroupModel, sensitive: &[SensitiveColumn], rows: usize) -> Self {
-        let asked = match &model.diversity {
-            Diversity::Unasked => Asked::Nothing,
+    /// The condition of a model on a table with these sensitive columns and this many rows.
+    pub fn new(model: &GroupModel, sensitive: &[SensitiveColumn], rows: usize) -> Self {
+        let diversity = match &model.diversity {
+            Diversity::Unasked => DiversityCheck::None,
             Diversity::Strikes { l, column_limits } => {
                 let limit = |column: &SensitiveColumn| {
                     let limit = column_limits.get(&*column.name).copied();
                     limit.unwrap_or(l.get())
                 };
                 let columns: Vec<_> = sensitive.iter().map(|it| (it, limit(it))).collect();
-                Asked::Strikes(Cells::of(l.get(), &columns, rows))
+                DiversityCheck::MinimumCover(SensitiveCodes::new(l.get(), &columns, rows))
             }
-            // The plan sees to it that there is one sensitive column.
-            diversity => sensitive
+            // The plan ensures that there is exactly one sensitive column.
+            model => sensitive
                 .first()
-                .and_then(|column| Single::of(diversity, column))
-                .map_or(Asked::Nothing, Asked::Frequency),
+                .and_then(|column| FrequencyCheck::new(model, column))
+                .map_or(DiversityCheck::None, DiversityCheck::Frequency),
         };
         Self {
-            // A table has fewer than 2³² rows, so that a greater K is met by none.
+            // A table has fewer than 2³² rows, so no table meets a greater K.
             k: usize::try_from(model.k.get()).unwrap_or(usize::MAX),
-            asked,
+            diversity,
         }
     }
 }
 
-/// Decides on groups; one a thread, for its working space.
-pub struct Judge<'a> {
+/// Checks whether groups meet a condition. Each thread has its own, because it holds working
+/// space.
+pub struct GroupChecker<'a> {
     condition: &'a Condition,
-    disjoint: Disjoint,
-    frequent: Frequent,
-    counts: Counts,
+    disjoint: DisjointRecords,
+    frequent: FrequentValues,
+    counts: CodeCounts,
 }
 
-/// Rows that the exact check looks at before a split is given up: a group that takes more stays
-/// whole, which is safe.
-const PATIENCE: u64 = 1 << 12;
+/// Number of records that the exact search may visit before a split is rejected. A group that
+/// needs more is not split, which is safe.
+const COVER_BUDGET: u64 = 1 << 12;
 
-/// The same for the whole table, which is worth more.
-const PATIENCE_WITH_ALL: u64 = 1 << 24;
+/// The same for the whole table, where a wrong "no" fails the job.
+const WHOLE_TABLE_COVER_BUDGET: u64 = 1 << 24;
 
-impl<'a> Judge<'a> {
-    /// For groups of a condition.
-    pub fn of(condition: &'a Condition) -> Self {
-        let (values, codes) = match &condition.asked {
-            Asked::Nothing => (0, 0),
-            Asked::Strikes(cells) => (cells.values(), 0),
-            Asked::Frequency(single) => (0, single.values()),
+impl<'a> GroupChecker<'a> {
+    /// A checker for groups under a condition.
+    pub fn new(condition: &'a Condition) -> Self {
+        let (values, codes) = match &condition.diversity {
+            DiversityCheck::None => (0, 0),
+            DiversityCheck::MinimumCover(sensitive) => (sensitive.value_count(), 0),
+            DiversityCheck::Frequency(check) => (0, check.code_count()),
         };
         Self {
             condition,
-            disjoint: Disjoint::new(values),
-            frequent: Frequent::new(values),
-            counts: Counts::new(codes),
+            disjoint: DisjointRecords::new(values),
+            frequent: FrequentValues::new(values),
+            counts: CodeCounts::new(codes),
         }
     }
 
-    /// Whether so many rows may be a group, whatever they are.
+    /// Whether this many rows are at least *K*.
     #[inline]
-    pub fn suffices(&self, rows: usize) -> bool {
+    pub fn has_enough_rows(&self, rows: usize) -> bool {
         rows >= self.condition.k
     }
 
-    /// Whether the condition is about values, too.
-    pub fn minds_values(&self) -> bool {
-        !matches!(self.condition.asked, Asked::Nothing)
+    /// Whether the condition also depends on the sensitive values.
+    pub fn checks_values(&self) -> bool {
+        !matches!(self.condition.diversity, DiversityCheck::None)
     }
 
-    /// Whether these rows are proven to meet the condition as a group.
+    /// Whether these rows, as one group, are proven to meet the condition.
     pub fn accepts(&mut self, rows: &[u32]) -> bool {
-        if !self.suffices(rows.len()) {
+        if !self.has_enough_rows(rows.len()) {
             return false;
         }
-        match &self.condition.asked {
-            Asked::Nothing => true,
-            Asked::Strikes(cells) => {
-                let patience = PATIENCE + 8 * rows.len() as u64;
-                self.needs(cells, rows, cells.l, patience) == Answer::Yes
+        match &self.condition.diversity {
+            DiversityCheck::None => true,
+            DiversityCheck::MinimumCover(sensitive) => {
+                let budget = COVER_BUDGET + 8 * rows.len() as u64;
+                self.cover_answer(sensitive, rows, sensitive.l, budget) == CoverAnswer::Yes
             }
-            Asked::Frequency(single) => single.accepts(rows, &mut self.counts),
+            DiversityCheck::Frequency(check) => check.accepts(rows, &mut self.counts),
         }
     }
 
-    /// Whether `l` values at least have to be struck out to delete the rows.
-    fn needs(&mut self, cells: &Cells, rows: &[u32], l: u32, patience: u64) -> Answer {
-        // No value may be struck out, so that nothing deletes a row.
-        if cells.width() == 0 || l == 0 {
-            return Answer::Yes;
+    /// Whether at least `l` values must be eliminated to delete all of the rows.
+    fn cover_answer(
+        &mut self,
+        sensitive: &SensitiveCodes,
+        rows: &[u32],
+        l: u32,
+        budget: u64,
+    ) -> CoverAnswer {
+        // No value may be eliminated, so no row can be deleted.
+        if sensitive.column_count() == 0 || l == 0 {
+            return CoverAnswer::Yes;
         }
-        if self.disjoint.any(cells, rows, l) {
-            return Answer::Yes;
+        if self.disjoint.any(sensitive, rows, l) {
+            return CoverAnswer::Yes;
         }
-        let order = self.disjoint.order(cells, rows);
-        if self.disjoint.fewest_in_a_column(cells) < l {
-            return Answer::No;
+        let order = self.disjoint.order(sensitive, rows);
+        if self.disjoint.fewest_values_in_a_column(sensitive) < l {
+            return CoverAnswer::No;
         }
-        let apart = self.disjoint.pick(cells, &order, l);
-        if apart.len() >= l as usize
-            || (!cells.is_unlimited() && self.frequent.proves(cells, &order, &apart, l))
+        let disjoint = self.disjoint.pick(sensitive, &order, l);
+        if disjoint.len() >= l as usize
+            || (!sensitive.is_unlimited() && self.frequent.proves(sensitive, &order, &disjoint, l))
         {
-            return Answer::Yes;
+            return CoverAnswer::Yes;
         }
-        coverable(cells, &order, l - 1, patience)
+        needs_at_least(sensitive, &order, l, budget)
     }
 
-    /// The greatest *L*, up to that asked for, which the rows are proven to meet, and whether a
-    /// greater one is proven not to.
-    pub(super) fn greatest(&mut self, cells: &Cells, rows: &[u32]) -> (u32, bool) {
-        let (mut holds, mut fails, mut exact) = (0, cells.l + 1, true);
+    /// The greatest *L*, at most the requested one, that the rows are proven to meet, and whether
+    /// every greater one is proven not to be met.
+    pub(super) fn greatest_l(&mut self, sensitive: &SensitiveCodes, rows: &[u32]) -> (u32, bool) {
+        let (mut holds, mut fails, mut exact) = (0, sensitive.l + 1, true);
         while holds + 1 < fails {
             let l = holds + (fails - holds) / 2;
-            match self.needs(cells, rows, l, PATIENCE_WITH_ALL + 64 * rows.len() as u64) {
-                Answer::Yes => holds = l,
-                Answer::No => fails = l,
-                Answer::OutOfPatience => (fails, exact) = (l, false),
+            match self.cover_answer(
+                sensitive,
+                rows,
+                l,
+                WHOLE_TABLE_COVER_BUDGET + 64 * rows.len() as u64,
+            ) {
+                CoverAnswer::Yes => holds = l,
+                CoverAnswer::No => fails = l,
+                CoverAnswer::OutOfBudget => (fails, exact) = (l, false),
             }
         }
         (holds, exact)
@@ -210,12 +229,22 @@ impl<'a> Judge<'a> {
 
 #[cfg(test)]
 pub(super) mod tests {
+<<<<<<< HEAD:crates/pais-anonymize/src/methods/partitioning/condition.rs
     use super::{Asked, Cells, Condition, Judge};
     use crate::methods::partitioning::disjoint::Disjoint;
     use pais_core::table::{NULL_CODE, SensitiveColumn};
+=======
+    use super::{Condition, DiversityCheck, GroupChecker, SensitiveCodes};
+    use crate::engine::groups::disjoint::DisjointRecords;
+    use crate::table::{NULL_CODE, SensitiveColumn};
+>>>>>>> prose-4:src/engine/groups/condition.rs
 
-    /// Records by the codes of their values.
-    pub fn cells<const M: usize>(records: &[[u32; M]], l: u32, limits: &[u32; M]) -> Cells {
+    /// Records given by the codes of their values.
+    pub fn sensitive_codes<const M: usize>(
+        records: &[[u32; M]],
+        l: u32,
+        limits: &[u32; M],
+    ) -> SensitiveCodes {
         let columns: Vec<SensitiveColumn> = (0..M)
             .map(|column| {
                 let codes: Vec<u32> = records.iter().map(|record| record[column]).collect();
@@ -230,35 +259,36 @@ pub(super) mod tests {
             })
             .collect();
         let columns: Vec<_> = columns.iter().zip(limits.iter().copied()).collect();
-        Cells::of(l, &columns, records.len())
+        SensitiveCodes::new(l, &columns, records.len())
     }
 
-    /// Whether all these records together are accepted as a group.
+    /// Whether all of these records together are accepted as one group.
     pub fn accepts<const M: usize>(records: &[[u32; M]], l: u32, limits: &[u32; M]) -> bool {
         let condition = Condition {
             k: 1,
-            asked: Asked::Strikes(cells(records, l, limits)),
+            diversity: DiversityCheck::MinimumCover(sensitive_codes(records, l, limits)),
         };
         let rows: Vec<u32> = (0..records.len() as u32).collect();
-        Judge::of(&condition).accepts(&rows)
+        GroupChecker::new(&condition).accepts(&rows)
     }
 
-    /// Figure 1 as (disease, treatment): Figure 6 picks rows 1 and 3, and two values delete all.
+    /// Figure 1 as (disease, treatment): Figure 6 picks rows 1 and 3, and two values delete all
+    /// records.
     #[test]
     fn figure_1_is_two_diverse_and_not_three() {
         let patients = [[0, 0], [0, 1], [1, 2], [2, 2]];
-        let cells = cells(&patients, 2, &[2, 2]);
-        let mut disjoint = Disjoint::new(cells.values());
-        let order = disjoint.order(&cells, &[0, 1, 2, 3]);
+        let sensitive = sensitive_codes(&patients, 2, &[2, 2]);
+        let mut disjoint = DisjointRecords::new(sensitive.value_count());
+        let order = disjoint.order(&sensitive, &[0, 1, 2, 3]);
         assert_eq!(order, [0, 1, 2, 3]);
-        assert_eq!(disjoint.pick(&cells, &order, 2), [0, 2]);
+        assert_eq!(disjoint.pick(&sensitive, &order, 2), [0, 2]);
         assert!(accepts(&patients, 2, &[2, 2]));
         assert!(!accepts(&patients, 3, &[3, 3]));
     }
 
-    /// Figure 4: three without limits, four with (4, 2).
+    /// Figure 4: diversity 3 without limits, 4 with the limits (4, 2).
     #[test]
-    fn figure_4_gains_by_its_limits() {
+    fn limits_raise_the_diversity_of_figure_4() {
         let group = [[0, 0], [1, 0], [2, 1], [3, 1], [4, 2], [5, 2]];
         assert!(accepts(&group, 3, &[3, 3]));
         assert!(!accepts(&group, 4, &[4, 4]));
@@ -267,9 +297,9 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_missing_value_protects_nobody() {
+    fn a_missing_value_does_not_count_towards_diversity() {
         assert!(!accepts(&[[0, NULL_CODE], [1, 0]], 2, &[2, 2]));
-        // Of the second column nothing is struck out: it does not matter.
+        // The second column has a limit of 0, so its values do not matter.
         assert!(accepts(&[[0, NULL_CODE], [1, 0]], 2, &[2, 0]));
         assert!(accepts(&[[NULL_CODE]], 2, &[0]));
         assert!(!accepts(&[[NULL_CODE]], 1, &[1]));

@@ -1,20 +1,21 @@
-//! A quasi-identifier as a dimension of the k-d split: its codes in order, each at its z-score.
+//! A quasi-identifier as a dimension of the k-d split: its ordered codes, each with a z-score.
 
 use pais_core::table::{Domain, QuasiIdentifier};
 
-/// A dimension.
-pub(super) struct Dimension<'a> {
-    /// One code a row, in the order of the dimension.
+/// A dimension of the k-d split.
+pub(super) struct SplitDimension<'a> {
+    /// One code per row; codes ascend in the order of the dimension.
     pub(super) codes: &'a [u32],
-    /// The z-score of each code, over the whole table (Gal, Chen, Gangopadhyay 2008, *Overview*).
+    /// The z-score of each code over the whole table (Gal, Chen, Gangopadhyay 2008, *Overview*).
     position: Vec<f64>,
 }
 
-impl<'a> Dimension<'a> {
-    /// Numbers stand at their values, labels at their places in the taxonomy, which is the
-    /// sorted order where there is none. A missing number lies as far beyond the greatest as
-    /// that lies from the least, so that it is parted from numbers first.
-    pub(super) fn of(column: &'a QuasiIdentifier) -> Self {
+impl<'a> SplitDimension<'a> {
+    /// The position of a number is its value. The position of a label is its leaf index in the
+    /// taxonomy, or its index in sorted order where the column has no taxonomy. A missing number
+    /// is placed beyond the greatest number by the whole width of the range, so that missing
+    /// numbers are split off first.
+    pub(super) fn new(column: &'a QuasiIdentifier) -> Self {
         let codes = column.domain.code_count();
         let mut rows = vec![0u64; codes];
         for &code in &column.codes {
@@ -26,16 +27,18 @@ impl<'a> Dimension<'a> {
         };
         let known = position.len();
         let total: u64 = rows[..known].iter().sum();
-        let mean = |of: &dyn Fn(usize) -> f64| {
-            let sum: f64 = (0..known).map(|code| of(code) * rows[code] as f64).sum();
+        let mean = |value_of: &dyn Fn(usize) -> f64| {
+            let sum: f64 = (0..known)
+                .map(|code| value_of(code) * rows[code] as f64)
+                .sum();
             sum / total.max(1) as f64
         };
         let middle = mean(&|code| position[code]);
         let deviation = mean(&|code| (position[code] - middle).powi(2)).sqrt();
-        for place in &mut position {
-            // Squares of great numbers may be infinite; the order of the codes is what counts.
-            *place = match (*place - middle) / deviation {
-                score if score.is_finite() => score,
+        for score in &mut position {
+            // Squares of large numbers may be infinite; only the order of the codes matters then.
+            *score = match (*score - middle) / deviation {
+                finite if finite.is_finite() => finite,
                 _ => 0.0,
             };
         }
@@ -48,7 +51,7 @@ impl<'a> Dimension<'a> {
         }
     }
 
-    /// The least and the greatest code of some rows.
+    /// The least and the greatest code among `rows`.
     pub(super) fn range(&self, rows: &[u32]) -> (u32, u32) {
         rows.iter().fold((u32::MAX, 0), |(least, most), &row| {
             let code = self.codes[row as usize];
@@ -56,7 +59,7 @@ impl<'a> Dimension<'a> {
         })
     }
 
-    /// The width of a range of codes, in standard deviations.
+    /// The width of a range of codes in standard deviations.
     pub(super) fn width(&self, (least, most): (u32, u32)) -> f64 {
         self.position[most as usize] - self.position[least as usize]
     }

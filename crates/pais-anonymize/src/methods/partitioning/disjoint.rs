@@ -1,20 +1,21 @@
-//! Records that share no sensitive value: each needs a strike of its own (Theorem 4 of the
-//! multiple-sensitive-attribute paper), so that *L* of them prove *L*-diversity.
+//! Disjoint records, which share no sensitive value. Deleting them takes one eliminated value
+//! each (Theorem 4 of the multiple-sensitive-attribute paper), so *L* of them prove *L*-diversity.
 
-use super::condition::Cells;
+use super::condition::SensitiveCodes;
 
-/// Finds such records. Working space over the values of a table.
-pub(super) struct Disjoint {
-    /// *f(v)*, records of the group that hold a value; 0 between calls.
+/// Finds disjoint records. Holds working space with an entry for each sensitive value of a table.
+pub(super) struct DisjointRecords {
+    /// *f(v)*, the number of records of the group that hold a value; 0 between calls.
     frequency: Vec<u32>,
-    /// The turn in which a value was last taken.
+    /// The number of the last turn in which a value was taken. Counting turns saves clearing the
+    /// marks.
     taken: Vec<u32>,
     turn: u32,
-    /// Distinct values of each column in the group last ordered.
+    /// Number of distinct values of each column in the group last passed to `order`.
     distinct: Vec<u32>,
 }
 
-impl Disjoint {
+impl DisjointRecords {
     pub(super) fn new(values: usize) -> Self {
         Self {
             frequency: vec![0; values],
@@ -24,7 +25,7 @@ impl Disjoint {
         }
     }
 
-    /// Takes a record's values, if none of them is taken.
+    /// Takes the values of a record and returns true, unless one of them is already taken.
     #[inline]
     fn take(&mut self, values: &[u32]) -> bool {
         if values
@@ -47,13 +48,13 @@ impl Disjoint {
         }
     }
 
-    /// Whether `l` such records are met when rows are taken as they come: Figure 6 without its
-    /// order, which large groups hardly need.
-    pub(super) fn any(&mut self, cells: &Cells, rows: &[u32], l: u32) -> bool {
+    /// Whether `l` disjoint records are found when rows are visited in the given order: Figure 6
+    /// without its sorting, which large groups rarely need.
+    pub(super) fn any(&mut self, sensitive: &SensitiveCodes, rows: &[u32], l: u32) -> bool {
         self.next_turn();
         let mut found = 0;
         for &row in rows {
-            if cells.row(row).is_some_and(|values| self.take(values)) {
+            if sensitive.row(row).is_some_and(|values| self.take(values)) {
                 found += 1;
                 if found >= l {
                     return true;
@@ -63,12 +64,15 @@ impl Disjoint {
         false
     }
 
-    /// Lines 1 to 3 of Figure 6: rows in ascending order of their total frequency, equal ones as
-    /// they come. Rows with a missing value are left out.
-    pub(super) fn order(&mut self, cells: &Cells, rows: &[u32]) -> Vec<u32> {
+    /// Lines 1 to 3 of Figure 6: the rows in ascending order of their total frequency; ties keep
+    /// their order. Rows with a missing value are left out.
+    pub(super) fn order(&mut self, sensitive: &SensitiveCodes, rows: &[u32]) -> Vec<u32> {
         self.distinct.clear();
-        self.distinct.resize(cells.width(), 0);
-        let whole = || rows.iter().filter_map(|&row| Some((row, cells.row(row)?)));
+        self.distinct.resize(sensitive.column_count(), 0);
+        let whole = || {
+            rows.iter()
+                .filter_map(|&row| Some((row, sensitive.row(row)?)))
+        };
         for (_, values) in whole() {
             for (column, &value) in values.iter().enumerate() {
                 let frequency = &mut self.frequency[value as usize];
@@ -91,23 +95,24 @@ impl Disjoint {
         order.into_iter().map(|(_, row)| row).collect()
     }
 
-    /// The fewest distinct values of a column in the group last ordered, over the columns of
-    /// which all values may be struck out: no more than so many are needed.
-    pub(super) fn fewest_in_a_column(&self, cells: &Cells) -> u32 {
-        let columns = self.distinct.iter().zip(&cells.limits);
+    /// The smallest number of distinct values of a column in the group last passed to `order`,
+    /// over the columns whose values may all be eliminated. Eliminating them deletes all records,
+    /// so this is an upper bound of the minimum cover; `u32::MAX` where there is no such column.
+    pub(super) fn fewest_values_in_a_column(&self, sensitive: &SensitiveCodes) -> u32 {
+        let columns = self.distinct.iter().zip(&sensitive.limits);
         let all = columns.filter(|(distinct, limit)| distinct <= limit);
         all.map(|(&distinct, _)| distinct).min().unwrap_or(u32::MAX)
     }
 
-    /// Lines 4 to 10 of Figure 6: *C*, the records picked in this order, `l` at most.
-    pub(super) fn pick(&mut self, cells: &Cells, order: &[u32], l: u32) -> Vec<u32> {
+    /// Lines 4 to 10 of Figure 6: *C*, the disjoint records picked in this order, at most `l`.
+    pub(super) fn pick(&mut self, sensitive: &SensitiveCodes, order: &[u32], l: u32) -> Vec<u32> {
         self.next_turn();
         let mut picked = Vec::new();
         for &row in order {
             if picked.len() >= l as usize {
                 break;
             }
-            if cells.row(row).is_some_and(|values| self.take(values)) {
+            if sensitive.row(row).is_some_and(|values| self.take(values)) {
                 picked.push(row);
             }
         }

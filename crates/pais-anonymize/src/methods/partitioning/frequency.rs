@@ -1,50 +1,52 @@
-//! Models of how often the values of one sensitive column stand in a group: distinct, entropy and
+//! Models of the frequencies of one sensitive column's values in a group: distinct, entropy and
 //! recursive diversity, and t-closeness.
 //!
-//! All are kept by the union of two groups that meet them, so that a group that is not split
-//! meets them too.
+//! The union of two groups that meet one of these models also meets it, so a group that is not
+//! split still meets the model.
 
 use pais_core::model::{Diversity, Factor, Fraction};
 use pais_core::table::{NULL_CODE, SensitiveColumn};
 
-/// How far an entropy may fall short for rounding; the verifier allows more.
+/// Tolerance for rounding when an entropy is compared with its bound; the verifier allows more.
 const ROUNDING: f64 = 1e-10;
 
-/// What is asked of the frequencies.
+/// The bound on the frequencies.
 #[derive(Clone, Copy, Debug)]
-enum Bound {
+enum FrequencyBound {
     Distinct(usize),
     Entropy(f64),
     Recursive(Factor, usize),
     Closeness(Fraction),
 }
 
-/// The one sensitive column with what is asked of it.
-pub(super) struct Single {
-    bound: Bound,
-    /// One code a row; `missing` for a cell that is.
+/// The one sensitive column with the bound on its frequencies.
+pub(super) struct FrequencyCheck {
+    bound: FrequencyBound,
+    /// One code per row; `missing` for a missing cell.
     codes: Vec<u32>,
     missing: u32,
-    /// Rows of the whole table with each code.
-    whole: Vec<u64>,
+    /// Number of rows of the whole table with each code.
+    table_counts: Vec<u64>,
 }
 
-/// What would let the whole table meet the model.
+/// The change of a parameter with which the whole table would meet the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remedy {
-    /// The parameter to change.
+    /// The field of `privacy` to change.
     pub parameter: &'static str,
-    /// How.
+    /// The suggested change.
     pub fix: String,
 }
 
-/// Rows of a group with each code; working space.
-pub(super) struct Counts {
+/// Number of rows of a group with each code; working space.
+pub(super) struct CodeCounts {
+    /// By code; 0 between calls.
     rows: Vec<u32>,
+    /// Codes with a count above 0.
     seen: Vec<u32>,
 }
 
-impl Counts {
+impl CodeCounts {
     pub(super) fn new(codes: usize) -> Self {
         Self {
             rows: vec![0; codes],
@@ -53,38 +55,39 @@ impl Counts {
     }
 }
 
-impl Single {
-    /// `None` for a model that is about something else.
-    pub(super) fn of(diversity: &Diversity, column: &SensitiveColumn) -> Option<Self> {
+impl FrequencyCheck {
+    /// The check of a model on a column; `None` for a model that is not about the frequencies of
+    /// one column.
+    pub(super) fn new(diversity: &Diversity, column: &SensitiveColumn) -> Option<Self> {
         let bound = match *diversity {
             Diversity::Unasked | Diversity::Strikes { .. } => return None,
-            Diversity::Distinct { l } => Bound::Distinct(l.get() as usize),
-            Diversity::Entropy { l } => Bound::Entropy(l),
-            Diversity::Recursive { c, l } => Bound::Recursive(c, l.get() as usize),
-            Diversity::Closeness { t } => Bound::Closeness(t),
+            Diversity::Distinct { l } => FrequencyBound::Distinct(l.get() as usize),
+            Diversity::Entropy { l } => FrequencyBound::Entropy(l),
+            Diversity::Recursive { c, l } => FrequencyBound::Recursive(c, l.get() as usize),
+            Diversity::Closeness { t } => FrequencyBound::Closeness(t),
         };
         let missing = column.values.len() as u32;
         let known = |&code: &u32| if code == NULL_CODE { missing } else { code };
         let codes: Vec<u32> = column.codes.iter().map(known).collect();
-        let mut whole = vec![0; column.values.len() + 1];
+        let mut table_counts = vec![0; column.values.len() + 1];
         for &code in &codes {
-            whole[code as usize] += 1;
+            table_counts[code as usize] += 1;
         }
         Some(Self {
             bound,
             codes,
             missing,
-            whole,
+            table_counts,
         })
     }
 
-    /// Number of codes, that of missing cells among them.
-    pub(super) fn values(&self) -> usize {
-        self.whole.len()
+    /// Number of codes, including that of missing cells.
+    pub(super) fn code_count(&self) -> usize {
+        self.table_counts.len()
     }
 
-    /// Whether the frequencies among some rows are as asked.
-    pub(super) fn accepts(&self, rows: &[u32], counts: &mut Counts) -> bool {
+    /// Whether the frequencies in `rows` meet the bound.
+    pub(super) fn accepts(&self, rows: &[u32], counts: &mut CodeCounts) -> bool {
         for &row in rows {
             let code = self.codes[row as usize];
             let count = &mut counts.rows[code as usize];
@@ -98,8 +101,8 @@ impl Single {
             .iter()
             .map(|&code| (code, counts.rows[code as usize]));
         let accepted = match self.bound {
-            Bound::Closeness(t) => self.is_close(found, rows.len() as u64, t),
-            _ => self.holds(known(found, self.missing)),
+            FrequencyBound::Closeness(t) => self.is_close(found, rows.len() as u64, t),
+            _ => self.is_diverse(known(found, self.missing)),
         };
         for code in counts.seen.drain(..) {
             counts.rows[code as usize] = 0;
@@ -110,28 +113,31 @@ impl Single {
     fn is_close(&self, found: impl Iterator<Item = (u32, u32)>, size: u64, t: Fraction) -> bool {
         let total = self.codes.len() as u64;
         let surplus = found.map(|(code, rows)| {
-            let expected = self.whole[code as usize] * size;
+            let expected = self.table_counts[code as usize] * size;
             (u64::from(rows) * total).saturating_sub(expected)
         });
         !t.is_exceeded_by(surplus.sum(), size * total)
     }
 
-    fn holds(&self, mut counts: Vec<u64>) -> bool {
+    fn is_diverse(&self, mut counts: Vec<u64>) -> bool {
         match self.bound {
-            Bound::Distinct(l) => counts.len() >= l,
-            Bound::Entropy(l) => !counts.is_empty() && entropy(&counts) >= l.ln() - ROUNDING,
-            Bound::Recursive(c, l) => {
+            FrequencyBound::Distinct(l) => counts.len() >= l,
+            FrequencyBound::Entropy(l) => {
+                !counts.is_empty() && entropy(&counts) >= l.ln() - ROUNDING
+            }
+            FrequencyBound::Recursive(c, l) => {
                 let (head, tail) = head_and_tail(&mut counts, l);
                 c.times_exceeds(tail, head)
             }
-            Bound::Closeness(_) => true,
+            FrequencyBound::Closeness(_) => true,
         }
     }
 
-    /// What to change for the whole table to meet the model, which it does not.
+    /// The change with which the whole table would meet the model. Only for a table that does not
+    /// meet it.
     pub(super) fn remedy(&self) -> Remedy {
         let whole = (0..)
-            .zip(&self.whole)
+            .zip(&self.table_counts)
             .map(|(code, &rows)| (code, rows as u32));
         let mut counts = known(whole.filter(|(_, rows)| *rows > 0), self.missing);
         let lower = |l: String| Remedy {
@@ -143,12 +149,12 @@ impl Single {
                 parameter: "model",
                 fix: "choose `k_anonymity`: no row has a sensitive value".to_owned(),
             },
-            Bound::Entropy(_) => {
-                // Rounded down, so that the bound named is one that holds.
+            FrequencyBound::Entropy(_) => {
+                // Rounded down, so that the suggested bound holds.
                 let l = (entropy(&counts).exp() * 10_000.0).floor() / 10_000.0;
                 lower(l.to_string())
             }
-            Bound::Recursive(_, l) if counts.len() >= l => {
+            FrequencyBound::Recursive(_, l) if counts.len() >= l => {
                 let (head, tail) = head_and_tail(&mut counts, l);
                 let above = head as f64 / tail as f64;
                 let c = ((above * 10_000.0).floor() + 1.0) / 10_000.0;
@@ -157,14 +163,14 @@ impl Single {
                     fix: format!("raise `c` to at least {c}, or lower `l`"),
                 }
             }
-            Bound::Distinct(_) | Bound::Recursive(..) | Bound::Closeness(_) => {
-                lower(counts.len().to_string())
-            }
+            FrequencyBound::Distinct(_)
+            | FrequencyBound::Recursive(..)
+            | FrequencyBound::Closeness(_) => lower(counts.len().to_string()),
         }
     }
 }
 
-/// The counts of codes that are not missing, whose rows protect nobody.
+/// The counts without that of missing cells, which do not count towards diversity.
 fn known(found: impl Iterator<Item = (u32, u32)>, missing: u32) -> Vec<u64> {
     let known = found.filter(|(code, _)| *code != missing);
     known.map(|(_, rows)| u64::from(rows)).collect()
@@ -179,7 +185,7 @@ fn entropy(counts: &[u64]) -> f64 {
     total.ln() - weighted / total
 }
 
-/// The greatest count, and the sum of the `l`-th and all smaller ones.
+/// The greatest count, and the sum of the `l`-th greatest and all smaller ones.
 fn head_and_tail(counts: &mut [u64], l: usize) -> (u64, u64) {
     counts.sort_unstable_by(|one, other| other.cmp(one));
     let head = counts.first().copied().unwrap_or(0);

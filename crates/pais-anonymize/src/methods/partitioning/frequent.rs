@@ -1,54 +1,62 @@
-//! Figure 7 of the multiple-sensitive-attribute paper: diversity under column limits, proven by
+//! Figure 7 of the multiple-sensitive-attribute paper: a proof of diversity under column limits by
 //! the most frequent values.
 //!
-//! As printed it accepts too much. Where the limits leave fewer than *x* values to select, all
-//! of them may already be fewer than *x*, so that their sum must stay strictly below the number
-//! of records; with *x* values selected, *x - 1* of them miss a record anyway (Theorem 6).
+//! The algorithm as printed accepts groups that are not diverse. Where the limits leave fewer than
+//! *x* values to select, all of the selected values together may be fewer than *x*, so the sum of
+//! their frequencies must be strictly below the number of records. With *x* values selected,
+//! *x - 1* of them leave out a record in any case (Theorem 6).
 
-use super::condition::Cells;
+use super::condition::SensitiveCodes;
 
-/// Checks a group. Working space over the values of a table.
-pub(super) struct Frequent {
-    /// *f_C(v)*, records of *C* that hold a value; 0 between calls.
+/// Checks a group. Holds working space with an entry for each sensitive value of a table.
+pub(super) struct FrequentValues {
+    /// *f_C(v)*, the number of records of *C* that hold a value; 0 between calls.
     frequency: Vec<u32>,
-    /// Place of each value in its column's list.
-    place: Vec<u32>,
+    /// Index of each value in the list of its column; `u32::MAX` where it is not in the list.
+    index: Vec<u32>,
 }
 
-/// *C*, a subset of the group, with the values of each column, the most frequent first.
+/// *C*, a subset of the group's records.
 struct Subset<'a> {
-    cells: &'a Cells,
-    space: &'a mut Frequent,
+    sensitive: &'a SensitiveCodes,
+    space: &'a mut FrequentValues,
+    /// The values of each column, the most frequent first.
     columns: Vec<Vec<u32>>,
     /// *|C|*.
     records: u64,
 }
 
-impl Frequent {
+impl FrequentValues {
     pub(super) fn new(values: usize) -> Self {
         Self {
             frequency: vec![0; values],
-            place: vec![u32::MAX; values],
+            index: vec![u32::MAX; values],
         }
     }
 
-    /// Whether a subset is found that proves the group *l*-diverse; `apart` are the records of
+    /// Whether a subset is found that proves the group *l*-diverse. `disjoint` are the records of
     /// `order` that Figure 6 picked.
-    pub(super) fn proves(&mut self, cells: &Cells, order: &[u32], apart: &[u32], l: u32) -> bool {
-        let mut x = apart.len() as u32;
+    pub(super) fn proves(
+        &mut self,
+        sensitive: &SensitiveCodes,
+        order: &[u32],
+        disjoint: &[u32],
+        l: u32,
+    ) -> bool {
+        let mut x = disjoint.len() as u32;
         let mut subset = Subset {
-            cells,
+            sensitive,
             space: self,
-            columns: vec![Vec::new(); cells.width()],
+            columns: vec![Vec::new(); sensitive.column_count()],
             records: 0,
         };
-        for &row in apart {
+        for &row in disjoint {
             subset.add(row);
         }
-        // Figure 6 picks in this order, so that one pass finds what it left.
-        let mut apart = apart.iter().peekable();
+        // Figure 6 picks in this order, so one pass finds the records that it did not pick.
+        let mut disjoint = disjoint.iter().peekable();
         for &row in order {
-            if apart.next_if_eq(&&row).is_some() {
+            if disjoint.next_if_eq(&&row).is_some() {
                 continue;
             }
             subset.add(row);
@@ -67,10 +75,10 @@ impl Frequent {
 }
 
 impl Subset<'_> {
-    /// The sum of the frequencies of the *x* most frequent values, with at most *L_i* of each
-    /// column, and how many values were selected.
+    /// The sum of the frequencies of the *x* most frequent values, with at most *L_i* values of
+    /// each column, and the number of values that were selected.
     fn most_frequent(&self, x: u32) -> (u64, u32) {
-        let columns = self.columns.iter().zip(&self.cells.limits);
+        let columns = self.columns.iter().zip(&self.sensitive.limits);
         let mut best: Vec<u32> = columns
             .flat_map(|(column, &limit)| column.iter().take(limit.min(x) as usize))
             .map(|&value| self.space.frequency[value as usize])
@@ -92,34 +100,35 @@ impl Subset<'_> {
     }
 
     fn add(&mut self, row: u32) {
-        let Some(values) = self.cells.row(row) else {
+        let Some(values) = self.sensitive.row(row) else {
             return;
         };
         self.records += 1;
-        let Frequent { frequency, place } = &mut *self.space;
+        let FrequentValues { frequency, index } = &mut *self.space;
         for (column, &value) in self.columns.iter_mut().zip(values) {
-            if place[value as usize] == u32::MAX {
-                place[value as usize] = column.len() as u32;
+            if index[value as usize] == u32::MAX {
+                index[value as usize] = column.len() as u32;
                 column.push(value);
             }
-            // Ahead of all that are as frequent as it was, the order holds when it grows.
+            // Move it before all values of equal frequency, so the order is kept when its frequency
+            // grows.
             let held = frequency[value as usize];
             let ahead = column.partition_point(|&other| frequency[other as usize] > held);
-            exchange(column, place, value, ahead);
+            exchange(column, index, value, ahead);
             frequency[value as usize] += 1;
         }
     }
 
     fn remove(&mut self, row: u32) {
-        let Some(values) = self.cells.row(row) else {
+        let Some(values) = self.sensitive.row(row) else {
             return;
         };
         self.records -= 1;
-        let Frequent { frequency, place } = &mut *self.space;
+        let FrequentValues { frequency, index } = &mut *self.space;
         for (column, &value) in self.columns.iter_mut().zip(values) {
             let held = frequency[value as usize];
             let behind = column.partition_point(|&other| frequency[other as usize] >= held) - 1;
-            exchange(column, place, value, behind);
+            exchange(column, index, value, behind);
             frequency[value as usize] -= 1;
         }
     }
@@ -127,34 +136,40 @@ impl Subset<'_> {
     fn clear(&mut self) {
         for &value in self.columns.iter().flatten() {
             self.space.frequency[value as usize] = 0;
-            self.space.place[value as usize] = u32::MAX;
+            self.space.index[value as usize] = u32::MAX;
         }
     }
 }
 
-/// Moves a value to a place of its column's list, and the one there to its own.
-fn exchange(column: &mut [u32], place: &mut [u32], value: u32, to: usize) {
-    let from = place[value as usize] as usize;
+/// Exchanges a value with the one at index `to` of its column's list.
+fn exchange(column: &mut [u32], index: &mut [u32], value: u32, to: usize) {
+    let from = index[value as usize] as usize;
     let other = column[to];
     column.swap(from, to);
-    place[value as usize] = to as u32;
-    place[other as usize] = from as u32;
+    index[value as usize] = to as u32;
+    index[other as usize] = from as u32;
 }
 
 #[cfg(test)]
 mod tests {
+<<<<<<< HEAD:crates/pais-anonymize/src/methods/partitioning/frequent.rs
     use super::{Frequent, Subset};
     use crate::methods::partitioning::condition::tests::cells;
     use crate::methods::partitioning::disjoint::Disjoint;
+=======
+    use super::{FrequentValues, Subset};
+    use crate::engine::groups::condition::tests::sensitive_codes;
+    use crate::engine::groups::disjoint::DisjointRecords;
+>>>>>>> prose-4:src/engine/groups/frequent.rs
 
     /// Figure 8: rows as (disease, treatment), limits 4 and 2.
     #[test]
     fn figure_8_reaches_four() {
         let group = [[0, 0], [1, 0], [2, 1], [3, 1], [4, 2], [5, 2]];
-        let cells = cells(&group, 4, &[4, 2]);
-        let mut space = Frequent::new(cells.values());
+        let sensitive = sensitive_codes(&group, 4, &[4, 2]);
+        let mut space = FrequentValues::new(sensitive.value_count());
         let mut subset = Subset {
-            cells: &cells,
+            sensitive: &sensitive,
             space: &mut space,
             columns: vec![Vec::new(); 2],
             records: 0,
@@ -173,10 +188,12 @@ mod tests {
         assert!(!subset.is_diverse(4));
         subset.clear();
         let rows: Vec<u32> = (0..6).collect();
-        let mut disjoint = Disjoint::new(cells.values());
-        let order = disjoint.order(&cells, &rows);
-        let apart = disjoint.pick(&cells, &order, 4);
-        assert_eq!(apart, [0, 2, 4]);
-        assert!(Frequent::new(cells.values()).proves(&cells, &order, &apart, 4));
+        let mut disjoint = DisjointRecords::new(sensitive.value_count());
+        let order = disjoint.order(&sensitive, &rows);
+        let picked = disjoint.pick(&sensitive, &order, 4);
+        assert_eq!(picked, [0, 2, 4]);
+        assert!(
+            FrequentValues::new(sensitive.value_count()).proves(&sensitive, &order, &picked, 4)
+        );
     }
 }

@@ -1,10 +1,10 @@
-//! Groups of records: the k-d split under a model of groups, and what is released of them
-//! (Gal, Chen, Gangopadhyay: *A Privacy Protection Model for Patient Data with Multiple
-//! Sensitive Attributes*, 2008).
+//! Partitioning into groups of records: the k-d split under a group privacy model, and the
+//! tables released from the groups (Gal, Chen, Gangopadhyay: *A Privacy Protection Model for
+//! Patient Data with Multiple Sensitive Attributes*, 2008).
 //!
 //! Rows are never copied: one array of row numbers is split in place, and a group is a range of
-//! it. For *n* rows, *d* quasi-identifiers and *m* sensitive columns a level of the tree costs
-//! O(*n*(*d* + *m*)) where the fast check says yes, and there are O(log *n*) levels.
+//! that array. For *n* rows, *d* quasi-identifiers and *m* sensitive columns, one level of the
+//! tree costs O(*n*(*d* + *m*)) where the fast check accepts, and there are O(log *n*) levels.
 
 mod cell;
 mod condition;

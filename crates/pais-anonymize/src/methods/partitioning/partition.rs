@@ -1,16 +1,16 @@
-//! From a table to its groups.
+//! Partitions a table into groups.
 
 use thiserror::Error;
 
 use crate::observer::Observer;
 use pais_core::table::EncodedTable;
 
-use super::condition::{Asked, Condition, Judge};
-use super::dimension::Dimension;
+use super::condition::{Condition, DiversityCheck, GroupChecker};
+use super::dimension::SplitDimension;
 use super::frequency::Remedy;
 use super::loss::Loss;
 use super::plan::{GroupPlan, Guide};
-use super::split::{Partition, Split, Stopped, Watch};
+use super::split::{KdSplit, Partition, SplitProgress, SplitStopped};
 
 /// Why a table has no groups that meet the model.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -23,21 +23,20 @@ pub enum PartitionError {
         /// *K*.
         k: u64,
     },
-    /// All rows together are not diverse enough, so that no group of them is.
+    /// All rows together are not diverse enough, so no group of them is.
     #[error("the sensitive values of the whole table are less diverse than `l` asks for")]
     LessDiverse {
         /// The greatest *L* that the whole table is known to meet.
         greatest: u32,
-        /// Whether a greater one is known not to be met.
+        /// Whether every greater *L* is known not to be met.
         exact: bool,
         /// *L*.
         l: u32,
     },
-    /// The values of the one sensitive column are not as frequent as asked, in all rows
-    /// together.
+    /// The value frequencies of the one sensitive column, over all rows, do not meet the model.
     #[error("the sensitive values of the whole table are not as diverse as the model asks for")]
     Uneven(Remedy),
-    /// The observer said stop.
+    /// The observer requested a stop.
     #[error("the run was cancelled")]
     Cancelled,
 }
@@ -45,7 +44,7 @@ pub enum PartitionError {
 /// Splits a table into groups that meet the plan's model.
 ///
 /// # Errors
-/// When not even the whole table meets it, or on cancellation.
+/// When the whole table as one group does not meet it, or on cancellation.
 pub fn partition(
     table: &EncodedTable,
     plan: &GroupPlan,
@@ -55,39 +54,45 @@ pub fn partition(
     if rows < k {
         return Err(PartitionError::FewerRowsThanK { rows, k });
     }
-    let condition = Condition::of(&plan.model, &table.sensitive, table.rows);
+    let condition = Condition::new(&plan.model, &table.sensitive, table.rows);
     let order: Vec<u32> = (0..table.rows as u32).collect();
     check_whole(&condition, &order)?;
-    let dimensions = table.quasi_identifiers.iter().map(Dimension::of).collect();
+    let dimensions = table
+        .quasi_identifiers
+        .iter()
+        .map(SplitDimension::new)
+        .collect();
     let losses = match plan.guide {
         Guide::Median => Vec::new(),
-        Guide::Ncp => table.quasi_identifiers.iter().map(Loss::of).collect(),
+        Guide::Ncp => table.quasi_identifiers.iter().map(Loss::new).collect(),
     };
-    let watch = Watch::new(observer, table.rows);
-    let split = Split::new(dimensions, losses, &condition, watch);
+    let progress = SplitProgress::new(observer, table.rows);
+    let split = KdSplit::new(dimensions, losses, &condition, progress);
     split
         .run(order)
-        .map_err(|Stopped| PartitionError::Cancelled)
+        .map_err(|SplitStopped| PartitionError::Cancelled)
 }
 
-/// Each group's diversity is at most that of all rows together, so that these must have it.
+/// Checks the whole table as one group: no group is more diverse than all rows together.
 fn check_whole(condition: &Condition, rows: &[u32]) -> Result<(), PartitionError> {
-    let mut judge = Judge::of(condition);
-    match &condition.asked {
-        Asked::Strikes(cells) if !rows.is_empty() && !judge.accepts(rows) => {
-            let (greatest, exact) = judge.greatest(cells, rows);
-            if greatest >= cells.l {
+    let mut checker = GroupChecker::new(condition);
+    match &condition.diversity {
+        DiversityCheck::MinimumCover(sensitive) if !rows.is_empty() && !checker.accepts(rows) => {
+            let (greatest, exact) = checker.greatest_l(sensitive, rows);
+            if greatest >= sensitive.l {
                 return Ok(());
             }
             Err(PartitionError::LessDiverse {
                 greatest,
                 exact,
-                l: cells.l,
+                l: sensitive.l,
             })
         }
-        Asked::Frequency(single) if !rows.is_empty() && !judge.accepts(rows) => {
-            Err(PartitionError::Uneven(single.remedy()))
+        DiversityCheck::Frequency(check) if !rows.is_empty() && !checker.accepts(rows) => {
+            Err(PartitionError::Uneven(check.remedy()))
         }
-        Asked::Nothing | Asked::Strikes(_) | Asked::Frequency(_) => Ok(()),
+        DiversityCheck::None | DiversityCheck::MinimumCover(_) | DiversityCheck::Frequency(_) => {
+            Ok(())
+        }
     }
 }

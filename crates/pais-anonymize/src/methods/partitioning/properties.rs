@@ -1,5 +1,5 @@
-//! Properties of groups on random small tables: the heuristics never say yes where an exact
-//! search over all sets of values says no, and released tables hold what the raw one did.
+//! Properties of groups on random small tables: a group is accepted exactly where an exhaustive
+//! search over all sets of values accepts it, and released tables are truthful to the raw table.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,8 @@ use pais_core::table::NULL_CODE;
 use super::condition::tests::accepts;
 use super::tests::{lines, run, text};
 
-/// Whether fewer than `l` permitted values delete all records, by trying every set of values.
+/// Whether fewer than `l` permitted values delete all records, found by trying every set of
+/// values.
 fn deletable(records: &[[u32; 3]], l: u32, limits: &[u32; 3]) -> bool {
     let columns: Vec<usize> = (0..3).filter(|&column| limits[column] > 0).collect();
     let is_whole = |record: &&[u32; 3]| columns.iter().all(|&column| record[column] != NULL_CODE);
@@ -56,7 +57,7 @@ fn group() -> impl Strategy<Value = (Vec<[u32; 3]>, u32, [u32; 3])> {
 }
 
 #[derive(Clone, Debug)]
-struct Case {
+struct GroupCase {
     rows: Vec<[usize; 6]>,
     privacy: Value,
     output: &'static str,
@@ -82,7 +83,7 @@ const TREE: [(&str, &[&str]); 3] = [
     ("any", &["t0", "t1", "t2", "t3", "t4", ""]),
 ];
 
-/// The cells of a row as they are sent; 9 is missing.
+/// The cells of an uploaded row; 9 is missing.
 fn cells(number: usize, row: &[usize; 6]) -> [String; 6] {
     let cell = |column: usize, text: String| match row[column] {
         9 => String::new(),
@@ -98,7 +99,7 @@ fn cells(number: usize, row: &[usize; 6]) -> [String; 6] {
     ]
 }
 
-fn case() -> impl Strategy<Value = Case> {
+fn case() -> impl Strategy<Value = GroupCase> {
     let cell = |values: usize| prop_oneof![12 => 0..values, 1 => Just(9usize)];
     let row = [cell(1), cell(5), cell(4), cell(9), cell(6), cell(5)];
     let model = (1u32..5, 1u32..4, prop::option::of(0u32..4), any::<bool>());
@@ -117,7 +118,7 @@ fn case() -> impl Strategy<Value = Case> {
                     json!({"model": "l_diversity", "k": k, "l": l, "column_limits": limits})
                 }
             };
-            Case {
+            GroupCase {
                 rows,
                 privacy,
                 output,
@@ -127,7 +128,7 @@ fn case() -> impl Strategy<Value = Case> {
     )
 }
 
-/// Whether a label covers a raw cell, by their texts alone.
+/// Whether a label covers a raw cell, decided from their texts alone.
 fn covers(column: usize, label: &str, raw: &str) -> bool {
     let inner = |label: &str| {
         TREE.iter()
@@ -152,7 +153,7 @@ fn covers(column: usize, label: &str, raw: &str) -> bool {
     }
 }
 
-/// A line of CSV whose only quoted cells are ranges.
+/// The cells of a CSV line in which only ranges are quoted.
 fn split(line: &str) -> Vec<String> {
     let mut cells = vec![String::new()];
     let mut quoted = false;
@@ -177,7 +178,7 @@ fn records(raw: &[&[String; 6]]) -> Vec<[u32; 3]> {
         .collect()
 }
 
-fn check(case: &Case) -> Result<(), TestCaseError> {
+fn check(case: &GroupCase) -> Result<(), TestCaseError> {
     let raw: Vec<[String; 6]> = case
         .rows
         .iter()
@@ -193,11 +194,11 @@ fn check(case: &Case) -> Result<(), TestCaseError> {
         &job,
     );
     let k = case.privacy["k"].as_u64().unwrap() as usize;
-    let asked = case.privacy["l"].as_u64().map(|l| l as u32);
+    let l = case.privacy["l"].as_u64().map(|l| l as u32);
     let limit = case.privacy["column_limits"]["y"].as_u64();
     let limits = |l: u32| [l, limit.map_or(l, |limit| limit as u32), 0];
     let holds = |group: &[&[String; 6]]| {
-        group.len() >= k && asked.is_none_or(|l| !deletable(&records(group), l, &limits(l)))
+        group.len() >= k && l.is_none_or(|l| !deletable(&records(group), l, &limits(l)))
     };
     let release = match found {
         Ok(release) => release,
@@ -260,8 +261,8 @@ fn check(case: &Case) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Whether the values of a group are as a model of one column asks, of a table with these.
-fn is_even(model: &Value, group: &[&str], table: &[&str]) -> bool {
+/// Whether the values of a group in a table with these values meet a model of one column.
+fn meets_model(model: &Value, group: &[&str], table: &[&str]) -> bool {
     let share = |values: &[&str], value: &str| {
         let holding = values.iter().filter(|it| **it == value).count();
         holding as f64 / values.len() as f64
@@ -333,7 +334,7 @@ fn check_one_column(
         Err(error) => {
             prop_assert_eq!(error.code, Code::NotAnonymizable);
             let k = privacy["k"].as_u64().unwrap() as usize;
-            prop_assert!(rows.len() < k || !is_even(privacy, &all, &all));
+            prop_assert!(rows.len() < k || !meets_model(privacy, &all, &all));
             return Ok(());
         }
     };
@@ -351,7 +352,11 @@ fn check_one_column(
             .push(all[cells[0].parse::<usize>().unwrap()]);
     }
     for (group, members) in &groups {
-        prop_assert!(is_even(privacy, members, &all), "{} does not hold", group);
+        prop_assert!(
+            meets_model(privacy, members, &all),
+            "{} does not hold",
+            group
+        );
     }
     Ok(())
 }
@@ -361,17 +366,17 @@ proptest! {
         rng_seed: proptest::test_runner::RngSeed::Fixed(2008), ..ProptestConfig::default() })]
 
     #[test]
-    fn a_group_is_accepted_where_no_fewer_values_delete_it((records, l, limits) in group()) {
+    fn a_group_is_accepted_where_fewer_values_do_not_delete_it((records, l, limits) in group()) {
         prop_assert_eq!(accepts(&records, l, &limits), !deletable(&records, l, &limits));
     }
 
     #[test]
-    fn groups_have_the_frequencies_asked_for((rows, privacy, output) in one_column()) {
+    fn groups_meet_the_frequency_models((rows, privacy, output) in one_column()) {
         check_one_column(&rows, &privacy, output)?;
     }
 
     #[test]
-    fn releases_hold_what_the_raw_table_did(case in case()) {
+    fn releases_are_truthful_to_the_raw_table(case in case()) {
         check(&case)?;
     }
 }

@@ -1,14 +1,14 @@
-//! A release of groups as random counting queries see it.
+//! The input of the random counting queries that measure the error of a group release.
 
 use pais_core::table::{Domain, EncodedTable};
 use crate::utility::{QueryDimension, QuerySensitive, QueryTable};
 
-use super::ranks::Ranks;
+use super::ranks::ValueRanks;
 use super::release::Grouped;
-use super::tables::covered;
+use super::tables::covered_codes;
 
-/// The groups' rows in the codes that conditions are about; with the labels where these are
-/// released in place of the values.
+/// The rows group by group, in the codes that query conditions use. With `generalized` the ranges
+/// of codes under the released labels are included, because labels are released instead of values.
 pub(super) fn table(grouped: &Grouped, generalized: bool) -> QueryTable {
     let Grouped {
         schema,
@@ -22,7 +22,7 @@ pub(super) fn table(grouped: &Grouped, generalized: bool) -> QueryTable {
         ..
     } = table;
     let dimensions = quasi_identifiers.iter().map(|column| {
-        // Queries ask for raw values, also where something else stands for them.
+        // Queries are about raw values, also where pre-generalization replaces them.
         let column = grouped.pre_generalization.raw(column);
         let floors = grouped.pre_generalization.floors(&column.name);
         let code = |&row: &u32| column.codes[row as usize];
@@ -32,9 +32,9 @@ pub(super) fn table(grouped: &Grouped, generalized: bool) -> QueryTable {
                 (Some(floors), Domain::Taxonomy(tree)) => {
                     let floor = |leaf| tree.node(floors.of(leaf));
                     let ends = codes.map(floor).map(|it| [it.first_leaf, it.end_leaf - 1]);
-                    covered(&column.domain, ends.flatten())
+                    covered_codes(&column.domain, ends.flatten())
                 }
-                _ => covered(&column.domain, codes),
+                _ => covered_codes(&column.domain, codes),
             }
         });
         let dimension = QueryDimension {
@@ -49,7 +49,7 @@ pub(super) fn table(grouped: &Grouped, generalized: bool) -> QueryTable {
         if !grouped.plan.sensitive.contains(&spec.name) {
             return None;
         }
-        let ranks = Ranks::of(spec, column);
+        let ranks = ValueRanks::new(spec, column);
         let rank = |&row: &u32| {
             ranks
                 .known_rank(column.codes[row as usize])

@@ -1,32 +1,32 @@
-//! The values of a sensitive column in order.
+//! The sorted values of a sensitive column.
 
 use pais_core::definition::ColumnKind;
 use pais_core::table::{Column, NULL_CODE};
 use pais_core::schema::SchemaColumn;
 use pais_core::taxonomy::interval::number;
 
-/// The values of a column in order: missing ones first, then numbers by size or words by their
-/// bytes.
-pub(super) struct Ranks {
-    /// Of each code, its rank.
+/// The ranks of a column's values: missing values first, then numbers by size, or other texts by
+/// their bytes.
+pub(super) struct ValueRanks {
+    /// The rank of each code.
     rank: Vec<u32>,
-    /// Of each rank, a code; that of a cell that holds nothing is [`NULL_CODE`].
+    /// The code of each rank; [`NULL_CODE`] for the rank of empty cells.
     codes: Vec<u32>,
-    /// How many ranks, the first ones, are those of missing cells.
+    /// Number of ranks that belong to missing cells; they are the first ones.
     missing: u32,
 }
 
-impl Ranks {
-    pub(super) fn of(spec: &SchemaColumn, column: &Column) -> Self {
-        struct Value<'t> {
+impl ValueRanks {
+    pub(super) fn new(spec: &SchemaColumn, column: &Column) -> Self {
+        struct RankedValue<'t> {
             code: u32,
             missing: bool,
             size: Option<f64>,
             text: &'t str,
         }
-        let mut values: Vec<Value> = (0..)
+        let mut values: Vec<RankedValue> = (0..)
             .zip(&column.dictionary)
-            .map(|(code, text)| Value {
+            .map(|(code, text)| RankedValue {
                 code,
                 missing: spec.is_missing(text),
                 size: (spec.kind == ColumnKind::Numeric)
@@ -36,7 +36,7 @@ impl Ranks {
             })
             .collect();
         values.sort_by(|one, other| {
-            let size = |value: &Value| value.size.unwrap_or(f64::NEG_INFINITY);
+            let size = |value: &RankedValue| value.size.unwrap_or(f64::NEG_INFINITY);
             let missing = other.missing.cmp(&one.missing);
             let order = missing.then(size(one).total_cmp(&size(other)));
             order.then(one.text.cmp(other.text))
@@ -46,7 +46,7 @@ impl Ranks {
             codes: vec![NULL_CODE],
             missing: 1,
         };
-        // CSV cannot tell an empty word for missing from a cell that holds nothing.
+        // In CSV an empty marker for missing values cannot be distinguished from an empty cell.
         for value in values
             .iter()
             .filter(|it| !(it.missing && it.text.is_empty()))
@@ -58,22 +58,22 @@ impl Ranks {
         ranks
     }
 
-    /// The rank of a cell; 0 where it holds nothing.
+    /// The rank of a cell by its code; 0 where the cell is empty.
     pub(super) fn of_code(&self, code: u32) -> u32 {
         self.rank.get(code as usize).copied().unwrap_or(0)
     }
 
-    /// A code of a rank; [`NULL_CODE`] for that of a cell that holds nothing.
+    /// The code of a rank; [`NULL_CODE`] for the rank of empty cells.
     pub(super) fn code(&self, rank: u32) -> u32 {
         self.codes[rank as usize]
     }
 
-    /// Number of ranks that are not those of missing cells.
+    /// Number of ranks of values that are not missing.
     pub(super) fn known(&self) -> u32 {
         self.codes.len() as u32 - self.missing
     }
 
-    /// The rank of a cell among those that are not missing; `None` for one that is.
+    /// The rank of a cell among the values that are not missing, from 0; `None` for a missing one.
     pub(super) fn known_rank(&self, code: u32) -> Option<u32> {
         self.of_code(code).checked_sub(self.missing)
     }

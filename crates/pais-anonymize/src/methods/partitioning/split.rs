@@ -1,34 +1,34 @@
 //! The k-d split (Figure 5 of the multiple-sensitive-attribute paper): groups are halved at
-//! medians until a half would break the model.
+//! medians until a half would violate the model.
 //!
-//! As printed the algorithm loses the records of a half that breaks the model when the other
-//! half does not. Here a group is split only into two halves that both meet it.
+//! The algorithm as printed loses the records of a half that violates the model when the other
+//! half does not. Here a group is split only into two halves that both meet the model.
 //!
-//! Where labels are released, the split is led by what they lose: the parting that gains most is
-//! tried before medians are, and what is left at the bottom is settled row by row.
+//! Where labels are released, their NCP guides the split: the split with the greatest decrease of
+//! NCP is tried before medians, and small buckets are then clustered row by row.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use crate::observer::{Observer, Phase};
 
-use super::cell::Cell;
-use super::condition::{Condition, Judge};
-use super::dimension::Dimension;
-use super::loss::{Loss, Parting};
+use super::cell::KMemberClusters;
+use super::condition::{Condition, GroupChecker};
+use super::dimension::SplitDimension;
+use super::loss::{Loss, LossSplit};
 
-/// Rows from which on the halves of a group are split side by side.
-const SIDE_BY_SIDE: usize = 1 << 13;
+/// Fewest rows of a group for which its halves are split in parallel.
+const PARALLEL_ROWS: usize = 1 << 13;
 
-/// Rows of a cell that is settled row by row, in *K* and at most; fewer than twice *K* are a
-/// group.
-const CELL: (usize, usize) = (8, 256);
+/// Greatest number of rows of a bucket that is clustered row by row: a multiple of *K*, and an
+/// absolute limit. Fewer than twice *K* rows are one group.
+const BUCKET_ROWS: (usize, usize) = (8, 256);
 
 /// A partition of the rows of a table into groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partition {
-    /// Row numbers, group after group.
+    /// Row numbers, one group after another.
     pub rows: Vec<u32>,
-    /// Rows of each group, none of them 0.
+    /// Number of rows of each group, at least 1.
     pub sizes: Vec<u32>,
 }
 
@@ -44,28 +44,28 @@ impl Partition {
     }
 }
 
-/// The caller asked to stop.
+/// The split was stopped because the caller requested it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stopped;
+pub struct SplitStopped;
 
-/// What all parts of a split share.
-pub(super) struct Split<'a> {
-    dimensions: Vec<Dimension<'a>>,
-    /// By what labels lose; empty where medians alone lead.
+/// The inputs of a split, shared by all threads.
+pub(super) struct KdSplit<'a> {
+    dimensions: Vec<SplitDimension<'a>>,
+    /// The loss of each quasi-identifier; empty where only medians guide the split.
     losses: Vec<Loss<'a>>,
     condition: &'a Condition,
-    watch: Watch<'a>,
+    progress: SplitProgress<'a>,
 }
 
-/// Tells the progress, and learns of a cancellation.
-pub(super) struct Watch<'a> {
+/// Reports the progress to the observer and asks it for cancellation.
+pub(super) struct SplitProgress<'a> {
     observer: &'a dyn Observer,
     rows: usize,
     done: AtomicUsize,
     stopped: AtomicBool,
 }
 
-impl<'a> Watch<'a> {
+impl<'a> SplitProgress<'a> {
     pub(super) fn new(observer: &'a dyn Observer, rows: usize) -> Self {
         Self {
             observer,
@@ -75,10 +75,10 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Notes rows whose groups are final.
+    /// Counts rows whose groups are final.
     pub(super) fn done(&self, rows: usize) {
         let before = self.done.fetch_add(rows, Relaxed);
-        // A thousand tellings are as many as anybody sees.
+        // At most about a thousand reports.
         let step = self.rows / 1000 + 1;
         if before / step != (before + rows) / step {
             let done = (before + rows) as f64 / self.rows.max(1) as f64;
@@ -86,7 +86,8 @@ impl<'a> Watch<'a> {
         }
     }
 
-    pub(super) fn stops(&self) -> bool {
+    /// Whether the split must stop.
+    pub(super) fn must_stop(&self) -> bool {
         if !self.stopped.load(Relaxed) && self.observer.must_stop() {
             self.stopped.store(true, Relaxed);
         }
@@ -94,64 +95,65 @@ impl<'a> Watch<'a> {
     }
 }
 
-impl<'a> Split<'a> {
+impl<'a> KdSplit<'a> {
     pub(super) fn new(
-        dimensions: Vec<Dimension<'a>>,
+        dimensions: Vec<SplitDimension<'a>>,
         losses: Vec<Loss<'a>>,
         condition: &'a Condition,
-        watch: Watch<'a>,
+        progress: SplitProgress<'a>,
     ) -> Self {
         Self {
             dimensions,
             losses,
             condition,
-            watch,
+            progress,
         }
     }
 
-    /// Splits the rows of a table that meets the condition as a whole.
+    /// Splits `rows`, which meet the condition as one group, into the final groups.
     ///
     /// # Errors
-    /// When stopped.
-    pub(super) fn run(&self, mut rows: Vec<u32>) -> Result<Partition, Stopped> {
+    /// When the observer requested a stop.
+    pub(super) fn run(&self, mut rows: Vec<u32>) -> Result<Partition, SplitStopped> {
         let mut sizes = Vec::new();
-        let mut judge = Judge::of(self.condition);
+        let mut checker = GroupChecker::new(self.condition);
         if !rows.is_empty() {
-            self.split(&mut rows, &mut judge, &mut Vec::new(), &mut sizes)?;
+            self.split(&mut rows, &mut checker, &mut Vec::new(), &mut sizes)?;
         }
         Ok(Partition { rows, sizes })
     }
 
-    /// *Split(G)*: the sizes of the final groups, in the order in which `rows` then has them.
+    /// *Split(G)*: reorders `rows` group by group, and appends the sizes of the final groups to
+    /// `sizes` in that order.
     fn split(
         &self,
         rows: &mut [u32],
-        judge: &mut Judge,
+        checker: &mut GroupChecker,
         codes: &mut Vec<u32>,
         sizes: &mut Vec<u32>,
-    ) -> Result<(), Stopped> {
-        if self.watch.stops() {
-            return Err(Stopped);
+    ) -> Result<(), SplitStopped> {
+        if self.progress.must_stop() {
+            return Err(SplitStopped);
         }
-        if !self.losses.is_empty() && rows.len() <= self.cell_rows() {
-            return self.settle(rows, judge, codes, sizes);
+        if !self.losses.is_empty() && rows.len() <= self.bucket_rows() {
+            return self.cluster_bucket(rows, checker, codes, sizes);
         }
-        let Some(left) = self.parts(rows, judge, codes) else {
-            self.watch.done(rows.len());
+        let Some(left) = self.split_once(rows, checker, codes) else {
+            self.progress.done(rows.len());
             sizes.push(rows.len() as u32);
             return Ok(());
         };
         let (below, above) = rows.split_at_mut(left);
-        if below.len() + above.len() < SIDE_BY_SIDE {
-            self.split(below, judge, codes, sizes)?;
-            return self.split(above, judge, codes, sizes);
+        if below.len() + above.len() < PARALLEL_ROWS {
+            self.split(below, checker, codes, sizes)?;
+            return self.split(above, checker, codes, sizes);
         }
         let mut right = Vec::new();
         let (one, other) = rayon::join(
-            || self.split(below, judge, codes, sizes),
+            || self.split(below, checker, codes, sizes),
             || {
-                let mut judge = Judge::of(self.condition);
-                self.split(above, &mut judge, &mut Vec::new(), &mut right)
+                let mut checker = GroupChecker::new(self.condition);
+                self.split(above, &mut checker, &mut Vec::new(), &mut right)
             },
         );
         one.and(other)?;
@@ -159,78 +161,88 @@ impl<'a> Split<'a> {
         Ok(())
     }
 
-    fn cell_rows(&self) -> usize {
-        let (in_k, most) = CELL;
-        self.condition.k.saturating_mul(in_k).min(most)
+    fn bucket_rows(&self) -> usize {
+        let (multiple_of_k, most) = BUCKET_ROWS;
+        self.condition.k.saturating_mul(multiple_of_k).min(most)
     }
 
-    /// Splits a cell as far as it goes, and then mends its groups row by row.
-    fn settle(
+    /// Splits a bucket as far as possible, and then improves its groups row by row.
+    fn cluster_bucket(
         &self,
         rows: &mut [u32],
-        judge: &mut Judge,
+        checker: &mut GroupChecker,
         codes: &mut Vec<u32>,
         sizes: &mut Vec<u32>,
-    ) -> Result<(), Stopped> {
+    ) -> Result<(), SplitStopped> {
         let mut found = Vec::new();
-        // Parts to be split, the first one on top.
+        // A stack of ranges of rows that are still to be split, the first range on top.
         let mut parts = vec![(0, rows.len())];
         while let Some((start, end)) = parts.pop() {
-            match self.parts(&mut rows[start..end], judge, codes) {
+            match self.split_once(&mut rows[start..end], checker, codes) {
                 Some(left) => parts.extend([(start + left, end), (start, start + left)]),
                 None => found.push((end - start) as u32),
             }
         }
-        if self.watch.stops() {
-            return Err(Stopped);
+        if self.progress.must_stop() {
+            return Err(SplitStopped);
         }
-        let cell = rows.to_vec();
-        let mut place = 0;
-        for group in Cell::of(&self.losses, &cell).groups(&found, judge) {
-            rows[place..place + group.len()].copy_from_slice(&group);
-            place += group.len();
+        let bucket = rows.to_vec();
+        let mut start = 0;
+        for group in KMemberClusters::new(&self.losses, &bucket).groups(&found, checker) {
+            rows[start..start + group.len()].copy_from_slice(&group);
+            start += group.len();
             sizes.push(group.len() as u32);
         }
-        self.watch.done(rows.len());
+        self.progress.done(rows.len());
         Ok(())
     }
 
-    /// Orders the rows into two parts that both meet the condition, where there are such; rows
-    /// of the first part.
-    fn parts(&self, rows: &mut [u32], judge: &mut Judge, codes: &mut Vec<u32>) -> Option<usize> {
-        // Less than twice K cannot be split; most calls end here.
-        if !judge.suffices(rows.len() / 2) {
+    /// Reorders the rows into two parts that both meet the condition. Returns the number of rows
+    /// of the first part; `None` where no such split is found.
+    fn split_once(
+        &self,
+        rows: &mut [u32],
+        checker: &mut GroupChecker,
+        codes: &mut Vec<u32>,
+    ) -> Option<usize> {
+        // Fewer than twice K rows cannot be split; most calls end here.
+        if !checker.has_enough_rows(rows.len() / 2) {
             return None;
         }
-        self.part_by_loss(rows, judge)
-            .or_else(|| self.halve(rows, judge, codes))
+        self.split_by_loss(rows, checker)
+            .or_else(|| self.split_at_median(rows, checker, codes))
     }
 
-    /// Parts the rows where labels then say most.
-    fn part_by_loss(&self, rows: &mut [u32], judge: &mut Judge) -> Option<usize> {
+    /// Splits the rows where NCP decreases most.
+    fn split_by_loss(&self, rows: &mut [u32], checker: &mut GroupChecker) -> Option<usize> {
         let k = self.condition.k;
-        let best = |loss: &'_ Loss| loss.best_parting(rows, k);
-        let mut partings: Vec<(Parting, &Loss)> = self
+        let best = |loss: &'_ Loss| loss.best_split(rows, k);
+        let mut splits: Vec<(LossSplit, &Loss)> = self
             .losses
             .iter()
             .filter_map(|loss| Some((best(loss)?, loss)))
             .collect();
         // Stable: ties go to the order of the columns.
-        partings.sort_by(|(one, _), (other, _)| other.gain.total_cmp(&one.gain));
-        partings
+        splits.sort_by(|(one, _), (other, _)| other.gain.total_cmp(&one.gain));
+        splits
             .into_iter()
-            .find_map(|(Parting { first, last, .. }, loss)| {
-                let left = parted(rows, |row| {
+            .find_map(|(LossSplit { first, last, .. }, loss)| {
+                let left = move_to_front(rows, |row| {
                     (first..=last).contains(&loss.codes[row as usize])
                 });
                 let (inside, outside) = rows.split_at(left);
-                (judge.accepts(inside) && judge.accepts(outside)).then_some(left)
+                (checker.accepts(inside) && checker.accepts(outside)).then_some(left)
             })
     }
 
-    /// Orders the rows into two halves that both meet the condition, at the widest dimension
-    /// where there are such; rows of the first half.
-    fn halve(&self, rows: &mut [u32], judge: &mut Judge, codes: &mut Vec<u32>) -> Option<usize> {
+    /// Reorders the rows into two halves that both meet the condition, along the widest dimension
+    /// that allows it. Returns the number of rows of the first half.
+    fn split_at_median(
+        &self,
+        rows: &mut [u32],
+        checker: &mut GroupChecker,
+        codes: &mut Vec<u32>,
+    ) -> Option<usize> {
         let ranges = self.dimensions.iter().map(|dimension| {
             let range = dimension.range(rows);
             (dimension.width(range), range)
@@ -241,11 +253,11 @@ impl<'a> Split<'a> {
         widest.sort_by(|((one, _), _), ((other, _), _)| other.total_cmp(one));
         for ((_, (_, most)), dimension) in widest {
             let last = last_below(rows, dimension, most, codes);
-            let left = parted(rows, |row| dimension.codes[row as usize] <= last);
+            let left = move_to_front(rows, |row| dimension.codes[row as usize] <= last);
             let (below, above) = rows.split_at(left);
-            if judge.suffices(below.len().min(above.len()))
-                && judge.accepts(below)
-                && judge.accepts(above)
+            if checker.has_enough_rows(below.len().min(above.len()))
+                && checker.accepts(below)
+                && checker.accepts(above)
             {
                 return Some(left);
             }
@@ -254,9 +266,9 @@ impl<'a> Split<'a> {
     }
 }
 
-/// *splitVal*, the last code of the lower half: the lower median, or where that is the greatest
-/// code, which would leave nothing above, the next one below it.
-fn last_below(rows: &[u32], dimension: &Dimension, most: u32, codes: &mut Vec<u32>) -> u32 {
+/// *splitVal*, the last code of the lower half. This is the lower median, or the next smaller code
+/// where the median is the greatest code, which would leave the upper half empty.
+fn last_below(rows: &[u32], dimension: &SplitDimension, most: u32, codes: &mut Vec<u32>) -> u32 {
     codes.clear();
     codes.extend(rows.iter().map(|&row| dimension.codes[row as usize]));
     let middle = (codes.len() - 1) / 2;
@@ -265,16 +277,16 @@ fn last_below(rows: &[u32], dimension: &Dimension, most: u32, codes: &mut Vec<u3
         return median;
     }
     let below = below.iter().copied().filter(|&code| code < most);
-    // The rows have two codes at least, and more than half of them are the greatest.
+    // The rows have at least two codes, and more than half of the rows have the greatest.
     below.max().unwrap_or(median)
 }
 
-/// Moves the rows that belong below to the front; how many they are.
-pub(super) fn parted(rows: &mut [u32], is_below: impl Fn(u32) -> bool) -> usize {
+/// Moves the rows that satisfy `is_first` to the front and returns their number.
+fn move_to_front(rows: &mut [u32], is_first: impl Fn(u32) -> bool) -> usize {
     let mut left = 0;
-    for place in 0..rows.len() {
-        if is_below(rows[place]) {
-            rows.swap(left, place);
+    for index in 0..rows.len() {
+        if is_first(rows[index]) {
+            rows.swap(left, index);
             left += 1;
         }
     }

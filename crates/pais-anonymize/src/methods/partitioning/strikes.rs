@@ -1,90 +1,99 @@
-//! The exact check behind the heuristics' no: a search tree of depth *L - 1* for values that
-//! cover all records (Definitions 6 and 7 of the multiple-sensitive-attribute paper).
+//! The exact check that runs when the heuristics cannot prove diversity: a search tree of depth
+//! *L - 1* for a set of values that covers all records, so that eliminating them deletes every
+//! record (Definitions 6 and 7 of the multiple-sensitive-attribute paper).
 
 use hashbrown::HashMap;
 use rustc_hash::FxHashSet;
 
-use super::condition::Cells;
+use super::condition::SensitiveCodes;
 
-/// What the check found of "at least *L* values have to be struck out".
+/// Answer to "must at least *L* values be eliminated to delete all records?".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
-    /// They have to.
+pub(super) enum CoverAnswer {
+    /// At least *L* values are needed.
     Yes,
-    /// Fewer delete all records.
+    /// Fewer than *L* values delete all records.
     No,
-    /// The search tree was too large to tell.
-    OutOfPatience,
+    /// The budget ran out before the search was finished.
+    OutOfBudget,
 }
 
-/// Whether no `strikes` values delete all records of a group, rows as [`Disjoint`] orders them.
+/// Whether at least `l` values, 1 or more, must be eliminated to delete all records of a group.
+/// `rows` must be in the order of [`DisjointRecords::order`]. `budget` limits the number of
+/// records that the search visits, over all nodes of its tree.
 ///
-/// [`Disjoint`]: super::disjoint::Disjoint
-pub(super) fn coverable(cells: &Cells, rows: &[u32], strikes: u32, patience: u64) -> Answer {
-    let mut records: Vec<&[u32]> = rows.iter().filter_map(|&row| cells.row(row)).collect();
+/// [`DisjointRecords::order`]: super::disjoint::DisjointRecords::order
+pub(super) fn needs_at_least(
+    sensitive: &SensitiveCodes,
+    rows: &[u32],
+    l: u32,
+    budget: u64,
+) -> CoverAnswer {
+    let mut records: Vec<&[u32]> = rows.iter().filter_map(|&row| sensitive.row(row)).collect();
     // Records with equal values are deleted together.
     let mut seen = FxHashSet::default();
     records.retain(|record| seen.insert(*record));
-    let mut tree = Tree {
-        cells,
-        left: cells.limits.clone(),
-        barred: FxHashSet::default(),
-        patience,
+    let mut search = CoverSearch {
+        sensitive,
+        remaining_limits: sensitive.limits.clone(),
+        excluded: FxHashSet::default(),
+        budget,
     };
-    match tree.delete(&records, strikes) {
-        Some(true) => Answer::No,
-        Some(false) => Answer::Yes,
-        None => Answer::OutOfPatience,
+    match search.delete(&records, l - 1) {
+        Some(true) => CoverAnswer::No,
+        Some(false) => CoverAnswer::Yes,
+        None => CoverAnswer::OutOfBudget,
     }
 }
 
-/// Records picked as they come that share no value of those that may be struck out: each needs
-/// a strike of its own (Theorem 4).
-fn apart(records: &[&[u32]], open: &HashMap<u32, u32>) -> u32 {
+/// Number of records, picked greedily in order, that share no value that may be eliminated. Each
+/// of them needs a separate elimination (Theorem 4), so this is a lower bound.
+fn count_disjoint(records: &[&[u32]], permitted: &HashMap<u32, u32>) -> u32 {
     let mut taken: FxHashSet<u32> = FxHashSet::default();
     let mut found = 0;
     for record in records {
         if record.iter().any(|value| taken.contains(value)) {
             continue;
         }
-        taken.extend(record.iter().filter(|value| open.contains_key(*value)));
+        taken.extend(record.iter().filter(|value| permitted.contains_key(*value)));
         found += 1;
     }
     found
 }
 
-struct Tree<'a> {
-    cells: &'a Cells,
-    /// Strikes left in each column.
-    left: Vec<u32>,
-    /// Values tried in vain further up.
-    barred: FxHashSet<u32>,
-    /// Records that may still be looked at.
-    patience: u64,
+/// The search tree and its current node.
+struct CoverSearch<'a> {
+    sensitive: &'a SensitiveCodes,
+    /// Number of values of each column that may still be eliminated.
+    remaining_limits: Vec<u32>,
+    /// Values already tried without success further up the tree.
+    excluded: FxHashSet<u32>,
+    /// Number of records that may still be visited.
+    budget: u64,
 }
 
-impl Tree<'_> {
-    /// Whether so many strikes can delete these records; `None` when out of patience.
-    fn delete(&mut self, records: &[&[u32]], strikes: u32) -> Option<bool> {
+impl CoverSearch<'_> {
+    /// Whether this many eliminations can delete these records; `None` when the budget is spent.
+    fn delete(&mut self, records: &[&[u32]], eliminations: u32) -> Option<bool> {
         if records.is_empty() {
             return Some(true);
         }
-        if strikes == 0 {
+        if eliminations == 0 {
             return Some(false);
         }
-        self.patience = self.patience.checked_sub(records.len() as u64)?;
+        self.budget = self.budget.checked_sub(records.len() as u64)?;
         let mut frequency: HashMap<u32, u32> = HashMap::new();
         for record in records {
             for (column, &value) in record.iter().enumerate() {
-                if self.left[column] > 0 && !self.barred.contains(&value) {
+                if self.remaining_limits[column] > 0 && !self.excluded.contains(&value) {
                     *frequency.entry(value).or_insert(0) += 1;
                 }
             }
         }
-        if self.reach(&frequency, strikes) < records.len() as u64 {
+        if self.most_deletable(&frequency, eliminations) < records.len() as u64 {
             return Some(false);
         }
-        if apart(records, &frequency) > strikes {
+        if count_disjoint(records, &frequency) > eliminations {
             return Some(false);
         }
         let open = |record: &[u32]| -> (usize, u64) {
@@ -103,40 +112,45 @@ impl Tree<'_> {
         let mut found = Some(false);
         let mut tried = Vec::with_capacity(choices.len());
         for (_, column, value) in choices {
-            let standing = records.iter().filter(|record| record[column] != value);
-            let standing: Vec<&[u32]> = standing.copied().collect();
-            self.left[column] -= 1;
-            found = self.delete(&standing, strikes - 1);
-            self.left[column] += 1;
+            let remaining = records.iter().filter(|record| record[column] != value);
+            let remaining: Vec<&[u32]> = remaining.copied().collect();
+            self.remaining_limits[column] -= 1;
+            found = self.delete(&remaining, eliminations - 1);
+            self.remaining_limits[column] += 1;
             if found != Some(false) {
                 break;
             }
-            self.barred.insert(value);
+            self.excluded.insert(value);
             tried.push(value);
         }
         for value in tried {
-            self.barred.remove(&value);
+            self.excluded.remove(&value);
         }
         found
     }
 
-    /// The most records that so many strikes could delete, were no record to hold two of the
-    /// values (Lemma 1).
-    fn reach(&self, frequency: &HashMap<u32, u32>, strikes: u32) -> u64 {
-        let mut columns: Vec<Vec<u32>> = vec![Vec::new(); self.left.len()];
+    /// Upper bound of the number of records that this many eliminations delete: the sum of the
+    /// greatest frequencies, which counts a record once for each of its eliminated values
+    /// (Lemma 1).
+    fn most_deletable(&self, frequency: &HashMap<u32, u32>, eliminations: u32) -> u64 {
+        let mut columns: Vec<Vec<u32>> = vec![Vec::new(); self.remaining_limits.len()];
         for (&value, &held) in frequency {
-            let column = self.cells.first.partition_point(|&first| first <= value) - 1;
+            let column = self
+                .sensitive
+                .first_values
+                .partition_point(|&first| first <= value)
+                - 1;
             columns[column].push(held);
         }
         let mut best = Vec::new();
-        for (mut held, &left) in columns.into_iter().zip(&self.left) {
+        for (mut held, &left) in columns.into_iter().zip(&self.remaining_limits) {
             held.sort_unstable_by(|one, other| other.cmp(one));
             held.truncate(left as usize);
             best.append(&mut held);
         }
         best.sort_unstable_by(|one, other| other.cmp(one));
         best.iter()
-            .take(strikes as usize)
+            .take(eliminations as usize)
             .map(|&held| u64::from(held))
             .sum()
     }

@@ -1,4 +1,4 @@
-//! The tables that are made of groups: generalized, or anatomized.
+//! Builds the released tables from groups: generalized or anatomized.
 
 use hashbrown::HashMap;
 use rayon::prelude::*;
@@ -10,11 +10,11 @@ use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::taxonomy::tree::NodeId;
 use pais_core::taxonomy::{Interval, MISSING_LABEL, Tree};
 
-use super::ranks::Ranks;
+use super::ranks::ValueRanks;
 use super::split::Partition;
 
-/// *Generalize*: each group's quasi-identifiers as the range or the lowest common ancestor of
-/// its values (Definition 2); rows in the order of `rows`.
+/// *Generalize*: the quasi-identifiers of each group become the range or the lowest common
+/// ancestor of its values (Definition 2). The released rows are in the order of `rows`.
 pub(super) fn generalized(
     schema: &Schema,
     table: &EncodedTable,
@@ -24,13 +24,13 @@ pub(super) fn generalized(
     let mut columns: Vec<(usize, ReleasedColumn)> = table
         .quasi_identifiers
         .iter()
-        .map(|column| (column.position, labelled(column, partition, rows)))
+        .map(|column| (column.position, generalized_column(column, partition, rows)))
         .collect();
     columns.extend(untouched(schema, &table.untouched, rows, |_| true));
     finish("data", rows.len(), columns)
 }
 
-/// Stored columns as they came, by their positions.
+/// The stored columns that `keeps` accepts, with unchanged values, each with its position.
 fn untouched<'a>(
     schema: &'a Schema,
     columns: &'a [(usize, Column)],
@@ -59,7 +59,11 @@ fn finish(name: &str, rows: usize, mut columns: Vec<(usize, ReleasedColumn)>) ->
     }
 }
 
-fn labelled(column: &QuasiIdentifier, partition: &Partition, rows: &[u32]) -> ReleasedColumn {
+fn generalized_column(
+    column: &QuasiIdentifier,
+    partition: &Partition,
+    rows: &[u32],
+) -> ReleasedColumn {
     let mut known: HashMap<String, u32> = HashMap::new();
     let mut dictionary: Vec<Box<str>> = Vec::new();
     let mut code_of = vec![0u32; column.codes.len()];
@@ -77,16 +81,16 @@ fn labelled(column: &QuasiIdentifier, partition: &Partition, rows: &[u32]) -> Re
     ReleasedColumn {
         name: column.name.clone(),
         form: Form::Generalized,
-        // In the order of the released rows, as that of the groups would tell of the split.
+        // In the order of the released rows; the order of the groups would reveal the split.
         column: standing(&dictionary, rows.iter().map(|&row| code_of[row as usize])),
         missing: Vec::new(),
     }
 }
 
-/// The label that covers a group's values: the closed range of numbers, the lowest common
-/// ancestor of leaves. A missing number has no other label than `?` and the outermost interval.
+/// The label that covers the values of a group: the closed range of numbers, or the lowest common
+/// ancestor of leaves. A missing number is covered only by `?` and by the outermost interval.
 fn label(domain: &Domain, codes: impl Iterator<Item = u32>) -> String {
-    let (least, most) = covered(domain, codes);
+    let (least, most) = covered_codes(domain, codes);
     match domain {
         Domain::Numeric { values, lo, hi, .. } => {
             match (values.get(least as usize), values.get(most as usize)) {
@@ -95,12 +99,15 @@ fn label(domain: &Domain, codes: impl Iterator<Item = u32>) -> String {
                 (None, _) => MISSING_LABEL.to_owned(),
             }
         }
-        Domain::Taxonomy(tree) => tree.node(ancestor(tree, least, most)).label.to_string(),
+        Domain::Taxonomy(tree) => tree
+            .node(lowest_common_ancestor(tree, least, most))
+            .label
+            .to_string(),
     }
 }
 
-/// The first and the last code under the label of a group with these codes.
-pub(super) fn covered(domain: &Domain, codes: impl Iterator<Item = u32>) -> (u32, u32) {
+/// The first and the last code that the label of a group with these codes covers.
+pub(super) fn covered_codes(domain: &Domain, codes: impl Iterator<Item = u32>) -> (u32, u32) {
     let (least, most) = codes.fold((u32::MAX, 0), |(least, most), code| {
         (least.min(code), most.max(code))
     });
@@ -110,14 +117,14 @@ pub(super) fn covered(domain: &Domain, codes: impl Iterator<Item = u32>) -> (u32
         }
         Domain::Numeric { .. } => (least, most),
         Domain::Taxonomy(tree) => {
-            let node = tree.node(ancestor(tree, least, most));
+            let node = tree.node(lowest_common_ancestor(tree, least, most));
             (node.first_leaf, node.end_leaf - 1)
         }
     }
 }
 
-/// The lowest node over two leaves, the first not after the second.
-pub(super) fn ancestor(tree: &Tree, first: u32, last: u32) -> NodeId {
+/// The lowest common ancestor of two leaves; `first` must not be greater than `last`.
+pub(super) fn lowest_common_ancestor(tree: &Tree, first: u32, last: u32) -> NodeId {
     let mut id = tree.leaf(first);
     while tree.node(id).end_leaf <= last {
         match tree.node(id).parent {
@@ -128,9 +135,9 @@ pub(super) fn ancestor(tree: &Tree, first: u32, last: u32) -> NodeId {
     id
 }
 
-/// *Anatomize* (Definition 3): the quasi-identifier table, and a sensitive table for each
-/// sensitive column. `exact` holds the quasi-identifiers as they came; `number_of` numbers the
-/// groups from 0.
+/// *Anatomize* (Definition 3): the quasi-identifier table, followed by a sensitive table for each
+/// sensitive column. `exact` holds the original quasi-identifiers; `number_of` gives the number of
+/// each group, from 0.
 pub(super) fn anatomized(
     schema: &Schema,
     table: &EncodedTable,
@@ -156,15 +163,16 @@ pub(super) fn anatomized(
     let mut tables = vec![finish("qit", rows.len(), columns)];
     let counts = table.untouched.par_iter().filter_map(|(position, column)| {
         let spec = schema.stored().nth(*position)?;
-        sensitive(*position).then(|| counted(spec, column, &group_of))
+        sensitive(*position).then(|| sensitive_table(spec, column, &group_of))
     });
     tables.par_extend(counts);
     tables
 }
 
-/// A sensitive table: how many records of each group hold each value, sorted by both.
-fn counted(spec: &SchemaColumn, column: &Column, group_of: &[u32]) -> ReleasedTable {
-    let ranks = Ranks::of(spec, column);
+/// A sensitive table: the number of records of each group with each value, sorted by group and
+/// value.
+fn sensitive_table(spec: &SchemaColumn, column: &Column, group_of: &[u32]) -> ReleasedTable {
+    let ranks = ValueRanks::new(spec, column);
     let mut cells: Vec<u64> = group_of
         .iter()
         .zip(&column.codes)
@@ -192,7 +200,7 @@ fn counted(spec: &SchemaColumn, column: &Column, group_of: &[u32]) -> ReleasedTa
     }
 }
 
-/// A column of whole numbers that the service made.
+/// A column of integers that the service generates.
 fn integers(name: &str, numbers: impl Iterator<Item = u32>) -> ReleasedColumn {
     let mut known: FxHashMap<u32, u32> = FxHashMap::default();
     let mut column = Column::default();

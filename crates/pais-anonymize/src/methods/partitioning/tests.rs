@@ -1,4 +1,4 @@
-//! Golden runs on the paper's small tables, and what a job is refused for.
+//! Golden tests on the paper's small tables, and the jobs that are rejected.
 
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ fn diverse(k: u32, l: u32) -> Value {
     json!({"privacy": {"model": "l_diversity", "k": k, "l": l}})
 }
 
-/// Figure 3: one group of four.
+/// Figure 3: one group of four records.
 #[test]
 fn figure_3_is_the_anatomy_of_figure_1() {
     let release = run(&patients(), FIGURE_1, &diverse(4, 2)).unwrap();
@@ -85,7 +85,7 @@ fn figure_3_is_the_anatomy_of_figure_1() {
     assert!(release.cut.is_none() && release.step.is_none());
 }
 
-/// Figure 2, with the group's own range.
+/// Figure 2, with the group's exact range.
 #[test]
 fn figure_2_is_the_generalization_of_figure_1() {
     let mut job = diverse(4, 2);
@@ -104,12 +104,12 @@ fn figure_2_is_the_generalization_of_figure_1() {
 }
 
 #[test]
-fn what_cannot_be_met_says_what_could() {
+fn an_unreachable_model_suggests_a_reachable_one() {
     let error = run(&patients(), FIGURE_1, &diverse(4, 4)).unwrap_err();
     assert_eq!(error.code, Code::NotAnonymizable);
-    let fault = &error.errors[0];
-    assert_eq!(fault.pointer.as_deref(), Some("/privacy/l"));
-    let fix = fault.suggested_fix.as_deref().unwrap();
+    let first = &error.errors[0];
+    assert_eq!(first.pointer.as_deref(), Some("/privacy/l"));
+    let fix = first.suggested_fix.as_deref().unwrap();
     assert!(fix.contains("lower `l` to at most 2"), "{fix}");
     let error = run(&patients(), FIGURE_1, &diverse(5, 2)).unwrap_err();
     assert_eq!(error.code, Code::NotAnonymizable);
@@ -117,9 +117,9 @@ fn what_cannot_be_met_says_what_could() {
     assert!(error.detail.contains("lower `k` to at most 4"), "{error}");
 }
 
-/// No value of a group but its own, rows of a half that breaks the model too: none is lost.
+/// No record is lost: a group is not split where one half would violate the model.
 #[test]
-fn groups_are_halved_while_both_halves_hold() {
+fn groups_are_halved_while_both_halves_meet_the_model() {
     let rows: String = (0..8)
         .map(|age| format!("{age},d{age},t{}\n", age % 4))
         .collect();
@@ -139,7 +139,7 @@ fn groups_are_halved_while_both_halves_hold() {
 }
 
 #[test]
-fn cells_that_are_missing_stay_as_they_came() {
+fn missing_cells_keep_their_original_text() {
     let columns = json!([
         {"name": "a", "role": "quasi_identifier", "kind": "numeric", "missing": ["NA", ""]},
         {"name": "b", "role": "quasi_identifier"},
@@ -157,7 +157,7 @@ fn cells_that_are_missing_stay_as_they_came() {
         "group_id,s,count\n1,,1\n1,NA,1\n1,u,1\n1,v,1\n"
     );
     let mut job = json!({"privacy": {"model": "k_anonymity", "k": 2}, "recoding": "local"});
-    // Missing numbers lie apart, so that medians part them first.
+    // Missing numbers are far from all others, so medians split them off first.
     job["utility"] = json!({"objective": "discernibility"});
     let release = run(&columns, rows, &job).unwrap();
     let labels = lines(&release.tables[0]);
@@ -167,12 +167,12 @@ fn cells_that_are_missing_stay_as_they_came() {
     );
     let job = json!({"privacy": {"model": "k_anonymity", "k": 4}, "recoding": "local"});
     let release = run(&columns, rows, &job).unwrap();
-    // A missing number has no range but the outermost.
+    // A missing number is covered only by the outermost range.
     assert!(lines(&release.tables[0])[0].starts_with("\"[1.5,2]\",*,"));
 }
 
 #[test]
-fn a_seed_makes_the_same_bytes_again() {
+fn a_seed_makes_the_release_reproducible() {
     let rows: String = (0..40)
         .map(|age| format!("{age},d{},t{}\n", age % 7, age % 5))
         .collect();
@@ -189,7 +189,7 @@ fn a_seed_makes_the_same_bytes_again() {
     assert_ne!(first, texts(&job));
 }
 
-fn refused(job: Value) -> (Code, String) {
+fn rejected(job: Value) -> (Code, String) {
     let job: JobDefinition = serde_json::from_value(job).unwrap();
     let columns = json!([
         {"name": "Age", "role": "quasi_identifier", "kind": "numeric"},
@@ -202,7 +202,7 @@ fn refused(job: Value) -> (Code, String) {
 }
 
 #[test]
-fn combinations_that_no_method_takes_are_refused() {
+fn unsupported_combinations_are_rejected() {
     let diverse = |extra: Value| {
         let mut job = json!({"privacy": {"model": "l_diversity", "k": 2, "l": 2}});
         for (name, value) in extra.as_object().unwrap() {
@@ -278,12 +278,12 @@ fn combinations_that_no_method_takes_are_refused() {
             "/utility/split",
         ),
     ] {
-        assert_eq!(refused(job.clone()), (code, pointer.to_owned()), "{job}");
+        assert_eq!(rejected(job.clone()), (code, pointer.to_owned()), "{job}");
     }
 }
 
 #[test]
-fn columns_that_no_group_takes_are_refused() {
+fn unsupported_columns_are_rejected() {
     let quasi = json!({"name": "q", "role": "quasi_identifier"});
     let sensitive = json!({"name": "s", "role": "sensitive"});
     let set = json!({"name": "x", "role": "quasi_identifier", "kind": "set"});
@@ -311,7 +311,7 @@ fn columns_that_no_group_takes_are_refused() {
     }
 }
 
-/// Sixteen records by age: of each four in a row, two have the flu.
+/// Sixteen records by age: of each four consecutive ones, two have the flu.
 fn one_column() -> (Value, String) {
     let columns = json!([
         {"name": "Age", "role": "quasi_identifier", "kind": "numeric"},
@@ -348,7 +348,7 @@ fn models_of_one_column_hold_in_every_group() {
 }
 
 #[test]
-fn models_of_one_column_say_what_the_table_could_meet() {
+fn models_of_one_column_suggest_parameters_that_the_table_meets() {
     let (columns, rows) = one_column();
     for (privacy, pointer, fix) in [
         (
