@@ -1,6 +1,6 @@
 //! Anatomized releases (Definition 3 of *A Privacy Protection Model for Patient Data with
-//! Multiple Sensitive Attributes*, 2008): whether the sensitive tables count what the groups of
-//! the quasi-identifier table hold.
+//! Multiple Sensitive Attributes*, 2008): check that the counts of the sensitive tables are
+//! those of the groups of the quasi-identifier table.
 
 use hashbrown::HashMap;
 use rustc_hash::FxHashMap;
@@ -10,10 +10,10 @@ use pais_core::table::{COUNT_COLUMN, Column, Form, GROUP_COLUMN, NULL_CODE, Rele
 
 use super::truth::{TruthError, column};
 
-/// Why tables are no anatomy of the raw one. No value of a cell is told.
+/// Why tables are not an anatomy of the raw table. No message contains the value of a cell.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum AnatomyError {
-    /// A column is not there, or is of the wrong length.
+    /// A column is missing, or has the wrong length.
     #[error("table `{table}`: {error}")]
     Malformed {
         /// The table's name.
@@ -21,9 +21,9 @@ pub enum AnatomyError {
         /// What is wrong.
         error: TruthError,
     },
-    /// A cell that should be a whole number from 1 on.
-    #[error("table `{table}`, row {row}: `{column}` is no whole number from 1 on")]
-    NoNumber {
+    /// A cell that should be a whole number of at least 1.
+    #[error("table `{table}`, row {row}: column `{column}`: expected a whole number of at least 1")]
+    NotPositiveInteger {
         /// The table's name.
         table: Box<str>,
         /// The column's name.
@@ -31,79 +31,84 @@ pub enum AnatomyError {
         /// Row of the table.
         row: usize,
     },
-    /// Rows of a sensitive table that do not rise by group, or name a value of a group twice.
-    #[error("table `{table}`, row {row}: rows do not rise by group, or a value stands twice")]
+    /// The rows of a sensitive table are not sorted by group, or a value of a group is repeated.
+    #[error("table `{table}`, row {row}: not sorted by group, or a value of the group is repeated")]
     Unsorted {
         /// The table's name.
         table: Box<str>,
         /// Row of the table.
         row: usize,
     },
-    /// The counts are not those of the groups.
-    #[error("table `{table}`: the counts are not those of the groups' records")]
+    /// The counts differ from those of the groups' records.
+    #[error("table `{table}`: the counts differ from those of the groups' records")]
     Miscounted {
         /// The table's name.
         table: Box<str>,
     },
 }
 
-/// The group of each row of a table.
+/// The group id of each row of a table.
 ///
 /// # Errors
-/// For a table without groups, or with one that is no whole number from 1 on.
+/// [`AnatomyError`] for a table without the column of group ids, or with an id that is not a
+/// whole number of at least 1.
 pub fn group_ids(table: &ReleasedTable) -> Result<Vec<u64>, AnatomyError> {
-    numbers(table, GROUP_COLUMN)
+    positive_integers(table, GROUP_COLUMN)
 }
 
-/// A sensitive table beside the raw column that it counts, values by number.
-pub(super) struct Counted {
-    /// How many records of a group hold a value, by group and number of the value.
-    pub(super) told: FxHashMap<(u64, u32), u64>,
-    /// The number of each raw code's value; the last one is that of a cell that holds nothing.
+/// The counts of a sensitive table, with the values of it and of its raw column numbered alike.
+pub(super) struct SensitiveCounts {
+    /// The count of each group and value number. Callers decrease it as they assign rows.
+    pub(super) published: FxHashMap<(u64, u32), u64>,
+    /// For each raw code, the number of its value.
     numbers: Vec<u32>,
 }
 
-impl Counted {
+impl SensitiveCounts {
     /// Reads the counts of a sensitive table.
     ///
     /// # Errors
-    /// For a table that is malformed, not sorted by group, or names a value of a group twice.
-    pub(super) fn of(
+    /// For a table that is malformed or not sorted by group, or that repeats a value of a group.
+    pub(super) fn read(
         table: &ReleasedTable,
         sensitive: &str,
         raw: &Column,
     ) -> Result<Self, AnatomyError> {
         let groups = group_ids(table)?;
-        let counts = numbers(table, COUNT_COLUMN)?;
-        let values = named(table, sensitive)?;
-        // CSV cannot tell an empty word for missing from a cell that holds nothing.
-        let nothing = values.missing.iter().any(|word| word.is_empty());
+        let counts = positive_integers(table, COUNT_COLUMN)?;
+        let values = required_column(table, sensitive)?;
+        // In CSV, an empty word for missing and an empty cell are the same.
+        let empty_is_missing = values.missing.iter().any(|word| word.is_empty());
         let mut known = HashMap::new();
-        let told_numbers = numbered(&mut known, &values.column, nothing);
-        let numbers = numbered(&mut known, raw, nothing);
-        let mut told = FxHashMap::default();
+        let published_numbers = value_numbers(&mut known, &values.column, empty_is_missing);
+        let numbers = value_numbers(&mut known, raw, empty_is_missing);
+        let mut published = FxHashMap::default();
         for (row, (&group, &count)) in groups.iter().zip(&counts).enumerate() {
-            let value = at(&told_numbers, values.column.codes[row]);
-            let rises = row == 0 || groups[row - 1] <= group;
-            if told.insert((group, value), count).is_some() || !rises {
+            let value = value_number(&published_numbers, values.column.codes[row]);
+            let sorted = row == 0 || groups[row - 1] <= group;
+            if published.insert((group, value), count).is_some() || !sorted {
                 return Err(AnatomyError::Unsorted {
                     table: table.name.clone(),
                     row,
                 });
             }
         }
-        Ok(Self { told, numbers })
+        Ok(Self { published, numbers })
     }
 
-    /// The number of a raw cell's value.
+    /// The number of the value of a raw code.
     pub(super) fn number(&self, code: u32) -> u32 {
-        at(&self.numbers, code)
+        value_number(&self.numbers, code)
     }
 }
 
-/// The number of each code's text, equal ones having one; 0 for the empty one where that is
-/// nothing.
-fn numbered<'t>(known: &mut HashMap<&'t str, u32>, column: &'t Column, nothing: bool) -> Vec<u32> {
+/// For each code, the number of its text; equal texts have equal numbers. With
+/// `empty_is_missing`, the empty text has 0, like an empty cell.
+fn value_numbers<'t>(
+    known: &mut HashMap<&'t str, u32>,
+    column: &'t Column,
+    empty_is_missing: bool,
+) -> Vec<u32> {
     let mut number = |text: &'t str| {
         let fresh = known.len() as u32 + 1;
         *known.entry(text).or_insert(fresh)
@@ -111,22 +116,22 @@ fn numbered<'t>(known: &mut HashMap<&'t str, u32>, column: &'t Column, nothing: 
     let texts = column.dictionary.iter();
     texts
         .map(|text| match &**text {
-            "" if nothing => 0,
+            "" if empty_is_missing => 0,
             text => number(text),
         })
         .collect()
 }
 
-/// The number of a code; 0 for a cell that holds nothing.
-fn at(numbers: &[u32], code: u32) -> u32 {
+/// The number of a code; 0 for an empty cell.
+fn value_number(numbers: &[u32], code: u32) -> u32 {
     numbers.get(code as usize).copied().unwrap_or(0)
 }
 
-/// Checks that a sensitive table counts what the groups hold: `groups[i]` is the group of the
-/// raw row `source_rows[i]`, whose values are in `raw`.
+/// Checks that the counts of a sensitive table are those of the groups' records: `groups[i]` is
+/// the group of the raw row `source_rows[i]`, whose value is in `raw`.
 ///
 /// # Errors
-/// [`AnatomyError`] with the first fault found.
+/// [`AnatomyError`] with the first error found.
 pub fn check_counts(
     table: &ReleasedTable,
     sensitive: &str,
@@ -134,33 +139,36 @@ pub fn check_counts(
     groups: &[u64],
     source_rows: &[u32],
 ) -> Result<(), AnatomyError> {
-    let mut counted = Counted::of(table, sensitive, raw)?;
+    let mut counted = SensitiveCounts::read(table, sensitive, raw)?;
     let miscounted = || AnatomyError::Miscounted {
         table: table.name.clone(),
     };
     for (&group, &source) in groups.iter().zip(source_rows) {
         let value = counted.number(raw.codes[source as usize]);
-        match counted.told.get_mut(&(group, value)) {
+        match counted.published.get_mut(&(group, value)) {
             Some(left) if *left > 0 => *left -= 1,
             _ => return Err(miscounted()),
         }
     }
-    if counted.told.values().all(|&left| left == 0) {
+    if counted.published.values().all(|&left| left == 0) {
         Ok(())
     } else {
         Err(miscounted())
     }
 }
 
-fn named<'t>(table: &'t ReleasedTable, name: &str) -> Result<&'t ReleasedColumn, AnatomyError> {
+fn required_column<'t>(
+    table: &'t ReleasedTable,
+    name: &str,
+) -> Result<&'t ReleasedColumn, AnatomyError> {
     column(table, name).map_err(|error| AnatomyError::Malformed {
         table: table.name.clone(),
         error,
     })
 }
 
-fn numbers(table: &ReleasedTable, name: &str) -> Result<Vec<u64>, AnatomyError> {
-    let ReleasedColumn { column, .. } = named(table, name)?;
+fn positive_integers(table: &ReleasedTable, name: &str) -> Result<Vec<u64>, AnatomyError> {
+    let ReleasedColumn { column, .. } = required_column(table, name)?;
     let numbers: Vec<Option<u64>> = column
         .dictionary
         .iter()
@@ -168,11 +176,13 @@ fn numbers(table: &ReleasedTable, name: &str) -> Result<Vec<u64>, AnatomyError> 
         .collect();
     let number = |(row, &code): (usize, &u32)| {
         let found = (code != NULL_CODE).then(|| numbers.get(code as usize).copied().flatten());
-        found.flatten().ok_or_else(|| AnatomyError::NoNumber {
-            table: table.name.clone(),
-            column: name.into(),
-            row,
-        })
+        found
+            .flatten()
+            .ok_or_else(|| AnatomyError::NotPositiveInteger {
+                table: table.name.clone(),
+                column: name.into(),
+                row,
+            })
     };
     column.codes.iter().enumerate().map(number).collect()
 }
@@ -180,17 +190,18 @@ fn numbers(table: &ReleasedTable, name: &str) -> Result<Vec<u64>, AnatomyError> 
 /// Name, words for missing and cells of a raw sensitive column.
 pub type RawSensitive<'a> = (Box<str>, Vec<Box<str>>, &'a Column);
 
-/// A quasi-identifier table and the raw sensitive columns of its rows as one table, as the model
-/// is decided on it.
+/// Joins the group ids of a quasi-identifier table with the raw sensitive columns of its rows.
+/// The group model is verified on the resulting table. `source_rows` are the raw rows of the
+/// rows of `qit`.
 ///
 /// # Errors
-/// For a table without groups.
+/// [`AnatomyError`] for a table without the column of group ids.
 pub fn joined(
     qit: &ReleasedTable,
     sensitive: &[RawSensitive],
     source_rows: &[u32],
 ) -> Result<ReleasedTable, AnatomyError> {
-    let mut columns = vec![named(qit, GROUP_COLUMN)?.clone()];
+    let mut columns = vec![required_column(qit, GROUP_COLUMN)?.clone()];
     for (name, missing, raw) in sensitive {
         let codes = source_rows.iter().map(|&row| raw.codes[row as usize]);
         columns.push(ReleasedColumn {

@@ -1,34 +1,34 @@
-//! An anatomized release whose rows come in an unknown order: which raw row is in which group?
+//! Finds the group of each raw row in an anatomized release whose rows are in an unknown order.
 //!
-//! Rows are told by their exact columns. Raw rows that are equal in all of these and stand in
-//! several groups are told by the sensitive tables, which must count them right: a search that
-//! goes back where a choice leaves some count unmet.
+//! Rows are matched by the columns that are released unchanged. Raw rows that are equal in all
+//! of these and belong to several groups are assigned with the sensitive tables, whose counts
+//! must be met. This is a backtracking search: it undoes a choice that leaves a count unmet.
 
 use rustc_hash::FxHashMap;
 use thiserror::Error;
 
 use pais_core::table::{Column, ReleasedTable};
 
-use super::anatomy::{AnatomyError, Counted, group_ids};
+use super::anatomy::{AnatomyError, SensitiveCounts, group_ids};
 use super::assignment::Untouched;
 use super::classes::refine;
 use super::truth::{TruthError, column};
 
-/// Choices that are tried for rows which exact columns do not tell apart.
-const PATIENCE: u64 = 1 << 24;
+/// Most choices that are tried for rows that are equal in all exact columns.
+const BUDGET: u64 = 1 << 24;
 
-/// A raw row that no group has, and a released row that no raw row stands for.
+/// The source row of a released row that has no raw row.
 pub const NOWHERE: u32 = u32::MAX;
 
-/// How an anatomized release stands to the raw table.
+/// The raw rows of an anatomized release.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AnatomyAssignment {
-    /// Rows of the quasi-identifier table that stand for no raw row of their own.
+    /// Number of rows of the quasi-identifier table without a raw row of their own.
     pub made_up: u64,
-    /// Raw rows that no row of it stands for: suppressed, or lost.
+    /// Number of raw rows without a row in the quasi-identifier table: suppressed, or lost.
     pub lost: u64,
-    /// The raw row of each row of the quasi-identifier table, or [`NOWHERE`]; `None` where the
-    /// sensitive tables do not count the groups' records, however these are chosen.
+    /// The raw row of each row of the quasi-identifier table, or [`NOWHERE`]. `None` if no
+    /// assignment of raw rows to groups meets the counts of the sensitive tables.
     pub source_rows: Option<Vec<u32>>,
 }
 
@@ -38,25 +38,25 @@ pub enum AnatomyAssignmentError {
     /// The tables are malformed.
     #[error(transparent)]
     Anatomy(#[from] AnatomyError),
-    /// A column is not there, or is of the wrong length.
+    /// A column is missing, or has the wrong length.
     #[error(transparent)]
     Truth(#[from] TruthError),
-    /// Too many rows are alike.
+    /// Too many rows are equal in all exact columns: the budget of choices is used up.
     #[error(
-        "too many raw rows that are alike in all exact columns stand in several groups, so that \
-         it cannot be told which is where"
+        "cannot match raw rows with groups: too many raw rows that are equal in all unchanged \
+         columns belong to several groups"
     )]
     Undecided,
 }
 
-/// A sensitive column: its table, its name, its raw cells.
+/// A sensitive column: its sensitive table, its name and its raw cells.
 pub type SensitiveTable<'a> = (&'a ReleasedTable, &'a str, &'a Column);
 
-/// Assigns raw rows to the rows of a quasi-identifier table. `exact` are the raw columns that it
-/// should hold as they are.
+/// Assigns raw rows to the rows of a quasi-identifier table. `exact` are the raw columns that the
+/// table contains unchanged.
 ///
 /// # Errors
-/// For malformed tables, and where too many rows are alike to be told.
+/// [`AnatomyAssignmentError`] for malformed tables, and where too many rows are alike.
 pub fn assign_anatomy(
     qit: &ReleasedTable,
     exact: &[(&str, &Column)],
@@ -66,7 +66,7 @@ pub fn assign_anatomy(
     let mut ids = vec![0u32; raw_rows + qit.rows];
     let mut classes = 1;
     for (name, raw) in exact {
-        let numbers = Untouched::of(raw, column(qit, name)?);
+        let numbers = Untouched::new(raw, column(qit, name)?);
         classes = refine(&mut ids, classes, numbers.all(), numbers.count);
     }
     let groups = group_ids(qit)?;
@@ -80,59 +80,61 @@ pub fn assign_anatomy(
     }
     let counted = sensitive
         .iter()
-        .map(|(table, name, raw)| Counted::of(table, name, raw).map(|counted| (counted, *raw)))
+        .map(|(table, name, raw)| {
+            SensitiveCounts::read(table, name, raw).map(|counted| (counted, *raw))
+        })
         .collect::<Result<Vec<_>, _>>()?;
-    let mut unmet = Unmet { counted };
+    let mut remaining = RemainingCounts { counted };
     let mut source_rows = vec![NOWHERE; qit.rows];
-    let (mut made_up, mut lost, mut agree) = (0, 0, unmet.total_is(qit.rows as u64));
+    let (mut made_up, mut lost, mut counts_met) = (0, 0, remaining.total_is(qit.rows as u64));
     let mut alike = Vec::new();
     for (raw, released) in raw.into_iter().zip(released) {
         made_up += released.len().saturating_sub(raw.len()) as u64;
         lost += raw.len().saturating_sub(released.len()) as u64;
-        let mut there = released.iter().map(|&row| groups[row as usize]);
-        let first = there.next();
+        let mut found = released.iter().map(|&row| groups[row as usize]);
+        let first = found.next();
         if first.is_some()
-            && (there.any(|group| Some(group) != first) || raw.len() > released.len())
+            && (found.any(|group| Some(group) != first) || raw.len() > released.len())
         {
             alike.push((raw, released));
             continue;
         }
         for (&source, &row) in raw.iter().zip(&released) {
-            agree &= unmet.take(source, groups[row as usize]);
+            counts_met &= remaining.take(source, groups[row as usize]);
             source_rows[row as usize] = source;
         }
     }
-    agree &= made_up == 0;
-    if agree {
-        agree = tell(alike, &groups, &mut unmet, &mut source_rows)?;
+    counts_met &= made_up == 0;
+    if counts_met {
+        counts_met = assign_alike(alike, &groups, &mut remaining, &mut source_rows)?;
     }
     Ok(AnatomyAssignment {
         made_up,
         lost,
-        source_rows: agree.then_some(source_rows),
+        source_rows: counts_met.then_some(source_rows),
     })
 }
 
-/// The counts of the sensitive tables that no row has met yet.
-struct Unmet<'a> {
-    counted: Vec<(Counted, &'a Column)>,
+/// The counts of the sensitive tables, less the rows that are assigned.
+struct RemainingCounts<'a> {
+    counted: Vec<(SensitiveCounts, &'a Column)>,
 }
 
-impl Unmet<'_> {
-    /// Whether each table counts so many records.
+impl RemainingCounts<'_> {
+    /// Whether the counts of each table add up to `rows`.
     fn total_is(&self, rows: u64) -> bool {
-        let total = |counted: &Counted| counted.told.values().sum::<u64>();
+        let total = |counted: &SensitiveCounts| counted.published.values().sum::<u64>();
         self.counted
             .iter()
             .all(|(counted, _)| total(counted) == rows)
     }
 
-    /// Puts a raw row in a group; `false`, and nothing done, where a count does not allow it.
+    /// Assigns a raw row to a group. Returns `false` and changes nothing if a count is used up.
     fn take(&mut self, row: u32, group: u64) -> bool {
-        let left = |(counted, raw): &(Counted, &Column)| {
+        let left = |(counted, raw): &(SensitiveCounts, &Column)| {
             let value = counted.number(raw.codes[row as usize]);
             counted
-                .told
+                .published
                 .get(&(group, value))
                 .is_some_and(|&left| left > 0)
         };
@@ -143,7 +145,7 @@ impl Unmet<'_> {
         true
     }
 
-    /// Takes a raw row out of a group again.
+    /// Undoes [`Self::take`].
     fn give_back(&mut self, row: u32, group: u64) {
         self.add(row, group, 1);
     }
@@ -151,31 +153,33 @@ impl Unmet<'_> {
     fn add(&mut self, row: u32, group: u64, change: i64) {
         for (counted, raw) in &mut self.counted {
             let value = counted.number(raw.codes[row as usize]);
-            if let Some(left) = counted.told.get_mut(&(group, value)) {
+            if let Some(left) = counted.published.get_mut(&(group, value)) {
                 *left = left.saturating_add_signed(change);
             }
         }
     }
 }
 
-/// Rows that are alike: of each class the groups that have places for them, the last one being
-/// that of rows that are left out.
-struct Class {
+/// Rows that are equal in all exact columns.
+struct AlikeRows {
+    /// Groups with the number of rows that they still need. The last entry, without a group, is
+    /// for raw rows that are not released.
     places: Vec<(Option<u64>, u64)>,
+    /// For each group, its rows of the quasi-identifier table.
     released: FxHashMap<u64, Vec<u32>>,
 }
 
-/// Finds places for rows that are alike; `false` where there are none that meet all counts.
-fn tell(
+/// Assigns the rows of each class to groups. Returns `false` if no assignment meets all counts.
+fn assign_alike(
     alike: Vec<(Vec<u32>, Vec<u32>)>,
     groups: &[u64],
-    unmet: &mut Unmet,
+    remaining: &mut RemainingCounts,
     source_rows: &mut [u32],
 ) -> Result<bool, AnatomyAssignmentError> {
     let mut classes = Vec::with_capacity(alike.len());
     let mut rows: Vec<(usize, u32)> = Vec::new();
     for (raw, released) in alike {
-        let mut class = Class {
+        let mut class = AlikeRows {
             places: Vec::new(),
             released: FxHashMap::default(),
         };
@@ -193,19 +197,19 @@ fn tell(
         rows.extend(raw.into_iter().map(|row| (classes.len(), row)));
         classes.push(class);
     }
-    // The choice of each row so far; going back tries the next one.
+    // The choice for each row so far; backtracking tries the next one.
     let mut chosen: Vec<usize> = Vec::with_capacity(rows.len());
     let mut next = 0;
-    let mut patience = PATIENCE;
+    let mut budget = BUDGET;
     while chosen.len() < rows.len() {
         let (class, row) = rows[chosen.len()];
         let places = &mut classes[class].places;
         let choice = (next..places.len()).find(|&place| match places[place] {
             (_, 0) => false,
             (None, _) => true,
-            (Some(group), _) => unmet.take(row, group),
+            (Some(group), _) => remaining.take(row, group),
         });
-        patience = patience
+        budget = budget
             .checked_sub(1)
             .ok_or(AnatomyAssignmentError::Undecided)?;
         if let Some(choice) = choice {
@@ -221,12 +225,12 @@ fn tell(
         let place = &mut classes[class].places[last];
         place.1 += 1;
         if let Some(group) = place.0 {
-            unmet.give_back(row, group);
+            remaining.give_back(row, group);
         }
         next = last + 1;
     }
     for (&(class, row), choice) in rows.iter().zip(chosen) {
-        let Class { places, released } = &mut classes[class];
+        let AlikeRows { places, released } = &mut classes[class];
         let free = places[choice]
             .0
             .and_then(|group| released.get_mut(&group)?.pop());

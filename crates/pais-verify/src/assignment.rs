@@ -1,5 +1,5 @@
-//! Truthfulness of a table whose rows come in an unknown order: is there for each a raw row of
-//! its own?
+//! Truthfulness of a table whose rows are in an unknown order: finds whether each row can be
+//! assigned a raw row of its own.
 
 use std::ops::Range;
 
@@ -10,75 +10,74 @@ use pais_core::table::{Column, Domain, Form, NULL_CODE, ReleasedColumn, Released
 use pais_core::taxonomy::{Interval, MISSING_LABEL};
 
 use super::classes::refine;
-use super::matching::{Side, matched};
+use super::matching::{MatchingSide, maximum_matching};
 use super::sets::{OriginalSet, ReleasedSet};
 use super::truth::{Original, OriginalQuasiIdentifier, TruthError, column};
 
-/// How a finished table's rows stand to the raw ones.
+/// The result of assigning raw rows to the rows of a finished table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Assignment {
-    /// Rows of the finished table for which no raw row of their own is left: made up, or changed
-    /// in a column that should be as it came.
+    /// Number of rows of the finished table that cannot be assigned a raw row of their own: made
+    /// up, or changed in a column that should be unchanged.
     pub made_up: u64,
-    /// Raw rows that no row of the finished table stands for: suppressed, or lost.
+    /// Number of raw rows without a row in the finished table: suppressed, or lost.
     pub lost: u64,
     /// Whether the labels of each column are one cut (KDD'09, Section 3.2), so that each raw row
-    /// has one generalized record alone.
+    /// has exactly one generalized record.
     pub one_cut: bool,
 }
 
-/// Holds a finished table against the raw one: a row may stand for a raw row where each label
-/// covers the raw value and each untouched value equals it, and as many rows as can be are given
-/// a raw row of their own. Untouched cells that mean missing (null, or one of the released
-/// column's words) are equal.
+/// Compares a finished table with the raw one. A row fits a raw row if each label covers the raw
+/// value and each unchanged value equals it. As many rows as possible are assigned a raw row of
+/// their own that they fit. Unchanged cells that mean missing (null, or one of the released
+/// column's words for missing) are equal. A released set fits a raw one if each of its items is an
+/// item of the raw set or an ancestor of one.
 ///
-/// A released set may stand for a raw one where each of its items is one of that, or above it.
-///
-/// One pass over the columns where the labels of each are one cut. Where they are not, and where
-/// there are sets, a greatest matching of distinct records among those that agree on all the
-/// other columns, in the worst case cubic in their number.
+/// If the labels of each column are one cut and there are no sets, this takes one pass over the
+/// columns. Otherwise it takes a maximum matching of the distinct records that agree on all other
+/// columns, in the worst case cubic in their number.
 ///
 /// # Errors
-/// For a column that the finished table lacks or has twice.
+/// [`TruthError`] for a column that the finished table does not have exactly once.
 pub fn assign(released: &ReleasedTable, original: &Original) -> Result<Assignment, TruthError> {
     let mut ids = vec![0u32; original.rows + released.rows];
     let mut classes = 1;
     for (name, raw) in &original.untouched {
-        let numbers = Untouched::of(raw, column(released, name)?);
+        let numbers = Untouched::new(raw, column(released, name)?);
         classes = refine(&mut ids, classes, numbers.all(), numbers.count);
     }
     let mut labelled = Vec::with_capacity(original.quasi_identifiers.len());
     for raw in &original.quasi_identifiers {
-        labelled.push(Labelled::of(raw, column(released, raw.name)?));
+        labelled.push(LabelledColumn::new(raw, column(released, raw.name)?));
     }
-    let mut open: Vec<Matched> = Vec::new();
+    let mut open: Vec<MatchedColumn> = Vec::new();
     let mut one_cut = true;
     for column in labelled {
         let Some(cut) = column.cut() else {
             one_cut = false;
-            open.push(Matched::Labels(column));
+            open.push(MatchedColumn::Labels(column));
             continue;
         };
         let raw = column.raw.codes.iter().map(|&code| cut[code as usize]);
         let finished = column.labels.iter().copied();
-        // One number more: that of raw values which no label covers.
+        // One more number, for raw values that no label covers.
         let count = column.spans.len() + 1;
         classes = refine(&mut ids, classes, raw.chain(finished), count);
     }
     for &raw in &original.sets {
-        let finished = Sets::of(raw, column(released, &raw.column.name)?);
-        open.push(Matched::Sets(finished));
+        let finished = SetValuedColumn::new(raw, column(released, &raw.column.name)?);
+        open.push(MatchedColumn::Sets(finished));
     }
     if !open.is_empty() {
-        let made_up = released.rows as u64 - matched_in(&ids, classes, original.rows, &open);
-        return Ok(told(original.rows, released.rows, made_up, one_cut));
+        let made_up = released.rows as u64 - matched_rows(&ids, classes, original.rows, &open);
+        return Ok(assignment(original.rows, released.rows, made_up, one_cut));
     }
     let mut surplus = vec![0i64; classes];
     let (raw, finished) = ids.split_at(original.rows);
     raw.iter().for_each(|&id| surplus[id as usize] -= 1);
     finished.iter().for_each(|&id| surplus[id as usize] += 1);
     let made_up: i64 = surplus.iter().filter(|&&surplus| surplus > 0).sum();
-    Ok(told(
+    Ok(assignment(
         original.rows,
         released.rows,
         made_up.unsigned_abs(),
@@ -86,7 +85,7 @@ pub fn assign(released: &ReleasedTable, original: &Original) -> Result<Assignmen
     ))
 }
 
-fn told(raw: usize, finished: usize, made_up: u64, one_cut: bool) -> Assignment {
+fn assignment(raw: usize, finished: usize, made_up: u64, one_cut: bool) -> Assignment {
     Assignment {
         made_up,
         lost: raw as u64 - (finished as u64 - made_up),
@@ -94,15 +93,17 @@ fn told(raw: usize, finished: usize, made_up: u64, one_cut: bool) -> Assignment 
     }
 }
 
-/// Cells of an untouched column, raw and finished, as numbers that are equal where they are.
+/// The cells of an unchanged column, raw and finished, as numbers. Equal cells have equal
+/// numbers.
 pub(super) struct Untouched {
     raw: Vec<u32>,
     finished: Vec<u32>,
+    /// Number of distinct numbers.
     pub(super) count: usize,
 }
 
 impl Untouched {
-    pub(super) fn of(raw: &Column, finished: &ReleasedColumn) -> Self {
+    pub(super) fn new(raw: &Column, finished: &ReleasedColumn) -> Self {
         const MISSING: u32 = 0;
         let mut known: HashMap<String, u32> = HashMap::new();
         let mut number = |text: &str| {
@@ -132,7 +133,7 @@ impl Untouched {
     }
 }
 
-/// The raw codes under a label; missing ones have a code of their own in a numeric column.
+/// The raw codes that a label covers. In a numeric column, missing cells have a separate code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Span {
     codes: Range<u32>,
@@ -140,8 +141,8 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// `None` for a label that covers no value of the domain.
-    fn of(label: &str, domain: &Domain) -> Option<Self> {
+    /// Parses a label; `None` if it is not a label of the domain.
+    fn parse(label: &str, domain: &Domain) -> Option<Self> {
         match domain {
             Domain::Taxonomy(tree) => {
                 let node = tree.node(tree.find(label)?);
@@ -177,24 +178,24 @@ impl Span {
         }
     }
 
-    pub(super) fn holds(&self, code: u32) -> bool {
+    pub(super) fn contains(&self, code: u32) -> bool {
         self.codes.contains(&code) || self.missing == Some(code)
     }
 }
 
-/// A quasi-identifier, raw and finished.
-pub(super) struct Labelled<'a> {
+/// The raw codes and the finished labels of a quasi-identifier.
+pub(super) struct LabelledColumn<'a> {
     pub(super) raw: &'a OriginalQuasiIdentifier<'a>,
-    /// Number of each finished row's label.
+    /// For each finished row, the number of its label.
     pub(super) labels: Vec<u32>,
-    /// What each label covers, by number; the last is that of what is no label at all.
+    /// The codes that each label covers. The last entry is for cells without a label.
     pub(super) spans: Vec<Option<Span>>,
-    /// The text of each label, by number; empty for what is none.
+    /// The text of each label. The last entry, for cells without a label, is empty.
     texts: Vec<Box<str>>,
 }
 
-impl<'a> Labelled<'a> {
-    fn of(raw: &'a OriginalQuasiIdentifier, finished: &ReleasedColumn) -> Self {
+impl<'a> LabelledColumn<'a> {
+    fn new(raw: &'a OriginalQuasiIdentifier, finished: &ReleasedColumn) -> Self {
         let mut known: HashMap<&str, u32> = HashMap::new();
         let dictionary = &finished.column.dictionary;
         let numbers: Vec<u32> = dictionary
@@ -207,7 +208,7 @@ impl<'a> Labelled<'a> {
         let mut spans = vec![None; known.len() + 1];
         let mut texts = vec![Box::<str>::default(); known.len() + 1];
         for (label, number) in known {
-            spans[number as usize] = Span::of(label, raw.domain);
+            spans[number as usize] = Span::parse(label, raw.domain);
             texts[number as usize] = label.into();
         }
         let none = spans.len() as u32 - 1;
@@ -224,31 +225,31 @@ impl<'a> Labelled<'a> {
         }
     }
 
-    /// Whether the raw code may stand under a label.
-    fn holds(&self, label: u32, code: u32) -> bool {
+    /// Whether a label covers a raw code.
+    fn covers(&self, label: u32, code: u32) -> bool {
         let span = &self.spans[label as usize];
-        span.as_ref().is_some_and(|span| span.holds(code))
+        span.as_ref().is_some_and(|span| span.contains(code))
             && self.raw.admits(&self.texts[label as usize], code)
     }
 
-    /// The label over each raw code, one past the last where there is none; `None` where two
-    /// labels cover the same value.
+    /// The number of the label that covers each raw code, or the number of entries in `spans` if
+    /// none does; `None` if two labels cover the same code.
     fn cut(&self) -> Option<Vec<u32>> {
         let none = self.spans.len() as u32;
         let mut label_of = vec![none; self.raw.domain.code_count()];
-        let mut stands = vec![false; self.spans.len()];
+        let mut occurs = vec![false; self.spans.len()];
         self.labels
             .iter()
-            .for_each(|&label| stands[label as usize] = true);
+            .for_each(|&label| occurs[label as usize] = true);
         for (label, span) in self
             .spans
             .iter()
             .enumerate()
-            .filter(|(label, _)| stands[*label])
+            .filter(|(label, _)| occurs[*label])
         {
             let Some(span) = span else { continue };
             for code in span.codes.clone().chain(span.missing) {
-                // A missing code stands for no cell where none is missing.
+                // The code for missing is out of range in a column without missing cells.
                 let Some(over) = label_of.get_mut(code as usize) else {
                     continue;
                 };
@@ -265,20 +266,20 @@ impl<'a> Labelled<'a> {
     }
 }
 
-/// A set-valued column, raw and finished.
-struct Sets<'a> {
+/// The raw and the finished sets of a set-valued column.
+struct SetValuedColumn<'a> {
     raw: OriginalSet<'a>,
-    /// Number of each finished row's set.
+    /// For each finished row, the number of its set.
     numbers: Vec<u32>,
-    /// The sets by number; the last is that of what is no set at all.
+    /// The sets by number. The last entry is for cells that are not sets.
     sets: Vec<Option<ReleasedSet>>,
 }
 
-impl<'a> Sets<'a> {
-    fn of(raw: OriginalSet<'a>, finished: &ReleasedColumn) -> Self {
+impl<'a> SetValuedColumn<'a> {
+    fn new(raw: OriginalSet<'a>, finished: &ReleasedColumn) -> Self {
         let dictionary = &finished.column.dictionary;
         let read = |cell: &str| match finished.form {
-            Form::Set { separator } => Some(ReleasedSet::read(cell, separator, &raw.column.tree)),
+            Form::Set { separator } => Some(ReleasedSet::parse(cell, separator, &raw.column.tree)),
             _ => None,
         };
         let none = dictionary.len() as u32;
@@ -295,13 +296,13 @@ impl<'a> Sets<'a> {
     }
 }
 
-/// A column in which a finished row may stand for raw rows with different values.
-enum Matched<'a> {
-    Labels(Labelled<'a>),
-    Sets(Sets<'a>),
+/// A column in which a finished row may fit raw rows with different values.
+enum MatchedColumn<'a> {
+    Labels(LabelledColumn<'a>),
+    Sets(SetValuedColumn<'a>),
 }
 
-impl Matched<'_> {
+impl MatchedColumn<'_> {
     fn raw(&self, row: usize) -> u32 {
         match self {
             Self::Labels(column) => column.raw.codes[row],
@@ -316,9 +317,10 @@ impl Matched<'_> {
         }
     }
 
+    /// Whether a finished row's number fits a raw code.
     fn fits(&self, finished: u32, raw: u32) -> bool {
         match self {
-            Self::Labels(column) => column.holds(finished, raw),
+            Self::Labels(column) => column.covers(finished, raw),
             Self::Sets(column) => {
                 let set = &column.sets[finished as usize];
                 let items = column.raw.column.set(raw);
@@ -329,10 +331,10 @@ impl Matched<'_> {
     }
 }
 
-/// Rows that can be matched, bucket by bucket of what each raw row can stand as alone.
-fn matched_in(ids: &[u32], buckets: usize, raw_rows: usize, columns: &[Matched]) -> u64 {
-    let mut raw: Vec<Side> = vec![Side::default(); buckets];
-    let mut finished: Vec<Side> = vec![Side::default(); buckets];
+/// The number of rows that can be matched, in buckets of rows that agree on all other columns.
+fn matched_rows(ids: &[u32], buckets: usize, raw_rows: usize, columns: &[MatchedColumn]) -> u64 {
+    let mut raw: Vec<MatchingSide> = vec![MatchingSide::default(); buckets];
+    let mut finished: Vec<MatchingSide> = vec![MatchingSide::default(); buckets];
     let (raw_ids, finished_ids) = ids.split_at(raw_rows);
     for (row, &id) in raw_ids.iter().enumerate() {
         raw[id as usize].add(columns.iter().map(|column| column.raw(row)));
@@ -347,6 +349,6 @@ fn matched_in(ids: &[u32], buckets: usize, raw_rows: usize, columns: &[Matched])
     };
     raw.iter()
         .zip(&finished)
-        .map(|(raw, finished)| matched(finished, raw, covers))
+        .map(|(raw, finished)| maximum_matching(finished, raw, covers))
         .sum()
 }

@@ -1,57 +1,61 @@
-//! Groups as bitmaps: one bit a record, one bitmap for each value of each attribute.
+//! Groups as bitmaps: one bit for each record, one bitmap for each value of each attribute.
 //!
-//! The most frequent value of an attribute has none: the records with it are those in no other
-//! bitmap of the attribute, and their number is what the others leave.
+//! The most frequent value of an attribute has no bitmap: the records with it are those in no
+//! other bitmap of the attribute, and their number is the rest.
 //!
-//! There are two sheets of bitmaps. On the first stand the records. On the second stand those of
-//! them that hold a sensitive value, once for each that they hold, ordered by it: so that bits
-//! counted from one end of a sensitive value to the next are the records of a group that hold it.
+//! There are two sets of bitmaps. The first has one bit for each record. The second has one bit
+//! for each sensitive value of each record, and is divided into one segment for each sensitive
+//! value. So the bits set in a segment are the records of a group that have that value.
 
 use std::ops::Range;
 
 use super::compress::Compress;
 use super::popcount;
 
-/// Some records, by their values of the attributes that tell them apart.
+/// The bitmaps of some records, for the attributes in which they differ.
 #[derive(Default)]
-pub(super) struct Bitmaps {
+pub(super) struct GroupBitmaps {
     /// Number of the first bitmap of each attribute; the end last.
     pub(super) first: Vec<usize>,
-    pub(super) records: Sheet,
-    pub(super) sensitive: Sheet,
+    /// One bit for each record, in a single segment.
+    pub(super) records: BitmapSet,
+    /// One bit for each sensitive value of each record, in one segment for each value.
+    pub(super) sensitive: BitmapSet,
 }
 
-/// Bitmaps of one length.
+/// Bitmaps of the same length, divided into segments that start at a word.
 #[derive(Default)]
-pub(super) struct Sheet {
-    /// Bits in each part, and its end in words.
+pub(super) struct BitmapSet {
+    /// Number of bits of each segment.
     sizes: Vec<u32>,
+    /// End of each segment, in words.
     ends: Vec<usize>,
+    /// The bitmaps, one after another.
     bits: Vec<u64>,
 }
 
-/// A value of an attribute: that of a bitmap, or the one that has none.
+/// A value of an attribute: one with a bitmap, or the one without.
 #[derive(Clone)]
-pub(super) enum Choice {
+pub(super) enum AttributeValue {
     /// The bitmap's number.
     Bitmap(usize),
-    /// The numbers of the attribute's bitmaps.
-    Rest(Range<usize>),
+    /// The value without a bitmap; the numbers of the attribute's bitmaps.
+    WithoutBitmap(Range<usize>),
 }
 
-impl Bitmaps {
+impl GroupBitmaps {
     /// Number of attributes.
     pub(super) fn attributes(&self) -> usize {
         self.first.len() - 1
     }
 
     /// The bitmaps of an attribute, by number.
-    pub(super) fn of(&self, attribute: usize) -> Range<usize> {
+    pub(super) fn of_attribute(&self, attribute: usize) -> Range<usize> {
         self.first[attribute]..self.first[attribute + 1]
     }
 
-    /// Counts the records in `mask` with each value that has a bitmap, of the attributes from
-    /// number `from` on.
+    /// Counts the records in `mask` with each value that has a bitmap, for the attributes from
+    /// number `from` on, into `counts`.
     pub(super) fn count(&self, mask: &[u64], from: usize, counts: &mut Vec<u32>) {
         let first = self.first[from];
         counts.clear();
@@ -60,8 +64,8 @@ impl Bitmaps {
         popcount::count(mask, bits, counts);
     }
 
-    /// Makes `into` the records of the masks alone, with those attributes that tell them apart:
-    /// `varying`, with `counts` from [`Self::count`].
+    /// Sets `into` to the records in the masks only, with the attributes in which they differ:
+    /// `varying`. `counts` are those of [`Self::count`].
     pub(super) fn pack(
         &self,
         (records, sensitive): (&[u64], &[u64]),
@@ -73,8 +77,8 @@ impl Bitmaps {
         into.first.clear();
         for &attribute in varying {
             into.first.push(kept.len());
-            let held = |&bitmap: &usize| counts[bitmap - self.first[from]] > 0;
-            kept.extend(self.of(attribute).filter(held));
+            let is_used = |&bitmap: &usize| counts[bitmap - self.first[from]] > 0;
+            kept.extend(self.of_attribute(attribute).filter(is_used));
         }
         into.first.push(kept.len());
         self.records.pack(records, &kept, &mut into.records);
@@ -82,9 +86,9 @@ impl Bitmaps {
     }
 }
 
-impl Sheet {
-    /// Makes room for so many bitmaps, without a bit set, of parts of these sizes; a part
-    /// without a bit is none.
+impl BitmapSet {
+    /// Resets to this number of bitmaps without a bit set, with segments of these sizes in bits.
+    /// Segments of size 0 are left out.
     pub(super) fn clear(&mut self, bitmaps: usize, sizes: impl Iterator<Item = u32>) {
         self.sizes.clear();
         self.sizes.extend(sizes.filter(|&size| size > 0));
@@ -98,14 +102,14 @@ impl Sheet {
         self.bits.resize(bitmaps * end, 0);
     }
 
-    /// Words of a bitmap.
+    /// Length of a bitmap, in words.
     pub(super) fn words(&self) -> usize {
         self.ends.last().copied().unwrap_or(0)
     }
 
-    /// First bit of a part.
-    pub(super) fn start(&self, part: usize) -> usize {
-        let before = part.checked_sub(1).map_or(0, |before| self.ends[before]);
+    /// First bit of a segment.
+    pub(super) fn start(&self, segment: usize) -> usize {
+        let before = segment.checked_sub(1).map_or(0, |before| self.ends[before]);
         before * 64
     }
 
@@ -120,7 +124,7 @@ impl Sheet {
         }
     }
 
-    /// Makes `mask` that of all bits.
+    /// Sets `mask` to the mask of all bits.
     pub(super) fn mask_all(&self, mask: &mut Vec<u64>) {
         mask.clear();
         for (&size, &end) in self.sizes.iter().zip(&self.ends) {
@@ -129,15 +133,15 @@ impl Sheet {
         }
     }
 
-    /// Makes `into` what has a value of what is in `mask`.
-    pub(super) fn choose(&self, mask: &[u64], choice: &Choice, into: &mut Vec<u64>) {
+    /// Sets `into` to the bits of `mask` with a value.
+    pub(super) fn select(&self, mask: &[u64], value: &AttributeValue, into: &mut Vec<u64>) {
         into.clear();
-        match choice {
-            Choice::Bitmap(bitmap) => {
+        match value {
+            AttributeValue::Bitmap(bitmap) => {
                 let pairs = mask.iter().zip(self.bitmap(*bitmap));
                 into.extend(pairs.map(|(mask, bits)| mask & bits));
             }
-            Choice::Rest(bitmaps) => {
+            AttributeValue::WithoutBitmap(bitmaps) => {
                 into.extend_from_slice(mask);
                 for bitmap in bitmaps.clone() {
                     for (mask, bits) in into.iter_mut().zip(self.bitmap(bitmap)) {
@@ -148,7 +152,7 @@ impl Sheet {
         }
     }
 
-    /// Most bits of a mask in one part.
+    /// The greatest number of bits of a mask in one segment.
     pub(super) fn most(&self, mask: &[u64]) -> u32 {
         popcount::most(mask, &self.ends)
     }
@@ -159,19 +163,19 @@ impl Sheet {
 
     fn pack(&self, mask: &[u64], kept: &[usize], into: &mut Self) {
         let mut start = 0;
-        let parts = self.ends.iter().map(|&end| {
-            let part = &mask[start..end];
+        let sizes = self.ends.iter().map(|&end| {
+            let segment = &mask[start..end];
             start = end;
-            part.iter().map(|word| word.count_ones()).sum()
+            segment.iter().map(|word| word.count_ones()).sum()
         });
-        into.clear(kept.len(), parts);
+        into.clear(kept.len(), sizes);
         let (words, into_words) = (self.words(), into.words());
         if into_words == 0 {
             return;
         }
         let (mut start, mut at) = (0, 0);
         for &end in &self.ends {
-            // Each part begins with a word.
+            // Each segment starts at a word.
             let mut bit = at * 64;
             for word in (start..end).filter(|&word| mask[word] != 0) {
                 let compress = Compress::new(mask[word]);
@@ -180,7 +184,7 @@ impl Sheet {
                 let spills = bit > (to + 1) * 64;
                 let targets = into.bits.chunks_exact_mut(into_words);
                 for (&bitmap, target) in kept.iter().zip(targets) {
-                    let bits = compress.of(self.bits[bitmap * words + word]);
+                    let bits = compress.apply(self.bits[bitmap * words + word]);
                     target[to] |= bits << shift;
                     if spills {
                         target[to + 1] |= bits >> (64 - shift);

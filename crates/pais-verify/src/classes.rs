@@ -1,9 +1,9 @@
-//! From rows to classes: the distinct generalized records, each with the number of rows that
-//! hold it.
+//! Equivalence classes: the distinct generalized records, each with its number of rows.
 //!
-//! Everything the verifier decides depends on classes alone, so that rows are read once: class
-//! ids are refined column by column, in a dense table of (class, value) while it is small
-//! beside the rows, in a hash table beyond. Linear in rows times columns, 8 bytes a row.
+//! The verifier works on classes, so it reads the rows only once. Class ids are refined column
+//! by column, with a dense table of (class, value) while that is small compared with the rows,
+//! and with a hash table beyond. The time is linear in rows times columns; the memory is 8 bytes
+//! for each row.
 
 use std::borrow::Cow;
 
@@ -14,23 +14,26 @@ use rustc_hash::FxHashMap;
 use pais_core::table::{Column, NULL_CODE, ReleasedColumn, ReleasedTable};
 
 use super::VerifyError;
-use super::profiles::{Profiles, Tally};
+use super::profiles::{Profiles, ValueCount};
 use super::requirement::SensitiveRequirement;
 use super::sets::key;
 
-/// A column whose values are numbered 0, 1, … without gaps and without two numbers for one text,
-/// or for one set.
+/// A column whose values are numbered 0, 1, … without gaps. Equal texts, and equal sets, have the
+/// same number.
 pub(super) struct Values<'a> {
     pub(super) column: &'a ReleasedColumn,
-    /// Number of each code; the last entry is that of null.
+    /// The number of each code; the last entry is for null.
     number: Vec<u32>,
-    /// Code of each number; [`NULL_CODE`] for null.
+    /// A code of each number; [`NULL_CODE`] for null.
     codes: Vec<u32>,
 }
 
 impl<'a> Values<'a> {
-    /// Numbers the values that stand in the column.
-    pub(super) fn of(table: &'a ReleasedTable, name: &str) -> Result<Self, VerifyError> {
+    /// Numbers the values that occur in the column `name`.
+    ///
+    /// # Errors
+    /// [`VerifyError`] for a column that is missing, repeated or malformed.
+    pub(super) fn new(table: &'a ReleasedTable, name: &str) -> Result<Self, VerifyError> {
         let mut named = table.columns.iter().filter(|column| &*column.name == name);
         let column = named.next().ok_or_else(|| VerifyError::NoSuchColumn {
             column: name.into(),
@@ -49,25 +52,25 @@ impl<'a> Values<'a> {
             });
         }
         let null = dictionary.len();
-        let mut stands = vec![false; null + 1];
+        let mut occurs = vec![false; null + 1];
         for &code in codes {
             let slot = if code == NULL_CODE {
                 null
             } else {
                 code as usize
             };
-            *stands
+            *occurs
                 .get_mut(slot)
                 .filter(|_| slot != null || code == NULL_CODE)
                 .ok_or_else(|| VerifyError::UnknownCode {
                     column: name.into(),
                 })? = true;
         }
-        // A dictionary should hold a text once; a gate does not rely on it.
+        // A dictionary should contain a text once, but the verifier does not rely on it.
         let mut by_text: HashMap<Cow<str>, u32> = HashMap::new();
         let mut number = vec![u32::MAX; null + 1];
         let mut values = Vec::new();
-        for slot in (0..=null).filter(|&slot| stands[slot]) {
+        for slot in (0..=null).filter(|&slot| occurs[slot]) {
             let fresh = values.len() as u32;
             let id = match dictionary.get(slot) {
                 Some(text) => *by_text.entry(key(column, text)).or_insert(fresh),
@@ -85,12 +88,13 @@ impl<'a> Values<'a> {
         })
     }
 
-    /// As [`Self::of`], of several columns; threads share them, and the first error is told.
-    pub(super) fn of_all(
+    /// As [`Self::new`], for several columns in parallel. Returns the first error in the order of
+    /// `names`.
+    pub(super) fn new_all(
         table: &'a ReleasedTable,
         names: &[impl AsRef<str> + Sync],
     ) -> Result<Vec<Self>, VerifyError> {
-        let columns = names.par_iter().map(|name| Self::of(table, name.as_ref()));
+        let columns = names.par_iter().map(|name| Self::new(table, name.as_ref()));
         let columns: Vec<_> = columns.collect();
         columns.into_iter().collect()
     }
@@ -119,25 +123,25 @@ impl<'a> Values<'a> {
     }
 }
 
-/// The distinct records over some columns, in the order in which they first stand.
+/// The distinct records over some columns, in the order of their first rows.
 pub(super) struct Classes {
     /// Class of each row.
     pub(super) of_row: Vec<u32>,
-    /// Rows of each class.
+    /// Number of rows of each class.
     pub(super) sizes: Vec<u32>,
-    /// A row of each class.
+    /// The first row of each class.
     pub(super) row: Vec<u32>,
 }
 
 impl Classes {
-    /// The classes of equality on `columns`; all rows are one class when there are none.
-    pub(super) fn of(rows: usize, columns: &[Values]) -> Result<Self, VerifyError> {
+    /// The classes of rows that are equal on `columns`; without columns, one class of all rows.
+    pub(super) fn new(rows: usize, columns: &[Values]) -> Result<Self, VerifyError> {
         if rows >= u32::MAX as usize {
             return Err(VerifyError::TooManyRows);
         }
         let mut of_row = vec![0u32; rows];
         let mut classes = rows.min(1);
-        // Few values first: the dense tables stay small for longer.
+        // Columns with few values first, so that the dense tables stay small for longer.
         let mut order: Vec<&Values> = columns.iter().filter(|values| values.count() > 1).collect();
         order.sort_by_key(|values| values.count());
         for values in order {
@@ -157,19 +161,20 @@ impl Classes {
         Ok(Self { of_row, sizes, row })
     }
 
-    /// The classes with the number of rows that hold each sensitive value.
-    pub(super) fn profiles(self, sensitive: &Sensitive) -> Result<Profiles, VerifyError> {
-        let (starts, tallies) = sensitive.tally(&self)?;
+    /// The classes as profiles, with the number of rows that have each sensitive value.
+    pub(super) fn profiles(self, sensitive: &SensitiveIndex) -> Result<Profiles, VerifyError> {
+        let (starts, value_counts) = sensitive.value_counts(&self)?;
         Ok(Profiles::new(
             (0..self.sizes.len() as u32).collect(),
             self.sizes,
             starts,
-            tallies,
+            value_counts,
         ))
     }
 }
 
-/// Splits `classes` ids by a further value each; gives the new number of ids.
+/// Refines class ids by one more column: rows keep a common id only if their values are equal.
+/// `values` has a value below `cardinality` for each row. Returns the new number of classes.
 pub(super) fn refine(
     ids: &mut [u32],
     classes: usize,
@@ -201,17 +206,18 @@ pub(super) fn refine(
     next as usize
 }
 
-/// The sensitive values of a requirement that stand in a table, numbered across its columns.
-pub(super) struct Sensitive<'a> {
-    /// Column and, by number of its values, the number among sensitive values or `u32::MAX`.
+/// The sensitive values of a requirement that occur in a table, numbered across its columns.
+pub(super) struct SensitiveIndex<'a> {
+    /// Each column with, for each of its values, the number among the sensitive values;
+    /// `u32::MAX` for a value that is not sensitive.
     columns: Vec<(Values<'a>, Vec<u32>)>,
     /// Column (index in `columns`) and value of each sensitive value.
     values: Vec<(usize, u32)>,
 }
 
-impl<'a> Sensitive<'a> {
-    /// Finds them.
-    pub(super) fn of(
+impl<'a> SensitiveIndex<'a> {
+    /// Finds the sensitive values of the requirements in a table.
+    pub(super) fn new(
         table: &'a ReleasedTable,
         requirements: &[SensitiveRequirement],
     ) -> Result<Self, VerifyError> {
@@ -220,11 +226,11 @@ impl<'a> Sensitive<'a> {
             values: Vec::new(),
         };
         for requirement in requirements {
-            let column = Values::of(table, &requirement.column)?;
+            let column = Values::new(table, &requirement.column)?;
             let mut numbers = vec![u32::MAX; column.count()];
             for (value, number) in numbers.iter_mut().enumerate() {
                 let text = column.text(value as u32);
-                if text.is_some_and(|text| requirement.values.holds(column.column, text)) {
+                if text.is_some_and(|text| requirement.values.contains(column.column, text)) {
                     *number = found.values.len() as u32;
                     found.values.push((found.columns.len(), value as u32));
                 }
@@ -234,7 +240,7 @@ impl<'a> Sensitive<'a> {
         Ok(found)
     }
 
-    /// Number of sensitive values that stand in the table.
+    /// Number of sensitive values that occur in the table.
     pub(super) fn count(&self) -> usize {
         self.values.len()
     }
@@ -243,13 +249,13 @@ impl<'a> Sensitive<'a> {
     pub(super) fn name(&self, number: u32) -> (&str, &str) {
         let (column, value) = self.values[number as usize];
         let (column, _) = &self.columns[column];
-        // Null is never sensitive, so every sensitive value has a text.
+        // Null is never sensitive, so each sensitive value has a text.
         (&column.column.name, column.text(value).unwrap_or_default())
     }
 
-    /// Number of rows of each class with each sensitive value: `tallies[starts[i]..starts[i + 1]]`
-    /// are those of class `i`.
-    fn tally(&self, classes: &Classes) -> Result<(Vec<u32>, Vec<Tally>), VerifyError> {
+    /// The number of rows of each class with each sensitive value, as (`starts`, `value_counts`):
+    /// `value_counts[starts[i]..starts[i + 1]]` are those of class `i`.
+    fn value_counts(&self, classes: &Classes) -> Result<(Vec<u32>, Vec<ValueCount>), VerifyError> {
         let count = classes.sizes.len();
         let sensitive_of =
             |column: &(Values, Vec<u32>), row: usize| column.1[column.0.at(row) as usize];
@@ -278,29 +284,30 @@ impl<'a> Sensitive<'a> {
         }
         let mut starts = Vec::with_capacity(count + 1);
         starts.push(0);
-        let mut tallies: Vec<Tally> = Vec::new();
-        let mut place = vec![u32::MAX; self.count()];
+        let mut value_counts: Vec<ValueCount> = Vec::new();
+        let mut index = vec![u32::MAX; self.count()];
         for class in 0..count {
-            let first = tallies.len();
+            let first = value_counts.len();
             for &value in &cells[ends[class] as usize..ends[class + 1] as usize] {
-                let at = &mut place[value as usize];
+                let at = &mut index[value as usize];
                 if *at == u32::MAX {
-                    *at = tallies.len() as u32;
-                    tallies.push(Tally { value, records: 0 });
+                    *at = value_counts.len() as u32;
+                    value_counts.push(ValueCount { value, records: 0 });
                 }
-                tallies[*at as usize].records += 1;
+                value_counts[*at as usize].records += 1;
             }
-            for tally in &tallies[first..] {
-                place[tally.value as usize] = u32::MAX;
+            for entry in &value_counts[first..] {
+                index[entry.value as usize] = u32::MAX;
             }
-            starts.push(tallies.len() as u32);
+            starts.push(value_counts.len() as u32);
         }
-        Ok((starts, tallies))
+        Ok((starts, value_counts))
     }
 }
 
-/// Number of records of each distinct record over `quasi_identifiers`, in no particular order;
-/// one group of all records when there are no quasi-identifiers, none in an empty table.
+/// The sizes of the groups of records that are equal on `quasi_identifiers`, in records and in
+/// no particular order. Without quasi-identifiers there is one group of all records; an empty
+/// table has no group.
 ///
 /// # Errors
 /// [`VerifyError`] for a table that lacks a column or is malformed.
@@ -308,6 +315,6 @@ pub fn group_sizes(
     table: &ReleasedTable,
     quasi_identifiers: &[impl AsRef<str> + Sync],
 ) -> Result<Vec<u32>, VerifyError> {
-    let columns = Values::of_all(table, quasi_identifiers)?;
-    Ok(Classes::of(table.rows, &columns)?.sizes)
+    let columns = Values::new_all(table, quasi_identifiers)?;
+    Ok(Classes::new(table.rows, &columns)?.sizes)
 }

@@ -1,7 +1,7 @@
-//! Gathering of bits.
+//! Bit compression, also called parallel bit extract.
 
-/// Gathers the bits of words under a mask at their low end (Warren, *Hacker's Delight*, 7-4):
-/// what depends on the mask alone is found once for all words.
+/// Moves the bits of a word that are set in a mask to the low end of the word, in order (Warren,
+/// *Hacker's Delight*, 7-4). What depends on the mask alone is computed once, in [`Self::new`].
 pub(super) struct Compress {
     mask: u64,
     /// The bits that move by 1, 2, 4, … places.
@@ -12,7 +12,7 @@ impl Compress {
     pub(super) fn new(mask: u64) -> Self {
         let mut moves = [0; 6];
         let mut left = mask;
-        // Bits with a 0 of the mask below them.
+        // Bits whose next lower bit of the mask is 0.
         let mut zeros = !mask << 1;
         for (step, bits) in moves.iter_mut().enumerate() {
             let mut parity = zeros ^ zeros << 1;
@@ -26,8 +26,9 @@ impl Compress {
         Self { mask, moves }
     }
 
+    /// The bits of `word` under the mask, at the low end; all higher bits are 0.
     #[inline]
-    pub(super) fn of(&self, word: u64) -> u64 {
+    pub(super) fn apply(&self, word: u64) -> u64 {
         let mut word = word & self.mask;
         for (step, bits) in self.moves.iter().enumerate() {
             let moving = word & bits;
@@ -57,7 +58,7 @@ mod tests {
             let expected = kept
                 .enumerate()
                 .fold(0, |bits, (place, bit)| bits | (word >> bit & 1) << place);
-            assert_eq!(Compress::new(mask).of(word), expected);
+            assert_eq!(Compress::new(mask).apply(word), expected);
         }
     }
 }

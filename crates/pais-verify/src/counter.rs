@@ -1,34 +1,36 @@
-//! Counts of a group by the values of each attribute alone: the last step of a qid.
+//! Counts of a group for the values of each single attribute: the last step of a qid.
 
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use super::profiles::{Grid, Profiles, Tally};
-use super::search::Known;
+use super::profiles::{Grid, Profiles, ValueCount};
+use super::search::KnownValue;
 
-/// Cells of a table with sensitive values up to which it is dense.
+/// Most cells (attribute value × sensitive value) of a dense table.
 const DENSE_CELLS: usize = 1 << 22;
 
-/// Sensitive values up to which a profile's counts are laid out as a row.
+/// Most sensitive values for which a profile's counts are stored as a dense row.
 const ROW_LENGTH: usize = 256;
 
-const NONE: Tally = Tally {
+const NONE: ValueCount = ValueCount {
     value: 0,
     records: 0,
 };
 
-/// Counts a group's records by the values of each attribute that may come last, and the most
-/// frequent sensitive value among them.
+/// For each value of each attribute that may be the last of a qid, counts a group's records and
+/// those with their most frequent sensitive value.
 pub(super) struct Counter {
-    /// First cell of each attribute; a cell for each of its values.
+    /// First cell of each attribute; an attribute has one cell for each of its values.
     offsets: Vec<usize>,
+    /// Number of records for each cell; 0 between calls.
     records: Vec<u32>,
-    most: Vec<Tally>,
-    /// The cells in use, in the order in which they came into use.
-    used: Vec<(usize, Known)>,
+    /// The most frequent sensitive value for each cell.
+    most: Vec<ValueCount>,
+    /// The cells in use, in the order of their first use.
+    used: Vec<(usize, KnownValue)>,
     sensitive_values: usize,
-    /// Records of each sensitive value in the group, 0 between calls.
+    /// Number of records of the group with each sensitive value; 0 between calls.
     totals: Vec<u32>,
     /// The attributes whose sensitive values are counted.
     wanted: Vec<usize>,
@@ -38,6 +40,7 @@ pub(super) struct Counter {
     group_rows: Vec<u32>,
     /// A row of counts for each value of one attribute.
     dense: Vec<u32>,
+    /// Replaces `dense` where that has too many cells.
     sparse: FxHashMap<u64, u32>,
 }
 
@@ -76,15 +79,16 @@ impl Counter {
         }
     }
 
-    /// Counts a group by the attributes from number `from` on. Sensitive values are counted for
-    /// those attributes alone where `minds(most, records)` says of some value of theirs that it
-    /// may be of interest, were all records of the group with one sensitive value among its own.
+    /// Counts a group by the attributes from number `from` on. Sensitive values are counted only
+    /// for attributes with a value for which `matters(most, records)` is true, where `records`
+    /// is its number of records and `most`, an upper bound, the number of records of the whole
+    /// group with the group's most frequent sensitive value.
     pub(super) fn count(
         &mut self,
         grid: &Grid,
         (profiles, group): (&Profiles, Range<usize>),
         from: usize,
-        minds: impl Fn(u32, u32) -> bool,
+        matters: impl Fn(u32, u32) -> bool,
     ) {
         for profile in group.clone() {
             let values = &grid.values(profiles.class[profile])[from..];
@@ -97,10 +101,10 @@ impl Counter {
                 self.records[cell] += records;
             }
         }
-        let (most, tallied) = self.total(profiles, group.clone());
+        let (most, count_entries) = self.total(profiles, group.clone());
         self.wanted.clear();
         for &(cell, (attribute, _)) in &self.used {
-            if most > 0 && minds(most, self.records[cell]) {
+            if most > 0 && matters(most, self.records[cell]) {
                 self.wanted.push(attribute);
             }
         }
@@ -109,38 +113,41 @@ impl Counter {
         if self.wanted.is_empty() {
             return;
         }
-        // Adding a row is several times faster than scattering its counts, unless most are 0.
-        let filled = tallied * 4 >= group.len() * self.sensitive_values;
+        // Adding dense rows is several times faster than adding single counts, unless most are 0.
+        let filled = count_entries * 4 >= group.len() * self.sensitive_values;
         if filled && !self.rows.is_empty() {
-            self.tally_rows(grid, (profiles, group));
+            self.count_by_rows(grid, (profiles, group));
         } else {
-            self.tally_one_by_one(grid, (profiles, group));
+            self.count_one_by_one(grid, (profiles, group));
         }
     }
 
-    /// Records of the group's most frequent sensitive value, and how many counts its profiles
-    /// have.
+    /// Number of records with the group's most frequent sensitive value, and number of counts
+    /// that its profiles have.
     fn total(&mut self, profiles: &Profiles, group: Range<usize>) -> (u32, usize) {
-        let (mut most, mut tallied) = (0, 0);
-        for tally in group.clone().flat_map(|profile| profiles.tallies(profile)) {
-            let total = &mut self.totals[tally.value as usize];
-            *total += tally.records;
+        let (mut most, mut count_entries) = (0, 0);
+        for entry in group
+            .clone()
+            .flat_map(|profile| profiles.value_counts(profile))
+        {
+            let total = &mut self.totals[entry.value as usize];
+            *total += entry.records;
             most = most.max(*total);
-            tallied += 1;
+            count_entries += 1;
         }
-        for tally in group.flat_map(|profile| profiles.tallies(profile)) {
-            self.totals[tally.value as usize] = 0;
+        for entry in group.flat_map(|profile| profiles.value_counts(profile)) {
+            self.totals[entry.value as usize] = 0;
         }
-        (most, tallied)
+        (most, count_entries)
     }
 
-    fn tally_rows(&mut self, grid: &Grid, (profiles, group): (&Profiles, Range<usize>)) {
+    fn count_by_rows(&mut self, grid: &Grid, (profiles, group): (&Profiles, Range<usize>)) {
         let length = self.sensitive_values;
         self.group_rows.clear();
         self.group_rows.resize(group.len() * length, 0);
         for (row, profile) in self.group_rows.chunks_exact_mut(length).zip(group.clone()) {
-            for tally in profiles.tallies(profile) {
-                row[tally.value as usize] = tally.records;
+            for entry in profiles.value_counts(profile) {
+                row[entry.value as usize] = entry.records;
             }
         }
         for (row, profile) in self.group_rows.chunks_exact(length).zip(group) {
@@ -163,7 +170,7 @@ impl Counter {
             for (value, sum) in row.iter_mut().enumerate() {
                 let records = std::mem::take(sum);
                 if records > most.records {
-                    *most = Tally {
+                    *most = ValueCount {
                         value: value as u32,
                         records,
                     };
@@ -172,41 +179,41 @@ impl Counter {
         }
     }
 
-    fn tally_one_by_one(&mut self, grid: &Grid, (profiles, group): (&Profiles, Range<usize>)) {
+    fn count_one_by_one(&mut self, grid: &Grid, (profiles, group): (&Profiles, Range<usize>)) {
         for index in 0..self.wanted.len() {
             let attribute = self.wanted[index];
             let offset = self.offsets[attribute];
             for profile in group.clone() {
                 let value = grid.values(profiles.class[profile])[attribute] as usize;
-                for tally in profiles.tallies(profile) {
-                    let records = self.tally(value, tally);
-                    // Counts only grow, so the greatest on the way is the greatest in the end.
+                for entry in profiles.value_counts(profile) {
+                    let records = self.add_count(value, entry);
+                    // Counts only grow, so the running maximum is the final maximum.
                     let most = &mut self.most[offset + value];
                     if records > most.records {
-                        *most = Tally {
-                            value: tally.value,
+                        *most = ValueCount {
+                            value: entry.value,
                             records,
                         };
                     }
                 }
             }
-            self.forget_tallies(grid, (profiles, group.clone()), attribute);
+            self.reset_counts(grid, (profiles, group.clone()), attribute);
         }
     }
 
     #[inline]
-    fn tally(&mut self, value: usize, tally: &Tally) -> u32 {
-        let key = value * self.sensitive_values + tally.value as usize;
+    fn add_count(&mut self, value: usize, entry: &ValueCount) -> u32 {
+        let key = value * self.sensitive_values + entry.value as usize;
         let count = if self.dense.is_empty() {
             self.sparse.entry(key as u64).or_insert(0)
         } else {
             &mut self.dense[key]
         };
-        *count += tally.records;
+        *count += entry.records;
         *count
     }
 
-    fn forget_tallies(
+    fn reset_counts(
         &mut self,
         grid: &Grid,
         (profiles, group): (&Profiles, Range<usize>),
@@ -218,14 +225,14 @@ impl Counter {
         }
         for profile in group {
             let value = grid.values(profiles.class[profile])[attribute] as usize;
-            for tally in profiles.tallies(profile) {
-                self.dense[value * self.sensitive_values + tally.value as usize] = 0;
+            for entry in profiles.value_counts(profile) {
+                self.dense[value * self.sensitive_values + entry.value as usize] = 0;
             }
         }
     }
 
-    /// Hands out the counts and forgets them.
-    pub(super) fn drain(&mut self, mut found: impl FnMut(Known, u32, Option<Tally>)) {
+    /// Passes the counts of each cell to `found` and resets them.
+    pub(super) fn drain(&mut self, mut found: impl FnMut(KnownValue, u32, Option<ValueCount>)) {
         for (cell, known) in self.used.drain(..) {
             let records = std::mem::take(&mut self.records[cell]);
             let most = std::mem::replace(&mut self.most[cell], NONE);

@@ -1,11 +1,11 @@
-//! A column under global recoding: its labels form one cut of its domain.
+//! Check that the labels of a column form one cut of its domain (global recoding).
 
 use thiserror::Error;
 
 use pais_core::table::{Domain, NULL_CODE, ReleasedColumn};
 use pais_core::taxonomy::{Interval, MISSING_LABEL};
 
-/// What a label of a released column covers of its domain.
+/// The part of the domain that a label of a released column covers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Cover {
     /// Leaves `first..end` of the taxonomy, by number.
@@ -15,15 +15,15 @@ pub(super) enum Cover {
         /// One past the last leaf.
         end: u32,
     },
-    /// Numbers; missing cells too where it is the outermost interval.
+    /// Numbers in an interval. The interval of the whole domain also covers missing cells.
     Numbers(Interval),
-    /// Missing cells alone, in a numeric column.
+    /// Only missing cells, in a numeric column.
     Missing,
 }
 
 impl Cover {
-    /// Reads a label; `None` for one that is no label of the domain.
-    pub(super) fn of(label: &str, domain: &Domain) -> Option<Self> {
+    /// Parses a label; `None` if it is not a label of the domain.
+    pub(super) fn parse(label: &str, domain: &Domain) -> Option<Self> {
         match domain {
             Domain::Taxonomy(tree) => {
                 let node = tree.node(tree.find(label)?);
@@ -42,8 +42,8 @@ impl Cover {
         }
     }
 
-    /// Whether the cell with this code may stand under the label.
-    pub(super) fn holds(&self, code: u32, domain: &Domain) -> bool {
+    /// Whether the label covers a cell with this code.
+    pub(super) fn contains(&self, code: u32, domain: &Domain) -> bool {
         match (self, domain) {
             (Self::Leaves { first, end }, _) => (*first..*end).contains(&code),
             (Self::Missing, Domain::Numeric { values, .. }) => code as usize == values.len(),
@@ -53,17 +53,17 @@ impl Cover {
                     None => *interval == Interval::closed(*lo, *hi),
                 }
             }
-            // Covers are read off the domain they are asked about.
+            // Not reached: a cover is parsed with the domain that it is used with.
             (_, Domain::Taxonomy(_)) => false,
         }
     }
 }
 
-/// Why the labels of a column are no cut.
+/// Why the labels of a column are not a cut.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CutError {
-    /// A label that is none of the domain's.
-    #[error("column `{column}`: the label `{label}` is no value of its domain")]
+    /// A label that is not in the domain.
+    #[error("column `{column}`: the label `{label}` is not in its domain")]
     UnknownLabel {
         /// The column's name.
         column: Box<str>,
@@ -71,7 +71,7 @@ pub enum CutError {
         label: Box<str>,
     },
     /// A cell without a label.
-    #[error("column `{column}`: a cell holds no label")]
+    #[error("column `{column}`: a cell has no label")]
     NoLabel {
         /// The column's name.
         column: Box<str>,
@@ -88,32 +88,32 @@ pub enum CutError {
     },
 }
 
-/// Checks that the labels which stand in a column belong to one cut of its domain (KDD'09,
+/// Checks that the labels that occur in a column belong to one cut of its domain (KDD'09,
 /// Section 3.2): no label is an ancestor of another or overlaps it.
 ///
 /// # Errors
-/// [`CutError`] with the first fault found.
+/// [`CutError`] with the first error found.
 pub fn check_single_cut(column: &ReleasedColumn, domain: &Domain) -> Result<(), CutError> {
     let name = || column.name.clone();
     let dictionary = &column.column.dictionary;
-    let mut stands = vec![false; dictionary.len()];
+    let mut occurs = vec![false; dictionary.len()];
     for &code in &column.column.codes {
         let known = (code != NULL_CODE)
-            .then(|| stands.get_mut(code as usize))
+            .then(|| occurs.get_mut(code as usize))
             .flatten();
         *known.ok_or_else(|| CutError::NoLabel { column: name() })? = true;
     }
     let mut labels: Vec<&Box<str>> = dictionary
         .iter()
-        .zip(&stands)
-        .filter(|(_, stands)| **stands)
+        .zip(&occurs)
+        .filter(|(_, occurs)| **occurs)
         .map(|(label, _)| label)
         .collect();
     labels.sort_unstable();
     labels.dedup();
     let mut covers = Vec::with_capacity(labels.len());
     for label in labels {
-        let cover = Cover::of(label, domain).ok_or_else(|| CutError::UnknownLabel {
+        let cover = Cover::parse(label, domain).ok_or_else(|| CutError::UnknownLabel {
             column: name(),
             label: label.clone(),
         })?;
@@ -128,13 +128,13 @@ pub fn check_single_cut(column: &ReleasedColumn, domain: &Domain) -> Result<(), 
         let outermost = Cover::Numbers(Interval::closed(*lo, *hi));
         let whole = covers.iter().find(|(cover, _)| *cover == outermost);
         let missing = covers.iter().find(|(cover, _)| *cover == Cover::Missing);
-        // Once `?` stands by itself the outermost interval has been specialized.
+        // `?` is a label of its own only after the outermost interval has been specialized.
         if let (Some((_, whole)), Some((_, missing))) = (whole, missing) {
             return Err(overlap(whole, missing));
         }
     }
-    // Sorted by where they begin, covers that overlap at all overlap somewhere side by side.
-    covers.sort_by(|(one, _), (other, _)| begin(one).total_cmp(&begin(other)));
+    // In the order of their starts, if any covers overlap, then two adjacent ones do.
+    covers.sort_by(|(one, _), (other, _)| start(one).total_cmp(&start(other)));
     for pair in covers.windows(2) {
         let apart = match (pair[0].0, pair[1].0) {
             (Cover::Leaves { end, .. }, Cover::Leaves { first, .. }) => end <= first,
@@ -150,7 +150,7 @@ pub fn check_single_cut(column: &ReleasedColumn, domain: &Domain) -> Result<(), 
     Ok(())
 }
 
-fn begin(cover: &Cover) -> f64 {
+fn start(cover: &Cover) -> f64 {
     match cover {
         Cover::Leaves { first, .. } => f64::from(*first),
         Cover::Numbers(interval) => interval.lo,

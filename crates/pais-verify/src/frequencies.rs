@@ -1,16 +1,17 @@
-//! Models of how often the values of one sensitive column stand in a group.
+//! Frequencies of the values of one sensitive column in a group, for the group models that use
+//! them: distinct, entropy and recursive (c,l)-diversity, and t-closeness.
 
 use pais_core::model::{Decimal};
 
-/// How far an entropy may fall short for the rounding of its logarithms.
+/// Tolerance of an entropy, in nats, for the rounding of its logarithms.
 const ROUNDING: f64 = 1e-9;
 
-/// Rows of a group with each of its values, the most frequent first.
+/// For each value of a group, the number of rows with it, in descending order.
 pub(super) struct Frequencies(Vec<u64>);
 
 impl Frequencies {
-    /// Counts the values of a group. Missing ones stand for nothing.
-    pub(super) fn of(mut values: Vec<u32>) -> Self {
+    /// Counts the values of a group; `values` must not contain missing ones.
+    pub(super) fn count(mut values: Vec<u32>) -> Self {
         values.sort_unstable();
         let runs = values.chunk_by(|one, other| one == other);
         let mut counts: Vec<u64> = runs.map(|run| run.len() as u64).collect();
@@ -23,8 +24,8 @@ impl Frequencies {
         self.0.len() as f64
     }
 
-    /// How many equally frequent values have the entropy of these.
-    pub(super) fn effective(&self) -> f64 {
+    /// The number of equally frequent values that have the same entropy; 0 without values.
+    pub(super) fn effective_count(&self) -> f64 {
         let total: u64 = self.0.iter().sum();
         let share = |count: &u64| *count as f64 / total as f64;
         let entropy: f64 = self
@@ -35,12 +36,12 @@ impl Frequencies {
         if total == 0 { 0.0 } else { entropy.exp() }
     }
 
-    /// Whether the entropy is that of `l` equally frequent values.
+    /// Whether the entropy is at least that of `l` equally frequent values.
     pub(super) fn has_entropy(&self, l: f64) -> bool {
-        !self.0.is_empty() && self.effective().ln() >= l.ln() - ROUNDING
+        !self.0.is_empty() && self.effective_count().ln() >= l.ln() - ROUNDING
     }
 
-    /// The most frequent value's rows, and those of the `l`-th and all after it.
+    /// Rows with the most frequent value, and rows with the `l`-th most frequent and all after it.
     pub(super) fn head_and_tail(&self, l: usize) -> (u64, u64) {
         let head = self.0.first().copied().unwrap_or(0);
         (head, self.0.iter().skip(l - 1).sum())
@@ -53,20 +54,27 @@ impl Frequencies {
     }
 }
 
-/// The distance of a group's frequencies from those of the whole table, as a fraction: rows that
-/// differ, times the table's, of the rows of both multiplied.
-pub(super) fn distance(group: &[u32], whole: &[u64], total: u64) -> (u64, u64) {
+/// The distance of a group's value distribution from that of the table, as an exact fraction
+/// (numerator, denominator). The distance is the sum of the positive differences of shares; the
+/// denominator is the rows of the group times those of the table. `table_counts` has the rows
+/// of the table with each value, and `total` is their sum.
+pub(super) fn distance(group: &[u32], table_counts: &[u64], total: u64) -> (u64, u64) {
     let mut values = group.to_vec();
     values.sort_unstable();
     let size = group.len() as u64;
     let surplus = values.chunk_by(|one, other| one == other).map(|run| {
-        let expected = whole[run[0] as usize] * size;
+        let expected = table_counts[run[0] as usize] * size;
         (run.len() as u64 * total).saturating_sub(expected)
     });
     (surplus.sum(), size * total)
 }
 
 /// Whether a distance is at most *t*.
+<<<<<<< HEAD:crates/pais-verify/src/frequencies.rs
 pub(super) fn is_close((differ, of): (u64, u64), t: Decimal) -> bool {
     !t.is_exceeded_by(differ, of)
+=======
+pub(super) fn is_close((numerator, denominator): (u64, u64), t: Fraction) -> bool {
+    !t.is_exceeded_by(numerator, denominator)
+>>>>>>> prose-2:src/privacy/frequencies.rs
 }

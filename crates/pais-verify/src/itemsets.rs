@@ -1,10 +1,10 @@
 //! k^m-anonymity over set-valued columns, decided by enumeration.
 //!
-//! Rows that agree on every quasi-identifier of one value a cell are a group, which must have at
-//! least k rows. In a group each set of at most m items, of any of the set-valued columns, must
-//! be held by no row or by at least k. Sets are grown item by item over the rows that hold them,
-//! so only such as stand in the table are looked at; an item that all rows of a branch hold adds
-//! nothing to it and is passed over.
+//! Rows that agree on every quasi-identifier that is not set-valued are a group, which must have
+//! at least k rows. Within a group, each set of at most m items of the set-valued columns must be
+//! contained in no row or in at least k rows. Sets are extended item by item over the rows that
+//! contain them, so only sets that occur in the table are enumerated. An item that all rows of a
+//! branch have does not divide them, so the branch is not extended by it.
 
 use hashbrown::HashMap;
 
@@ -17,57 +17,59 @@ use super::verification::{
     ColumnValue, VIOLATION_CAP, Verification, VerifyError, WORST_GROUPS, WorstGroup,
 };
 
-/// Look-ups of an item in a row before the enumeration is given up.
+/// Most look-ups of an item in a row. Beyond it the enumeration fails.
 const BUDGET: u64 = 1 << 33;
 
-/// Look-ups between two looks at whether to stop.
+/// Number of look-ups between two checks of whether to stop.
 const STRIDE: u64 = 1 << 20;
 
-/// Decides k^m-anonymity over `quasi_identifiers`, of which those released as sets are the
-/// set-valued ones, until `stopped` says so. `smallest_group` of the answer is the fewest rows
-/// that hold a set of at most m items in a group, the empty set among them; `subsets` counts the
-/// sets that were looked at.
+/// Decides k^m-anonymity over `quasi_identifiers`; those released as sets are the set-valued
+/// ones. Stops once `stopped` returns true. In the result, `smallest_group` is the fewest rows of
+/// a group that contain a set of at most m items, including the empty set, and `subsets` is the
+/// number of sets that were enumerated.
 ///
 /// # Errors
-/// [`VerifyError`] for a table that lacks a column or is malformed, and where there are too many
-/// sets to look at.
+/// [`VerifyError`] for a table that lacks a column or is malformed, if there are too many sets to
+/// enumerate, and when stopped.
 pub fn verify_km_unless(
     table: &ReleasedTable,
     quasi_identifiers: &[Box<str>],
     model: KmAnonymity,
     stopped: &(dyn Fn() -> bool + Sync),
 ) -> Result<Verification, VerifyError> {
-    let values = quasi_identifiers.iter().map(|name| Values::of(table, name));
+    let values = quasi_identifiers
+        .iter()
+        .map(|name| Values::new(table, name));
     let values = values.collect::<Result<Vec<_>, _>>()?;
-    let groups_of_all = Classes::of(table.rows, &values)?.sizes.len() as u64;
+    let groups_of_all = Classes::new(table.rows, &values)?.sizes.len() as u64;
     let is_set = |values: &Values| matches!(values.column.form, Form::Set { .. });
     let (sets, relational): (Vec<Values>, Vec<Values>) = values.into_iter().partition(is_set);
-    let groups = Classes::of(table.rows, &relational)?;
-    let lists = Lists::of(table.rows, &sets);
+    let groups = Classes::new(table.rows, &relational)?;
+    let lists = ItemLists::new(table.rows, &sets);
     let mut of_group: Vec<Vec<u32>> = vec![Vec::new(); groups.sizes.len()];
     for (row, &group) in groups.of_row.iter().enumerate() {
         of_group[group as usize].push(row as u32);
     }
-    let mut walk = Walk {
+    let mut search = ItemsetSearch {
         lists: &lists,
         k: model.k.get(),
         m: model.m.get(),
         stopped,
-        looked: 0,
+        lookups: 0,
         smallest: u64::MAX,
         subsets: 0,
         violations: 0,
         worst: Vec::new(),
     };
     for (group, rows) in of_group.iter().enumerate() {
-        let known = Known {
+        let known = KnownItems {
             group,
             items: Vec::new(),
         };
-        walk.note(rows.len(), &known);
-        walk.extend(rows, 0, known)?;
+        search.note(rows.len(), &known);
+        search.extend(rows, 0, known)?;
     }
-    let name = |found: &Found| WorstGroup {
+    let worst_group = |found: &ItemsetViolation| WorstGroup {
         quasi_identifiers: relational
             .iter()
             .map(|values| {
@@ -83,27 +85,28 @@ pub fn verify_km_unless(
         sensitive: None,
         confidence: 0.0,
     };
-    let worst: Vec<WorstGroup> = walk.worst.iter().map(name).collect();
+    let worst: Vec<WorstGroup> = search.worst.iter().map(worst_group).collect();
     Ok(Verification {
-        holds: walk.violations == 0,
+        holds: search.violations == 0,
         rows: table.rows as u64,
         groups: groups_of_all,
-        smallest_group: if table.rows == 0 { 0 } else { walk.smallest },
+        smallest_group: if table.rows == 0 { 0 } else { search.smallest },
         greatest_confidence: 0.0,
-        subsets: walk.subsets,
-        violations: walk.violations.min(VIOLATION_CAP),
+        subsets: search.subsets,
+        violations: search.violations.min(VIOLATION_CAP),
         worst,
     })
 }
 
-/// The items of each row, numbered across the set-valued columns.
-struct Lists<'a> {
+/// The items of each row, sorted and numbered across the set-valued columns.
+struct ItemLists<'a> {
     of_row: Vec<Vec<u32>>,
+    /// Column and label of each item.
     names: Vec<(&'a str, &'a str)>,
 }
 
-impl<'a> Lists<'a> {
-    fn of(rows: usize, sets: &'a [Values<'a>]) -> Self {
+impl<'a> ItemLists<'a> {
+    fn new(rows: usize, sets: &'a [Values<'a>]) -> Self {
         let mut lists = Self {
             of_row: vec![Vec::new(); rows],
             names: Vec::new(),
@@ -144,33 +147,36 @@ impl<'a> Lists<'a> {
     }
 }
 
-/// What an adversary knows: a group by its relational values, and some items.
+/// What an adversary knows: a group, and some items.
 #[derive(Clone)]
-struct Known {
+struct KnownItems {
     group: usize,
     items: Vec<u32>,
 }
 
-/// A set of items that too few rows hold.
-struct Found {
-    known: Known,
+/// A set of items that fewer than k rows of a group contain.
+struct ItemsetViolation {
+    known: KnownItems,
     rows: u64,
 }
 
-struct Walk<'a> {
-    lists: &'a Lists<'a>,
+/// The enumeration of sets of items, with the result so far.
+struct ItemsetSearch<'a> {
+    lists: &'a ItemLists<'a>,
     k: u64,
     m: u32,
     stopped: &'a (dyn Fn() -> bool + Sync),
-    looked: u64,
+    /// Number of look-ups so far.
+    lookups: u64,
     smallest: u64,
     subsets: u64,
     violations: u64,
-    worst: Vec<Found>,
+    worst: Vec<ItemsetViolation>,
 }
 
-impl Walk<'_> {
-    fn note(&mut self, rows: usize, known: &Known) {
+impl ItemsetSearch<'_> {
+    /// Records the number of rows that contain a set of items.
+    fn note(&mut self, rows: usize, known: &KnownItems) {
         let rows = rows as u64;
         self.subsets += 1;
         self.smallest = self.smallest.min(rows);
@@ -178,16 +184,17 @@ impl Walk<'_> {
             return;
         }
         self.violations += 1;
-        let place = self.worst.partition_point(|found| found.rows <= rows);
-        if place < WORST_GROUPS {
+        let position = self.worst.partition_point(|found| found.rows <= rows);
+        if position < WORST_GROUPS {
             let known = known.clone();
-            self.worst.insert(place, Found { known, rows });
+            self.worst
+                .insert(position, ItemsetViolation { known, rows });
             self.worst.truncate(WORST_GROUPS);
         }
     }
 
-    /// Adds items from number `from` on to what `rows` hold in common.
-    fn extend(&mut self, rows: &[u32], from: u32, known: Known) -> Result<(), VerifyError> {
+    /// Extends the set of items that `rows` have in common by items from number `from` on.
+    fn extend(&mut self, rows: &[u32], from: u32, known: KnownItems) -> Result<(), VerifyError> {
         if known.items.len() as u32 >= self.m {
             return Ok(());
         }
@@ -195,28 +202,28 @@ impl Walk<'_> {
         for &row in rows {
             let list = &self.lists.of_row[row as usize];
             let after = &list[list.partition_point(|&item| item < from)..];
-            let before = self.looked / STRIDE;
-            self.looked += after.len() as u64 + 1;
-            if self.looked > BUDGET {
+            let before = self.lookups / STRIDE;
+            self.lookups += after.len() as u64 + 1;
+            if self.lookups > BUDGET {
                 return Err(VerifyError::TooManyItemsets { m: self.m });
             }
-            if self.looked / STRIDE > before && (self.stopped)() {
+            if self.lookups / STRIDE > before && (self.stopped)() {
                 return Err(VerifyError::Stopped);
             }
             for &item in after {
                 holding.entry(item).or_default().push(row);
             }
         }
-        // In one order, so that the same table always names the same sets.
+        // In a fixed order, so that the same table always gives the same sets.
         let mut holding: Vec<(u32, Vec<u32>)> = holding.into_iter().collect();
         holding.sort_unstable_by_key(|(item, _)| *item);
-        for (item, held) in holding {
+        for (item, rows_with_item) in holding {
             let mut known = known.clone();
             known.items.push(item);
-            self.note(held.len(), &known);
-            // What all hold divides nothing: the sets with it are held as those without.
-            if held.len() < rows.len() {
-                self.extend(&held, item + 1, known)?;
+            self.note(rows_with_item.len(), &known);
+            // Sets with an item that all rows have are contained in the same rows as those without.
+            if rows_with_item.len() < rows.len() {
+                self.extend(&rows_with_item, item + 1, known)?;
             }
         }
         Ok(())

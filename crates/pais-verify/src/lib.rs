@@ -1,8 +1,8 @@
-//! The verifier: the gate that every release passes.
+//! The verifier. Every release must pass it before it is published.
 //!
-//! It reads nothing but the finished table and what was asked for. It shares no code with the
-//! anonymizers, so that an error of theirs cannot hide here, and it decides Definition 3.1 of
-//! the KDD'09 paper exactly, by enumeration, and the models of groups group by group.
+//! It reads only the finished table and the requirement. It shares no code with the
+//! anonymizers, so that a bug in them is not repeated here. It decides Definition 3.1 of the
+//! KDD'09 paper exactly, by enumeration, and checks group models one group at a time.
 
 mod anatomy;
 mod anatomy_assignment;

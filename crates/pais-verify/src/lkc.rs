@@ -1,11 +1,11 @@
 //! Definition 3.1 of the KDD'09 paper, decided by enumeration.
 //!
-//! Only qids of the greatest size, min(L, number of quasi-identifiers), are enumerated: adding
-//! an attribute to a qid splits its group into disjoint parts, none larger than the group, and
-//! the group's confidence is the mean of theirs, weighted by size, so no greater than the
-//! greatest. The smallest group, the greatest confidence and the first violation are therefore
-//! all found at the greatest size. For the same reason an attribute with one value throughout
-//! is left out.
+//! Only qids of the greatest size, min(L, number of quasi-identifiers), are enumerated. Adding
+//! an attribute to a qid splits its group into disjoint parts. No part is larger than the group,
+//! and the group's confidence is the mean of theirs weighted by size, so it is at most the
+//! greatest of them. Therefore the smallest group, the greatest confidence and any violation are
+//! all found at the greatest size. For the same reason, an attribute with a single value in the
+//! table is left out.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -14,9 +14,9 @@ use rayon::prelude::*;
 use pais_core::table::ReleasedTable;
 
 use super::LkcRequirement;
-use super::classes::{Classes, Sensitive, Values};
-use super::profiles::{Grid, Profiles, Splitter, Tally};
-use super::search::{Known, Visitor, Walk, choose};
+use super::classes::{Classes, SensitiveIndex, Values};
+use super::profiles::{Grid, Profiles, Splitter, ValueCount};
+use super::search::{GroupVisitor, KnownValue, QidSearch, choose};
 use super::verification::{
     ColumnValue, VIOLATION_CAP, Verification, VerifyError, WORST_GROUPS, WorstGroup,
 };
@@ -25,8 +25,8 @@ use super::verification::{
 /// `quasi_identifiers`.
 ///
 /// # Errors
-/// [`VerifyError`] for a table that lacks a column or is malformed; a table that does not
-/// satisfy the requirement is an answer, not an error.
+/// [`VerifyError`] for a table that lacks a column or is malformed. A table that does not satisfy
+/// the requirement is a result, not an error.
 pub fn verify_lkc(
     table: &ReleasedTable,
     quasi_identifiers: &[Box<str>],
@@ -35,8 +35,8 @@ pub fn verify_lkc(
     verify_lkc_unless(table, quasi_identifiers, requirement, &|| false)
 }
 
-/// As [`verify_lkc`], until `stopped` says so. The work grows with the number of subsets, which
-/// a great L over many quasi-identifiers makes long.
+/// As [`verify_lkc`], but stops once `stopped` returns true. The time grows with the number of
+/// subsets of quasi-identifiers, so it is long for a great L over many quasi-identifiers.
 ///
 /// # Errors
 /// As [`verify_lkc`], and [`VerifyError::Stopped`].
@@ -46,9 +46,9 @@ pub fn verify_lkc_unless(
     requirement: &LkcRequirement,
     stopped: &(dyn Fn() -> bool + Sync),
 ) -> Result<Verification, VerifyError> {
-    let columns = Values::of_all(table, quasi_identifiers)?;
-    let sensitive = Sensitive::of(table, &requirement.sensitive)?;
-    let mut classes = Classes::of(table.rows, &columns)?;
+    let columns = Values::new_all(table, quasi_identifiers)?;
+    let sensitive = SensitiveIndex::new(table, &requirement.sensitive)?;
+    let mut classes = Classes::new(table.rows, &columns)?;
     let groups = classes.sizes.len() as u64;
     let mut verification = Verification {
         holds: true,
@@ -66,11 +66,11 @@ pub fn verify_lkc_unless(
     let mut attributes: Vec<&Values> = columns.iter().filter(|values| values.count() > 1).collect();
     if requirement.l == 0 {
         attributes.clear();
-        classes = Classes::of(table.rows, &[])?;
+        classes = Classes::new(table.rows, &[])?;
     }
-    // Many values first: groups get small early, and what remains of them merges well.
+    // Attributes with many values first: groups become small early, and their profiles merge well.
     attributes.sort_by_key(|values| std::cmp::Reverse(values.count()));
-    let grid = Grid::of(&attributes, &classes.row);
+    let grid = Grid::new(&attributes, &classes.row);
     let profiles = classes.profiles(&sensitive)?;
     let size = requirement.l.min(grid.attributes());
 
@@ -89,7 +89,7 @@ pub fn verify_lkc_unless(
     if !verification.holds {
         let mut violations = Violations::new(requirement, stopped);
         let all = (&profiles, 0..profiles.len());
-        Walk::new(&grid, sensitive.count()).visit(&mut violations, all, 0, size, true);
+        QidSearch::new(&grid, sensitive.count()).visit(&mut violations, all, 0, size, true);
         if stopped() {
             return Err(VerifyError::Stopped);
         }
@@ -98,18 +98,18 @@ pub fn verify_lkc_unless(
             .worst()
             .map(|found| found.name(&attributes, &sensitive))
             .collect();
-        let declared = |known: &ColumnValue| {
+        let declared_position = |known: &ColumnValue| {
             let mut names = quasi_identifiers.iter();
             names.position(|name| **name == *known.column)
         };
         for group in &mut verification.worst {
-            group.quasi_identifiers.sort_by_key(declared);
+            group.quasi_identifiers.sort_by_key(declared_position);
         }
     }
     Ok(verification)
 }
 
-/// Walks the whole search space, its first attribute in parallel.
+/// Searches all qids of the greatest size, with the first attribute in parallel.
 fn find_extremes(
     grid: &Grid,
     profiles: &Profiles,
@@ -119,7 +119,7 @@ fn find_extremes(
 ) {
     if size <= 1 || size == grid.attributes() {
         let all = (profiles, 0..profiles.len());
-        Walk::new(grid, sensitive_values).visit(&mut &*extremes, all, 0, size, true);
+        QidSearch::new(grid, sensitive_values).visit(&mut &*extremes, all, 0, size, true);
         return;
     }
     (0..=grid.attributes() - size)
@@ -136,20 +136,20 @@ fn find_extremes(
             );
             let split = &split;
             split.bounds.par_windows(2).for_each_init(
-                || Walk::new(grid, sensitive_values),
-                |walk, bounds| {
+                || QidSearch::new(grid, sensitive_values),
+                |search, bounds| {
                     let value = grid.values(split.class[bounds[0]])[attribute];
                     let group = (split, bounds[0]..bounds[1]);
-                    walk.visit_below(&mut &*extremes, (attribute, value), group, size - 1);
+                    search.visit_below(&mut &*extremes, (attribute, value), group, size - 1);
                 },
             );
         });
 }
 
-/// The smallest group and the greatest confidence found so far, by all threads together.
+/// The smallest group and the greatest confidence found so far, shared by all threads.
 struct Extremes<'s> {
     smallest: AtomicU32,
-    /// Records of a sensitive value and of its group, packed.
+    /// Number of records with a sensitive value and number of records of its group, packed.
     greatest: AtomicU64,
     stop: &'s (dyn Fn() -> bool + Sync),
     stopped: AtomicBool,
@@ -174,32 +174,38 @@ fn unpack(packed: u64) -> (u32, u32) {
     ((packed >> 32) as u32, packed as u32)
 }
 
-impl Visitor for &Extremes<'_> {
+impl GroupVisitor for &Extremes<'_> {
     const NAMES_VALUES: bool = false;
 
     #[inline]
-    fn minds_size(&self, records: u32) -> bool {
+    fn size_matters(&self, records: u32) -> bool {
         records < self.smallest.load(Relaxed)
     }
 
     #[inline]
-    fn minds_confidence(&self, most: u32, records: u32) -> bool {
+    fn confidence_matters(&self, most: u32, records: u32) -> bool {
         let (best, of) = unpack(self.greatest.load(Relaxed));
         u64::from(most) * u64::from(of) > u64::from(best) * u64::from(records)
     }
 
     #[inline]
-    fn group(&mut self, records: u32, most: Option<Tally>, _: u64, _: impl FnOnce() -> Vec<Known>) {
-        if self.minds_size(records) {
+    fn group(
+        &mut self,
+        records: u32,
+        most: Option<ValueCount>,
+        _: u64,
+        _: impl FnOnce() -> Vec<KnownValue>,
+    ) {
+        if self.size_matters(records) {
             self.smallest.fetch_min(records, Relaxed);
         }
-        let Some(Tally { records: most, .. }) = most else {
+        let Some(ValueCount { records: most, .. }) = most else {
             return;
         };
         let mut best = self.greatest.load(Relaxed);
         loop {
-            let (held, of) = unpack(best);
-            if u64::from(most) * u64::from(of) <= u64::from(held) * u64::from(records) {
+            let (most_records, of) = unpack(best);
+            if u64::from(most) * u64::from(of) <= u64::from(most_records) * u64::from(records) {
                 return;
             }
             match self
@@ -212,7 +218,7 @@ impl Visitor for &Extremes<'_> {
         }
     }
 
-    fn stops(&self) -> bool {
+    fn should_stop(&self) -> bool {
         if !self.stopped.load(Relaxed) && (self.stop)() {
             self.stopped.store(true, Relaxed);
         }
@@ -220,15 +226,16 @@ impl Visitor for &Extremes<'_> {
     }
 }
 
-/// A violating qid, by numbers.
-struct Found {
-    qid: Vec<Known>,
+/// A violating qid, with attributes and values by number.
+struct ViolatingQid {
+    qid: Vec<KnownValue>,
     records: u32,
-    most: Option<Tally>,
+    most: Option<ValueCount>,
 }
 
-impl Found {
-    fn name(&self, attributes: &[&Values], sensitive: &Sensitive) -> WorstGroup {
+impl ViolatingQid {
+    /// The qid with the names of its columns and values.
+    fn name(&self, attributes: &[&Values], sensitive: &SensitiveIndex) -> WorstGroup {
         let known = self.qid.iter().map(|&(attribute, value)| {
             let values = attributes[attribute];
             ColumnValue {
@@ -258,21 +265,22 @@ impl Found {
         }
     }
 
+    /// Whether `most` of `records` is a greater confidence than this group's.
     fn exceeds(&self, most: u32, records: u32) -> bool {
-        let held = self.most.map_or(0, |tally| tally.records);
-        u64::from(most) * u64::from(self.records) > u64::from(held) * u64::from(records)
+        let most_records = self.most.map_or(0, |count| count.records);
+        u64::from(most) * u64::from(self.records) > u64::from(most_records) * u64::from(records)
     }
 }
 
 /// Counts violating qids up to the cap and keeps the worst: first those with the fewest records
-/// below K, then those with the greatest confidence above C, equals in the order of the walk.
-/// One thread, so that the same table always names the same groups.
+/// below K, then those with the greatest confidence above C, and equal ones in search order. It
+/// runs in one thread, so that the same table always gives the same groups.
 struct Violations<'r> {
     requirement: &'r LkcRequirement,
     stop: &'r (dyn Fn() -> bool + Sync),
     found: u64,
-    small: Vec<Found>,
-    confident: Vec<Found>,
+    small: Vec<ViolatingQid>,
+    confident: Vec<ViolatingQid>,
 }
 
 impl<'r> Violations<'r> {
@@ -286,32 +294,32 @@ impl<'r> Violations<'r> {
         }
     }
 
-    fn worst(&self) -> impl Iterator<Item = &Found> {
+    fn worst(&self) -> impl Iterator<Item = &ViolatingQid> {
         self.small.iter().chain(&self.confident).take(WORST_GROUPS)
     }
 
-    fn counts(&self) -> bool {
+    fn is_below_cap(&self) -> bool {
         self.found < VIOLATION_CAP
     }
 
-    fn too_small(&self, records: u32) -> bool {
+    fn is_too_small(&self, records: u32) -> bool {
         u64::from(records) < self.requirement.k
     }
 
-    fn too_confident(&self, most: u32, records: u32) -> bool {
+    fn is_too_confident(&self, most: u32, records: u32) -> bool {
         self.requirement
             .c
             .is_exceeded_by(u64::from(most), u64::from(records))
     }
 
-    fn among_smallest(&self, records: u32) -> bool {
+    fn is_among_smallest(&self, records: u32) -> bool {
         let last = self.small.get(WORST_GROUPS - 1);
         last.is_none_or(|last| records < last.records)
     }
 
-    fn among_most_confident(&self, most: u32, records: u32) -> bool {
-        let places = WORST_GROUPS - self.small.len();
-        match places.checked_sub(1) {
+    fn is_among_most_confident(&self, most: u32, records: u32) -> bool {
+        let slots = WORST_GROUPS - self.small.len();
+        match slots.checked_sub(1) {
             None => false,
             Some(last) => self
                 .confident
@@ -321,33 +329,33 @@ impl<'r> Violations<'r> {
     }
 }
 
-impl Visitor for Violations<'_> {
+impl GroupVisitor for Violations<'_> {
     const NAMES_VALUES: bool = true;
 
-    fn minds_size(&self, records: u32) -> bool {
-        self.too_small(records) && (self.counts() || self.among_smallest(records))
+    fn size_matters(&self, records: u32) -> bool {
+        self.is_too_small(records) && (self.is_below_cap() || self.is_among_smallest(records))
     }
 
-    fn minds_confidence(&self, most: u32, records: u32) -> bool {
-        self.too_confident(most, records)
-            && (self.counts() || self.among_most_confident(most, records))
+    fn confidence_matters(&self, most: u32, records: u32) -> bool {
+        self.is_too_confident(most, records)
+            && (self.is_below_cap() || self.is_among_most_confident(most, records))
     }
 
     fn group(
         &mut self,
         records: u32,
-        most: Option<Tally>,
+        most: Option<ValueCount>,
         qids: u64,
-        qid: impl FnOnce() -> Vec<Known>,
+        qid: impl FnOnce() -> Vec<KnownValue>,
     ) {
-        let held = most.map_or(0, |tally| tally.records);
-        if self.too_small(records) {
+        let most_records = most.map_or(0, |count| count.records);
+        if self.is_too_small(records) {
             self.found = self.found.saturating_add(qids);
-            if self.among_smallest(records) {
-                let place = self.small.partition_point(|found| found.records <= records);
+            if self.is_among_smallest(records) {
+                let position = self.small.partition_point(|found| found.records <= records);
                 self.small.insert(
-                    place,
-                    Found {
+                    position,
+                    ViolatingQid {
                         qid: qid(),
                         records,
                         most,
@@ -355,15 +363,15 @@ impl Visitor for Violations<'_> {
                 );
                 self.small.truncate(WORST_GROUPS);
             }
-        } else if self.too_confident(held, records) {
+        } else if self.is_too_confident(most_records, records) {
             self.found = self.found.saturating_add(qids);
-            if self.among_most_confident(held, records) {
-                let place = self
+            if self.is_among_most_confident(most_records, records) {
+                let position = self
                     .confident
-                    .partition_point(|found| !found.exceeds(held, records));
+                    .partition_point(|found| !found.exceeds(most_records, records));
                 self.confident.insert(
-                    place,
-                    Found {
+                    position,
+                    ViolatingQid {
                         qid: qid(),
                         records,
                         most,
@@ -374,7 +382,7 @@ impl Visitor for Violations<'_> {
         }
     }
 
-    fn stops(&self) -> bool {
+    fn should_stop(&self) -> bool {
         (self.stop)()
     }
 }

@@ -1,18 +1,18 @@
-//! A greatest matching of records with rows, equal ones counted together.
+//! Maximum bipartite matching of rows, with equal rows counted together.
 
 use std::collections::VecDeque;
 
 use hashbrown::HashMap;
 use rayon::prelude::*;
 
-/// Distinct records, each with the number of rows that hold it.
+/// One side of the matching: the distinct records, each with the number of rows equal to it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Side {
+pub(super) struct MatchingSide {
     number: HashMap<Vec<u32>, usize>,
     rows: Vec<u64>,
 }
 
-impl Side {
+impl MatchingSide {
     /// Adds a row.
     pub(super) fn add(&mut self, record: impl Iterator<Item = u32>) {
         let fresh = self.rows.len();
@@ -32,11 +32,11 @@ impl Side {
     }
 }
 
-/// The greatest number of rows on the left that can each be given a row of their own on the
-/// right to which they `fit`.
-pub(super) fn matched(
-    left: &Side,
-    right: &Side,
+/// The size of a maximum matching: the most rows on the left that can each be assigned a row of
+/// their own on the right for which `fit(left, right)` holds.
+pub(super) fn maximum_matching(
+    left: &MatchingSide,
+    right: &MatchingSide,
     fit: impl Fn(&[u32], &[u32]) -> bool + Sync,
 ) -> u64 {
     let records = right.records();
@@ -52,41 +52,41 @@ pub(super) fn matched(
     let mut flow = Flow {
         edges,
         free: right.rows.clone(),
-        given: vec![HashMap::new(); right.rows.len()],
+        matched: vec![HashMap::new(); right.rows.len()],
     };
-    // Those that fit the fewest choose first, and most find free rows: a way through others has
-    // to be looked for only for the rest.
+    // Records with the fewest candidates go first. Most of them find free rows, so that the
+    // search for augmenting paths is only needed for the rest.
     let mut order: Vec<usize> = (0..left.rows.len()).collect();
     order.sort_by_key(|&one| flow.edges[one].len());
     let mut got = vec![0; left.rows.len()];
     for &one in &order {
-        got[one] = flow.give_free(one, left.rows[one]);
+        got[one] = flow.match_free(one, left.rows[one]);
     }
     for &one in &order {
-        got[one] += flow.give(one, left.rows[one] - got[one]);
+        got[one] += flow.match_by_paths(one, left.rows[one] - got[one]);
     }
     got.iter().sum()
 }
 
-/// Rows on the right as they are given away.
+/// The current matching, as a flow from records on the left to records on the right.
 struct Flow {
-    /// Of each record on the left, the records on the right that it fits.
+    /// For each record on the left, the records on the right that it fits.
     edges: Vec<Vec<usize>>,
-    /// Of each record on the right, the rows not given away.
+    /// For each record on the right, the number of unmatched rows.
     free: Vec<u64>,
-    /// Of each record on the right, the rows given to records on the left.
-    given: Vec<HashMap<usize, u64>>,
+    /// For each record on the right, the number of rows matched with each record on the left.
+    matched: Vec<HashMap<usize, u64>>,
 }
 
 impl Flow {
-    /// Gives a record on the left up to `rows` that nobody has; how many it gets.
-    fn give_free(&mut self, one: usize, rows: u64) -> u64 {
+    /// Matches up to `rows` rows of a record on the left with unmatched rows; returns how many.
+    fn match_free(&mut self, one: usize, rows: u64) -> u64 {
         let mut got = 0;
         for &other in &self.edges[one] {
             let taken = self.free[other].min(rows - got);
             if taken > 0 {
                 self.free[other] -= taken;
-                *self.given[other].entry(one).or_insert(0) += taken;
+                *self.matched[other].entry(one).or_insert(0) += taken;
                 got += taken;
             }
             if got == rows {
@@ -96,43 +96,47 @@ impl Flow {
         got
     }
 
-    /// Gives a record on the left up to `rows`, taking them from others that can have other
-    /// ones; how many it gets.
-    fn give(&mut self, one: usize, rows: u64) -> u64 {
+    /// Matches up to `rows` rows of a record on the left along augmenting paths, which rematch
+    /// rows of other records; returns how many.
+    fn match_by_paths(&mut self, one: usize, rows: u64) -> u64 {
         let mut got = 0;
         while got < rows {
-            let Some(path) = self.path(one) else { break };
-            got += self.shift(one, &path, rows - got);
+            let Some(path) = self.augmenting_path(one) else {
+                break;
+            };
+            got += self.augment(one, &path, rows - got);
         }
         got
     }
 
-    /// The shortest way from a record on the left to free rows: records on the right, each the
-    /// one that the holder of rows of the one before takes instead.
-    fn path(&self, one: usize) -> Option<Vec<(usize, usize)>> {
-        // By record on the right: who asks for it, and for which it gives up its own.
-        let mut asked: Vec<Option<(usize, Option<usize>)>> = vec![None; self.free.len()];
+    /// A shortest augmenting path from a record on the left to a record on the right with free
+    /// rows, as pairs of a left and a right record to match, in reverse: the free rows come
+    /// first.
+    fn augmenting_path(&self, one: usize) -> Option<Vec<(usize, usize)>> {
+        // For each record on the right: the record on the left that reaches it, and the record on
+        // the right that this one would give up for it.
+        let mut reached_from: Vec<Option<(usize, Option<usize>)>> = vec![None; self.free.len()];
         let mut queue = VecDeque::new();
         let mut seen = vec![false; self.edges.len()];
         seen[one] = true;
         queue.push_back((one, None));
         while let Some((holder, gives_up)) = queue.pop_front() {
             for &other in &self.edges[holder] {
-                if asked[other].is_some() {
+                if reached_from[other].is_some() {
                     continue;
                 }
-                asked[other] = Some((holder, gives_up));
+                reached_from[other] = Some((holder, gives_up));
                 if self.free[other] > 0 {
                     let mut path = Vec::new();
                     let mut at = Some(other);
                     while let Some(other) = at {
-                        let (holder, gives_up) = asked[other]?;
+                        let (holder, gives_up) = reached_from[other]?;
                         path.push((holder, other));
                         at = gives_up;
                     }
                     return Some(path);
                 }
-                for &next in self.given[other].keys() {
+                for &next in self.matched[other].keys() {
                     if !std::mem::replace(&mut seen[next], true) {
                         queue.push_back((next, Some(other)));
                     }
@@ -142,10 +146,11 @@ impl Flow {
         None
     }
 
-    /// Moves as many rows along a path as it takes; `path` begins at the free rows.
-    fn shift(&mut self, one: usize, path: &[(usize, usize)], wanted: u64) -> u64 {
+    /// Augments the matching along a path by as many rows as it allows, at most `wanted`;
+    /// returns how many.
+    fn augment(&mut self, one: usize, path: &[(usize, usize)], wanted: u64) -> u64 {
         let held = |flow: &Self, holder: usize, other: usize| {
-            flow.given[other].get(&holder).copied().unwrap_or(0)
+            flow.matched[other].get(&holder).copied().unwrap_or(0)
         };
         let mut rows = wanted;
         if let Some(&(_, free)) = path.first() {
@@ -158,16 +163,16 @@ impl Flow {
             if index == 0 {
                 self.free[other] -= rows;
             }
-            *self.given[other].entry(holder).or_insert(0) += rows;
-            // Its rows of the next one on the path go to the next holder.
+            *self.matched[other].entry(holder).or_insert(0) += rows;
+            // The rows that it gives up go to the next holder on the path.
             if holder != one
                 && let Some(&(_, before)) = path.get(index + 1)
             {
                 let left = held(self, holder, before) - rows;
                 if left == 0 {
-                    self.given[before].remove(&holder);
+                    self.matched[before].remove(&holder);
                 } else {
-                    self.given[before].insert(holder, left);
+                    self.matched[before].insert(holder, left);
                 }
             }
         }
@@ -179,18 +184,18 @@ impl Flow {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Side, matched};
+    use super::{MatchingSide, maximum_matching};
 
-    /// By trying all.
-    fn greatest(left: &[u32], right: &mut Vec<u32>, fit: &impl Fn(u32, u32) -> bool) -> u64 {
+    /// The size of a maximum matching, found by trying all.
+    fn brute_force(left: &[u32], right: &mut Vec<u32>, fit: &impl Fn(u32, u32) -> bool) -> u64 {
         let Some((&one, rest)) = left.split_first() else {
             return 0;
         };
-        let mut best = greatest(rest, right, fit);
+        let mut best = brute_force(rest, right, fit);
         for at in 0..right.len() {
             if fit(one, right[at]) {
                 let taken = right.swap_remove(at);
-                best = best.max(1 + greatest(rest, right, fit));
+                best = best.max(1 + brute_force(rest, right, fit));
                 right.push(taken);
                 let last = right.len() - 1;
                 right.swap(at, last);
@@ -201,19 +206,20 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_matching_is_greater(
+        fn size_agrees_with_brute_force(
             left in prop::collection::vec(0u32..4, 0..6),
             right in prop::collection::vec(0u32..4, 0..6),
             fits in prop::collection::vec(any::<bool>(), 16),
         ) {
             let fit = |one: u32, other: u32| fits[(one * 4 + other) as usize];
             let side = |rows: &[u32]| {
-                let mut side = Side::default();
+                let mut side = MatchingSide::default();
                 rows.iter().for_each(|&row| side.add([row].into_iter()));
                 side
             };
-            let found = matched(&side(&left), &side(&right), |one, other| fit(one[0], other[0]));
-            prop_assert_eq!(found, greatest(&left, &mut right.clone(), &fit));
+            let rows_fit = |one: &[u32], other: &[u32]| fit(one[0], other[0]);
+            let found = maximum_matching(&side(&left), &side(&right), rows_fit);
+            prop_assert_eq!(found, brute_force(&left, &mut right.clone(), &fit));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A table whose groups have to meet a model of their own: each is decided by itself, exactly.
+//! Verification of group models: each group of a table is checked by itself, exactly.
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use pais_core::table::ReleasedTable;
 
 use super::classes::{Classes, Values};
 use super::frequencies::{Frequencies, distance, is_close};
-use super::strikes::{MISSING, Stopped, Strikes};
+use super::strikes::{MISSING, MinimumCover, VerificationStopped};
 use super::verification::{ColumnValue, VIOLATION_CAP, VerifyError, WORST_GROUPS};
 
 /// Whether every group of a table meets a model of groups, and how closely.
@@ -57,24 +57,24 @@ pub struct FailingGroup {
     pub diversity: Option<f64>,
 }
 
-/// What was found of a group.
+/// The result of checking one group.
 #[derive(Clone, Copy)]
-struct Found {
+struct GroupResult {
     group: u32,
     size: u32,
     diversity: Option<f64>,
-    /// Whether it is as diverse as is asked.
+    /// Whether its diversity meets the model.
     diverse: bool,
-    /// The greatest share of one sensitive value.
+    /// The greatest share of the group's records that have one sensitive value, from 0 to 1.
     confidence: f64,
 }
 
-/// Decides whether every group of equal values on `quasi_identifiers` meets the model, its
-/// diversity taken over the columns `sensitive`.
+/// Decides whether every group of equal values on `quasi_identifiers` meets the model. The
+/// diversity is that of the columns `sensitive`.
 ///
 /// # Errors
-/// [`VerifyError`] for a table that lacks a column or is malformed, and where `stopped` says so;
-/// a table that does not meet the model is an answer, not an error.
+/// [`VerifyError`] for a table that lacks a column or is malformed, and [`VerifyError::Stopped`]
+/// once `stopped` returns true. A table that does not meet the model is a result, not an error.
 pub fn verify_groups(
     table: &ReleasedTable,
     quasi_identifiers: &[Box<str>],
@@ -82,33 +82,33 @@ pub fn verify_groups(
     model: &GroupModel,
     stopped: &(dyn Fn() -> bool + Sync),
 ) -> Result<GroupVerification, VerifyError> {
-    let columns = Values::of_all(table, quasi_identifiers)?;
-    let sensitive = Values::of_all(table, sensitive)?;
-    let classes = Classes::of(table.rows, &columns)?;
-    let members = Members::of(&classes);
+    let columns = Values::new_all(table, quasi_identifiers)?;
+    let sensitive = Values::new_all(table, sensitive)?;
+    let classes = Classes::new(table.rows, &columns)?;
+    let members = Members::new(&classes);
     if model.diversity.is_of_one_column() && sensitive.len() != 1 {
         return Err(VerifyError::NotOneSensitive {
             found: sensitive.len(),
         });
     }
-    let judge = Judge::of(model, &sensitive, stopped);
-    let found: Result<Vec<Found>, Stopped> = (0..classes.sizes.len())
+    let check = GroupModelCheck::new(model, &sensitive, stopped);
+    let found: Result<Vec<GroupResult>, VerificationStopped> = (0..classes.sizes.len())
         .into_par_iter()
-        .map(|group| judge.decide(group as u32, members.rows(group)))
+        .map(|group| check.decide(group as u32, members.rows(group)))
         .collect();
-    let found = found.map_err(|Stopped| VerifyError::Stopped)?;
+    let found = found.map_err(|VerificationStopped| VerifyError::Stopped)?;
 
     let k = model.k.get();
-    let fails = |found: &&Found| u64::from(found.size) < k || !found.diverse;
-    let mut failing: Vec<&Found> = found.iter().filter(fails).collect();
+    let fails = |found: &&GroupResult| u64::from(found.size) < k || !found.diverse;
+    let mut failing: Vec<&GroupResult> = found.iter().filter(fails).collect();
     let violations = failing.len() as u64;
-    // The fewest records below K come first, then the least protected.
+    // Groups with the fewest records below K first, then the least diverse.
     failing.sort_by(|one, other| {
-        let size = |found: &Found| u64::from(found.size).min(k);
-        let least = judge.rank(one).total_cmp(&judge.rank(other));
+        let size = |found: &GroupResult| u64::from(found.size).min(k);
+        let least = check.rank(one).total_cmp(&check.rank(other));
         size(one).cmp(&size(other)).then(least)
     });
-    let name = |found: &&Found| FailingGroup {
+    let failing_group = |found: &&GroupResult| FailingGroup {
         quasi_identifiers: columns
             .iter()
             .map(|values| ColumnValue {
@@ -123,7 +123,7 @@ pub fn verify_groups(
     };
     let least = found
         .iter()
-        .min_by(|one, other| judge.rank(one).total_cmp(&judge.rank(other)));
+        .min_by(|one, other| check.rank(one).total_cmp(&check.rank(other)));
     Ok(GroupVerification {
         holds: failing.is_empty(),
         rows: table.rows as u64,
@@ -139,18 +139,22 @@ pub fn verify_groups(
             .map(|found| found.confidence)
             .fold(0.0, f64::max),
         violations: violations.min(VIOLATION_CAP),
-        worst: failing.iter().take(WORST_GROUPS).map(name).collect(),
+        worst: failing
+            .iter()
+            .take(WORST_GROUPS)
+            .map(failing_group)
+            .collect(),
     })
 }
 
-/// The rows of each class, one after another.
+/// The rows of each class; those of class `i` are `rows[starts[i]..starts[i + 1]]`.
 struct Members {
     rows: Vec<u32>,
     starts: Vec<u32>,
 }
 
 impl Members {
-    fn of(classes: &Classes) -> Self {
+    fn new(classes: &Classes) -> Self {
         let mut starts = Vec::with_capacity(classes.sizes.len() + 1);
         starts.push(0u32);
         for &size in &classes.sizes {
@@ -159,9 +163,9 @@ impl Members {
         let mut free = starts.clone();
         let mut rows = vec![0u32; classes.of_row.len()];
         for (row, &class) in classes.of_row.iter().enumerate() {
-            let place = &mut free[class as usize];
-            rows[*place as usize] = row as u32;
-            *place += 1;
+            let next = &mut free[class as usize];
+            rows[*next as usize] = row as u32;
+            *next += 1;
         }
         Self { rows, starts }
     }
@@ -171,22 +175,22 @@ impl Members {
     }
 }
 
-/// The model, as it is asked of a group.
-struct Judge<'a> {
+/// Checks groups against a group model.
+struct GroupModelCheck<'a> {
     model: &'a GroupModel,
     sensitive: &'a [Values<'a>],
-    /// Of each sensitive column, which of its values mean missing.
+    /// For each sensitive column, which of its values mean missing.
     missing: Vec<Vec<bool>>,
     /// *L_i* of each sensitive column.
     limits: Vec<u32>,
-    /// Rows of the table with each value of the one sensitive column and, last, with none; for
-    /// t-closeness.
-    whole: Vec<u64>,
+    /// For t-closeness: rows of the table with each value of the one sensitive column, and last
+    /// the rows in which it is missing. Empty for other models.
+    table_counts: Vec<u64>,
     stopped: &'a (dyn Fn() -> bool + Sync),
 }
 
-impl<'a> Judge<'a> {
-    fn of(
+impl<'a> GroupModelCheck<'a> {
+    fn new(
         model: &'a GroupModel,
         sensitive: &'a [Values<'a>],
         stopped: &'a (dyn Fn() -> bool + Sync),
@@ -209,7 +213,7 @@ impl<'a> Judge<'a> {
                 .collect(),
             _ => Vec::new(),
         };
-        let whole = match (&model.diversity, sensitive.first()) {
+        let table_counts = match (&model.diversity, sensitive.first()) {
             (Diversity::Closeness { .. }, Some(values)) => {
                 let mut rows = vec![0; values.count() + 1];
                 for &code in &values.column.column.codes {
@@ -229,13 +233,13 @@ impl<'a> Judge<'a> {
             sensitive,
             missing,
             limits,
-            whole,
+            table_counts,
             stopped,
         }
     }
 
-    /// The number of a cell's value, or [`MISSING`].
-    fn cell(&self, column: usize, row: u32) -> u32 {
+    /// The number of a sensitive cell's value, or [`MISSING`].
+    fn value(&self, column: usize, row: u32) -> u32 {
         let value = self.sensitive[column].at(row as usize);
         if self.missing[column][value as usize] {
             MISSING
@@ -244,20 +248,20 @@ impl<'a> Judge<'a> {
         }
     }
 
-    fn decide(&self, group: u32, rows: &[u32]) -> Result<Found, Stopped> {
+    fn decide(&self, group: u32, rows: &[u32]) -> Result<GroupResult, VerificationStopped> {
         if (self.stopped)() {
-            return Err(Stopped);
+            return Err(VerificationStopped);
         }
         let (diversity, diverse) = self.diversity(rows)?;
         let mut most = 0;
         for column in 0..self.sensitive.len() {
-            let mut values: Vec<u32> = rows.iter().map(|&row| self.cell(column, row)).collect();
+            let mut values: Vec<u32> = rows.iter().map(|&row| self.value(column, row)).collect();
             values.retain(|&value| value != MISSING);
             values.sort_unstable();
             let runs = values.chunk_by(|one, other| one == other).map(<[u32]>::len);
             most = most.max(runs.max().unwrap_or(0));
         }
-        Ok(Found {
+        Ok(GroupResult {
             group,
             size: rows.len() as u32,
             diversity,
@@ -266,11 +270,11 @@ impl<'a> Judge<'a> {
         })
     }
 
-    /// A group's diversity, and whether it is what is asked.
-    fn diversity(&self, rows: &[u32]) -> Result<(Option<f64>, bool), Stopped> {
+    /// A group's diversity, and whether it meets the model.
+    fn diversity(&self, rows: &[u32]) -> Result<(Option<f64>, bool), VerificationStopped> {
         let frequencies = || {
-            let values = rows.iter().map(|&row| self.cell(0, row));
-            Frequencies::of(values.filter(|&value| value != MISSING).collect())
+            let values = rows.iter().map(|&row| self.value(0, row));
+            Frequencies::count(values.filter(|&value| value != MISSING).collect())
         };
         Ok(match &self.model.diversity {
             Diversity::None => (None, true),
@@ -278,10 +282,11 @@ impl<'a> Judge<'a> {
                 let width = self.sensitive.len();
                 let cells: Vec<u32> = rows
                     .iter()
-                    .flat_map(|&row| (0..width).map(move |column| self.cell(column, row)))
+                    .flat_map(|&row| (0..width).map(move |column| self.value(column, row)))
                     .collect();
                 let records = cells.chunks(width.max(1));
-                let fewest = Strikes::of(records, &self.limits, self.stopped).fewest(l.get())?;
+                let fewest =
+                    MinimumCover::new(records, &self.limits, self.stopped).fewest(l.get())?;
                 (Some(f64::from(fewest)), fewest >= l.get())
             }
             Diversity::Distinct { l } => {
@@ -290,7 +295,7 @@ impl<'a> Judge<'a> {
             }
             Diversity::Entropy { l } => {
                 let found = frequencies();
-                (Some(found.effective()), found.has_entropy(*l))
+                (Some(found.effective_count()), found.has_entropy(*l))
             }
             Diversity::Recursive { c, l } => {
                 let found = frequencies();
@@ -299,19 +304,23 @@ impl<'a> Judge<'a> {
                 (ratio, found.is_recursive(*c, l.get() as usize))
             }
             Diversity::Closeness { t } => {
-                // Missing is a value here, or who lacks one would stand out.
-                let missing = self.whole.len() as u32 - 1;
-                let values = rows.iter().map(|&row| self.cell(0, row).min(missing));
+                // Missing counts as a value here. Otherwise a group with an unusual share of
+                // missing values would pass.
+                let missing = self.table_counts.len() as u32 - 1;
+                let values = rows.iter().map(|&row| self.value(0, row).min(missing));
                 let values: Vec<u32> = values.collect();
-                let total = self.whole.iter().sum();
-                let (differ, of) = distance(&values, &self.whole, total);
-                (Some(differ as f64 / of as f64), is_close((differ, of), *t))
+                let total = self.table_counts.iter().sum();
+                let (numerator, denominator) = distance(&values, &self.table_counts, total);
+                (
+                    Some(numerator as f64 / denominator as f64),
+                    is_close((numerator, denominator), *t),
+                )
             }
         })
     }
 
-    /// The less, the worse.
-    fn rank(&self, found: &Found) -> f64 {
+    /// The diversity as a rank: the lower, the less diverse.
+    fn rank(&self, found: &GroupResult) -> f64 {
         match self.model.diversity {
             Diversity::Recursive { .. } => -found.diversity.unwrap_or(f64::INFINITY),
             Diversity::Closeness { .. } => -found.diversity.unwrap_or(0.0),

@@ -1,20 +1,22 @@
-//! How many records of a group hold each of many values: the innermost loops over bitmaps.
+//! Bit counts over bitmaps: the innermost loops of the search with bitmaps.
 
-/// Counts, for each bitmap of `bitmaps`, the bits it has in common with `mask`. All bitmaps
-/// are as long as the mask, which is not empty, and there is a count for each of them.
+/// Counts, for each bitmap of `bitmaps`, the bits that it has in common with `mask`. All bitmaps
+/// must be as long as the mask, which must not be empty, and `counts` must have one entry for
+/// each bitmap.
 pub(super) fn count(mask: &[u64], bitmaps: &[u64], counts: &mut [u32]) {
-    // Processors have counted bits in one instruction since 2008, yet what is compiled for all
-    // of them may not use it.
+    // x86-64 processors have had a bit-count instruction since 2008, but code compiled for all of
+    // them must not use it without a check.
     #[cfg(target_arch = "x86_64")]
     if std::is_x86_feature_detected!("popcnt") {
-        // SAFETY: the function is safe but for the instruction that it may use, and the
-        // processor was just asked whether it has that.
+        // SAFETY: the only requirement of the function is the `popcnt` instruction, and the line
+        // above checks that the processor has it.
         return unsafe { count_by_instruction(mask, bitmaps, counts) };
     }
     count_inline(mask, bitmaps, counts);
 }
 
-/// Most bits of a mask in one of its parts; `ends` are the parts' ends in words.
+/// The greatest number of bits of a mask in one of its segments; `ends` are the ends of the
+/// segments, in words.
 pub(super) fn most(mask: &[u64], ends: &[usize]) -> u32 {
     #[cfg(target_arch = "x86_64")]
     if std::is_x86_feature_detected!("popcnt") {
@@ -63,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_ways_count_alike() {
+    fn the_instruction_and_the_portable_code_agree() {
         let word = |index: u64| {
             let mixed = (index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             mixed.rotate_left(17) & mixed
@@ -75,7 +77,7 @@ mod tests {
             count(&mask, &bitmaps, &mut found);
             count_inline(&mask, &bitmaps, &mut expected);
             assert_eq!(found, expected);
-            let ends: Vec<usize> = (1..=5).map(|part| part * mask.len()).collect();
+            let ends: Vec<usize> = (1..=5).map(|segment| segment * mask.len()).collect();
             assert_eq!(most(&bitmaps, &ends), most_inline(&bitmaps, &ends));
         }
     }

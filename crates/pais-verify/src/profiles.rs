@@ -1,33 +1,34 @@
-//! Groups as profiles: what tells the classes of a group apart, on the quasi-identifiers that
-//! may still be added to a qid, with the records and the sensitive values behind it.
+//! Groups as profiles. A profile is a combination of values of the quasi-identifiers that may
+//! still be added to a qid, with the number of records and the sensitive values that have it.
 
 use std::ops::Range;
 
 use super::classes::{Values, refine};
 
-/// Records that hold a sensitive value.
+/// Number of records with a sensitive value.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Tally {
+pub(super) struct ValueCount {
     /// Number of the value.
     pub(super) value: u32,
-    /// How many.
+    /// Number of records.
     pub(super) records: u32,
 }
 
-/// Profiles by column: entry `i` of each list belongs to profile `i`.
+/// Profiles, stored by column: entry `i` of each list belongs to profile `i`.
 #[derive(Default)]
 pub(super) struct Profiles {
-    /// A class that has the profile; it stands for all that have.
+    /// One of the classes that have the profile.
     pub(super) class: Vec<u32>,
     /// Records with the profile.
     pub(super) records: Vec<u32>,
     /// Records of the most frequent sensitive value.
     pub(super) most: Vec<u32>,
-    /// `tallies[starts[i]..starts[i + 1]]` are those of profile `i`; all are empty where
+    /// `value_counts[starts[i]..starts[i + 1]]` are those of profile `i`. All are empty once
     /// confidence does not matter any more.
     starts: Vec<u32>,
-    tallies: Vec<Tally>,
-    /// Where profiles with another value of the attribute last split at begin, the end last.
+    value_counts: Vec<ValueCount>,
+    /// Start of the profiles with each value of the attribute that was split last; the end of
+    /// all profiles last.
     pub(super) bounds: Vec<usize>,
 }
 
@@ -36,7 +37,7 @@ impl Profiles {
         class: Vec<u32>,
         records: Vec<u32>,
         starts: Vec<u32>,
-        tallies: Vec<Tally>,
+        value_counts: Vec<ValueCount>,
     ) -> Self {
         let bounds = vec![0, class.len()];
         let mut profiles = Self {
@@ -44,7 +45,7 @@ impl Profiles {
             records,
             most: Vec::new(),
             starts,
-            tallies,
+            value_counts,
             bounds,
         };
         profiles.find_most();
@@ -56,40 +57,41 @@ impl Profiles {
         self.class.len()
     }
 
-    /// The sensitive values of a profile.
+    /// The sensitive values of a profile, with their numbers of records.
     #[inline]
-    pub(super) fn tallies(&self, profile: usize) -> &[Tally] {
-        &self.tallies[self.starts[profile] as usize..self.starts[profile + 1] as usize]
+    pub(super) fn value_counts(&self, profile: usize) -> &[ValueCount] {
+        &self.value_counts[self.starts[profile] as usize..self.starts[profile + 1] as usize]
     }
 
     fn find_most(&mut self) {
         self.most.clear();
         for profile in 0..self.len() {
             let most = self
-                .tallies(profile)
+                .value_counts(profile)
                 .iter()
-                .map(|tally| tally.records)
+                .map(|count| count.records)
                 .max();
             self.most.push(most.unwrap_or(0));
         }
     }
 }
 
-/// The values of the classes: attributes are the quasi-identifiers that vary, in the order in
-/// which subsets are enumerated.
+/// The values of the classes. The attributes are the quasi-identifiers that vary, in the order
+/// in which subsets are enumerated.
 pub(super) struct Grid {
     /// Number of distinct values of each attribute.
     pub(super) cardinalities: Vec<usize>,
     /// Class by class, a value for each attribute.
     values: Vec<u32>,
-    /// For each attribute, the id of each class's projection on it and those after it.
+    /// For each attribute, the id of each class's projection on it and all attributes after it.
     suffixes: Vec<Vec<u32>>,
+    /// For each attribute, the number of these ids.
     suffix_counts: Vec<usize>,
 }
 
 impl Grid {
-    /// Reads the values of classes off a row of each.
-    pub(super) fn of(attributes: &[&Values], rows: &[u32]) -> Self {
+    /// Reads the values of the classes; `rows` has one row of each class.
+    pub(super) fn new(attributes: &[&Values], rows: &[u32]) -> Self {
         let mut values = Vec::with_capacity(attributes.len() * rows.len());
         for &row in rows {
             values.extend(
@@ -129,7 +131,7 @@ impl Grid {
         self.cardinalities.len()
     }
 
-    /// The values of a class.
+    /// The values of a class, one for each attribute.
     #[inline]
     pub(super) fn values(&self, class: u32) -> &[u32] {
         let attributes = self.attributes();
@@ -137,18 +139,23 @@ impl Grid {
     }
 }
 
-/// Working space of [`Splitter::split`]; one a thread.
+/// Working space of [`Splitter::split`]; one for each thread.
 pub(super) struct Splitter {
-    /// Place of each suffix id among the profiles made, `u32::MAX` between calls.
-    place: Vec<u32>,
-    /// Profiles with each value of the attribute, 0 between calls.
+    /// Index of each suffix id's profile among the new ones; `u32::MAX` between calls.
+    index: Vec<u32>,
+    /// Number of new profiles with each value of the attribute; 0 between calls.
     frequency: Vec<u32>,
-    /// Place of each sensitive value in the profile under way, `u32::MAX` between calls.
-    tally_place: Vec<u32>,
+    /// Index of each sensitive value's count in the current profile; `u32::MAX` between calls.
+    count_index: Vec<u32>,
+    /// For each profile of the group, the index of its new profile.
     profile_of: Vec<u32>,
+    /// Class and value of each new profile; later class and final index.
     made: Vec<(u32, u32)>,
+    /// The values of the attribute in the group.
     seen: Vec<u32>,
-    gathered: Vec<Tally>,
+    /// The counts of the group's profiles, ordered by new profile.
+    merged_counts: Vec<ValueCount>,
+    /// The end of each new profile's counts in `merged_counts`.
     ends: Vec<u32>,
 }
 
@@ -157,28 +164,28 @@ impl Splitter {
         let suffixes = grid.suffix_counts.iter().copied().max().unwrap_or(0);
         let values = grid.cardinalities.iter().copied().max().unwrap_or(0);
         Self {
-            place: vec![u32::MAX; suffixes],
+            index: vec![u32::MAX; suffixes],
             frequency: vec![0; values],
-            tally_place: vec![u32::MAX; sensitive_values],
+            count_index: vec![u32::MAX; sensitive_values],
             profile_of: Vec::new(),
             made: Vec::new(),
             seen: Vec::new(),
-            gathered: Vec::new(),
+            merged_counts: Vec::new(),
             ends: Vec::new(),
         }
     }
 
-    /// Merges the profiles of a group that agree on `attribute` and all after it, and orders
-    /// them by the value of `attribute`.
+    /// Merges the profiles of a group that agree on `attribute` and all attributes after it,
+    /// and orders them by the value of `attribute`.
     ///
-    /// Attributes before it need not be told apart any more: qids are enumerated in the order
-    /// of attributes. So groups shrink on the way down.
+    /// Attributes before it no longer matter, because qids are enumerated in attribute order. So
+    /// the number of profiles shrinks with depth.
     pub(super) fn split(
         &mut self,
         grid: &Grid,
         (source, group): (&Profiles, Range<usize>),
         attribute: usize,
-        tallies: bool,
+        with_counts: bool,
         into: &mut Profiles,
     ) {
         let suffix = &grid.suffixes[attribute];
@@ -187,9 +194,9 @@ impl Splitter {
         self.seen.clear();
         for profile in group.clone() {
             let class = source.class[profile];
-            let place = &mut self.place[suffix[class as usize] as usize];
-            if *place == u32::MAX {
-                *place = self.made.len() as u32;
+            let index = &mut self.index[suffix[class as usize] as usize];
+            if *index == u32::MAX {
+                *index = self.made.len() as u32;
                 let value = grid.values(class)[attribute];
                 self.made.push((class, value));
                 let frequency = &mut self.frequency[value as usize];
@@ -198,9 +205,9 @@ impl Splitter {
                 }
                 *frequency += 1;
             }
-            self.profile_of.push(*place);
+            self.profile_of.push(*index);
         }
-        // From here on `frequency` holds where the next profile of a value goes.
+        // From here on `frequency` is the index of the next profile with a value.
         into.bounds.clear();
         let mut next = 0u32;
         for &value in &self.seen {
@@ -214,7 +221,7 @@ impl Splitter {
         for (class, value) in &mut self.made {
             let at = &mut self.frequency[*value as usize];
             into.class[*at as usize] = *class;
-            self.place[suffix[*class as usize] as usize] = u32::MAX;
+            self.index[suffix[*class as usize] as usize] = u32::MAX;
             *value = *at;
             *at += 1;
         }
@@ -223,70 +230,70 @@ impl Splitter {
         }
         into.records.clear();
         into.records.resize(self.made.len(), 0);
-        for (profile, place) in group.clone().zip(&mut self.profile_of) {
-            *place = self.made[*place as usize].1;
-            into.records[*place as usize] += source.records[profile];
+        for (profile, index) in group.clone().zip(&mut self.profile_of) {
+            *index = self.made[*index as usize].1;
+            into.records[*index as usize] += source.records[profile];
         }
-        self.gather((source, group), tallies, into);
+        self.merge_counts((source, group), with_counts, into);
         into.find_most();
     }
 
-    /// Adds up the sensitive values of the profiles that were merged.
-    fn gather(
+    /// Adds up the sensitive values of the merged profiles.
+    fn merge_counts(
         &mut self,
         (source, group): (&Profiles, Range<usize>),
-        tallies: bool,
+        with_counts: bool,
         into: &mut Profiles,
     ) {
         let made = into.class.len();
-        into.tallies.clear();
+        into.value_counts.clear();
         into.starts.clear();
-        if !tallies {
+        if !with_counts {
             into.starts.resize(made + 1, 0);
             return;
         }
         self.ends.clear();
         self.ends.resize(made + 1, 0);
-        for (profile, &place) in group.clone().zip(&self.profile_of) {
-            self.ends[place as usize + 1] += source.tallies(profile).len() as u32;
+        for (profile, &index) in group.clone().zip(&self.profile_of) {
+            self.ends[index as usize + 1] += source.value_counts(profile).len() as u32;
         }
-        for place in 0..made {
-            self.ends[place + 1] += self.ends[place];
+        for index in 0..made {
+            self.ends[index + 1] += self.ends[index];
         }
-        self.gathered.clear();
-        self.gathered.resize(
+        self.merged_counts.clear();
+        self.merged_counts.resize(
             self.ends[made] as usize,
-            Tally {
+            ValueCount {
                 value: 0,
                 records: 0,
             },
         );
-        for (profile, &place) in group.zip(&self.profile_of) {
-            for &tally in source.tallies(profile) {
-                let end = &mut self.ends[place as usize];
-                self.gathered[*end as usize] = tally;
+        for (profile, &index) in group.zip(&self.profile_of) {
+            for &count in source.value_counts(profile) {
+                let end = &mut self.ends[index as usize];
+                self.merged_counts[*end as usize] = count;
                 *end += 1;
             }
         }
-        // Filling moved each start to its end, which is the next one's start.
+        // Filling advanced each start to its end, which is the start of the next profile.
         let mut start = 0;
         into.starts.push(0);
-        for place in 0..made {
-            let end = self.ends[place] as usize;
-            let first = into.tallies.len();
-            for &tally in &self.gathered[start..end] {
-                let at = &mut self.tally_place[tally.value as usize];
+        for index in 0..made {
+            let end = self.ends[index] as usize;
+            let first = into.value_counts.len();
+            for &count in &self.merged_counts[start..end] {
+                let at = &mut self.count_index[count.value as usize];
                 if *at == u32::MAX {
-                    *at = into.tallies.len() as u32;
-                    into.tallies.push(tally);
+                    *at = into.value_counts.len() as u32;
+                    into.value_counts.push(count);
                 } else {
-                    into.tallies[*at as usize].records += tally.records;
+                    into.value_counts[*at as usize].records += count.records;
                 }
             }
-            for tally in &into.tallies[first..] {
-                self.tally_place[tally.value as usize] = u32::MAX;
+            for count in &into.value_counts[first..] {
+                self.count_index[count.value as usize] = u32::MAX;
             }
-            into.starts.push(into.tallies.len() as u32);
+            into.starts.push(into.value_counts.len() as u32);
             start = end;
         }
     }

@@ -1,4 +1,4 @@
-//! What is asked of a table: LKC-privacy with its parameters.
+//! The requirement on a table: LKC-privacy with its parameters.
 
 use pais_core::model::{Confidence, Lkc};
 use pais_core::table::ReleasedColumn;
@@ -8,23 +8,23 @@ use pais_core::table::ReleasedColumn;
 /// bounding (`k` = 1) or (α,k)-anonymity (`c` = α).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LkcRequirement {
-    /// *L*, the most quasi-identifiers whose values an adversary knows; more than there are
-    /// counts as all of them.
+    /// *L*, the most quasi-identifiers whose values an adversary knows. A number above that of
+    /// the quasi-identifiers means all of them.
     pub l: usize,
-    /// *K*, the fewest records that share what an adversary knows.
+    /// *K*, the fewest records that may share the values that an adversary knows.
     pub k: u64,
-    /// *C*, the greatest confidence in a sensitive value.
+    /// *C*, the greatest permitted confidence in a sensitive value.
     pub c: Confidence,
-    /// *S*: the sensitive values, column by column; a column not named here bounds nothing.
+    /// *S*: the sensitive values of each column; columns not listed here have none.
     pub sensitive: Vec<SensitiveRequirement>,
 }
 
 /// The sensitive values of one column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SensitiveRequirement {
-    /// As in the released table.
+    /// The column's name in the released table.
     pub column: Box<str>,
-    /// Which of its values.
+    /// Which of its values are sensitive.
     pub values: SensitiveSet,
 }
 
@@ -32,14 +32,14 @@ pub struct SensitiveRequirement {
 /// for missing) never is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SensitiveSet {
-    /// All of them.
+    /// All values.
     Every,
-    /// These.
+    /// Only these values.
     Listed(Vec<Box<str>>),
 }
 
 impl LkcRequirement {
-    /// The requirement that a job's model makes of a table with so many quasi-identifiers and
+    /// The requirement of a job's model on a table with this number of quasi-identifiers and
     /// these sensitive columns.
     pub fn of(model: &Lkc, quasi_identifiers: usize, sensitive_columns: &[Box<str>]) -> Self {
         let Lkc {
@@ -79,7 +79,7 @@ impl LkcRequirement {
 
 impl SensitiveSet {
     /// Whether a value of this column is sensitive.
-    pub(super) fn holds(&self, column: &ReleasedColumn, value: &str) -> bool {
+    pub(super) fn contains(&self, column: &ReleasedColumn, value: &str) -> bool {
         let listed = match self {
             Self::Every => true,
             Self::Listed(values) => values.iter().any(|listed| &**listed == value),

@@ -1,59 +1,59 @@
-//! Every qid of the greatest size, by depth-first refinement of groups.
+//! Enumerates every qid of the greatest size, by depth-first refinement of groups.
 //!
-//! A subset of attributes is built in their order, so that subsets with the same beginning
-//! share the work of it: the group of a beginning is split once by each attribute that may
-//! follow. The last attribute is not split at all but counted.
+//! A subset of attributes is built in attribute order, so that subsets with a common prefix
+//! share its work: the group of a prefix is split once by each attribute that may follow. The
+//! last attribute of a qid is only counted, not split.
 
 use std::ops::Range;
 
 use super::counter::Counter;
-use super::profiles::{Grid, Profiles, Splitter, Tally};
-use super::wide::Wide;
+use super::profiles::{Grid, Profiles, Splitter, ValueCount};
+use super::wide::BitmapSearch;
 
-/// An attribute and one of its values, by number.
-pub(super) type Known = (usize, u32);
+/// Number of an attribute, and number of one of its values.
+pub(super) type KnownValue = (usize, u32);
 
-/// What is sought: which groups are worth looking into, and what to do with the final ones.
-pub(super) trait Visitor {
-    /// Whether the most frequent sensitive value must be known of a group that is of interest
-    /// for its size alone.
+/// Decides which groups the search explores, and receives the groups of complete qids.
+pub(super) trait GroupVisitor {
+    /// Whether [`Self::group`] needs the most frequent sensitive value also for a group that is
+    /// relevant for its size alone.
     const NAMES_VALUES: bool;
 
-    /// Whether a group of so many records is of interest for its size. Must be false for more
-    /// records where it is false for fewer.
-    fn minds_size(&self, records: u32) -> bool;
+    /// Whether a group of `records` records is relevant for its size. If false, it must also be
+    /// false for more records.
+    fn size_matters(&self, records: u32) -> bool;
 
-    /// Whether a group with `most` of `records` holding one sensitive value is of interest for
-    /// its confidence. Must be false for a lower confidence where it is false for a higher.
-    fn minds_confidence(&self, most: u32, records: u32) -> bool;
+    /// Whether a group in which `most` of `records` records have one sensitive value is relevant
+    /// for its confidence. If false, it must also be false for a lower confidence.
+    fn confidence_matters(&self, most: u32, records: u32) -> bool;
 
-    /// A final group: its records, its most frequent sensitive value, and of how many qids of
-    /// the greatest size it is the group. `qid` names one of them, by its beginning alone where
-    /// that leaves one profile.
+    /// Receives the group of a complete qid: its number of records, its most frequent sensitive
+    /// value, and the number of qids of the greatest size that have this group. `qid` returns
+    /// one of them, or only its prefix if the prefix already selects a single profile.
     fn group(
         &mut self,
         records: u32,
-        most: Option<Tally>,
+        most: Option<ValueCount>,
         qids: u64,
-        qid: impl FnOnce() -> Vec<Known>,
+        qid: impl FnOnce() -> Vec<KnownValue>,
     );
 
-    /// Whether to give up.
-    fn stops(&self) -> bool;
+    /// Whether to stop the search.
+    fn should_stop(&self) -> bool;
 }
 
-/// A walk over the subsets of a grid's attributes.
-pub(super) struct Walk<'g> {
+/// A search over the subsets of a grid's attributes.
+pub(super) struct QidSearch<'g> {
     grid: &'g Grid,
     splitter: Splitter,
     spare: Vec<[Profiles; 2]>,
-    prefix: Vec<Known>,
+    prefix: Vec<KnownValue>,
     counter: Counter,
-    wide: Wide,
+    wide: BitmapSearch,
 }
 
-impl<'g> Walk<'g> {
-    /// A walk that begins with what is known already.
+impl<'g> QidSearch<'g> {
+    /// A search that starts with the empty prefix.
     pub(super) fn new(grid: &'g Grid, sensitive_values: usize) -> Self {
         Self {
             grid,
@@ -61,15 +61,15 @@ impl<'g> Walk<'g> {
             spare: Vec::new(),
             prefix: Vec::new(),
             counter: Counter::new(grid, sensitive_values),
-            wide: Wide::new(grid, sensitive_values),
+            wide: BitmapSearch::new(grid, sensitive_values),
         }
     }
 
-    /// As [`Self::visit`], for a group of those that hold `known`.
-    pub(super) fn visit_below<V: Visitor>(
+    /// As [`Self::visit`], for the group of the records that have the value `known`.
+    pub(super) fn visit_below<V: GroupVisitor>(
         &mut self,
         visitor: &mut V,
-        known: Known,
+        known: KnownValue,
         group: (&Profiles, Range<usize>),
         need: usize,
     ) {
@@ -78,42 +78,43 @@ impl<'g> Walk<'g> {
         self.prefix.pop();
     }
 
-    /// Visits the groups of all qids that add `need` of the attributes from number `from` on to
-    /// what is known. `tallies`: whether confidence matters.
-    pub(super) fn visit<V: Visitor>(
+    /// Visits the groups of all qids that extend the prefix by `need` of the attributes from
+    /// number `from` on. `with_counts`: whether confidence matters.
+    pub(super) fn visit<V: GroupVisitor>(
         &mut self,
         visitor: &mut V,
         (profiles, group): (&Profiles, Range<usize>),
         from: usize,
         need: usize,
-        tallies: bool,
+        with_counts: bool,
     ) {
-        // Every group below is a union of these profiles: it is no smaller than the smallest of
-        // them, and its confidence, a mean of theirs, no greater than the greatest. So where no
-        // profile is of interest, nothing below is.
-        let confidence = tallies
+        // Every group below is a union of these profiles. Its size is at least that of the
+        // smallest profile, and its confidence, a weighted mean of theirs, is at most the
+        // greatest. So if no profile is relevant, no group below is.
+        let confidence = with_counts
             && group.clone().any(|profile| {
-                visitor.minds_confidence(profiles.most[profile], profiles.records[profile])
+                visitor.confidence_matters(profiles.most[profile], profiles.records[profile])
             });
         let sizes = group
             .clone()
-            .any(|profile| visitor.minds_size(profiles.records[profile]));
-        if !(confidence || sizes) || visitor.stops() {
+            .any(|profile| visitor.size_matters(profiles.records[profile]));
+        if !(confidence || sizes) || visitor.should_stop() {
             return;
         }
-        let tallies = confidence || V::NAMES_VALUES;
+        let with_counts = confidence || V::NAMES_VALUES;
         let remaining = self.grid.attributes() - from;
         if group.len() == 1 || need == remaining {
-            // One profile is split by no attribute, and all attributes split into the profiles.
+            // No attribute splits a single profile, and all attributes together split a group into
+            // its profiles.
             let alone = group.len() == 1;
             let qids = if alone { choose(remaining, need) } else { 1 };
             for profile in group {
                 let class = profiles.class[profile];
                 let (prefix, grid) = (&self.prefix, self.grid);
-                let most = profiles.tallies(profile).iter().copied();
-                let most = most.reduce(|best, tally| {
-                    if tally.records > best.records {
-                        tally
+                let most = profiles.value_counts(profile).iter().copied();
+                let most = most.reduce(|best, count| {
+                    if count.records > best.records {
+                        count
                     } else {
                         best
                     }
@@ -131,8 +132,8 @@ impl<'g> Walk<'g> {
         if need == 1 {
             self.counter
                 .count(self.grid, (profiles, group), from, |most, records| {
-                    (V::NAMES_VALUES && visitor.minds_size(records))
-                        || (tallies && visitor.minds_confidence(most, records))
+                    (V::NAMES_VALUES && visitor.size_matters(records))
+                        || (with_counts && visitor.confidence_matters(most, records))
                 });
             let prefix = &self.prefix;
             self.counter.drain(|known, records, most| {
@@ -146,7 +147,7 @@ impl<'g> Walk<'g> {
         }
         if V::NAMES_VALUES {
             let mut probe = Probe {
-                sought: visitor,
+                inner: visitor,
                 found: false,
             };
             let (of, wide) = ((profiles, group.clone()), &mut self.wide);
@@ -161,19 +162,25 @@ impl<'g> Walk<'g> {
         }
         let [mut made, mut last] = self.spare.pop().unwrap_or_default();
         for attribute in from..=self.grid.attributes() - need {
-            // What the attribute before merged stays merged.
+            // Profiles that the previous attribute merged stay merged.
             let source = if attribute == from {
                 (profiles, group.clone())
             } else {
                 (&last, 0..last.len())
             };
             self.splitter
-                .split(self.grid, source, attribute, tallies, &mut made);
+                .split(self.grid, source, attribute, with_counts, &mut made);
             for bound in 0..made.bounds.len() - 1 {
                 let group = made.bounds[bound]..made.bounds[bound + 1];
                 let value = self.grid.values(made.class[group.start])[attribute];
                 self.prefix.push((attribute, value));
-                self.visit(visitor, (&made, group), attribute + 1, need - 1, tallies);
+                self.visit(
+                    visitor,
+                    (&made, group),
+                    attribute + 1,
+                    need - 1,
+                    with_counts,
+                );
                 self.prefix.pop();
             }
             std::mem::swap(&mut made, &mut last);
@@ -182,34 +189,40 @@ impl<'g> Walk<'g> {
     }
 }
 
-/// Whether there is a group of interest at all, and no more than that.
+/// A visitor that only finds out whether there is any relevant group.
 struct Probe<'v, V> {
-    sought: &'v V,
+    inner: &'v V,
     found: bool,
 }
 
-impl<V: Visitor> Visitor for Probe<'_, V> {
+impl<V: GroupVisitor> GroupVisitor for Probe<'_, V> {
     const NAMES_VALUES: bool = false;
 
-    fn minds_size(&self, records: u32) -> bool {
-        self.sought.minds_size(records)
+    fn size_matters(&self, records: u32) -> bool {
+        self.inner.size_matters(records)
     }
 
-    fn minds_confidence(&self, most: u32, records: u32) -> bool {
-        self.sought.minds_confidence(most, records)
+    fn confidence_matters(&self, most: u32, records: u32) -> bool {
+        self.inner.confidence_matters(most, records)
     }
 
-    fn group(&mut self, records: u32, most: Option<Tally>, _: u64, _: impl FnOnce() -> Vec<Known>) {
-        self.found |= self.minds_size(records)
-            || most.is_some_and(|most| self.minds_confidence(most.records, records));
+    fn group(
+        &mut self,
+        records: u32,
+        most: Option<ValueCount>,
+        _: u64,
+        _: impl FnOnce() -> Vec<KnownValue>,
+    ) {
+        self.found |= self.size_matters(records)
+            || most.is_some_and(|most| self.confidence_matters(most.records, records));
     }
 
-    fn stops(&self) -> bool {
-        self.found || self.sought.stops()
+    fn should_stop(&self) -> bool {
+        self.found || self.inner.should_stop()
     }
 }
 
-/// Number of subsets of `taken` of `of`; `u64::MAX` where it is more.
+/// Number of subsets of `taken` out of `of` elements; at most `u64::MAX`.
 pub(super) fn choose(of: usize, taken: usize) -> u64 {
     let taken = taken.min(of.saturating_sub(taken));
     let mut subsets = 1u128;

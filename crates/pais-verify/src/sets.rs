@@ -1,16 +1,16 @@
-//! Cells of set-valued columns: read as sets, and held against the raw ones.
+//! Cells of set-valued columns: how they are parsed as sets and compared with the raw sets.
 
 use std::borrow::Cow;
 
 use pais_core::table::{Form, ReleasedColumn, SetColumn};
 use pais_core::taxonomy::{Floors, NodeId, Tree};
 
-/// A set-valued column before anything of it was hidden or generalized.
+/// A raw set-valued column, before any item is hidden or generalized.
 #[derive(Clone, Copy, Debug)]
 pub struct OriginalSet<'a> {
     /// The raw sets.
     pub column: &'a SetColumn,
-    /// What stands for each item, where it was asked for.
+    /// The node that each item is pre-generalized to; `None` without pre-generalization.
     pub floors: Option<&'a Floors>,
 }
 
@@ -19,8 +19,8 @@ pub(super) fn items(cell: &str, separator: char) -> impl Iterator<Item = &str> {
     cell.split(separator).filter(move |_| !cell.is_empty())
 }
 
-/// What makes two cells of a column equal: of a set its items, whatever their order and however
-/// often they stand.
+/// A key that is equal for equal cells of a column. Sets are equal if they have the same items,
+/// in any order and with any repetition.
 pub(super) fn key<'t>(column: &ReleasedColumn, cell: &'t str) -> Cow<'t, str> {
     let Form::Set { separator } = column.form else {
         return cell.into();
@@ -34,40 +34,43 @@ pub(super) fn key<'t>(column: &ReleasedColumn, cell: &'t str) -> Cow<'t, str> {
     found.join(separator.encode_utf8(&mut [0; 4])).into()
 }
 
-/// A released set by the nodes of its items; `None` where one is no label of the tree.
+/// The nodes of a released set's items; `None` if an item is not a label of the tree.
 #[derive(Clone, Debug)]
 pub(super) struct ReleasedSet(Option<Vec<NodeId>>);
 
 impl ReleasedSet {
-    /// Reads a cell.
-    pub(super) fn read(cell: &str, separator: char, tree: &Tree) -> Self {
+    /// Parses a cell.
+    pub(super) fn parse(cell: &str, separator: char, tree: &Tree) -> Self {
         Self(items(cell, separator).map(|item| tree.find(item)).collect())
     }
 
-    /// Whether each item stands for one of the raw set, exactly as it was pre-generalized.
+    /// Whether each item is exactly the pre-generalized node of an item of the raw set.
     pub(super) fn is_subset(&self, raw: &[u32], original: OriginalSet) -> bool {
-        self.all(|item| raw.iter().any(|&leaf| original.standing(leaf) == item))
-    }
-
-    /// Whether each item is what stands for one of the raw set, or above it. The root says
-    /// nothing, so it is true of the empty set too.
-    pub(super) fn is_true(&self, raw: &[u32], original: OriginalSet) -> bool {
-        let tree = &original.column.tree;
         self.all(|item| {
-            let stands = |&leaf: &u32| is_at_or_above(tree, item, original.standing(leaf));
-            item == NodeId::ROOT || raw.iter().any(stands)
+            raw.iter()
+                .any(|&leaf| original.pre_generalized(leaf) == item)
         })
     }
 
-    fn all(&self, holds: impl Fn(NodeId) -> bool) -> bool {
+    /// Whether each item is the pre-generalized node of an item of the raw set, or an ancestor
+    /// of it. The root gives no information, so it is also true of the empty set.
+    pub(super) fn is_true(&self, raw: &[u32], original: OriginalSet) -> bool {
+        let tree = &original.column.tree;
+        self.all(|item| {
+            let covers = |&leaf: &u32| is_at_or_above(tree, item, original.pre_generalized(leaf));
+            item == NodeId::ROOT || raw.iter().any(covers)
+        })
+    }
+
+    fn all(&self, condition: impl Fn(NodeId) -> bool) -> bool {
         let items = self.0.as_ref();
-        items.is_some_and(|items| items.iter().all(|&item| holds(item)))
+        items.is_some_and(|items| items.iter().all(|&item| condition(item)))
     }
 }
 
 impl OriginalSet<'_> {
-    /// The node that stands for an item.
-    fn standing(&self, leaf: u32) -> NodeId {
+    /// The node that an item is pre-generalized to; its leaf without pre-generalization.
+    fn pre_generalized(&self, leaf: u32) -> NodeId {
         match self.floors {
             Some(floors) => floors.of(leaf),
             None => self.column.tree.leaf(leaf),
@@ -75,8 +78,8 @@ impl OriginalSet<'_> {
     }
 }
 
-/// Whether a node is another one or above it. Leaves alone would not tell the nodes of a chain
-/// apart.
+/// Whether `upper` is `lower` or an ancestor of it. Levels are compared too, because the nodes of
+/// a chain have the same leaves.
 pub(super) fn is_at_or_above(tree: &Tree, upper: NodeId, lower: NodeId) -> bool {
     let (upper, lower) = (tree.node(upper), tree.node(lower));
     upper.level >= lower.level

@@ -1,54 +1,57 @@
-//! How many sensitive values have to be struck out before no record of a group is left
+//! The fewest sensitive values that must be eliminated to delete every record of a group
 //! (Definitions 6 and 7 of *A Privacy Protection Model for Patient Data with Multiple Sensitive
-//! Attributes*, 2008), decided exactly.
+//! Attributes*, 2008), computed exactly.
 //!
-//! Striking out a value deletes the records that hold it, so this is the smallest cover of the
-//! records by values. It is found by a search tree: some value of a record that still stands has
-//! to be struck out, and a branch ends where the most frequent values left are too few for the
-//! records left, or where too many records stand that have none of them in common.
+//! Eliminating a value deletes the records that have it, so this is a minimum cover of the
+//! records by values. It is found with a search tree: at each node, one value of a remaining
+//! record must be eliminated. A branch ends where the most frequent values left cannot delete
+//! all remaining records, or where too many remaining records share no value with each other.
 
 use hashbrown::HashMap;
 
-/// A record's cell that is missing.
+/// The value of a missing cell.
 pub(super) const MISSING: u32 = u32::MAX;
 
-/// The records of a group, by their sensitive values.
-pub(super) struct Strikes<'s> {
-    /// *L_i*, most values of each column that may be struck out.
+/// The search for a minimum cover of a group's records by their sensitive values.
+pub(super) struct MinimumCover<'s> {
+    /// *L_i*: how many more values of each column may be eliminated.
     limits: Vec<u32>,
-    /// Records with distinct values, each as long as `limits`.
+    /// The distinct records, one after another, each as long as `limits`.
     records: Vec<u32>,
-    /// Of each value, the records that hold it.
+    /// For each value, the records that have it.
     holders: Vec<Vec<u32>>,
-    /// Of each column, its values.
+    /// For each column, its values.
     columns: Vec<Vec<u32>>,
+    /// For each value, its column.
     column_of: Vec<u32>,
-    /// How many of the values struck out each record holds.
-    struck: Vec<u32>,
-    /// Records that still stand.
-    standing: u32,
-    /// Of each value, the standing records that hold it.
+    /// For each record, how many of its values are eliminated; a record with at least 1 is deleted.
+    eliminated: Vec<u32>,
+    /// Number of records that are not deleted.
+    remaining: u32,
+    /// For each value, the number of remaining records that have it.
     frequency: Vec<u32>,
-    /// Values that were tried in vain further up the tree.
-    barred: Vec<bool>,
-    /// Records, those with rare values first.
+    /// Values that were tried without success further up the tree.
+    excluded: Vec<bool>,
+    /// The records, those with rare values first.
     rare_first: Vec<u32>,
-    /// When a value was last met in [`Self::more_apart_than`].
-    met: Vec<u32>,
-    looks: u32,
+    /// For each value, the last scan of [`Self::has_more_disjoint_than`] that selected a record
+    /// with it.
+    last_scan: Vec<u32>,
+    /// Number of the current scan.
+    scan: u32,
     stop: &'s (dyn Fn() -> bool + Sync),
 }
 
-/// The search was stopped.
+/// The caller stopped the verification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stopped;
+pub(super) struct VerificationStopped;
 
-impl<'s> Strikes<'s> {
+impl<'s> MinimumCover<'s> {
     /// Takes the records of a group, each with a value for each column or [`MISSING`].
     ///
-    /// A column of which nothing may be struck out does not matter. A missing cell of any other
-    /// protects nobody: its record is taken as deleted from the start.
-    pub(super) fn of<'r>(
+    /// A column with limit 0 is ignored. A missing cell of any other column protects nobody:
+    /// its record counts as deleted from the start.
+    pub(super) fn new<'r>(
         records: impl Iterator<Item = &'r [u32]>,
         limits: &[u32],
         stop: &'s (dyn Fn() -> bool + Sync),
@@ -62,13 +65,13 @@ impl<'s> Strikes<'s> {
             holders: Vec::new(),
             columns: vec![Vec::new(); counted.len()],
             column_of: Vec::new(),
-            struck: Vec::new(),
-            standing: 0,
+            eliminated: Vec::new(),
+            remaining: 0,
             frequency: Vec::new(),
-            barred: Vec::new(),
+            excluded: Vec::new(),
             rare_first: Vec::new(),
-            met: Vec::new(),
-            looks: 0,
+            last_scan: Vec::new(),
+            scan: 0,
             stop,
         };
         let mut known: HashMap<(u32, u32), u32> = HashMap::new();
@@ -94,18 +97,18 @@ impl<'s> Strikes<'s> {
                 continue;
             }
             for &value in &record {
-                group.holders[value as usize].push(group.standing);
+                group.holders[value as usize].push(group.remaining);
             }
             group.records.extend_from_slice(&record);
-            group.standing += 1;
+            group.remaining += 1;
             seen.insert(record.clone(), ());
         }
-        group.struck = vec![0; group.standing as usize];
+        group.eliminated = vec![0; group.remaining as usize];
         group.frequency = group.holders.iter().map(|rows| rows.len() as u32).collect();
-        group.barred = vec![false; group.holders.len()];
-        group.met = vec![0; group.holders.len()];
+        group.excluded = vec![false; group.holders.len()];
+        group.last_scan = vec![0; group.holders.len()];
         let width = group.limits.len();
-        let mut order: Vec<u32> = (0..group.standing).collect();
+        let mut order: Vec<u32> = (0..group.remaining).collect();
         order.sort_by_cached_key(|&record| {
             let values = &group.records[record as usize * width..][..width];
             let frequencies = values.iter().map(|&value| group.frequency[value as usize]);
@@ -115,101 +118,102 @@ impl<'s> Strikes<'s> {
         group
     }
 
-    /// The fewest values that delete every record, at most `most` of them being of interest:
-    /// `most` too where more are needed, or where no values that may be struck out delete all.
+    /// The fewest values whose elimination deletes every record, counted up to `cap`. Returns
+    /// `cap` also where no values within the limits delete all records.
     ///
     /// # Errors
     /// When stopped.
-    pub(super) fn fewest(&mut self, most: u32) -> Result<u32, Stopped> {
-        if self.standing == 0 {
+    pub(super) fn fewest(&mut self, cap: u32) -> Result<u32, VerificationStopped> {
+        if self.remaining == 0 {
             return Ok(0);
         }
-        if !self.deletable(most.saturating_sub(1))? {
-            return Ok(most);
+        if !self.can_delete_all(cap.saturating_sub(1))? {
+            return Ok(cap);
         }
-        for values in 1..most {
-            if self.deletable(values)? {
+        for values in 1..cap {
+            if self.can_delete_all(values)? {
                 return Ok(values);
             }
         }
-        Ok(most)
+        Ok(cap)
     }
 
-    /// Whether more than so many standing records share no value that may still be struck out:
-    /// each needs a strike of its own.
-    fn more_apart_than(&mut self, strikes: u32) -> bool {
+    /// Whether more than `limit` remaining records share no value that may still be eliminated.
+    /// Each of them needs a value of its own. Greedy, so `false` is no proof that there are
+    /// fewer.
+    fn has_more_disjoint_than(&mut self, limit: u32) -> bool {
         let width = self.limits.len();
-        self.looks += 1;
+        self.scan += 1;
         let mut found = 0;
         for &record in &self.rare_first {
-            if self.struck[record as usize] > 0 {
+            if self.eliminated[record as usize] > 0 {
                 continue;
             }
             let values = &self.records[record as usize * width..][..width];
             let open = |value: &&u32| {
                 let value = **value as usize;
-                !self.barred[value] && self.limits[self.column_of[value] as usize] > 0
+                !self.excluded[value] && self.limits[self.column_of[value] as usize] > 0
             };
             if values
                 .iter()
                 .filter(open)
-                .any(|&value| self.met[value as usize] == self.looks)
+                .any(|&value| self.last_scan[value as usize] == self.scan)
             {
                 continue;
             }
             for &value in values {
-                self.met[value as usize] = self.looks;
+                self.last_scan[value as usize] = self.scan;
             }
             found += 1;
-            if found > strikes {
+            if found > limit {
                 return true;
             }
         }
         false
     }
 
-    /// Whether `values` strikes at most delete every record that stands.
-    fn deletable(&mut self, values: u32) -> Result<bool, Stopped> {
-        if self.standing == 0 {
+    /// Whether eliminating at most `values` values deletes every remaining record.
+    fn can_delete_all(&mut self, values: u32) -> Result<bool, VerificationStopped> {
+        if self.remaining == 0 {
             return Ok(true);
         }
-        let too_few = self.reach(values) < u64::from(self.standing);
-        if values == 0 || too_few || self.more_apart_than(values) {
+        let too_few = self.deletable_at_most(values) < u64::from(self.remaining);
+        if values == 0 || too_few || self.has_more_disjoint_than(values) {
             return Ok(false);
         }
         if (self.stop)() {
-            return Err(Stopped);
+            return Err(VerificationStopped);
         }
-        let mut choices = self.choices();
-        choices.sort_by_key(|&value| std::cmp::Reverse(self.frequency[value as usize]));
+        let mut candidates = self.candidates();
+        candidates.sort_by_key(|&value| std::cmp::Reverse(self.frequency[value as usize]));
         let mut found = false;
-        for &value in &choices {
-            self.strike(value);
-            let below = self.deletable(values - 1);
+        for &value in &candidates {
+            self.eliminate(value);
+            let below = self.can_delete_all(values - 1);
             self.restore(value);
             if below? {
                 found = true;
                 break;
             }
-            self.barred[value as usize] = true;
+            self.excluded[value as usize] = true;
         }
-        for &value in &choices {
-            self.barred[value as usize] = false;
+        for &value in &candidates {
+            self.excluded[value as usize] = false;
         }
         Ok(found)
     }
 
-    /// The values, one of which has to be struck out: those of the standing record that has the
-    /// fewest and rarest. Empty where a record can no longer be deleted.
-    fn choices(&self) -> Vec<u32> {
+    /// Values of which one must be eliminated: those of the remaining record that has the fewest
+    /// and rarest ones left. Empty where a record can no longer be deleted.
+    fn candidates(&self) -> Vec<u32> {
         let width = self.limits.len();
         let open = |value: &&u32| {
             let value = **value as usize;
-            !self.barred[value] && self.limits[self.column_of[value] as usize] > 0
+            !self.excluded[value] && self.limits[self.column_of[value] as usize] > 0
         };
-        let standing = (0..self.struck.len()).filter(|&record| self.struck[record] == 0);
+        let remaining = (0..self.eliminated.len()).filter(|&record| self.eliminated[record] == 0);
         let values = |record: usize| &self.records[record * width..(record + 1) * width];
-        let hardest = standing.min_by_key(|&record| {
+        let hardest = remaining.min_by_key(|&record| {
             let open = values(record).iter().filter(open);
             open.fold((0u32, 0u64), |(count, sum), &value| {
                 (count + 1, sum + u64::from(self.frequency[value as usize]))
@@ -219,12 +223,14 @@ impl<'s> Strikes<'s> {
         hardest.map(Iterator::collect).unwrap_or_default()
     }
 
-    /// The most records that so many strikes can delete, were no record to hold two of the
-    /// values.
-    fn reach(&self, values: u32) -> u64 {
+    /// An upper bound of the records that eliminating `values` values deletes: as if no record
+    /// had two of them.
+    fn deletable_at_most(&self, values: u32) -> u64 {
         let mut best: Vec<u32> = Vec::new();
         for (column, &limit) in self.columns.iter().zip(&self.limits) {
-            let open = column.iter().filter(|&&value| !self.barred[value as usize]);
+            let open = column
+                .iter()
+                .filter(|&&value| !self.excluded[value as usize]);
             let mut counts: Vec<u32> = open.map(|&value| self.frequency[value as usize]).collect();
             keep_greatest(&mut counts, limit.min(values) as usize);
             best.extend(counts);
@@ -233,14 +239,15 @@ impl<'s> Strikes<'s> {
         best.iter().map(|&count| u64::from(count)).sum()
     }
 
-    fn strike(&mut self, value: u32) {
+    /// Eliminates a value: deletes the records that have it.
+    fn eliminate(&mut self, value: u32) {
         let width = self.limits.len();
         self.limits[self.column_of[value as usize] as usize] -= 1;
         for &record in &self.holders[value as usize] {
-            let struck = &mut self.struck[record as usize];
-            *struck += 1;
-            if *struck == 1 {
-                self.standing -= 1;
+            let eliminated = &mut self.eliminated[record as usize];
+            *eliminated += 1;
+            if *eliminated == 1 {
+                self.remaining -= 1;
                 for &other in &self.records[record as usize * width..][..width] {
                     self.frequency[other as usize] -= 1;
                 }
@@ -248,14 +255,15 @@ impl<'s> Strikes<'s> {
         }
     }
 
+    /// Undoes [`Self::eliminate`].
     fn restore(&mut self, value: u32) {
         let width = self.limits.len();
         self.limits[self.column_of[value as usize] as usize] += 1;
         for &record in &self.holders[value as usize] {
-            let struck = &mut self.struck[record as usize];
-            *struck -= 1;
-            if *struck == 0 {
-                self.standing += 1;
+            let eliminated = &mut self.eliminated[record as usize];
+            *eliminated -= 1;
+            if *eliminated == 0 {
+                self.remaining += 1;
                 for &other in &self.records[record as usize * width..][..width] {
                     self.frequency[other as usize] += 1;
                 }
@@ -264,12 +272,13 @@ impl<'s> Strikes<'s> {
     }
 }
 
-fn keep_greatest(counts: &mut Vec<u32>, places: usize) {
-    if counts.len() > places {
-        if places > 0 {
-            counts.select_nth_unstable_by(places - 1, |one, other| other.cmp(one));
+/// Keeps the `kept` greatest counts, in no particular order.
+fn keep_greatest(counts: &mut Vec<u32>, kept: usize) {
+    if counts.len() > kept {
+        if kept > 0 {
+            counts.select_nth_unstable_by(kept - 1, |one, other| other.cmp(one));
         }
-        counts.truncate(places);
+        counts.truncate(kept);
     }
 }
 
@@ -277,12 +286,12 @@ fn keep_greatest(counts: &mut Vec<u32>, places: usize) {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{MISSING, Strikes};
+    use super::{MISSING, MinimumCover};
 
-    fn fewest(records: &[Vec<u32>], limits: &[u32], most: u32) -> u32 {
+    fn fewest(records: &[Vec<u32>], limits: &[u32], cap: u32) -> u32 {
         let records = records.iter().map(Vec::as_slice);
-        Strikes::of(records, limits, &|| false)
-            .fewest(most)
+        MinimumCover::new(records, limits, &|| false)
+            .fewest(cap)
             .unwrap()
     }
 
@@ -309,25 +318,25 @@ mod tests {
         let records = [vec![0, MISSING], vec![1, 0], vec![MISSING, MISSING]];
         assert_eq!(fewest(&records, &[9, 9], 9), 1);
         assert_eq!(fewest(&records[..1], &[9, 9], 9), 0);
-        // Nothing of the second column may be struck out: it does not matter.
+        // No value of the second column may be eliminated, so the column is ignored.
         assert_eq!(fewest(&records[..2], &[9, 0], 9), 2);
-        // Nothing may be struck out at all.
+        // No value may be eliminated at all.
         assert_eq!(fewest(&records, &[0, 0], 9), 9);
     }
 
-    /// The smallest permitted cover by trying all sets of values.
-    fn brute_force(records: &[Vec<u32>], limits: &[u32], most: u32) -> u32 {
-        let matters = |column: &usize| limits[*column] > 0;
-        let columns: Vec<usize> = (0..limits.len()).filter(matters).collect();
-        let whole = |record: &&Vec<u32>| columns.iter().all(|&column| record[column] != MISSING);
-        let records: Vec<&Vec<u32>> = records.iter().filter(whole).collect();
+    /// The size of the smallest permitted cover, found by trying all sets of values.
+    fn brute_force(records: &[Vec<u32>], limits: &[u32], cap: u32) -> u32 {
+        let counts = |column: &usize| limits[*column] > 0;
+        let columns: Vec<usize> = (0..limits.len()).filter(counts).collect();
+        let complete = |record: &&Vec<u32>| columns.iter().all(|&column| record[column] != MISSING);
+        let records: Vec<&Vec<u32>> = records.iter().filter(complete).collect();
         let mut values: Vec<(usize, u32)> = records
             .iter()
             .flat_map(|record| columns.iter().map(|&column| (column, record[column])))
             .collect();
         values.sort_unstable();
         values.dedup();
-        let mut best = most;
+        let mut best = cap;
         for set in 0u32..1 << values.len() {
             let chosen: Vec<(usize, u32)> = (0..values.len())
                 .filter(|&value| set & 1 << value != 0)
@@ -361,9 +370,9 @@ mod tests {
             rng_seed: proptest::test_runner::RngSeed::Fixed(2008), ..ProptestConfig::default() })]
 
         #[test]
-        fn the_fewest_values_are_those_of_brute_force((records, limits, most) in group()) {
-            let expected = brute_force(&records, &limits, most);
-            prop_assert_eq!(fewest(&records, &limits, most), expected);
+        fn fewest_agrees_with_brute_force((records, limits, cap) in group()) {
+            let expected = brute_force(&records, &limits, cap);
+            prop_assert_eq!(fewest(&records, &limits, cap), expected);
         }
     }
 }

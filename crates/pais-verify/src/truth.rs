@@ -1,4 +1,4 @@
-//! Truthfulness: a released table says less than the raw one, and nothing else.
+//! Truthfulness: each value of a released table is the raw value or a generalization of it.
 
 use std::collections::HashSet;
 
@@ -15,19 +15,20 @@ use pais_core::taxonomy::Floors;
 use super::cut::Cover;
 use super::sets::{OriginalSet, ReleasedSet, is_at_or_above};
 
-/// Pairs of code and label up to which those seen are kept in bit sets, over all threads.
+/// Up to this many pairs of code and label, over all threads, the checked pairs are kept in bit
+/// sets; beyond it, in hash sets.
 const DENSE_PAIRS: usize = 1 << 28;
 
-/// The raw table that a release is held against: what of it the release should hold.
+/// The raw table that a release is compared with, restricted to what the release should contain.
 #[derive(Clone, Debug)]
 pub struct Original<'a> {
     /// Number of rows.
     pub rows: usize,
     /// The generalized columns.
     pub quasi_identifiers: Vec<OriginalQuasiIdentifier<'a>>,
-    /// The columns of which items are disclosed.
+    /// The set-valued columns.
     pub sets: Vec<OriginalSet<'a>>,
-    /// Name and cells of the columns that are released as they came.
+    /// Name and cells of the columns that are released unchanged.
     pub untouched: Vec<(&'a str, &'a Column)>,
 }
 
@@ -36,18 +37,18 @@ pub struct Original<'a> {
 pub struct OriginalQuasiIdentifier<'a> {
     /// As declared.
     pub name: &'a str,
-    /// What its codes stand for.
+    /// The domain of its codes.
     pub domain: &'a Domain,
-    /// One code a row.
+    /// One code for each row.
     pub codes: &'a [u32],
-    /// What stands for each leaf of a taxonomy, where it was asked for: no label below it may
-    /// stand in the release.
+    /// The node that each leaf of a taxonomy is pre-generalized to; `None` without
+    /// pre-generalization. No released label may be below that node.
     pub floors: Option<&'a Floors>,
 }
 
 impl<'a> Original<'a> {
-    /// The whole of an encoded table; `names[position]` is the name of the stored column at
-    /// `position`. `None` when a position has no name.
+    /// All columns of an encoded table. `names[position]` is the name of the stored column at
+    /// `position`; returns `None` if a position has no name.
     pub fn of(table: &'a EncodedTable, names: &'a [impl AsRef<str>]) -> Option<Self> {
         let quasi_identifiers =
             table
@@ -77,7 +78,7 @@ impl<'a> Original<'a> {
 }
 
 impl OriginalQuasiIdentifier<'_> {
-    /// Whether a label is no lower than what stands for a code.
+    /// Whether a label is not below the node that a code is pre-generalized to.
     pub(super) fn admits(&self, label: &str, code: u32) -> bool {
         let (Some(floors), Domain::Taxonomy(tree)) = (self.floors, self.domain) else {
             return true;
@@ -87,55 +88,58 @@ impl OriginalQuasiIdentifier<'_> {
     }
 }
 
-/// Why a released table is not true to the raw one. Rows are those of the release, from 0; no
-/// value of a cell is told.
+/// Why a released table is not truthful to the raw one. Row numbers are those of the release and
+/// start at 0. No message contains the value of a cell.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TruthError {
-    /// The release lacks a column, or has it twice.
-    #[error("the release does not have the column `{column}` once")]
+    /// The release has no such column, or more than one.
+    #[error("the release must have exactly one column `{column}`")]
     NotOneColumn {
         /// Its name.
         column: Box<str>,
     },
-    /// The release has a column that the raw table has not.
-    #[error("the release has a column `{column}` that the raw table has not")]
+    /// The release has a column that is not in the raw table.
+    #[error("column `{column}` of the release is not in the raw table")]
     ExtraColumn {
         /// Its name.
         column: Box<str>,
     },
-    /// A column or the list of source rows is longer or shorter than its table.
-    #[error("{what} has {found} entries, not {rows}")]
+    /// A column or the list of source rows does not have the length of its table.
+    #[error("{what} has {found} entries, expected {rows}")]
     Uneven {
-        /// What.
+        /// Name of the column or list.
         what: Box<str>,
         /// Its length.
         found: usize,
         /// The length of the table.
         rows: usize,
     },
-    /// Rows were lost or made up.
-    #[error("{raw} raw rows, of which {suppressed} are suppressed, became {released}")]
+    /// The release has too few or too many rows.
+    #[error(
+        "the release has {released} rows, but the raw table has {raw} rows, of which \
+         {suppressed} are suppressed"
+    )]
     RowsLost {
         /// Rows of the raw table.
         raw: u64,
-        /// Rows said to be suppressed.
+        /// Number of suppressed rows, as reported by the anonymizer.
         suppressed: u64,
         /// Rows of the release.
         released: u64,
     },
-    /// A row that comes from nowhere, or from where another one comes.
-    #[error("row {row} of the release is no raw row of its own")]
+    /// A row whose source row does not exist, or is the source of another row too.
+    #[error("row {row} of the release does not come from a raw row of its own")]
     RepeatedRow {
         /// Row of the release.
         row: usize,
     },
     /// A set-valued column that is not released as one.
-    #[error("column `{column}` is released as something else than sets")]
+    #[error("column `{column}` is set-valued, but is not released as sets")]
     NoSet {
         /// The column's name.
         column: Box<str>,
     },
-    /// A label, or an item of a set, that does not cover what it stands for.
+    /// A label, or an item of a set, that does not cover the raw value.
     #[error("column `{column}`, row {row} of the release: the label does not cover the raw value")]
     Untrue {
         /// The column's name.
@@ -143,8 +147,8 @@ pub enum TruthError {
         /// Row of the release.
         row: usize,
     },
-    /// An untouched cell that was touched.
-    #[error("column `{column}`, row {row} of the release: the value is not the raw one")]
+    /// A cell of an unchanged column that differs from the raw one.
+    #[error("column `{column}`, row {row} of the release: the value differs from the raw one")]
     Changed {
         /// The column's name.
         column: Box<str>,
@@ -153,16 +157,20 @@ pub enum TruthError {
     },
 }
 
-/// Checks that a release is true to the raw table: each row comes from a raw row of its own
-/// (`source_rows[row]`), all but the suppressed ones are there, each generalized value covers
-/// the raw one (it is an ancestor of it, or an interval around it) and is no lower than asked
-/// for, each released set is a subset of the raw one as it was pre-generalized, and each
-/// untouched value equals it. Columns that the service made ([`Form::Integer`]) are passed over.
+/// Checks that a release is truthful to the raw table:
 ///
-/// Labels are read once each, and each pair of raw code and label is checked once.
+/// - Each row comes from a raw row of its own (`source_rows[row]`), and no raw row is missing but
+///   the suppressed ones.
+/// - Each generalized value covers the raw one (it is an ancestor of it, or an interval that
+///   contains it) and is not below the pre-generalization.
+/// - Each released set is a subset of the raw one after pre-generalization.
+/// - Each value of an unchanged column equals the raw one.
+///
+/// Columns that the service adds ([`Form::Integer`]) are skipped. Each label is parsed once, and
+/// each pair of raw code and label is checked once.
 ///
 /// # Errors
-/// [`TruthError`] with the first fault found.
+/// [`TruthError`] with the first error in the order of the columns.
 pub fn check_truthful(
     released: &ReleasedTable,
     original: &Original,
@@ -183,21 +191,21 @@ pub fn check_truthful(
     }
     let generalized = |raw: &OriginalQuasiIdentifier| {
         let column = column(released, raw.name)?;
-        even(raw.name, raw.codes.len(), original.rows)?;
+        check_length(raw.name, raw.codes.len(), original.rows)?;
         check_generalized(column, raw, source_rows)
     };
     let set = |raw: &OriginalSet| {
         let column = column(released, &raw.column.name)?;
-        even(&raw.column.name, raw.column.rows(), original.rows)?;
+        check_length(&raw.column.name, raw.column.rows(), original.rows)?;
         check_sets(column, *raw, source_rows)
     };
     let untouched = |(name, raw): &(&str, &Column)| {
         let column = column(released, name)?;
-        even(name, raw.codes.len(), original.rows)?;
+        check_length(name, raw.codes.len(), original.rows)?;
         check_untouched(column, raw, source_rows)
     };
-    // Each column waits for its raw codes, far apart in memory: threads share the columns, and
-    // the first fault in their order is told.
+    // Raw codes are read in random order, so a column is bound by memory latency: columns are
+    // checked in parallel. The first error in the order of the columns is returned.
     let generalized = original.quasi_identifiers.par_iter().map(generalized);
     let sets = original.sets.par_iter().map(set);
     let untouched = original.untouched.par_iter().map(untouched);
@@ -211,7 +219,7 @@ fn check_rows(
     source_rows: &[u32],
     suppressed_rows: u64,
 ) -> Result<(), TruthError> {
-    even("the list of source rows", source_rows.len(), released.rows)?;
+    check_length("the list of source rows", source_rows.len(), released.rows)?;
     let (raw, rows) = (raw_rows as u64, released.rows as u64);
     if raw.checked_sub(suppressed_rows) != Some(rows) {
         return Err(TruthError::RowsLost {
@@ -230,7 +238,7 @@ fn check_rows(
     Ok(())
 }
 
-fn even(what: &str, found: usize, rows: usize) -> Result<(), TruthError> {
+fn check_length(what: &str, found: usize, rows: usize) -> Result<(), TruthError> {
     if found == rows {
         return Ok(());
     }
@@ -251,7 +259,7 @@ pub(super) fn column<'t>(
             column: name.into(),
         });
     };
-    even(name, column.column.codes.len(), table.rows)?;
+    check_length(name, column.column.codes.len(), table.rows)?;
     Ok(column)
 }
 
@@ -264,21 +272,21 @@ fn check_generalized(
         .column
         .dictionary
         .iter()
-        .map(|label| Cover::of(label, raw.domain))
+        .map(|label| Cover::parse(label, raw.domain))
         .collect();
     let codes = raw.domain.code_count();
-    let mut checked = Pairs::new(codes, covers.len());
-    // Fetched in random order, which is worth narrowed codes.
+    let mut checked = CheckedPairs::new(codes, covers.len());
+    // Read in random order: narrowed codes make better use of the cache.
     let narrowed = Codes::of(raw.codes, codes);
     let pairs = released.column.codes.iter().zip(source_rows).enumerate();
     with_codes!(&narrowed, raw_codes => for (row, (&label, &source)) in pairs {
         let code = raw_codes.at(source as usize);
-        if checked.has(code, label) {
+        if checked.contains(code, label) {
             continue;
         }
         let cover = covers.get(label as usize).copied().flatten();
         let is_true = (code as usize) < codes
-            && cover.is_some_and(|cover| cover.holds(code, raw.domain))
+            && cover.is_some_and(|cover| cover.contains(code, raw.domain))
             && raw.admits(&released.column.dictionary[label as usize], code);
         if !is_true {
             return Err(TruthError::Untrue {
@@ -286,7 +294,7 @@ fn check_generalized(
                 row,
             });
         }
-        checked.note(code, label);
+        checked.insert(code, label);
     });
     Ok(())
 }
@@ -305,12 +313,12 @@ fn check_sets(
         .column
         .dictionary
         .iter()
-        .map(|cell| ReleasedSet::read(cell, separator, &raw.column.tree))
+        .map(|cell| ReleasedSet::parse(cell, separator, &raw.column.tree))
         .collect();
-    let mut checked = Pairs::new(raw.column.code_count(), sets.len());
+    let mut checked = CheckedPairs::new(raw.column.code_count(), sets.len());
     for (row, (&set, &source)) in released.column.codes.iter().zip(source_rows).enumerate() {
         let code = raw.column.code(source as usize);
-        if checked.has(code, set) {
+        if checked.contains(code, set) {
             continue;
         }
         let untrue = || TruthError::Untrue {
@@ -321,7 +329,7 @@ fn check_sets(
         if !found.is_subset(raw.column.set(code), raw) {
             return Err(untrue());
         }
-        checked.note(code, set);
+        checked.insert(code, set);
     }
     Ok(())
 }
@@ -331,7 +339,7 @@ fn check_untouched(
     raw: &Column,
     source_rows: &[u32],
 ) -> Result<(), TruthError> {
-    // Texts are numbered, so that the two dictionaries need not agree in order.
+    // Texts are numbered, because the two dictionaries may differ in order.
     let mut numbers: HashMap<&str, u32> = HashMap::new();
     let raw_numbers: Vec<u32> = raw
         .dictionary
@@ -372,8 +380,8 @@ fn check_untouched(
     Ok(())
 }
 
-/// The pairs of raw code and label that were found true.
-enum Pairs {
+/// The pairs of raw code and label that passed the check.
+enum CheckedPairs {
     Dense {
         codes: usize,
         labels: usize,
@@ -382,7 +390,7 @@ enum Pairs {
     Sparse(FxHashSet<u64>),
 }
 
-impl Pairs {
+impl CheckedPairs {
     fn new(codes: usize, labels: usize) -> Self {
         let pairs = codes.saturating_mul(labels);
         if pairs <= DENSE_PAIRS / rayon::current_num_threads() {
@@ -395,9 +403,9 @@ impl Pairs {
         Self::Sparse(FxHashSet::default())
     }
 
-    /// Whether a pair was noted; not for a code or a label that there is none of.
+    /// Whether a pair was inserted; `false` for an unknown code or label.
     #[inline]
-    fn has(&self, code: u32, label: u32) -> bool {
+    fn contains(&self, code: u32, label: u32) -> bool {
         match self {
             Self::Dense {
                 codes,
@@ -408,24 +416,24 @@ impl Pairs {
                 let pair = code * labels + label;
                 code < *codes && label < *labels && bits[pair / 64] & (1 << (pair % 64)) != 0
             }
-            Self::Sparse(pairs) => pairs.contains(&sparse(code, label)),
+            Self::Sparse(pairs) => pairs.contains(&pair_key(code, label)),
         }
     }
 
-    /// Notes a pair of a code and a label that there are.
-    fn note(&mut self, code: u32, label: u32) {
+    /// Inserts a pair. Code and label must be in range.
+    fn insert(&mut self, code: u32, label: u32) {
         match self {
             Self::Dense { labels, bits, .. } => {
                 let pair = code as usize * *labels + label as usize;
                 bits[pair / 64] |= 1 << (pair % 64);
             }
             Self::Sparse(pairs) => {
-                pairs.insert(sparse(code, label));
+                pairs.insert(pair_key(code, label));
             }
         }
     }
 }
 
-fn sparse(code: u32, label: u32) -> u64 {
+fn pair_key(code: u32, label: u32) -> u64 {
     u64::from(code) << 32 | u64::from(label)
 }

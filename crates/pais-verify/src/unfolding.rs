@@ -1,34 +1,36 @@
-//! From profiles back to records, as bitmaps.
+//! Expansion of profiles to records, as bitmaps.
 
 use std::ops::Range;
 
-use super::bitmaps::Bitmaps;
+use super::bitmaps::GroupBitmaps;
 use super::profiles::{Grid, Profiles};
 
-/// Words of a group's bitmaps up to which there are any: 32 MiB.
+/// Most words of a group's bitmaps: 32 MiB. Larger groups have no bitmaps.
 const MOST_WORDS: u64 = 1 << 22;
 
-/// Bits up to which bitmaps are worth their while, for each value of a profile that would be
-/// looked at in their place. A word has 64, and to look at one takes less time.
+/// Most bits of bitmaps for each value of a profile that they replace; with more, profiles are
+/// faster. A word of a bitmap has 64 bits, and reading it takes less time than reading a value.
 const BITS_PER_VALUE: u64 = 32;
 
-/// No bitmap.
+/// A value without a bitmap.
 const NONE: u32 = u32::MAX;
 
-/// Makes bitmaps of groups. Its own memory is 16 bytes a value of an attribute.
+/// Makes bitmaps of groups. Its working space is 16 bytes for each value of an attribute.
 pub(super) struct Unfolding {
-    /// First cell of each attribute; a cell for each of its values.
+    /// First cell of each attribute; an attribute has one cell for each of its values.
     offsets: Vec<usize>,
-    /// Records with each value, 0 between calls.
+    /// Number of records for each cell; 0 between calls.
     records: Vec<u32>,
     /// The cells in use.
     used: Vec<usize>,
     /// Bitmap of each cell in use, or [`NONE`].
     bitmap: Vec<u32>,
+    /// First bitmap of each attribute; the end last.
     first: Vec<usize>,
-    /// Records of each sensitive value, then its number among those of the group.
+    /// For each sensitive value, first its number of records, then its number among the
+    /// sensitive values of the group.
     sensitive: Vec<u32>,
-    /// Next bit of each.
+    /// For each sensitive value of the group, the next bit to set.
     next: Vec<usize>,
 }
 
@@ -51,29 +53,32 @@ impl Unfolding {
         }
     }
 
-    /// Makes bitmaps of a group, by its attributes from number `from` on that vary, where they
-    /// are looked through faster than its profiles; says whether it did.
+    /// Makes bitmaps of a group, for its varying attributes from number `from` on, if searching
+    /// them is faster than searching its profiles. Returns whether it made them.
     pub(super) fn unfold(
         &mut self,
         grid: &Grid,
         (profiles, group): (&Profiles, Range<usize>),
         from: usize,
-        into: &mut Bitmaps,
+        into: &mut GroupBitmaps,
     ) -> bool {
         let records = profiles.records[group.clone()].iter();
         let records: u64 = records.map(|&records| u64::from(records)).sum();
-        let looks = group.len() as u64 * (grid.attributes() - from) as u64;
+        let reads = group.len() as u64 * (grid.attributes() - from) as u64;
         if records > BITS_PER_VALUE * group.len() as u64 {
             return false;
         }
         self.number(grid, (profiles, group.clone()), from);
         let bitmaps = self.first.last().copied().unwrap_or(0);
-        if records * bitmaps as u64 > BITS_PER_VALUE * looks {
+        if records * bitmaps as u64 > BITS_PER_VALUE * reads {
             return false;
         }
         self.sensitive.fill(0);
-        for tally in group.clone().flat_map(|profile| profiles.tallies(profile)) {
-            self.sensitive[tally.value as usize] += tally.records;
+        for count in group
+            .clone()
+            .flat_map(|profile| profiles.value_counts(profile))
+        {
+            self.sensitive[count.value as usize] += count.records;
         }
         let sizes = std::iter::once(records as u32).chain(self.sensitive.iter().copied());
         let words: u64 = sizes.map(|size| u64::from(size.div_ceil(64))).sum();
@@ -94,7 +99,7 @@ impl Unfolding {
         grid: &Grid,
         (profiles, group): (&Profiles, Range<usize>),
         from: usize,
-        into: &mut Bitmaps,
+        into: &mut GroupBitmaps,
     ) {
         self.next.clear();
         for number in self.sensitive.iter_mut().filter(|records| **records > 0) {
@@ -111,9 +116,9 @@ impl Unfolding {
                 .map(|(&value, offset)| self.bitmap[offset + value as usize])
                 .filter(|&bitmap| bitmap != NONE);
             into.records.set(bitmaps.clone(), start..end);
-            for tally in profiles.tallies(profile) {
-                let next = &mut self.next[self.sensitive[tally.value as usize] as usize];
-                let bits = *next..*next + tally.records as usize;
+            for count in profiles.value_counts(profile) {
+                let next = &mut self.next[self.sensitive[count.value as usize] as usize];
+                let bits = *next..*next + count.records as usize;
                 *next = bits.end;
                 into.sensitive.set(bitmaps.clone(), bits);
             }
@@ -121,8 +126,8 @@ impl Unfolding {
         }
     }
 
-    /// Numbers the bitmaps of a group: attributes in their order, those left out that have one
-    /// value, and each without its most frequent value.
+    /// Numbers the bitmaps of a group, attribute by attribute. Attributes with a single value
+    /// have none, and of each other attribute the most frequent value has none.
     fn number(&mut self, grid: &Grid, (profiles, group): (&Profiles, Range<usize>), from: usize) {
         self.used.clear();
         for profile in group {

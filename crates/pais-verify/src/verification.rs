@@ -1,13 +1,13 @@
-//! What the verifier found.
+//! The result of a verification, and its errors.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// Violating qids are counted up to this number; a table this far off is not mended by knowing
-/// how far.
+/// Violating qids are counted up to this number. Beyond it the exact number does not help to
+/// choose other parameters.
 pub const VIOLATION_CAP: u64 = 10_000;
 
-/// Most violating qids that are named.
+/// Most violating qids that the result lists.
 pub const WORST_GROUPS: usize = 10;
 
 /// Whether a table satisfies LKC-privacy (KDD'09, Definition 3.1), and how closely.
@@ -67,23 +67,23 @@ pub struct ColumnValue {
     pub value: Option<String>,
 }
 
-/// Why a table could not be verified: it is no table, or time was up.
+/// Why a table could not be verified: it is malformed, or the caller stopped the verification.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum VerifyError {
-    /// A column that the requirement names.
+    /// A column that the requirement names is missing.
     #[error("the table has no column `{column}`")]
     NoSuchColumn {
         /// Its name.
         column: Box<str>,
     },
-    /// Two columns of one name: which of them is meant?
-    #[error("the table has two columns `{column}`")]
+    /// Two columns have the same name.
+    #[error("the table has two columns `{column}`; rename one of them")]
     RepeatedColumn {
         /// Its name.
         column: Box<str>,
     },
-    /// A column that is longer or shorter than the table.
-    #[error("the column `{column}` has {found} rows, the table {rows}")]
+    /// A column has more or fewer rows than the table.
+    #[error("the column `{column}` has {found} rows, but the table has {rows}")]
     UnevenColumn {
         /// Its name.
         column: Box<str>,
@@ -92,31 +92,33 @@ pub enum VerifyError {
         /// Rows of the table.
         rows: usize,
     },
-    /// A code beyond the dictionary.
-    #[error("the column `{column}` has a code that its dictionary does not explain")]
+    /// A code is not in the dictionary.
+    #[error("the column `{column}` has a code that is not in its dictionary")]
     UnknownCode {
         /// Its name.
         column: Box<str>,
     },
-    /// Counts are kept in 32 bits.
+    /// More rows than a 32-bit count can hold.
     #[error("the table has more than 4,294,967,294 rows")]
     TooManyRows,
-    /// More sensitive cells than 32 bits count.
-    #[error("the table has more than 4,294,967,294 sensitive cells")]
-    TooManySensitiveCells,
-    /// More sets of items than can be looked at one by one.
+    /// More sensitive cells than a 32-bit count can hold.
     #[error(
-        "the sets of at most {m} items are too many to be looked at one by one; lower `m`, or \
-         pre-generalize the items"
+        "the table has more than 4,294,967,294 sensitive cells; declare fewer sensitive columns"
+    )]
+    TooManySensitiveCells,
+    /// More sets of items than can be enumerated within the budget.
+    #[error(
+        "there are too many sets of at most {m} items to enumerate; lower `m`, or pre-generalize \
+         the items"
     )]
     TooManyItemsets {
         /// *m*.
         m: u32,
     },
-    /// A model of one sensitive column, and another number of them.
-    #[error("the model is about one sensitive column, and there are {found}")]
+    /// The model needs exactly one sensitive column, but there are none or several.
+    #[error("the model needs exactly one sensitive column, but there are {found}")]
     NotOneSensitive {
-        /// How many there are.
+        /// Number of sensitive columns.
         found: usize,
     },
     /// The caller asked to stop.

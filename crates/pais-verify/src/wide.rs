@@ -1,47 +1,48 @@
-//! The groups of qids over many attributes that hardly any two records agree on.
+//! The search with bitmaps, for tables of many attributes in which hardly any two records agree.
 //!
-//! There profiles save nothing: a group has about as many as it has records, and each is looked
-//! at for each attribute. As bitmaps 64 records are looked at together. A group is a mask over
-//! them; it is narrowed attribute by attribute, and the last two attributes of a qid are only
-//! counted. The counts with the most frequent value of an attribute are what the other values
-//! leave of the group's own.
+//! Profiles save nothing there: a group has about as many profiles as records, and each profile
+//! is read for each attribute. Bitmaps process 64 records at a time. A group is a mask over the
+//! bitmaps. The mask is narrowed attribute by attribute, and the last two attributes of a qid are
+//! only counted. The count of an attribute's most frequent value is the group's count less the
+//! counts of the other values.
 //!
-//! Four things keep it small:
-//! - Where a mask has lost half of its bits, what is left is packed into shorter bitmaps, which
-//!   serve all qids below.
-//! - An attribute with one value throughout a group tells nothing more about it. It is left out,
-//!   and if too few others are left for a qid of the greatest size, then all of them together
-//!   have the extremes, as in the whole table.
-//! - No part of a group holds a sensitive value more often than the group does. Sensitive values
-//!   are counted only for parts so small that this might matter, first of their group, then of
-//!   them.
-//! - Once no group can be of interest, nothing is looked at.
+//! Four measures reduce the work:
+//! - Where a mask has lost half of its bits, the remaining records are packed into shorter
+//!   bitmaps, which are used for all qids below.
+//! - An attribute with a single value in a group does not split it and is left out. If too few
+//!   attributes are left for a qid of the greatest size, then all of them together have the
+//!   extremes, as in the whole table.
+//! - No part of a group has a sensitive value more often than the group. Sensitive values are
+//!   counted only for parts so small that this might matter: first those of the group, then
+//!   those of the part.
+//! - Where no group below can be relevant, the search returns.
 //!
-//! Memory, for each thread: a group's records take a bit for each value of its attributes, and
-//! so do those with a sensitive value for each that they hold, at most 32 MiB together. What is
-//! packed below an attribute of a qid is no larger, and as a rule half of that above.
+//! Memory for each thread: one bit for each record of a group and each value of its attributes,
+//! and one bit for each sensitive value of a record and each value of the attributes, at most
+//! 32 MiB together. Bitmaps packed at one attribute of a qid are no larger than those above, and
+//! usually half as large.
 
 use std::ops::Range;
 
-use super::bitmaps::{Bitmaps, Choice};
-use super::profiles::{Grid, Profiles, Tally};
-use super::search::Visitor;
+use super::bitmaps::{AttributeValue, GroupBitmaps};
+use super::profiles::{Grid, Profiles, ValueCount};
+use super::search::GroupVisitor;
 use super::unfolding::Unfolding;
 
-/// A walk over the qids of a group by bitmaps. It says of no group by which qid it came about,
-/// nor which sensitive value is its most frequent.
-pub(super) struct Wide {
+/// A search over the qids of a group with bitmaps. It reports neither the qid of a group nor
+/// which sensitive value is the most frequent.
+pub(super) struct BitmapSearch {
     unfolding: Unfolding,
-    bitmaps: Bitmaps,
+    bitmaps: GroupBitmaps,
     spare: Vec<Level>,
 }
 
-/// Working space of one attribute of a qid.
+/// Working space for one attribute of a qid.
 #[derive(Default)]
 struct Level {
     counts: Vec<u32>,
     varying: Vec<usize>,
-    packed: Bitmaps,
+    packed: GroupBitmaps,
     whole: Masks,
     part: Masks,
     below: Vec<u32>,
@@ -49,30 +50,32 @@ struct Level {
     scratch: Vec<u64>,
 }
 
-/// A group on both sheets of bitmaps.
+/// The masks of a group in both sets of bitmaps.
 #[derive(Default)]
 struct Masks {
     records: Vec<u64>,
     sensitive: Vec<u64>,
 }
 
-/// Records that stand as bitmaps.
+/// A group of records as a mask over bitmaps.
 #[derive(Clone, Copy)]
-struct Group<'b> {
-    bitmaps: &'b Bitmaps,
+struct BitmapGroup<'b> {
+    bitmaps: &'b GroupBitmaps,
     masks: &'b Masks,
-    /// Never 0.
+    /// Number of records; never 0.
     records: u32,
 }
 
-/// An upper bound of the records of a group with one sensitive value.
+/// An upper bound of the number of a group's records with one sensitive value.
 #[derive(Clone, Copy)]
-struct Bound {
+struct ConfidenceBound {
     most: u32,
+    /// Whether `most` is the exact number.
     exact: bool,
 }
 
-impl Bound {
+impl ConfidenceBound {
+    /// The bound for a part of the group with `records` records.
     fn of_part(self, records: u32) -> Self {
         Self {
             most: self.most.min(records),
@@ -80,48 +83,48 @@ impl Bound {
         }
     }
 
-    /// Whether a part of so many records may be of interest for its confidence.
-    fn minds(self, visitor: &impl Visitor, records: u32) -> bool {
+    /// Whether a part with `records` records may be relevant for its confidence.
+    fn may_matter(self, visitor: &impl GroupVisitor, records: u32) -> bool {
         let most = self.most.min(records);
-        most > 0 && visitor.minds_confidence(most, records)
+        most > 0 && visitor.confidence_matters(most, records)
     }
 
-    /// As [`Self::minds`]; counts the group's records with each sensitive value, `mask`, where
-    /// the bound does not exclude it.
-    fn minds_counted(
+    /// As [`Self::may_matter`], but if the bound does not exclude it, first makes the bound exact
+    /// by counting the group's records with each sensitive value in `mask`.
+    fn may_matter_counted(
         &mut self,
-        visitor: &impl Visitor,
-        (bitmaps, mask): (&Bitmaps, &[u64]),
+        visitor: &impl GroupVisitor,
+        (bitmaps, mask): (&GroupBitmaps, &[u64]),
         records: u32,
     ) -> bool {
-        if self.minds(visitor, records) && !self.exact {
+        if self.may_matter(visitor, records) && !self.exact {
             self.most = bitmaps.sensitive.most(mask);
             self.exact = true;
         }
-        self.minds(visitor, records)
+        self.may_matter(visitor, records)
     }
 }
 
 impl Masks {
-    fn take_all(&mut self, bitmaps: &Bitmaps) {
+    fn take_all(&mut self, bitmaps: &GroupBitmaps) {
         bitmaps.records.mask_all(&mut self.records);
         bitmaps.sensitive.mask_all(&mut self.sensitive);
     }
 }
 
-impl Wide {
+impl BitmapSearch {
     pub(super) fn new(grid: &Grid, sensitive_values: usize) -> Self {
         Self {
             unfolding: Unfolding::new(grid, sensitive_values),
-            bitmaps: Bitmaps::default(),
+            bitmaps: GroupBitmaps::default(),
             spare: Vec::new(),
         }
     }
 
-    /// Visits those groups that are of interest, and perhaps others, of the qids that add `need`
-    /// of the attributes from number `from` on to what is known; not where profiles are looked
-    /// through faster, and then it says so.
-    pub(super) fn visit<V: Visitor>(
+    /// Visits the relevant groups, and perhaps others, of the qids that extend the prefix by
+    /// `need` of the attributes from number `from` on. Returns `false` without visiting any if
+    /// searching the profiles is faster.
+    pub(super) fn visit<V: GroupVisitor>(
         &mut self,
         visitor: &mut V,
         grid: &Grid,
@@ -137,12 +140,12 @@ impl Wide {
         if unfolds {
             let mut level = self.spare.pop().unwrap_or_default();
             level.whole.take_all(&bitmaps);
-            let group = Group {
+            let group = BitmapGroup {
                 bitmaps: &bitmaps,
                 masks: &level.whole,
                 records,
             };
-            let bound = Bound {
+            let bound = ConfidenceBound {
                 most: records,
                 exact: false,
             };
@@ -153,22 +156,24 @@ impl Wide {
         unfolds
     }
 
-    /// Visits the groups that come of a group by `need` more attributes from number `from` on.
-    fn narrow<V: Visitor>(
+    /// Visits the groups that result from a group by `need` more attributes from number `from`
+    /// on.
+    fn narrow<V: GroupVisitor>(
         &mut self,
         visitor: &mut V,
-        group: Group,
+        group: BitmapGroup,
         from: usize,
         need: usize,
-        mut bound: Bound,
+        mut bound: ConfidenceBound,
     ) {
-        let Group {
+        let BitmapGroup {
             bitmaps,
             masks,
             records,
         } = group;
         let sensitive = (bitmaps, &masks.sensitive[..]);
-        if visitor.stops() || !visitor.minds_size(1) && !bound.minds_counted(visitor, sensitive, 1)
+        if visitor.should_stop()
+            || !visitor.size_matters(1) && !bound.may_matter_counted(visitor, sensitive, 1)
         {
             return;
         }
@@ -176,7 +181,7 @@ impl Wide {
         bitmaps.count(&masks.records, from, &mut level.counts);
         let first = bitmaps.first[from];
         let varies = |&attribute: &usize| {
-            let cells = bitmaps.of(attribute);
+            let cells = bitmaps.of_attribute(attribute);
             let counts = &level.counts[cells.start - first..cells.end - first];
             counts.iter().any(|&count| 0 < count && count < records)
         };
@@ -186,13 +191,13 @@ impl Wide {
             .extend((from..bitmaps.attributes()).filter(varies));
         match need.min(level.varying.len()) {
             0 => {
-                let counted = bound.minds_counted(visitor, sensitive, records);
+                let counted = bound.may_matter_counted(visitor, sensitive, records);
                 visit(visitor, records, counted.then_some(bound.most));
             }
             1 => {
                 let fewest = fewest(bitmaps, from, &level.counts, records);
                 visit(visitor, fewest, None);
-                if bound.minds_counted(visitor, sensitive, fewest) {
+                if bound.may_matter_counted(visitor, sensitive, fewest) {
                     let counts = (from, &level.counts[..]);
                     count_sensitive(
                         visitor,
@@ -211,14 +216,14 @@ impl Wide {
     }
 
     /// As [`Self::narrow`], where at least three more attributes vary and are needed.
-    fn narrow_more<V: Visitor>(
+    fn narrow_more<V: GroupVisitor>(
         &mut self,
         visitor: &mut V,
-        group: Group,
+        group: BitmapGroup,
         mut from: usize,
         need: usize,
         level: &mut Level,
-        bound: Bound,
+        bound: ConfidenceBound,
     ) {
         let Level {
             counts,
@@ -228,7 +233,7 @@ impl Wide {
             part,
             ..
         } = level;
-        let mut group = Group { ..group };
+        let mut group = BitmapGroup { ..group };
         let words = group.records.div_ceil(64) as usize;
         let attributes = group.bitmaps.attributes() - from;
         if words * 2 <= group.bitmaps.records.words() || varying.len() * 4 <= attributes * 3 {
@@ -245,18 +250,19 @@ impl Wide {
         let (bitmaps, masks) = (group.bitmaps, group.masks);
         let first = bitmaps.first[from];
         for &attribute in &varying[..=varying.len() - need] {
-            let cells = bitmaps.of(attribute);
-            let held = &counts[cells.start - first..cells.end - first];
-            let rest = group.records - held.iter().sum::<u32>();
-            let choices = cells.clone().map(Choice::Bitmap).zip(held.iter().copied());
-            let choices = choices.chain([(Choice::Rest(cells), rest)]);
-            for (choice, records) in choices.filter(|&(_, records)| records > 0) {
+            let cells = bitmaps.of_attribute(attribute);
+            let value_counts = &counts[cells.start - first..cells.end - first];
+            let rest = group.records - value_counts.iter().sum::<u32>();
+            let values = cells
+                .clone()
+                .map(AttributeValue::Bitmap)
+                .zip(value_counts.iter().copied());
+            let values = values.chain([(AttributeValue::WithoutBitmap(cells), rest)]);
+            for (value, records) in values.filter(|&(_, records)| records > 0) {
                 let (by_record, by_value) = (&mut part.records, &mut part.sensitive);
-                bitmaps.records.choose(&masks.records, &choice, by_record);
-                bitmaps
-                    .sensitive
-                    .choose(&masks.sensitive, &choice, by_value);
-                let group = Group {
+                bitmaps.records.select(&masks.records, &value, by_record);
+                bitmaps.sensitive.select(&masks.sensitive, &value, by_value);
+                let group = BitmapGroup {
                     bitmaps,
                     masks: part,
                     records,
@@ -268,18 +274,18 @@ impl Wide {
     }
 }
 
-/// Visits the groups that come of a group by two more attributes from number `from` on, of which
-/// at least two vary.
-fn count_two<V: Visitor>(
+/// Visits the groups that result from a group by two more attributes from number `from` on, of
+/// which at least two vary.
+fn count_two<V: GroupVisitor>(
     visitor: &mut V,
-    Group {
+    BitmapGroup {
         bitmaps,
         masks,
         records,
-    }: Group,
+    }: BitmapGroup,
     from: usize,
     level: &mut Level,
-    mut bound: Bound,
+    mut bound: ConfidenceBound,
 ) {
     let Level {
         counts,
@@ -292,22 +298,22 @@ fn count_two<V: Visitor>(
     } = level;
     let first = bitmaps.first[from];
     let whole = (bitmaps, &masks.sensitive[..]);
-    // The last that varies has none after it that splits its parts.
+    // No attribute after the last varying one splits its parts.
     for &attribute in &varying[..varying.len() - 1] {
-        if visitor.stops() {
+        if visitor.should_stop() {
             return;
         }
         let next = attribute + 1;
-        let mut visit_part = |choice: &Choice, records: u32, below: &[u32]| {
+        let mut visit_part = |value: &AttributeValue, records: u32, below: &[u32]| {
             let fewest = fewest(bitmaps, next, below, records);
             visit(visitor, fewest, None);
-            if !bound.minds_counted(visitor, whole, fewest) {
+            if !bound.may_matter_counted(visitor, whole, fewest) {
                 return;
             }
             let sensitive = &mut part.sensitive;
-            bitmaps.sensitive.choose(whole.1, choice, sensitive);
+            bitmaps.sensitive.select(whole.1, value, sensitive);
             let mut bound = bound.of_part(records);
-            if bound.minds_counted(visitor, (bitmaps, sensitive), fewest) {
+            if bound.may_matter_counted(visitor, (bitmaps, sensitive), fewest) {
                 let counts = (next, below);
                 count_sensitive(
                     visitor,
@@ -322,71 +328,79 @@ fn count_two<V: Visitor>(
         below_rest.clear();
         below_rest.extend_from_slice(&counts[bitmaps.first[next] - first..]);
         let mut rest = records;
-        for bitmap in bitmaps.of(attribute) {
+        for bitmap in bitmaps.of_attribute(attribute) {
             let records = counts[bitmap - first];
             if records == 0 {
                 continue;
             }
             rest -= records;
-            let choice = Choice::Bitmap(bitmap);
+            let value = AttributeValue::Bitmap(bitmap);
             bitmaps
                 .records
-                .choose(&masks.records, &choice, &mut part.records);
+                .select(&masks.records, &value, &mut part.records);
             bitmaps.count(&part.records, next, below);
             for (left, count) in below_rest.iter_mut().zip(&*below) {
                 *left -= count;
             }
-            visit_part(&choice, records, below);
+            visit_part(&value, records, below);
         }
         if rest > 0 {
-            visit_part(&Choice::Rest(bitmaps.of(attribute)), rest, below_rest);
+            visit_part(
+                &AttributeValue::WithoutBitmap(bitmaps.of_attribute(attribute)),
+                rest,
+                below_rest,
+            );
         }
     }
 }
 
-/// Counts the sensitive values of those parts of a group, by one more attribute from number
-/// `from` on, that may be of interest for their confidence.
-fn count_sensitive<V: Visitor>(
+/// Counts the sensitive values of the parts that one more attribute from number `from` on splits
+/// a group into, for the parts that may be relevant for their confidence.
+fn count_sensitive<V: GroupVisitor>(
     visitor: &mut V,
-    (bitmaps, mask): (&Bitmaps, &[u64]),
+    (bitmaps, mask): (&GroupBitmaps, &[u64]),
     records: u32,
     (from, counts): (usize, &[u32]),
-    bound: Bound,
+    bound: ConfidenceBound,
     scratch: &mut Vec<u64>,
 ) {
     let first = bitmaps.first[from];
-    let mut count = |choice: &Choice, records: u32| {
-        if records > 0 && bound.minds(visitor, records) {
-            bitmaps.sensitive.choose(mask, choice, scratch);
+    let mut count = |value: &AttributeValue, records: u32| {
+        if records > 0 && bound.may_matter(visitor, records) {
+            bitmaps.sensitive.select(mask, value, scratch);
             visit(visitor, records, Some(bitmaps.sensitive.most(scratch)));
         }
     };
     for attribute in from..bitmaps.attributes() {
         let mut rest = records;
-        for bitmap in bitmaps.of(attribute) {
+        for bitmap in bitmaps.of_attribute(attribute) {
             let records = counts[bitmap - first];
             rest -= records;
-            count(&Choice::Bitmap(bitmap), records);
+            count(&AttributeValue::Bitmap(bitmap), records);
         }
-        count(&Choice::Rest(bitmaps.of(attribute)), rest);
+        count(
+            &AttributeValue::WithoutBitmap(bitmaps.of_attribute(attribute)),
+            rest,
+        );
     }
 }
 
-/// Visits a group, if it is of interest for its size or its sensitive values were counted.
-fn visit<V: Visitor>(visitor: &mut V, records: u32, most: Option<u32>) {
-    if most.is_some() || visitor.minds_size(records) {
-        // Which value it is nobody asks of a visitor that names none.
+/// Visits a group if it is relevant for its size, or if its sensitive values were counted.
+fn visit<V: GroupVisitor>(visitor: &mut V, records: u32, most: Option<u32>) {
+    if most.is_some() || visitor.size_matters(records) {
+        // The number of the value is not used, because this search runs only for visitors without
+        // `NAMES_VALUES`.
         let value = u32::MAX;
-        let most = most.map(|records| Tally { value, records });
+        let most = most.map(|records| ValueCount { value, records });
         visitor.group(records, most, 1, Vec::new);
     }
 }
 
-/// The fewest records of a part of a group by one of the attributes from number `from` on, or
-/// of the group itself.
-fn fewest(bitmaps: &Bitmaps, from: usize, counts: &[u32], records: u32) -> u32 {
+/// The fewest records of any part that one of the attributes from number `from` on splits a
+/// group into; at most the records of the group itself.
+fn fewest(bitmaps: &GroupBitmaps, from: usize, counts: &[u32], records: u32) -> u32 {
     let first = bitmaps.first[from];
-    // Less one, so that a part that is none is the greatest number.
+    // Sizes less one: an empty part wraps around to the greatest number and is ignored.
     let mut fewest = records - 1;
     for ends in bitmaps.first[from..].windows(2) {
         let mut rest = records;

@@ -40,10 +40,10 @@ pub struct SizeBucket {
 }
 
 impl GroupMetrics {
-    /// Measures groups by their sizes, in records.
+    /// The measures of groups of these sizes, in records.
     ///
     /// There are fewer than 2³² records in a table, so the sum of squares fits 64 bits.
-    pub fn of(sizes: &[u32]) -> Self {
+    pub fn from_sizes(sizes: &[u32]) -> Self {
         let rows: u64 = sizes.iter().map(|&size| u64::from(size)).sum();
         let discernibility: u64 = sizes.iter().map(|&size| u64::from(size).pow(2)).sum();
         let ratio = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
@@ -60,7 +60,8 @@ impl GroupMetrics {
     }
 }
 
-/// Sizes by the series 1, 2, 5, 10, 20, 50, …: each bucket ends before the next number.
+/// The non-empty buckets of sizes; they start at 1, 2, 5, 10, 20, 50, …, and each ends before the
+/// next start.
 fn buckets(sizes: &[u32]) -> Vec<SizeBucket> {
     let mut starts: Vec<u64> = Vec::new();
     let mut decade = 1u64;
@@ -81,7 +82,7 @@ fn buckets(sizes: &[u32]) -> Vec<SizeBucket> {
         let bucket = starts
             .partition_point(|&start| start <= size)
             .saturating_sub(1);
-        // The last start, 5·10⁹, lies above every size.
+        // The last start, 5·10⁹, is above every size.
         if let Some(bucket) = buckets.get_mut(bucket) {
             bucket.groups += 1;
             bucket.rows += size;
@@ -96,8 +97,8 @@ mod tests {
     use super::{GroupMetrics, SizeBucket};
 
     #[test]
-    fn a_record_in_a_large_group_counts_for_more() {
-        let found = GroupMetrics::of(&[1, 4]);
+    fn discernibility_weights_records_by_their_group_size() {
+        let found = GroupMetrics::from_sizes(&[1, 4]);
         assert_eq!(
             (found.discernibility, found.groups, found.smallest_group),
             (17, 2, 1)
@@ -111,7 +112,7 @@ mod tests {
 
     #[test]
     fn an_empty_table_has_no_nan() {
-        assert_eq!(GroupMetrics::of(&[]), GroupMetrics::default());
+        assert_eq!(GroupMetrics::from_sizes(&[]), GroupMetrics::default());
     }
 
     #[test]
@@ -123,7 +124,7 @@ mod tests {
             rows,
         };
         assert_eq!(
-            GroupMetrics::of(&[1, 4, 2, 5, 9, 10, 1]).group_sizes,
+            GroupMetrics::from_sizes(&[1, 4, 2, 5, 9, 10, 1]).group_sizes,
             [
                 bucket(1, 1, 2, 2),
                 bucket(2, 4, 2, 6),
@@ -131,7 +132,7 @@ mod tests {
                 bucket(10, 19, 1, 10)
             ]
         );
-        let largest = &GroupMetrics::of(&[u32::MAX]).group_sizes;
+        let largest = &GroupMetrics::from_sizes(&[u32::MAX]).group_sizes;
         assert_eq!(
             largest,
             &[bucket(2_000_000_000, 4_999_999_999, 1, u64::from(u32::MAX))]

@@ -1,6 +1,6 @@
-//! What a released table is still worth, and what risk remains in it.
+//! The utility of a released table, and the re-identification risk that remains in it.
 //!
-//! Every number is defined in `docs/methods.md`.
+//! Each measure is defined in `docs/methods.md`.
 
 pub mod metrics;
 pub mod ncp;

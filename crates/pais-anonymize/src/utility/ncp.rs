@@ -1,14 +1,15 @@
-//! NCP, the normalized certainty penalty: the share of its domain that a value may be any of
+//! NCP, the normalized certainty penalty: the share of the domain that a released value covers
 //! (Xu et al., KDD'06, Section 2.2; used by the 2014 paper, Sections 3 and 6).
 
 use pais_core::table::{Column, Domain, ReleasedColumn};
 use pais_core::taxonomy::{Interval, MISSING_LABEL};
 
-/// NCP of a label, from 0 to 1. A node of a taxonomy has its share of the leaves, `?` being one
-/// of them, and a leaf 0; an interval has its width over that of the domain, and `?` 0. A
-/// domain of one value leaves nothing to lose: 0.
+/// NCP of a label, from 0 to 1:
 ///
-/// A label that is none of the domain's says nothing about the value: 1.
+/// - node of a taxonomy: its share of the leaves, where `?` is a leaf; 0 for a leaf;
+/// - interval: its width divided by the width of the domain; 0 for `?`;
+/// - any label of a domain of one value: 0, because there is no information to lose;
+/// - a label that is not in the domain: 1, because it gives no information about the value.
 pub fn of_label(label: &str, domain: &Domain) -> f64 {
     match domain {
         Domain::Taxonomy(tree) => tree.find(label).map_or(1.0, |node| tree.ncp(node)),
@@ -24,7 +25,7 @@ pub fn of_label(label: &str, domain: &Domain) -> f64 {
     }
 }
 
-/// The loss of a column.
+/// The information loss of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ColumnNcp {
     /// Sum of the NCP of the released values.
@@ -34,10 +35,11 @@ pub struct ColumnNcp {
 }
 
 impl ColumnNcp {
-    /// Adds up a column of labels. A cell that holds nothing counts 1, as suppressed.
-    pub fn of(column: &ReleasedColumn, domain: &Domain) -> Self {
+    /// Adds up the NCP of a column of labels. An empty cell counts 1, like a suppressed one.
+    pub fn new(column: &ReleasedColumn, domain: &Domain) -> Self {
         let Column { dictionary, codes } = &column.column;
-        // Counted first, multiplied then: a sum over a million rows would gather rounding.
+        // Labels are counted first and multiplied afterwards: a sum over a million rows would
+        // accumulate rounding errors.
         let mut frequencies = vec![0u64; dictionary.len() + 1];
         for &code in codes {
             frequencies[(code as usize).min(dictionary.len())] += 1;
@@ -50,8 +52,8 @@ impl ColumnNcp {
         }
     }
 
-    /// Mean NCP over the raw rows: a suppressed row has lost its value, 1. 0 when there are no
-    /// rows at all.
+    /// Mean NCP over the raw rows, from 0 to 1. A suppressed row counts 1, because its value is
+    /// lost. Returns 0 if there are no rows.
     pub fn mean(&self, suppressed_rows: u64) -> f64 {
         let rows = self.rows + suppressed_rows;
         if rows == 0 {
@@ -85,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_label_costs_its_share_of_the_domain() {
+    fn ncp_of_a_label_is_its_share_of_the_domain() {
         let labels = [
             ("*", 1.0),
             ("Blue", 0.5),
@@ -121,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_suppressed_row_has_lost_all() {
+    fn a_suppressed_row_has_an_ncp_of_1() {
         let dictionary = ["Blue", "Mover"].map(Into::into).to_vec();
         let column = ReleasedColumn {
             name: "Job".into(),
@@ -132,7 +134,7 @@ mod tests {
             },
             missing: Vec::new(),
         };
-        let ncp = ColumnNcp::of(&column, &job());
+        let ncp = ColumnNcp::new(&column, &job());
         assert_eq!((ncp.released, ncp.rows), (1.5, 4));
         assert_eq!((ncp.mean(0), ncp.mean(2)), (0.375, 3.5 / 6.0));
         let empty = ColumnNcp {

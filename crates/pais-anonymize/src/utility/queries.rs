@@ -1,31 +1,32 @@
-//! How far counting queries on a release of groups are off (Gal, Chen, Gangopadhyay 2008,
-//! *Experimental Evaluation*): the average relative error over random queries.
+//! The average relative error of random counting queries on a release of groups (Gal, Chen,
+//! Gangopadhyay 2008, *Experimental Evaluation*).
 //!
 //! A query counts the records that meet one to four conditions, one of them on a sensitive
-//! column and the others on different quasi-identifiers; each is an equality or a range. It is
-//! drawn around a record, so that the exact count is at least 1. The estimate takes the share of
-//! a group's records that meet the conditions on quasi-identifiers, exact in an anatomized
-//! release and by the labels' parts in a generalized one, times its records that meet the
-//! condition on the sensitive column.
+//! column and the others on different quasi-identifiers. Each condition is an equality or a
+//! range. A query is drawn around a record, so that the exact count is at least 1. The estimate
+//! for a group is the share of its records that meet the conditions on quasi-identifiers, times
+//! its number of records that meet the condition on the sensitive column. The share is exact in
+//! an anatomized release; in a generalized one it is the share of each label's values that meet
+//! the condition.
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-/// Number of random queries, as many as in the paper.
+/// Number of random queries, as in the paper.
 pub const QUERIES: u64 = 8_800;
 
-/// Share of the rows from which on a query counts as a large one: 1 in so many.
+/// A query is large if it counts at least 1 / `LARGE` of the rows.
 const LARGE: u64 = 100;
 
 /// Most conditions of a query.
 const CONDITIONS: usize = 4;
 
-/// Rows that are looked at together, passed over where no group among them can meet a query.
+/// Rows of a block. A block is skipped if no group in it can meet a query.
 const BLOCK: usize = 4096;
 
-/// Of the generator, so that equal releases have equal errors.
+/// Seed of the random generator, fixed so that equal releases have equal errors.
 const SEED: u64 = 2008;
 
 /// Average relative errors of random count queries: *|estimate - exact| / exact*.
@@ -44,20 +45,20 @@ pub struct QueryError {
     pub queries_from_one_percent: u64,
 }
 
-/// A quasi-identifier as queries see it, rows in the order of groups.
+/// A quasi-identifier for queries, with rows in the order of groups.
 #[derive(Clone, Debug)]
 pub struct QueryDimension {
     /// The raw code of each row.
     pub codes: Vec<u32>,
-    /// Of each group, the first and the last code under its label; `None` where the release has
-    /// the exact codes.
+    /// For each group, the first and the last code that its label covers; `None` if the release
+    /// has the exact codes.
     pub labels: Option<Vec<(u32, u32)>>,
 }
 
-/// A sensitive column as queries see it, rows in the order of groups.
+/// A sensitive column for queries, with rows in the order of groups.
 #[derive(Clone, Debug)]
 pub struct QuerySensitive {
-    /// The rank of each row's value; `u32::MAX` for a missing one, which meets no condition.
+    /// The rank of each row's value; `u32::MAX` for a missing value, which meets no condition.
     pub ranks: Vec<u32>,
     /// Number of ranks.
     pub count: u32,
@@ -73,50 +74,51 @@ impl QuerySensitive {
     }
 }
 
-/// A release of groups as queries see it.
+/// A release of groups for queries.
 #[derive(Clone, Debug)]
 pub struct QueryTable {
-    /// Rows of each group.
+    /// Number of rows of each group.
     pub sizes: Vec<u32>,
-    /// Quasi-identifiers with the number of their codes.
+    /// The quasi-identifiers, each with its number of codes.
     pub dimensions: Vec<(QueryDimension, u32)>,
-    /// Sensitive columns.
+    /// The sensitive columns.
     pub sensitive: Vec<QuerySensitive>,
 }
 
-/// A condition: the codes from the first to the second.
-type Range = (u32, u32);
+/// A condition: the codes from the first to the second, both included.
+type CodeRange = (u32, u32);
 
 /// A random query.
 #[derive(Clone, Debug)]
 struct Query {
-    sensitive: (usize, Range),
-    /// Quasi-identifier and condition, at most three.
-    known: Vec<(usize, Range)>,
+    /// Sensitive column and condition.
+    sensitive: (usize, CodeRange),
+    /// Quasi-identifiers and conditions, at most three.
+    known: Vec<(usize, CodeRange)>,
 }
 
-/// Whole groups, one after another.
-struct Block {
+/// Consecutive whole groups.
+struct GroupBlock {
     groups: std::ops::Range<usize>,
     rows: std::ops::Range<usize>,
-    /// Of each quasi-identifier, the codes that its rows have or may be any of.
-    bounds: Vec<Range>,
+    /// For each quasi-identifier, the range of the codes of its rows and labels.
+    bounds: Vec<CodeRange>,
 }
 
 impl QueryTable {
-    /// Asks [`QUERIES`] random queries; `None` where there is no sensitive value to ask for, and
-    /// when stopped.
+    /// The errors of [`QUERIES`] random queries. Returns `None` if no row has a sensitive value,
+    /// and when stopped.
     ///
-    /// Blocks whose groups cannot meet the conditions are passed over, so that a query looks at
-    /// a part of the rows only.
+    /// Blocks whose groups cannot meet the conditions are skipped, so a query reads only a part
+    /// of the rows.
     pub fn error(&self, stopped: &(dyn Fn() -> bool + Sync)) -> Option<QueryError> {
         let blocks = self.blocks();
         let drawn: Vec<Query> = self.draw();
         let rows = self.sizes.iter().map(|&size| u64::from(size)).sum::<u64>();
         let answers: Option<Vec<(u64, f64)>> = drawn
             .par_iter()
-            .map_init(Space::default, |space, query| {
-                (!stopped()).then(|| self.answer(query, &blocks, space))
+            .map_init(QueryBuffers::default, |buffers, query| {
+                (!stopped()).then(|| self.answer(query, &blocks, buffers))
             })
             .collect();
         let answers = answers.filter(|answers| !answers.is_empty())?;
@@ -141,8 +143,9 @@ impl QueryTable {
         })
     }
 
-    fn blocks(&self) -> Vec<Block> {
-        let mut blocks: Vec<Block> = Vec::new();
+    /// The groups in blocks of at least [`BLOCK`] rows, except for the last one.
+    fn blocks(&self) -> Vec<GroupBlock> {
+        let mut blocks: Vec<GroupBlock> = Vec::new();
         let (mut group, mut row) = (0, 0);
         while group < self.sizes.len() {
             let (first, start) = (group, row);
@@ -151,7 +154,8 @@ impl QueryTable {
                 group += 1;
             }
             let bounds = self.dimensions.iter().map(|(dimension, _)| {
-                let widen = |(least, most): Range, (lo, hi): Range| (least.min(lo), most.max(hi));
+                let widen =
+                    |(least, most): CodeRange, (lo, hi): CodeRange| (least.min(lo), most.max(hi));
                 let exact = dimension.codes[start..row].iter().map(|&code| (code, code));
                 let bounds = exact.fold((u32::MAX, 0), widen);
                 match &dimension.labels {
@@ -159,7 +163,7 @@ impl QueryTable {
                     None => bounds,
                 }
             });
-            blocks.push(Block {
+            blocks.push(GroupBlock {
                 groups: first..group,
                 rows: start..row,
                 bounds: bounds.collect(),
@@ -168,17 +172,19 @@ impl QueryTable {
         blocks
     }
 
-    /// Queries around random records that have a sensitive value.
+    /// Draws queries around random records that have a sensitive value.
     fn draw(&self) -> Vec<Query> {
         let mut random = StdRng::seed_from_u64(SEED);
-        let there: Vec<Vec<u32>> = self.sensitive.iter().map(QuerySensitive::rows).collect();
-        let asked = |column: &usize| !there[*column].is_empty();
-        let asked: Vec<usize> = (0..self.sensitive.len()).filter(asked).collect();
+        let rows_with_value: Vec<Vec<u32>> =
+            self.sensitive.iter().map(QuerySensitive::rows).collect();
+        let has_values = |column: &usize| !rows_with_value[*column].is_empty();
+        let columns: Vec<usize> = (0..self.sensitive.len()).filter(has_values).collect();
         let mut drawn = Vec::new();
-        while !asked.is_empty() && (drawn.len() as u64) < QUERIES {
-            let sensitive = asked[random.random_range(0..asked.len())];
+        while !columns.is_empty() && (drawn.len() as u64) < QUERIES {
+            let sensitive = columns[random.random_range(0..columns.len())];
             let column = &self.sensitive[sensitive];
-            let row = there[sensitive][random.random_range(0..there[sensitive].len())] as usize;
+            let rows = &rows_with_value[sensitive];
+            let row = rows[random.random_range(0..rows.len())] as usize;
             let range = around(column.ranks[row], column.count, &mut random);
             let others = random.random_range(0..CONDITIONS);
             let mut known: Vec<usize> = (0..self.dimensions.len()).collect();
@@ -197,16 +203,21 @@ impl QueryTable {
         drawn
     }
 
-    /// The exact count and the estimate.
-    fn answer(&self, query: &Query, blocks: &[Block], space: &mut Space) -> (u64, f64) {
+    /// The exact count and the estimate of a query.
+    fn answer(
+        &self,
+        query: &Query,
+        blocks: &[GroupBlock],
+        buffers: &mut QueryBuffers,
+    ) -> (u64, f64) {
         let (mut exact, mut estimate) = (0, 0.0);
         for block in blocks {
-            let apart = |&(dimension, (lo, hi)): &(usize, Range)| {
+            let excludes = |&(dimension, (lo, hi)): &(usize, CodeRange)| {
                 let (least, most) = block.bounds[dimension];
                 hi < least || most < lo
             };
-            if !query.known.iter().any(apart) {
-                let (counted, estimated) = self.answer_in(query, block, space);
+            if !query.known.iter().any(excludes) {
+                let (counted, estimated) = self.answer_in(query, block, buffers);
                 exact += counted;
                 estimate += estimated;
             }
@@ -214,8 +225,14 @@ impl QueryTable {
         (exact, estimate)
     }
 
-    fn answer_in(&self, query: &Query, block: &Block, space: &mut Space) -> (u64, f64) {
-        let Space { known, sensitive } = space;
+    /// As [`Self::answer`], for the rows of one block.
+    fn answer_in(
+        &self,
+        query: &Query,
+        block: &GroupBlock,
+        buffers: &mut QueryBuffers,
+    ) -> (u64, f64) {
+        let QueryBuffers { known, sensitive } = buffers;
         let rows = block.rows.clone();
         sensitive.clear();
         known.clear();
@@ -260,8 +277,8 @@ impl QueryTable {
         (exact, estimate)
     }
 
-    /// The share of a group's records that meet the conditions on quasi-identifiers, were each
-    /// value under a label as likely as the others.
+    /// The expected share of a group's records that meet the conditions on quasi-identifiers, if
+    /// all values that a label covers are equally likely.
     fn share(&self, query: &Query, group: usize) -> f64 {
         let shares = query.known.iter().map(|&(dimension, (lo, hi))| {
             let Some(labels) = &self.dimensions[dimension].0.labels else {
@@ -275,25 +292,26 @@ impl QueryTable {
     }
 }
 
-/// Working space of a thread: which rows of a block meet the conditions.
+/// Working space of a thread: 1 for each row of a block that meets the conditions, else 0.
 #[derive(Default)]
-struct Space {
+struct QueryBuffers {
     known: Vec<u8>,
     sensitive: Vec<u8>,
 }
 
-/// Clears the rows that do not meet a condition. Without branches, so that it is done many rows
-/// at a time.
+/// Sets the bits of rows that do not meet a condition to 0. It has no branches, so that the
+/// compiler vectorizes it.
 #[inline]
-fn keep(bits: &mut [u8], codes: &[u32], (lo, hi): Range) {
+fn keep(bits: &mut [u8], codes: &[u32], (lo, hi): CodeRange) {
     let width = hi - lo;
     for (bit, &code) in bits.iter_mut().zip(codes) {
         *bit &= u8::from(code.wrapping_sub(lo) <= width);
     }
 }
 
-/// An equality with a code, or a range around it, each as likely.
-fn around(code: u32, count: u32, random: &mut StdRng) -> Range {
+/// An equality with a code, or a range that contains it, with equal probability. `count` is the
+/// number of codes.
+fn around(code: u32, count: u32, random: &mut StdRng) -> CodeRange {
     if random.random_bool(0.5) {
         return (code, code);
     }
@@ -303,7 +321,7 @@ fn around(code: u32, count: u32, random: &mut StdRng) -> Range {
 
 #[cfg(test)]
 mod tests {
-    use super::{Query, QueryDimension, QuerySensitive, QueryTable, Space};
+    use super::{Query, QueryBuffers, QueryDimension, QuerySensitive, QueryTable};
 
     /// Figure 3's group: ages 41, 42, 43, 49 as codes 0 to 3 in the order of Figure 1; of the
     /// treatments in sorted order IV is 0, medicine 1, surgery 2.
@@ -329,10 +347,10 @@ mod tests {
             sensitive: (0, (0, 0)),
             known: vec![(0, age)],
         };
-        table.answer(&query, &table.blocks(), &mut Space::default())
+        table.answer(&query, &table.blocks(), &mut QueryBuffers::default())
     }
 
-    /// Treatment = IV and Age from 40 to 45 on Figure 3: 1 patient, 1.5 by the estimate.
+    /// Treatment = IV and Age from 40 to 45 on Figure 3: exactly 1 patient; the estimate is 1.5.
     #[test]
     fn the_worked_query_is_estimated_at_one_and_a_half() {
         assert_eq!(answer(&figure_3(None), (0, 2)), (1, 1.5));
@@ -342,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_repeatable_and_nought_for_groups_of_equal_records() {
+    fn errors_are_repeatable_and_zero_for_groups_of_one_record() {
         let table = figure_3(None);
         let error = table.error(&|| false).unwrap();
         assert_eq!(Some(error), table.error(&|| false));

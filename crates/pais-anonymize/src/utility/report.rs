@@ -1,4 +1,8 @@
+<<<<<<< HEAD:crates/pais-anonymize/src/utility/report.rs
 //! The report of a release: utility and risk.
+=======
+//! The report of a release: utility and risk, as the schema `Report` of `openapi/openapi.json`.
+>>>>>>> prose-2:src/utility/report.rs
 
 use std::collections::BTreeMap;
 
@@ -56,25 +60,25 @@ pub struct Utility {
     pub query_error: Option<QueryError>,
 }
 
-/// What a report is made of.
+/// The measures that a report is built from.
 #[derive(Clone, Debug, Default)]
 pub struct Measures<'a> {
-    /// Rows of each group.
+    /// Number of rows of each group.
     pub sizes: &'a [u32],
     /// Mean NCP of each quasi-identifier.
     pub ncp_by_column: BTreeMap<String, f64>,
-    /// Rows released.
+    /// Number of released rows.
     pub rows: u64,
-    /// Rows left out.
+    /// Number of suppressed rows.
     pub suppressed_rows: u64,
-    /// As verified.
+    /// The greatest confidence in a sensitive value, as verified.
     pub greatest_confidence: f64,
-    /// Of random counting queries.
+    /// The error of random counting queries, where it was measured.
     pub query_error: Option<QueryError>,
 }
 
 impl Report {
-    /// Puts the measures of a release together.
+    /// Builds the report from the measures of a release.
     pub fn of(measures: Measures) -> Self {
         let Measures {
             sizes,
@@ -93,7 +97,7 @@ impl Report {
         let remain = |(name, ncp): (&String, &f64)| (name.clone(), 1.0 - ncp);
         Self {
             utility: Utility {
-                groups: GroupMetrics::of(sizes),
+                groups: GroupMetrics::from_sizes(sizes),
                 ncp,
                 information_remain: 1.0 - ncp,
                 information_remain_by_column: ncp_by_column.iter().map(remain).collect(),
@@ -101,7 +105,7 @@ impl Report {
                 greatest_confidence,
                 query_error,
             },
-            risk: Risk::of(sizes),
+            risk: Risk::from_sizes(sizes),
             rows,
             suppressed_rows,
             pre_generalization: None,
@@ -109,9 +113,9 @@ impl Report {
     }
 }
 
-/// Measures a released table. `quasi_identifiers` are its generalized columns with the domains
-/// that their labels generalize; a numeric column with a taxonomy of ranges comes as a
-/// taxonomy.
+/// Measures a released table and returns its report. `quasi_identifiers` are its generalized
+/// columns with the domains that their labels generalize. A numeric column with a taxonomy of
+/// ranges has that taxonomy as its domain.
 ///
 /// # Errors
 /// [`VerifyError`] for a table that lacks one of the columns or is malformed.
@@ -124,7 +128,7 @@ pub fn report(
     report_with_sets(table, quasi_identifiers, &[], suppressed_rows, greatest_confidence)
 }
 
-/// As [`report`], with the set-valued quasi-identifiers beside the others.
+/// As [`report`], with the set-valued quasi-identifiers in addition to the others.
 ///
 /// # Errors
 /// As [`report`].
@@ -158,7 +162,7 @@ pub fn report_with_sets(
     }))
 }
 
-/// Mean NCP of each generalized column, suppressed rows counting 1.
+/// Mean NCP of each generalized column, from 0 to 1; suppressed rows count 1.
 ///
 /// # Errors
 /// [`VerifyError`] for a table that lacks one of the columns.
@@ -172,7 +176,7 @@ pub fn ncp_by_column(
         let column = column.ok_or_else(|| VerifyError::NoSuchColumn {
             column: name.clone(),
         })?;
-        let ncp = ColumnNcp::of(column, domain).mean(suppressed_rows);
+        let ncp = ColumnNcp::new(column, domain).mean(suppressed_rows);
         Ok((name.to_string(), ncp))
     };
     let means: Vec<_> = quasi_identifiers.par_iter().map(mean).collect();
@@ -269,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn table_2_is_worth_what_the_paper_says() {
+    fn table_2_has_the_measures_of_the_paper() {
         let (table, domains) = table_2();
         let Report {
             utility,
@@ -302,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn the_json_has_the_shape_of_the_contract() {
+    fn the_json_has_the_published_fields() {
         let (table, domains) = table_2();
         let json = serde_json::to_value(report_of(&table, &domains, 1)).unwrap();
         for pointer in [

@@ -1,4 +1,5 @@
-//! What an adversary who knows every quasi-identifier of a patient in the table achieves.
+//! The re-identification risk, for an adversary who knows every quasi-identifier of a patient in
+//! the table.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,8 +19,8 @@ pub struct Risk {
 }
 
 impl Risk {
-    /// The risk by the sizes of the groups, in records.
-    pub fn of(sizes: &[u32]) -> Self {
+    /// The risk of a table whose groups have these sizes, in records.
+    pub fn from_sizes(sizes: &[u32]) -> Self {
         let Some(smallest) = sizes.iter().copied().min().filter(|&size| size > 0) else {
             return Self::default();
         };
@@ -38,13 +39,13 @@ mod tests {
     use super::Risk;
 
     #[test]
-    fn risk_is_one_in_a_group() {
+    fn risk_is_one_divided_by_the_group_size() {
         let risk = Risk {
             highest: 0.5,
             average: 0.375,
             records_at_highest: 4,
         };
-        assert_eq!(Risk::of(&[2, 4, 2]), risk);
-        assert_eq!(Risk::of(&[]), Risk::default());
+        assert_eq!(Risk::from_sizes(&[2, 4, 2]), risk);
+        assert_eq!(Risk::from_sizes(&[]), Risk::default());
     }
 }

@@ -1,25 +1,25 @@
-//! NCP of a set-valued column: the loss of its items, each of which is disclosed, generalized
-//! or hidden.
+//! NCP of a set-valued column: the information loss of its items, each of which is disclosed,
+//! generalized or hidden.
 
 use pais_core::table::{Form, ReleasedColumn, SetColumn};
 use pais_core::taxonomy::{Floors, NodeId};
 
-/// A set-valued column of a release with its raw sets.
+/// The raw sets of a released set-valued column.
 #[derive(Clone, Copy, Debug)]
 pub struct RawSets<'a> {
     /// The raw sets.
     pub column: &'a SetColumn,
-    /// What stands for each item, where a pre-generalization says so.
+    /// The node that each item is pre-generalized to; `None` without pre-generalization.
     pub floors: Option<&'a Floors>,
-    /// The raw row of each released one.
+    /// The raw row of each released row.
     pub rows: &'a [u32],
 }
 
-/// Mean NCP over the items of all raw rows: that of the label that stands for an item where the
-/// row discloses it, 1 where it is hidden or its row suppressed (2014 paper, Section 6, by the
-/// figures of its Table 2). 0 where there are no items.
+/// Mean NCP over the items of all raw rows, from 0 to 1. The NCP of an item is that of its
+/// pre-generalized label if the row discloses it, and 1 if it is hidden or its row is suppressed
+/// (2014 paper, Section 6, by the figures of its Table 2). Returns 0 if there are no items.
 ///
-/// One look-up an item.
+/// Takes one look-up for each item.
 pub fn ncp(released: &ReleasedColumn, raw: RawSets) -> f64 {
     let RawSets {
         column,
@@ -38,7 +38,8 @@ pub fn ncp(released: &ReleasedColumn, raw: RawSets) -> f64 {
     };
     let cells = released.column.dictionary.iter();
     let cells: Vec<Vec<NodeId>> = cells.map(|cell| items(cell)).collect();
-    // Counted first, multiplied then: a sum over a million rows would gather rounding.
+    // Items are counted first and multiplied afterwards: a sum over a million rows would
+    // accumulate rounding errors.
     let mut disclosed = vec![0u64; tree.nodes().len()];
     for (&code, &row) in released.column.codes.iter().zip(rows) {
         let Some(cell) = cells.get(code as usize) else {

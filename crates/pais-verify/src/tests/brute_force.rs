@@ -13,8 +13,8 @@ const QIDS: usize = 5;
 const NAMES: [&str; QIDS + 2] = ["q0", "q1", "q2", "q3", "q4", "s0", "s1"];
 const VALUES: [&str; 5] = ["a", "b", "?", "", "e"];
 
-/// What Definition 3.1 says, read off row by row: every subset of every size up to L, every
-/// sensitive value.
+/// The result of Definition 3.1, computed row by row for every subset of every size up to L and
+/// every sensitive value.
 struct Expected {
     holds: bool,
     smallest: u64,
@@ -63,10 +63,10 @@ fn expect(table: &ReleasedTable, requirement: &LkcRequirement) -> Expected {
                     {
                         continue;
                     }
-                    let holding = rows
+                    let with_value = rows
                         .iter()
                         .filter(|&&row| text(QIDS + column, row) == Some(value));
-                    let holding = holding.count() as u64;
+                    let holding = with_value.count() as u64;
                     violates |= requirement.c.is_exceeded_by(holding, size);
                     expected.greatest = expected.greatest.max(holding as f64 / size as f64);
                 }
@@ -85,7 +85,7 @@ fn expect(table: &ReleasedTable, requirement: &LkcRequirement) -> Expected {
 fn tables(rows: usize, values: u32) -> impl Strategy<Value = ReleasedTable> {
     let cell = prop_oneof![9 => 0..values, 1 => Just(NULL_CODE)];
     let row = prop::collection::vec(cell, NAMES.len());
-    // Each row stands several times, or no table would ever hold.
+    // Each row is repeated, because otherwise hardly any table would satisfy the requirement.
     prop::collection::vec((row, 1usize..5), 0..rows).prop_map(|drawn| {
         let rows: Vec<Vec<u32>> = drawn
             .into_iter()
@@ -184,7 +184,7 @@ proptest! {
     }
 
     #[test]
-    fn agrees_with_brute_force_where_tables_hold(
+    fn agrees_with_brute_force_on_tables_that_satisfy_it(
         table in tables(40, 2),
         requirement in requirements(),
     ) {

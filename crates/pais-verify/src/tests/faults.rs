@@ -1,4 +1,4 @@
-//! A true release, and what the checks say once it has a fault.
+//! Tests of the checks of truthfulness and cuts: a truthful release, and releases with one error.
 
 use std::sync::Arc;
 
@@ -100,10 +100,10 @@ fn released() -> (ReleasedTable, [u32; 3]) {
 }
 
 #[test]
-fn a_true_release_passes() {
+fn a_truthful_release_passes() {
     let (mut table, rows) = released();
     assert_eq!(Raw::new().check(&table, &rows), Ok(()));
-    // Null is how an untouched missing word may stand; a service's own column is passed over.
+    // A word for missing may be released as null; columns that the service adds are skipped.
     table.columns[2].column.codes[2] = NULL_CODE;
     let mut group = table.columns[2].clone();
     (group.name, group.form) = ("group_id".into(), Form::Integer);
@@ -112,7 +112,7 @@ fn a_true_release_passes() {
 }
 
 #[test]
-fn missing_may_stand_under_the_outermost_interval_alone() {
+fn only_the_outermost_interval_covers_missing_cells() {
     let (mut table, rows) = released();
     table.columns[1].column.dictionary = names(&["[1,99]", "[1,99]"]);
     assert_eq!(Raw::new().check(&table, &rows), Ok(()));
@@ -275,7 +275,7 @@ fn labels_of_a_cut_do_not_overlap() {
 }
 
 #[test]
-fn labels_that_do_not_stand_in_the_table_do_not_count() {
+fn labels_that_do_not_occur_in_the_column_are_ignored() {
     let mut column = table(&["Job"], &[vec!["Blue"]]).columns.remove(0);
     column.column.dictionary.push("Mover".into());
     assert_eq!(check_single_cut(&column, &job()), Ok(()));

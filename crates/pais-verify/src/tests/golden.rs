@@ -19,7 +19,7 @@ fn requirement(l: usize, k: u64, c: f64) -> LkcRequirement {
 }
 
 #[test]
-fn table_1_fails() {
+fn table_1_does_not_satisfy_lkc() {
     let qids = names(&["Job", "Sex", "Age"]);
     let found = verify_lkc(&table_1(), &qids, &requirement(2, 2, 0.5)).unwrap();
     assert!(!found.holds);
@@ -30,7 +30,7 @@ fn table_1_fails() {
 }
 
 #[test]
-fn table_2_holds() {
+fn table_2_satisfies_lkc() {
     let qids = names(&["Job", "Sex", "Age"]);
     let found = verify_lkc(&table_2(), &qids, &requirement(2, 2, 0.5)).unwrap();
     assert!(found.holds);
@@ -62,11 +62,11 @@ fn table_2_is_not_2_anonymous() {
 }
 
 #[test]
-fn a_bound_is_met_exactly_and_named_when_it_is_not() {
+fn a_confidence_above_the_bound_is_listed_with_its_value() {
     let qids = names(&["Job", "Sex", "Age"]);
     let found = verify_lkc(&table_2(), &qids, &requirement(2, 2, 0.49)).unwrap();
     assert!(!found.holds);
-    // Non-Technical with M, with [30,60): one qid each, of four records.
+    // Non-Technical with M, and Non-Technical with [30,60): one qid each, of four records.
     assert_eq!(found.violations, 2);
     let value = ColumnValue {
         column: "Surgery".into(),
@@ -110,7 +110,7 @@ fn a_missing_cell_is_a_value_of_a_quasi_identifier_but_never_sensitive() {
 }
 
 #[test]
-fn an_empty_table_holds() {
+fn an_empty_table_satisfies_lkc() {
     let table = table(&["Job", "Surgery"], &[]);
     let found = verify_lkc(&table, &names(&["Job"]), &requirement(2, 2, 0.5)).unwrap();
     assert!(found.holds);
@@ -133,7 +133,7 @@ fn without_quasi_identifiers_the_table_is_one_group() {
 }
 
 #[test]
-fn a_repeated_dictionary_entry_hides_nothing() {
+fn a_repeated_dictionary_entry_is_counted_as_one_value() {
     let mut twice = table(
         &["Job", "Surgery"],
         &[vec!["a", "Transgender"], vec!["a", "x"]],
@@ -144,7 +144,7 @@ fn a_repeated_dictionary_entry_hides_nothing() {
 }
 
 #[test]
-fn what_is_no_table_is_an_error() {
+fn a_malformed_table_is_an_error() {
     let good = table_2();
     let verify = |table: &ReleasedTable, qids: &[&str]| {
         verify_lkc(table, &names(qids), &requirement(2, 2, 0.5))
@@ -177,7 +177,7 @@ fn what_is_no_table_is_an_error() {
 }
 
 #[test]
-fn a_walk_can_be_stopped() {
+fn a_verification_can_be_stopped() {
     let qids = names(&["Job", "Sex", "Age"]);
     let stopped = verify_lkc_unless(&table_1(), &qids, &requirement(2, 2, 0.5), &|| true);
     assert_eq!(stopped, Err(VerifyError::Stopped));

@@ -1,4 +1,5 @@
-//! Tests of the verifier: the paper's tables, brute force, and tables with one fault each.
+//! Tests of the verifier: the tables of the paper, comparison with brute force, and tables with
+//! one error each.
 
 mod brute_force;
 mod faults;
@@ -7,7 +8,7 @@ mod wide;
 
 use pais_core::table::{Column, Form, ReleasedColumn, ReleasedTable};
 
-/// A released table of text; an empty cell is missing.
+/// A released table of labels; an empty cell is missing.
 pub(crate) fn table(names: &[&str], rows: &[Vec<&str>]) -> ReleasedTable {
     let columns = names.iter().enumerate().map(|(index, name)| {
         let mut column = Column::default();
@@ -50,7 +51,7 @@ pub(crate) fn table_1() -> ReleasedTable {
     )
 }
 
-/// Table 2 of the KDD'09 paper, its intervals in the syntax of a release.
+/// Table 2 of the KDD'09 paper, with intervals in the syntax of a release.
 pub(crate) fn table_2() -> ReleasedTable {
     patients(
         "Non-Technical M [30,60) Y Transgender\nProfessional M [30,60) N Plastic\n\

@@ -1,5 +1,5 @@
-//! Tables of many attributes that hardly any two records agree on, which are looked through as
-//! bitmaps.
+//! Tests with tables of many attributes in which hardly any two records agree. They are searched
+//! with bitmaps.
 
 use std::collections::BTreeMap;
 
@@ -16,11 +16,11 @@ const ATTRIBUTES: [&str; 10] = ["q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", 
 const SENSITIVE: [&str; 3] = ["s0", "s1", "s2"];
 const VALUES: [&str; 4] = ["a", "b", "c", "d"];
 
-/// A table of `attributes` of the columns, and of all sensitive ones.
+/// A number of attributes, and a table of that many attributes and all sensitive columns.
 fn tables() -> impl Strategy<Value = (usize, ReleasedTable)> {
     let cardinalities = prop::collection::vec(2u32..=4, ATTRIBUTES.len() + SENSITIVE.len());
     let rows = 15usize..=200;
-    // How often the first value is drawn in place of any: the groups of skewed tables are large.
+    // `skew` is the weight of the first value: skewed tables have large groups.
     let shape = (8..=ATTRIBUTES.len(), cardinalities, rows, 0u32..9);
     shape.prop_flat_map(|(attributes, cardinalities, rows, skew)| {
         let cell = move |cardinality: u32| {
@@ -84,14 +84,18 @@ fn requirements() -> impl Strategy<Value = LkcRequirement> {
     })
 }
 
-/// Smallest group, greatest confidence and violating qids over the subsets of the greatest size,
-/// counted row by row.
-fn expect(attributes: usize, table: &ReleasedTable, asked: &LkcRequirement) -> (u64, f64, u64) {
+/// The smallest group, the greatest confidence and the number of violating qids over the subsets
+/// of the greatest size, counted row by row.
+fn expect(
+    attributes: usize,
+    table: &ReleasedTable,
+    requirement: &LkcRequirement,
+) -> (u64, f64, u64) {
     let codes = |column: usize| &table.columns[column].column.codes;
     let varying: Vec<usize> = (0..attributes)
         .filter(|&column| codes(column).iter().any(|&code| code != codes(column)[0]))
         .collect();
-    let size = asked.l.min(varying.len());
+    let size = requirement.l.min(varying.len());
     let (mut smallest, mut greatest, mut violations) = (u64::MAX, 0f64, 0);
     for subset in (0u32..1 << varying.len()).filter(|subset| subset.count_ones() as usize == size) {
         let mut groups: BTreeMap<Vec<u32>, Vec<usize>> = BTreeMap::new();
@@ -104,7 +108,7 @@ fn expect(attributes: usize, table: &ReleasedTable, asked: &LkcRequirement) -> (
         for rows in groups.values() {
             let records = rows.len() as u64;
             let mut most = 0;
-            for (index, sensitive) in asked.sensitive.iter().enumerate() {
+            for (index, sensitive) in requirement.sensitive.iter().enumerate() {
                 for (value, text) in VALUES.iter().enumerate() {
                     let bounded = match &sensitive.values {
                         SensitiveSet::Every => true,
@@ -119,14 +123,15 @@ fn expect(attributes: usize, table: &ReleasedTable, asked: &LkcRequirement) -> (
             }
             smallest = smallest.min(records);
             greatest = greatest.max(most as f64 / records as f64);
-            violations += u64::from(records < asked.k || asked.c.is_exceeded_by(most, records));
+            violations +=
+                u64::from(records < requirement.k || requirement.c.is_exceeded_by(most, records));
         }
     }
     (smallest, greatest, violations)
 }
 
-fn verified(attributes: usize, table: &ReleasedTable, asked: &LkcRequirement) -> Verification {
-    verify_lkc(table, &names(&ATTRIBUTES[..attributes]), asked).unwrap()
+fn verify(attributes: usize, table: &ReleasedTable, requirement: &LkcRequirement) -> Verification {
+    verify_lkc(table, &names(&ATTRIBUTES[..attributes]), requirement).unwrap()
 }
 
 proptest! {
@@ -135,10 +140,10 @@ proptest! {
     #[test]
     fn agrees_with_brute_force(
         (attributes, table) in tables(),
-        asked in requirements(),
+        requirement in requirements(),
     ) {
-        let found = verified(attributes, &table, &asked);
-        let (smallest, greatest, violations) = expect(attributes, &table, &asked);
+        let found = verify(attributes, &table, &requirement);
+        let (smallest, greatest, violations) = expect(attributes, &table, &requirement);
         prop_assert_eq!(found.smallest_group, smallest);
         prop_assert_eq!(found.greatest_confidence, greatest);
         prop_assert_eq!(found.violations, violations.min(VIOLATION_CAP));
@@ -148,17 +153,17 @@ proptest! {
     #[test]
     fn does_not_depend_on_the_number_of_threads(
         (attributes, table) in tables(),
-        asked in requirements(),
+        requirement in requirements(),
     ) {
         let [one, four] = [1, 4].map(|threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| verified(attributes, &table, &asked))
+            pool.install(|| verify(attributes, &table, &requirement))
         });
         prop_assert_eq!(one, four);
     }
 }
 
-/// 2,000 records, so that groups are packed on the way down.
+/// With 2,000 records, bitmaps are packed during the search.
 #[test]
 fn agrees_with_brute_force_on_groups_of_several_words() {
     let mut state = 7u32;
@@ -180,14 +185,14 @@ fn agrees_with_brute_force_on_groups_of_several_words() {
             values: SensitiveSet::Every,
         };
         for (l, k, c) in [(2, 1, 1.0), (4, 30, 0.9), (5, 8, 1.0), (6, 1, 0.95)] {
-            let asked = LkcRequirement {
+            let requirement = LkcRequirement {
                 l,
                 k,
                 c: Confidence::new(c).unwrap(),
                 sensitive: SENSITIVE.iter().map(every).collect(),
             };
-            let found = verified(attributes as usize, &table, &asked);
-            let expected = expect(attributes as usize, &table, &asked);
+            let found = verify(attributes as usize, &table, &requirement);
+            let expected = expect(attributes as usize, &table, &requirement);
             assert_eq!(
                 (found.smallest_group, found.greatest_confidence),
                 (expected.0, expected.1)
