@@ -1,20 +1,20 @@
-//! How a run tells its progress and learns that it is to stop; handed in by the caller.
+//! The observer of a run: receives its progress and can request a stop. The caller provides it.
 
-/// What a run is doing; the phases come in this order.
+/// The phase of a run. The phases occur in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
     /// Reading and encoding rows.
     Reading,
     /// Searching for the anonymous table.
     Searching,
-    /// Making the finished table, checking and measuring it.
+    /// Building the finished table, checking it and measuring its utility.
     Verifying,
     /// Writing the release.
     Writing,
 }
 
 impl Phase {
-    /// The word in a job's `phase`.
+    /// The value of a job's `phase` field.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Reading => "reading",
@@ -25,29 +25,29 @@ impl Phase {
     }
 }
 
-/// What a run has done since it began. Counts stand for the whole of it, so that telling one
-/// again, or one of many, does no harm.
+/// A count of the work that a run has done. Counts are totals since the beginning of the run, so a
+/// repeated or a missed report does no harm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Count {
-    /// Rows read.
+    /// Number of rows read.
     RowsRead(u64),
-    /// Specializations performed; the topmost table is none.
+    /// Number of specializations performed; the topmost table does not count.
     StepsDone(u64),
 }
 
-/// Follows a run from another thread.
+/// Receives the progress of a run; may be shared between threads.
 pub trait Observer: Send + Sync {
-    /// The run is in `phase`, of which `fraction` (0 to 1) is done.
+    /// Called when the run is in `phase`, of which `fraction` (0 to 1) is done.
     fn progress(&self, phase: Phase, fraction: f64);
 
-    /// The run has come to this count.
+    /// Called when the run has reached this count. Does nothing by default.
     fn counted(&self, _: Count) {}
 
-    /// Whether the run is to stop; asked at least every few milliseconds of work.
+    /// Whether the run should stop. Called at least every few milliseconds of work.
     fn must_stop(&self) -> bool;
 }
 
-/// An observer that looks away.
+/// An observer that ignores all reports and never requests a stop.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unobserved;
 
