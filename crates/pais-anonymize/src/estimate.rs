@@ -1,55 +1,57 @@
-//! How long a run will still take, and what share of it is done, from the speed it has shown.
+//! Estimates the remaining time of a run and the share of it that is done, from its speed so far.
 //!
-//! No phase has a fixed share. What is left of the phase under way follows from the time it has
-//! taken so far and the fraction of it that is done; a phase that has not begun is expected to go
-//! over the rows as fast as reading them went. That expectation gives way to what is seen as soon
-//! as the phase says how far it is. Time is handed in, as the time since the run began.
+//! No phase has a fixed share. The remaining time of the current phase follows from the time it has
+//! taken so far and the fraction of it that is done. A phase that has not begun is expected to take
+//! as long as reading took. As soon as the phase reports its fraction, that observation replaces
+//! the expectation. The caller passes the time, as the time since the run began.
 
 use std::time::Duration;
 
 use super::Phase;
 
-/// How much of a phase must be done before what was seen of it weighs as much as what was expected.
+/// Fraction of a phase that must be done before the observed time has the same weight as the
+/// expected time.
 const EXPECTED: f64 = 0.02;
 
-/// A phase that has been silent for longer than it was to take is expected to take such a share
-/// of its silence again.
+/// If a phase reports nothing for longer than its estimated remaining time, it is expected to take
+/// this share of the time without a report once more.
 const OVERDUE: f64 = 0.25;
 
-/// A new figure has replaced half of the one told before after this share of the time it stands for.
+/// A new estimate replaces half of the previous one after this share of the estimated time.
 const SMOOTHING: f64 = 0.05;
 
-/// Share that is never passed before the end, which only its own word makes 1.
+/// Upper bound of the reported progress. Only the end of the run itself is reported as 1.
 const ALMOST: f64 = 0.99;
 
-/// Estimates the rest of a run.
+/// Estimates the remaining time and the progress of a run.
 #[derive(Clone, Debug)]
 pub struct Estimate {
     /// Phases that the run goes through.
     phases: &'static [Phase],
     now: Option<Stage>,
-    /// Seconds that reading took, once it is over.
+    /// Seconds that reading took; `None` until it is over.
     reading: Option<f64>,
     looked: Duration,
-    /// What was told last, seconds.
+    /// The remaining time returned last, in seconds.
     remaining: Option<f64>,
-    /// The share told of an attempt before.
+    /// The progress reported by a previous attempt.
     start: f64,
     progress: f64,
 }
 
-/// The phase under way.
+/// The current phase.
 #[derive(Clone, Copy, Debug)]
 struct Stage {
     phase: Phase,
     began: Duration,
-    /// The fraction it told last, and when it first told that.
+    /// The fraction reported last, and in `told` when that fraction was first reported.
     fraction: f64,
     told: Duration,
 }
 
 impl Estimate {
-    /// Nothing has begun; `progress` is the share told of an attempt before, 0 if there was none.
+    /// An estimate for a run that has not begun. `progress` is the progress reported by a previous
+    /// attempt, 0 if there was none.
     pub fn new(phases: &'static [Phase], progress: f64) -> Self {
         let start = progress.clamp(0.0, 1.0);
         Self {
@@ -63,9 +65,9 @@ impl Estimate {
         }
     }
 
-    /// `elapsed` after the run began, it was in `phase`, with `fraction` (0 to 1) of it done.
-    /// Phases do not go back: an earlier one changes nothing. A fraction may, where work has been
-    /// found that nobody knew of.
+    /// Records that at `elapsed` after its beginning the run was in `phase`, with `fraction` (0 to
+    /// 1) of it done. A phase earlier than the current one is ignored. A fraction may decrease, if
+    /// unexpected work was found.
     pub fn observe(&mut self, elapsed: Duration, phase: Phase, fraction: f64) {
         if fraction.is_nan() {
             return;
@@ -87,7 +89,7 @@ impl Estimate {
                 }
                 *before = Some(Stage {
                     phase,
-                    // What goes before the first word is part of the first phase.
+                    // The time before the first report is part of the first phase.
                     began: before.map_or(Duration::ZERO, |_| elapsed),
                     fraction,
                     told: elapsed,
@@ -96,15 +98,16 @@ impl Estimate {
         }
     }
 
-    /// The phase under way.
+    /// The current phase; `None` before the first report.
     pub fn phase(&self) -> Option<Phase> {
         self.now.map(|stage| stage.phase)
     }
 
-    /// Share of the run that is done and seconds until its end (`None` while nothing is known), as
-    /// of `elapsed` after it began. The share never shrinks, and does not jump when the estimate
-    /// does: it moves by as much of what it lacks as the time that passed is of the time that was
-    /// left, but not past the share of the time that has gone by.
+    /// Returns the progress of the run (0 to 1) and the seconds until its end (`None` while nothing
+    /// is known), at `elapsed` after its beginning. The progress never decreases, and does not jump
+    /// when the estimate does. It advances by the fraction of its remainder that the time since the
+    /// last call is of that time plus the remaining time, but never exceeds the share of the total
+    /// time that has elapsed.
     pub fn look(&mut self, elapsed: Duration) -> (f64, Option<f64>) {
         let since = elapsed.saturating_sub(self.looked).as_secs_f64();
         self.looked = self.looked.max(elapsed);
@@ -128,11 +131,11 @@ impl Estimate {
         (self.progress, self.remaining)
     }
 
-    /// Seconds left as the phases tell, not smoothed.
+    /// The seconds left according to the phases, without smoothing.
     fn left(&self, elapsed: Duration) -> Option<f64> {
         let stage = self.now?;
         let expected = match self.reading {
-            // Of a phase that was not foreseen nothing is expected, so little is to do in it.
+            // A phase that is not in the list of phases is expected to take no time.
             Some(reading) if self.phases.contains(&stage.phase) => Some(reading),
             Some(_) => Some(0.0),
             None => None,
@@ -164,8 +167,8 @@ mod tests {
         Duration::from_secs_f64(seconds)
     }
 
-    /// A run whose phases take so many seconds, each telling its fraction ten times a second and
-    /// being looked at just as often: (elapsed, progress, remaining).
+    /// Simulates a run whose phases take the given seconds. Each phase reports its fraction ten
+    /// times per second, and the estimate is read as often. Returns (elapsed, progress, remaining).
     fn run(took: [f64; 4], done: impl Fn(f64) -> f64) -> Vec<(f64, f64, Option<f64>)> {
         let mut estimate = Estimate::new(ALL, 0.0);
         let mut seen = Vec::new();
@@ -184,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_told_before_anything_is_known() {
+    fn nothing_is_reported_before_anything_is_known() {
         let mut estimate = Estimate::new(ALL, 0.0);
         assert_eq!(estimate.look(at(1.0)), (0.0, None));
         estimate.observe(at(1.0), Reading, 0.0);
@@ -193,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn an_even_run_is_foreseen_to_the_second() {
+    fn an_even_run_is_estimated_to_the_second() {
         for (elapsed, progress, remaining) in run([4.0; 4], |share| share) {
             if elapsed < 0.1 {
                 continue;
@@ -205,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn progress_neither_goes_back_nor_jumps_and_the_rest_shrinks_to_nothing() {
+    fn progress_neither_decreases_nor_jumps_and_the_remaining_time_reaches_zero() {
         for took in [
             [1.0, 30.0, 1.0, 1.0],
             [5.0, 1.0, 5.0, 5.0],
@@ -219,7 +222,7 @@ mod tests {
                     };
                     assert!(now >= before, "{pair:?}");
                     assert!(remaining.is_none_or(|rest| rest >= 0.0), "{pair:?}");
-                    // In the last second the bar may make up what it lacks.
+                    // Only in the last second the progress may jump.
                     assert!(now - before < 0.1 || remaining < &Some(1.0), "{pair:?}");
                 }
                 let (_, progress, remaining) = seen[seen.len() - 1];
@@ -230,8 +233,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_seen_replaces_what_was_expected() {
-        // Reading took a second, the search takes a hundred.
+    fn the_observed_time_replaces_the_expected_time() {
+        // Reading takes one second, the search takes 100.
         let seen = run([1.0, 100.0, 1.0, 1.0], |share| share);
         let error = |elapsed: f64| {
             let (_, _, remaining) = seen.iter().find(|(at, ..)| *at >= elapsed).unwrap();
@@ -244,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_is_not_taken_for_the_end() {
+    fn a_phase_without_reports_is_not_taken_as_finished() {
         let mut estimate = Estimate::new(ALL, 0.0);
         estimate.observe(at(0.5), Reading, 0.5);
         estimate.observe(at(1.0), Searching, 0.0);
@@ -258,13 +261,13 @@ mod tests {
             before = progress;
         }
         assert!(before < 0.9, "{before}");
-        // A hundred seconds without a word: some twenty more, and the two phases ahead.
+        // 100 seconds without a report: about 25 more for this phase, and the two phases ahead.
         let (_, late) = estimate.look(at(101.0));
         assert!((20.0..30.0).contains(&late.unwrap()), "{late:?}");
     }
 
     #[test]
-    fn phases_do_not_go_back() {
+    fn earlier_phases_are_ignored() {
         let mut estimate = Estimate::new(ALL, 0.0);
         estimate.observe(at(1.0), Reading, 1.0);
         estimate.observe(at(2.0), Searching, 0.5);
@@ -278,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn work_that_turns_up_late_lengthens_the_rest_but_not_the_bar() {
+    fn unexpected_work_increases_the_remaining_time_but_does_not_decrease_progress() {
         let mut estimate = Estimate::new(ALL, 0.0);
         estimate.observe(at(1.0), Reading, 1.0);
         estimate.observe(at(1.0), Searching, 0.0);
@@ -291,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_further_attempt_goes_on_where_the_one_before_stood() {
+    fn a_further_attempt_continues_from_the_progress_of_the_previous_one() {
         let mut estimate = Estimate::new(ALL, 0.6);
         assert_eq!(estimate.look(at(0.0)), (0.6, None));
         estimate.observe(at(1.0), Reading, 0.5);
@@ -301,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_phase_that_was_not_foreseen_adds_nothing() {
+    fn an_unlisted_phase_adds_no_time() {
         let mut estimate = Estimate::new(&[Reading, Searching], 0.0);
         estimate.observe(at(1.0), Reading, 1.0);
         estimate.observe(at(1.0), Searching, 0.0);

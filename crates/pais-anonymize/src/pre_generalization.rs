@@ -1,4 +1,4 @@
-//! A job's pre-generalization: checked against the schema, and applied to the encoded table.
+//! The pre-generalization of a job: checked against the schema and applied to the encoded table.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -10,15 +10,25 @@ use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::taxonomy::pre_generalization::check_levels;
 use pais_core::taxonomy::{Floors, PreGeneralizationError, Tree};
 
-/// Height of a tree without a taxonomy: `*` over its values.
+/// Height of the tree of a column without a taxonomy: `*` above its values.
 const FLAT_HEIGHT: u32 = 1;
 
+<<<<<<< HEAD:crates/pais-anonymize/src/pre_generalization.rs
 /// Checks a job's pre-generalization as far as can be published without rows. With `one_cut` the
 /// method generalizes each relational column along one cut of a tree.
 ///
 /// # Errors
 /// `invalid_shape` for what is no level, `invalid_job` for what the column does not have.
 pub(crate) fn check(schema: &Schema, job: &JobDefinition, one_cut: bool) -> Result<(), JobError> {
+=======
+/// Checks a job's pre-generalization as far as possible without rows. With `one_cut` the method
+/// generalizes each relational column along one cut of a tree.
+///
+/// # Errors
+/// `invalid_shape` for a key that is not a level, `invalid_job` for a column, level or value that
+/// does not exist.
+pub fn check(schema: &Schema, job: &JobDefinition, one_cut: bool) -> Result<(), Problem> {
+>>>>>>> prose-3:src/engine/pre_generalization.rs
     for (name, description) in job.pre_generalization.iter().flatten() {
         let pointer = pointer(name);
         let spec = schema.stored().find(|spec| *spec.name == **name);
@@ -72,13 +82,21 @@ fn misfit(pointer: &str, error: &PreGeneralizationError) -> JobError {
     )
 }
 
+<<<<<<< HEAD:crates/pais-anonymize/src/pre_generalization.rs
 fn root_beside_others(pointer: &str) -> JobError {
     let detail = "some values would stand as the root of the column's tree and others below it, \
                   which is no cut; choose lower levels, or name no value";
     JobError::at(JobErrorKind::Unfit, pointer, detail)
+=======
+fn root_beside_others(pointer: &str) -> Problem {
+    let detail = "some values would be generalized to the root of the column's tree and others to \
+                  nodes below it, which is not a cut; choose lower levels, or name no values";
+    Problem::at(Code::InvalidJob, pointer, detail)
+>>>>>>> prose-3:src/engine/pre_generalization.rs
 }
 
-/// A generalized item must not read as several where items are joined.
+/// Checks that no label of a generalized item contains the column's separator: joined items would
+/// be split into more items.
 fn check_labels(
     spec: &SchemaColumn,
     tree: &Tree,
@@ -89,7 +107,7 @@ fn check_labels(
         return Ok(());
     }
     let leaves = 0..tree.leaf_count() as u32;
-    // A leaf with the separator is no item that a cell can hold.
+    // A leaf label that contains the separator is not an item that a cell can contain.
     let mut inner = leaves
         .map(|leaf| (floors.of(leaf), tree.leaf(leaf)))
         .filter(|(floor, leaf)| floor != leaf)
@@ -105,10 +123,11 @@ fn check_labels(
     Ok(())
 }
 
-/// What stands for each leaf of the columns that a job pre-generalizes.
+/// Returns the generalization of each leaf, by column that a job pre-generalizes.
 ///
 /// # Errors
-/// `invalid_job` for what a column does not have, `invalid_shape` for what is no level.
+/// `invalid_job` for a level or value that a column does not have, `invalid_shape` for a key that
+/// is not a level.
 pub fn floors(
     job: &JobDefinition,
     table: &EncodedTable,
@@ -132,9 +151,16 @@ pub fn floors(
     Ok(floors)
 }
 
+<<<<<<< HEAD:crates/pais-anonymize/src/pre_generalization.rs
 /// A job's pre-generalization as a release tells it. The values of a column without a taxonomy
 /// are raw ones, and of those only such as the release shows are named.
 pub(crate) fn published(
+=======
+/// Returns a job's pre-generalization as published in a release; `None` if the job has none. The
+/// values of a column without a taxonomy are raw values, so only those that the release contains
+/// are listed.
+pub fn told(
+>>>>>>> prose-3:src/engine/pre_generalization.rs
     schema: &Schema,
     job: &JobDefinition,
     released: &ReleasedTable,
@@ -160,7 +186,7 @@ pub(crate) fn published(
     Some(published)
 }
 
-/// The labels that stand in a column; of a set those of its items.
+/// The labels in a column; for a set column the labels of its items.
 fn labels(column: &ReleasedColumn) -> Vec<&str> {
     let cells = column.column.dictionary.iter().map(AsRef::as_ref);
     match column.form {
@@ -169,19 +195,25 @@ fn labels(column: &ReleasedColumn) -> Vec<&str> {
     }
 }
 
-/// A table's pre-generalization: what stands for each leaf, and the columns as they were.
+/// The pre-generalization of a table: the generalization of each leaf, and the original columns.
 #[derive(Clone, Debug, Default)]
 pub struct PreGeneralized {
     floors: BTreeMap<Box<str>, Floors>,
     raw: Vec<QuasiIdentifier>,
 }
 
+<<<<<<< HEAD:crates/pais-anonymize/src/pre_generalization.rs
 impl PreGeneralized {
     /// Brings a job's description to an encoded table. With `one_cut` the relational columns
     /// are replaced by what stands for them, over trees pruned to that.
+=======
+impl Applied {
+    /// Applies a job's pre-generalization to an encoded table. With `one_cut` the relational
+    /// columns are replaced by generalized ones, with pruned trees.
+>>>>>>> prose-3:src/engine/pre_generalization.rs
     ///
     /// # Errors
-    /// `invalid_job` for values that a column without a taxonomy turns out not to have.
+    /// `invalid_job` for values that a column without a taxonomy does not have.
     pub fn new(
         job: &JobDefinition,
         table: &mut EncodedTable,
@@ -209,12 +241,12 @@ impl PreGeneralized {
         Ok(Self { floors, raw })
     }
 
-    /// What stands for each leaf of a column; `None` where the leaves stand for themselves.
+    /// The generalization of each leaf of a column; `None` if the leaves are not generalized.
     pub fn floors(&self, column: &str) -> Option<&Floors> {
         self.floors.get(column)
     }
 
-    /// A column of the table as it was before.
+    /// A column of the table before pre-generalization.
     pub fn raw<'a>(&'a self, column: &'a QuasiIdentifier) -> &'a QuasiIdentifier {
         let same = |raw: &&QuasiIdentifier| raw.position == column.position;
         self.raw.iter().find(same).unwrap_or(column)

@@ -1,4 +1,4 @@
-//! What a run tells, kept for those who look on from another thread.
+//! The reports of a run, kept so that other threads can read its status.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,20 +7,20 @@ use std::time::{Duration, Instant};
 use super::estimate::Estimate;
 use super::{Count, Phase};
 
-/// Where a run stands.
+/// The status of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Standing {
-    /// What it is doing; `None` before the first phase.
+    /// The current phase; `None` before the first one.
     pub phase: Option<Phase>,
-    /// Share of the work done, 0 to 1; never shrinks.
+    /// Share of the work done, 0 to 1; never decreases.
     pub progress: f64,
-    /// Rows read.
+    /// Number of rows read.
     pub rows_read: u64,
-    /// Specializations performed.
+    /// Number of specializations performed.
     pub steps_done: u64,
-    /// Time since it began.
+    /// Time since the run began.
     pub elapsed: Duration,
-    /// Estimated time until its end; `None` while nothing is known.
+    /// Estimated time until the end of the run; `None` while nothing is known.
     pub remaining: Option<Duration>,
 }
 
@@ -32,10 +32,10 @@ const WITH_RELEASE: &[Phase] = &[
     Phase::Writing,
 ];
 
-/// Phases of a run that has steps to write and no rows.
+/// Phases of a run that writes steps, but no rows.
 const WITHOUT_RELEASE: &[Phase] = &[Phase::Reading, Phase::Searching];
 
-/// What a run has told since it began.
+/// Collects the reports of a run since it began.
 #[derive(Debug)]
 pub struct Tally {
     began: Instant,
@@ -45,7 +45,8 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// A run begins; `progress` is the share told of an attempt before, 0 if there was none.
+    /// Starts the clock of a run. `progress` is the progress reported by a previous attempt, 0 if
+    /// there was none.
     pub fn new(makes_release: bool, progress: f64) -> Self {
         let phases = match makes_release {
             true => WITH_RELEASE,
@@ -59,13 +60,13 @@ impl Tally {
         }
     }
 
-    /// As [`super::Observer::progress`].
+    /// See [`super::Observer::progress`].
     pub fn progress(&self, phase: Phase, fraction: f64) {
         self.estimate()
             .observe(self.began.elapsed(), phase, fraction);
     }
 
-    /// As [`super::Observer::counted`]; counts never go back.
+    /// See [`super::Observer::counted`]. Counts never decrease.
     pub fn counted(&self, count: Count) {
         let (counter, count) = match count {
             Count::RowsRead(rows) => (&self.rows_read, rows),
@@ -74,7 +75,7 @@ impl Tally {
         counter.fetch_max(count, Ordering::Relaxed);
     }
 
-    /// Where the run stands now.
+    /// Returns the current status of the run.
     pub fn look(&self) -> Standing {
         let mut estimate = self.estimate();
         let elapsed = self.began.elapsed();
@@ -85,13 +86,13 @@ impl Tally {
             rows_read: self.rows_read.load(Ordering::Relaxed),
             steps_done: self.steps_done.load(Ordering::Relaxed),
             elapsed,
-            // Longer than a duration can be is as good as unknown.
+            // A time longer than a `Duration` can represent is returned as unknown.
             remaining: remaining.and_then(|rest| Duration::try_from_secs_f64(rest).ok()),
         }
     }
 
     fn estimate(&self) -> MutexGuard<'_, Estimate> {
-        // Each change of it is whole, whoever panicked after.
+        // Every change leaves the estimate consistent, so a poisoned lock can be ignored.
         self.estimate.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -102,7 +103,7 @@ mod tests {
     use crate::{Count, Phase};
 
     #[test]
-    fn counts_and_phases_are_told_as_they_come() {
+    fn counts_and_phases_are_reported_as_they_arrive() {
         let tally = Tally::new(true, 0.0);
         assert_eq!(tally.look().phase, None);
         assert_eq!(tally.look().remaining, None);

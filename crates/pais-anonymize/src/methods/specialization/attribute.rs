@@ -1,7 +1,8 @@
-//! One quasi-identifier during a run: the concepts grown so far and the cut through them.
+//! One quasi-identifier during a search: the concepts created so far and the current cut.
 //!
 //! Codes are numbered so that every concept is a range of codes: leaves from left to right,
-//! numeric values in order, the missing cell last. A specialization cuts a range into ranges.
+//! numeric values in ascending order, the missing cell last. A specialization splits a range into
+//! ranges.
 
 use std::ops::Range;
 
@@ -10,15 +11,15 @@ use pais_core::with_codes;
 use pais_core::table::{Domain, QuasiIdentifier};
 use pais_core::taxonomy::{Interval, MISSING_LABEL, NodeId};
 
-/// Index of a concept among those of its attribute; the topmost is 0.
+/// Index of a concept among those of its attribute; the topmost concept is 0.
 pub type ConceptId = u32;
 
-/// What a concept stands for.
+/// The value that a concept represents.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Meaning {
     /// A node of the taxonomy.
     Node(NodeId),
-    /// An interval; of the topmost one missing cells are a part.
+    /// An interval of numbers. The topmost interval includes missing cells.
     Interval(Interval),
     /// Missing cells of a numeric column.
     Missing,
@@ -29,14 +30,14 @@ pub enum Meaning {
 pub struct Concept {
     /// The codes it generalizes.
     pub codes: Range<u32>,
-    /// What it stands for.
+    /// The value that it represents.
     pub meaning: Meaning,
 }
 
-/// A possible specialization of a concept: what its children would be.
+/// A possible specialization of a concept, given by its children.
 #[derive(Clone, Debug)]
-pub struct Split {
-    /// *child(v)*, from left to right; together they have the codes of the parent.
+pub struct ConceptSplit {
+    /// *child(v)*, from left to right; together they cover the codes of the parent.
     pub children: Vec<Concept>,
 }
 
@@ -46,20 +47,20 @@ pub struct Attribute<'a> {
     pub column: &'a QuasiIdentifier,
     /// The code of each row.
     pub codes: Codes<'a>,
-    /// Concepts of this run; those of the cut and their ancestors.
+    /// The concepts created so far: those of the cut and their ancestors.
     pub concepts: Vec<Concept>,
     /// *Cut_i*, from left to right.
     pub cut: Vec<ConceptId>,
     /// Rows by code.
     pub histogram: Vec<u64>,
-    /// Rows by code and class, `classes` to a code; empty without a class.
+    /// Rows by code and class, `classes` entries per code; empty without a class.
     pub class_histogram: Vec<u64>,
     /// Number of classes, 0 when none are counted.
     pub classes: usize,
 }
 
 impl<'a> Attribute<'a> {
-    /// The attribute at its topmost value; two passes over its codes.
+    /// The attribute at its topmost value. Makes two passes over its codes.
     pub fn new(column: &'a QuasiIdentifier, class: Option<(usize, &Codes<'_>)>) -> Self {
         let count = column.domain.code_count();
         let codes = Codes::of(&column.codes, count);
@@ -96,25 +97,25 @@ impl<'a> Attribute<'a> {
         }
     }
 
-    /// A concept of the run.
+    /// The concept with this index.
     #[inline]
     pub fn concept(&self, id: ConceptId) -> &Concept {
         &self.concepts[id as usize]
     }
 
-    /// Whether the attribute stands at its topmost value, which tells an adversary nothing.
+    /// Whether the attribute is at its topmost value, which gives an adversary no information.
     pub fn is_topmost(&self) -> bool {
         self.cut.len() == 1 && self.cut[0] == 0
     }
 
-    /// Rows generalized to a concept, *|T\[v\]|*.
+    /// Number of rows generalized to a concept, *|T\[v\]|*.
     pub fn rows(&self, concept: &Concept) -> u64 {
         self.histogram[concept.codes.start as usize..concept.codes.end as usize]
             .iter()
             .sum()
     }
 
-    /// The codes of a concept that are numbers, of a numeric column.
+    /// The codes of a concept that are numbers; empty unless the column is numeric.
     pub fn numbers(&self, concept: &Concept) -> Range<u32> {
         let end = match &self.column.domain {
             Domain::Numeric { values, .. } => values.len() as u32,
@@ -123,13 +124,13 @@ impl<'a> Attribute<'a> {
         concept.codes.start.min(end)..concept.codes.end.min(end)
     }
 
-    /// The label that stands in the released table.
+    /// The label of a concept in the released table.
     pub fn label(&self, concept: &Concept) -> String {
         label(&self.column.domain, concept.meaning)
     }
 
-    /// NCP of a concept: its share of the leaves, or of the domain's width; 0 for a leaf and
-    /// for missing cells.
+    /// NCP of a concept, 0 to 1: its share of the leaves, or of the domain's width. 0 for a leaf
+    /// and for missing cells.
     pub fn ncp(&self, concept: &Concept) -> f64 {
         match (&self.column.domain, concept.meaning) {
             (Domain::Taxonomy(tree), Meaning::Node(node)) => tree.ncp(node),
@@ -140,9 +141,9 @@ impl<'a> Attribute<'a> {
         }
     }
 
-    /// The children that the taxonomy gives a concept; `None` for a leaf and for intervals,
-    /// whose children are grown (see [`super::score`]).
-    pub fn taxonomy_split(&self, concept: &Concept) -> Option<Split> {
+    /// The children of a concept in the taxonomy. `None` for a leaf, and for intervals, whose
+    /// children are computed during the search (see [`super::score`]).
+    pub fn taxonomy_split(&self, concept: &Concept) -> Option<ConceptSplit> {
         let (Domain::Taxonomy(tree), Meaning::Node(node)) = (&self.column.domain, concept.meaning)
         else {
             return None;
@@ -155,13 +156,13 @@ impl<'a> Attribute<'a> {
                 meaning: Meaning::Node(id),
             }
         };
-        (!children.is_empty()).then(|| Split {
+        (!children.is_empty()).then(|| ConceptSplit {
             children: children.iter().map(child).collect(),
         })
     }
 
-    /// Takes a suppressed row out of the histograms.
-    pub fn forget(&mut self, row: usize, class: Option<u32>) {
+    /// Removes a suppressed row from the histograms.
+    pub fn remove_row(&mut self, row: usize, class: Option<u32>) {
         let code = self.column.codes[row] as usize;
         self.histogram[code] -= 1;
         if let Some(class) = class {
@@ -169,8 +170,8 @@ impl<'a> Attribute<'a> {
         }
     }
 
-    /// Replaces a concept of the cut by its children; the ids of the children, in order.
-    pub fn specialize(&mut self, parent: ConceptId, split: &Split) -> Range<ConceptId> {
+    /// Replaces a concept of the cut by its children. Returns the ids of the children, in order.
+    pub fn specialize(&mut self, parent: ConceptId, split: &ConceptSplit) -> Range<ConceptId> {
         let first = self.concepts.len() as ConceptId;
         self.concepts.extend(split.children.iter().cloned());
         let ids = first..self.concepts.len() as ConceptId;
@@ -181,7 +182,7 @@ impl<'a> Attribute<'a> {
     }
 }
 
-/// Rows by code, of `count`, and by class.
+/// Counts the rows by code (of `count` codes) and class.
 fn counts(
     rows: usize,
     codes: &Codes<'_>,
@@ -195,7 +196,7 @@ fn counts(
     counts
 }
 
-/// The label of a meaning.
+/// The label of a concept's value.
 pub fn label(domain: &Domain, meaning: Meaning) -> String {
     match (domain, meaning) {
         (Domain::Taxonomy(tree), Meaning::Node(node)) => tree.node(node).label.to_string(),

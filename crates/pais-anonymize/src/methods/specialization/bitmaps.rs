@@ -1,54 +1,56 @@
-//! Groups of small partitions as bitmaps: a bit a row, a bitmap for each value of an attribute.
+//! Groups of small partitions as bitmaps: one bit per row, one bitmap for each value of an
+//! attribute.
 //!
-//! The rows that share a qid are the intersection of its values' bitmaps, 64 rows at a time. That
-//! makes the 4.5 million subsets of 41 attributes at *L* = 6 affordable where nearly every row is
-//! a partition of its own.
+//! The rows that share a qid are the intersection of its values' bitmaps, computed 64 rows at a
+//! time. That makes the 4.5 million subsets of 41 attributes at *L* = 6 affordable when nearly
+//! every row is a partition of its own.
 
 use std::ops::Range;
 
 use super::requirement::Requirement;
-use super::validity::Child;
+use super::validity::ChildCheck;
 
 /// Bitmaps of one group, and memory for their intersections.
 #[derive(Default)]
-pub(super) struct Bitmaps {
-    /// Words of a bitmap.
+pub(super) struct GroupBitmaps {
+    /// Number of 64-bit words of a bitmap.
     words: usize,
-    /// Bitmap after bitmap.
+    /// All bitmaps, one after another.
     bits: Vec<u64>,
-    /// Attribute and bitmaps of each column; one with a single value in the group is left out.
+    /// Attribute and bitmaps of each column, without columns that have only one value in the group.
     columns: Vec<(usize, Range<usize>)>,
-    /// The bitmaps of the sensitive values; none where nothing is bounded.
+    /// The bitmaps of the sensitive values; empty if *C* bounds none.
     values: Range<usize>,
     /// Intersections, one after another by depth.
     masks: Vec<u64>,
-    /// The bitmap of each value of the column at hand, [`NONE`] between columns.
+    /// The bitmap of each value of the current column; all [`NONE`] between columns.
     bitmap_of: Vec<u32>,
 }
 
 const NONE: u32 = u32::MAX;
 
-impl Bitmaps {
-    /// Most rows of a group.
-    pub(super) const ROWS: usize = 1 << 16;
+impl GroupBitmaps {
+    /// Largest number of rows of a group.
+    pub(super) const MAX_ROWS: usize = 1 << 16;
 
-    /// Most words of a group's columns: 32 MiB.
-    pub(super) const WORDS: usize = 1 << 22;
+    /// Largest number of words of a group's columns: 32 MiB.
+    pub(super) const MAX_WORDS: usize = 1 << 22;
 
-    /// Most sensitive values.
-    pub(super) const VALUES: usize = 64;
+    /// Largest number of sensitive values.
+    pub(super) const MAX_VALUES: usize = 64;
 
-    /// Whether every group is allowed that `depth` of the columns from `from` on make of a group
-    /// of a child's items; where not, `chosen` gets their attributes. `stop` makes it refuse.
+    /// Whether all groups are allowed that result from splitting a group of a child's shares by any
+    /// `depth` of the columns from `from` on. If not, `chosen` receives the attributes of the
+    /// failing qid. Returns `false` if `stop` returns `true`.
     pub(super) fn check(
         &mut self,
-        child: &Child<'_>,
+        child: &ChildCheck<'_>,
         group: &[u32],
         (from, depth): (usize, usize),
         chosen: &mut Vec<usize>,
         stop: &dyn Fn() -> bool,
     ) -> bool {
-        let rows = self.lay_out(child, group, from);
+        let rows = self.build(child, group, from);
         let depth = depth.min(self.columns.len());
         let mut masks = std::mem::take(&mut self.masks);
         masks.clear();
@@ -56,77 +58,78 @@ impl Bitmaps {
         let (all, deeper) = masks.split_at_mut(self.words);
         set(all, 0..rows);
         let requirement = child.check.requirement;
-        let mut walk = Walk {
+        let mut traversal = BitmapTraversal {
             bitmaps: self,
             requirement,
-            held: vec![0; self.values.len()],
+            value_counts: vec![0; self.values.len()],
             chosen,
             stop,
         };
-        let group = Group {
+        let group = BitmapGroup {
             mask: all,
             rows: rows as u64,
         };
         let allowed = match depth {
             0 => {
-                let greatest = hold(self, group.mask, &mut walk.held);
+                let greatest = count_values(self, group.mask, &mut traversal.value_counts);
                 requirement.allows(group.rows, greatest)
             }
-            _ => walk.visit(group, deeper, 0, depth),
+            _ => traversal.visit(group, deeper, 0, depth),
         };
         self.masks = masks;
         allowed
     }
 
-    /// Makes the bitmaps; how many rows the group has.
-    fn lay_out(&mut self, child: &Child<'_>, group: &[u32], from: usize) -> usize {
-        let items = || group.iter().map(|&item| &child.items[item as usize]);
-        let rows: usize = items().map(|item| item.size as usize).sum();
+    /// Builds the bitmaps. Returns the number of rows of the group.
+    fn build(&mut self, child: &ChildCheck<'_>, group: &[u32], from: usize) -> usize {
+        let shares = || group.iter().map(|&share| &child.shares[share as usize]);
+        let rows: usize = shares().map(|share| share.size as usize).sum();
         self.words = rows.div_ceil(64);
         self.bits.clear();
         self.columns.clear();
-        let mut made = 0;
+        let mut built = 0;
         for column in &child.columns[from..] {
-            let first = made;
+            let first = built;
             self.bitmap_of
                 .resize(column.width.max(self.bitmap_of.len()), NONE);
             let mut row = 0;
-            for &item in group {
-                let bitmap = &mut self.bitmap_of[column.codes[item as usize] as usize];
+            for &share in group {
+                let bitmap = &mut self.bitmap_of[column.codes[share as usize] as usize];
                 if *bitmap == NONE {
-                    *bitmap = made as u32;
-                    made += 1;
-                    self.bits.resize(made * self.words, 0);
+                    *bitmap = built as u32;
+                    built += 1;
+                    self.bits.resize(built * self.words, 0);
                 }
                 let bitmap = *bitmap as usize * self.words;
-                let size = child.items[item as usize].size as usize;
+                let size = child.shares[share as usize].size as usize;
                 set(&mut self.bits[bitmap..bitmap + self.words], row..row + size);
                 row += size;
             }
-            for &item in group {
-                self.bitmap_of[column.codes[item as usize] as usize] = NONE;
+            for &share in group {
+                self.bitmap_of[column.codes[share as usize] as usize] = NONE;
             }
-            if made - first == 1 {
-                made = first;
-                self.bits.truncate(made * self.words);
+            if built - first == 1 {
+                built = first;
+                self.bits.truncate(built * self.words);
             } else {
-                self.columns.push((column.attribute, first..made));
+                self.columns.push((column.attribute, first..built));
             }
         }
         let check = child.check;
-        self.values = made..made;
+        self.values = built..built;
         if check.requirement.bounds_confidence() {
             self.values.end += check.requirement.sensitive_values;
             self.bits.resize(self.values.end * self.words, 0);
             let mut row = 0;
-            for item in items() {
-                // All rows of an item go together, so it is all one which of them hold a value.
-                for &(value, count) in check.weights.holding(item) {
-                    let bitmap = (made + value as usize) * self.words;
+            for share in shares() {
+                // The rows of a share are never separated, so it does not matter which of them are
+                // marked as having a value.
+                for &(value, count) in check.split_counts.sensitive_counts(share) {
+                    let bitmap = (built + value as usize) * self.words;
                     let bitmap = &mut self.bits[bitmap..bitmap + self.words];
                     set(bitmap, row..row + count as usize);
                 }
-                row += item.size as usize;
+                row += share.size as usize;
             }
         }
         rows
@@ -144,25 +147,31 @@ fn set(bitmap: &mut [u64], bits: Range<usize>) {
     }
 }
 
-/// Rows of the group that is laid out.
+/// A subset of the rows of the group that the bitmaps were built for.
 #[derive(Clone, Copy)]
-struct Group<'m> {
+struct BitmapGroup<'m> {
     mask: &'m [u64],
     rows: u64,
 }
 
-/// A depth-first walk over the subsets of the columns.
-struct Walk<'a> {
-    bitmaps: &'a Bitmaps,
+/// A depth-first traversal of the subsets of the columns.
+struct BitmapTraversal<'a> {
+    bitmaps: &'a GroupBitmaps,
     requirement: &'a Requirement<'a>,
-    /// Rows of the group at hand that hold each sensitive value.
-    held: Vec<u64>,
+    /// By sensitive value, the number of rows of the current group that have it.
+    value_counts: Vec<u64>,
     chosen: &'a mut Vec<usize>,
     stop: &'a dyn Fn() -> bool,
 }
 
-impl Walk<'_> {
-    fn visit(&mut self, group: Group<'_>, masks: &mut [u64], from: usize, depth: usize) -> bool {
+impl BitmapTraversal<'_> {
+    fn visit(
+        &mut self,
+        group: BitmapGroup<'_>,
+        masks: &mut [u64],
+        from: usize,
+        depth: usize,
+    ) -> bool {
         if depth == 1 {
             return self.count(group, from);
         }
@@ -182,11 +191,12 @@ impl Walk<'_> {
                 if !self.requirement.allows(rows, 0) {
                     return false;
                 }
-                // With one value here the column adds nothing to what those after it make.
+                // All rows have this value, so the column does not split the group: subsets of the
+                // columns after it are at least as strict.
                 if rows == group.rows && bitmaps.columns.len() - at > depth {
                     break;
                 }
-                let part = Group { mask: here, rows };
+                let part = BitmapGroup { mask: here, rows };
                 if !self.visit(part, deeper, at + 1, depth - 1) {
                     return false;
                 }
@@ -196,29 +206,30 @@ impl Walk<'_> {
         true
     }
 
-    /// Whether every group is allowed that one of the columns from `from` on makes of a group.
-    fn count(&mut self, group: Group<'_>, from: usize) -> bool {
+    /// Whether all groups are allowed that result from splitting a group by one of the columns from
+    /// `from` on.
+    fn count(&mut self, group: BitmapGroup<'_>, from: usize) -> bool {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("popcnt") {
-            // SAFETY: the one thing the function needs, that the processor knows `popcnt`, was
-            // found out in the line above.
+            // SAFETY: the function only requires that the processor supports `popcnt`, which the
+            // line above checks.
             return unsafe { self.count_by_popcnt(group, from) };
         }
         self.count_portably(group, from)
     }
 
-    /// One instruction for the bits of a word, which takes a dozen without.
+    /// Counts the bits of a word by one instruction instead of a dozen.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "popcnt")]
-    fn count_by_popcnt(&mut self, group: Group<'_>, from: usize) -> bool {
+    fn count_by_popcnt(&mut self, group: BitmapGroup<'_>, from: usize) -> bool {
         self.count_portably(group, from)
     }
 
     #[inline(always)]
-    fn count_portably(&mut self, group: Group<'_>, from: usize) -> bool {
+    fn count_portably(&mut self, group: BitmapGroup<'_>, from: usize) -> bool {
         let bitmaps = self.bitmaps;
-        // No part has more rows with a sensitive value than the group has: a part with enough rows
-        // for the most frequent one is allowed whatever it holds.
+        // No subgroup has more rows with a sensitive value than the group. So a subgroup with
+        // enough rows for the group's most frequent value is always allowed.
         let mut enough = None;
         for (attribute, numbers) in &bitmaps.columns[from..] {
             let mut left = group.rows;
@@ -241,8 +252,8 @@ impl Walk<'_> {
                     continue;
                 }
                 let enough = *enough.get_or_insert_with(|| {
-                    let greatest = hold(bitmaps, group.mask, &mut self.held);
-                    self.requirement.enough_for(greatest)
+                    let greatest = count_values(bitmaps, group.mask, &mut self.value_counts);
+                    self.requirement.least_group_for(greatest)
                 });
                 if rows < enough && !self.is_bounded(group, bitmap, rows) {
                     self.chosen.push(*attribute);
@@ -253,28 +264,29 @@ impl Walk<'_> {
         true
     }
 
-    /// Whether no sensitive value exceeds *C* among the rows that a group shares with a bitmap. Only
-    /// those are counted that would if all their rows in the group were among them.
+    /// Whether no sensitive value exceeds *C* among the rows that a group shares with a bitmap.
+    /// Only the values are counted that would exceed it if all their rows in the group were among
+    /// them.
     #[inline(always)]
-    fn is_bounded(&self, group: Group<'_>, bitmap: &[u64], rows: u64) -> bool {
-        let values = self.bitmaps.values.clone().zip(&self.held);
-        let mut doubtful = values.filter(|&(_, &held)| !self.requirement.allows(rows, held));
+    fn is_bounded(&self, group: BitmapGroup<'_>, bitmap: &[u64], rows: u64) -> bool {
+        let values = self.bitmaps.values.clone().zip(&self.value_counts);
+        let mut doubtful = values.filter(|&(_, &count)| !self.requirement.allows(rows, count));
         doubtful.all(|(value, _)| {
             let value = self.bitmaps.bitmap(value);
             let shared = group.mask.iter().zip(bitmap).map(|(a, b)| a & b);
-            let held = ones(shared.zip(value).map(|(a, b)| a & b));
-            self.requirement.allows(rows, held)
+            let count = ones(shared.zip(value).map(|(a, b)| a & b));
+            self.requirement.allows(rows, count)
         })
     }
 }
 
-/// Counts the rows of a mask that hold each sensitive value; the greatest of the counts.
+/// Counts the rows of a mask by sensitive value. Returns the greatest count.
 #[inline(always)]
-fn hold(bitmaps: &Bitmaps, mask: &[u64], held: &mut [u64]) -> u64 {
+fn count_values(bitmaps: &GroupBitmaps, mask: &[u64], value_counts: &mut [u64]) -> u64 {
     let mut greatest = 0;
-    for (value, held) in bitmaps.values.clone().zip(held) {
-        *held = ones(mask.iter().zip(bitmaps.bitmap(value)).map(|(a, b)| a & b));
-        greatest = greatest.max(*held);
+    for (value, count) in bitmaps.values.clone().zip(value_counts) {
+        *count = ones(mask.iter().zip(bitmaps.bitmap(value)).map(|(a, b)| a & b));
+        greatest = greatest.max(*count);
     }
     greatest
 }
@@ -284,7 +296,7 @@ fn ones(words: impl Iterator<Item = u64>) -> u64 {
     words.map(|word| u64::from(word.count_ones())).sum()
 }
 
-/// The rows that two bitmaps share, and how many they are.
+/// Writes the intersection of two bitmaps to `into`. Returns its number of rows.
 fn intersect(into: &mut [u64], a: &[u64], b: &[u64]) -> u64 {
     let mut rows = 0;
     for (into, (a, b)) in into.iter_mut().zip(a.iter().zip(b)) {

@@ -1,4 +1,4 @@
-//! Partitions in both layouts, against records counted one by one.
+//! Compares partitions in both layouts with records counted row by row.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,36 +7,37 @@ use proptest::prelude::*;
 use pais_core::model::{Confidence, MinimumAnonymity};
 use pais_core::table::{Domain, NULL_CODE, QuasiIdentifier};
 
-use super::attribute::{Attribute, Concept, Meaning, Split};
+use super::attribute::{Attribute, Concept, ConceptSplit, Meaning};
 use super::partitions::{PartitionId, Partitions};
 use super::requirement::{Requirement, SensitiveBound};
-use super::scan::{Aim, Scan};
-use super::sensitive::Sensitive;
-use super::weights::{Item, Weights};
+use super::scan::{ChildOfCode, Scan};
+use super::sensitive::SensitiveSlots;
+use super::weights::{PartitionShare, SplitCounts};
 
-/// Numbers of a column.
+/// Number of distinct numbers in a column.
 const NUMBERS: u32 = 9;
 
 #[derive(Clone, Debug)]
-struct Case {
+struct LayoutCase {
     /// By attribute and row.
     codes: Vec<Vec<u32>>,
     /// By sensitive column and row.
     sensitive: Vec<Vec<u32>>,
-    /// What is split, one after the other: an attribute, which of its cut, and into how many.
+    /// The specializations in order: the attribute, the index of the concept in its cut, and the
+    /// number of children.
     splits: Vec<(usize, usize, usize)>,
-    /// By row, whether it is suppressed; some from the beginning.
-    gone: Vec<bool>,
+    /// By row, whether it is suppressed; some rows are suppressed from the beginning.
+    suppressed: Vec<bool>,
     /// Whether a partition is suppressed after each split.
     suppress: bool,
 }
 
-fn case() -> impl Strategy<Value = Case> {
+fn case() -> impl Strategy<Value = LayoutCase> {
     (1..60usize).prop_flat_map(|rows| {
         let column = |values| prop::collection::vec(0..values, rows);
         let cell = || prop_oneof![4 => 0..4u32, 1 => Just(NULL_CODE)];
         let cells = move || prop::collection::vec(cell(), rows);
-        let gone = prop_oneof![
+        let suppressed = prop_oneof![
             Just(vec![false; rows]),
             prop::collection::vec(prop::bool::weighted(0.2), rows)
         ];
@@ -44,20 +45,22 @@ fn case() -> impl Strategy<Value = Case> {
             prop::collection::vec(column(NUMBERS), 3),
             prop::collection::vec(cells(), 0..4),
             prop::collection::vec((0..3usize, any::<usize>(), 2..6usize), 1..7),
-            gone,
+            suppressed,
             prop::bool::weighted(0.3),
         )
-            .prop_map(|(codes, sensitive, splits, gone, suppress)| Case {
-                codes,
-                sensitive,
-                splits,
-                gone,
-                suppress,
-            })
+            .prop_map(
+                |(codes, sensitive, splits, suppressed, suppress)| LayoutCase {
+                    codes,
+                    sensitive,
+                    splits,
+                    suppressed,
+                    suppress,
+                },
+            )
     })
 }
 
-fn columns(case: &Case) -> Vec<QuasiIdentifier> {
+fn columns(case: &LayoutCase) -> Vec<QuasiIdentifier> {
     let column = |(position, codes): (usize, &Vec<u32>)| QuasiIdentifier {
         name: format!("q{position}").into(),
         position,
@@ -72,8 +75,8 @@ fn columns(case: &Case) -> Vec<QuasiIdentifier> {
     case.codes.iter().enumerate().map(column).collect()
 }
 
-/// All values but the first of each column are sensitive.
-fn requirement<'a>(case: &'a Case) -> Requirement<'a> {
+/// All values except the first one of each column are sensitive.
+fn requirement<'a>(case: &'a LayoutCase) -> Requirement<'a> {
     let bound = |(column, codes): (usize, &'a Vec<u32>)| {
         let first = 3 * column as u32;
         SensitiveBound {
@@ -91,8 +94,8 @@ fn requirement<'a>(case: &'a Case) -> Requirement<'a> {
     }
 }
 
-/// Cuts the codes of a concept into parts; `None` where it has too few.
-fn split(concept: &Concept, parts: usize) -> Option<Split> {
+/// Splits the codes of a concept into parts; `None` if it has too few codes.
+fn split(concept: &Concept, parts: usize) -> Option<ConceptSplit> {
     let codes = concept.codes.clone();
     let width = (codes.len() / parts).max(1) as u32;
     let mut starts: Vec<u32> = codes.clone().step_by(width as usize).take(parts).collect();
@@ -102,24 +105,27 @@ fn split(concept: &Concept, parts: usize) -> Option<Split> {
             codes: bounds[0]..bounds[1],
             meaning: Meaning::Missing,
         };
-        Split {
+        ConceptSplit {
             children: starts.windows(2).map(child).collect(),
         }
     })
 }
 
 /// A partition: the concept of each attribute, as the range of its codes.
-type Record = Vec<(u32, u32)>;
+type PartitionRecord = Vec<(u32, u32)>;
 
 /// Rows by record.
-fn records(case: &Case, attributes: &[Attribute<'_>]) -> BTreeMap<Record, BTreeSet<u32>> {
-    let mut records: BTreeMap<Record, BTreeSet<u32>> = BTreeMap::new();
-    for row in (0..case.gone.len()).filter(|&row| !case.gone[row]) {
+fn records(
+    case: &LayoutCase,
+    attributes: &[Attribute<'_>],
+) -> BTreeMap<PartitionRecord, BTreeSet<u32>> {
+    let mut records: BTreeMap<PartitionRecord, BTreeSet<u32>> = BTreeMap::new();
+    for row in (0..case.suppressed.len()).filter(|&row| !case.suppressed[row]) {
         let concept = |attribute: &Attribute<'_>| {
             let code = attribute.column.codes[row];
             let concepts = attribute.cut.iter().map(|&id| attribute.concept(id));
-            let mut holding = concepts.filter(|concept| concept.codes.contains(&code));
-            let codes = holding.next().unwrap().codes.clone();
+            let mut containing = concepts.filter(|concept| concept.codes.contains(&code));
+            let codes = containing.next().unwrap().codes.clone();
             (codes.start, codes.end)
         };
         let record = attributes.iter().map(concept).collect();
@@ -128,77 +134,77 @@ fn records(case: &Case, attributes: &[Attribute<'_>]) -> BTreeMap<Record, BTreeS
     records
 }
 
-/// What is weighed of a partition and child: rows, whether they meet K and C, and by sensitive
-/// value how many rows have it.
-type Weighed = (PartitionId, u32, bool, Vec<(u32, u32)>);
+/// The counts of a partition and child: the partition, its number of rows, whether they meet *K*
+/// and *C*, and the number of rows by sensitive value.
+type ShareCounts = (PartitionId, u32, bool, Vec<(u32, u32)>);
 
-/// What was weighed, by child.
-fn weighed(weights: &Weights) -> Vec<Vec<Weighed>> {
-    let item = |item: &Item| {
+/// The counts of a split, by child.
+fn share_counts(split_counts: &SplitCounts) -> Vec<Vec<ShareCounts>> {
+    let share = |share: &PartitionShare| {
         (
-            item.partition,
-            item.size,
-            item.meets,
-            weights.holding(item).to_vec(),
+            share.partition,
+            share.size,
+            share.meets,
+            split_counts.sensitive_counts(share).to_vec(),
         )
     };
-    let children = weights.children().iter();
+    let children = split_counts.children().iter();
     children
-        .map(|items| items.iter().map(item).collect())
+        .map(|shares| shares.iter().map(share).collect())
         .collect()
 }
 
-/// The same, counted row by row.
+/// The same counts, computed row by row.
 fn expected(
     partitions: &Partitions,
     codes: &[u32],
-    split: &Split,
+    split: &ConceptSplit,
     link: &[PartitionId],
     requirement: &Requirement<'_>,
-) -> Vec<Vec<Weighed>> {
+) -> Vec<Vec<ShareCounts>> {
     let of_child = |child: &Concept| {
-        let item = |&partition: &PartitionId| {
+        let share = |&partition: &PartitionId| {
             let mut rows = partitions.rows(partition);
             rows.retain(|&row| child.codes.contains(&codes[row as usize]));
-            let mut held: BTreeMap<u32, u32> = BTreeMap::new();
+            let mut value_counts: BTreeMap<u32, u32> = BTreeMap::new();
             for &row in &rows {
-                requirement.sensitive_of(row as usize, |value| {
-                    *held.entry(value as u32).or_default() += 1
+                requirement.for_each_sensitive_value(row as usize, |value| {
+                    *value_counts.entry(value as u32).or_default() += 1
                 });
             }
-            let most = held.values().copied().max().unwrap_or(0);
+            let most = value_counts.values().copied().max().unwrap_or(0);
             let meets = requirement.allows(rows.len() as u64, u64::from(most));
             (!rows.is_empty()).then(|| {
                 (
                     partition,
                     rows.len() as u32,
                     meets,
-                    held.into_iter().collect(),
+                    value_counts.into_iter().collect(),
                 )
             })
         };
-        link.iter().filter_map(item).collect()
+        link.iter().filter_map(share).collect()
     };
     split.children.iter().map(of_child).collect()
 }
 
-/// Specializes as a case says, in both layouts; how many steps the one that may choose made in the
-/// order of the table.
-fn check(mut case: Case) -> Result<usize, TestCaseError> {
+/// Performs the specializations of a case in both layouts. Returns the number of steps that the
+/// partitions with a free choice of layout made in table order.
+fn check(mut case: LayoutCase) -> Result<usize, TestCaseError> {
     let quasi_identifiers = columns(&case);
-    let rows = case.gone.len();
-    let sensitive = Sensitive::new(&requirement(&case), rows);
+    let rows = case.suppressed.len();
+    let sensitive = SensitiveSlots::new(&requirement(&case), rows);
     let mut attributes: Vec<_> = quasi_identifiers
         .iter()
         .map(|column| Attribute::new(column, None))
         .collect();
-    let gone: Vec<u32> = (0..rows as u32)
-        .filter(|&row| case.gone[row as usize])
+    let suppressed: Vec<u32> = (0..rows as u32)
+        .filter(|&row| case.suppressed[row as usize])
         .collect();
-    let partitions = || Partitions::new(rows, &gone, attributes.len(), 0);
+    let partitions = || Partitions::new(rows, &suppressed, attributes.len(), 0);
     let mut both = [partitions(), partitions()];
     both[1].sort();
-    let mut aim = Aim::default();
+    let mut child_of_code = ChildOfCode::default();
     let mut in_table_order = 0;
     for (at, which, parts) in std::mem::take(&mut case.splits) {
         let requirement = requirement(&case);
@@ -206,39 +212,39 @@ fn check(mut case: Case) -> Result<usize, TestCaseError> {
         let Some(split) = split(attributes[at].concept(concept), parts) else {
             continue;
         };
-        aim.at(&attributes[at], &split);
+        child_of_code.assign_split(&attributes[at], &split);
         let first = attributes[at].concepts.len() as u32;
         let mut scores = Vec::new();
         for partitions in &mut both {
             let scan = Scan {
                 column: &attributes[at],
-                aim: &aim,
+                child_of_code: &child_of_code,
                 width: split.children.len(),
                 sensitive: &sensitive,
                 requirement: &requirement,
             };
             let term = |size, squares: u128| size as f64 - squares as f64;
             let link = partitions.link(at, concept).to_vec();
-            let weights = Weights::new(partitions, (at, concept), &scan, term);
+            let split_counts = SplitCounts::new(partitions, (at, concept), &scan, term);
             let expected = expected(partitions, &case.codes[at], &split, &link, &requirement);
-            prop_assert_eq!(weighed(&weights), expected);
-            scores.push(weights.score());
+            prop_assert_eq!(share_counts(&split_counts), expected);
+            scores.push(split_counts.score());
             let children = first..first + split.children.len() as u32;
-            partitions.refine(concept, children, &weights, &scan, |_, _, _| ());
+            partitions.refine(concept, children, &split_counts, &scan, |_, _, _| ());
         }
         prop_assert_eq!(scores[0], scores[1]);
         in_table_order += usize::from(both[0].is_in_table_order());
         attributes[at].specialize(concept, &split);
         for partitions in &both {
-            stand(partitions, &attributes, &case)?;
+            check_records(partitions, &attributes, &case)?;
         }
         if case.suppress {
-            let all: Vec<_> = both[0].all().collect();
+            let all: Vec<_> = both[0].non_empty().collect();
             let Some(&partition) = all.get(which % all.len().max(1)) else {
                 continue;
             };
             for row in both[0].suppress(partition) {
-                case.gone[row as usize] = true;
+                case.suppressed[row as usize] = true;
             }
             both[1].suppress(partition);
         }
@@ -246,11 +252,11 @@ fn check(mut case: Case) -> Result<usize, TestCaseError> {
     Ok(in_table_order)
 }
 
-/// Whether partitions are the distinct records with their rows.
-fn stand(
+/// Checks that the partitions are the distinct records with their rows.
+fn check_records(
     partitions: &Partitions,
     attributes: &[Attribute<'_>],
-    case: &Case,
+    case: &LayoutCase,
 ) -> Result<(), TestCaseError> {
     let record = |partition| {
         let concept = |(at, attribute): (usize, &Attribute<'_>)| {
@@ -261,31 +267,31 @@ fn stand(
             .iter()
             .enumerate()
             .map(concept)
-            .collect::<Record>()
+            .collect::<PartitionRecord>()
     };
     let rows = |partition| partitions.rows(partition).into_iter().collect();
-    let standing: BTreeMap<Record, BTreeSet<u32>> = partitions
-        .all()
+    let actual: BTreeMap<PartitionRecord, BTreeSet<u32>> = partitions
+        .non_empty()
         .map(|partition| (record(partition), rows(partition)))
         .collect();
     let expected = records(case, attributes);
     let squares: usize = expected.values().map(|rows| rows.len().pow(2)).sum();
-    prop_assert_eq!(standing, expected);
+    prop_assert_eq!(actual, expected);
     prop_assert_eq!(partitions.squares(), squares as u128);
     let requirement = requirement(case);
     let mut greatest = 0.0f64;
-    for partition in partitions.all() {
+    for partition in partitions.non_empty() {
         let rows = partitions.rows(partition);
         prop_assert!(rows.is_sorted());
         prop_assert_eq!(rows.len() as u32, partitions.size(partition));
-        let mut held = [0u32; 9];
+        let mut value_counts = [0u32; 9];
         for &row in &rows {
-            requirement.sensitive_of(row as usize, |value| held[value] += 1);
+            requirement.for_each_sensitive_value(row as usize, |value| value_counts[value] += 1);
         }
-        let most = held.into_iter().max().unwrap_or(0);
+        let most = value_counts.into_iter().max().unwrap_or(0);
         greatest = greatest.max(f64::from(most) / rows.len() as f64);
     }
-    // What stands at first is told to the partitions, not counted by them.
+    // The count of the first partition is passed to `Partitions::new`, which these tests set to 0.
     if partitions.count() > 1 {
         prop_assert!((partitions.extremes().1 - greatest).abs() < 1e-12);
     }
@@ -297,15 +303,15 @@ proptest! {
         rng_seed: proptest::test_runner::RngSeed::Fixed(4), ..ProptestConfig::default() })]
 
     #[test]
-    fn partitions_are_the_records_in_whatever_order_the_rows_are(case in case()) {
+    fn partitions_are_the_distinct_records_in_both_layouts(case in case()) {
         check(case)?;
     }
 }
 
 #[test]
-fn a_few_partitions_of_many_rows_stay_in_the_order_of_the_table() {
+fn few_partitions_of_many_rows_keep_the_table_order() {
     let codes = |step: u32| (0..200).map(|row| row * step % NUMBERS).collect();
-    let case = Case {
+    let case = LayoutCase {
         codes: vec![codes(1), codes(2), codes(4)],
         sensitive: vec![
             (0..200)
@@ -313,7 +319,7 @@ fn a_few_partitions_of_many_rows_stay_in_the_order_of_the_table() {
                 .collect(),
         ],
         splits: vec![(0, 0, 2), (1, 0, 2), (0, 1, 2)],
-        gone: vec![false; 200],
+        suppressed: vec![false; 200],
         suppress: false,
     };
     assert_eq!(check(case).unwrap(), 3);

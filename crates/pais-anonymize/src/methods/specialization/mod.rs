@@ -1,18 +1,22 @@
-//! PAIS: LKC-privacy by top-down specialization (Mohammed, Fung, Hung, Lee: KDD'09, Section 4).
+//! Top-down specialization (TDS, PAIS in the KDD'09 paper) for LKC-privacy (Mohammed, Fung, Hung,
+//! Lee: KDD'09, Section 4).
 //!
 //! The search starts from the topmost table and performs the best valid specialization until
-//! none is left. It never copies rows: it keeps the number of each row's partition (TIPS,
-//! Definition 4.1), or, once partitions are many, one permutation of row numbers in which every
-//! partition is a range; and one histogram per attribute.
+//! none is left. It never copies rows. It keeps the partition number of each row (TIPS,
+//! Definition 4.1) or, once there are many partitions, one permutation of row numbers in which
+//! every partition is a range. It also keeps one histogram per attribute.
 //!
-//! What it costs, for *n* rows, *m* quasi-identifiers and *s* steps: beside the encoded columns
-//! their codes again in 1 byte a cell (2 from 257 values on, none from 65,537), 1 byte a row for
-//! its sensitive values (more where they are many), 4 for its partition or its place in the
-//! permutation and 4 while rows are moved there, and 8 *m* + 12 bytes a partition; two passes over each column for its histogram;
-//! for each candidate that reaches the top of the order one scan of the table or of `T[x]`, the
-//! rows it would split, and a walk over the subsets of the attributes below their top, counted
-//! over partitions. Threads share the scans and the walks; the steps are the same whatever their
-//! number.
+//! Memory, for *n* rows and *m* quasi-identifiers, in addition to the encoded columns:
+//!  - a narrow copy of the codes: 1 byte per cell (2 from 257 values on, no copy from 65,537);
+//!  - 1 byte per row for its sensitive values (more if there are many);
+//!  - 4 bytes per row for its partition or its position in the permutation, and 4 more while
+//!    rows are moved in the permutation;
+//!  - 8 *m* + 12 bytes per partition.
+//!
+//! Time: two passes over each column for its histogram. Each candidate that becomes the best one
+//! costs one scan of the table or of `T[x]` (the rows it would split), and a depth-first traversal
+//! of the subsets of the attributes below their topmost value, counted over partitions. Threads
+//! share the scans and the traversals. The steps do not depend on the number of threads.
 
 mod attribute;
 mod bitmaps;

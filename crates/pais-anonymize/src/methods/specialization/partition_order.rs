@@ -1,42 +1,43 @@
-//! Rows partition by partition: one permutation, in which every partition is a range.
+//! The rows sorted by partition: one permutation, in which every partition is a range.
 
 use rayon::prelude::*;
 
 use pais_core::table::codes::{RowCodes};
 use pais_core::with_codes;
 
-use super::partitions::{Made, PartitionId};
-use super::scan::{Scan, added};
-use super::weights::Counted;
+use super::partitions::{ChildPartition, PartitionId};
+use super::scan::{Scan, add_counters};
+use super::weights::PartialCounts;
 
-/// Rows that make a thread's share of a scan worth handing over; few in tests, so that small
-/// tables are shared out too.
-const SHARE: usize = if cfg!(test) { 5 } else { 1 << 14 };
+/// Number of rows from which on a part of a scan is worth a task of its own; lower in tests, so
+/// that small tables are split into tasks too.
+const TASK_ROWS: usize = if cfg!(test) { 5 } else { 1 << 14 };
 
-/// Most counters that are kept for a partition, and how many for each of its rows; where there
-/// would be more, its rows are sorted by place.
-const SIDE_BY_SIDE: usize = if cfg!(test) { 32 } else { 1 << 20 };
-const SIDE_BY_SIDE_A_ROW: usize = 8;
+/// Largest number of dense counters for a partition. With more counters, or with more than
+/// [`DENSE_COUNTERS_PER_ROW`] per row, the rows are sorted by counter index instead.
+const MAX_DENSE_COUNTERS: usize = if cfg!(test) { 32 } else { 1 << 20 };
+/// Largest number of dense counters for each row of a partition.
+const DENSE_COUNTERS_PER_ROW: usize = 8;
 
-/// What a thread takes at a time of the partitions of a *Link_x*.
-enum Share<'a> {
-    /// Whole partitions, of up to twice as many rows together as make a share.
+/// A task of a scan of the partitions of a *Link_x*.
+enum ScanTask<'a> {
+    /// Whole partitions, with up to twice the minimum number of rows of a task in total.
     Whole(&'a [PartitionId]),
-    /// One partition of more rows, which threads take piece by piece.
-    Cut(PartitionId),
+    /// One partition with more rows, which threads process piece by piece.
+    Pieces(PartitionId),
 }
 
 /// The rows of all partitions.
 pub struct PartitionOrder {
     /// Row numbers; each partition is a range.
     order: Vec<u32>,
-    /// Where the range of each partition begins.
+    /// Start of the range of each partition.
     starts: Vec<u32>,
     scratch: Vec<u32>,
 }
 
 impl PartitionOrder {
-    /// The rows by partition, and where each partition begins.
+    /// Takes the rows sorted by partition, and the start of each partition.
     pub fn new(order: Vec<u32>, starts: Vec<u32>) -> Self {
         Self {
             order,
@@ -45,7 +46,7 @@ impl PartitionOrder {
         }
     }
 
-    /// The rows of a partition, of which there are so many.
+    /// The rows of a partition, which has `size` rows.
     #[inline]
     pub fn rows(&self, partition: PartitionId, size: u32) -> &[u32] {
         let start = self.starts[partition as usize];
@@ -53,59 +54,61 @@ impl PartitionOrder {
     }
 
     /// Counts the rows of the partitions of `link` by child and slot of sensitive values, partition
-    /// by partition.
+    /// by partition. `term` computes a partition's term of the score from its size and the sum of
+    /// its children's squared sizes.
     pub fn count(
         &self,
         link: &[PartitionId],
         sizes: &[u32],
         scan: &Scan<'_>,
         term: impl Fn(u64, u128) -> f64 + Sync,
-    ) -> Counted {
-        let count = |share: &Share<'_>| {
-            let mut counted = Counted::new(scan.width);
-            let mut tally = Tally::default();
-            let mut count = |partition: PartitionId, cut: bool| {
+    ) -> PartialCounts {
+        let count = |task: &ScanTask<'_>| {
+            let mut partial_counts = PartialCounts::new(scan.width);
+            let mut counter = PartitionCounter::default();
+            let mut count = |partition: PartitionId, in_pieces: bool| {
                 let rows = self.rows(partition, sizes[partition as usize]);
                 if rows.is_empty() {
                     return;
                 }
-                match cut {
-                    true => tally.count_pieces(rows, scan),
-                    false => tally.count(rows, scan),
+                match in_pieces {
+                    true => counter.count_pieces(rows, scan),
+                    false => counter.count(rows, scan),
                 }
-                let squares = tally.close(partition, scan, &mut counted);
-                counted.score += term(rows.len() as u64, squares);
+                let squares = counter.finish(partition, scan, &mut partial_counts);
+                partial_counts.score += term(rows.len() as u64, squares);
             };
-            match *share {
-                Share::Whole(list) => list.iter().for_each(|&partition| count(partition, false)),
-                Share::Cut(partition) => count(partition, true),
+            match *task {
+                ScanTask::Whole(list) => list.iter().for_each(|&partition| count(partition, false)),
+                ScanTask::Pieces(partition) => count(partition, true),
             }
-            counted
+            partial_counts
         };
-        // A share has lists for all children: it has as many rows as there are of those.
-        let shares = shares(link, sizes, SHARE.max(scan.width));
-        match shares.as_slice() {
+        // A task allocates a list for each child, so it has at least as many rows as there are
+        // children.
+        let tasks = scan_tasks(link, sizes, TASK_ROWS.max(scan.width));
+        match tasks.as_slice() {
             [only] => count(only),
-            shares => {
-                let parts: Vec<Counted> = shares.par_iter().map(count).collect();
-                let none = Counted::new(scan.width);
+            tasks => {
+                let parts: Vec<PartialCounts> = tasks.par_iter().map(count).collect();
+                let empty = PartialCounts::new(scan.width);
                 parts
                     .into_iter()
-                    .reduce(Counted::followed_by)
-                    .unwrap_or(none)
+                    .reduce(PartialCounts::followed_by)
+                    .unwrap_or(empty)
             }
         }
     }
 
-    /// Sorts the rows of the partitions of `link` by child, each within its range: one scan of
-    /// `T[x]`, shared out among the threads.
+    /// Sorts the rows of each partition of `link` by child within its range. Makes one scan of
+    /// `T[x]`, shared among the threads.
     pub fn refine(&mut self, link: &[PartitionId], sizes: &[u32], scan: &Scan<'_>) {
         let mut scratch = std::mem::take(&mut self.scratch);
-        let child_of = scan.aim.child_of();
+        let child_of = scan.child_of_code.as_slice();
         let sorted = with_codes!(&scan.column.codes, codes => {
             self.sort(link, sizes, &mut scratch, |row| child_of[codes.at(row as usize) as usize])
         });
-        let mut pieces = sorted.iter().flat_map(Sorted::pieces);
+        let mut pieces = sorted.iter().flat_map(SortedPieces::pieces);
         let mut from = 0;
         let mut runs: Vec<(u32, usize, u32)> = Vec::new();
         for &partition in link {
@@ -122,7 +125,7 @@ impl PartitionOrder {
                 }
             }
             if !whole {
-                // Stable, so that the rows of a child keep the order of the pieces.
+                // A stable sort, so that the rows of a child keep the order of the pieces.
                 runs.sort_by_key(|&(child, ..)| child);
             }
             from = end;
@@ -137,52 +140,55 @@ impl PartitionOrder {
         self.scratch = scratch;
     }
 
-    /// Notes where the parts of refined partitions begin: `made` has the partitions that each
-    /// became, in the order of their children, first the one that was refined.
-    pub fn place(&mut self, made: &[Made], sizes: &[u32]) {
+    /// Sets the starts of the partitions in `child_partitions`. These are the partitions that each
+    /// refined partition was split into, in the order of the children; the first one has the id of
+    /// the refined partition.
+    pub fn set_starts(&mut self, child_partitions: &[ChildPartition], sizes: &[u32]) {
         self.starts.resize(sizes.len(), 0);
-        for parts in made.chunk_by(|a, b| a.place == b.place) {
+        for parts in child_partitions.chunk_by(|a, b| a.link_index == b.link_index) {
             let mut start = self.starts[parts[0].partition as usize];
-            for made in parts {
-                self.starts[made.partition as usize] = start;
-                start += sizes[made.partition as usize];
+            for child_partition in parts {
+                self.starts[child_partition.partition as usize] = start;
+                start += sizes[child_partition.partition as usize];
             }
         }
     }
 
-    /// The rows of partitions one after another in `scratch`, each piece sorted by child.
+    /// Copies the rows of the partitions one after another to `scratch`, each piece sorted by
+    /// child.
     fn sort(
         &self,
         link: &[PartitionId],
         sizes: &[u32],
         scratch: &mut Vec<u32>,
         child: impl Fn(u32) -> u32 + Sync,
-    ) -> Vec<Sorted> {
+    ) -> Vec<SortedPieces> {
         let rows = |partition: PartitionId| self.rows(partition, sizes[partition as usize]);
         let total = link.iter().map(|&partition| rows(partition).len()).sum();
         scratch.resize(total, 0);
         let mut tasks: Vec<Vec<&[u32]>> = Vec::new();
-        for share in shares(link, sizes, SHARE) {
-            match share {
-                Share::Whole(list) => {
+        for task in scan_tasks(link, sizes, TASK_ROWS) {
+            match task {
+                ScanTask::Whole(list) => {
                     tasks.push(list.iter().map(|&partition| rows(partition)).collect());
                 }
-                Share::Cut(partition) => {
-                    let pieces = rows(partition).chunks(SHARE);
+                ScanTask::Pieces(partition) => {
+                    let pieces = rows(partition).chunks(TASK_ROWS);
                     tasks.extend(pieces.map(|piece| vec![piece]));
                 }
             }
         }
         let mut left = scratch.as_mut_slice();
-        let mut room = |pieces: &[&[u32]]| {
+        let mut take_output = |pieces: &[&[u32]]| {
             let rows = pieces.iter().map(|piece| piece.len()).sum();
             left.split_off_mut(..rows).unwrap_or_default()
         };
         let tasks: Vec<_> = tasks
             .into_iter()
-            .map(|pieces| (room(&pieces), pieces))
+            .map(|pieces| (take_output(&pieces), pieces))
             .collect();
-        let sort = |(out, pieces): (&mut [u32], Vec<&[u32]>)| Sorted::of(&pieces, out, &child);
+        let sort =
+            |(out, pieces): (&mut [u32], Vec<&[u32]>)| SortedPieces::sort(&pieces, out, &child);
         match tasks.len() {
             0 | 1 => tasks.into_iter().map(sort).collect(),
             _ => tasks.into_par_iter().map(sort).collect(),
@@ -190,10 +196,11 @@ impl PartitionOrder {
     }
 }
 
-/// Shares out partitions among threads, at least so many rows a share unless few are left; in
-/// their order, and the same whatever the number of threads.
-fn shares<'a>(link: &'a [PartitionId], sizes: &[u32], least: usize) -> Vec<Share<'a>> {
-    let mut shares = Vec::new();
+/// Splits partitions into tasks of at least `least` rows each, except where too few rows remain
+/// before a large partition or at the end. Keeps their order. The tasks do not depend on the number
+/// of threads.
+fn scan_tasks<'a>(link: &'a [PartitionId], sizes: &[u32], least: usize) -> Vec<ScanTask<'a>> {
+    let mut tasks = Vec::new();
     let (mut start, mut rows) = (0, 0);
     for (end, &partition) in link.iter().enumerate() {
         let len = sizes[partition as usize] as usize;
@@ -202,128 +209,138 @@ fn shares<'a>(link: &'a [PartitionId], sizes: &[u32], least: usize) -> Vec<Share
             continue;
         }
         if start < end {
-            shares.push(Share::Whole(&link[start..end]));
+            tasks.push(ScanTask::Whole(&link[start..end]));
         }
         (start, rows) = (end, len);
         if len > 2 * least {
-            shares.push(Share::Cut(partition));
+            tasks.push(ScanTask::Pieces(partition));
             (start, rows) = (end + 1, 0);
         }
     }
     if start < link.len() {
-        shares.push(Share::Whole(&link[start..]));
+        tasks.push(ScanTask::Whole(&link[start..]));
     }
-    shares
+    tasks
 }
 
-/// Whether the rows of a partition are counted side by side rather than sorted by place.
-fn has_counters(rows: usize, scan: &Scan<'_>) -> bool {
-    scan.counters() <= SIDE_BY_SIDE.min(SIDE_BY_SIDE_A_ROW.saturating_mul(rows))
+/// Whether the rows of a partition are counted in dense counters rather than sorted by counter
+/// index.
+fn is_counted_densely(rows: usize, scan: &Scan<'_>) -> bool {
+    scan.counters() <= MAX_DENSE_COUNTERS.min(DENSE_COUNTERS_PER_ROW.saturating_mul(rows))
 }
 
-/// Rows of one partition by place: child and slot of sensitive values.
+/// Counts the rows of one partition by counter index, which combines child and slot of sensitive
+/// values.
 #[derive(Default)]
-struct Tally {
-    /// A counter for each place, all 0 between partitions.
+struct PartitionCounter {
+    /// Dense counters, all 0 between partitions.
     counters: Vec<u32>,
-    /// Without counters one entry for each row, ascending once all are listed.
-    places: Vec<u64>,
+    /// Without dense counters, one counter index for each row and slot column; sorted after the
+    /// last row was added.
+    indexes: Vec<u64>,
 }
 
-impl Tally {
+impl PartitionCounter {
     fn count(&mut self, rows: &[u32], scan: &Scan<'_>) {
-        match has_counters(rows.len(), scan) {
-            true => self.count_side_by_side(rows, scan),
+        match is_counted_densely(rows.len(), scan) {
+            true => self.count_dense(rows, scan),
             false => {
-                self.list_places(rows, scan);
-                self.places.sort_unstable();
+                self.push_indexes(rows, scan);
+                self.indexes.sort_unstable();
             }
         }
     }
 
-    /// As [`Self::count`], the rows shared out among the threads.
+    /// Like [`Self::count`], with the rows shared among the threads.
     fn count_pieces(&mut self, rows: &[u32], scan: &Scan<'_>) {
-        let side_by_side = has_counters(rows.len(), scan);
-        // A piece has its own counters, and more rows than those.
-        let least = if side_by_side { scan.counters() } else { 0 };
-        let pieces = rows.par_chunks(SHARE.max(least));
-        if side_by_side {
+        let is_dense = is_counted_densely(rows.len(), scan);
+        // A piece has its own counters, so it has at least as many rows as counters.
+        let least = if is_dense { scan.counters() } else { 0 };
+        let pieces = rows.par_chunks(TASK_ROWS.max(least));
+        if is_dense {
             let count = |piece: &[u32]| {
-                let mut tally = Self::default();
-                tally.count_side_by_side(piece, scan);
-                tally.counters
+                let mut counter = Self::default();
+                counter.count_dense(piece, scan);
+                counter.counters
             };
-            let none = || vec![0; scan.counters()];
-            self.counters = pieces.map(count).reduce(none, added);
+            let zeros = || vec![0; scan.counters()];
+            self.counters = pieces.map(count).reduce(zeros, add_counters);
         } else {
             let list = |piece: &[u32]| {
-                let mut tally = Self::default();
-                tally.list_places(piece, scan);
-                tally.places
+                let mut counter = Self::default();
+                counter.push_indexes(piece, scan);
+                counter.indexes
             };
-            self.places = pieces.flat_map_iter(list).collect();
-            self.places.par_sort_unstable();
+            self.indexes = pieces.flat_map_iter(list).collect();
+            self.indexes.par_sort_unstable();
         }
     }
 
-    fn count_side_by_side(&mut self, rows: &[u32], scan: &Scan<'_>) {
-        let child_of = scan.aim.child_of();
+    fn count_dense(&mut self, rows: &[u32], scan: &Scan<'_>) {
+        let child_of = scan.child_of_code.as_slice();
         let slots = scan.sensitive.count();
         self.counters.resize(scan.counters(), 0);
         let counters = self.counters.as_mut_slice();
-        for held in &scan.sensitive.slots {
-            with_codes!(&scan.column.codes, codes => with_codes!(&held.codes, slot => {
+        for slot_column in &scan.sensitive.slots {
+            with_codes!(&scan.column.codes, codes => with_codes!(&slot_column.codes, slot => {
                 for &row in rows {
                     let child = child_of[codes.at(row as usize) as usize];
-                    let slot = held.first + slot.at(row as usize);
+                    let slot = slot_column.first + slot.at(row as usize);
                     counters[child as usize * slots + slot as usize] += 1;
                 }
             }));
         }
     }
 
-    fn list_places(&mut self, rows: &[u32], scan: &Scan<'_>) {
-        let child_of = scan.aim.child_of();
+    fn push_indexes(&mut self, rows: &[u32], scan: &Scan<'_>) {
+        let child_of = scan.child_of_code.as_slice();
         let slots = scan.sensitive.count() as u64;
-        for held in &scan.sensitive.slots {
-            with_codes!(&scan.column.codes, codes => with_codes!(&held.codes, slot => {
-                self.places.extend(rows.iter().map(|&row| {
+        for slot_column in &scan.sensitive.slots {
+            with_codes!(&scan.column.codes, codes => with_codes!(&slot_column.codes, slot => {
+                self.indexes.extend(rows.iter().map(|&row| {
                     let child = child_of[codes.at(row as usize) as usize];
-                    u64::from(child) * slots + u64::from(held.first + slot.at(row as usize))
+                    u64::from(child) * slots + u64::from(slot_column.first + slot.at(row as usize))
                 }));
             }));
         }
     }
 
-    /// Makes the items of a partition, and is empty again; the sum of their squared sizes.
-    fn close(&mut self, partition: PartitionId, scan: &Scan<'_>, counted: &mut Counted) -> u128 {
-        if self.places.is_empty() {
+    /// Adds the shares of a partition to `partial_counts` and resets the counters. Returns the sum
+    /// of the squared sizes of the shares.
+    fn finish(
+        &mut self,
+        partition: PartitionId,
+        scan: &Scan<'_>,
+        partial_counts: &mut PartialCounts,
+    ) -> u128 {
+        if self.indexes.is_empty() {
             let counters = self.counters.iter_mut().enumerate();
             let rows = counters.filter(|(_, count)| **count > 0);
-            let rows = rows.map(|(place, count)| (place, std::mem::take(count)));
-            return scan.close(partition, rows, counted);
+            let rows = rows.map(|(index, count)| (index, std::mem::take(count)));
+            return scan.add_shares(partition, rows, partial_counts);
         }
-        let runs = self.places.chunk_by(|a, b| a == b);
+        let runs = self.indexes.chunk_by(|a, b| a == b);
         let rows = runs.map(|run| (run[0] as usize, run.len() as u32));
-        let squares = scan.close(partition, rows, counted);
-        self.places.clear();
+        let squares = scan.add_shares(partition, rows, partial_counts);
+        self.indexes.clear();
         squares
     }
 }
 
-/// How a thread's rows fell: by piece, the children that have rows, ascending, and how many.
+/// The result of a sorting task: by piece, the children that have rows, ascending, each with its
+/// number of rows.
 #[derive(Default)]
-struct Sorted {
+struct SortedPieces {
     runs: Vec<(u32, u32)>,
-    /// Where the runs of each piece end.
+    /// End of the runs of each piece.
     ends: Vec<usize>,
 }
 
-impl Sorted {
-    /// Sorts each piece by child into its part of `out`, keeping the order of rows otherwise.
-    fn of(pieces: &[&[u32]], mut out: &mut [u32], child: impl Fn(u32) -> u32) -> Self {
+impl SortedPieces {
+    /// Sorts each piece by child into its part of `out`. The sort is stable.
+    fn sort(pieces: &[&[u32]], mut out: &mut [u32], child: impl Fn(u32) -> u32) -> Self {
         let mut sorted = Self::default();
-        let mut places: Vec<u32> = Vec::new();
+        let mut positions: Vec<u32> = Vec::new();
         let mut children: Vec<u32> = Vec::new();
         for piece in pieces {
             let first = sorted.runs.len();
@@ -331,10 +348,10 @@ impl Sorted {
             for &row in *piece {
                 let child = child(row);
                 children.push(child);
-                if child as usize >= places.len() {
-                    places.resize(child as usize + 1, 0);
+                if child as usize >= positions.len() {
+                    positions.resize(child as usize + 1, 0);
                 }
-                let count = &mut places[child as usize];
+                let count = &mut positions[child as usize];
                 if *count == 0 {
                     sorted.runs.push((child, 0));
                 }
@@ -343,18 +360,18 @@ impl Sorted {
             sorted.runs[first..].sort_unstable();
             let mut sum = 0;
             for (child, len) in &mut sorted.runs[first..] {
-                *len = std::mem::replace(&mut places[*child as usize], sum);
+                *len = std::mem::replace(&mut positions[*child as usize], sum);
                 sum += *len;
             }
             let (here, rest) = std::mem::take(&mut out).split_at_mut(piece.len());
             for (&row, &child) in piece.iter().zip(&children) {
-                let place = &mut places[child as usize];
-                here[*place as usize] = row;
-                *place += 1;
+                let position = &mut positions[child as usize];
+                here[*position as usize] = row;
+                *position += 1;
             }
             out = rest;
             for &(child, _) in &sorted.runs[first..] {
-                places[child as usize] = 0;
+                positions[child as usize] = 0;
             }
             sorted.ends.push(sorted.runs.len());
         }

@@ -4,62 +4,64 @@ use super::attribute::ConceptId;
 use super::partition_order::PartitionOrder;
 use super::scan::Scan;
 use super::table_order::{self, TableOrder};
-use super::weights::{Counted, Weights};
+use super::weights::{PartialCounts, SplitCounts};
 
 /// Index of a partition.
 pub type PartitionId = u32;
 
-/// What fetching a row from afar costs, in rows read one after another.
-const GATHERED: u64 = 4;
+/// Cost of a random access to a row, in rows read sequentially.
+const RANDOM_READ_COST: u64 = 4;
 
-/// A partition that refining another one made, or left of it.
+/// A partition that resulted from refining another one. The first child keeps the id of the refined
+/// partition.
 #[derive(Clone, Copy, Debug)]
-pub struct Made {
-    /// The place of the refined partition in *Link_x*.
-    pub place: u32,
+pub struct ChildPartition {
+    /// Index of the refined partition in *Link_x*.
+    pub link_index: u32,
     /// The number of the child.
     pub child: u32,
     /// The partition.
     pub partition: PartitionId,
 }
 
-/// How the rows of partitions are found.
-enum Layout {
+/// The layout that gives the rows of each partition.
+enum RowLayout {
     Table(TableOrder),
     Partition(PartitionOrder),
 }
 
-/// All partitions: every row that is not suppressed stands in exactly one, and only one whose
-/// rows were suppressed is empty.
+/// All partitions. Every row that is not suppressed is in exactly one partition. A partition is
+/// empty only if its rows were suppressed.
 pub struct Partitions {
-    layout: Layout,
+    layout: RowLayout,
     /// Rows by partition.
     sizes: Vec<u32>,
     /// By attribute, the concept of each partition.
     records: Vec<Vec<ConceptId>>,
     /// *Link_x*: by attribute and concept, the partitions whose record contains it.
     links: Vec<Vec<Vec<PartitionId>>>,
-    /// By partition, the rows of its most frequent sensitive value.
-    most: Vec<u32>,
+    /// By partition, the number of rows of its most frequent sensitive value.
+    max_value_counts: Vec<u32>,
     /// Σ|T\[qid\]|², the discernibility cost.
     squares: u128,
-    /// Partitions whose rows were not suppressed.
+    /// Number of partitions whose rows were not suppressed.
     live: usize,
-    /// Rows that scans of the whole table read beyond what scans of `T[x]` had cost.
+    /// Cost of the scans of the whole table so far minus that of scans of `T[x]` instead, in rows
+    /// read sequentially; at least 0.
     excess: u64,
 }
 
 impl Partitions {
-    /// One partition of `rows` rows but for those already `suppressed` (ascending), at the topmost
-    /// values; `most` of them have the most frequent sensitive value.
-    pub fn new(rows: usize, suppressed: &[u32], attributes: usize, most: u32) -> Self {
+    /// One partition at the topmost values, of `rows` rows without those already `suppressed`
+    /// (ascending). `max_value_count` of them have the most frequent sensitive value.
+    pub fn new(rows: usize, suppressed: &[u32], attributes: usize, max_value_count: u32) -> Self {
         let left = rows - suppressed.len();
         let layout = if suppressed.is_empty() {
-            Layout::Table(TableOrder::new(rows))
+            RowLayout::Table(TableOrder::new(rows))
         } else {
-            let mut gone = suppressed.iter().copied().peekable();
-            let order = (0..rows as u32).filter(|row| gone.next_if_eq(row).is_none());
-            Layout::Partition(PartitionOrder::new(order.collect(), vec![0]))
+            let mut suppressed = suppressed.iter().copied().peekable();
+            let order = (0..rows as u32).filter(|row| suppressed.next_if_eq(row).is_none());
+            RowLayout::Partition(PartitionOrder::new(order.collect(), vec![0]))
         };
         Self {
             layout,
@@ -67,26 +69,26 @@ impl Partitions {
             live: 1,
             records: vec![vec![0]; attributes],
             links: vec![vec![vec![0]]; attributes],
-            most: vec![most],
+            max_value_counts: vec![max_value_count],
             squares: (left as u128).pow(2),
             excess: 0,
         }
     }
 
-    /// Number of partitions, the equivalence classes.
+    /// Number of non-empty partitions, which are the equivalence classes.
     pub fn count(&self) -> usize {
         self.live
     }
 
-    /// All partitions that have rows.
-    pub fn all(&self) -> impl Iterator<Item = PartitionId> {
+    /// All non-empty partitions.
+    pub fn non_empty(&self) -> impl Iterator<Item = PartitionId> {
         let live = self.sizes.iter().enumerate().filter(|(_, size)| **size > 0);
         live.map(|(partition, _)| partition as PartitionId)
     }
 
-    /// Suppresses the rows of a partition, and tells which they are.
+    /// Suppresses the rows of a partition and returns them, ascending.
     pub fn suppress(&mut self, partition: PartitionId) -> Vec<u32> {
-        // In the order of the table every row is counted.
+        // The table order cannot skip rows: a scan counts every row of the table.
         self.sort();
         let rows = self.rows(partition);
         self.sizes[partition as usize] = 0;
@@ -95,22 +97,23 @@ impl Partitions {
         rows
     }
 
-    /// Σ|T\[qid\]|².
+    /// Σ|T\[qid\]|², the discernibility cost.
     pub fn squares(&self) -> u128 {
         self.squares
     }
 
-    /// Rows of the smallest partition, and the greatest share of a partition's rows that have one
-    /// sensitive value: one scan of the partitions.
+    /// Number of rows of the smallest partition (0 if there is none), and the greatest share of a
+    /// partition's rows that have the same sensitive value, 0 to 1. Makes one scan of the
+    /// partitions.
     pub fn extremes(&self) -> (u64, f64) {
         let mut smallest = u32::MAX;
         let (mut most, mut of) = (0u64, 1u64);
-        let live = self.sizes.iter().zip(&self.most);
-        for (&size, &held) in live.filter(|(size, _)| **size > 0) {
+        let live = self.sizes.iter().zip(&self.max_value_counts);
+        for (&size, &count) in live.filter(|(size, _)| **size > 0) {
             smallest = smallest.min(size);
-            let (held, size) = (u64::from(held), u64::from(size));
-            if held * of > most * size {
-                (most, of) = (held, size);
+            let (count, size) = (u64::from(count), u64::from(size));
+            if count * of > most * size {
+                (most, of) = (count, size);
             }
         }
         let smallest = match self.live {
@@ -120,7 +123,7 @@ impl Partitions {
         (smallest, most as f64 / of as f64)
     }
 
-    /// *Link_x*.
+    /// *Link_x*: the partitions whose record contains a concept.
     pub fn link(&self, attribute: usize, concept: ConceptId) -> &[PartitionId] {
         &self.links[attribute][concept as usize]
     }
@@ -131,12 +134,12 @@ impl Partitions {
         self.sizes[partition as usize]
     }
 
-    /// The rows of a partition, ascending. One pass over the table unless they are
+    /// The rows of a partition, ascending. Makes one pass over the table unless the rows are
     /// [sorted](Self::sort).
     pub fn rows(&self, partition: PartitionId) -> Vec<u32> {
         match &self.layout {
-            Layout::Table(order) => order.rows_of(partition),
-            Layout::Partition(order) => order.rows(partition, self.size(partition)).to_vec(),
+            RowLayout::Table(order) => order.rows_of(partition),
+            RowLayout::Partition(order) => order.rows(partition, self.size(partition)).to_vec(),
         }
     }
 
@@ -146,38 +149,38 @@ impl Partitions {
         self.records[attribute][partition as usize]
     }
 
-    /// Counts the rows of *Link_x* by child and sensitive value. `term` makes the score's term of
-    /// a partition from its size and the sum of its children's squared sizes.
-    pub fn weigh(
+    /// Counts the rows of *Link_x* by child and sensitive value. `term` computes a partition's term
+    /// of the score from its size and the sum of its children's squared sizes.
+    pub fn count_split(
         &mut self,
         (attribute, concept): (usize, ConceptId),
         scan: &Scan<'_>,
         term: impl Fn(u64, u128) -> f64 + Sync,
-    ) -> Counted {
-        self.lay_out(attribute, concept, scan);
+    ) -> PartialCounts {
+        self.choose_layout(attribute, concept, scan);
         let link = &self.links[attribute][concept as usize];
         let order = match &self.layout {
-            Layout::Partition(order) => return order.count(link, &self.sizes, scan, term),
-            Layout::Table(order) => order,
+            RowLayout::Partition(order) => return order.count(link, &self.sizes, scan, term),
+            RowLayout::Table(order) => order,
         };
-        let mut counted = Counted::new(scan.width);
+        let mut counts = PartialCounts::new(scan.width);
         let block = scan.counters();
-        for link in link.chunks((table_order::COUNTERS / block).max(1)) {
+        for link in link.chunks((table_order::MAX_COUNTERS / block).max(1)) {
             let counters = order.count(link, self.sizes.len(), scan);
             for (&partition, counters) in link.iter().zip(counters.chunks(block)) {
                 let counters = counters.iter().copied().enumerate();
                 let rows = counters.filter(|(_, count)| *count > 0);
-                let squares = scan.close(partition, rows, &mut counted);
-                counted.score += term(u64::from(self.sizes[partition as usize]), squares);
+                let squares = scan.add_shares(partition, rows, &mut counts);
+                counts.score += term(u64::from(self.sizes[partition as usize]), squares);
             }
         }
-        counted
+        counts
     }
 
-    /// Sorts the rows by partition once scans of the whole table have cost more than that: when
-    /// partitions have become many, or the candidates small.
-    fn lay_out(&mut self, attribute: usize, concept: ConceptId, scan: &Scan<'_>) {
-        let Layout::Table(order) = &self.layout else {
+    /// Sorts the rows by partition once the scans of the whole table have cost more than sorting.
+    /// This happens when there are many partitions, or when candidates have few rows.
+    fn choose_layout(&mut self, attribute: usize, concept: ConceptId, scan: &Scan<'_>) {
+        let RowLayout::Table(order) = &self.layout else {
             return;
         };
         let rows = order.rows() as u64;
@@ -185,55 +188,58 @@ impl Partitions {
         let sizes = link
             .iter()
             .map(|&partition| u64::from(self.size(partition)));
-        let gathered = GATHERED * sizes.sum::<u64>();
+        let random_access = RANDOM_READ_COST * sizes.sum::<u64>();
         let block = scan.counters();
-        let passes = link.len().div_ceil((table_order::COUNTERS / block).max(1)) as u64;
+        let passes = link
+            .len()
+            .div_ceil((table_order::MAX_COUNTERS / block).max(1)) as u64;
         let read = passes * rows + (link.len() * block) as u64;
-        self.excess = (self.excess + read).saturating_sub(gathered);
-        if block > table_order::COUNTERS || self.excess > GATHERED * rows {
+        self.excess = (self.excess + read).saturating_sub(random_access);
+        if block > table_order::MAX_COUNTERS || self.excess > RANDOM_READ_COST * rows {
             self.sort();
         }
     }
 
-    /// Whether rows are not sorted yet.
+    /// Whether the rows are not sorted by partition yet.
     #[cfg(test)]
     pub fn is_in_table_order(&self) -> bool {
-        matches!(self.layout, Layout::Table(_))
+        matches!(self.layout, RowLayout::Table(_))
     }
 
-    /// Sorts the rows by partition, once and for all: for scans of few rows.
+    /// Switches for good to rows sorted by partition, which makes scans of few rows cheap.
     pub fn sort(&mut self) {
-        if let Layout::Table(order) = &self.layout {
-            self.layout = Layout::Partition(order.sorted(&self.sizes));
+        if let RowLayout::Table(order) = &self.layout {
+            self.layout = RowLayout::Partition(order.sorted(&self.sizes));
         }
     }
 
-    /// Refines the partitions of *Link_x* by `children` as they were weighed. `placed` is told of
-    /// each part: the partition refined, the number of the child, and the partition made.
+    /// Refines the partitions of *Link_x* by `children`, as counted in `split_counts`. Calls
+    /// `placed` for each resulting partition with the refined partition, the number of the child,
+    /// and the resulting partition.
     pub fn refine(
         &mut self,
         concept: ConceptId,
         children: std::ops::Range<ConceptId>,
-        weights: &Weights,
+        split_counts: &SplitCounts,
         scan: &Scan<'_>,
         mut placed: impl FnMut(PartitionId, u32, PartitionId),
     ) {
-        let at = weights.attribute;
+        let at = split_counts.attribute;
         let mut link = std::mem::take(&mut self.links[at][concept as usize]);
-        // What was suppressed stays in no link.
+        // Remove suppressed partitions from the link.
         link.retain(|&partition| self.size(partition) > 0);
         self.links[at].resize_with(children.end as usize, Vec::new);
         let before = self.sizes.len();
-        let parts = weights.parts(&link, before);
-        // No row moves where all of a partition go to one child, as they do below a value that
-        // no row has.
+        let parts = split_counts.parts(&link, before);
+        // No row moves if each partition goes to one child as a whole, as happens for a value whose
+        // other children have no rows.
         let moves = parts.len() > link.len();
-        if let (Layout::Partition(order), true) = (&mut self.layout, moves) {
+        if let (RowLayout::Partition(order), true) = (&mut self.layout, moves) {
             order.refine(&link, &self.sizes, scan);
         }
-        let mut made = Vec::with_capacity(parts.len());
-        for parts in parts.chunk_by(|a, b| a.place == b.place) {
-            let refined = link[parts[0].place as usize];
+        let mut child_partitions = Vec::with_capacity(parts.len());
+        for parts in parts.chunk_by(|a, b| a.link_index == b.link_index) {
+            let refined = link[parts[0].link_index as usize];
             self.squares -= u128::from(self.size(refined)).pow(2);
             self.live += parts.len() - 1;
             for (number, part) in parts.iter().enumerate() {
@@ -243,12 +249,12 @@ impl Partitions {
                 };
                 self.squares += u128::from(part.size).pow(2);
                 self.sizes[id as usize] = part.size;
-                self.most[id as usize] = part.most;
+                self.max_value_counts[id as usize] = part.max_value_count;
                 let concept = children.start + part.child;
                 self.records[at][id as usize] = concept;
                 self.links[at][concept as usize].push(id);
-                made.push(Made {
-                    place: part.place,
+                child_partitions.push(ChildPartition {
+                    link_index: part.link_index,
                     child: part.child,
                     partition: id,
                 });
@@ -257,16 +263,17 @@ impl Partitions {
         }
         match &mut self.layout {
             _ if !moves => {}
-            Layout::Table(order) => order.refine(&link, before, &made, scan),
-            Layout::Partition(order) => order.place(&made, &self.sizes),
+            RowLayout::Table(order) => order.refine(&link, before, &child_partitions, scan),
+            RowLayout::Partition(order) => order.set_starts(&child_partitions, &self.sizes),
         }
     }
 
-    /// A new partition with the record of another, linked wherever that one is but on `except`.
+    /// Adds an empty partition with the record of another one, and links it for every attribute
+    /// except `except`. Returns its id.
     fn push_like(&mut self, other: PartitionId, except: usize) -> PartitionId {
         let id = self.sizes.len() as PartitionId;
         self.sizes.push(0);
-        self.most.push(0);
+        self.max_value_counts.push(0);
         for (attribute, records) in self.records.iter_mut().enumerate() {
             let concept = records[other as usize];
             records.push(concept);

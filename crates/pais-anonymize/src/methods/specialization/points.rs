@@ -1,11 +1,12 @@
-//! Which points an interval may be split at: all of them told in one pass a subset.
+//! Determines all points at which an interval may be split, in one pass per subset of attributes.
 //!
-//! Checking one split after the other costs a scan of `T[x]` and a walk over all subsets each,
+//! Checking splits one by one costs a scan of `T[x]` and a traversal of all subsets for each split,
 //! and an interval has as many splits as distinct numbers. Here the rows of `T[x]` are counted once
-//! by partition and by the run of numbers between two points. For each subset of the other
-//! attributes they then go over to the lower part, run by run, while it is counted how many groups
-//! are not allowed; and again from the highest run down, to the upper part. A point is valid where no group of either part
-//! was short in any subset. That is a few times what one check costs, for all points.
+//! by partition and by the run of numbers between two points. Then, for each subset of the other
+//! attributes, the runs are added to the lower part in ascending order, while the number of groups
+//! that are not allowed is maintained. The same is done for the upper part in descending order. A
+//! point is valid if no group of either part violates the requirement for any subset. For all
+//! points together this costs a few times as much as one check.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -16,46 +17,49 @@ use crate::Observer;
 
 use super::partitions::{PartitionId, Partitions};
 use super::requirement::Requirement;
-use super::weights::{Item, Weights};
+use super::weights::{PartitionShare, SplitCounts};
 
-/// Most counters of sensitive values by group that are kept side by side.
+/// Largest number of counters (groups times sensitive values) kept in a dense array.
 const DENSE_COUNTERS: usize = 1 << 20;
 
-/// The rows of an interval, counted by partition and by the runs that points cut it into.
-pub struct Interval<'a> {
+/// The rows of an interval, counted by partition and by the runs between split points.
+pub struct IntervalSplits<'a> {
     partitions: &'a Partitions,
     requirement: &'a Requirement<'a>,
-    weights: &'a Weights,
-    /// The partitions that have rows of it.
+    split_counts: &'a SplitCounts,
+    /// The partitions that have rows in the interval.
     link: Vec<PartitionId>,
-    /// Rows of a partition, by its place in `link`; run after run, then those without a number.
-    entries: Vec<(u32, &'a Item)>,
-    /// Where the entries of each run end.
+    /// Shares, each with the index of its partition in `link`: run after run, then the missing
+    /// cells.
+    entries: Vec<(u32, &'a PartitionShare)>,
+    /// End of the entries of each run.
     ends: Vec<usize>,
 }
 
-impl<'a> Interval<'a> {
-    /// Most points of one pass, which bounds its memory whatever the numbers are.
-    pub const POINTS: usize = if cfg!(test) { 3 } else { 1 << 12 };
+impl<'a> IntervalSplits<'a> {
+    /// Largest number of points of one pass. Bounds the memory independently of the number of
+    /// distinct numbers.
+    pub const MAX_POINTS: usize = if cfg!(test) { 3 } else { 1 << 12 };
 
-    /// `weights` has a child for each of `runs` runs, one more for missing cells.
+    /// `split_counts` must have one child for each of `runs` runs, and may have one more for
+    /// missing cells.
     pub fn new(
         partitions: &'a Partitions,
         requirement: &'a Requirement<'a>,
-        weights: &'a Weights,
+        split_counts: &'a SplitCounts,
         runs: usize,
     ) -> Self {
         let mut link: Vec<PartitionId> = Vec::new();
-        let mut place_of: FxHashMap<PartitionId, u32> = FxHashMap::default();
+        let mut link_index_of: FxHashMap<PartitionId, u32> = FxHashMap::default();
         let mut entries = Vec::new();
         let mut ends = Vec::with_capacity(runs);
-        for (child, items) in weights.children().iter().enumerate() {
-            for item in items {
-                let place = *place_of.entry(item.partition).or_insert_with(|| {
-                    link.push(item.partition);
+        for (child, shares) in split_counts.children().iter().enumerate() {
+            for share in shares {
+                let link_index = *link_index_of.entry(share.partition).or_insert_with(|| {
+                    link.push(share.partition);
                     link.len() as u32 - 1
                 });
-                entries.push((place, item));
+                entries.push((link_index, share));
             }
             if child < runs {
                 ends.push(entries.len());
@@ -64,59 +68,60 @@ impl<'a> Interval<'a> {
         Self {
             partitions,
             requirement,
-            weights,
+            split_counts,
             link,
             entries,
             ends,
         }
     }
 
-    /// Whether each point's split is valid beside `others`, the other attributes below their
-    /// topmost value. Stopped by the observer, it answers as if nothing more were found.
+    /// Returns for each point whether its split is valid together with `others`, the other
+    /// attributes below their topmost value. If the observer stops it, the points not checked
+    /// completely are returned as valid.
     pub fn valid(&self, others: &[usize], observer: &dyn Observer) -> Vec<bool> {
-        let standing = Standing::new(self.ends.len() - 1);
+        let valid_points = ValidPoints::new(self.ends.len() - 1);
         let depth = others.len().min(self.requirement.l - 1);
-        let whole = Groups {
+        let whole = PartitionGroups {
             of: vec![0; self.link.len()],
             count: 1,
         };
         if depth == 0 {
-            self.sweep(&whole, &standing);
+            self.sweep(&whole, &valid_points);
         } else {
             let begins = 0..=others.len() - depth;
             begins.into_par_iter().for_each(|first| {
                 let groups = self.refined(&whole, others[first]);
-                let search = (&standing, observer);
+                let search = (&valid_points, observer);
                 self.visit(&groups, &others[first + 1..], depth - 1, search);
             });
         }
-        let points = standing.by_point.into_iter();
+        let points = valid_points.by_point.into_iter();
         points.map(AtomicBool::into_inner).collect()
     }
 
-    /// Sweeps over the groups that `depth` of the attributes make of these.
+    /// Sweeps over the groups that result from refining these by any `depth` of the attributes.
     fn visit(
         &self,
-        groups: &Groups,
+        groups: &PartitionGroups,
         others: &[usize],
         depth: usize,
-        (standing, observer): (&Standing, &dyn Observer),
+        (valid_points, observer): (&ValidPoints, &dyn Observer),
     ) {
-        if standing.left() == 0 || observer.must_stop() {
+        if valid_points.remaining() == 0 || observer.must_stop() {
             return;
         }
         if depth == 0 {
-            self.sweep(groups, standing);
+            self.sweep(groups, valid_points);
             return;
         }
         for first in 0..=others.len() - depth {
             let groups = self.refined(groups, others[first]);
-            let search = (standing, observer);
+            let search = (valid_points, observer);
             self.visit(&groups, &others[first + 1..], depth - 1, search);
         }
     }
 
-    fn refined(&self, groups: &Groups, attribute: usize) -> Groups {
+    fn refined(&self, groups: &PartitionGroups, attribute: usize) -> PartitionGroups {
         let mut numbers: FxHashMap<(u32, u32), u32> = FxHashMap::default();
         let partitions = self.link.iter().zip(&groups.of);
         let number = |(&partition, &group): (&PartitionId, &u32)| {
@@ -124,91 +129,92 @@ impl<'a> Interval<'a> {
             let next = numbers.len() as u32;
             *numbers.entry(key).or_insert(next)
         };
-        Groups {
+        PartitionGroups {
             of: partitions.map(number).collect(),
             count: numbers.len(),
         }
     }
 
-    /// Strikes out the points that leave a group of either part short.
-    fn sweep(&self, groups: &Groups, standing: &Standing) {
-        let mut part = Part::new(self, groups);
+    /// Marks the points as invalid for which a group of either part violates the requirement.
+    fn sweep(&self, groups: &PartitionGroups, valid_points: &ValidPoints) {
+        let mut side = SideCounts::new(self, groups);
         let points = self.ends.len() - 1;
         let entries = |run: usize| {
             let start = run.checked_sub(1).map_or(0, |before| self.ends[before]);
             &self.entries[start..self.ends[run]]
         };
         for point in 0..points {
-            part.add(entries(point));
-            if part.short > 0 {
-                standing.strike(point);
+            side.add(entries(point));
+            if side.violations > 0 {
+                valid_points.mark_invalid(point);
             }
         }
-        part.clear();
+        side.clear();
         for point in (0..points).rev() {
-            part.add(entries(point + 1));
-            if part.short > 0 {
-                standing.strike(point);
+            side.add(entries(point + 1));
+            if side.violations > 0 {
+                valid_points.mark_invalid(point);
             }
         }
-        part.clear();
-        part.add(&self.entries[self.ends[points]..]);
-        if part.short > 0 {
-            (0..points).for_each(|point| standing.strike(point));
+        side.clear();
+        side.add(&self.entries[self.ends[points]..]);
+        if side.violations > 0 {
+            (0..points).for_each(|point| valid_points.mark_invalid(point));
         }
     }
 }
 
-/// Partitions grouped by what an adversary may know of other attributes.
-struct Groups {
+/// Partitions grouped by the values that an adversary may know of other attributes.
+struct PartitionGroups {
     /// By partition, the number of its group.
     of: Vec<u32>,
     count: usize,
 }
 
-/// Points not found invalid, for all threads; point *i* stands before run *i* + 1.
-struct Standing {
+/// The points not found invalid so far, shared by all threads. Point *i* is before run *i* + 1.
+struct ValidPoints {
     by_point: Vec<AtomicBool>,
-    left: AtomicUsize,
+    remaining: AtomicUsize,
 }
 
-impl Standing {
+impl ValidPoints {
     fn new(points: usize) -> Self {
         Self {
             by_point: (0..points).map(|_| AtomicBool::new(true)).collect(),
-            left: AtomicUsize::new(points),
+            remaining: AtomicUsize::new(points),
         }
     }
 
-    fn left(&self) -> usize {
-        self.left.load(Ordering::Relaxed)
+    fn remaining(&self) -> usize {
+        self.remaining.load(Ordering::Relaxed)
     }
 
-    fn strike(&self, point: usize) {
-        let stands = &self.by_point[point];
-        if stands.load(Ordering::Relaxed) && stands.swap(false, Ordering::Relaxed) {
-            self.left.fetch_sub(1, Ordering::Relaxed);
+    fn mark_invalid(&self, point: usize) {
+        let is_valid = &self.by_point[point];
+        if is_valid.load(Ordering::Relaxed) && is_valid.swap(false, Ordering::Relaxed) {
+            self.remaining.fetch_sub(1, Ordering::Relaxed);
         }
     }
 }
 
-/// One part of a split, group by group, as rows are added to it. Its counts only grow, so the
-/// greatest count of a group is that of the value counted last or the one before.
-struct Part<'a> {
-    interval: &'a Interval<'a>,
-    groups: &'a Groups,
+/// The counts of one side of a split by group, as rows are added to it. Counts only increase, so
+/// the greatest count of a group is updated with each addition.
+struct SideCounts<'a> {
+    interval: &'a IntervalSplits<'a>,
+    groups: &'a PartitionGroups,
     sizes: Vec<u64>,
     greatest: Vec<u64>,
-    /// Rows by group and sensitive value; in `sparse` where they are too many.
-    held: Vec<u64>,
+    /// Rows by group and sensitive value; empty if there are too many counters, then `sparse` is
+    /// used.
+    value_counts: Vec<u64>,
     sparse: FxHashMap<usize, u64>,
-    is_short: Vec<bool>,
-    /// Groups that have rows and are not allowed.
-    short: usize,
+    is_violated: Vec<bool>,
+    /// Number of groups that have rows and are not allowed.
+    violations: usize,
 }
 
-impl<'a> Part<'a> {
-    fn new(interval: &'a Interval<'a>, groups: &'a Groups) -> Self {
+impl<'a> SideCounts<'a> {
+    fn new(interval: &'a IntervalSplits<'a>, groups: &'a PartitionGroups) -> Self {
         let counters = match interval.requirement.bounds_confidence() {
             true => groups.count * interval.requirement.sensitive_values,
             false => 0,
@@ -218,7 +224,7 @@ impl<'a> Part<'a> {
             groups,
             sizes: vec![0; groups.count],
             greatest: vec![0; groups.count],
-            held: vec![
+            value_counts: vec![
                 0;
                 if counters <= DENSE_COUNTERS {
                     counters
@@ -227,44 +233,45 @@ impl<'a> Part<'a> {
                 }
             ],
             sparse: FxHashMap::default(),
-            is_short: vec![false; groups.count],
-            short: 0,
+            is_violated: vec![false; groups.count],
+            violations: 0,
         }
     }
 
     fn clear(&mut self) {
         self.sizes.fill(0);
         self.greatest.fill(0);
-        self.held.fill(0);
+        self.value_counts.fill(0);
         self.sparse.clear();
-        self.is_short.fill(false);
-        self.short = 0;
+        self.is_violated.fill(false);
+        self.violations = 0;
     }
 
-    fn add(&mut self, entries: &[(u32, &Item)]) {
-        let Interval {
+    fn add(&mut self, entries: &[(u32, &PartitionShare)]) {
+        let IntervalSplits {
             requirement,
-            weights,
+            split_counts,
             ..
         } = *self.interval;
         let bounded = requirement.bounds_confidence();
-        for &(place, item) in entries {
-            let group = self.groups.of[place as usize] as usize;
-            self.sizes[group] += u64::from(item.size);
+        for &(link_index, share) in entries {
+            let group = self.groups.of[link_index as usize] as usize;
+            self.sizes[group] += u64::from(share.size);
             if bounded {
-                for &(value, rows) in weights.holding(item) {
+                for &(value, rows) in split_counts.sensitive_counts(share) {
                     let at = group * requirement.sensitive_values + value as usize;
-                    let held = match self.held.get_mut(at) {
-                        Some(held) => held,
+                    let count = match self.value_counts.get_mut(at) {
+                        Some(count) => count,
                         None => self.sparse.entry(at).or_insert(0),
                     };
-                    *held += u64::from(rows);
-                    self.greatest[group] = self.greatest[group].max(*held);
+                    *count += u64::from(rows);
+                    self.greatest[group] = self.greatest[group].max(*count);
                 }
             }
-            let is_short = !requirement.allows(self.sizes[group], self.greatest[group]);
-            self.short += usize::from(is_short);
-            self.short -= usize::from(std::mem::replace(&mut self.is_short[group], is_short));
+            let is_violated = !requirement.allows(self.sizes[group], self.greatest[group]);
+            self.violations += usize::from(is_violated);
+            self.violations -=
+                usize::from(std::mem::replace(&mut self.is_violated[group], is_violated));
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Properties of PAIS on random small tables, against a brute force written here from
-//! Definition 3.1 alone: it knows the labels of the released table and the trees, nothing else.
+//! Property tests of top-down specialization on small random tables, against a brute-force check of
+//! Definition 3.1. The check uses only the labels of the released table and the trees.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,10 +13,10 @@ use crate::{FinishedRelease, Prepared, Unobserved};
 use super::tests::{load, schema};
 
 /// A generalized table as text: rows of labels by column.
-type Labels = Vec<BTreeMap<String, String>>;
+type LabelRows = Vec<BTreeMap<String, String>>;
 
 #[derive(Clone, Debug)]
-struct Case {
+struct SpecializationCase {
     columns: Value,
     rows: Vec<Vec<String>>,
     job: Value,
@@ -24,7 +24,7 @@ struct Case {
 
 const QUASI_IDENTIFIERS: [&str; 4] = ["a", "b", "f", "n"];
 
-/// A tree over the leaves `prefix0`, `prefix1`, …: cut into runs, some runs into runs again.
+/// A tree over the leaves `prefix0`, `prefix1`, …, split into runs, some of which are split again.
 fn tree(prefix: &'static str, leaves: usize) -> impl Strategy<Value = Value> {
     prop::collection::vec(any::<(bool, bool)>(), leaves).prop_map(move |cuts| {
         let mut top: Vec<Vec<Vec<String>>> = Vec::new();
@@ -59,7 +59,7 @@ fn tree(prefix: &'static str, leaves: usize) -> impl Strategy<Value = Value> {
     })
 }
 
-fn case() -> impl Strategy<Value = Case> {
+fn case() -> impl Strategy<Value = SpecializationCase> {
     let row = (
         0..4usize,
         0..5usize,
@@ -98,7 +98,7 @@ fn case() -> impl Strategy<Value = Case> {
                     format!("t{t}"),
                     format!("c{class}"),
                 ];
-                // Some cells are missing, in one column at most of each row.
+                // At most one cell of each row is missing.
                 if (1..=6).contains(&gap) {
                     cells[gap as usize].clear();
                 }
@@ -109,7 +109,7 @@ fn case() -> impl Strategy<Value = Case> {
             } else {
                 json!({"s": ["s0", "s1", "s2"], "t": ["t0", "t1", "t2"]})
             };
-            Case {
+            SpecializationCase {
                 columns: json!([
                     {"name": "row", "role": "insensitive"},
                     {"name": "a", "role": "quasi_identifier", "taxonomy": a},
@@ -131,7 +131,7 @@ fn case() -> impl Strategy<Value = Case> {
     )
 }
 
-fn file(case: &Case) -> String {
+fn file(case: &SpecializationCase) -> String {
     let names = case.columns.as_array().unwrap().iter();
     let header: Vec<&str> = names
         .map(|column| column["name"].as_str().unwrap())
@@ -143,7 +143,7 @@ fn file(case: &Case) -> String {
     file
 }
 
-fn labels(release: &FinishedRelease) -> Labels {
+fn labels(release: &FinishedRelease) -> LabelRows {
     let table = &release.tables[0];
     let row = |row: usize| {
         let cell = |column: &pais_core::table::ReleasedColumn| {
@@ -157,8 +157,8 @@ fn labels(release: &FinishedRelease) -> Labels {
     (0..table.rows).map(row).collect()
 }
 
-/// Definition 3.1, word for word.
-fn holds(table: &Labels, job: &Value, quasi_identifiers: &[&str]) -> bool {
+/// Definition 3.1, implemented literally.
+fn holds(table: &LabelRows, job: &Value, quasi_identifiers: &[&str]) -> bool {
     let privacy = &job["privacy"];
     let (l, k) = (
         privacy["l"].as_u64().unwrap() as u32,
@@ -185,8 +185,8 @@ fn holds(table: &Labels, job: &Value, quasi_identifiers: &[&str]) -> bool {
             for (column, values) in privacy["sensitive_values"].as_object().unwrap() {
                 for value in values.as_array().unwrap() {
                     let value = value.as_str().unwrap();
-                    let holding = group.iter().filter(|row| row[column] == value).count();
-                    if holding * 100 > percent * group.len() {
+                    let with_value = group.iter().filter(|row| row[column] == value).count();
+                    if with_value * 100 > percent * group.len() {
                         return false;
                     }
                 }
@@ -206,8 +206,8 @@ fn path(tree: &Value, leaf: &str) -> Option<Vec<String>> {
     Some([vec![label], below].concat())
 }
 
-/// Everything a raw cell can be generalized to, the most general first.
-fn generalizations(case: &Case, column: &str, cell: &str) -> Vec<String> {
+/// All generalizations of a raw cell, the most general first.
+fn generalizations(case: &SpecializationCase, column: &str, cell: &str) -> Vec<String> {
     let columns = case.columns.as_array().unwrap();
     let spec = columns.iter().find(|spec| spec["name"] == column).unwrap();
     let leaf = if cell.is_empty() { "?" } else { cell };
@@ -226,9 +226,9 @@ fn interval_holds(label: &str, cell: &str) -> bool {
     interval.is_some_and(|interval| interval.contains(cell.parse().unwrap()))
 }
 
-/// Every table that one more specialization of a column would make; for `n`, whose labels are
-/// grown, at any data value.
-fn specialized(case: &Case, table: &Labels, column: &str) -> Vec<Labels> {
+/// All tables that result from one more specialization of a column. The intervals of `n` are split
+/// at every data value.
+fn specialized(case: &SpecializationCase, table: &LabelRows, column: &str) -> Vec<LabelRows> {
     let raw = |row: &BTreeMap<String, String>| {
         let at = case
             .columns
@@ -238,10 +238,10 @@ fn specialized(case: &Case, table: &Labels, column: &str) -> Vec<Labels> {
             .position(|spec| spec["name"] == column);
         case.rows[row["row"].parse::<usize>().unwrap()][at.unwrap()].clone()
     };
-    let standing: BTreeSet<String> = table.iter().map(|row| row[column].clone()).collect();
+    let current: BTreeSet<String> = table.iter().map(|row| row[column].clone()).collect();
     let mut tables = Vec::new();
-    for value in standing {
-        let replaced = |new: &dyn Fn(&str) -> String| -> Labels {
+    for value in current {
+        let replaced = |new: &dyn Fn(&str) -> String| -> LabelRows {
             let replace = |row: &BTreeMap<String, String>| {
                 let mut row = row.clone();
                 if row[column] == value {
@@ -280,14 +280,22 @@ fn specialized(case: &Case, table: &Labels, column: &str) -> Vec<Labels> {
     tables
 }
 
+<<<<<<< HEAD:crates/pais-anonymize/src/methods/specialization/properties.rs
 fn prepared(case: &Case) -> Result<Prepared, crate::problem::Problem> {
+=======
+fn prepared(case: &SpecializationCase) -> Result<Prepared, crate::domain::Problem> {
+>>>>>>> prose-3:src/engine/pais/properties.rs
     let schema = schema(case.columns.clone());
     let table = load(&schema, file(case).as_bytes());
     let job: JobDefinition = serde_json::from_value(case.job.clone()).unwrap();
     Prepared::new(schema, job, table, &Unobserved::default())
 }
 
+<<<<<<< HEAD:crates/pais-anonymize/src/methods/specialization/properties.rs
 fn run(case: &Case) -> Result<FinishedRelease, crate::problem::Problem> {
+=======
+fn run(case: &SpecializationCase) -> Result<FinishedRelease, crate::domain::Problem> {
+>>>>>>> prose-3:src/engine/pais/properties.rs
     let prepared = prepared(case)?;
     let steps = prepared.run(&Unobserved::default())?;
     prepared.release(&steps, None, &Unobserved::default())
@@ -295,8 +303,8 @@ fn run(case: &Case) -> Result<FinishedRelease, crate::problem::Problem> {
 
 const WIDE: [&str; 8] = ["q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7"];
 
-/// Many quasi-identifiers of two to four values, and an adversary who knows many of them.
-fn wide_case() -> impl Strategy<Value = Case> {
+/// Many quasi-identifiers with two to four values, and an adversary who knows many of them.
+fn wide_case() -> impl Strategy<Value = SpecializationCase> {
     let row = prop::collection::vec(0..12u8, WIDE.len() + 1);
     let rows = prop::collection::vec(row, 8..120);
     let bound = prop::sample::select(vec![0.4, 0.5, 0.75, 1.0]);
@@ -308,7 +316,7 @@ fn wide_case() -> impl Strategy<Value = Case> {
         let rows = rows.into_iter().enumerate().map(|(row, drawn)| {
             let mut cells = vec![row.to_string()];
             for (column, drawn) in drawn.iter().enumerate() {
-                // The last columns have a rare value each.
+                // Each of the last columns has a rare value.
                 let value = match column {
                     0..=4 => drawn % (2 + column as u8 % 3),
                     5..=7 => drawn / 9,
@@ -318,7 +326,7 @@ fn wide_case() -> impl Strategy<Value = Case> {
             }
             cells
         });
-        Case {
+        SpecializationCase {
             columns: columns.into(),
             rows: rows.collect(),
             job: json!({
@@ -347,8 +355,13 @@ proptest! {
             pool.install(|| prepared.run(&Unobserved::default())).unwrap()
         };
         let steps = on(1);
+<<<<<<< HEAD:crates/pais-anonymize/src/methods/specialization/properties.rs
         prop_assert_eq!(&steps, &on(4), "threads make no difference");
         let table = labels(&prepared.release(&steps, None, &Unobserved::default()).unwrap());
+=======
+        prop_assert_eq!(&steps, &on(4), "the result depends on the number of threads");
+        let table = labels(&prepared.release(&steps, None, &Unobserved).unwrap());
+>>>>>>> prose-3:src/engine/pais/properties.rs
         prop_assert!(holds(&table, &case.job, &WIDE));
         for column in WIDE {
             for more in specialized(&case, &table, column) {
@@ -358,7 +371,7 @@ proptest! {
     }
 
     #[test]
-    fn threads_make_no_difference(case in case()) {
+    fn the_result_does_not_depend_on_the_number_of_threads(case in case()) {
         let Ok(prepared) = prepared(&case) else { return Ok(()) };
         let on = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -372,7 +385,7 @@ proptest! {
 }
 
 proptest! {
-    // The same cases each time, so that a red run can be repeated; another seed finds others.
+    // A fixed seed gives the same cases each time, so that a failure can be reproduced.
     #![proptest_config(ProptestConfig { cases: 400,
         rng_seed: proptest::test_runner::RngSeed::Fixed(2009), ..ProptestConfig::default() })]
 
@@ -383,7 +396,7 @@ proptest! {
             Ok(release) => release,
             Err(problem) => {
                 prop_assert_eq!(problem.code, Code::NotAnonymizable, "{}", problem);
-                // Only a table that does not hold at its topmost values is refused.
+                // Only a table whose topmost values violate the requirement is refused.
                 let topmost = |(row, cells): (usize, &Vec<String>)| {
                     let mut labels: BTreeMap<String, String> =
                         QUASI_IDENTIFIERS.iter().map(|name| ((*name).to_owned(), "*".to_owned())).collect();
@@ -392,7 +405,7 @@ proptest! {
                     labels.insert("t".to_owned(), cells[6].clone());
                     labels
                 };
-                let topmost: Labels = case.rows.iter().enumerate().map(topmost).collect();
+                let topmost: LabelRows = case.rows.iter().enumerate().map(topmost).collect();
                 prop_assert!(!holds(&topmost, &case.job, &QUASI_IDENTIFIERS));
                 return Ok(());
             }
@@ -402,7 +415,7 @@ proptest! {
         prop_assert!(holds(&table, &case.job, &QUASI_IDENTIFIERS));
 
         let rows: BTreeSet<usize> = table.iter().map(|row| row["row"].parse().unwrap()).collect();
-        prop_assert_eq!(rows.len(), table.len(), "no row is doubled");
+        prop_assert_eq!(rows.len(), table.len(), "a row is duplicated");
         prop_assert_eq!(table.len() as u64 + release.suppressed_rows, case.rows.len() as u64);
         prop_assert!(release.suppressed_rows as f64 <= limit * case.rows.len() as f64 + 1e-9);
 
@@ -418,13 +431,13 @@ proptest! {
             }
         }
 
-        // One cut a column: each raw value has one generalization that stands in the column.
+        // Each column has one cut: exactly one generalization of each raw value is in the column.
         for (column, at) in [("a", 1), ("b", 2), ("f", 3)] {
-            let standing: BTreeSet<&String> = table.iter().map(|row| &row[column]).collect();
+            let released: BTreeSet<&String> = table.iter().map(|row| &row[column]).collect();
             for row in &table {
                 let cell = &case.rows[row["row"].parse::<usize>().unwrap()][at];
                 let path = generalizations(&case, column, cell);
-                prop_assert_eq!(path.iter().filter(|label| standing.contains(label)).count(), 1);
+                prop_assert_eq!(path.iter().filter(|label| released.contains(label)).count(), 1);
             }
         }
 

@@ -1,4 +1,4 @@
-//! Cuts: the generalized table as it stood after a step, rebuilt from the recorded steps.
+//! The cuts of the generalized table after a step, rebuilt from the recorded steps.
 
 use std::collections::HashMap;
 
@@ -11,15 +11,28 @@ use pais_core::taxonomy::{Interval, MISSING_LABEL, NodeId};
 
 use super::attribute::{Meaning, label};
 
+<<<<<<< HEAD:crates/pais-anonymize/src/methods/specialization/replay.rs
 /// Recorded steps that do not fit the table.
+=======
+/// *Cut_i* of one attribute: exactly one value on each root-to-leaf path (Section 3.2).
+#[derive(Clone, Debug)]
+pub struct Cut {
+    /// Labels, from left to right.
+    pub labels: Vec<String>,
+    /// For each code of the attribute, the index of its label.
+    pub label_of: Vec<u32>,
+}
+
+/// The recorded steps do not fit the table.
+>>>>>>> prose-3:src/engine/pais/cut.rs
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the recorded steps do not fit the table; were its rows changed?")]
 pub struct ReplayError;
 
-/// The cuts of all attributes after `step`.
+/// Returns the cuts of all attributes after `step`, in the order of the quasi-identifiers.
 ///
 /// # Errors
-/// When the steps were recorded over another table.
+/// When the steps were recorded for another table.
 pub fn cuts_at(
     table: &EncodedTable,
     steps: &[StepRecord],
@@ -43,7 +56,8 @@ pub fn cuts_at(
         .collect()
 }
 
-/// One attribute's cut from its specializations, value to children: one look-up a value.
+/// Builds the cut of one attribute from its specializations, a map from value to children. Costs
+/// one look-up per value.
 fn cut(domain: &Domain, mut performed: HashMap<&str, &[String]>) -> Result<Cut, ReplayError> {
     let topmost = match domain {
         Domain::Taxonomy(_) => Meaning::Node(NodeId::ROOT),
@@ -52,7 +66,7 @@ fn cut(domain: &Domain, mut performed: HashMap<&str, &[String]>) -> Result<Cut, 
     let mut cut = Vec::new();
     let mut open = vec![topmost];
     while let Some(value) = open.pop() {
-        // Taken out, so that what is left at the end names no value of the cut.
+        // Entries are removed, so that the entries left at the end do not fit the domain.
         match performed.remove(label(domain, value).as_str()) {
             None => cut.push(value),
             Some(children) => {
@@ -89,7 +103,7 @@ fn resolve(domain: &Domain, cut: &[Meaning]) -> Result<Cut, ReplayError> {
                 let start = values.partition_point(|&value| value < interval.lo);
                 let end = values
                     .partition_point(|&value| interval.contains(value) || value < interval.lo);
-                // Missing cells are a part of the topmost interval alone.
+                // Only the topmost interval includes missing cells.
                 if cut.len() == 1 {
                     0..label_of.len()
                 } else {

@@ -1,16 +1,17 @@
-//! What the anonymous table must meet, resolved against the rows of a run.
+//! The LKC-privacy requirement on the anonymous table, resolved against the rows of a run.
 
 use pais_core::model::{Confidence, MinimumAnonymity};
 use pais_core::table::NULL_CODE;
 
-/// One sensitive column and which of its values count.
+/// One sensitive column and the values of it that are bounded.
 #[derive(Clone, Debug)]
 pub struct SensitiveBound<'a> {
-    /// As in the header.
+    /// The column's name in the header.
     pub column: &'a str,
-    /// One code a row; [`NULL_CODE`] for missing.
+    /// One code per row; [`NULL_CODE`] for a missing cell.
     pub codes: &'a [u32],
-    /// By code: the number of the sensitive value among all of the run, or [`NULL_CODE`].
+    /// By code: the index of the sensitive value among those of all sensitive columns, or
+    /// [`NULL_CODE`] for a value that is not sensitive.
     pub numbers: Vec<u32>,
 }
 
@@ -23,32 +24,34 @@ pub struct Requirement<'a> {
     pub k: MinimumAnonymity,
     /// *C*.
     pub c: Confidence,
-    /// *S*, by column; empty where nothing is bounded.
+    /// *S*, by column; empty if no sensitive value is bounded.
     pub sensitive: Vec<SensitiveBound<'a>>,
     /// Number of sensitive values over all columns.
     pub sensitive_values: usize,
 }
 
 impl Requirement<'_> {
-    /// Whether a group of `size` rows, of which `holding` have one sensitive value, is allowed.
+    /// Whether a group of `size` rows, of which `with_value` have the same sensitive value, is
+    /// allowed.
     #[inline]
-    pub fn allows(&self, size: u64, holding: u64) -> bool {
-        size >= self.k.get() && !self.c.is_exceeded_by(holding, size)
+    pub fn allows(&self, size: u64, with_value: u64) -> bool {
+        size >= self.k.get() && !self.c.is_exceeded_by(with_value, size)
     }
 
-    /// Whether there is a sensitive value that a group could have too many rows of.
+    /// Whether *C* bounds any sensitive value.
     pub fn bounds_confidence(&self) -> bool {
         self.sensitive_values > 0 && !self.c.is_unbounded()
     }
 
-    /// The fewest rows among which `holding` may have one sensitive value; at least *K*.
-    pub fn enough_for(&self, holding: u64) -> u64 {
-        self.c.least_group(holding).max(self.k.get())
+    /// The smallest size of a group in which `with_value` rows may have the same sensitive value;
+    /// at least *K*.
+    pub fn least_group_for(&self, with_value: u64) -> u64 {
+        self.c.least_group(with_value).max(self.k.get())
     }
 
-    /// Calls `found` with the number of each sensitive value that `row` has.
+    /// Calls `found` with the index of each sensitive value that `row` has.
     #[inline]
-    pub fn sensitive_of(&self, row: usize, mut found: impl FnMut(usize)) {
+    pub fn for_each_sensitive_value(&self, row: usize, mut found: impl FnMut(usize)) {
         for bound in &self.sensitive {
             let code = bound.codes[row];
             if code != NULL_CODE {

@@ -1,25 +1,26 @@
-//! The scan of a candidate: which child a row goes to, by what rows are counted, and what the
-//! counters of a partition make.
+//! The scan of a candidate: the child of each row, the counters of a partition, and how counters
+//! are turned into shares.
 
 use std::ops::{AddAssign, Range};
 
-use super::attribute::{Attribute, Concept, Split};
+use super::attribute::{Attribute, Concept, ConceptSplit};
 use super::partitions::PartitionId;
 use super::requirement::Requirement;
-use super::sensitive::Sensitive;
-use super::weights::{Counted, Item};
+use super::sensitive::SensitiveSlots;
+use super::weights::{PartialCounts, PartitionShare};
 
-/// The number of the child for each code of a candidate's attribute; 0 for codes that it has not.
+/// The number of the child for each code of a candidate's attribute; 0 for codes outside the
+/// candidate.
 #[derive(Default)]
-pub struct Aim {
+pub struct ChildOfCode {
     child_of: Vec<u32>,
-    /// The codes of the candidate, outside of which all is 0.
-    aimed: Range<usize>,
+    /// The codes of the candidate. All entries outside this range are 0.
+    assigned: Range<usize>,
 }
 
-impl Aim {
-    /// Aims at the children of a split.
-    pub fn at(&mut self, attribute: &Attribute<'_>, split: &Split) {
+impl ChildOfCode {
+    /// Assigns the codes to the children of a split.
+    pub fn assign_split(&mut self, attribute: &Attribute<'_>, split: &ConceptSplit) {
         let first = split.children.iter().map(|child| child.codes.start).min();
         let end = split.children.iter().map(|child| child.codes.end).max();
         self.clear(attribute, first.unwrap_or(0)..end.unwrap_or(0));
@@ -28,9 +29,10 @@ impl Aim {
         }
     }
 
-    /// Aims at the runs of numbers that `points`, codes in ascending order, cut an interval into,
-    /// and at the missing cells, if it has any; how many children that makes.
-    pub fn at_points(
+    /// Splits an interval at `points` (codes in ascending order) and assigns the codes to the
+    /// resulting runs of numbers; missing cells, if the interval has any, are one more child.
+    /// Returns the number of children.
+    pub fn assign_points(
         &mut self,
         attribute: &Attribute<'_>,
         interval: &Concept,
@@ -49,75 +51,83 @@ impl Aim {
         width + missing.len()
     }
 
-    /// Makes all codes 0: those aimed at before, since a column may have a million.
+    /// Resets all entries to 0. Only the entries of the previous candidate are written, since a
+    /// column may have a million codes.
     fn clear(&mut self, attribute: &Attribute<'_>, codes: Range<u32>) {
-        self.child_of[self.aimed.clone()].fill(0);
+        self.child_of[self.assigned.clone()].fill(0);
         let count = attribute.histogram.len().max(self.child_of.len());
         self.child_of.resize(count, 0);
-        self.aimed = codes.start as usize..codes.end as usize;
+        self.assigned = codes.start as usize..codes.end as usize;
     }
 
     /// By code, the number of the child.
-    pub fn child_of(&self) -> &[u32] {
+    pub fn as_slice(&self) -> &[u32] {
         &self.child_of
     }
 }
 
-/// A candidate, and by what its rows are counted.
+/// A candidate, and what is needed to count its rows.
 pub struct Scan<'a> {
     /// The attribute.
     pub column: &'a Attribute<'a>,
-    /// The child of each of its codes.
-    pub aim: &'a Aim,
+    /// The child of each code.
+    pub child_of_code: &'a ChildOfCode,
     /// Number of children.
     pub width: usize,
     /// The sensitive values of each row.
-    pub sensitive: &'a Sensitive,
-    /// What must hold.
+    pub sensitive: &'a SensitiveSlots,
+    /// The privacy requirement.
     pub requirement: &'a Requirement<'a>,
 }
 
 impl Scan<'_> {
-    /// Counters of a partition: one for each child and slot.
+    /// Number of counters of a partition: one for each child and slot.
     pub fn counters(&self) -> usize {
         self.width.saturating_mul(self.sensitive.count())
     }
 
-    /// Makes the items of a partition of its rows by place, ascending, which is the number of the
-    /// child times that of slots, plus the slot. The sum of their squared sizes.
-    pub fn close(
+    /// Adds the shares of a partition to `partial_counts`. `rows` gives the number of rows by
+    /// counter index, ascending; the index is child × number of slots + slot. Returns the sum of
+    /// the squared sizes of the shares.
+    pub fn add_shares(
         &self,
         partition: PartitionId,
         rows: impl Iterator<Item = (usize, u32)>,
-        counted: &mut Counted,
+        partial_counts: &mut PartialCounts,
     ) -> u128 {
         let slots = self.sensitive.count();
-        let of_every_row = self.sensitive.of_every_row();
+        let first_column_count = self.sensitive.first_column_count();
         let mut rows = rows.peekable();
         let mut squares = 0;
-        while let Some(&(place, _)) = rows.peek() {
-            let child = place / slots;
-            let first = counted.holding.len();
+        while let Some(&(index, _)) = rows.peek() {
+            let child = index / slots;
+            let first = partial_counts.sensitive_counts.len();
             let mut size = 0;
-            while let Some((place, count)) = rows.next_if(|(place, _)| *place < (child + 1) * slots)
+            while let Some((index, count)) = rows.next_if(|(index, _)| *index < (child + 1) * slots)
             {
-                let slot = place - child * slots;
-                if slot < of_every_row {
+                let slot = index - child * slots;
+                if slot < first_column_count {
                     size += count;
                 }
                 let values = self.sensitive.values(slot).iter();
-                counted.holding.extend(values.map(|&value| (value, count)));
+                partial_counts
+                    .sensitive_counts
+                    .extend(values.map(|&value| (value, count)));
             }
             if !self.sensitive.is_ascending {
-                merge(&mut counted.holding, first);
+                merge(&mut partial_counts.sensitive_counts, first);
             }
-            let holding = &counted.holding[first..];
-            let most = holding.iter().map(|&(_, count)| count).max().unwrap_or(0);
+            let sensitive_counts = &partial_counts.sensitive_counts[first..];
+            let most = sensitive_counts
+                .iter()
+                .map(|&(_, count)| count)
+                .max()
+                .unwrap_or(0);
             squares += u128::from(size).pow(2);
-            counted.children[child].push(Item {
+            partial_counts.children[child].push(PartitionShare {
                 partition,
                 size,
-                holding: (first as u32, counted.holding.len() as u32),
+                sensitive_range: (first as u32, partial_counts.sensitive_counts.len() as u32),
                 meets: self.requirement.allows(u64::from(size), u64::from(most)),
             });
         }
@@ -125,24 +135,24 @@ impl Scan<'_> {
     }
 }
 
-/// Adds up what is from `first` on of the same value, and puts the values in order.
-fn merge(holding: &mut Vec<(u32, u32)>, first: usize) {
-    holding[first..].sort_unstable();
+/// Merges the entries from `first` on that have the same value, and sorts them by value.
+fn merge(sensitive_counts: &mut Vec<(u32, u32)>, first: usize) {
+    sensitive_counts[first..].sort_unstable();
     let mut end = first;
-    for at in first..holding.len() {
-        let (value, count) = holding[at];
-        if end > first && holding[end - 1].0 == value {
-            holding[end - 1].1 += count;
+    for at in first..sensitive_counts.len() {
+        let (value, count) = sensitive_counts[at];
+        if end > first && sensitive_counts[end - 1].0 == value {
+            sensitive_counts[end - 1].1 += count;
         } else {
-            holding[end] = (value, count);
+            sensitive_counts[end] = (value, count);
             end += 1;
         }
     }
-    holding.truncate(end);
+    sensitive_counts.truncate(end);
 }
 
-/// What two threads counted, together.
-pub fn added<N: AddAssign>(mut one: Vec<N>, other: Vec<N>) -> Vec<N> {
+/// The sum of two arrays of counters, element by element.
+pub fn add_counters<N: AddAssign>(mut one: Vec<N>, other: Vec<N>) -> Vec<N> {
     let counters = one.iter_mut().zip(other);
     counters.for_each(|(one, other)| *one += other);
     one

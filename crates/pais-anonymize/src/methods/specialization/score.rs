@@ -1,19 +1,19 @@
-//! Scores of specializations, and where a numeric interval is split.
+//! Scores of specializations, and the split points of numeric intervals.
 //!
-//! Information gain and NCP are read off an attribute's histogram, which no other attribute's
-//! specialization changes. The discernibility scores depend on all attributes; the histogram
-//! gives their upper bound, since splitting a partition never raises them.
+//! Information gain and NCP are computed from an attribute's histogram, which specializations of
+//! other attributes do not change. The discernibility scores depend on all attributes. The
+//! histogram gives an upper bound for them, because splitting a partition never increases them.
 
 use pais_core::definition::Objective;
 use pais_core::table::Domain;
 use pais_core::taxonomy::Interval;
 
-use super::attribute::{Attribute, Concept, Meaning, Split};
+use super::attribute::{Attribute, Concept, ConceptSplit, Meaning};
 
-/// Scores closer than this are a tie, and ties go to the first in order.
+/// Scores closer than this are a tie. Ties are resolved in favour of the first in order.
 pub const TIE: f64 = 1e-12;
 
-/// *E(T\[x\])* (Eq. 3), in bits.
+/// The entropy *E(T\[x\])* of class counts (Eq. 3), in bits; 0 if there are no rows.
 pub fn entropy(counts: &[u64]) -> f64 {
     let total: u64 = counts.iter().sum();
     if total == 0 {
@@ -31,8 +31,8 @@ pub fn entropy(counts: &[u64]) -> f64 {
     counts.iter().map(term).sum()
 }
 
-/// What a partition-level score makes of one partition's size and those of its children: the
-/// term that [`Objective::Discernibility`] and [`Objective::DiscernibilityEq4`] sum up.
+/// One partition's term of the [`Objective::Discernibility`] and [`Objective::DiscernibilityEq4`]
+/// scores, from its size and the sum of its children's squared sizes.
 #[inline]
 pub fn discernibility_term(objective: Objective, size: u64, squared_children: u128) -> f64 {
     match objective {
@@ -41,7 +41,7 @@ pub fn discernibility_term(objective: Objective, size: u64, squared_children: u1
     }
 }
 
-/// Whether the score must be summed over partitions rather than read off the histogram.
+/// Whether the score must be summed over partitions instead of computed from the histogram.
 pub fn is_over_partitions(objective: Objective) -> bool {
     matches!(
         objective,
@@ -51,20 +51,21 @@ pub fn is_over_partitions(objective: Objective) -> bool {
 
 /// *Score(v)* of a specialization from the histogram of its attribute: exact for
 /// classification and NCP, an upper bound for the discernibility scores. `weight` is
-/// 1 / (rows × quasi-identifiers), so that the NCP score is the decrease of the table's mean.
+/// 1 / (rows × quasi-identifiers), so that the NCP score is the decrease of the table's mean NCP.
 pub fn from_histogram(
     attribute: &Attribute<'_>,
     parent: &Concept,
-    split: &Split,
+    split: &ConceptSplit,
     objective: Objective,
     weight: f64,
 ) -> f64 {
     match objective {
         Objective::Classification => info_gain(attribute, parent, split),
         Objective::Ncp => {
-            let lost = |concept: &Concept| attribute.rows(concept) as f64 * attribute.ncp(concept);
-            let after: f64 = split.children.iter().map(lost).sum();
-            (lost(parent) - after) * weight
+            let ncp_sum =
+                |concept: &Concept| attribute.rows(concept) as f64 * attribute.ncp(concept);
+            let after: f64 = split.children.iter().map(ncp_sum).sum();
+            (ncp_sum(parent) - after) * weight
         }
         Objective::Discernibility | Objective::DiscernibilityEq4 => {
             let squared = |child| u128::from(attribute.rows(child)).pow(2);
@@ -75,7 +76,7 @@ pub fn from_histogram(
 }
 
 /// *InfoGain(v)* (Eq. 2).
-fn info_gain(attribute: &Attribute<'_>, parent: &Concept, split: &Split) -> f64 {
+fn info_gain(attribute: &Attribute<'_>, parent: &Concept, split: &ConceptSplit) -> f64 {
     let whole = class_counts(attribute, parent);
     let total: u64 = whole.iter().sum();
     if total == 0 {
@@ -104,34 +105,34 @@ fn class_counts(attribute: &Attribute<'_>, concept: &Concept) -> Vec<u64> {
     counts
 }
 
-/// The splits of a concept, best first: the taxonomy's one, or for an interval each binary
-/// split at a data value, ordered by InfoGain under classification and by balance otherwise,
-/// ties to the lowest point.
-pub struct Splits {
+/// The splits of a concept, best first: the one of the taxonomy, or for an interval each binary
+/// split at a data value. Interval splits are ordered by InfoGain under classification and by
+/// balance otherwise; ties are ordered by ascending point.
+pub struct SplitQueue {
     ordered: Vec<u32>,
     next: usize,
-    taxonomy: Option<Split>,
+    taxonomy: Option<ConceptSplit>,
 }
 
-/// Which splits of an interval are looked for.
+/// Which splits of an interval are generated.
 #[derive(Clone, Copy, Debug)]
-pub enum Choice {
-    /// The best one.
+pub enum SplitSelection {
+    /// Only the best one.
     Best,
-    /// All that leave both parts so many rows.
+    /// All splits whose two parts have at least `least` rows each.
     All {
-        /// Fewest rows of a part.
+        /// Minimum number of rows of a part.
         least: u64,
     },
 }
 
-impl Splits {
-    /// Looks for the splits of a concept.
+impl SplitQueue {
+    /// Finds the splits of a concept.
     pub fn new(
         attribute: &Attribute<'_>,
         concept: &Concept,
         by_gain: bool,
-        choice: Choice,
+        selection: SplitSelection,
     ) -> Self {
         let taxonomy = attribute.taxonomy_split(concept);
         let mut splits = Self {
@@ -145,15 +146,15 @@ impl Splits {
             return splits;
         };
         let numbers = attribute.numbers(concept);
-        let least = match choice {
-            Choice::Best => 1,
-            Choice::All { least } => least,
+        let least = match selection {
+            SplitSelection::Best => 1,
+            SplitSelection::All { least } => least,
         };
         let scored = points(attribute, numbers, by_gain, least);
         let Some(best) = scored.iter().map(|(score, _)| *score).reduce(f64::max) else {
             return splits;
         };
-        if let Choice::Best = choice {
+        if let SplitSelection::Best = selection {
             let best = scored.iter().find(|(score, _)| *score >= best - TIE);
             splits.ordered.extend(best.map(|(_, code)| code));
             return splits;
@@ -164,19 +165,19 @@ impl Splits {
         splits
     }
 
-    /// The points of an interval that are still to be tried, best first.
-    pub fn open(&self) -> &[u32] {
+    /// The split points of an interval that remain to be tried, best first.
+    pub fn remaining(&self) -> &[u32] {
         &self.ordered[self.next..]
     }
 
-    /// Leaves these points to be tried and no others.
+    /// Replaces the points that remain to be tried.
     pub fn keep(&mut self, points: Vec<u32>) {
         self.ordered = points;
         self.next = 0;
     }
 
     /// The next best split, `None` when there is none left.
-    pub fn next(&mut self, attribute: &Attribute<'_>, concept: &Concept) -> Option<Split> {
+    pub fn next(&mut self, attribute: &Attribute<'_>, concept: &Concept) -> Option<ConceptSplit> {
         if let Some(split) = self.taxonomy.take() {
             return Some(split);
         }
@@ -207,12 +208,13 @@ impl Splits {
                 meaning: Meaning::Missing,
             });
         }
-        Some(Split { children })
+        Some(ConceptSplit { children })
     }
 }
 
-/// Each code at which the numbers can be cut in two parts of at least `least` rows each, with how
-/// good the cut is, from the lowest on. A point is a data value, the first one of the upper part.
+/// The split points of a range of numbers for which both parts have at least `least` rows, each
+/// with its score, in ascending order. A point is the code of a data value, the first one of the
+/// upper part.
 fn points(
     attribute: &Attribute<'_>,
     codes: std::ops::Range<u32>,

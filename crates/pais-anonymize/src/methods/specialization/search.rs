@@ -1,8 +1,8 @@
 //! Algorithm 1: perform the best valid specialization until none is left.
 //!
-//! LKC-privacy is anti-monotone, so the search is lazy: candidates stand in the order of their
-//! scores, only the one on top is checked, and one that is invalid is dropped for good. Scores
-//! summed over partitions are refreshed in the same way, since they only ever sink.
+//! LKC-privacy is anti-monotone, so the search is lazy: candidates are ordered by score, only the
+//! best one is checked, and an invalid one is dropped for good. Scores summed over partitions are
+//! refreshed only when their candidate is the best one, since these scores never increase.
 
 use thiserror::Error;
 
@@ -13,15 +13,15 @@ use crate::run::StepRecord;
 use pais_core::table::EncodedTable;
 
 use super::requirement::Requirement;
-use super::sensitive::Sensitive;
-use super::state::Run;
+use super::sensitive::SensitiveSlots;
+use super::state::SearchState;
 use super::suppression::Suppression;
 use super::topmost;
 
-/// What a run is led by.
+/// The settings of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// What a specialization is chosen by.
+    /// The score that selects the next specialization.
     pub objective: Objective,
     /// How numeric intervals are split.
     pub split: SplitRule,
@@ -32,10 +32,10 @@ pub struct Settings {
 /// Why a search ended without an anonymous table.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SearchError {
-    /// The whole table is smaller than *K*.
+    /// The whole table has fewer than *K* rows.
     #[error("the table has {rows} rows, fewer than the {k} that `k` asks for")]
     FewerRowsThanK {
-        /// Rows of the table.
+        /// Number of rows of the table.
         rows: u64,
         /// *K*.
         k: u64,
@@ -43,19 +43,19 @@ pub enum SearchError {
     /// A sensitive value is more frequent in the whole table than *C*.
     #[error("a sensitive value is more frequent in the whole table than `c` allows")]
     MoreFrequentThanC {
-        /// Number of the sensitive value among all of the run.
+        /// Index of the sensitive value among those of all sensitive columns.
         value: usize,
-        /// Rows that have it.
+        /// Number of rows that have it.
         holding: u64,
-        /// Rows of the table.
+        /// Number of rows of the table.
         rows: u64,
     },
-    /// The observer said stop.
+    /// The observer requested a stop.
     #[error("the run was cancelled")]
     Cancelled,
 }
 
-/// Runs PAIS; the steps from the topmost table on.
+/// Runs top-down specialization. Returns the steps; step 0 is the topmost table.
 ///
 /// # Errors
 /// When no generalization meets the requirement, or on cancellation.
@@ -66,47 +66,47 @@ pub fn search(
     observer: &dyn Observer,
 ) -> Result<Vec<StepRecord>, SearchError> {
     let budget = settings.suppression_limit.floor_of(table.rows as u64);
-    let sensitive = Sensitive::new(requirement, table.rows);
+    let sensitive = SensitiveSlots::new(requirement, table.rows);
     let suppressed = topmost::suppress(table, requirement, &sensitive, budget, observer)?;
-    let mut run = Run::new(table, requirement, settings, sensitive, &suppressed, budget);
-    let mut steps = vec![run.step(0, None, suppressed)];
+    let mut state = SearchState::new(table, requirement, settings, sensitive, &suppressed, budget);
+    let mut steps = vec![state.step(0, None, suppressed)];
     let mut decided = 0usize;
     loop {
         observer.counted(Count::StepsDone(steps.len() as u64 - 1));
         if observer.must_stop() {
             return Err(SearchError::Cancelled);
         }
-        let Some(best) = run.best() else {
-            // Nothing is valid as it stands: spend what may be suppressed, then look again.
-            let Some((best, suppression)) = run.cheapest(observer) else {
+        let Some(best) = state.best() else {
+            // No candidate is valid: suppress rows within the budget to make one valid.
+            let Some((best, suppression)) = state.best_with_suppression(observer) else {
                 if observer.must_stop() {
                     return Err(SearchError::Cancelled);
                 }
                 return Ok(steps);
             };
-            let weights = run.weigh(best);
-            let (performed, rows) = run.perform(best, &weights, &suppression);
-            run.reconsider();
-            steps.push(run.step(steps.len() as u32, Some(performed), rows));
+            let split_counts = state.count_split(best);
+            let (performed, rows) = state.perform(best, &split_counts, &suppression);
+            state.reset_candidates();
+            steps.push(state.step(steps.len() as u32, Some(performed), rows));
             continue;
         };
-        if run.is_short(best) {
-            run.refuse(best, observer);
+        if state.has_small_child(best) {
+            state.reject(best, observer);
         } else {
-            let weights = run.weigh(best);
-            if !run.is_summed(best, steps.len()) {
-                run.sum(best, weights.score(), steps.len());
+            let split_counts = state.count_split(best);
+            if !state.has_current_score(best, steps.len()) {
+                state.set_score(best, split_counts.score(), steps.len());
                 continue;
             }
-            if run.is_valid(&weights, observer) {
-                let (performed, rows) = run.perform(best, &weights, &Suppression::default());
-                steps.push(run.step(steps.len() as u32, Some(performed), rows));
+            if state.is_valid(&split_counts, observer) {
+                let (performed, rows) = state.perform(best, &split_counts, &Suppression::default());
+                steps.push(state.step(steps.len() as u32, Some(performed), rows));
             } else {
-                run.refuse(best, observer);
+                state.reject(best, observer);
             }
         }
         decided += 1;
-        let open = run.open();
+        let open = state.candidate_count();
         observer.progress(Phase::Searching, decided as f64 / (decided + open) as f64);
     }
 }

@@ -1,7 +1,7 @@
 //! The sensitive values of a row as one code, so that a scan counts a row by one addition.
 //!
-//! Columns are taken together as long as their values have few combinations. Where they have
-//! more, a row has several codes, and is counted by each.
+//! Sensitive columns are combined as long as their values have few combinations. With more
+//! combinations a row has several codes, and is counted once for each.
 
 use rayon::prelude::*;
 
@@ -10,116 +10,121 @@ use pais_core::table::codes::{Codes, RowCodes};
 use pais_core::with_codes;
 
 use super::requirement::{Requirement, SensitiveBound};
-use super::scan::added;
+use super::scan::add_counters;
 
-/// Most codes of columns taken together, so that they take one byte a row.
-const TOGETHER: usize = if cfg!(test) { 8 } else { 1 << 8 };
+/// Largest number of codes of combined columns, so that they take one byte per row.
+const MAX_COMBINED_CODES: usize = if cfg!(test) { 8 } else { 1 << 8 };
 
-/// Rows of a thread's share.
-const SHARE: usize = if cfg!(test) { 5 } else { 1 << 16 };
+/// Rows of a task; lower in tests, so that small tables are split into tasks too.
+const TASK_ROWS: usize = if cfg!(test) { 5 } else { 1 << 16 };
 
-/// The sensitive values of all rows. What a row may have of the columns taken together is a
-/// *slot*; one of them is to have none.
+/// The sensitive values of all rows. A *slot* is a combination of sensitive values that a row may
+/// have in a group of combined columns; one slot of each group has no sensitive value.
 #[derive(Debug)]
-pub struct Sensitive {
-    /// Every row has a slot of each; of the first, if nothing is sensitive.
-    pub slots: Vec<Slots>,
-    /// By slot, the values.
-    held: Held,
-    /// Whether slot after slot has other values, ascending.
+pub struct SensitiveSlots {
+    /// Every row has one slot in each slot column. There is at least one slot column.
+    pub slots: Vec<SlotColumn>,
+    /// By slot, its sensitive values.
+    value_lists: ValueLists,
+    /// Whether the values of all slots, slot after slot, are strictly ascending.
     pub is_ascending: bool,
-    /// By value, the rows that have it.
-    pub holding: Vec<u64>,
+    /// By sensitive value, the number of rows that have it.
+    pub rows_by_value: Vec<u64>,
 }
 
-/// One slot a row.
+/// One slot per row.
 #[derive(Debug)]
-pub struct Slots {
-    /// Added to a code it makes the slot.
+pub struct SlotColumn {
+    /// Number of the first slot of this column: slot = `first` + code.
     pub first: u32,
-    /// By row.
+    /// One code per row.
     pub codes: Codes<'static>,
 }
 
-/// Lists of values, one after the other.
+/// Lists of sensitive values, stored one after the other.
 #[derive(Debug, Default)]
-struct Held {
+struct ValueLists {
     values: Vec<u32>,
     ends: Vec<u32>,
 }
 
-impl Held {
+impl ValueLists {
     fn push(&mut self, values: impl IntoIterator<Item = u32>) {
         self.values.extend(values);
         self.ends.push(self.values.len() as u32);
     }
 
     #[inline]
-    fn of(&self, slot: usize) -> &[u32] {
+    fn get(&self, slot: usize) -> &[u32] {
         let start = slot.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.values[start as usize..self.ends[slot] as usize]
     }
 }
 
-/// Columns taken together: by row a code, and by code the values.
-struct Together {
+/// One or more sensitive columns with one code per row, and the sensitive values of each code.
+struct CombinedColumns {
     codes: Codes<'static>,
-    held: Held,
+    value_lists: ValueLists,
 }
 
-impl Sensitive {
-    /// Looks at the sensitive columns of `rows` rows: up to three passes for each, shared out
-    /// among the threads.
+impl SensitiveSlots {
+    /// Encodes the sensitive columns of `rows` rows. Makes up to three passes over each column,
+    /// shared among the threads.
     pub fn new(requirement: &Requirement<'_>, rows: usize) -> Self {
-        let mut all: Vec<Together> = Vec::new();
+        let mut combined_columns: Vec<CombinedColumns> = Vec::new();
         for bound in &requirement.sensitive {
-            let column = Together::of(bound);
-            match all.last().and_then(|last| last.with(&column, rows)) {
-                Some(wider) => {
-                    all.pop();
-                    all.push(wider);
+            let column = CombinedColumns::from_bound(bound);
+            match combined_columns
+                .last()
+                .and_then(|last| last.combined_with(&column, rows))
+            {
+                Some(combined) => {
+                    combined_columns.pop();
+                    combined_columns.push(combined);
                 }
-                None => all.push(column),
+                None => combined_columns.push(column),
             }
         }
         let mut sensitive = Self {
             slots: Vec::new(),
-            held: Held::default(),
+            value_lists: ValueLists::default(),
             is_ascending: true,
-            holding: vec![0; requirement.sensitive_values],
+            rows_by_value: vec![0; requirement.sensitive_values],
         };
-        if all.is_empty() {
-            sensitive.held.push([]);
-            sensitive.slots.push(Slots {
+        if combined_columns.is_empty() {
+            sensitive.value_lists.push([]);
+            sensitive.slots.push(SlotColumn {
                 first: 0,
                 codes: Codes::Zero,
             });
         }
-        for Together { codes, held } in all {
+        for CombinedColumns { codes, value_lists } in combined_columns {
             let first = sensitive.count() as u32;
-            for (code, rows) in counted(&codes, held.ends.len(), rows)
+            for (code, rows) in count_by_code(&codes, value_lists.ends.len(), rows)
                 .into_iter()
                 .enumerate()
             {
-                for &value in held.of(code) {
-                    sensitive.holding[value as usize] += rows;
+                for &value in value_lists.get(code) {
+                    sensitive.rows_by_value[value as usize] += rows;
                 }
-                sensitive.held.push(held.of(code).iter().copied());
+                sensitive
+                    .value_lists
+                    .push(value_lists.get(code).iter().copied());
             }
-            sensitive.slots.push(Slots { first, codes });
+            sensitive.slots.push(SlotColumn { first, codes });
         }
-        let values = &sensitive.held.values;
+        let values = &sensitive.value_lists.values;
         sensitive.is_ascending = values.is_sorted_by(|one, next| one < next);
         sensitive
     }
 
     /// Number of slots.
     pub fn count(&self) -> usize {
-        self.held.ends.len()
+        self.value_lists.ends.len()
     }
 
-    /// Slots of which each row has exactly one: those below.
-    pub fn of_every_row(&self) -> usize {
+    /// Number of slots of the first slot column. Each row has exactly one slot below this number.
+    pub fn first_column_count(&self) -> usize {
         let second = self.slots.get(1).map(|slots| slots.first as usize);
         second.unwrap_or(self.count())
     }
@@ -127,86 +132,86 @@ impl Sensitive {
     /// The values of a slot, ascending.
     #[inline]
     pub fn values(&self, slot: usize) -> &[u32] {
-        self.held.of(slot)
+        self.value_lists.get(slot)
     }
 }
 
-impl Together {
-    /// A column by itself; what is not sensitive has the code 0.
-    fn of(bound: &SensitiveBound<'_>) -> Self {
+impl CombinedColumns {
+    /// A single column. A value that is not sensitive has the code 0.
+    fn from_bound(bound: &SensitiveBound<'_>) -> Self {
         let sensitive = bound.numbers.iter().copied();
         let mut values: Vec<u32> = sensitive.filter(|&number| number != NULL_CODE).collect();
         values.sort_unstable();
         values.dedup();
-        let place = |number: &u32| {
+        let position = |number: &u32| {
             values
                 .binary_search(number)
-                .map_or(0, |place| place as u32 + 1)
+                .map_or(0, |position| position as u32 + 1)
         };
-        let code_of: Vec<u32> = bound.numbers.iter().map(place).collect();
-        // A missing cell is beyond the last code.
+        let code_of: Vec<u32> = bound.numbers.iter().map(position).collect();
+        // The code of a missing cell is beyond the last code.
         let code = |&code: &u32| code_of.get(code as usize).copied().unwrap_or(0);
-        let mut held = Held::default();
-        held.push([]);
-        values.iter().for_each(|&value| held.push([value]));
+        let mut value_lists = ValueLists::default();
+        value_lists.push([]);
+        values.iter().for_each(|&value| value_lists.push([value]));
         Self {
-            codes: Codes::collected(bound.codes.par_iter().map(code), held.ends.len()),
-            held,
+            codes: Codes::collected(bound.codes.par_iter().map(code), value_lists.ends.len()),
+            value_lists,
         }
     }
 
-    /// Both together, a code for each pair of codes that some row has; `None` where those are
-    /// many.
-    fn with(&self, other: &Self, rows: usize) -> Option<Self> {
-        let (ones, others) = (self.held.ends.len(), other.held.ends.len());
-        if ones.max(others) > TOGETHER {
+    /// Combines two columns: one code for each pair of codes that some row has. `None` if there are
+    /// too many pairs.
+    fn combined_with(&self, other: &Self, rows: usize) -> Option<Self> {
+        let (ones, others) = (self.value_lists.ends.len(), other.value_lists.ends.len());
+        if ones.max(others) > MAX_COMBINED_CODES {
             return None;
         }
         with_codes!(&self.codes, one => with_codes!(&other.codes, other_one => {
             let pair = |row| one.at(row) as usize * others + other_one.at(row) as usize;
-            let mut stands = shares(rows)
+            let mut occurs = row_ranges(rows)
                 .fold(
                     || vec![false; ones * others],
-                    |mut stands, rows| {
-                        rows.for_each(|row| stands[pair(row)] = true);
-                        stands
+                    |mut occurs, rows| {
+                        rows.for_each(|row| occurs[pair(row)] = true);
+                        occurs
                     },
                 )
                 .reduce(|| vec![false; ones * others], either);
-            stands[0] = true;
-            let mut held = Held::default();
-            let mut code_of = vec![0; stands.len()];
-            for pair in (0..stands.len()).filter(|&pair| stands[pair]) {
-                code_of[pair] = held.ends.len() as u32;
-                let mut values = self.held.of(pair / others).to_vec();
-                values.extend(other.held.of(pair % others));
+            occurs[0] = true;
+            let mut value_lists = ValueLists::default();
+            let mut code_of = vec![0; occurs.len()];
+            for pair in (0..occurs.len()).filter(|&pair| occurs[pair]) {
+                code_of[pair] = value_lists.ends.len() as u32;
+                let mut values = self.value_lists.get(pair / others).to_vec();
+                values.extend(other.value_lists.get(pair % others));
                 values.sort_unstable();
-                held.push(values);
+                value_lists.push(values);
             }
-            if held.ends.len() > TOGETHER {
+            if value_lists.ends.len() > MAX_COMBINED_CODES {
                 return None;
             }
             let codes = (0..rows).into_par_iter().map(|row| code_of[pair(row)]);
-            Some(Self { codes: Codes::collected(codes, held.ends.len()), held })
+            Some(Self { codes: Codes::collected(codes, value_lists.ends.len()), value_lists })
         }))
     }
 }
 
-/// Shares of rows, as threads take them.
-fn shares(rows: usize) -> impl ParallelIterator<Item = std::ops::Range<usize>> {
-    let shares = (0..rows.div_ceil(SHARE)).into_par_iter();
-    shares.map(move |share| share * SHARE..rows.min((share + 1) * SHARE))
+/// Ranges of rows, one per task.
+fn row_ranges(rows: usize) -> impl ParallelIterator<Item = std::ops::Range<usize>> {
+    let tasks = (0..rows.div_ceil(TASK_ROWS)).into_par_iter();
+    tasks.map(move |task| task * TASK_ROWS..rows.min((task + 1) * TASK_ROWS))
 }
 
-/// Rows by code, of so many.
-fn counted(codes: &Codes<'_>, count: usize, rows: usize) -> Vec<u64> {
-    // Threads that count for themselves would take more memory than time.
-    if count > SHARE {
+/// Counts the rows by code, of `count` codes.
+fn count_by_code(codes: &Codes<'_>, count: usize, rows: usize) -> Vec<u64> {
+    // With this many counters, counters per thread would cost more memory than they save time.
+    if count > TASK_ROWS {
         let mut counts = vec![0; count];
         with_codes!(codes, codes => (0..rows).for_each(|row| counts[codes.at(row) as usize] += 1));
         return counts;
     }
-    with_codes!(codes, codes => shares(rows)
+    with_codes!(codes, codes => row_ranges(rows)
         .fold(
             || vec![0; count],
             |mut counts, rows| {
@@ -214,7 +219,7 @@ fn counted(codes: &Codes<'_>, count: usize, rows: usize) -> Vec<u64> {
                 counts
             },
         )
-        .reduce(|| vec![0; count], added))
+        .reduce(|| vec![0; count], add_counters))
 }
 
 fn either(mut one: Vec<bool>, other: Vec<bool>) -> Vec<bool> {

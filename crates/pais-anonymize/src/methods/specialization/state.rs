@@ -1,4 +1,4 @@
-//! A run as it stands: the cut, the partitions under it, and the candidates to go on with.
+//! The state of a search: the cut, its partitions, and the remaining candidates.
 
 mod candidates;
 
@@ -16,50 +16,52 @@ use pais_core::table::codes::Codes;
 use super::attribute::{Attribute, Concept, ConceptId};
 use super::partitions::{PartitionId, Partitions};
 use super::requirement::Requirement;
-use super::scan::{Aim, Scan};
+use super::scan::{ChildOfCode, Scan};
 use super::score;
 use super::search::Settings;
-use super::sensitive::Sensitive;
-use super::suppression::{Holdings, Suppression, Trial};
-use super::validity::Check;
-use super::weights::Weights;
+use super::sensitive::SensitiveSlots;
+use super::suppression::{SensitiveCountCache, Suppression, SuppressionTrial};
+use super::validity::ValidityCheck;
+use super::weights::SplitCounts;
 use candidates::Candidate;
 
 /// A specialization that was performed.
-pub struct Performed {
+pub struct PerformedSpecialization {
     attribute: usize,
     concept: ConceptId,
     children: Range<ConceptId>,
     score: f64,
 }
 
-/// A run as it stands.
-pub struct Run<'a> {
+/// The state of a search after a number of steps.
+pub struct SearchState<'a> {
     table: &'a EncodedTable,
     requirement: &'a Requirement<'a>,
     settings: Settings,
     attributes: Vec<Attribute<'a>>,
-    sensitive: Sensitive,
+    sensitive: SensitiveSlots,
     partitions: Partitions,
     candidates: Vec<Candidate>,
-    aim: Aim,
-    /// The attributes of the qid that refused last, tried first: often they refuse again.
-    refused_by: Vec<usize>,
-    /// Σ of NCP over the rows that are left, by attribute.
-    lost: Vec<f64>,
-    holdings: Holdings,
-    /// Rows suppressed so far, and how many may be.
+    child_of_code: ChildOfCode,
+    /// The attributes of the last violating qid. They are checked first, because often they
+    /// violate the requirement again.
+    last_violation: Vec<usize>,
+    /// By attribute, the sum of NCP over the rows that are not suppressed.
+    ncp_sums: Vec<f64>,
+    count_cache: SensitiveCountCache,
+    /// Number of rows suppressed so far.
     suppressed: u64,
+    /// Largest number of rows that may be suppressed.
     budget: u64,
 }
 
-impl<'a> Run<'a> {
-    /// The topmost table without the rows already `suppressed` (ascending).
+impl<'a> SearchState<'a> {
+    /// The state at the topmost table, without the rows that are already `suppressed` (ascending).
     pub fn new(
         table: &'a EncodedTable,
         requirement: &'a Requirement<'a>,
         settings: Settings,
-        sensitive: Sensitive,
+        sensitive: SensitiveSlots,
         suppressed: &[u32],
         budget: u64,
     ) -> Self {
@@ -78,13 +80,13 @@ impl<'a> Run<'a> {
             .collect();
         let left = (table.rows - suppressed.len()) as f64;
         let topmost = |attribute: &Attribute<'_>| left * attribute.ncp(attribute.concept(0));
-        let lost = attributes.iter().map(topmost).collect();
-        let mut holding = sensitive.holding.clone();
+        let ncp_sums = attributes.iter().map(topmost).collect();
+        let mut rows_by_value = sensitive.rows_by_value.clone();
         for &row in suppressed {
-            requirement.sensitive_of(row as usize, |value| holding[value] -= 1);
+            requirement.for_each_sensitive_value(row as usize, |value| rows_by_value[value] -= 1);
         }
-        let most = holding.into_iter().max().unwrap_or(0) as u32;
-        let mut run = Self {
+        let most = rows_by_value.into_iter().max().unwrap_or(0) as u32;
+        let mut state = Self {
             table,
             requirement,
             settings,
@@ -92,30 +94,30 @@ impl<'a> Run<'a> {
             attributes,
             sensitive,
             candidates: Vec::new(),
-            aim: Aim::default(),
-            refused_by: Vec::new(),
-            lost,
-            holdings: Holdings::default(),
+            child_of_code: ChildOfCode::default(),
+            last_violation: Vec::new(),
+            ncp_sums,
+            count_cache: SensitiveCountCache::default(),
             suppressed: suppressed.len() as u64,
             budget,
         };
         for &row in suppressed {
-            run.forget(row);
+            state.remove_row(row);
         }
-        run.reconsider();
-        run
+        state.reset_candidates();
+        state
     }
 
-    /// Takes a suppressed row out of the histograms.
-    fn forget(&mut self, row: u32) {
+    /// Removes a suppressed row from the histograms.
+    fn remove_row(&mut self, row: u32) {
         for attribute in &mut self.attributes {
             let class = self.table.class.as_ref().filter(|_| attribute.classes > 0);
-            attribute.forget(row as usize, class.map(|(_, codes)| codes[row as usize]));
+            attribute.remove_row(row as usize, class.map(|(_, codes)| codes[row as usize]));
         }
     }
 
-    /// Counts the rows that a candidate would split.
-    pub fn weigh(&mut self, candidate: usize) -> Weights {
+    /// Counts the rows that a candidate would split, by partition and child.
+    pub fn count_split(&mut self, candidate: usize) -> SplitCounts {
         let Candidate {
             attribute,
             concept,
@@ -123,17 +125,17 @@ impl<'a> Run<'a> {
             ..
         } = &self.candidates[candidate];
         let column = &self.attributes[*attribute];
-        self.aim.at(column, split);
+        self.child_of_code.assign_split(column, split);
         let objective = self.settings.objective;
         let scan = Scan {
             column,
-            aim: &self.aim,
+            child_of_code: &self.child_of_code,
             width: split.children.len(),
             sensitive: &self.sensitive,
             requirement: self.requirement,
         };
         let term = |size, squares| score::discernibility_term(objective, size, squares);
-        Weights::new(&mut self.partitions, (*attribute, *concept), &scan, term)
+        SplitCounts::new(&mut self.partitions, (*attribute, *concept), &scan, term)
     }
 
     fn others(&self, attribute: usize) -> Vec<usize> {
@@ -142,48 +144,52 @@ impl<'a> Run<'a> {
         (0..self.attributes.len()).filter(below_top).collect()
     }
 
-    /// Whether a candidate is valid as the table stands.
-    pub fn is_valid(&mut self, weights: &Weights, observer: &dyn Observer) -> bool {
-        let check = Check {
-            weights,
+    /// Whether a candidate is valid for the current table.
+    pub fn is_valid(&mut self, split_counts: &SplitCounts, observer: &dyn Observer) -> bool {
+        let check = ValidityCheck {
+            split_counts,
             partitions: &self.partitions,
             requirement: self.requirement,
             observer,
         };
-        let others = self.others(weights.attribute);
-        let again = |other: &usize| self.refused_by.contains(other);
-        let first: Vec<usize> = others.iter().copied().filter(again).collect();
+        let others = self.others(split_counts.attribute);
+        let is_repeated = |other: &usize| self.last_violation.contains(other);
+        let first: Vec<usize> = others.iter().copied().filter(is_repeated).collect();
         match check.run(&first).and_then(|()| check.run(&others)) {
             Ok(()) => true,
             Err(attributes) => {
-                self.refused_by = attributes;
+                self.last_violation = attributes;
                 false
             }
         }
     }
 
-    /// The invalid specialization that gains most for each row to be suppressed with it, within
-    /// what may still be; `None` when there is none. Looks at every value of ∪Cut.
+    /// The invalid specialization with the greatest gain per row that must be suppressed to make it
+    /// valid, within the rest of the budget. `None` when there is none. Considers every value of
+    /// ∪Cut.
     ///
-    /// What gains nothing is worth no row. Under [`Objective::Ncp`] a suppressed row counts as
-    /// lost altogether, and the gain is what remains after that.
-    pub fn cheapest(&mut self, observer: &dyn Observer) -> Option<(usize, Suppression)> {
+    /// A specialization without a gain is skipped. Under [`Objective::Ncp`] a suppressed row counts
+    /// with an NCP of 1 in every attribute, and the gain is the score minus that loss.
+    pub fn best_with_suppression(
+        &mut self,
+        observer: &dyn Observer,
+    ) -> Option<(usize, Suppression)> {
         let budget = self.budget - self.suppressed;
         if budget == 0 {
             return None;
         }
         self.partitions.sort();
-        self.reconsider();
+        self.reset_candidates();
         let mut best: Option<(f64, usize, Suppression)> = None;
         for candidate in 0..self.candidates.len() {
             if observer.must_stop() {
                 return None;
             }
-            let weights = self.weigh(candidate);
+            let split_counts = self.count_split(candidate);
             let Candidate {
                 attribute, concept, ..
             } = self.candidates[candidate];
-            let trial = Trial {
+            let trial = SuppressionTrial {
                 partitions: &self.partitions,
                 requirement: self.requirement,
                 others: &self.others(attribute),
@@ -193,17 +199,17 @@ impl<'a> Run<'a> {
                 left: self.table.rows as u64 - self.suppressed,
                 observer,
             };
-            let Some(suppression) = trial.cost(&weights, &mut self.holdings) else {
+            let Some(suppression) = trial.cost(&split_counts, &mut self.count_cache) else {
                 continue;
             };
             let score = if score::is_over_partitions(self.settings.objective) {
-                weights.score()
+                split_counts.score()
             } else {
                 self.candidates[candidate].score
             };
             let rows = suppression.rows as f64;
             let gain = match self.settings.objective {
-                Objective::Ncp => score - rows * self.mean_kept(),
+                Objective::Ncp => score - rows * self.mean_ncp_of_suppression(),
                 _ => score,
             };
             if gain <= 0.0 {
@@ -220,22 +226,22 @@ impl<'a> Run<'a> {
         best.map(|(_, candidate, suppression)| (candidate, suppression))
     }
 
-    /// What the loss of a row adds to the table's mean NCP, for a row of the average loss.
-    fn mean_kept(&self) -> f64 {
+    /// By how much the suppression of a row of average NCP increases the table's mean NCP.
+    fn mean_ncp_of_suppression(&self) -> f64 {
         let rows = self.table.rows as f64;
         let left = rows - self.suppressed as f64;
         let width = self.attributes.len() as f64;
-        (width - self.lost.iter().sum::<f64>() / left.max(1.0)) / (rows * width)
+        (width - self.ncp_sums.iter().sum::<f64>() / left.max(1.0)) / (rows * width)
     }
 
-    /// Specializes: refines the partitions, cuts the cut, suppresses what goes with it, and
-    /// considers the children. The rows suppressed come back ascending.
+    /// Performs a specialization: updates the cut, refines the partitions, suppresses the given
+    /// rows, and adds the children as candidates. Returns the suppressed rows in ascending order.
     pub fn perform(
         &mut self,
         candidate: usize,
-        weights: &Weights,
+        split_counts: &SplitCounts,
         suppression: &Suppression,
-    ) -> (Performed, Vec<u32>) {
+    ) -> (PerformedSpecialization, Vec<u32>) {
         let Candidate {
             attribute,
             concept,
@@ -245,38 +251,38 @@ impl<'a> Run<'a> {
         } = self.candidates.swap_remove(candidate);
         let column = &mut self.attributes[attribute];
         let children = column.specialize(concept, &split);
-        let rows_lost = |concept: &Concept| column.rows(concept) as f64 * column.ncp(concept);
-        self.lost[attribute] -= rows_lost(column.concept(concept));
-        self.lost[attribute] += split.children.iter().map(rows_lost).sum::<f64>();
-        self.aim.at(column, &split);
-        self.holdings
-            .forget(self.partitions.link(attribute, concept));
-        let mut gone: Vec<PartitionId> = suppression.partitions.clone();
+        let ncp_sum = |concept: &Concept| column.rows(concept) as f64 * column.ncp(concept);
+        self.ncp_sums[attribute] -= ncp_sum(column.concept(concept));
+        self.ncp_sums[attribute] += split.children.iter().map(ncp_sum).sum::<f64>();
+        self.child_of_code.assign_split(column, &split);
+        self.count_cache
+            .invalidate(self.partitions.link(attribute, concept));
+        let mut to_suppress: Vec<PartitionId> = suppression.partitions.clone();
         let parts: FxHashSet<(PartitionId, u32)> = suppression.parts.iter().copied().collect();
-        let placed = |partition, child, made| {
+        let placed = |partition, child, child_partition| {
             if parts.contains(&(partition, child)) {
-                gone.push(made);
+                to_suppress.push(child_partition);
             }
         };
         let scan = Scan {
             column,
-            aim: &self.aim,
+            child_of_code: &self.child_of_code,
             width: split.children.len(),
             sensitive: &self.sensitive,
             requirement: self.requirement,
         };
         self.partitions
-            .refine(concept, children.clone(), weights, &scan, placed);
+            .refine(concept, children.clone(), split_counts, &scan, placed);
         let mut rows = Vec::new();
-        for partition in gone {
+        for partition in to_suppress {
             rows.extend(self.suppress(partition));
         }
         rows.sort_unstable();
         for child in children.clone() {
-            self.consider(attribute, child);
+            self.add_candidate(attribute, child);
         }
         (
-            Performed {
+            PerformedSpecialization {
                 attribute,
                 concept,
                 children,
@@ -290,33 +296,33 @@ impl<'a> Run<'a> {
         let rows = self.partitions.suppress(partition);
         for (at, attribute) in self.attributes.iter().enumerate() {
             let concept = attribute.concept(self.partitions.concept(partition, at));
-            self.lost[at] -= rows.len() as f64 * attribute.ncp(concept);
+            self.ncp_sums[at] -= rows.len() as f64 * attribute.ncp(concept);
         }
         for &row in &rows {
-            self.forget(row);
+            self.remove_row(row);
         }
         self.suppressed += rows.len() as u64;
-        self.holdings.forget(&[partition]);
+        self.count_cache.invalidate(&[partition]);
         rows
     }
 
-    /// The record of the step that led here.
+    /// The record of the step that led to this state.
     pub fn step(
         &self,
         step: u32,
-        performed: Option<Performed>,
+        performed: Option<PerformedSpecialization>,
         suppressed: Vec<u32>,
     ) -> StepRecord {
         let width = self.attributes.len() as f64;
         let cells = (width * self.table.rows as f64).max(1.0);
         let left = (self.table.rows as f64 - self.suppressed as f64).max(1.0);
-        let lost = self.lost.iter().sum::<f64>() + width * self.suppressed as f64;
+        let ncp_total = self.ncp_sums.iter().sum::<f64>() + width * self.suppressed as f64;
         let suppressed_so_far = self.suppressed as f64;
         let rows = (self.table.rows as f64).max(1.0);
-        let columns = self.attributes.iter().zip(&self.lost);
-        let ncp_by_column = columns.map(|(attribute, lost)| {
+        let columns = self.attributes.iter().zip(&self.ncp_sums);
+        let ncp_by_column = columns.map(|(attribute, ncp_sum)| {
             let name = attribute.column.name.to_string();
-            (name, (lost + suppressed_so_far) / rows)
+            (name, (ncp_sum + suppressed_so_far) / rows)
         });
         let (smallest_group, confidence) = self.partitions.extremes();
         let label = |attribute: usize, concept: ConceptId| {
@@ -345,7 +351,7 @@ impl<'a> Run<'a> {
             smallest_group,
             greatest_confidence: (self.requirement.sensitive_values > 0).then_some(confidence),
             dr: self.partitions.squares() as f64 / (left * left),
-            ncp: lost / cells,
+            ncp: ncp_total / cells,
             ncp_by_column: ncp_by_column.collect(),
             suppressed_rows: self.suppressed,
         };

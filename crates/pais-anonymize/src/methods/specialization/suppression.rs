@@ -1,10 +1,10 @@
-//! What a specialization would cost in suppressed rows.
+//! The rows that must be suppressed to make a specialization valid.
 //!
-//! A group that falls short of *K* or exceeds *C* is made to vanish by suppressing all its rows.
-//! That takes rows from other groups too, which may then fall short in their turn: so rounds
-//! follow until one finds nothing more. Each round suppresses at least one part of a partition
-//! for good, so there is an end, and what then stands has no violating qid at all. The whole is
-//! given up as soon as it exceeds the budget.
+//! A group that has fewer than *K* rows or exceeds *C* is removed by suppressing all its rows. That
+//! removes rows from other groups too, which may then violate the requirement themselves. So the
+//! groups are checked in rounds until a round suppresses nothing. Each round but the last
+//! suppresses at least one part of a partition for good, so the rounds end, and the remaining table
+//! has no violating qid. The trial is given up as soon as the suppressed rows exceed the budget.
 
 use rustc_hash::FxHashMap;
 
@@ -13,35 +13,35 @@ use crate::Observer;
 use super::attribute::ConceptId;
 use super::partitions::{PartitionId, Partitions};
 use super::requirement::Requirement;
-use super::weights::Weights;
+use super::weights::SplitCounts;
 
 /// The rows to suppress with a specialization.
 #[derive(Clone, Debug, Default)]
 pub struct Suppression {
-    /// Parts of the partitions that are refined: partition, and number of the child.
+    /// Parts of refined partitions: the partition and the number of the child.
     pub parts: Vec<(PartitionId, u32)>,
     /// Partitions that are not refined.
     pub partitions: Vec<PartitionId>,
-    /// Rows of all of them.
+    /// Total number of rows.
     pub rows: u64,
 }
 
-/// Sensitive values of partitions, each with how many rows have it; counted when first asked
-/// for.
+/// Caches the sensitive values of partitions, each with the number of rows that have it. They are
+/// counted at the first access.
 #[derive(Default)]
-pub struct Holdings {
+pub struct SensitiveCountCache {
     counted: FxHashMap<PartitionId, Box<[(u32, u32)]>>,
 }
 
-impl Holdings {
-    /// Forgets what was counted of partitions that change.
-    pub fn forget(&mut self, partitions: &[PartitionId]) {
+impl SensitiveCountCache {
+    /// Removes the counts of partitions that change.
+    pub fn invalidate(&mut self, partitions: &[PartitionId]) {
         for partition in partitions {
             self.counted.remove(partition);
         }
     }
 
-    fn of(
+    fn get_or_count(
         &mut self,
         partition: PartitionId,
         partitions: &Partitions,
@@ -50,7 +50,8 @@ impl Holdings {
         self.counted.entry(partition).or_insert_with(|| {
             let mut values = Vec::new();
             for row in partitions.rows(partition) {
-                requirement.sensitive_of(row as usize, |value| values.push(value as u32));
+                requirement
+                    .for_each_sensitive_value(row as usize, |value| values.push(value as u32));
             }
             values.sort_unstable();
             let runs = values.chunk_by(|a, b| a == b);
@@ -59,135 +60,148 @@ impl Holdings {
     }
 }
 
-/// What a trial weighs: the table as it would stand after the specialization.
-struct Part {
+/// A partition of the table that would result from the specialization.
+struct TrialPart {
     partition: PartitionId,
-    /// The number of the child, of a refined partition.
+    /// The number of the child; `None` for a partition that is not refined.
     child: Option<u32>,
-    /// Its value on the candidate's attribute.
+    /// Its concept on the candidate's attribute.
     concept: ConceptId,
     size: u64,
-    holding: Vec<(u32, u32)>,
+    sensitive_counts: Vec<(u32, u32)>,
     meets: bool,
-    gone: bool,
+    suppressed: bool,
 }
 
-/// A candidate under trial.
-pub struct Trial<'a> {
-    /// The table as it stands.
+/// Determines the rows to suppress with a candidate.
+pub struct SuppressionTrial<'a> {
+    /// The partitions of the current table.
     pub partitions: &'a Partitions,
-    /// What must hold.
+    /// The privacy requirement.
     pub requirement: &'a Requirement<'a>,
-    /// The attributes below their topmost value, the candidate's own left out.
+    /// The attributes below their topmost value, without the candidate's own.
     pub others: &'a [usize],
     /// The candidate's attribute and concept.
     pub candidate: (usize, ConceptId),
-    /// The first id that its children would have.
+    /// The id that its first child would have.
     pub first_child: ConceptId,
-    /// Rows that may be suppressed.
+    /// Largest number of rows that may be suppressed.
     pub budget: u64,
-    /// Rows that are left.
+    /// Number of rows that are not suppressed yet.
     pub left: u64,
-    /// Asked at every attribute; a trial that is stopped finds nothing.
+    /// Checked at every attribute. A stopped trial returns `None`.
     pub observer: &'a dyn Observer,
 }
 
-impl Trial<'_> {
-    /// The rows to suppress with the specialization; `None` when they are more than the budget.
-    pub fn cost(&self, weights: &Weights, holdings: &mut Holdings) -> Option<Suppression> {
-        let mut state = State {
+impl SuppressionTrial<'_> {
+    /// The rows to suppress with the specialization. `None` if they exceed the budget, or if fewer
+    /// than *K* rows would be left.
+    pub fn cost(
+        &self,
+        split_counts: &SplitCounts,
+        count_cache: &mut SensitiveCountCache,
+    ) -> Option<Suppression> {
+        let mut state = TrialState {
             trial: self,
-            parts: self.refined(weights),
-            lost: 0,
+            parts: self.refined(split_counts),
+            suppressed_rows: 0,
             totals: Vec::new(),
         };
         state.totals.resize(self.requirement.sensitive_values, 0);
         let mut start = 0;
-        for items in weights.children() {
-            let group: Vec<u32> = (start..start + items.len() as u32).collect();
-            start += items.len() as u32;
+        for shares in split_counts.children() {
+            let group: Vec<u32> = (start..start + shares.len() as u32).collect();
+            start += shares.len() as u32;
             let depth = self.others.len().min(self.requirement.l - 1);
             state.visit(&group, self.others, depth, false)?;
         }
-        state.parts.extend(self.untouched(holdings));
+        state.parts.extend(self.untouched(count_cache));
         let mut all = self.others.to_vec();
         all.push(self.candidate.0);
         let depth = all.len().min(self.requirement.l);
         loop {
-            let before = state.lost;
+            let before = state.suppressed_rows;
             let group: Vec<u32> = (0..state.parts.len() as u32).collect();
             state.visit(&group, &all, depth, true)?;
-            if state.lost == before {
+            if state.suppressed_rows == before {
                 break;
             }
         }
-        if self.left - state.lost < self.requirement.k.get() {
+        if self.left - state.suppressed_rows < self.requirement.k.get() {
             return None;
         }
-        let gone = || state.parts.iter().filter(|part| part.gone);
+        let suppressed = || state.parts.iter().filter(|part| part.suppressed);
         Some(Suppression {
-            parts: gone()
+            parts: suppressed()
                 .filter_map(|part| Some((part.partition, part.child?)))
                 .collect(),
-            partitions: gone()
+            partitions: suppressed()
                 .filter(|part| part.child.is_none())
                 .map(|part| part.partition)
                 .collect(),
-            rows: state.lost,
+            rows: state.suppressed_rows,
         })
     }
 
-    fn refined(&self, weights: &Weights) -> Vec<Part> {
-        let children = weights.children().iter().enumerate();
-        let parts = children.flat_map(|(child, items)| {
-            items.iter().map(move |item| Part {
-                partition: item.partition,
+    fn refined(&self, split_counts: &SplitCounts) -> Vec<TrialPart> {
+        let children = split_counts.children().iter().enumerate();
+        let parts = children.flat_map(|(child, shares)| {
+            shares.iter().map(move |share| TrialPart {
+                partition: share.partition,
                 child: Some(child as u32),
                 concept: self.first_child + child as ConceptId,
-                size: u64::from(item.size),
-                holding: weights.holding(item).to_vec(),
-                meets: item.meets,
-                gone: false,
+                size: u64::from(share.size),
+                sensitive_counts: split_counts.sensitive_counts(share).to_vec(),
+                meets: share.meets,
+                suppressed: false,
             })
         });
         parts.collect()
     }
 
-    fn untouched(&self, holdings: &mut Holdings) -> Vec<Part> {
+    fn untouched(&self, count_cache: &mut SensitiveCountCache) -> Vec<TrialPart> {
         let (attribute, concept) = self.candidate;
         let stays =
             |partition: &PartitionId| self.partitions.concept(*partition, attribute) != concept;
         let part = |partition: PartitionId| {
             let size = u64::from(self.partitions.size(partition));
-            let holding = holdings
-                .of(partition, self.partitions, self.requirement)
+            let sensitive_counts = count_cache
+                .get_or_count(partition, self.partitions, self.requirement)
                 .to_vec();
-            let greatest = holding.iter().map(|&(_, count)| count).max().unwrap_or(0);
-            Part {
+            let greatest = sensitive_counts
+                .iter()
+                .map(|&(_, count)| count)
+                .max()
+                .unwrap_or(0);
+            TrialPart {
                 partition,
                 child: None,
                 concept: self.partitions.concept(partition, attribute),
                 size,
-                holding,
+                sensitive_counts,
                 meets: self.requirement.allows(size, u64::from(greatest)),
-                gone: false,
+                suppressed: false,
             }
         };
-        self.partitions.all().filter(stays).map(part).collect()
+        self.partitions
+            .non_empty()
+            .filter(stays)
+            .map(part)
+            .collect()
     }
 }
 
-struct State<'a> {
-    trial: &'a Trial<'a>,
-    parts: Vec<Part>,
-    lost: u64,
+struct TrialState<'a> {
+    trial: &'a SuppressionTrial<'a>,
+    parts: Vec<TrialPart>,
+    suppressed_rows: u64,
     totals: Vec<u64>,
 }
 
-impl State<'_> {
-    /// Suppresses every violating group of the full size among `group`; `None` when the budget
-    /// is exceeded. With `changed` only groups that have lost a part are looked at, since the
-    /// others stood before.
+impl TrialState<'_> {
+    /// Suppresses every violating group that results from splitting `group` by `depth` of the
+    /// attributes. `None` if the budget is exceeded. With `changed`, only groups that have lost a
+    /// part are checked, since the others were valid before.
     fn visit(
         &mut self,
         group: &[u32],
@@ -195,12 +209,15 @@ impl State<'_> {
         depth: usize,
         changed: bool,
     ) -> Option<()> {
-        let short = group.iter().any(|&part| {
+        let may_violate = group.iter().any(|&part| {
             let part = &self.parts[part as usize];
-            !part.gone && !part.meets
+            !part.suppressed && !part.meets
         });
-        let touched = !changed || group.iter().any(|&part| self.parts[part as usize].gone);
-        if !short || !touched {
+        let touched = !changed
+            || group
+                .iter()
+                .any(|&part| self.parts[part as usize].suppressed);
+        if !may_violate || !touched {
             return Some(());
         }
         if depth == 0 {
@@ -209,12 +226,12 @@ impl State<'_> {
             }
             for &part in group {
                 let part = &mut self.parts[part as usize];
-                if !part.gone {
-                    part.gone = true;
-                    self.lost += part.size;
+                if !part.suppressed {
+                    part.suppressed = true;
+                    self.suppressed_rows += part.size;
                 }
             }
-            return (self.lost <= self.trial.budget).then_some(());
+            return (self.suppressed_rows <= self.trial.budget).then_some(());
         }
         for (position, &attribute) in attributes[..=attributes.len() - depth].iter().enumerate() {
             if self.trial.observer.must_stop() {
@@ -243,23 +260,23 @@ impl State<'_> {
 
     fn allows(&mut self, group: &[u32]) -> bool {
         let parts = &self.parts;
-        let standing = || {
+        let remaining = || {
             group
                 .iter()
                 .map(|&part| &parts[part as usize])
-                .filter(|part| !part.gone)
+                .filter(|part| !part.suppressed)
         };
-        let size: u64 = standing().map(|part| part.size).sum();
+        let size: u64 = remaining().map(|part| part.size).sum();
         if size == 0 {
             return true;
         }
         let mut greatest = 0;
-        for &(value, count) in standing().flat_map(|part| &part.holding) {
+        for &(value, count) in remaining().flat_map(|part| &part.sensitive_counts) {
             let total = &mut self.totals[value as usize];
             *total += u64::from(count);
             greatest = greatest.max(*total);
         }
-        for &(value, _) in standing().flat_map(|part| &part.holding) {
+        for &(value, _) in remaining().flat_map(|part| &part.sensitive_counts) {
             self.totals[value as usize] = 0;
         }
         self.trial.requirement.allows(size, greatest)

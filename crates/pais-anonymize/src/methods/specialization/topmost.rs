@@ -1,24 +1,27 @@
-//! The topmost table: the most general one, which must hold before anything can be specialized.
+//! The topmost table: the most general one, which must meet the requirement before any
+//! specialization.
 
 use crate::Observer;
 use pais_core::table::EncodedTable;
 
 use super::requirement::Requirement;
 use super::search::SearchError;
-use super::sensitive::Sensitive;
+use super::sensitive::SensitiveSlots;
 
-/// The rows to suppress before the topmost table holds, ascending; at most `budget`.
+/// Returns the rows to suppress so that the topmost table meets the requirement: ascending, at most
+/// `budget`.
 ///
-/// Only a sensitive value more frequent than *C* can be mended there: the fewest of its rows
-/// that bring it down are suppressed, the first in the table. Fewer rows make other values more
-/// frequent, so this is repeated until all are within *C*; each round suppresses a row or ends.
+/// Suppression can only fix a sensitive value that is more frequent than *C*: the minimum number of
+/// its rows is suppressed, the first ones in the table. With fewer rows other values become more
+/// frequent, so this is repeated until all values are within *C*. Each round suppresses at least
+/// one row or is the last.
 ///
 /// # Errors
-/// The condition that no suppression within the budget meets.
+/// The condition that cannot be met by suppression within the budget, or cancellation.
 pub fn suppress(
     table: &EncodedTable,
     requirement: &Requirement<'_>,
-    sensitive: &Sensitive,
+    sensitive: &SensitiveSlots,
     budget: u64,
     observer: &dyn Observer,
 ) -> Result<Vec<u32>, SearchError> {
@@ -29,18 +32,18 @@ pub fn suppress(
             k: requirement.k.get(),
         });
     }
-    let mut holding = sensitive.holding.clone();
-    let whole = holding.clone();
-    let mut gone = Vec::new();
-    let mut lost = 0u64;
-    // Rows of a value before this one are gone already, so no row is looked at twice for it.
+    let mut rows_by_value = sensitive.rows_by_value.clone();
+    let whole = rows_by_value.clone();
+    let mut is_suppressed = Vec::new();
+    let mut suppressed = 0u64;
+    // By value: all its rows before this one are suppressed already, so no row is checked twice.
     let mut next = vec![0usize; requirement.sensitive_values];
     loop {
         if observer.must_stop() {
             return Err(SearchError::Cancelled);
         }
-        let left = rows - lost;
-        let greatest = holding
+        let left = rows - suppressed;
+        let greatest = rows_by_value
             .iter()
             .copied()
             .enumerate()
@@ -51,36 +54,40 @@ pub fn suppress(
         if !requirement.c.is_exceeded_by(count, left) {
             break;
         }
-        let refused = SearchError::MoreFrequentThanC {
+        let error = SearchError::MoreFrequentThanC {
             value,
             holding: whole[value],
             rows,
         };
-        let needed = fewest(count, left, requirement);
-        if lost + needed > budget || left - needed < requirement.k.get() {
-            return Err(refused);
+        let needed = fewest_to_suppress(count, left, requirement);
+        if suppressed + needed > budget || left - needed < requirement.k.get() {
+            return Err(error);
         }
-        lost += needed;
-        gone.resize(table.rows, false);
-        let mut still = needed;
-        while still > 0 && next[value] < table.rows {
+        suppressed += needed;
+        is_suppressed.resize(table.rows, false);
+        let mut to_suppress = needed;
+        while to_suppress > 0 && next[value] < table.rows {
             let row = next[value];
             next[value] += 1;
-            let mut has = false;
-            requirement.sensitive_of(row, |found| has |= found == value);
-            if has && !gone[row] {
-                gone[row] = true;
-                still -= 1;
-                requirement.sensitive_of(row, |found| holding[found] -= 1);
+            let mut has_value = false;
+            requirement.for_each_sensitive_value(row, |found| has_value |= found == value);
+            if has_value && !is_suppressed[row] {
+                is_suppressed[row] = true;
+                to_suppress -= 1;
+                requirement.for_each_sensitive_value(row, |found| rows_by_value[found] -= 1);
             }
         }
     }
-    let gone = gone.iter().enumerate().filter(|(_, gone)| **gone);
-    Ok(gone.map(|(row, _)| row as u32).collect())
+    let suppressed = is_suppressed
+        .iter()
+        .enumerate()
+        .filter(|(_, is_suppressed)| **is_suppressed);
+    Ok(suppressed.map(|(row, _)| row as u32).collect())
 }
 
-/// The fewest of `count` rows that must go from `left` before the rest are within *C*.
-fn fewest(count: u64, left: u64, requirement: &Requirement<'_>) -> u64 {
+/// The minimum number of `count` rows with a value that must be suppressed among `left` rows so
+/// that the value is within *C*.
+fn fewest_to_suppress(count: u64, left: u64, requirement: &Requirement<'_>) -> u64 {
     let (mut low, mut high) = (0, count);
     while low < high {
         let middle = low + (high - low) / 2;

@@ -1,17 +1,17 @@
-//! Validity of a specialization (KDD'09, Section 4.3.2), over weighted partitions.
+//! Validity of a specialization (KDD'09, Section 4.3.2), checked on the counts by partition.
 //!
 //! A specialization of *x* is valid when, for each child *c*, every qid of at most *L* values
 //! that contains *c* is shared by at least *K* rows and bounded by *C*. Only qids of the full
-//! size need looking at: a shorter one is a union of full ones, and sizes only add up while a
-//! union's confidence is no more than the greatest of its parts. For the same reason
-//!  - an attribute with one value among the rows of *c* adds nothing to a qid;
-//!  - a partition that alone meets *K* and *C* can only help, so a group without a partition
-//!    that falls short is done, and so is a child without any.
+//! size must be checked: the group of a shorter qid is a union of groups of full ones. Its size is
+//! their sum, and its confidence is at most the greatest of theirs. For the same reason
+//!  - an attribute with only one value among the rows of *c* can be skipped;
+//!  - a partition that alone meets *K* and *C* never makes a group invalid, so a group whose
+//!    partitions all meet them needs no further check. The same holds for a child.
 //!
-//! The subsets are walked depth first, so that those that begin alike share the work of their
-//! beginning, and the last attribute is counted, not split by. Threads share the children and
-//! the first attributes of the subsets. Where most partitions are small and the attributes that
-//! are left have few values, a group goes over to [`super::bitmaps`].
+//! The subsets are traversed depth first, so that subsets with a common prefix share the work for
+//! it. For the last attribute rows are only counted, not sorted. Threads share the children and the
+//! first attributes of the subsets. If most partitions are small and the remaining attributes have
+//! few values, the group is checked by [`super::bitmaps`].
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -21,14 +21,14 @@ use crate::Observer;
 
 use super::partitions::Partitions;
 use super::requirement::Requirement;
-use super::walk::Walk;
-use super::weights::{Item, Weights};
+use super::walk::SubsetTraversal;
+use super::weights::{PartitionShare, SplitCounts};
 
-/// Partitions times attributes below which a check is not worth sharing out; few in tests, so
-/// that small tables are shared out too.
-const SHARED: usize = if cfg!(test) { 16 } else { 1 << 13 };
+/// Number of shares times attributes below which a check is not worth running in parallel; lower in
+/// tests, so that small tables are checked in parallel too.
+const MIN_PARALLEL_WORK: usize = if cfg!(test) { 16 } else { 1 << 13 };
 
-/// Number of subsets of `size` of `of`; the greatest number where it is more.
+/// Number of subsets of `size` elements of a set of `of`; saturates at the greatest `u128`.
 pub fn subsets(of: usize, size: usize) -> u128 {
     let size = size.min(of);
     (0..size.min(of - size)).fold(1u128, |count, taken| {
@@ -41,75 +41,79 @@ pub fn subsets(of: usize, size: usize) -> u128 {
     })
 }
 
-/// What every qid that contains a child of a specialization is checked for.
-pub struct Check<'a> {
-    /// The specialization.
-    pub weights: &'a Weights,
+/// The check of every qid that contains a child of a specialization.
+pub struct ValidityCheck<'a> {
+    /// The counts of the specialization.
+    pub split_counts: &'a SplitCounts,
     /// The partitions it would refine.
     pub partitions: &'a Partitions,
-    /// What must hold.
+    /// The privacy requirement.
     pub requirement: &'a Requirement<'a>,
-    /// Asked at every attribute: one check may take seconds. A check that is stopped refuses, and
-    /// the search, which asks next, ends.
+    /// Checked at every attribute, since one check may take seconds. A stopped check returns an
+    /// error, and the search then ends because it checks the observer next.
     pub observer: &'a dyn Observer,
 }
 
-impl Check<'_> {
-    /// Whether every qid of at most *L* values that contains a child is allowed. `others` are
-    /// the attributes below their topmost value, the candidate's own left out.
+impl ValidityCheck<'_> {
+    /// Checks that every qid of at most *L* values that contains a child is allowed. `others` are
+    /// the attributes below their topmost value, without the candidate's own.
     ///
     /// # Errors
     /// The attributes of a qid that is not allowed.
     pub fn run(&self, others: &[usize]) -> Result<(), Vec<usize>> {
-        let children = self.weights.children();
-        let items: usize = children.iter().map(Vec::len).sum();
-        let refused = AtomicBool::new(false);
-        let check = |items: &Vec<Item>| {
-            let checked = self.check(items, others, &refused);
+        let children = self.split_counts.children();
+        let shares: usize = children.iter().map(Vec::len).sum();
+        let found_invalid = AtomicBool::new(false);
+        let check = |shares: &Vec<PartitionShare>| {
+            let checked = self.check(shares, others, &found_invalid);
             if checked.is_err() {
-                refused.store(true, Ordering::Relaxed);
+                found_invalid.store(true, Ordering::Relaxed);
             }
             checked
         };
-        match items * others.len() >= SHARED {
+        match shares * others.len() >= MIN_PARALLEL_WORK {
             true => children.par_iter().try_for_each(check),
             false => children.iter().try_for_each(check),
         }
     }
 
-    /// As [`Self::run`], of one child.
+    /// Like [`Self::run`], for one child.
     fn check(
         &self,
-        items: &[Item],
+        shares: &[PartitionShare],
         others: &[usize],
-        refused: &AtomicBool,
+        found_invalid: &AtomicBool,
     ) -> Result<(), Vec<usize>> {
-        if items.iter().all(|item| item.meets) {
+        if shares.iter().all(|share| share.meets) {
             return Ok(());
         }
         let known = others.len().min(self.requirement.l - 1);
-        let shared = items.len() * others.len() >= SHARED;
-        let column = |&attribute: &usize| Column::of(self.partitions, items, attribute);
-        let columns: Vec<Column> = match (known, items.len()) {
+        let parallel = shares.len() * others.len() >= MIN_PARALLEL_WORK;
+        let column =
+            |&attribute: &usize| ValueColumn::from_shares(self.partitions, shares, attribute);
+        let columns: Vec<ValueColumn> = match (known, shares.len()) {
             (0, _) | (_, 1) => Vec::new(),
-            _ if shared => others.par_iter().filter_map(column).collect(),
+            _ if parallel => others.par_iter().filter_map(column).collect(),
             _ => others.iter().filter_map(column).collect(),
         };
         let depth = columns.len().min(known);
         if depth > 0 {
-            return Child::new(self, items, columns).check(depth, shared, refused);
+            return ChildCheck::new(self, shares, columns).check(depth, parallel, found_invalid);
         }
-        match self.allows(items) {
+        match self.allows(shares) {
             true => Ok(()),
             false => Err(Vec::new()),
         }
     }
 
-    /// Whether these items together are allowed.
-    pub(super) fn allows(&self, items: &[Item]) -> bool {
-        let size = items.iter().map(|item| u64::from(item.size)).sum();
+    /// Whether these shares together form an allowed group.
+    pub(super) fn allows(&self, shares: &[PartitionShare]) -> bool {
+        let size = shares.iter().map(|share| u64::from(share.size)).sum();
         let mut totals = vec![0u64; self.requirement.sensitive_values];
-        for &(value, count) in items.iter().flat_map(|item| self.weights.holding(item)) {
+        for &(value, count) in shares
+            .iter()
+            .flat_map(|share| self.split_counts.sensitive_counts(share))
+        {
             totals[value as usize] += u64::from(count);
         }
         let greatest = totals.into_iter().max().unwrap_or(0);
@@ -117,23 +121,27 @@ impl Check<'_> {
     }
 }
 
-/// The values of an attribute that tell the partitions of a child apart, by partition.
-pub(super) struct Column {
+/// The values of an attribute by partition of a child, for an attribute with more than one value.
+pub(super) struct ValueColumn {
     pub(super) attribute: usize,
-    /// The value of each item, numbered from 0 in order of appearance.
+    /// The value of each share, numbered from 0 in order of appearance.
     pub(super) codes: Vec<u32>,
-    /// How many values there are.
+    /// Number of values.
     pub(super) width: usize,
 }
 
-impl Column {
-    /// `None` where all items have one value.
-    fn of(partitions: &Partitions, items: &[Item], attribute: usize) -> Option<Self> {
+impl ValueColumn {
+    /// `None` if all shares have the same value.
+    fn from_shares(
+        partitions: &Partitions,
+        shares: &[PartitionShare],
+        attribute: usize,
+    ) -> Option<Self> {
         const NONE: u32 = u32::MAX;
         let mut number_of: Vec<u32> = Vec::new();
         let mut width = 0;
-        let number = |item: &Item| {
-            let concept = partitions.concept(item.partition, attribute) as usize;
+        let number = |share: &PartitionShare| {
+            let concept = partitions.concept(share.partition, attribute) as usize;
             if concept >= number_of.len() {
                 number_of.resize(concept + 1, NONE);
             }
@@ -143,7 +151,7 @@ impl Column {
             }
             number_of[concept]
         };
-        let codes = items.iter().map(number).collect();
+        let codes = shares.iter().map(number).collect();
         (width > 1).then_some(Self {
             attribute,
             codes,
@@ -153,17 +161,21 @@ impl Column {
 }
 
 /// The partitions that have rows in one child, attribute by attribute.
-pub(super) struct Child<'a> {
-    pub(super) check: &'a Check<'a>,
-    pub(super) items: &'a [Item],
-    /// Those of many values first: what is left after them is narrow.
-    pub(super) columns: Vec<Column>,
-    /// From each column on, how many values the columns have together.
+pub(super) struct ChildCheck<'a> {
+    pub(super) check: &'a ValidityCheck<'a>,
+    pub(super) shares: &'a [PartitionShare],
+    /// In descending order of the number of values, so that the last columns have few values.
+    pub(super) columns: Vec<ValueColumn>,
+    /// For each column, the total number of values of this and all following columns.
     pub(super) widths: Vec<usize>,
 }
 
-impl<'a> Child<'a> {
-    fn new(check: &'a Check<'a>, items: &'a [Item], mut columns: Vec<Column>) -> Self {
+impl<'a> ChildCheck<'a> {
+    fn new(
+        check: &'a ValidityCheck<'a>,
+        shares: &'a [PartitionShare],
+        mut columns: Vec<ValueColumn>,
+    ) -> Self {
         columns.sort_by_key(|column| (std::cmp::Reverse(column.width), column.attribute));
         let mut widths: Vec<usize> = columns
             .iter()
@@ -176,38 +188,43 @@ impl<'a> Child<'a> {
         widths.reverse();
         Self {
             check,
-            items,
+            shares,
             columns,
             widths,
         }
     }
 
-    /// Checks the qids of `depth` attributes beside the child's own.
-    fn check(&self, depth: usize, shared: bool, refused: &AtomicBool) -> Result<(), Vec<usize>> {
-        let all: Vec<u32> = (0..self.items.len() as u32).collect();
-        if !shared {
-            let mut walk = Walk::new(self, refused);
-            return match walk.visit(&all, 0, depth) {
+    /// Checks the qids of `depth` attributes in addition to the child's own.
+    fn check(
+        &self,
+        depth: usize,
+        parallel: bool,
+        found_invalid: &AtomicBool,
+    ) -> Result<(), Vec<usize>> {
+        let all: Vec<u32> = (0..self.shares.len() as u32).collect();
+        if !parallel {
+            let mut traversal = SubsetTraversal::new(self, found_invalid);
+            return match traversal.visit(&all, 0, depth) {
                 true => Ok(()),
-                false => Err(walk.chosen),
+                false => Err(traversal.chosen),
             };
         }
-        // The subsets that begin with an attribute, or the one attribute there is to be added.
+        // One task per first attribute of a subset, or per attribute if `depth` is 1.
         let begins = 0..=self.columns.len() - depth;
-        let check = |walk: &mut Walk<'_>, first| {
+        let check = |traversal: &mut SubsetTraversal<'_>, first| {
             let allowed = match depth {
-                1 => walk.count(&all, first..first + 1),
-                _ => walk.visit_beginning(&all, first, depth),
+                1 => traversal.count(&all, first..first + 1),
+                _ => traversal.visit_starting_with(&all, first, depth),
             };
             if allowed {
                 return Ok(());
             }
-            refused.store(true, Ordering::Relaxed);
-            Err(std::mem::take(&mut walk.chosen))
+            found_invalid.store(true, Ordering::Relaxed);
+            Err(std::mem::take(&mut traversal.chosen))
         };
         let checked = begins
             .into_par_iter()
-            .map_init(|| Walk::new(self, refused), check);
+            .map_init(|| SubsetTraversal::new(self, found_invalid), check);
         checked.find_any(Result::is_err).unwrap_or(Ok(()))
     }
 }

@@ -1,59 +1,60 @@
-//! The walk over the subsets of a child's attributes.
+//! Depth-first traversal of the subsets of a child's attributes.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::bitmaps::Bitmaps;
-use super::validity::{Check, Child, Column};
-use super::weights::Item;
+use super::bitmaps::GroupBitmaps;
+use super::validity::{ChildCheck, ValidityCheck, ValueColumn};
+use super::weights::PartitionShare;
 
-/// Most counters of sensitive values by value of an attribute that are kept side by side.
+/// Largest number of counters (attribute values times sensitive values) kept in a dense array.
 const DENSE_COUNTERS: usize = 1 << 16;
 
-/// A depth-first walk over subsets of a child's attributes, on one thread.
-pub(super) struct Walk<'a> {
-    child: &'a Child<'a>,
-    /// Whether another thread has found a qid that is not allowed.
-    refused: &'a AtomicBool,
-    /// The attributes of the subset at hand; after a refusal those that refused.
+/// A depth-first traversal of subsets of a child's attributes, on one thread.
+pub(super) struct SubsetTraversal<'a> {
+    child: &'a ChildCheck<'a>,
+    /// Whether any thread has found a qid that is not allowed.
+    found_invalid: &'a AtomicBool,
+    /// The attributes of the current subset. After a failed check, those of the qid that failed.
     pub(super) chosen: Vec<usize>,
-    /// By depth, a group sorted by an attribute.
+    /// By depth, a group sorted by an attribute value.
     sorted: Vec<Vec<u32>>,
-    /// By value of the attribute at hand: rows or items, and 0 between uses.
+    /// By value of the current attribute: number of rows or shares; all 0 between uses.
     counts: Vec<u64>,
-    /// The values in use.
+    /// The attribute values whose count is not 0.
     seen: Vec<u32>,
-    /// By sensitive value, and by value and sensitive value.
+    /// Rows by sensitive value; all 0 between uses.
     totals: Vec<u64>,
-    held: Vec<u64>,
-    bitmaps: Bitmaps,
+    /// Rows by attribute value and sensitive value; all 0 between uses.
+    value_counts: Vec<u64>,
+    bitmaps: GroupBitmaps,
 }
 
-impl<'a> Walk<'a> {
-    pub(super) fn new(child: &'a Child<'a>, refused: &'a AtomicBool) -> Self {
+impl<'a> SubsetTraversal<'a> {
+    pub(super) fn new(child: &'a ChildCheck<'a>, found_invalid: &'a AtomicBool) -> Self {
         let widest = child.columns.first().map_or(0, |column| column.width);
         let values = child.check.requirement.sensitive_values;
         Self {
             child,
-            refused,
+            found_invalid,
             chosen: Vec::new(),
             sorted: Vec::new(),
             counts: vec![0; widest],
             seen: Vec::new(),
             totals: vec![0; values],
-            held: Vec::new(),
-            bitmaps: Bitmaps::default(),
+            value_counts: Vec::new(),
+            bitmaps: GroupBitmaps::default(),
         }
     }
 
     fn must_stop(&self) -> bool {
-        self.refused.load(Ordering::Relaxed) || self.child.check.observer.must_stop()
+        self.found_invalid.load(Ordering::Relaxed) || self.child.check.observer.must_stop()
     }
 
-    /// Whether every group is allowed that `depth` of the columns from `from` on make of these
-    /// items; where not, `chosen` holds the attributes.
+    /// Whether all groups are allowed that result from splitting these shares by any `depth` of
+    /// the columns from `from` on. If not, `chosen` contains the attributes of the failing qid.
     pub(super) fn visit(&mut self, group: &[u32], from: usize, depth: usize) -> bool {
-        let items = self.child.items;
-        if group.iter().all(|&item| items[item as usize].meets) {
+        let shares = self.child.shares;
+        if group.iter().all(|&share| shares[share as usize].meets) {
             return true;
         }
         if depth == 0 || group.len() == 1 {
@@ -62,24 +63,32 @@ impl<'a> Walk<'a> {
         if depth == 1 {
             return self.count(group, from..self.child.columns.len());
         }
-        let sizes = group.iter().map(|&item| items[item as usize].size as usize);
+        let sizes = group
+            .iter()
+            .map(|&share| shares[share as usize].size as usize);
         let rows = sizes.sum();
         for first in from..=self.child.columns.len() - depth {
-            if self.bitmaps_pay(group.len(), rows, first) {
-                let (child, refused) = (self.child, self.refused);
-                let stop = || refused.load(Ordering::Relaxed) || child.check.observer.must_stop();
+            if self.bitmaps_are_cheaper(group.len(), rows, first) {
+                let (child, found_invalid) = (self.child, self.found_invalid);
+                let stop =
+                    || found_invalid.load(Ordering::Relaxed) || child.check.observer.must_stop();
                 let columns = (first, depth);
                 return (self.bitmaps).check(child, group, columns, &mut self.chosen, &stop);
             }
-            if !self.visit_beginning(group, first, depth) {
+            if !self.visit_starting_with(group, first, depth) {
                 return false;
             }
         }
         true
     }
 
-    /// As [`Self::visit`], the subsets whose first column is `first`.
-    pub(super) fn visit_beginning(&mut self, group: &[u32], first: usize, depth: usize) -> bool {
+    /// Like [`Self::visit`], for the subsets whose first column is `first`.
+    pub(super) fn visit_starting_with(
+        &mut self,
+        group: &[u32],
+        first: usize,
+        depth: usize,
+    ) -> bool {
         if self.must_stop() {
             return false;
         }
@@ -101,11 +110,12 @@ impl<'a> Walk<'a> {
         true
     }
 
-    /// Sorts a group by the value of a column, in order of appearance; where each value ends.
+    /// Sorts a group by the value of a column, values in order of appearance. Returns the end
+    /// index of each value.
     fn sort(&mut self, group: &[u32], column: usize, sorted: &mut Vec<u32>) -> Vec<usize> {
         let codes = &self.child.columns[column].codes;
-        for &item in group {
-            let code = codes[item as usize];
+        for &share in group {
+            let code = codes[share as usize];
             let count = &mut self.counts[code as usize];
             if *count == 0 {
                 self.seen.push(code);
@@ -118,53 +128,54 @@ impl<'a> Walk<'a> {
         }
         sorted.clear();
         sorted.resize(group.len(), 0);
-        for &item in group {
-            let place = &mut self.counts[codes[item as usize] as usize];
-            sorted[*place as usize] = item;
-            *place += 1;
+        for &share in group {
+            let position = &mut self.counts[codes[share as usize] as usize];
+            sorted[*position as usize] = share;
+            *position += 1;
         }
         let counts = &mut self.counts;
         let end = |code: u32| std::mem::take(&mut counts[code as usize]) as usize;
         self.seen.drain(..).map(end).collect()
     }
 
-    /// Whether every group is allowed that one of the columns makes of these items.
+    /// Whether all groups are allowed that result from splitting these shares by one of the
+    /// columns.
     pub(super) fn count(&mut self, group: &[u32], columns: std::ops::Range<usize>) -> bool {
         if self.must_stop() {
             return false;
         }
-        let Check {
+        let ValidityCheck {
             requirement,
-            weights,
+            split_counts,
             ..
         } = *self.child.check;
-        let items = self.child.items;
+        let shares = self.child.shares;
         let mut greatest = 0;
         if requirement.bounds_confidence() {
-            for &item in group {
-                for &(value, count) in weights.holding(&items[item as usize]) {
+            for &share in group {
+                for &(value, count) in split_counts.sensitive_counts(&shares[share as usize]) {
                     let total = &mut self.totals[value as usize];
                     *total += u64::from(count);
                     greatest = greatest.max(*total);
                 }
             }
-            for &item in group {
-                for &(value, _) in weights.holding(&items[item as usize]) {
+            for &share in group {
+                for &(value, _) in split_counts.sensitive_counts(&shares[share as usize]) {
                     self.totals[value as usize] = 0;
                 }
             }
         }
         for column in columns {
             let column = &self.child.columns[column];
-            for &item in group {
-                let code = column.codes[item as usize];
+            for &share in group {
+                let code = column.codes[share as usize];
                 let count = &mut self.counts[code as usize];
                 if *count == 0 {
                     self.seen.push(code);
                 }
-                *count += u64::from(items[item as usize].size);
+                *count += u64::from(shares[share as usize].size);
             }
-            // No part has more rows with a sensitive value than the whole group.
+            // No subgroup has more rows with a sensitive value than the whole group.
             let least = self
                 .seen
                 .iter()
@@ -184,72 +195,80 @@ impl<'a> Walk<'a> {
         true
     }
 
-    /// Whether the groups that a column makes of these items are bounded by *C*; their sizes are
-    /// counted.
-    fn are_bounded(&mut self, group: &[u32], column: &Column) -> bool {
-        let Check {
+    /// Whether the groups that result from splitting these shares by a column are bounded by *C*.
+    /// Their sizes are already in `counts`.
+    fn are_bounded(&mut self, group: &[u32], column: &ValueColumn) -> bool {
+        let ValidityCheck {
             requirement,
-            weights,
+            split_counts,
             ..
         } = *self.child.check;
-        let items = self.child.items;
+        let shares = self.child.shares;
         let values = requirement.sensitive_values;
         let counters = column.width.saturating_mul(values);
         if counters > DENSE_COUNTERS {
             return self.are_bounded_sorted(group, column);
         }
-        self.held.resize(counters.max(self.held.len()), 0);
+        self.value_counts
+            .resize(counters.max(self.value_counts.len()), 0);
         let mut bounded = true;
-        for &item in group {
-            let code = column.codes[item as usize] as usize;
-            for &(value, count) in weights.holding(&items[item as usize]) {
-                let held = &mut self.held[code * values + value as usize];
-                *held += u64::from(count);
-                bounded &= requirement.allows(self.counts[code], *held);
+        for &share in group {
+            let code = column.codes[share as usize] as usize;
+            for &(value, count) in split_counts.sensitive_counts(&shares[share as usize]) {
+                let counter = &mut self.value_counts[code * values + value as usize];
+                *counter += u64::from(count);
+                bounded &= requirement.allows(self.counts[code], *counter);
             }
         }
         for &code in &self.seen {
-            self.held[code as usize * values..(code as usize + 1) * values].fill(0);
+            self.value_counts[code as usize * values..(code as usize + 1) * values].fill(0);
         }
         bounded
     }
 
-    /// As [`Self::are_bounded`], where values and sensitive values are too many for counters.
-    fn are_bounded_sorted(&self, group: &[u32], column: &Column) -> bool {
-        let Check {
+    /// Like [`Self::are_bounded`], when there are too many values for dense counters.
+    fn are_bounded_sorted(&self, group: &[u32], column: &ValueColumn) -> bool {
+        let ValidityCheck {
             requirement,
-            weights,
+            split_counts,
             ..
         } = *self.child.check;
-        let entries = group.iter().flat_map(|&item| {
-            let code = column.codes[item as usize];
-            let held = weights.holding(&self.child.items[item as usize]);
-            held.iter().map(move |&(value, count)| (code, value, count))
+        let entries = group.iter().flat_map(|&share| {
+            let code = column.codes[share as usize];
+            let value_counts = split_counts.sensitive_counts(&self.child.shares[share as usize]);
+            value_counts
+                .iter()
+                .map(move |&(value, count)| (code, value, count))
         });
         let mut entries: Vec<_> = entries.collect();
         entries.sort_unstable();
         let mut runs = entries.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1));
         runs.all(|run| {
-            let held = run.iter().map(|&(.., count)| u64::from(count)).sum();
-            requirement.allows(self.counts[run[0].0 as usize], held)
+            let rows = run.iter().map(|&(.., count)| u64::from(count)).sum();
+            requirement.allows(self.counts[run[0].0 as usize], rows)
         })
     }
 
     fn allows(&self, group: &[u32]) -> bool {
-        let items = self.child.items;
-        let items: Vec<Item> = group.iter().map(|&item| items[item as usize]).collect();
-        self.child.check.allows(&items)
+        let shares = self.child.shares;
+        let shares: Vec<PartitionShare> =
+            group.iter().map(|&share| shares[share as usize]).collect();
+        self.child.check.allows(&shares)
     }
 
-    /// Whether counting the columns from `from` on by bitmaps of the rows costs less than item by
-    /// item: a word of 64 rows takes about as long as an item.
-    fn bitmaps_pay(&self, items: usize, rows: usize, from: usize) -> bool {
+    /// Whether counting the columns from `from` on by bitmaps of the rows costs less than counting
+    /// share by share. A word of 64 rows takes about as long as one share.
+    fn bitmaps_are_cheaper(&self, shares: usize, rows: usize, from: usize) -> bool {
         let requirement = self.child.check.requirement;
-        if requirement.bounds_confidence() && requirement.sensitive_values > Bitmaps::VALUES {
+        if requirement.bounds_confidence()
+            && requirement.sensitive_values > GroupBitmaps::MAX_VALUES
+        {
             return false;
         }
         let columns = self.child.columns.len() - from;
         let words = self.child.widths[from] * rows.div_ceil(64);
-        rows <= Bitmaps::ROWS && words <= Bitmaps::WORDS && words <= items * columns
+        rows <= GroupBitmaps::MAX_ROWS
+            && words <= GroupBitmaps::MAX_WORDS
+            && words <= shares * columns
     }
 }

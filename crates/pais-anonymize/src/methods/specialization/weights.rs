@@ -1,8 +1,8 @@
-//! `T[x]` counted: how many rows of each partition a specialization would send to each child.
+//! Counts of `T[x]`: how many rows of each partition a specialization would send to each child.
 //!
-//! One scan of the table or of `T[x]`, shared out among the threads. What they count is put together
-//! in parts whose bounds depend on the rows alone, so that every number of threads finds the same
-//! weights and the same sums.
+//! They are computed by one scan of the table or of `T[x]`, shared among the threads. The bounds of
+//! the tasks depend only on the rows, and partial counts are merged in task order. So the counts
+//! and the sums do not depend on the number of threads.
 
 use super::attribute::ConceptId;
 use super::partitions::{PartitionId, Partitions};
@@ -10,119 +10,123 @@ use super::scan::Scan;
 
 /// The rows of one partition that would go to one child.
 #[derive(Clone, Copy, Debug)]
-pub struct Item {
-    /// The partition they are in.
+pub struct PartitionShare {
+    /// The partition that the rows are in.
     pub partition: PartitionId,
-    /// How many they are.
+    /// Number of rows.
     pub size: u32,
-    /// Range of its entries in [`Weights::holding`].
-    pub(super) holding: (u32, u32),
-    /// Whether they alone are as many as *K* and bounded by *C*.
+    /// Range of its entries in [`PartialCounts::sensitive_counts`].
+    pub(super) sensitive_range: (u32, u32),
+    /// Whether these rows alone meet *K* and are bounded by *C*.
     pub meets: bool,
 }
 
-/// What becomes a partition of its own.
+/// A partition that a refinement will create.
 #[derive(Clone, Copy, Debug)]
-pub struct Part {
-    /// The place of the partition refined in *Link_x*.
-    pub place: u32,
+pub struct PlannedPartition {
+    /// Index of the refined partition in *Link_x*.
+    pub link_index: u32,
     /// The number of the child.
     pub child: u32,
-    /// How many rows.
+    /// Number of rows.
     pub size: u32,
-    /// How many of them have the most frequent sensitive value.
-    pub most: u32,
+    /// Number of rows that have the most frequent sensitive value.
+    pub max_value_count: u32,
 }
 
-/// `T[x]` counted: by child, the partitions of *Link_x* that have rows there.
-pub struct Weights {
+/// The counts of `T[x]`: by child, the partitions of *Link_x* that have rows in it.
+pub struct SplitCounts {
     /// The attribute of the candidate.
     pub attribute: usize,
-    counted: Counted,
+    counts: PartialCounts,
 }
 
-/// What a thread counted, and what its parts make together.
-pub struct Counted {
-    /// By child, the partitions that have rows there.
-    pub children: Vec<Vec<Item>>,
-    /// Sensitive value and rows that have it, item after item.
-    pub holding: Vec<(u32, u32)>,
-    /// Σ over partitions of the objective's term, where the objective needs it.
+/// The counts of one task, or the merged counts of several tasks.
+pub struct PartialCounts {
+    /// By child, the partitions that have rows in it.
+    pub children: Vec<Vec<PartitionShare>>,
+    /// Sensitive values and the number of rows that have them, share after share.
+    pub sensitive_counts: Vec<(u32, u32)>,
+    /// Σ over partitions of the objective's term, if the objective needs it.
     pub score: f64,
 }
 
-impl Weights {
-    /// One scan of `T[x]`. `term` makes the score's term of a partition from its size and the
-    /// sum of its children's squared sizes.
+impl SplitCounts {
+    /// Makes one scan of the table or of `T[x]`. `term` computes a partition's term of the score
+    /// from its size and the sum of its children's squared sizes.
     pub fn new(
         partitions: &mut Partitions,
         (attribute, concept): (usize, ConceptId),
         scan: &Scan<'_>,
         term: impl Fn(u64, u128) -> f64 + Sync,
     ) -> Self {
-        let counted = partitions.weigh((attribute, concept), scan, term);
-        Self { attribute, counted }
+        let counts = partitions.count_split((attribute, concept), scan, term);
+        Self { attribute, counts }
     }
 
     /// Σ over partitions of the objective's term.
     pub fn score(&self) -> f64 {
-        self.counted.score
+        self.counts.score
     }
 
-    /// By child, the partitions that have rows there.
-    pub fn children(&self) -> &[Vec<Item>] {
-        &self.counted.children
+    /// By child, the partitions that have rows in it.
+    pub fn children(&self) -> &[Vec<PartitionShare>] {
+        &self.counts.children
     }
 
-    /// The sensitive values of an item's rows, each with how many have it.
-    pub fn holding(&self, item: &Item) -> &[(u32, u32)] {
-        &self.counted.holding[item.holding.0 as usize..item.holding.1 as usize]
+    /// The sensitive values of a share's rows, each with the number of rows that have it.
+    pub fn sensitive_counts(&self, share: &PartitionShare) -> &[(u32, u32)] {
+        &self.counts.sensitive_counts
+            [share.sensitive_range.0 as usize..share.sensitive_range.1 as usize]
     }
 
-    /// The parts that `link`, of `partitions` in all, falls into: partition by partition, each by
-    /// ascending child.
-    pub fn parts(&self, link: &[PartitionId], partitions: usize) -> Vec<Part> {
-        let mut place_of = vec![0u32; partitions];
-        for (place, &partition) in link.iter().enumerate() {
-            place_of[partition as usize] = place as u32;
+    /// The partitions that the partitions of `link` (of `partitions` in total) are split into: in
+    /// the order of `link`, and by ascending child.
+    pub fn parts(&self, link: &[PartitionId], partitions: usize) -> Vec<PlannedPartition> {
+        let mut link_index_of = vec![0u32; partitions];
+        for (link_index, &partition) in link.iter().enumerate() {
+            link_index_of[partition as usize] = link_index as u32;
         }
         let children = self.children().iter().enumerate();
-        let parts =
-            children.flat_map(|(child, items)| items.iter().map(move |item| (child as u32, item)));
+        let parts = children
+            .flat_map(|(child, shares)| shares.iter().map(move |share| (child as u32, share)));
         let mut parts: Vec<_> = parts
-            .map(|(child, item)| {
-                let counts = self.holding(item).iter().map(|&(_, count)| count);
-                Part {
-                    place: place_of[item.partition as usize],
+            .map(|(child, share)| {
+                let value_counts = self.sensitive_counts(share).iter().map(|&(_, count)| count);
+                PlannedPartition {
+                    link_index: link_index_of[share.partition as usize],
                     child,
-                    size: item.size,
-                    most: counts.max().unwrap_or(0),
+                    size: share.size,
+                    max_value_count: value_counts.max().unwrap_or(0),
                 }
             })
             .collect();
-        parts.sort_unstable_by_key(|part| (part.place, part.child));
+        parts.sort_unstable_by_key(|part| (part.link_index, part.child));
         parts
     }
 }
 
-impl Counted {
-    /// Nothing, of so many children.
+impl PartialCounts {
+    /// Empty counts for `width` children.
     pub fn new(width: usize) -> Self {
         Self {
             children: vec![Vec::new(); width],
-            holding: Vec::new(),
+            sensitive_counts: Vec::new(),
             score: 0.0,
         }
     }
 
-    /// The items of this part, then those of the next.
+    /// The shares of these counts followed by those of the next ones.
     pub fn followed_by(mut self, next: Self) -> Self {
-        let shift = self.holding.len() as u32;
-        self.holding.extend(next.holding);
-        for (items, more) in self.children.iter_mut().zip(next.children) {
-            items.extend(more.into_iter().map(|item| Item {
-                holding: (item.holding.0 + shift, item.holding.1 + shift),
-                ..item
+        let shift = self.sensitive_counts.len() as u32;
+        self.sensitive_counts.extend(next.sensitive_counts);
+        for (shares, more) in self.children.iter_mut().zip(next.children) {
+            shares.extend(more.into_iter().map(|share| PartitionShare {
+                sensitive_range: (
+                    share.sensitive_range.0 + shift,
+                    share.sensitive_range.1 + shift,
+                ),
+                ..share
             }));
         }
         self.score += next.score;
