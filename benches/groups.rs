@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use pais::domain::{DatasetDefinition, JobDefinition};
-use pais::engine::{FinishedRelease, Prepared, Unobserved};
+use pais::engine::{VerifiedRelease, Prepared, Unobserved};
 use pais::sample::Sample;
 use pais::table::chunk::Assembler;
 use pais::table::{Schema, Table, csv};
@@ -141,7 +141,7 @@ fn arx(column: &str) -> anyhow::Result<Value> {
 struct Measured {
     search: f64,
     whole: f64,
-    release: FinishedRelease,
+    release: VerifiedRelease,
 }
 
 fn run(columns: &Value, rows: &[u8], job: &Value) -> anyhow::Result<Measured> {

@@ -102,7 +102,7 @@ impl Anatomized {
                 .iter()
                 .map(|(spec, column)| (spec.name.clone(), spec.missing.clone(), column))
                 .collect();
-            let joined = privacy::joined(&self.qit, &cells, source_rows);
+            let joined = privacy::join_sensitive(&self.qit, &cells, source_rows);
             let joined = joined.map_err(|error| error.to_string())?;
             let by = [GROUP_COLUMN.into()];
             let names = named(schema, ColumnRole::Sensitive);
@@ -150,7 +150,7 @@ fn released(name: &str, read_by: &Schema, table: Table) -> ReleasedTable {
 fn model_words(model: &GroupModel) -> String {
     let k = model.k;
     match &model.diversity {
-        Diversity::Unasked => format!("k-anonymity, K = {k}"),
+        Diversity::None => format!("k-anonymity, K = {k}"),
         Diversity::Distinct { l } => format!("distinct l-diversity, K = {k}, l = {l}"),
         Diversity::Entropy { l } => format!("entropy l-diversity, K = {k}, l = {l}"),
         Diversity::Recursive { c, l } => {
@@ -160,7 +160,7 @@ fn model_words(model: &GroupModel) -> String {
             )
         }
         Diversity::Closeness { t } => format!("t-closeness, K = {k}, t = {t}"),
-        Diversity::Strikes { l, column_limits } => {
+        Diversity::MinimumCover { l, column_limits } => {
             let limits = column_limits.iter();
             let limits: String = limits
                 .map(|(column, limit)| format!(", {column} at most {limit}"))

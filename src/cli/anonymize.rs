@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use pais_core::definition::Output;
 use pais_anonymize::plan::Plan;
-use pais_anonymize::{FinishedRelease, Observer, Phase, Prepared, StepItem, StepRecord};
+use pais_anonymize::{VerifiedRelease, Observer, Phase, Prepared, StepItem, StepRecord};
 use pais_core::table::ReleasedTable;
 
 use super::bar::Bar;
@@ -73,7 +73,7 @@ impl Anonymize {
     fn write(
         &self,
         out: Destination,
-        release: &FinishedRelease,
+        release: &VerifiedRelease,
         steps: &[StepRecord],
     ) -> Result<(), Failure> {
         #[derive(Serialize)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
-use pais_anonymize::{Count, Observer, Phase, Standing, Tally};
+use pais_anonymize::{Count, Observer, Phase, RunStatus, RunProgress};
 
 /// Time between two drawings.
 const TICK: Duration = Duration::from_millis(100);
@@ -18,13 +18,13 @@ const WIDTH: usize = 24;
 /// A line on standard error where that is a terminal, nothing elsewhere.
 pub struct Bar {
     bar: ProgressBar,
-    tally: Arc<Tally>,
+    tally: Arc<RunProgress>,
 }
 
 impl Bar {
     /// A run begins.
     pub fn new() -> Self {
-        let tally = Arc::new(Tally::new(true, 0.0));
+        let tally = Arc::new(RunProgress::new(true, 0.0));
         if !std::io::stderr().is_terminal() {
             let hidden = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
             return Self { bar: hidden, tally };
@@ -65,7 +65,7 @@ impl Observer for Bar {
 }
 
 /// `searching [#########---------------] 1,000,000 rows, 7 steps, 2 s, about 3 s left`
-fn line(standing: &Standing) -> String {
+fn line(standing: &RunStatus) -> String {
     let phase = standing.phase.map_or("", Phase::as_str);
     let done = (standing.progress.clamp(0.0, 1.0) * WIDTH as f64) as usize;
     let (full, open) = ("#".repeat(done), "-".repeat(WIDTH - done));
@@ -98,13 +98,13 @@ fn time(duration: Duration) -> String {
 mod tests {
     use std::time::Duration;
 
-    use pais_anonymize::{Phase, Standing};
+    use pais_anonymize::{Phase, RunStatus};
 
     use super::{line, time};
 
     #[test]
     fn the_line_tells_phase_rows_steps_and_time() {
-        let mut standing = Standing {
+        let mut standing = RunStatus {
             phase: None,
             progress: 0.0,
             rows_read: 0,
@@ -114,7 +114,7 @@ mod tests {
         };
         let bar = "-".repeat(24);
         assert_eq!(line(&standing), format!("          [{bar}] 0 rows, 0 s"));
-        standing = Standing {
+        standing = RunStatus {
             phase: Some(Phase::Searching),
             progress: 0.5,
             rows_read: 1_000_000,

@@ -9,7 +9,7 @@ use clap::Args;
 
 use pais_core::definition::json::escape;
 use pais::problem::{Code, Problem};
-use pais_core::definition::{ColumnRole, JobDefinition, ModelWord};
+use pais_core::definition::{ColumnRole, JobDefinition, ModelKind};
 use pais_core::model::{Diversity, GroupModel, KmAnonymity, Lkc, PrivacyModel};
 use pais_anonymize::pre_generalization;
 use pais_verify::{
@@ -19,7 +19,7 @@ use pais_verify::{
 use pais_core::table::{EncodedTable, ReleasedTable};
 use pais_core::schema::Schema;
 use pais_core::read::reimport;
-use pais_core::taxonomy::Floors;
+use pais_core::taxonomy::MinimumLevels;
 
 use super::anatomized::Anatomized;
 use super::directory::Directory;
@@ -81,7 +81,7 @@ impl Verify {
             }
             PrivacyModel::KmAnonymity(model) => {
                 report.km(model);
-                let found = privacy::verify_km_unless(&table, &quasi_identifiers, model, &never);
+                let found = privacy::verify_km_until_stopped(&table, &quasi_identifiers, model, &never);
                 report.privacy(&found.map_err(failed)?);
             }
             PrivacyModel::Groups(model) => {
@@ -94,8 +94,8 @@ impl Verify {
         if let Some(raw) = raw {
             let raw = EncodedTable::new(&schema, raw.read(&schema)?);
             let rows = raw.rows as u64;
-            let floors = pre_generalization::floors(&job, &raw).map_err(in_job)?;
-            let assignment = assigned(&schema, &table, &raw, &floors)
+            let minimum_levels = pre_generalization::minimum_levels(&job, &raw).map_err(in_job)?;
+            let assignment = assigned(&schema, &table, &raw, &minimum_levels)
                 .map_err(|error| misfit(&self.release, error.to_string()))?;
             report.raw(&assignment, rows, limit.floor_of(rows));
         }
@@ -149,7 +149,7 @@ fn model(schema: &Schema, job: &JobDefinition) -> Result<PrivacyModel, Problem> 
             )
         }
         PrivacyModel::Groups(model) => match &model.diversity {
-            Diversity::Strikes { column_limits, .. } => {
+            Diversity::MinimumCover { column_limits, .. } => {
                 ("column_limits", column_limits.keys().collect())
             }
             _ => ("", Vec::new()),
@@ -170,9 +170,9 @@ fn model(schema: &Schema, job: &JobDefinition) -> Result<PrivacyModel, Problem> 
 fn model_of_groups(schema: &Schema, job: &JobDefinition) -> Result<GroupModel, Problem> {
     match model(schema, job)? {
         PrivacyModel::Groups(model) => Ok(model),
-        PrivacyModel::Lkc(model) if job.privacy.model == ModelWord::KAnonymity => Ok(GroupModel {
+        PrivacyModel::Lkc(model) if job.privacy.model == ModelKind::KAnonymity => Ok(GroupModel {
             k: model.k,
-            diversity: Diversity::Unasked,
+            diversity: Diversity::None,
         }),
         PrivacyModel::Lkc(_) | PrivacyModel::KmAnonymity(_) => Err(Problem::at(
             Code::InvalidJob,
@@ -186,7 +186,7 @@ fn model_of_groups(schema: &Schema, job: &JobDefinition) -> Result<GroupModel, P
 /// What the model asks for, its values written as the table's are.
 fn requirement(schema: &Schema, model: &Lkc, quasi_identifiers: usize) -> LkcRequirement {
     let sensitive = named(schema, ColumnRole::Sensitive);
-    let mut requirement = LkcRequirement::of(model, quasi_identifiers, &sensitive);
+    let mut requirement = LkcRequirement::from_model(model, quasi_identifiers, &sensitive);
     for column in &mut requirement.sensitive {
         let spec = schema.stored().find(|spec| spec.name == column.column);
         if let (Some(spec), SensitiveSet::Listed(values)) = (spec, &mut column.values) {
@@ -205,9 +205,9 @@ fn assigned(
     schema: &Schema,
     table: &ReleasedTable,
     raw: &EncodedTable,
-    floors: &BTreeMap<Box<str>, Floors>,
+    minimum_levels: &BTreeMap<Box<str>, MinimumLevels>,
 ) -> Result<Assignment, privacy::TruthError> {
-    let floors = |name: &str| floors.get(name);
+    let minimum_levels = |name: &str| minimum_levels.get(name);
     let stored: Vec<_> = schema.stored().collect();
     let released = |name: &str| table.columns.iter().any(|column| *column.name == *name);
     let untouched: Vec<_> = raw
@@ -226,7 +226,7 @@ fn assigned(
                 name: &column.name,
                 domain: &column.domain,
                 codes: &column.codes,
-                floors: floors(&column.name),
+                minimum_levels: minimum_levels(&column.name),
             })
             .collect(),
         sets: raw
@@ -234,7 +234,7 @@ fn assigned(
             .iter()
             .map(|column| OriginalSet {
                 column,
-                floors: floors(&column.name),
+                minimum_levels: minimum_levels(&column.name),
             })
             .collect(),
         untouched: untouched

@@ -22,7 +22,7 @@ pub use ids::{
 };
 pub use job::{JobDefinition, JobStatus, Objective, Output, Recoding, SplitRule};
 pub use privacy::{
-    Confidence, KmAnonymity, Lkc, MinimumAnonymity, ModelWord, PriorKnowledge, PrivacyDefinition,
+    Confidence, KmAnonymity, Lkc, MinimumAnonymity, ModelKind, PriorKnowledge, PrivacyDefinition,
     PrivacyModel,
 };
 pub use problem::{Code, Fault, Problem};

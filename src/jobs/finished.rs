@@ -10,7 +10,7 @@ use time::OffsetDateTime;
 
 use pais_core::definition::DatasetId;
 use crate::ids::{JobId, OrganizationId, ReleaseId, TokenId};
-use pais_anonymize::FinishedRelease;
+use pais_anonymize::VerifiedRelease;
 use crate::store::StoreError;
 use crate::store::releases::{NewRelease, NewTable, StoredTable};
 use pais_core::table::chunk::{Assembler, ChunkError, self};
@@ -49,7 +49,7 @@ struct Shape {
 ///
 /// # Errors
 /// When a table does not fit the format of chunks.
-pub fn pack(release: FinishedRelease, origin: Origin) -> Result<NewRelease, Failure> {
+pub fn pack(release: VerifiedRelease, origin: Origin) -> Result<NewRelease, Failure> {
     let tables = release.tables.iter().map(pack_table);
     Ok(NewRelease {
         id: ReleaseId::new(),

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use serde_json::Value;
 
-use pais_anonymize::{Count, Observer, Phase, Standing, Tally};
+use pais_anonymize::{Count, Observer, Phase, RunStatus, RunProgress};
 use crate::store::queue::{Claim, Counts, Sign};
 
 /// Why a run is to stop.
@@ -21,7 +21,7 @@ pub(super) enum Stop {
 /// A run's progress, written by its threads and read by its heartbeat.
 #[derive(Debug)]
 pub(super) struct Progress {
-    tally: Tally,
+    tally: RunProgress,
     /// 0 to go on.
     stop: AtomicU8,
 }
@@ -31,7 +31,7 @@ impl Progress {
     pub(super) fn of(claim: &Claim) -> Self {
         let makes_release = claim.definition.get("release") == Some(&Value::Bool(true));
         Self {
-            tally: Tally::new(makes_release, claim.progress),
+            tally: RunProgress::new(makes_release, claim.progress),
             stop: AtomicU8::new(0),
         }
     }
@@ -67,7 +67,7 @@ impl Progress {
     }
 }
 
-fn counts(standing: &Standing) -> Counts {
+fn counts(standing: &RunStatus) -> Counts {
     Counts {
         rows_read: standing.rows_read,
         steps_done: standing.steps_done,

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::Phase;
 
-/// Fraction of a phase that must be done before the observed time has the same weight as the
+/// Decimal of a phase that must be done before the observed time has the same weight as the
 /// expected time.
 const EXPECTED: f64 = 0.02;
 

@@ -101,7 +101,7 @@ fn verify(
         Claim::Anatomized(model) => {
             let sensitive: Vec<_> = raw_sensitive(input).collect();
             let joined =
-                pais_verify::joined(table, &sensitive, rows).map_err(RunError::not_verified)?;
+                pais_verify::join_sensitive(table, &sensitive, rows).map_err(RunError::not_verified)?;
             decide(input, &joined, &[GROUP_COLUMN.into()], model, observer)
         }
     }?;
@@ -133,8 +133,8 @@ fn decide(
     };
     match model {
         PrivacyModel::Lkc(model) => {
-            let requirement = LkcRequirement::of(model, names.len(), &sensitive);
-            subsets(pais_verify::verify_lkc_unless(
+            let requirement = LkcRequirement::from_model(model, names.len(), &sensitive);
+            subsets(pais_verify::verify_lkc(
                 table,
                 names,
                 &requirement,
@@ -142,7 +142,7 @@ fn decide(
             ))
         }
         PrivacyModel::KmAnonymity(model) => {
-            subsets(pais_verify::verify_km_unless(table, names, *model, cancellation))
+            subsets(pais_verify::verify_km(table, names, *model, cancellation))
         }
         PrivacyModel::Groups(model) => {
             let found = decide_groups(table, names, &sensitive, model, observer)?;
@@ -190,17 +190,17 @@ fn check_truthful(
 
 /// The raw table, with the levels that the job requires of its values.
 fn original<'a>(input: &'a PreparedTable, names: &'a [&str]) -> Option<Original<'a>> {
-    let mut original = Original::of(&input.table, names)?;
+    let mut original = Original::from_table(&input.table, names)?;
     let columns = &input.table.quasi_identifiers;
     let pre_generalization = &input.pre_generalization;
     for (column, original) in columns.iter().zip(&mut original.quasi_identifiers) {
         let raw = pre_generalization.raw(column);
         original.domain = &raw.domain;
         original.codes = &raw.codes;
-        original.floors = pre_generalization.floors(&raw.name);
+        original.minimum_levels = pre_generalization.minimum_levels(&raw.name);
     }
     for set in &mut original.sets {
-        set.floors = pre_generalization.floors(&set.column.name);
+        set.minimum_levels = pre_generalization.minimum_levels(&set.column.name);
     }
     Some(original)
 }
@@ -225,10 +225,10 @@ fn check_cuts(input: &PreparedTable, table: &ReleasedTable) -> Result<(), RunErr
 /// The domain in which a column's labels are one cut: that of its pre-generalized values.
 /// `None` where values are required to be the root, beside which a cut has no other label.
 fn cut_domain<'a>(input: &'a PreparedTable, column: &'a QuasiIdentifier) -> Option<Cow<'a, Domain>> {
-    let floors = input.pre_generalization.floors(&column.name);
-    match (floors, &input.pre_generalization.raw(column).domain) {
-        (Some(floors), Domain::Taxonomy(tree)) => {
-            let (pruned, _) = floors.pruned(tree)?;
+    let minimum_levels = input.pre_generalization.minimum_levels(&column.name);
+    match (minimum_levels, &input.pre_generalization.raw(column).domain) {
+        (Some(minimum_levels), Domain::Taxonomy(tree)) => {
+            let (pruned, _) = minimum_levels.pruned(tree)?;
             Some(Cow::Owned(Domain::Taxonomy(pruned.into())))
         }
         (_, domain) => Some(Cow::Borrowed(domain)),

@@ -8,27 +8,18 @@ use pais_core::definition::{ColumnKind, ColumnRole, JobDefinition, JobError, Job
 use pais_core::table::{Domain, EncodedTable, Form, QuasiIdentifier, ReleasedColumn, ReleasedTable};
 use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::taxonomy::pre_generalization::check_levels;
-use pais_core::taxonomy::{Floors, PreGeneralizationError, Tree};
+use pais_core::taxonomy::{MinimumLevels, PreGeneralizationError, Tree};
 
 /// Height of the tree of a column without a taxonomy: `*` above its values.
 const FLAT_HEIGHT: u32 = 1;
 
-<<<<<<< HEAD:crates/pais-anonymize/src/pre_generalization.rs
-/// Checks a job's pre-generalization as far as can be published without rows. With `one_cut` the
-/// method generalizes each relational column along one cut of a tree.
-///
-/// # Errors
-/// `invalid_shape` for what is no level, `invalid_job` for what the column does not have.
-pub(crate) fn check(schema: &Schema, job: &JobDefinition, one_cut: bool) -> Result<(), JobError> {
-=======
 /// Checks a job's pre-generalization as far as possible without rows. With `one_cut` the method
 /// generalizes each relational column along one cut of a tree.
 ///
 /// # Errors
-/// `invalid_shape` for a key that is not a level, `invalid_job` for a column, level or value that
+/// [`JobErrorKind::Shape`] for a key that is not a level, [`JobErrorKind::Unfit`] for a column, level or value that
 /// does not exist.
-pub fn check(schema: &Schema, job: &JobDefinition, one_cut: bool) -> Result<(), Problem> {
->>>>>>> prose-3:src/engine/pre_generalization.rs
+pub(crate) fn check(schema: &Schema, job: &JobDefinition, one_cut: bool) -> Result<(), JobError> {
     for (name, description) in job.pre_generalization.iter().flatten() {
         let pointer = pointer(name);
         let spec = schema.stored().find(|spec| *spec.name == **name);
@@ -40,12 +31,12 @@ pub fn check(schema: &Schema, job: &JobDefinition, one_cut: bool) -> Result<(), 
         let one_cut = one_cut && spec.kind != ColumnKind::Set;
         match &spec.tree {
             Some(tree) => {
-                let floors = Floors::new(tree, description);
-                let floors = floors.map_err(|error| misfit(&pointer, &error))?;
-                if one_cut && floors.pruned(tree).is_none() {
+                let minimum_levels = MinimumLevels::new(tree, description);
+                let minimum_levels = minimum_levels.map_err(|error| misfit(&pointer, &error))?;
+                if one_cut && minimum_levels.pruned(tree).is_none() {
                     return Err(root_beside_others(&pointer));
                 }
-                check_labels(spec, tree, &floors, &pointer)?;
+                check_labels(spec, tree, &minimum_levels, &pointer)?;
             }
             None if spec.kind == ColumnKind::Numeric => {
                 let detail = "a numeric column without a taxonomy has no tree to pre-generalize \
@@ -82,17 +73,10 @@ fn misfit(pointer: &str, error: &PreGeneralizationError) -> JobError {
     )
 }
 
-<<<<<<< HEAD:crates/pais-anonymize/src/pre_generalization.rs
 fn root_beside_others(pointer: &str) -> JobError {
-    let detail = "some values would stand as the root of the column's tree and others below it, \
-                  which is no cut; choose lower levels, or name no value";
-    JobError::at(JobErrorKind::Unfit, pointer, detail)
-=======
-fn root_beside_others(pointer: &str) -> Problem {
     let detail = "some values would be generalized to the root of the column's tree and others to \
                   nodes below it, which is not a cut; choose lower levels, or name no values";
-    Problem::at(Code::InvalidJob, pointer, detail)
->>>>>>> prose-3:src/engine/pre_generalization.rs
+    JobError::at(JobErrorKind::Unfit, pointer, detail)
 }
 
 /// Checks that no label of a generalized item contains the column's separator: joined items would
@@ -100,7 +84,7 @@ fn root_beside_others(pointer: &str) -> Problem {
 fn check_labels(
     spec: &SchemaColumn,
     tree: &Tree,
-    floors: &Floors,
+    minimum_levels: &MinimumLevels,
     pointer: &str,
 ) -> Result<(), JobError> {
     if spec.kind != ColumnKind::Set {
@@ -109,7 +93,7 @@ fn check_labels(
     let leaves = 0..tree.leaf_count() as u32;
     // A leaf label that contains the separator is not an item that a cell can contain.
     let mut inner = leaves
-        .map(|leaf| (floors.of(leaf), tree.leaf(leaf)))
+        .map(|leaf| (minimum_levels.level_of(leaf), tree.leaf(leaf)))
         .filter(|(floor, leaf)| floor != leaf)
         .map(|(floor, _)| &tree.node(floor).label);
     if inner.any(|label| label.contains(spec.separator)) {
@@ -128,11 +112,11 @@ fn check_labels(
 /// # Errors
 /// `invalid_job` for a level or value that a column does not have, `invalid_shape` for a key that
 /// is not a level.
-pub fn floors(
+pub fn minimum_levels(
     job: &JobDefinition,
     table: &EncodedTable,
-) -> Result<BTreeMap<Box<str>, Floors>, JobError> {
-    let mut floors = BTreeMap::new();
+) -> Result<BTreeMap<Box<str>, MinimumLevels>, JobError> {
+    let mut minimum_levels = BTreeMap::new();
     for (name, description) in job.pre_generalization.iter().flatten() {
         let set = table.sets.iter().find(|column| *column.name == **name);
         let mut relational = table.quasi_identifiers.iter();
@@ -144,23 +128,17 @@ pub fn floors(
             },
             (None, None) => continue,
         };
-        let found = Floors::new(tree, description);
+        let found = MinimumLevels::new(tree, description);
         let found = found.map_err(|error| misfit(&pointer(name), &error))?;
-        floors.insert(name.as_str().into(), found);
+        minimum_levels.insert(name.as_str().into(), found);
     }
-    Ok(floors)
+    Ok(minimum_levels)
 }
 
-<<<<<<< HEAD:crates/pais-anonymize/src/pre_generalization.rs
-/// A job's pre-generalization as a release tells it. The values of a column without a taxonomy
-/// are raw ones, and of those only such as the release shows are named.
-pub(crate) fn published(
-=======
 /// Returns a job's pre-generalization as published in a release; `None` if the job has none. The
 /// values of a column without a taxonomy are raw values, so only those that the release contains
 /// are listed.
-pub fn told(
->>>>>>> prose-3:src/engine/pre_generalization.rs
+pub(crate) fn published(
     schema: &Schema,
     job: &JobDefinition,
     released: &ReleasedTable,
@@ -198,19 +176,13 @@ fn labels(column: &ReleasedColumn) -> Vec<&str> {
 /// The pre-generalization of a table: the generalization of each leaf, and the original columns.
 #[derive(Clone, Debug, Default)]
 pub struct PreGeneralized {
-    floors: BTreeMap<Box<str>, Floors>,
+    minimum_levels: BTreeMap<Box<str>, MinimumLevels>,
     raw: Vec<QuasiIdentifier>,
 }
 
-<<<<<<< HEAD:crates/pais-anonymize/src/pre_generalization.rs
 impl PreGeneralized {
-    /// Brings a job's description to an encoded table. With `one_cut` the relational columns
-    /// are replaced by what stands for them, over trees pruned to that.
-=======
-impl Applied {
     /// Applies a job's pre-generalization to an encoded table. With `one_cut` the relational
     /// columns are replaced by generalized ones, with pruned trees.
->>>>>>> prose-3:src/engine/pre_generalization.rs
     ///
     /// # Errors
     /// `invalid_job` for values that a column without a taxonomy does not have.
@@ -219,14 +191,14 @@ impl Applied {
         table: &mut EncodedTable,
         one_cut: bool,
     ) -> Result<Self, JobError> {
-        let floors = floors(job, table)?;
+        let minimum_levels = minimum_levels(job, table)?;
         let mut raw = Vec::new();
         for column in table.quasi_identifiers.iter_mut().filter(|_| one_cut) {
-            let (Some(floors), Domain::Taxonomy(tree)) = (floors.get(&column.name), &column.domain)
+            let (Some(minimum_levels), Domain::Taxonomy(tree)) = (minimum_levels.get(&column.name), &column.domain)
             else {
                 continue;
             };
-            let (pruned, map) = floors
+            let (pruned, map) = minimum_levels
                 .pruned(tree)
                 .ok_or_else(|| root_beside_others(&pointer(&column.name)))?;
             let codes = column.codes.iter().map(|&code| map[code as usize]);
@@ -238,12 +210,12 @@ impl Applied {
             };
             raw.push(std::mem::replace(column, standing));
         }
-        Ok(Self { floors, raw })
+        Ok(Self { minimum_levels, raw })
     }
 
     /// The generalization of each leaf of a column; `None` if the leaves are not generalized.
-    pub fn floors(&self, column: &str) -> Option<&Floors> {
-        self.floors.get(column)
+    pub fn minimum_levels(&self, column: &str) -> Option<&MinimumLevels> {
+        self.minimum_levels.get(column)
     }
 
     /// A column of the table before pre-generalization.

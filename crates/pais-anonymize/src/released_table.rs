@@ -37,7 +37,7 @@ pub(crate) fn assemble(
     };
     let untouched = |(position, column): &(usize, Column)| {
         let spec = schema.stored().nth(*position)?;
-        let codes = Codes::of(&column.codes, column.dictionary.len());
+        let codes = Codes::new(&column.codes, column.dictionary.len());
         let released = ReleasedColumn {
             name: spec.name.clone(),
             form: Form::untouched(spec),

@@ -1,165 +1,164 @@
-//! What the combinations of a sweep come to, and how their searches are followed as one.
+//! Sweeps: searches under several combinations of privacy parameters over the same encoded rows.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Instant;
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use pais_core::cancellation::Cancellation;
+use pais_core::definition::{Combination, JobDefinition, Sweep};
 
-use crate::problem::Problem;
-use crate::problem::ProblemDocument;
-use pais_core::definition::sweep::Combination;
+use crate::error::RunError;
+use crate::observer::{Count, Observer, Phase};
+use crate::run::AnonymizationRun;
+use crate::step::StepRecord;
 
-use super::{Count, Observer, Phase, StepRecord};
+/// Searches of a sweep that run at a time: while one has nothing to share among the threads, the
+/// other has. A sweep makes no release, whose memory the second search uses.
+pub const PARALLEL_SEARCHES: usize = 2;
 
-/// How a combination ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum SweepStatus {
-    /// It has a table, which can be released.
-    Succeeded,
-    /// No generalization meets it.
-    Failed,
-}
-
-/// One combination of a sweep, as `GET /v1/jobs/{id}/sweep` shows it. The figures are those of
-/// the last step, null where the combination failed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct SweepItem {
-    /// *L*, where the model takes it.
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<i64>))]
-    pub l: Option<Value>,
-    /// *K*, where the model takes it.
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<i64>))]
-    pub k: Option<Value>,
-    /// *C*, where the model takes it.
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>))]
-    pub c: Option<Value>,
-    /// How it ended.
-    pub status: SweepStatus,
-    /// Specializations performed.
-    pub steps: Option<u32>,
-    /// Equivalence classes.
-    pub groups: Option<u64>,
-    /// Rows of the smallest class.
-    pub smallest_group: Option<u64>,
-    /// Discernibility ratio.
-    pub dr: Option<f64>,
-    /// Mean NCP.
-    pub ncp: Option<f64>,
-    /// Rows suppressed.
-    pub suppressed_rows: Option<u64>,
+/// The result of one combination of a sweep.
+#[derive(Clone, Debug)]
+pub struct SweepOutcome {
+    /// Its privacy parameters.
+    pub combination: Combination,
+    /// The steps of its search; [`RunError::NotAnonymizable`] where no generalization meets it.
+    pub steps: Result<Vec<StepRecord>, RunError>,
     /// How long the search took.
     pub seconds: f64,
-    /// Why it failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<ProblemDocument>,
 }
 
-impl SweepItem {
-    /// What a combination came to in so many seconds.
-    pub fn of(
-        combination: &Combination,
-        outcome: Result<&[StepRecord], &Problem>,
-        seconds: f64,
-    ) -> Self {
-        let [l, k, c] = combination.values().map(Option::<&Value>::cloned);
-        let last = outcome.ok().and_then(|steps| steps.last());
-        let last = last.map(|record| &record.item);
-        Self {
-            l,
-            k,
-            c,
-            status: match outcome {
-                Ok(_) => SweepStatus::Succeeded,
-                Err(_) => SweepStatus::Failed,
-            },
-            steps: last.map(|item| item.step),
-            groups: last.map(|item| item.groups),
-            smallest_group: last.map(|item| item.smallest_group),
-            dr: last.map(|item| item.dr),
-            ncp: last.map(|item| item.ncp),
-            suppressed_rows: last.map(|item| item.suppressed_rows),
-            seconds,
-            error: outcome.err().map(Problem::document),
+/// Searches under every combination of a job's lists of parameters, in the order of `sweep`.
+///
+/// `run` holds the encoded rows, prepared for the first combination of `job`.
+///
+/// # Errors
+/// [`RunError`], except that a combination that no generalization meets is an outcome of its own.
+pub fn run_sweep(
+    run: &AnonymizationRun,
+    job: &JobDefinition,
+    sweep: &Sweep,
+    observer: &dyn Observer,
+) -> Result<Vec<SweepOutcome>, RunError> {
+    let count = sweep.combinations.len();
+    let next = AtomicUsize::new(0);
+    let progress = SweepProgress::new(observer, count);
+    let search = |number: usize| -> Result<SweepOutcome, RunError> {
+        let combination = &sweep.combinations[number];
+        let run = run.with_job(combination.apply(job))?;
+        let observer = progress.search(number);
+        let began = Instant::now();
+        let steps = run.search(&observer);
+        let seconds = began.elapsed().as_secs_f64();
+        // A failed search has ended too.
+        observer.progress(Phase::Searching, 1.0);
+        match steps {
+            Ok(_) | Err(RunError::NotAnonymizable { .. }) => Ok(SweepOutcome {
+                combination: combination.clone(),
+                steps,
+                seconds,
+            }),
+            Err(error) => Err(error),
         }
-    }
+    };
+    let worker = || {
+        let numbers = std::iter::from_fn(|| {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            (number < count).then_some(number)
+        });
+        let outcomes = numbers.map(|number| Ok((number, search(number)?)));
+        let outcomes = outcomes.collect::<Result<Vec<_>, RunError>>();
+        if outcomes.is_err() {
+            // The sweep has failed: the other worker takes no further combination.
+            next.store(count, Ordering::Relaxed);
+        }
+        outcomes
+    };
+    let outcomes = thread::scope(|scope| {
+        let workers: Vec<_> = (0..PARALLEL_SEARCHES.min(count))
+            .map(|_| scope.spawn(worker))
+            .collect();
+        let joined = workers.into_iter().map(|worker| worker.join());
+        joined
+            .map(|outcomes| outcomes.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect::<Result<Vec<_>, _>>()
+    })?;
+    let mut outcomes: Vec<_> = outcomes.into_iter().flatten().collect();
+    outcomes.sort_unstable_by_key(|(number, _)| *number);
+    Ok(outcomes.into_iter().map(|(_, outcome)| outcome).collect())
 }
 
-/// Several searches that together make one, whichever of them run at a time.
-pub struct Searches<'a> {
-    /// Follows them all.
+/// The progress of several searches, reported as that of one.
+struct SweepProgress<'a> {
     whole: &'a dyn Observer,
-    parts: Mutex<Vec<Told>>,
+    searches: Mutex<Vec<SearchProgress>>,
 }
 
-/// What one search has told last.
+/// What one search has reported last.
 #[derive(Clone, Copy, Debug, Default)]
-struct Told {
+struct SearchProgress {
     fraction: f64,
     steps: u64,
 }
 
-impl<'a> Searches<'a> {
-    /// So many searches, followed by `whole`.
-    pub fn new(whole: &'a dyn Observer, count: usize) -> Self {
+impl<'a> SweepProgress<'a> {
+    /// The progress of `count` searches, reported to `whole`.
+    fn new(whole: &'a dyn Observer, count: usize) -> Self {
         Self {
             whole,
-            parts: Mutex::new(vec![Told::default(); count]),
+            searches: Mutex::new(vec![SearchProgress::default(); count]),
         }
     }
 
     /// The observer of the search with this number, from 0.
-    pub fn part(&self, number: usize) -> Part<'_> {
-        Part {
-            searches: self,
+    fn search(&self, number: usize) -> SearchObserver<'_> {
+        SearchObserver {
+            sweep: self,
             number,
         }
     }
 
-    /// Notes what a search tells; what all of them have told then.
-    fn note(&self, number: usize, note: impl FnOnce(&mut Told)) -> Told {
-        // A change of two numbers is whole, whoever panicked after.
-        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(told) = parts.get_mut(number) {
-            note(told);
+    /// Updates the progress of a search; the mean fraction and the sum of steps of all of them.
+    fn update(&self, number: usize, update: impl FnOnce(&mut SearchProgress)) -> SearchProgress {
+        // No update leaves a number half written, so a poisoned lock is harmless.
+        let mut searches = self.searches.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(search) = searches.get_mut(number) {
+            update(search);
         }
-        let sum: f64 = parts.iter().map(|told| told.fraction).sum();
-        Told {
-            fraction: sum / parts.len().max(1) as f64,
-            steps: parts.iter().map(|told| told.steps).sum(),
+        let sum: f64 = searches.iter().map(|search| search.fraction).sum();
+        SearchProgress {
+            fraction: sum / searches.len().max(1) as f64,
+            steps: searches.iter().map(|search| search.steps).sum(),
         }
     }
 }
 
-/// The observer of one of several searches: the whole hears of the mean of their fractions and
-/// of the sum of their steps.
-pub struct Part<'a> {
-    searches: &'a Searches<'a>,
+/// The observer of one of several searches.
+struct SearchObserver<'a> {
+    sweep: &'a SweepProgress<'a>,
     number: usize,
 }
 
-impl Observer for Part<'_> {
+impl Observer for SearchObserver<'_> {
     fn progress(&self, phase: Phase, fraction: f64) {
-        let note = |told: &mut Told| told.fraction = fraction.clamp(0.0, 1.0);
-        let all = self.searches.note(self.number, note);
-        self.searches.whole.progress(phase, all.fraction);
+        let update = |search: &mut SearchProgress| search.fraction = fraction.clamp(0.0, 1.0);
+        let all = self.sweep.update(self.number, update);
+        self.sweep.whole.progress(phase, all.fraction);
     }
 
     fn counted(&self, count: Count) {
         match count {
             // They read the same rows.
-            Count::RowsRead(_) => self.searches.whole.counted(count),
+            Count::RowsRead(_) => self.sweep.whole.counted(count),
             Count::StepsDone(steps) => {
-                let all = self.searches.note(self.number, |told| told.steps = steps);
-                self.searches.whole.counted(Count::StepsDone(all.steps));
+                let all = self.sweep.update(self.number, |search| search.steps = steps);
+                self.sweep.whole.counted(Count::StepsDone(all.steps));
             }
         }
     }
 
-    fn must_stop(&self) -> bool {
-        self.searches.whole.must_stop()
+    fn cancellation(&self) -> &Cancellation {
+        self.sweep.whole.cancellation()
     }
 }
 
@@ -167,13 +166,15 @@ impl Observer for Part<'_> {
 mod tests {
     use std::sync::Mutex;
 
-    use super::Searches;
+    use pais_core::cancellation::Cancellation;
+
+    use super::SweepProgress;
     use crate::{Count, Observer, Phase};
 
     #[derive(Default)]
-    struct Heard(Mutex<(f64, Vec<Count>)>);
+    struct Reports(Mutex<(f64, Vec<Count>)>, Cancellation);
 
-    impl Observer for Heard {
+    impl Observer for Reports {
         fn progress(&self, _: Phase, fraction: f64) {
             self.0.lock().unwrap().0 = fraction;
         }
@@ -182,16 +183,17 @@ mod tests {
             self.0.lock().unwrap().1.push(count);
         }
 
-        fn must_stop(&self) -> bool {
-            true
+        fn cancellation(&self) -> &Cancellation {
+            &self.1
         }
     }
 
     #[test]
     fn searches_add_up_in_whatever_order_they_run() {
-        let heard = Heard::default();
-        let searches = Searches::new(&heard, 4);
-        let (first, third) = (searches.part(0), searches.part(2));
+        let reports = Reports::default();
+        reports.1.cancel();
+        let searches = SweepProgress::new(&reports, 4);
+        let (first, third) = (searches.search(0), searches.search(2));
         third.progress(Phase::Searching, 1.0);
         first.progress(Phase::Searching, 0.5);
         first.counted(Count::StepsDone(3));
@@ -199,7 +201,7 @@ mod tests {
         third.counted(Count::StepsDone(4));
         first.counted(Count::StepsDone(5));
         assert!(first.must_stop());
-        let (fraction, counts) = heard.0.into_inner().unwrap();
+        let (fraction, counts) = reports.0.into_inner().unwrap();
         assert_eq!(fraction, 0.375);
         assert_eq!(counts, [3, 7, 7, 9].map(Count::StepsDone));
     }

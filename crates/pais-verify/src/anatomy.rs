@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use pais_core::table::{COUNT_COLUMN, Column, Form, GROUP_COLUMN, NULL_CODE, ReleasedColumn, ReleasedTable};
 
-use super::truth::{TruthError, column};
+use super::truthfulness::{TruthError, column};
 
 /// Why tables are not an anatomy of the raw table. No message contains the value of a cell.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -196,7 +196,7 @@ pub type RawSensitive<'a> = (Box<str>, Vec<Box<str>>, &'a Column);
 ///
 /// # Errors
 /// [`AnatomyError`] for a table without the column of group ids.
-pub fn joined(
+pub fn join_sensitive(
     qit: &ReleasedTable,
     sensitive: &[RawSensitive],
     source_rows: &[u32],

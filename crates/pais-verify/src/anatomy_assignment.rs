@@ -12,7 +12,7 @@ use pais_core::table::{Column, ReleasedTable};
 use super::anatomy::{AnatomyError, SensitiveCounts, group_ids};
 use super::assignment::Untouched;
 use super::classes::refine;
-use super::truth::{TruthError, column};
+use super::truthfulness::{TruthError, column};
 
 /// Most choices that are tried for rows that are equal in all exact columns.
 const BUDGET: u64 = 1 << 24;

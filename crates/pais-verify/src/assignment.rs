@@ -12,7 +12,7 @@ use pais_core::taxonomy::{Interval, MISSING_LABEL};
 use super::classes::refine;
 use super::matching::{MatchingSide, maximum_matching};
 use super::sets::{OriginalSet, ReleasedSet};
-use super::truth::{Original, OriginalQuasiIdentifier, TruthError, column};
+use super::truthfulness::{Original, OriginalQuasiIdentifier, TruthError, column};
 
 /// The result of assigning raw rows to the rows of a finished table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 
 use super::profiles::{Grid, Profiles, ValueCount};
-use super::search::KnownValue;
+use super::qid_search::KnownValue;
 
 /// Most cells (attribute value × sensitive value) of a dense table.
 const DENSE_CELLS: usize = 1 << 22;

@@ -70,11 +70,6 @@ pub(super) fn distance(group: &[u32], table_counts: &[u64], total: u64) -> (u64,
 }
 
 /// Whether a distance is at most *t*.
-<<<<<<< HEAD:crates/pais-verify/src/frequencies.rs
-pub(super) fn is_close((differ, of): (u64, u64), t: Decimal) -> bool {
-    !t.is_exceeded_by(differ, of)
-=======
-pub(super) fn is_close((numerator, denominator): (u64, u64), t: Fraction) -> bool {
+pub(super) fn is_close((numerator, denominator): (u64, u64), t: Decimal) -> bool {
     !t.is_exceeded_by(numerator, denominator)
->>>>>>> prose-2:src/privacy/frequencies.rs
 }

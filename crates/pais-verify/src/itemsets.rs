@@ -8,6 +8,7 @@
 
 use hashbrown::HashMap;
 
+use pais_core::cancellation::Cancellation;
 use pais_core::model::KmAnonymity;
 use pais_core::table::{Form, ReleasedTable};
 
@@ -24,19 +25,20 @@ const BUDGET: u64 = 1 << 33;
 const STRIDE: u64 = 1 << 20;
 
 /// Decides k^m-anonymity over `quasi_identifiers`; those released as sets are the set-valued
-/// ones. Stops once `stopped` returns true. In the result, `smallest_group` is the fewest rows of
+/// ones. Stops once `cancellation` is requested. In the result, `smallest_group` is the fewest rows of
 /// a group that contain a set of at most m items, including the empty set, and `subsets` is the
 /// number of sets that were enumerated.
 ///
 /// # Errors
 /// [`VerifyError`] for a table that lacks a column or is malformed, if there are too many sets to
 /// enumerate, and when stopped.
-pub fn verify_km_unless(
+pub fn verify_km(
     table: &ReleasedTable,
     quasi_identifiers: &[Box<str>],
     model: KmAnonymity,
-    stopped: &(dyn Fn() -> bool + Sync),
+    cancellation: &Cancellation,
 ) -> Result<Verification, VerifyError> {
+    let stopped = &|| cancellation.is_cancelled();
     let values = quasi_identifiers
         .iter()
         .map(|name| Values::new(table, name));
@@ -236,7 +238,7 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::verify_km_unless;
+    use super::verify_km;
     use pais_core::model::KmAnonymity;
     use pais_core::table::{Column, Form, ReleasedColumn, ReleasedTable};
 
@@ -296,7 +298,7 @@ mod tests {
                 k: NonZeroU64::new(k).unwrap(),
                 m: NonZeroU32::new(m).unwrap(),
             };
-            let found = verify_km_unless(&table(&rows), &names, model, &|| false).unwrap();
+            let found = verify_km(&table(&rows), &names, model, &|| false).unwrap();
             let mut smallest = u64::MAX;
             for sex in 0..2 {
                 for set in 0u8..1 << 5 {

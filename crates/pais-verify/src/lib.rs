@@ -20,30 +20,30 @@ mod partition;
 mod popcount;
 mod profiles;
 mod requirement;
-mod search;
+mod qid_search;
 mod sets;
-mod strikes;
-mod truth;
+mod minimum_cover;
+mod truthfulness;
 mod unfolding;
 mod verification;
-mod wide;
+mod bitmap_search;
 
 #[cfg(test)]
 mod tests;
 
-pub use anatomy::{AnatomyError, RawSensitive, check_counts, group_ids, joined};
+pub use anatomy::{AnatomyError, RawSensitive, check_counts, group_ids, join_sensitive};
 pub use anatomy_assignment::{
     AnatomyAssignment, AnatomyAssignmentError, NOWHERE, SensitiveTable, assign_anatomy,
 };
 pub use assignment::{Assignment, assign};
 pub use classes::group_sizes;
 pub use cut::{CutError, check_single_cut};
-pub use itemsets::verify_km_unless;
-pub use lkc::{verify_lkc, verify_lkc_unless};
+pub use itemsets::verify_km;
+pub use lkc::verify_lkc;
 pub use partition::{FailingGroup, GroupVerification, verify_groups};
 pub use requirement::{LkcRequirement, SensitiveRequirement, SensitiveSet};
 pub use sets::OriginalSet;
-pub use truth::{Original, OriginalQuasiIdentifier, TruthError, check_truthful};
+pub use truthfulness::{Original, OriginalQuasiIdentifier, TruthError, check_truthful};
 pub use verification::{
     ColumnValue, VIOLATION_CAP, Verification, VerifyError, WORST_GROUPS, WorstGroup,
 };

@@ -11,12 +11,13 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use rayon::prelude::*;
 
+use pais_core::cancellation::Cancellation;
 use pais_core::table::ReleasedTable;
 
 use super::LkcRequirement;
 use super::classes::{Classes, SensitiveIndex, Values};
 use super::profiles::{Grid, Profiles, Splitter, ValueCount};
-use super::search::{GroupVisitor, KnownValue, QidSearch, choose};
+use super::qid_search::{GroupVisitor, KnownValue, QidSearch, choose};
 use super::verification::{
     ColumnValue, VIOLATION_CAP, Verification, VerifyError, WORST_GROUPS, WorstGroup,
 };
@@ -31,21 +32,9 @@ pub fn verify_lkc(
     table: &ReleasedTable,
     quasi_identifiers: &[Box<str>],
     requirement: &LkcRequirement,
+    cancellation: &Cancellation,
 ) -> Result<Verification, VerifyError> {
-    verify_lkc_unless(table, quasi_identifiers, requirement, &|| false)
-}
-
-/// As [`verify_lkc`], but stops once `stopped` returns true. The time grows with the number of
-/// subsets of quasi-identifiers, so it is long for a great L over many quasi-identifiers.
-///
-/// # Errors
-/// As [`verify_lkc`], and [`VerifyError::Stopped`].
-pub fn verify_lkc_unless(
-    table: &ReleasedTable,
-    quasi_identifiers: &[Box<str>],
-    requirement: &LkcRequirement,
-    stopped: &(dyn Fn() -> bool + Sync),
-) -> Result<Verification, VerifyError> {
+    let stopped = &|| cancellation.is_cancelled();
     let columns = Values::new_all(table, quasi_identifiers)?;
     let sensitive = SensitiveIndex::new(table, &requirement.sensitive)?;
     let mut classes = Classes::new(table.rows, &columns)?;

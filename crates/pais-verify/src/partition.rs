@@ -3,12 +3,13 @@
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use pais_core::cancellation::Cancellation;
 use pais_core::model::{Diversity, GroupModel};
 use pais_core::table::ReleasedTable;
 
 use super::classes::{Classes, Values};
 use super::frequencies::{Frequencies, distance, is_close};
-use super::strikes::{MISSING, MinimumCover, VerificationStopped};
+use super::minimum_cover::{MISSING, MinimumCover, VerificationStopped};
 use super::verification::{ColumnValue, VIOLATION_CAP, VerifyError, WORST_GROUPS};
 
 /// Whether every group of a table meets a model of groups, and how closely.
@@ -74,14 +75,15 @@ struct GroupResult {
 ///
 /// # Errors
 /// [`VerifyError`] for a table that lacks a column or is malformed, and [`VerifyError::Stopped`]
-/// once `stopped` returns true. A table that does not meet the model is a result, not an error.
+/// once `cancellation` is requested. A table that does not meet the model is a result, not an error.
 pub fn verify_groups(
     table: &ReleasedTable,
     quasi_identifiers: &[Box<str>],
     sensitive: &[Box<str>],
     model: &GroupModel,
-    stopped: &(dyn Fn() -> bool + Sync),
+    cancellation: &Cancellation,
 ) -> Result<GroupVerification, VerifyError> {
+    let stopped = &|| cancellation.is_cancelled();
     let columns = Values::new_all(table, quasi_identifiers)?;
     let sensitive = Values::new_all(table, sensitive)?;
     let classes = Classes::new(table.rows, &columns)?;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use pais_core::table::{Form, ReleasedColumn, SetColumn};
-use pais_core::taxonomy::{Floors, NodeId, Tree};
+use pais_core::taxonomy::{MinimumLevels, NodeId, Tree};
 
 /// A raw set-valued column, before any item is hidden or generalized.
 #[derive(Clone, Copy, Debug)]
@@ -11,7 +11,7 @@ pub struct OriginalSet<'a> {
     /// The raw sets.
     pub column: &'a SetColumn,
     /// The node that each item is pre-generalized to; `None` without pre-generalization.
-    pub floors: Option<&'a Floors>,
+    pub minimum_levels: Option<&'a MinimumLevels>,
 }
 
 /// The items of a cell; an empty cell has none.
@@ -71,8 +71,8 @@ impl ReleasedSet {
 impl OriginalSet<'_> {
     /// The node that an item is pre-generalized to; its leaf without pre-generalization.
     fn pre_generalized(&self, leaf: u32) -> NodeId {
-        match self.floors {
-            Some(floors) => floors.of(leaf),
+        match self.minimum_levels {
+            Some(minimum_levels) => minimum_levels.level_of(leaf),
             None => self.column.tree.leaf(leaf),
         }
     }

@@ -1,8 +1,4 @@
-<<<<<<< HEAD:crates/pais-anonymize/src/utility/report.rs
-//! The report of a release: utility and risk.
-=======
 //! The report of a release: utility and risk, as the schema `Report` of `openapi/openapi.json`.
->>>>>>> prose-2:src/utility/report.rs
 
 use std::collections::BTreeMap;
 
@@ -79,7 +75,7 @@ pub struct Measures<'a> {
 
 impl Report {
     /// Builds the report from the measures of a release.
-    pub fn of(measures: Measures) -> Self {
+    pub(crate) fn new(measures: Measures) -> Self {
         let Measures {
             sizes,
             ncp_by_column,
@@ -152,7 +148,7 @@ pub fn report_with_sets(
         })?;
         means.insert(name.to_string(), sets::ncp(column, raw));
     }
-    Ok(Report::of(Measures {
+    Ok(Report::new(Measures {
         sizes: &sizes,
         ncp_by_column: means,
         rows: table.rows as u64,

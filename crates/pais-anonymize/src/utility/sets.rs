@@ -2,7 +2,7 @@
 //! generalized or hidden.
 
 use pais_core::table::{Form, ReleasedColumn, SetColumn};
-use pais_core::taxonomy::{Floors, NodeId};
+use pais_core::taxonomy::{MinimumLevels, NodeId};
 
 /// The raw sets of a released set-valued column.
 #[derive(Clone, Copy, Debug)]
@@ -10,7 +10,7 @@ pub struct RawSets<'a> {
     /// The raw sets.
     pub column: &'a SetColumn,
     /// The node that each item is pre-generalized to; `None` without pre-generalization.
-    pub floors: Option<&'a Floors>,
+    pub minimum_levels: Option<&'a MinimumLevels>,
     /// The raw row of each released row.
     pub rows: &'a [u32],
 }
@@ -23,7 +23,7 @@ pub struct RawSets<'a> {
 pub fn ncp(released: &ReleasedColumn, raw: RawSets) -> f64 {
     let RawSets {
         column,
-        floors,
+        minimum_levels,
         rows,
     } = raw;
     let tree = &column.tree;
@@ -46,7 +46,7 @@ pub fn ncp(released: &ReleasedColumn, raw: RawSets) -> f64 {
             continue;
         };
         for &leaf in column.of_row(row as usize) {
-            let node = floors.map_or_else(|| tree.leaf(leaf), |floors| floors.of(leaf));
+            let node = minimum_levels.map_or_else(|| tree.leaf(leaf), |minimum_levels| minimum_levels.level_of(leaf));
             if cell.binary_search(&node).is_ok() {
                 disclosed[node.index()] += 1;
             }

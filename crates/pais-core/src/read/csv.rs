@@ -12,6 +12,7 @@ use crate::rejection::Fault;
 use crate::read::intake::{Intake, RECORD_BYTES};
 use crate::schema::Schema;
 use crate::table::Table;
+use crate::table::chunk::Assembler;
 use crate::read::header;
 
 
@@ -64,6 +65,45 @@ pub fn read<E>(
         return Err(problem.into());
     }
     intake.finish("the file has a header and no rows; a submission needs at least one")
+}
+
+/// Reads a whole CSV file with a header row into one table.
+///
+/// ```
+/// use pais_core::definition::{DatasetDefinition, json};
+/// use pais_core::read::{ReadErrorKind, csv};
+/// use pais_core::schema::Schema;
+///
+/// let dataset: DatasetDefinition = json::parse(
+///     br#"{"name": "a", "columns": [{"name": "age", "role": "insensitive", "kind": "numeric"}]}"#,
+/// )?;
+/// let schema = Schema::inline(&dataset)?;
+/// let table = csv::read_table(&schema, "age\n41\n42\n".as_bytes())?;
+/// assert_eq!((table.rows, table.columns.len()), (2, 1));
+///
+/// let error = csv::read_table(&schema, "age\nold\n".as_bytes()).unwrap_err();
+/// assert_eq!(error.kind, ReadErrorKind::Cells);
+/// assert_eq!(error.faults[0].line(), Some(2));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// [`ReadError`] for a file that does not fit the schema; [`ReadErrorKind::Malformed`] where the
+/// source cannot be read to its end.
+pub fn read_table(schema: &Schema, source: impl Read) -> Result<Table, ReadError> {
+    let mut rows = Assembler::default();
+    let pushed = read(schema, source, |chunk| rows.push(chunk));
+    match pushed {
+        Ok(_) => Ok(rows.finish()),
+        Err(ReadFailure::Refused(error)) => Err(error),
+        Err(ReadFailure::Source(error)) => {
+            let detail = format!("the source cannot be read to its end: {error}");
+            Err(ReadError::new(ReadErrorKind::Malformed, detail))
+        }
+        Err(ReadFailure::Sink(error)) => {
+            Err(ReadError::new(ReadErrorKind::TooLarge, error.to_string()))
+        }
+    }
 }
 
 /// The names in a file's header, for a caller that must know the columns before it reads them;

@@ -187,6 +187,25 @@ impl Schema {
         Ok(Self { columns })
     }
 
+    /// Checks a definition whose taxonomies are all inline, within [`TreeLimits::default`].
+    ///
+    /// ```
+    /// use pais_core::definition::{DatasetDefinition, json};
+    /// use pais_core::schema::{Schema, SchemaErrorKind};
+    ///
+    /// let none: DatasetDefinition = json::parse(br#"{"name": "a", "columns": []}"#)?;
+    /// let error = Schema::inline(&none).unwrap_err();
+    /// assert_eq!(error.kind, SchemaErrorKind::Columns);
+    /// assert_eq!(error.faults[0].pointer(), Some("/columns"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Self::resolve`]; [`SchemaErrorKind::UnknownTaxonomy`] for a taxonomy given by id.
+    pub fn inline(definition: &DatasetDefinition) -> Result<Self, SchemaError> {
+        Self::resolve(definition, TreeLimits::default(), |_| None)
+    }
+
     /// The columns that are stored: all but identifiers, in the declared order. Indices into a
     /// [`crate::table::Table`] are positions in this list.
     pub fn stored(&self) -> impl Iterator<Item = &SchemaColumn> {

@@ -98,7 +98,7 @@ impl Codes<'static> {
 impl<'a> Codes<'a> {
     /// The same codes in as few bytes as those below `count` take, or as they are where there are
     /// others, such as that of null; one pass.
-    pub fn of(codes: &'a [u32], count: usize) -> Self {
+    pub fn new(codes: &'a [u32], count: usize) -> Self {
         let mut greatest = 0;
         let seen = codes.iter().map(|&code| {
             greatest = code.max(greatest);
@@ -128,7 +128,7 @@ mod tests {
     fn codes_are_the_same_in_any_width() {
         for (count, bytes) in [(1, 1), (256, 1), (257, 2), (65_536, 2), (65_537, 4)] {
             let codes: Vec<u32> = (0..count).rev().collect();
-            let narrowed = Codes::of(&codes, count as usize);
+            let narrowed = Codes::new(&codes, count as usize);
             let collected = Codes::collected(codes.par_iter().copied(), count as usize);
             for found in [narrowed, collected] {
                 let width = match &found {
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn codes_that_do_not_fit_stay_as_they_are() {
         let codes = [0, u32::MAX, 2];
-        let Codes::Four(kept) = Codes::of(&codes, 3) else {
+        let Codes::Four(kept) = Codes::new(&codes, 3) else {
             panic!("a code was cut off");
         };
         assert_eq!(*kept, codes);

@@ -6,5 +6,5 @@ pub mod pre_generalization;
 pub mod tree;
 
 pub use interval::Interval;
-pub use pre_generalization::{Floors, PreGeneralizationError};
+pub use pre_generalization::{MinimumLevels, PreGeneralizationError};
 pub use tree::{MISSING_LABEL, Node, NodeId, Tree, TreeError, TreeLimits};

@@ -64,9 +64,9 @@ impl PreGeneralizationError {
 /// *PGD\[A\]* and *PGD\[A, ℓ\]* (Section 4.1) brought to a tree: the node that stands for each
 /// leaf, by number.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Floors(Vec<NodeId>);
+pub struct MinimumLevels(Vec<NodeId>);
 
-impl Floors {
+impl MinimumLevels {
     /// Every leaf stands for itself, as without a pre-generalization.
     pub fn leaves(tree: &Tree) -> Self {
         Self(
@@ -115,12 +115,12 @@ impl Floors {
 
     /// The node that stands for a leaf.
     #[inline]
-    pub fn of(&self, leaf: u32) -> NodeId {
+    pub fn level_of(&self, leaf: u32) -> NodeId {
         self.0[leaf as usize]
     }
 
     /// The tree as it is left for an engine that generalizes along one cut, with the number of
-    /// its leaf for each leaf of the whole tree. Its leaves are the floors; NCP is measured
+    /// its leaf for each leaf of the whole tree. Its leaves are the minimum_levels; NCP is measured
     /// against the whole tree still. Where a floor lies above others they become its siblings,
     /// so that what stands for some leaves below a node does not stand for the others.
     ///
@@ -182,7 +182,7 @@ fn level(key: &str) -> Result<u32, PreGeneralizationError> {
     })
 }
 
-/// What is left of a subtree: nothing below a floor, and its floors as siblings where it is
+/// What is left of a subtree: nothing below a floor, and its minimum_levels as siblings where it is
 /// itself one above others.
 fn prune(tree: &Tree, id: NodeId, is_floor: &[bool]) -> Vec<TaxonomyNode> {
     let node = tree.node(id);
@@ -208,7 +208,7 @@ fn prune(tree: &Tree, id: NodeId, is_floor: &[bool]) -> Vec<TaxonomyNode> {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{Floors, PreGeneralizationError};
+    use super::{MinimumLevels, PreGeneralizationError};
     use crate::definition::PreGeneralization;
     use crate::taxonomy::{Tree, TreeLimits};
 
@@ -226,11 +226,11 @@ mod tests {
         Tree::new(&serde_json::from_value(root).unwrap(), limits).unwrap()
     }
 
-    fn floors(description: Value) -> Result<Vec<String>, PreGeneralizationError> {
+    fn minimum_levels(description: Value) -> Result<Vec<String>, PreGeneralizationError> {
         let tree = tree();
         let description: PreGeneralization = serde_json::from_value(description).unwrap();
-        let floors = Floors::new(&tree, &description)?;
-        let label = |leaf| tree.node(floors.of(leaf)).label.to_string();
+        let minimum_levels = MinimumLevels::new(&tree, &description)?;
+        let label = |leaf| tree.node(minimum_levels.level_of(leaf)).label.to_string();
         Ok((0..tree.leaf_count() as u32).map(label).collect())
     }
 
@@ -247,7 +247,7 @@ mod tests {
                 "k K M N o z",
             ),
         ] {
-            assert_eq!(floors(description).unwrap().join(" "), expected);
+            assert_eq!(minimum_levels(description).unwrap().join(" "), expected);
         }
     }
 
@@ -265,7 +265,7 @@ mod tests {
             ),
             (json!({"values": {"1": ["l", "l"]}}), "/values/1/1"),
         ] {
-            assert_eq!(floors(description).unwrap_err().pointer(), pointer);
+            assert_eq!(minimum_levels(description).unwrap_err().pointer(), pointer);
         }
     }
 
@@ -274,7 +274,7 @@ mod tests {
         let tree = tree();
         let pruned = |description: Value| {
             let description = serde_json::from_value(description).unwrap();
-            Floors::new(&tree, &description).unwrap().pruned(&tree)
+            MinimumLevels::new(&tree, &description).unwrap().pruned(&tree)
         };
         let (left, map) = pruned(json!({"level": 2, "values": {"0": ["k", "n"]}})).unwrap();
         // K stands for l alone beside k, M for m and o beside n: each pair is siblings now.

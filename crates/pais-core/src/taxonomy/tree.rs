@@ -114,6 +114,16 @@ pub struct TreeLimits {
     pub depth: usize,
 }
 
+impl Default for TreeLimits {
+    /// A million leaves, and the levels that a JSON document can nest.
+    fn default() -> Self {
+        Self {
+            leaves: 1_000_000,
+            depth: crate::definition::json::TREE_DEPTH,
+        }
+    }
+}
+
 /// A taxonomy: `nodes[0]` is the root, nodes in preorder, leaves numbered from left to right.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tree {

@@ -2,7 +2,7 @@ use super::{names, table, table_1, table_2};
 use pais_core::model::Confidence;
 use crate::{
     ColumnValue, LkcRequirement, SensitiveRequirement, SensitiveSet, VerifyError, verify_lkc,
-    verify_lkc_unless,
+    verify_lkc_until_stopped,
 };
 use pais_core::table::ReleasedTable;
 
@@ -179,6 +179,6 @@ fn a_malformed_table_is_an_error() {
 #[test]
 fn a_verification_can_be_stopped() {
     let qids = names(&["Job", "Sex", "Age"]);
-    let stopped = verify_lkc_unless(&table_1(), &qids, &requirement(2, 2, 0.5), &|| true);
+    let stopped = verify_lkc_until_stopped(&table_1(), &qids, &requirement(2, 2, 0.5), &|| true);
     assert_eq!(stopped, Err(VerifyError::Stopped));
 }

@@ -2,7 +2,7 @@
 //! one error each.
 
 mod brute_force;
-mod faults;
+mod truthfulness;
 mod golden;
 mod wide;
 

@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use pais_core::table::{Domain, QuasiIdentifier};
-use pais_core::taxonomy::{Floors, Interval, MISSING_LABEL, NodeId, Tree};
+use pais_core::taxonomy::{MinimumLevels, Interval, MISSING_LABEL, NodeId, Tree};
 
-use super::super::pais::Cut;
+use crate::cut::Cut;
 
 /// A value (node) of the hierarchy.
 struct HierarchyValue {
@@ -41,15 +41,15 @@ pub struct Hierarchy<'a> {
 }
 
 impl<'a> Hierarchy<'a> {
-    /// The column at its topmost value. `floors` is its pre-generalization: the lowest node that
+    /// The column at its topmost value. `minimum_levels` is its pre-generalization: the lowest node that
     /// may be released for each leaf.
-    pub fn new(column: &'a QuasiIdentifier, floors: Option<&Floors>) -> Self {
+    pub fn new(column: &'a QuasiIdentifier, minimum_levels: Option<&MinimumLevels>) -> Self {
         let mut rows = vec![0u64; column.domain.code_count()];
         for &code in &column.codes {
             rows[code as usize] += 1;
         }
         let (values, lowest) = match &column.domain {
-            Domain::Taxonomy(tree) => taxonomy_values(tree, floors),
+            Domain::Taxonomy(tree) => taxonomy_values(tree, minimum_levels),
             Domain::Numeric {
                 values,
                 lo,
@@ -149,7 +149,7 @@ impl<'a> Hierarchy<'a> {
 }
 
 /// The values of a taxonomy, and the lowest value of each leaf.
-fn taxonomy_values(tree: &Tree, floors: Option<&Floors>) -> (Vec<HierarchyValue>, Vec<u32>) {
+fn taxonomy_values(tree: &Tree, minimum_levels: Option<&MinimumLevels>) -> (Vec<HierarchyValue>, Vec<u32>) {
     let mut values: Vec<HierarchyValue> = Vec::with_capacity(tree.nodes().len());
     for (index, node) in tree.nodes().iter().enumerate() {
         let parent = node.parent.unwrap_or(NodeId::ROOT).0;
@@ -164,8 +164,8 @@ fn taxonomy_values(tree: &Tree, floors: Option<&Floors>) -> (Vec<HierarchyValue>
             ncp: tree.ncp(NodeId(index as u32)),
         });
     }
-    let lowest = |leaf: u32| match floors {
-        Some(floors) => floors.of(leaf).0,
+    let lowest = |leaf: u32| match minimum_levels {
+        Some(minimum_levels) => minimum_levels.level_of(leaf).0,
         None => tree.leaf(leaf).0,
     };
     let lowest = (0..tree.leaf_count() as u32).map(lowest).collect();

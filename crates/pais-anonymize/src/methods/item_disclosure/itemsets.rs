@@ -108,13 +108,8 @@ impl ItemsetCheck<'_> {
 
 #[cfg(test)]
 mod tests {
-<<<<<<< HEAD:crates/pais-anonymize/src/methods/item_disclosure/itemsets.rs
-    use super::standing;
-    use crate::methods::item_disclosure::class::{Class, ClassSet};
-=======
     use super::disclosable_items;
-    use crate::engine::items::class::{ClassSet, EquivalenceClass};
->>>>>>> prose-4:src/engine/items/itemsets.rs
+    use crate::methods::item_disclosure::class::{ClassSet, EquivalenceClass};
 
     fn class(rows: &[&[u32]]) -> EquivalenceClass {
         let mut set = ClassSet {

@@ -11,36 +11,36 @@ use rayon::prelude::*;
 use pais_core::model::KmAnonymity;
 use crate::observer::{Observer, Phase};
 use pais_core::table::{EncodedTable, NULL_CODE};
-use pais_core::taxonomy::Floors;
+use pais_core::taxonomy::MinimumLevels;
 
 use super::class::EquivalenceClass;
 use super::hierarchy::Hierarchy;
-use super::outcome::{DisclosedSet, Outcome};
-use super::search::{SearchError, Settings, TIE, divide_classes};
+use super::outcome::{DisclosedSet, DisclosedTable};
+use super::search::{DisclosureError, DisclosureSettings, TIE, divide_classes};
 use super::vocabulary::Vocabulary;
 
-/// Runs the search and returns the cuts and the disclosed items. `floors` gives the
+/// Runs the search and returns the cuts and the disclosed items. `minimum_levels` gives the
 /// pre-generalization of a column by its name. No row is suppressed.
 ///
 /// # Errors
 /// For fewer rows than *k*, for too many items in a column, and on cancellation.
 pub fn search_km<'a>(
     table: &'a EncodedTable,
-    floors: impl Fn(&str) -> Option<&'a Floors>,
-    (model, settings): (KmAnonymity, &Settings),
+    minimum_levels: impl Fn(&str) -> Option<&'a MinimumLevels>,
+    (model, settings): (KmAnonymity, &DisclosureSettings),
     observer: &dyn Observer,
-) -> Result<Outcome, SearchError> {
+) -> Result<DisclosedTable, DisclosureError> {
     let (rows, k) = (table.rows as u64, model.k.get());
     if rows < k {
-        return Err(SearchError::FewerRowsThanK { rows, k });
+        return Err(DisclosureError::FewerRowsThanK { rows, k });
     }
     let sets = table.sets.iter();
     let vocabularies: Vec<_> = sets
-        .map(|column| Vocabulary::new(column, floors(&column.name)))
+        .map(|column| Vocabulary::new(column, minimum_levels(&column.name)))
         .collect();
     let columns = table.quasi_identifiers.iter();
     let mut hierarchies: Vec<_> = columns
-        .map(|column| Hierarchy::new(column, floors(&column.name)))
+        .map(|column| Hierarchy::new(column, minimum_levels(&column.name)))
         .collect();
     let search = KmSearch {
         numbering: ItemNumbering::new(&vocabularies, table.rows),
@@ -52,7 +52,7 @@ pub fn search_km<'a>(
         observer,
     };
     let whole =
-        EquivalenceClass::whole(table.rows, &vocabularies).ok_or(SearchError::TooManyItems)?;
+        EquivalenceClass::whole(table.rows, &vocabularies).ok_or(DisclosureError::TooManyItems)?;
     let mut state = search.disclose(vec![whole])?;
     let mut in_qi = vec![true; hierarchies.len()];
     let mut relational = vec![0.0; hierarchies.len()];
@@ -144,7 +144,7 @@ struct KmState {
 
 impl KmSearch<'_> {
     /// Discloses items in these classes.
-    fn disclose(&self, classes: Vec<EquivalenceClass>) -> Result<KmState, SearchError> {
+    fn disclose(&self, classes: Vec<EquivalenceClass>) -> Result<KmState, DisclosureError> {
         let stop = || self.observer.must_stop();
         let model = (self.k, self.m);
         let disclose = |class: &EquivalenceClass| {
@@ -157,7 +157,7 @@ impl KmSearch<'_> {
         };
         let found: Vec<(Vec<u32>, Vec<f64>)> = classes.par_iter().map(disclose).collect();
         if stop() {
-            return Err(SearchError::Cancelled);
+            return Err(DisclosureError::Cancelled);
         }
         let relational = self.weights.len() - self.vocabularies.len();
         let shares = self
@@ -188,14 +188,9 @@ impl KmSearch<'_> {
     fn outcome(
         &self,
         table: &EncodedTable,
-<<<<<<< HEAD:crates/pais-anonymize/src/methods/item_disclosure/km.rs
-        cuts: Vec<crate::methods::specialization::Cut>,
-        state: &State,
-=======
-        cuts: Vec<crate::engine::pais::Cut>,
+        cuts: Vec<crate::cut::Cut>,
         state: &KmState,
->>>>>>> prose-4:src/engine/items/km.rs
-    ) -> Outcome {
+    ) -> DisclosedTable {
         let sets = self
             .vocabularies
             .iter()
@@ -220,7 +215,7 @@ impl KmSearch<'_> {
                 }
                 DisclosedSet { cells, codes }
             });
-        Outcome {
+        DisclosedTable {
             cuts,
             classes: state.classes.len(),
             sets: sets.collect(),

@@ -75,13 +75,13 @@ impl ItemDisclosure {
         if let Some(disclosed) = self.disclosed.get() {
             return Ok(disclosed);
         }
-        let floors = |name: &str| input.pre_generalization.floors(name);
+        let minimum_levels = |name: &str| input.pre_generalization.minimum_levels(name);
         let disclosed = match &self.model {
             PrivacyModel::KmAnonymity(model) => {
-                search_km(&input.table, floors, (*model, &self.settings), observer)
+                search_km(&input.table, minimum_levels, (*model, &self.settings), observer)
             }
             PrivacyModel::Lkc(_) | PrivacyModel::Groups(_) => {
-                search(&input.table, floors, &self.settings, observer)
+                search(&input.table, minimum_levels, &self.settings, observer)
             }
         };
         let disclosed = disclosed.map_err(|error| run_error(&error))?;
@@ -150,7 +150,7 @@ impl Method for ItemDisclosure {
         let sets: Vec<_> = sets
             .map(|column| RawSets {
                 column,
-                floors: input.pre_generalization.floors(&column.name),
+                minimum_levels: input.pre_generalization.minimum_levels(&column.name),
                 rows: &candidate.rows,
             })
             .collect();

@@ -15,14 +15,13 @@ mod disclosure;
 mod hierarchy;
 mod itemsets;
 mod km;
+mod method;
 mod outcome;
 mod round;
 mod search;
 mod vocabulary;
 
-pub use km::search_km;
-pub use outcome::{DisclosedSet, Outcome};
-pub use search::{SearchError, Settings, search};
+pub(crate) use method::plan;
 
 #[cfg(test)]
 mod properties;

@@ -1,6 +1,6 @@
 //! The result of a search, ready to be released.
 
-use crate::methods::specialization::Cut;
+use crate::cut::Cut;
 use pais_core::table::{EncodedTable, NULL_CODE};
 
 use super::class::EquivalenceClass;
@@ -8,7 +8,7 @@ use super::vocabulary::Vocabulary;
 
 /// The anonymous table: the cut of each relational column, and the items that each row discloses.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct DisclosedTable {
     /// The cut of each relational quasi-identifier, in the order of the table.
     pub cuts: Vec<Cut>,
     /// Number of equivalence classes.
@@ -28,7 +28,7 @@ pub struct DisclosedSet {
     pub codes: Vec<u32>,
 }
 
-impl Outcome {
+impl DisclosedTable {
     /// Builds the cells from what each class discloses.
     pub(super) fn new(
         table: &EncodedTable,

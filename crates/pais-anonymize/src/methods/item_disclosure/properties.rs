@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::problem::Code;
 use pais_core::definition::JobDefinition;
 use crate::methods::specialization::tests::{load, schema};
-use crate::{FinishedRelease, Prepared, Unobserved};
+use crate::{VerifiedRelease, Prepared, Unobserved};
 
 #[derive(Clone, Debug)]
 struct ItemCase {
@@ -98,11 +98,7 @@ fn case() -> impl Strategy<Value = ItemCase> {
     })
 }
 
-<<<<<<< HEAD:crates/pais-anonymize/src/methods/item_disclosure/properties.rs
-fn run(case: &Case) -> Result<FinishedRelease, crate::problem::Problem> {
-=======
-fn run(case: &ItemCase) -> Result<FinishedRelease, crate::domain::Problem> {
->>>>>>> prose-4:src/engine/items/properties.rs
+fn run(case: &ItemCase) -> Result<VerifiedRelease, crate::problem::Problem> {
     let schema = schema(columns());
     let mut file = "row,a,n,s,t\n".to_owned();
     for row in &case.rows {
@@ -145,7 +141,7 @@ fn pre_generalized(case: &ItemCase, column: &str, cell: &str) -> BTreeSet<String
 
 type Row = BTreeMap<String, String>;
 
-fn labels(release: &FinishedRelease) -> Vec<Row> {
+fn labels(release: &VerifiedRelease) -> Vec<Row> {
     let table = &release.tables[0];
     let row = |row: usize| {
         let cell = |column: &pais_core::table::ReleasedColumn| {
@@ -199,13 +195,8 @@ proptest! {
                 let whole = pre_generalized(&case, column, &raw[at]);
                 prop_assert!(disclosed(row, column).is_subset(&whole), "{}: {:?}", column, row);
             }
-<<<<<<< HEAD:crates/pais-anonymize/src/methods/item_disclosure/properties.rs
-            let years = &release.cut.as_ref().unwrap()["n"];
-            let interval = pais_core::taxonomy::Interval::parse(&row["n"]);
-=======
             let labels_of_n = &release.cut.as_ref().unwrap()["n"];
-            let interval = crate::taxonomy::Interval::parse(&row["n"]);
->>>>>>> prose-4:src/engine/items/properties.rs
+            let interval = pais_core::taxonomy::Interval::parse(&row["n"]);
             let holds = match raw[2].parse() {
                 Ok(number) => interval.is_some_and(|interval| interval.contains(number)),
                 Err(_) => row["n"] == "?" || labels_of_n.len() == 1,

@@ -3,14 +3,14 @@
 use rayon::prelude::*;
 use thiserror::Error;
 
-use pais_core::model::{Fraction, MinimumAnonymity};
+use pais_core::model::{Decimal, MinimumAnonymity};
 use crate::observer::{Observer, Phase};
 use pais_core::table::EncodedTable;
-use pais_core::taxonomy::Floors;
+use pais_core::taxonomy::MinimumLevels;
 
 use super::class::EquivalenceClass;
 use super::hierarchy::Hierarchy;
-use super::outcome::Outcome;
+use super::outcome::DisclosedTable;
 use super::round::DisclosureRound;
 use super::vocabulary::Vocabulary;
 
@@ -19,11 +19,11 @@ pub(super) const TIE: f64 = 1e-12;
 
 /// The parameters of a search.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct DisclosureSettings {
     /// *k*.
     pub k: MinimumAnonymity,
     /// Greatest fraction of the rows that may be moved to the trash bin.
-    pub suppression_limit: Fraction,
+    pub suppression_limit: Decimal,
     /// Weight of each quasi-identifier in the choice by NCP: relational columns first, then
     /// set-valued ones, each in the order of the table.
     pub weights: Vec<f64>,
@@ -31,7 +31,7 @@ pub struct Settings {
 
 /// Why a search ended without an anonymous table.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum SearchError {
+pub enum DisclosureError {
     /// The whole table is smaller than *k*.
     #[error("the table has {rows} rows, fewer than the {k} that `k` asks for")]
     FewerRowsThanK {
@@ -55,32 +55,32 @@ enum NextColumn {
     Set(usize),
 }
 
-/// Runs Algorithm 1 and returns the cuts and the disclosed items. `floors` gives the
+/// Runs Algorithm 1 and returns the cuts and the disclosed items. `minimum_levels` gives the
 /// pre-generalization of a column by its name.
 ///
 /// # Errors
 /// For fewer rows than *k*, for too many items in a column, and on cancellation.
 pub fn search<'a>(
     table: &'a EncodedTable,
-    floors: impl Fn(&str) -> Option<&'a Floors>,
-    settings: &Settings,
+    minimum_levels: impl Fn(&str) -> Option<&'a MinimumLevels>,
+    settings: &DisclosureSettings,
     observer: &dyn Observer,
-) -> Result<Outcome, SearchError> {
+) -> Result<DisclosedTable, DisclosureError> {
     let k = settings.k.get();
     let rows = table.rows as u64;
     if rows < k {
-        return Err(SearchError::FewerRowsThanK { rows, k });
+        return Err(DisclosureError::FewerRowsThanK { rows, k });
     }
     let hierarchies = table.quasi_identifiers.iter();
     let vocabularies = table.sets.iter();
     let vocabularies: Vec<_> = vocabularies
-        .map(|column| Vocabulary::new(column, floors(&column.name)))
+        .map(|column| Vocabulary::new(column, minimum_levels(&column.name)))
         .collect();
     let whole =
-        EquivalenceClass::whole(table.rows, &vocabularies).ok_or(SearchError::TooManyItems)?;
+        EquivalenceClass::whole(table.rows, &vocabularies).ok_or(DisclosureError::TooManyItems)?;
     let mut state = DisclosureSearch {
         hierarchies: hierarchies
-            .map(|column| Hierarchy::new(column, floors(&column.name)))
+            .map(|column| Hierarchy::new(column, minimum_levels(&column.name)))
             .collect(),
         raw_items: vocabularies.iter().map(Vocabulary::raw_items).collect(),
         candidates: hidden_items(&whole),
@@ -102,12 +102,12 @@ pub fn search<'a>(
             NextColumn::Set(set) => state.disclose(set),
         }
         if observer.must_stop() {
-            return Err(SearchError::Cancelled);
+            return Err(DisclosureError::Cancelled);
         }
         observer.progress(Phase::Searching, state.done());
     }
     let cuts = state.hierarchies.iter().map(Hierarchy::cut).collect();
-    Ok(Outcome::new(
+    Ok(DisclosedTable::new(
         table,
         cuts,
         &state.vocabularies,
@@ -123,7 +123,7 @@ fn hidden_items(class: &EquivalenceClass) -> u64 {
 
 struct DisclosureSearch<'a> {
     table: &'a EncodedTable,
-    settings: &'a Settings,
+    settings: &'a DisclosureSettings,
     observer: &'a dyn Observer,
     hierarchies: Vec<Hierarchy<'a>>,
     vocabularies: Vec<Vocabulary<'a>>,

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::problem::{Code, Problem};
 use pais_core::definition::JobDefinition;
 use crate::methods::specialization::tests::{load, schema};
-use crate::{FinishedRelease, Prepared, Unobserved};
+use crate::{VerifiedRelease, Prepared, Unobserved};
 use pais_core::table::{EncodedTable, ReleasedTable};
 
 use super::class::EquivalenceClass;
@@ -39,7 +39,7 @@ fn columns() -> Value {
     ])
 }
 
-fn run(columns: &Value, file: &str, job: Value) -> Result<FinishedRelease, Problem> {
+fn run(columns: &Value, file: &str, job: Value) -> Result<VerifiedRelease, Problem> {
     let schema = schema(columns.clone());
     let job: JobDefinition = serde_json::from_value(job).unwrap();
     let table = load(&schema, file.as_bytes());

@@ -2,7 +2,7 @@
 //! in the order of their labels.
 
 use pais_core::table::SetColumn;
-use pais_core::taxonomy::{Floors, NodeId};
+use pais_core::taxonomy::{MinimumLevels, NodeId};
 
 /// The items of a column. Items with the same label after pre-generalization are one item.
 pub struct Vocabulary<'a> {
@@ -16,12 +16,12 @@ pub struct Vocabulary<'a> {
 }
 
 impl<'a> Vocabulary<'a> {
-    /// The items of a column. `floors` is its pre-generalization: the lowest node that may be
+    /// The items of a column. `minimum_levels` is its pre-generalization: the lowest node that may be
     /// disclosed for each leaf.
-    pub fn new(column: &'a SetColumn, floors: Option<&Floors>) -> Self {
+    pub fn new(column: &'a SetColumn, minimum_levels: Option<&MinimumLevels>) -> Self {
         let tree = &column.tree;
-        let floor = |leaf: u32| match floors {
-            Some(floors) => floors.of(leaf),
+        let floor = |leaf: u32| match minimum_levels {
+            Some(minimum_levels) => minimum_levels.level_of(leaf),
             None => tree.leaf(leaf),
         };
         let node_of: Vec<NodeId> = (0..tree.leaf_count() as u32).map(floor).collect();

@@ -10,7 +10,7 @@ use pais_core::table::{NULL_CODE, SensitiveColumn};
 use super::disjoint::DisjointRecords;
 use super::frequency::{CodeCounts, FrequencyCheck};
 use super::frequent::FrequentValues;
-use super::strikes::{CoverAnswer, needs_at_least};
+use super::minimum_cover::{CoverAnswer, needs_at_least};
 
 /// The model that every group must meet, with the sensitive values of the table.
 pub struct Condition {
@@ -97,8 +97,8 @@ impl Condition {
     /// The condition of a model on a table with these sensitive columns and this many rows.
     pub fn new(model: &GroupModel, sensitive: &[SensitiveColumn], rows: usize) -> Self {
         let diversity = match &model.diversity {
-            Diversity::Unasked => DiversityCheck::None,
-            Diversity::Strikes { l, column_limits } => {
+            Diversity::None => DiversityCheck::None,
+            Diversity::MinimumCover { l, column_limits } => {
                 let limit = |column: &SensitiveColumn| {
                     let limit = column_limits.get(&*column.name).copied();
                     limit.unwrap_or(l.get())
@@ -229,15 +229,9 @@ impl<'a> GroupChecker<'a> {
 
 #[cfg(test)]
 pub(super) mod tests {
-<<<<<<< HEAD:crates/pais-anonymize/src/methods/partitioning/condition.rs
-    use super::{Asked, Cells, Condition, Judge};
-    use crate::methods::partitioning::disjoint::Disjoint;
-    use pais_core::table::{NULL_CODE, SensitiveColumn};
-=======
     use super::{Condition, DiversityCheck, GroupChecker, SensitiveCodes};
-    use crate::engine::groups::disjoint::DisjointRecords;
-    use crate::table::{NULL_CODE, SensitiveColumn};
->>>>>>> prose-4:src/engine/groups/condition.rs
+    use crate::methods::partitioning::disjoint::DisjointRecords;
+    use pais_core::table::{NULL_CODE, SensitiveColumn};
 
     /// Records given by the codes of their values.
     pub fn sensitive_codes<const M: usize>(

@@ -4,7 +4,7 @@
 //! The union of two groups that meet one of these models also meets it, so a group that is not
 //! split still meets the model.
 
-use pais_core::model::{Diversity, Factor, Fraction};
+use pais_core::model::{Diversity, Decimal};
 use pais_core::table::{NULL_CODE, SensitiveColumn};
 
 /// Tolerance for rounding when an entropy is compared with its bound; the verifier allows more.
@@ -15,8 +15,8 @@ const ROUNDING: f64 = 1e-10;
 enum FrequencyBound {
     Distinct(usize),
     Entropy(f64),
-    Recursive(Factor, usize),
-    Closeness(Fraction),
+    Recursive(Decimal, usize),
+    Closeness(Decimal),
 }
 
 /// The one sensitive column with the bound on its frequencies.
@@ -60,7 +60,7 @@ impl FrequencyCheck {
     /// one column.
     pub(super) fn new(diversity: &Diversity, column: &SensitiveColumn) -> Option<Self> {
         let bound = match *diversity {
-            Diversity::Unasked | Diversity::Strikes { .. } => return None,
+            Diversity::None | Diversity::MinimumCover { .. } => return None,
             Diversity::Distinct { l } => FrequencyBound::Distinct(l.get() as usize),
             Diversity::Entropy { l } => FrequencyBound::Entropy(l),
             Diversity::Recursive { c, l } => FrequencyBound::Recursive(c, l.get() as usize),
@@ -110,7 +110,7 @@ impl FrequencyCheck {
         accepted
     }
 
-    fn is_close(&self, found: impl Iterator<Item = (u32, u32)>, size: u64, t: Fraction) -> bool {
+    fn is_close(&self, found: impl Iterator<Item = (u32, u32)>, size: u64, t: Decimal) -> bool {
         let total = self.codes.len() as u64;
         let surplus = found.map(|(code, rows)| {
             let expected = self.table_counts[code as usize] * size;

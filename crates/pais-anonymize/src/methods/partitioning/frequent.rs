@@ -152,15 +152,9 @@ fn exchange(column: &mut [u32], index: &mut [u32], value: u32, to: usize) {
 
 #[cfg(test)]
 mod tests {
-<<<<<<< HEAD:crates/pais-anonymize/src/methods/partitioning/frequent.rs
-    use super::{Frequent, Subset};
-    use crate::methods::partitioning::condition::tests::cells;
-    use crate::methods::partitioning::disjoint::Disjoint;
-=======
     use super::{FrequentValues, Subset};
-    use crate::engine::groups::condition::tests::sensitive_codes;
-    use crate::engine::groups::disjoint::DisjointRecords;
->>>>>>> prose-4:src/engine/groups/frequent.rs
+    use crate::methods::partitioning::condition::tests::sensitive_codes;
+    use crate::methods::partitioning::disjoint::DisjointRecords;
 
     /// Figure 8: rows as (disease, treatment), limits 4 and 2.
     #[test]

@@ -221,15 +221,9 @@ fn ncp_of_leaves(tree: &Tree, first: u32, last: u32) -> f32 {
 mod tests {
     use std::sync::Arc;
 
-<<<<<<< HEAD:crates/pais-anonymize/src/methods/partitioning/loss.rs
-    use super::{Loss, Parting};
+    use super::{Loss, LossSplit};
     use pais_core::table::{Domain, QuasiIdentifier};
     use pais_core::taxonomy::{Tree, TreeLimits};
-=======
-    use super::{Loss, LossSplit};
-    use crate::table::{Domain, QuasiIdentifier};
-    use crate::taxonomy::{Tree, TreeLimits};
->>>>>>> prose-4:src/engine/groups/loss.rs
 
     fn column(domain: Domain, codes: &[u32]) -> QuasiIdentifier {
         QuasiIdentifier {

@@ -6,28 +6,22 @@
 //! that array. For *n* rows, *d* quasi-identifiers and *m* sensitive columns, one level of the
 //! tree costs O(*n*(*d* + *m*)) where the fast check accepts, and there are O(log *n*) levels.
 
-mod cell;
 mod condition;
 mod dimension;
 mod disjoint;
-mod failure;
 mod frequency;
 mod frequent;
+mod k_member;
 mod loss;
+mod method;
+mod minimum_cover;
 mod partition;
-mod plan;
 mod queries;
 mod ranks;
-mod release;
 mod split;
-mod strikes;
 mod tables;
 
-pub use failure::problem;
-pub use partition::{PartitionError, partition};
-pub use plan::{GroupPlan, Guide};
-pub use release::{Grouped, release};
-pub use split::Partition;
+pub(crate) use method::plan;
 
 #[cfg(test)]
 mod properties;

@@ -1,16 +1,29 @@
 //! Partitions a table into groups.
 
+use std::borrow::Cow;
+
 use thiserror::Error;
 
+use crate::error::RunError;
 use crate::observer::Observer;
+use pais_core::model::GroupModel;
 use pais_core::table::EncodedTable;
 
 use super::condition::{Condition, DiversityCheck, GroupChecker};
 use super::dimension::SplitDimension;
 use super::frequency::Remedy;
 use super::loss::Loss;
-use super::plan::{GroupPlan, Guide};
-use super::split::{KdSplit, Partition, SplitProgress, SplitStopped};
+
+use super::split::{KdSplit, GroupPartition, SplitProgress, SplitStopped};
+
+/// How the split chooses where to divide a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SplitGuide {
+    /// At medians, as in the paper: groups of few and equally many records.
+    Median,
+    /// Where the labels of the halves lose the least.
+    Ncp,
+}
 
 /// Why a table has no groups that meet the model.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -41,20 +54,21 @@ pub enum PartitionError {
     Cancelled,
 }
 
-/// Splits a table into groups that meet the plan's model.
+/// Splits a table into groups that meet a model.
 ///
 /// # Errors
 /// When the whole table as one group does not meet it, or on cancellation.
 pub fn partition(
     table: &EncodedTable,
-    plan: &GroupPlan,
+    model: &GroupModel,
+    guide: SplitGuide,
     observer: &dyn Observer,
-) -> Result<Partition, PartitionError> {
-    let (rows, k) = (table.rows as u64, plan.model.k.get());
+) -> Result<GroupPartition, PartitionError> {
+    let (rows, k) = (table.rows as u64, model.k.get());
     if rows < k {
         return Err(PartitionError::FewerRowsThanK { rows, k });
     }
-    let condition = Condition::new(&plan.model, &table.sensitive, table.rows);
+    let condition = Condition::new(model, &table.sensitive, table.rows);
     let order: Vec<u32> = (0..table.rows as u32).collect();
     check_whole(&condition, &order)?;
     let dimensions = table
@@ -62,9 +76,9 @@ pub fn partition(
         .iter()
         .map(SplitDimension::new)
         .collect();
-    let losses = match plan.guide {
-        Guide::Median => Vec::new(),
-        Guide::Ncp => table.quasi_identifiers.iter().map(Loss::new).collect(),
+    let losses = match guide {
+        SplitGuide::Median => Vec::new(),
+        SplitGuide::Ncp => table.quasi_identifiers.iter().map(Loss::new).collect(),
     };
     let progress = SplitProgress::new(observer, table.rows);
     let split = KdSplit::new(dimensions, losses, &condition, progress);
@@ -95,4 +109,44 @@ fn check_whole(condition: &Condition, rows: &[u32]) -> Result<(), PartitionError
             Ok(())
         }
     }
+}
+
+/// The error of a failed run: the condition that cannot be met, and what would meet it.
+pub(super) fn run_error(error: &PartitionError) -> RunError {
+    let (pointer, fix): (Cow<str>, String) = match error {
+        PartitionError::Cancelled => return RunError::Cancelled,
+        PartitionError::FewerRowsThanK { rows, .. } => (
+            "/privacy/k".into(),
+            format!("lower `k` to at most {rows}, or send more rows"),
+        ),
+        PartitionError::LessDiverse { greatest: 0, .. } => (
+            "/privacy/l".into(),
+            "each row lacks a sensitive value, and a missing one adds no diversity: give a column \
+             with many missing cells a `column_limits` of 0, or another role"
+                .to_owned(),
+        ),
+        PartitionError::LessDiverse {
+            greatest,
+            exact: true,
+            ..
+        } => (
+            "/privacy/l".into(),
+            format!(
+                "lower `l` to at most {greatest}: that many values delete all rows, and a subset of \
+                 rows needs no more; or set `column_limits` below the number of values of the \
+                 columns that have few"
+            ),
+        ),
+        PartitionError::LessDiverse { greatest, .. } => (
+            "/privacy/l".into(),
+            format!(
+                "lower `l` to at most {greatest}, the greatest that could be shown to hold, or set \
+                 `column_limits` below the number of values of the columns that have few"
+            ),
+        ),
+        PartitionError::Uneven(Remedy { parameter, fix }) => {
+            (format!("/privacy/{parameter}").into(), fix.clone())
+        }
+    };
+    RunError::unmet(pointer, &error.to_string(), fix)
 }

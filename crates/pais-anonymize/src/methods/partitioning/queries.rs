@@ -1,36 +1,36 @@
-//! The input of the random counting queries that measure the error of a group release.
+//! The rows of a release of groups as random counting queries need them.
 
+use pais_core::definition::ColumnRole;
 use pais_core::table::{Domain, EncodedTable};
-use crate::utility::{QueryDimension, QuerySensitive, QueryTable};
 
 use super::ranks::ValueRanks;
-use super::release::Grouped;
+use super::split::GroupPartition;
 use super::tables::covered_codes;
+use crate::prepared::PreparedTable;
+use crate::utility::{QueryDimension, QuerySensitive, QueryTable};
 
-/// The rows group by group, in the codes that query conditions use. With `generalized` the ranges
-/// of codes under the released labels are included, because labels are released instead of values.
-pub(super) fn table(grouped: &Grouped, generalized: bool) -> QueryTable {
-    let Grouped {
-        schema,
-        table,
-        partition,
-        ..
-    } = grouped;
+/// The rows of each group in the codes that query conditions use; with the labels where these are
+/// released in place of the values.
+pub(super) fn query_table(
+    input: &PreparedTable,
+    partition: &GroupPartition,
+    generalized: bool,
+) -> QueryTable {
     let EncodedTable {
         quasi_identifiers,
         untouched,
         ..
-    } = table;
+    } = &*input.table;
     let dimensions = quasi_identifiers.iter().map(|column| {
         // Queries are about raw values, also where pre-generalization replaces them.
-        let column = grouped.pre_generalization.raw(column);
-        let floors = grouped.pre_generalization.floors(&column.name);
+        let column = input.pre_generalization.raw(column);
+        let minimum_levels = input.pre_generalization.minimum_levels(&column.name);
         let code = |&row: &u32| column.codes[row as usize];
         let labels = partition.groups().map(|group| {
             let codes = group.iter().map(code);
-            match (floors, &column.domain) {
-                (Some(floors), Domain::Taxonomy(tree)) => {
-                    let floor = |leaf| tree.node(floors.of(leaf));
+            match (minimum_levels, &column.domain) {
+                (Some(minimum_levels), Domain::Taxonomy(tree)) => {
+                    let floor = |leaf| tree.node(minimum_levels.level_of(leaf));
                     let ends = codes.map(floor).map(|it| [it.first_leaf, it.end_leaf - 1]);
                     covered_codes(&column.domain, ends.flatten())
                 }
@@ -43,10 +43,10 @@ pub(super) fn table(grouped: &Grouped, generalized: bool) -> QueryTable {
         };
         (dimension, column.domain.code_count() as u32)
     });
-    let stored: Vec<_> = schema.stored().collect();
+    let stored: Vec<_> = input.schema.stored().collect();
     let sensitive = untouched.iter().filter_map(|(position, column)| {
         let spec = stored.get(*position)?;
-        if !grouped.plan.sensitive.contains(&spec.name) {
+        if spec.role != ColumnRole::Sensitive {
             return None;
         }
         let ranks = ValueRanks::new(spec, column);

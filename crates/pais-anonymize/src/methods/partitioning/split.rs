@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use crate::observer::{Observer, Phase};
 
-use super::cell::KMemberClusters;
+use super::k_member::KMemberClusters;
 use super::condition::{Condition, GroupChecker};
 use super::dimension::SplitDimension;
 use super::loss::{Loss, LossSplit};
@@ -25,14 +25,14 @@ const BUCKET_ROWS: (usize, usize) = (8, 256);
 
 /// A partition of the rows of a table into groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Partition {
+pub struct GroupPartition {
     /// Row numbers, one group after another.
     pub rows: Vec<u32>,
     /// Number of rows of each group, at least 1.
     pub sizes: Vec<u32>,
 }
 
-impl Partition {
+impl GroupPartition {
     /// The rows of each group.
     pub fn groups(&self) -> impl Iterator<Item = &[u32]> {
         let mut rest = self.rows.as_slice();
@@ -114,13 +114,13 @@ impl<'a> KdSplit<'a> {
     ///
     /// # Errors
     /// When the observer requested a stop.
-    pub(super) fn run(&self, mut rows: Vec<u32>) -> Result<Partition, SplitStopped> {
+    pub(super) fn run(&self, mut rows: Vec<u32>) -> Result<GroupPartition, SplitStopped> {
         let mut sizes = Vec::new();
         let mut checker = GroupChecker::new(self.condition);
         if !rows.is_empty() {
             self.split(&mut rows, &mut checker, &mut Vec::new(), &mut sizes)?;
         }
-        Ok(Partition { rows, sizes })
+        Ok(GroupPartition { rows, sizes })
     }
 
     /// *Split(G)*: reorders `rows` group by group, and appends the sizes of the final groups to

@@ -4,21 +4,21 @@ use hashbrown::HashMap;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use crate::release::standing;
+use crate::released_table::compact_dictionary;
 use pais_core::table::{COUNT_COLUMN, Column, Domain, EncodedTable, Form, GROUP_COLUMN, QuasiIdentifier, ReleasedColumn, ReleasedTable};
 use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::taxonomy::tree::NodeId;
 use pais_core::taxonomy::{Interval, MISSING_LABEL, Tree};
 
 use super::ranks::ValueRanks;
-use super::split::Partition;
+use super::split::GroupPartition;
 
 /// *Generalize*: the quasi-identifiers of each group become the range or the lowest common
 /// ancestor of its values (Definition 2). The released rows are in the order of `rows`.
 pub(super) fn generalized(
     schema: &Schema,
     table: &EncodedTable,
-    partition: &Partition,
+    partition: &GroupPartition,
     rows: &[u32],
 ) -> ReleasedTable {
     let mut columns: Vec<(usize, ReleasedColumn)> = table
@@ -43,7 +43,7 @@ fn untouched<'a>(
         let column = ReleasedColumn {
             name: spec.name.clone(),
             form: Form::untouched(spec),
-            column: standing(&column.dictionary, cells),
+            column: compact_dictionary(&column.dictionary, cells),
             missing: spec.missing.clone(),
         };
         Some((*position, column))
@@ -61,7 +61,7 @@ fn finish(name: &str, rows: usize, mut columns: Vec<(usize, ReleasedColumn)>) ->
 
 fn generalized_column(
     column: &QuasiIdentifier,
-    partition: &Partition,
+    partition: &GroupPartition,
     rows: &[u32],
 ) -> ReleasedColumn {
     let mut known: HashMap<String, u32> = HashMap::new();
@@ -82,7 +82,7 @@ fn generalized_column(
         name: column.name.clone(),
         form: Form::Generalized,
         // In the order of the released rows; the order of the groups would reveal the split.
-        column: standing(&dictionary, rows.iter().map(|&row| code_of[row as usize])),
+        column: compact_dictionary(&dictionary, rows.iter().map(|&row| code_of[row as usize])),
         missing: Vec::new(),
     }
 }
@@ -142,7 +142,7 @@ pub(super) fn anatomized(
     schema: &Schema,
     table: &EncodedTable,
     exact: &[(usize, Column)],
-    (partition, number_of): (&Partition, &[u32]),
+    (partition, number_of): (&GroupPartition, &[u32]),
     rows: &[u32],
 ) -> Vec<ReleasedTable> {
     let mut group_of = vec![0u32; table.rows];
@@ -188,7 +188,7 @@ fn sensitive_table(spec: &SchemaColumn, column: &Column, group_of: &[u32]) -> Re
         ReleasedColumn {
             name: spec.name.clone(),
             form: Form::untouched(spec),
-            column: standing(&column.dictionary, value),
+            column: compact_dictionary(&column.dictionary, value),
             missing: spec.missing.clone(),
         },
         integers(COUNT_COLUMN, count),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::problem::{Code, Problem};
 use pais_core::definition::{DatasetDefinition, JobDefinition};
-use crate::{FinishedRelease, Prepared, Unobserved};
+use crate::{VerifiedRelease, Prepared, Unobserved};
 use pais_core::table::chunk::Assembler;
 use pais_core::table::ReleasedTable;
 use pais_core::schema::Schema;
@@ -23,7 +23,7 @@ pub(super) fn schema(columns: &Value) -> Arc<Schema> {
     Arc::new(Schema::resolve(&definition, limits, |_| None).unwrap())
 }
 
-pub(super) fn run(columns: &Value, rows: &str, job: &Value) -> Result<FinishedRelease, Problem> {
+pub(super) fn run(columns: &Value, rows: &str, job: &Value) -> Result<VerifiedRelease, Problem> {
     let schema = schema(columns);
     let job: JobDefinition = serde_json::from_value(job.clone()).unwrap();
     let mut assembler = Assembler::default();

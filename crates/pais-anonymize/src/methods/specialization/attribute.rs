@@ -63,7 +63,7 @@ impl<'a> Attribute<'a> {
     /// The attribute at its topmost value. Makes two passes over its codes.
     pub fn new(column: &'a QuasiIdentifier, class: Option<(usize, &Codes<'_>)>) -> Self {
         let count = column.domain.code_count();
-        let codes = Codes::of(&column.codes, count);
+        let codes = Codes::new(&column.codes, count);
         let rows = column.codes.len();
         let (classes, class_histogram, histogram) = match class {
             None => (

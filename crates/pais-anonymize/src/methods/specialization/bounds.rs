@@ -9,7 +9,7 @@ use pais_core::rejection::Fault;
 use pais_core::table::{EncodedTable, NULL_CODE};
 
 use super::requirement::{Requirement, SensitiveBound};
-use super::search::SearchError;
+use super::search::SpecializationError;
 use crate::error::RunError;
 
 /// Where a sensitive value comes from: its column, and its place in the job where it is listed.
@@ -87,13 +87,13 @@ pub(super) fn resolve<'a>(
 }
 
 /// The error of a failed search: the condition that cannot be met, and what would meet it.
-pub(super) fn run_error(error: &SearchError, names: &[SensitiveName]) -> RunError {
+pub(super) fn run_error(error: &SpecializationError, names: &[SensitiveName]) -> RunError {
     match error {
-        SearchError::Cancelled => RunError::Cancelled,
-        SearchError::FewerRowsThanK { rows, .. } => {
+        SpecializationError::Cancelled => RunError::Cancelled,
+        SpecializationError::FewerRowsThanK { rows, .. } => {
             RunError::fewer_rows_than_k(*rows, &error.to_string())
         }
-        SearchError::MoreFrequentThanC {
+        SpecializationError::MoreFrequentThanC {
             value,
             holding,
             rows,

@@ -12,7 +12,7 @@ use super::partitions::{PartitionId, Partitions};
 use super::requirement::{Requirement, SensitiveBound};
 use super::scan::{ChildOfCode, Scan};
 use super::sensitive::SensitiveSlots;
-use super::weights::{PartitionShare, SplitCounts};
+use super::split_counts::{PartitionShare, SplitCounts};
 
 /// Number of distinct numbers in a column.
 const NUMBERS: u32 = 9;

@@ -36,7 +36,7 @@ const CLASS_COUNTERS: usize = 1 << 25;
 /// Top-down specialization under the parameters of one job.
 struct Specialization {
     model: Lkc,
-    settings: search::Settings,
+    settings: search::SpecializationSettings,
     /// In the declared order.
     quasi_identifiers: Vec<Box<str>>,
     /// In the declared order.
@@ -269,7 +269,7 @@ fn check_sensitive(schema: &Schema, column: &str, values: &[String]) -> Result<(
     Ok(())
 }
 
-fn settings(schema: &Schema, job: &JobDefinition) -> Result<search::Settings, JobError> {
+fn settings(schema: &Schema, job: &JobDefinition) -> Result<search::SpecializationSettings, JobError> {
     let utility = job.utility.clone().unwrap_or_default();
     let has_class = schema
         .stored()
@@ -287,7 +287,7 @@ fn settings(schema: &Schema, job: &JobDefinition) -> Result<search::Settings, Jo
              `discernibility` or `ncp`",
         ));
     }
-    Ok(search::Settings {
+    Ok(search::SpecializationSettings {
         objective,
         split: utility.split.unwrap_or(SplitRule::Fixed),
         suppression_limit: job.suppression_limit()?,

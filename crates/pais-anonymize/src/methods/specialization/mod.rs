@@ -20,31 +20,30 @@
 
 mod attribute;
 mod bitmaps;
-mod cut;
+mod bounds;
+mod interval_splits;
+mod method;
 mod partition_order;
 mod partitions;
-mod points;
+mod replay;
 mod requirement;
 mod scan;
 mod score;
 mod search;
 mod sensitive;
+mod split_counts;
 mod state;
+mod subset_traversal;
 mod suppression;
 mod table_order;
 mod topmost;
 mod validity;
-mod walk;
-mod weights;
 
-pub use cut::{Cut, cuts_at};
-pub use requirement::{Requirement, SensitiveBound};
-pub use search::{SearchError, Settings, search};
-pub use validity::subsets;
+pub(crate) use method::plan;
 
 #[cfg(test)]
 mod layout_tests;
 #[cfg(test)]
 mod properties;
 #[cfg(test)]
-pub(super) mod tests;
+pub(crate) mod tests;

@@ -7,7 +7,7 @@ use pais_core::with_codes;
 
 use super::partitions::{ChildPartition, PartitionId};
 use super::scan::{Scan, add_counters};
-use super::weights::PartialCounts;
+use super::split_counts::PartialCounts;
 
 /// Number of rows from which on a part of a scan is worth a task of its own; lower in tests, so
 /// that small tables are split into tasks too.

@@ -4,7 +4,7 @@ use super::attribute::ConceptId;
 use super::partition_order::PartitionOrder;
 use super::scan::Scan;
 use super::table_order::{self, TableOrder};
-use super::weights::{PartialCounts, SplitCounts};
+use super::split_counts::{PartialCounts, SplitCounts};
 
 /// Index of a partition.
 pub type PartitionId = u32;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::problem::Code;
 use pais_core::definition::JobDefinition;
-use crate::{FinishedRelease, Prepared, Unobserved};
+use crate::{VerifiedRelease, Prepared, Unobserved};
 
 use super::tests::{load, schema};
 
@@ -143,7 +143,7 @@ fn file(case: &SpecializationCase) -> String {
     file
 }
 
-fn labels(release: &FinishedRelease) -> LabelRows {
+fn labels(release: &VerifiedRelease) -> LabelRows {
     let table = &release.tables[0];
     let row = |row: usize| {
         let cell = |column: &pais_core::table::ReleasedColumn| {
@@ -280,22 +280,14 @@ fn specialized(case: &SpecializationCase, table: &LabelRows, column: &str) -> Ve
     tables
 }
 
-<<<<<<< HEAD:crates/pais-anonymize/src/methods/specialization/properties.rs
-fn prepared(case: &Case) -> Result<Prepared, crate::problem::Problem> {
-=======
-fn prepared(case: &SpecializationCase) -> Result<Prepared, crate::domain::Problem> {
->>>>>>> prose-3:src/engine/pais/properties.rs
+fn prepared(case: &SpecializationCase) -> Result<Prepared, crate::problem::Problem> {
     let schema = schema(case.columns.clone());
     let table = load(&schema, file(case).as_bytes());
     let job: JobDefinition = serde_json::from_value(case.job.clone()).unwrap();
     Prepared::new(schema, job, table, &Unobserved::default())
 }
 
-<<<<<<< HEAD:crates/pais-anonymize/src/methods/specialization/properties.rs
-fn run(case: &Case) -> Result<FinishedRelease, crate::problem::Problem> {
-=======
-fn run(case: &SpecializationCase) -> Result<FinishedRelease, crate::domain::Problem> {
->>>>>>> prose-3:src/engine/pais/properties.rs
+fn run(case: &SpecializationCase) -> Result<VerifiedRelease, crate::problem::Problem> {
     let prepared = prepared(case)?;
     let steps = prepared.run(&Unobserved::default())?;
     prepared.release(&steps, None, &Unobserved::default())
@@ -355,13 +347,8 @@ proptest! {
             pool.install(|| prepared.run(&Unobserved::default())).unwrap()
         };
         let steps = on(1);
-<<<<<<< HEAD:crates/pais-anonymize/src/methods/specialization/properties.rs
-        prop_assert_eq!(&steps, &on(4), "threads make no difference");
-        let table = labels(&prepared.release(&steps, None, &Unobserved::default()).unwrap());
-=======
         prop_assert_eq!(&steps, &on(4), "the result depends on the number of threads");
         let table = labels(&prepared.release(&steps, None, &Unobserved).unwrap());
->>>>>>> prose-3:src/engine/pais/properties.rs
         prop_assert!(holds(&table, &case.job, &WIDE));
         for column in WIDE {
             for more in specialized(&case, &table, column) {

@@ -11,20 +11,7 @@ use pais_core::taxonomy::{Interval, MISSING_LABEL, NodeId};
 
 use super::attribute::{Meaning, label};
 
-<<<<<<< HEAD:crates/pais-anonymize/src/methods/specialization/replay.rs
 /// Recorded steps that do not fit the table.
-=======
-/// *Cut_i* of one attribute: exactly one value on each root-to-leaf path (Section 3.2).
-#[derive(Clone, Debug)]
-pub struct Cut {
-    /// Labels, from left to right.
-    pub labels: Vec<String>,
-    /// For each code of the attribute, the index of its label.
-    pub label_of: Vec<u32>,
-}
-
-/// The recorded steps do not fit the table.
->>>>>>> prose-3:src/engine/pais/cut.rs
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the recorded steps do not fit the table; were its rows changed?")]
 pub struct ReplayError;

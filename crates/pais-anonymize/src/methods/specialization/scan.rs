@@ -7,7 +7,7 @@ use super::attribute::{Attribute, Concept, ConceptSplit};
 use super::partitions::PartitionId;
 use super::requirement::Requirement;
 use super::sensitive::SensitiveSlots;
-use super::weights::{PartialCounts, PartitionShare};
+use super::split_counts::{PartialCounts, PartitionShare};
 
 /// The number of the child for each code of a candidate's attribute; 0 for codes outside the
 /// candidate.

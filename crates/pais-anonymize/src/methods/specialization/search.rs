@@ -6,10 +6,10 @@
 
 use thiserror::Error;
 
-use pais_core::model::Fraction;
+use pais_core::model::Decimal;
 use pais_core::definition::{Objective, SplitRule};
 use crate::observer::{Count, Observer, Phase};
-use crate::run::StepRecord;
+use crate::step::StepRecord;
 use pais_core::table::EncodedTable;
 
 use super::requirement::Requirement;
@@ -20,18 +20,18 @@ use super::topmost;
 
 /// The settings of a search.
 #[derive(Clone, Copy, Debug)]
-pub struct Settings {
+pub struct SpecializationSettings {
     /// The score that selects the next specialization.
     pub objective: Objective,
     /// How numeric intervals are split.
     pub split: SplitRule,
     /// Largest fraction of rows that may be suppressed.
-    pub suppression_limit: Fraction,
+    pub suppression_limit: Decimal,
 }
 
 /// Why a search ended without an anonymous table.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum SearchError {
+pub enum SpecializationError {
     /// The whole table has fewer than *K* rows.
     #[error("the table has {rows} rows, fewer than the {k} that `k` asks for")]
     FewerRowsThanK {
@@ -62,9 +62,9 @@ pub enum SearchError {
 pub fn search(
     table: &EncodedTable,
     requirement: &Requirement<'_>,
-    settings: Settings,
+    settings: SpecializationSettings,
     observer: &dyn Observer,
-) -> Result<Vec<StepRecord>, SearchError> {
+) -> Result<Vec<StepRecord>, SpecializationError> {
     let budget = settings.suppression_limit.floor_of(table.rows as u64);
     let sensitive = SensitiveSlots::new(requirement, table.rows);
     let suppressed = topmost::suppress(table, requirement, &sensitive, budget, observer)?;
@@ -74,13 +74,13 @@ pub fn search(
     loop {
         observer.counted(Count::StepsDone(steps.len() as u64 - 1));
         if observer.must_stop() {
-            return Err(SearchError::Cancelled);
+            return Err(SpecializationError::Cancelled);
         }
         let Some(best) = state.best() else {
             // No candidate is valid: suppress rows within the budget to make one valid.
             let Some((best, suppression)) = state.best_with_suppression(observer) else {
                 if observer.must_stop() {
-                    return Err(SearchError::Cancelled);
+                    return Err(SpecializationError::Cancelled);
                 }
                 return Ok(steps);
             };

@@ -8,8 +8,8 @@ use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
 use pais_core::definition::Objective;
-use crate::Observer;
-use crate::run::{StepItem, StepRecord};
+use crate::observer::Observer;
+use crate::step::{StepItem, StepRecord};
 use pais_core::table::EncodedTable;
 use pais_core::table::codes::Codes;
 
@@ -18,11 +18,11 @@ use super::partitions::{PartitionId, Partitions};
 use super::requirement::Requirement;
 use super::scan::{ChildOfCode, Scan};
 use super::score;
-use super::search::Settings;
+use super::search::SpecializationSettings;
 use super::sensitive::SensitiveSlots;
 use super::suppression::{SensitiveCountCache, Suppression, SuppressionTrial};
 use super::validity::ValidityCheck;
-use super::weights::SplitCounts;
+use super::split_counts::SplitCounts;
 use candidates::Candidate;
 
 /// A specialization that was performed.
@@ -37,7 +37,7 @@ pub struct PerformedSpecialization {
 pub struct SearchState<'a> {
     table: &'a EncodedTable,
     requirement: &'a Requirement<'a>,
-    settings: Settings,
+    settings: SpecializationSettings,
     attributes: Vec<Attribute<'a>>,
     sensitive: SensitiveSlots,
     partitions: Partitions,
@@ -60,7 +60,7 @@ impl<'a> SearchState<'a> {
     pub fn new(
         table: &'a EncodedTable,
         requirement: &'a Requirement<'a>,
-        settings: Settings,
+        settings: SpecializationSettings,
         sensitive: SensitiveSlots,
         suppressed: &[u32],
         budget: u64,
@@ -69,7 +69,7 @@ impl<'a> SearchState<'a> {
             Objective::Classification => table
                 .class
                 .as_ref()
-                .map(|(count, codes)| (*count, Codes::of(codes, *count))),
+                .map(|(count, codes)| (*count, Codes::new(codes, *count))),
             _ => None,
         };
         let class = class.as_ref().map(|(count, codes)| (*count, codes));

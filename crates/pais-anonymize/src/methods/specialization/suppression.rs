@@ -8,12 +8,12 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::Observer;
+use crate::observer::Observer;
 
 use super::attribute::ConceptId;
 use super::partitions::{PartitionId, Partitions};
 use super::requirement::Requirement;
-use super::weights::SplitCounts;
+use super::split_counts::SplitCounts;
 
 /// The rows to suppress with a specialization.
 #[derive(Clone, Debug, Default)]

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::problem::{Code, Problem};
 use pais_core::definition::{DatasetDefinition, JobDefinition};
-use crate::{FinishedRelease, Prepared, StepItem, StepRecord, Unobserved};
+use crate::{VerifiedRelease, Prepared, StepItem, StepRecord, Unobserved};
 use pais_core::table::chunk::Assembler;
 use pais_core::schema::Schema;
 use pais_core::table::Table;
@@ -15,7 +15,7 @@ use pais_core::taxonomy::TreeLimits;
 
 struct GoldenRun {
     steps: Vec<StepRecord>,
-    release: FinishedRelease,
+    release: VerifiedRelease,
 }
 
 pub(in crate) fn schema(columns: Value) -> Arc<Schema> {
@@ -36,17 +36,10 @@ pub(in crate) fn load(schema: &Schema, file: &[u8]) -> Table {
 
 fn run(schema: &Arc<Schema>, table: &Table, job: Value) -> Result<GoldenRun, Problem> {
     let job: JobDefinition = serde_json::from_value(job).unwrap();
-<<<<<<< HEAD:crates/pais-anonymize/src/methods/specialization/tests.rs
-    let prepared = Prepared::new(Arc::clone(schema), job, table.clone(), &Unobserved::default())?;
-    let steps = prepared.run(&Unobserved::default())?;
-    let release = prepared.release(&steps, None, &Unobserved::default())?;
-    Ok(Outcome { steps, release })
-=======
     let prepared = Prepared::new(Arc::clone(schema), job, table.clone(), &Unobserved)?;
     let steps = prepared.run(&Unobserved)?;
     let release = prepared.release(&steps, None, &Unobserved)?;
     Ok(GoldenRun { steps, release })
->>>>>>> prose-3:src/engine/pais/tests.rs
 }
 
 fn table1(age: Value) -> (Arc<Schema>, Table) {
@@ -121,7 +114,7 @@ fn assert_steps(steps: &[StepRecord], expected: &[(&str, f64)]) {
     }
 }
 
-fn cut(release: &FinishedRelease, column: &str) -> Vec<String> {
+fn cut(release: &VerifiedRelease, column: &str) -> Vec<String> {
     release.cut.as_ref().unwrap()[column].clone()
 }
 

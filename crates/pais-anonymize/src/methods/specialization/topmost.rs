@@ -1,11 +1,11 @@
 //! The topmost table: the most general one, which must meet the requirement before any
 //! specialization.
 
-use crate::Observer;
+use crate::observer::Observer;
 use pais_core::table::EncodedTable;
 
 use super::requirement::Requirement;
-use super::search::SearchError;
+use super::search::SpecializationError;
 use super::sensitive::SensitiveSlots;
 
 /// Returns the rows to suppress so that the topmost table meets the requirement: ascending, at most
@@ -24,10 +24,10 @@ pub fn suppress(
     sensitive: &SensitiveSlots,
     budget: u64,
     observer: &dyn Observer,
-) -> Result<Vec<u32>, SearchError> {
+) -> Result<Vec<u32>, SpecializationError> {
     let rows = table.rows as u64;
     if rows < requirement.k.get() {
-        return Err(SearchError::FewerRowsThanK {
+        return Err(SpecializationError::FewerRowsThanK {
             rows,
             k: requirement.k.get(),
         });
@@ -40,7 +40,7 @@ pub fn suppress(
     let mut next = vec![0usize; requirement.sensitive_values];
     loop {
         if observer.must_stop() {
-            return Err(SearchError::Cancelled);
+            return Err(SpecializationError::Cancelled);
         }
         let left = rows - suppressed;
         let greatest = rows_by_value
@@ -54,7 +54,7 @@ pub fn suppress(
         if !requirement.c.is_exceeded_by(count, left) {
             break;
         }
-        let error = SearchError::MoreFrequentThanC {
+        let error = SpecializationError::MoreFrequentThanC {
             value,
             holding: whole[value],
             rows,

@@ -17,12 +17,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::*;
 
-use crate::Observer;
+use crate::observer::Observer;
 
 use super::partitions::Partitions;
 use super::requirement::Requirement;
-use super::walk::SubsetTraversal;
-use super::weights::{PartitionShare, SplitCounts};
+use super::subset_traversal::SubsetTraversal;
+use super::split_counts::{PartitionShare, SplitCounts};
 
 /// Number of shares times attributes below which a check is not worth running in parallel; lower in
 /// tests, so that small tables are checked in parallel too.

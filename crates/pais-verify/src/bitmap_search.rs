@@ -26,7 +26,7 @@ use std::ops::Range;
 
 use super::bitmaps::{AttributeValue, GroupBitmaps};
 use super::profiles::{Grid, Profiles, ValueCount};
-use super::search::GroupVisitor;
+use super::qid_search::GroupVisitor;
 use super::unfolding::Unfolding;
 
 /// A search over the qids of a group with bitmaps. It reports neither the qid of a group nor

@@ -13,11 +13,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use crate::Observer;
+use crate::observer::Observer;
 
 use super::partitions::{PartitionId, Partitions};
 use super::requirement::Requirement;
-use super::weights::{PartitionShare, SplitCounts};
+use super::split_counts::{PartitionShare, SplitCounts};
 
 /// Largest number of counters (groups times sensitive values) kept in a dense array.
 const DENSE_COUNTERS: usize = 1 << 20;

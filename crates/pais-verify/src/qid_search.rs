@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::counter::Counter;
 use super::profiles::{Grid, Profiles, Splitter, ValueCount};
-use super::wide::BitmapSearch;
+use super::bitmap_search::BitmapSearch;
 
 /// Number of an attribute, and number of one of its values.
 pub(super) type KnownValue = (usize, u32);

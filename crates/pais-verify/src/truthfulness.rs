@@ -10,7 +10,7 @@ use thiserror::Error;
 use pais_core::table::codes::{Codes, RowCodes};
 use pais_core::with_codes;
 use pais_core::table::{Column, Domain, EncodedTable, Form, NULL_CODE, ReleasedColumn, ReleasedTable};
-use pais_core::taxonomy::Floors;
+use pais_core::taxonomy::MinimumLevels;
 
 use super::cut::Cover;
 use super::sets::{OriginalSet, ReleasedSet, is_at_or_above};
@@ -43,13 +43,13 @@ pub struct OriginalQuasiIdentifier<'a> {
     pub codes: &'a [u32],
     /// The node that each leaf of a taxonomy is pre-generalized to; `None` without
     /// pre-generalization. No released label may be below that node.
-    pub floors: Option<&'a Floors>,
+    pub minimum_levels: Option<&'a MinimumLevels>,
 }
 
 impl<'a> Original<'a> {
     /// All columns of an encoded table. `names[position]` is the name of the stored column at
     /// `position`; returns `None` if a position has no name.
-    pub fn of(table: &'a EncodedTable, names: &'a [impl AsRef<str>]) -> Option<Self> {
+    pub fn from_table(table: &'a EncodedTable, names: &'a [impl AsRef<str>]) -> Option<Self> {
         let quasi_identifiers =
             table
                 .quasi_identifiers
@@ -58,11 +58,11 @@ impl<'a> Original<'a> {
                     name: &column.name,
                     domain: &column.domain,
                     codes: &column.codes,
-                    floors: None,
+                    minimum_levels: None,
                 });
         let sets = table.sets.iter().map(|column| OriginalSet {
             column,
-            floors: None,
+            minimum_levels: None,
         });
         let untouched = table
             .untouched
@@ -80,11 +80,11 @@ impl<'a> Original<'a> {
 impl OriginalQuasiIdentifier<'_> {
     /// Whether a label is not below the node that a code is pre-generalized to.
     pub(super) fn admits(&self, label: &str, code: u32) -> bool {
-        let (Some(floors), Domain::Taxonomy(tree)) = (self.floors, self.domain) else {
+        let (Some(minimum_levels), Domain::Taxonomy(tree)) = (self.minimum_levels, self.domain) else {
             return true;
         };
         let node = tree.find(label);
-        node.is_some_and(|node| is_at_or_above(tree, node, floors.of(code)))
+        node.is_some_and(|node| is_at_or_above(tree, node, minimum_levels.level_of(code)))
     }
 }
 
@@ -277,7 +277,7 @@ fn check_generalized(
     let codes = raw.domain.code_count();
     let mut checked = CheckedPairs::new(codes, covers.len());
     // Read in random order: narrowed codes make better use of the cache.
-    let narrowed = Codes::of(raw.codes, codes);
+    let narrowed = Codes::new(raw.codes, codes);
     let pairs = released.column.codes.iter().zip(source_rows).enumerate();
     with_codes!(&narrowed, raw_codes => for (row, (&label, &source)) in pairs {
         let code = raw_codes.at(source as usize);
@@ -360,7 +360,7 @@ fn check_untouched(
         .iter()
         .map(|text| released.missing.iter().any(|word| word == text))
         .collect();
-    let narrowed = Codes::of(&raw.codes, raw.dictionary.len());
+    let narrowed = Codes::new(&raw.codes, raw.dictionary.len());
     let pairs = released.column.codes.iter().zip(source_rows).enumerate();
     with_codes!(&narrowed, raw_codes => for (row, (&value, &source)) in pairs {
         let code = raw_codes.at(source as usize) as usize;

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::bitmaps::GroupBitmaps;
 use super::validity::{ChildCheck, ValidityCheck, ValueColumn};
-use super::weights::PartitionShare;
+use super::split_counts::PartitionShare;
 
 /// Largest number of counters (attribute values times sensitive values) kept in a dense array.
 const DENSE_COUNTERS: usize = 1 << 16;

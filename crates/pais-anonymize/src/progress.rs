@@ -9,7 +9,7 @@ use super::{Count, Phase};
 
 /// The status of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Standing {
+pub struct RunStatus {
     /// The current phase; `None` before the first one.
     pub phase: Option<Phase>,
     /// Share of the work done, 0 to 1; never decreases.
@@ -37,14 +37,14 @@ const WITHOUT_RELEASE: &[Phase] = &[Phase::Reading, Phase::Searching];
 
 /// Collects the reports of a run since it began.
 #[derive(Debug)]
-pub struct Tally {
+pub struct RunProgress {
     began: Instant,
     estimate: Mutex<Estimate>,
     rows_read: AtomicU64,
     steps_done: AtomicU64,
 }
 
-impl Tally {
+impl RunProgress {
     /// Starts the clock of a run. `progress` is the progress reported by a previous attempt, 0 if
     /// there was none.
     pub fn new(makes_release: bool, progress: f64) -> Self {
@@ -76,11 +76,11 @@ impl Tally {
     }
 
     /// Returns the current status of the run.
-    pub fn look(&self) -> Standing {
+    pub fn status(&self) -> RunStatus {
         let mut estimate = self.estimate();
         let elapsed = self.began.elapsed();
         let (progress, remaining) = estimate.look(elapsed);
-        Standing {
+        RunStatus {
             phase: estimate.phase(),
             progress,
             rows_read: self.rows_read.load(Ordering::Relaxed),
@@ -99,19 +99,19 @@ impl Tally {
 
 #[cfg(test)]
 mod tests {
-    use super::Tally;
+    use super::RunProgress;
     use crate::{Count, Phase};
 
     #[test]
     fn counts_and_phases_are_reported_as_they_arrive() {
-        let tally = Tally::new(true, 0.0);
-        assert_eq!(tally.look().phase, None);
-        assert_eq!(tally.look().remaining, None);
+        let tally = RunProgress::new(true, 0.0);
+        assert_eq!(tally.status().phase, None);
+        assert_eq!(tally.status().remaining, None);
         tally.progress(Phase::Reading, 0.5);
         tally.counted(Count::RowsRead(20));
         tally.counted(Count::RowsRead(10));
         tally.counted(Count::StepsDone(3));
-        let standing = tally.look();
+        let standing = tally.status();
         assert_eq!(standing.phase, Some(Phase::Reading));
         assert_eq!((standing.rows_read, standing.steps_done), (20, 3));
         assert!(standing.remaining.is_some());
