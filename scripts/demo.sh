@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The whole way on public data, by curl: a hospital sends 45,222 census records, has them
-# anonymized, and grants the release to the blood transfusion service, which fetches it; another
-# recipient finds nothing. Runs in a temporary directory and leaves nothing behind.
+# The complete workflow on public data, with curl: a hospital uploads 45,222 census records,
+# anonymizes them, and grants the release to the blood transfusion service (BTS), which downloads
+# it. Another recipient gets a 404. Runs in a temporary directory and removes it at the end.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/lib.sh
@@ -28,7 +28,7 @@ trap clean_up EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-# A JSON document on one line: long lists, objects and texts cut in their middle.
+# Prints a JSON document on one line, with long lists, objects and strings shortened.
 shorten() {
     python3 -c '
 import json, sys
@@ -60,20 +60,20 @@ print(text if len(text) <= limit else text[:limit - 1] + "…")
 ' "${1:-400}"
 }
 
-# The field of the last answer that a Python expression over `it` names.
+# Prints the value of a Python expression over `it`, the last response.
 field() {
     python3 -c 'import json, sys; it = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' \
         "$work/answer" "$1"
 }
 
-# tell METHOD PATH BODY STATUS: prints a call, and its answer in $work/answer.
-tell() {
+# show METHOD PATH BODY STATUS: prints a request and its response, which is in $work/answer.
+show() {
     printf '%s%s %s%s %s\n' "$BOLD" "$1" "$2" "$PLAIN" "$3"
     printf '  %s%s%s %s\n' "$FAINT" "$4" "$PLAIN" "$(shorten 400 <"$work/answer")"
 }
 
-# call STATUS TOKEN METHOD PATH [curl's arguments …]: prints the call and its answer, and insists
-# on the status. The answer is in $work/answer.
+# call STATUS TOKEN METHOD PATH [curl's arguments …]: sends a request, prints it with its response,
+# and fails unless the status is STATUS. The response is in $work/answer.
 call() {
     local expected=$1 token=$2 method=$3 path=$4 status argument shown=''
     shift 4
@@ -85,8 +85,8 @@ call() {
     done
     status=$(http --request "$method" --header "Authorization: Bearer $token" \
         --output "$work/answer" --write-out '%{http_code}' "$@" "$address$path")
-    tell "$method" "$path" "$shown" "$status"
-    [[ $status == "$expected" ]] || fail "$method $path answered $status, not $expected"
+    show "$method" "$path" "$shown" "$status"
+    [[ $status == "$expected" ]] || fail "$method $path returned $status, expected $expected"
 }
 
 # post STATUS TOKEN PATH BODY
@@ -100,14 +100,14 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/pais-demo.XXXXXX")
 say "Starting the service on an embedded PostgreSQL in $work"
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 address=http://127.0.0.1:$port
-# A database of the caller's environment is not the demo's.
+# The demo must not use a database that the caller's environment names.
 env -u DATABASE_URL "$PAIS" serve --listen "127.0.0.1:$port" --data-dir "$work/data" \
     >"$work/service.log" 2>&1 &
 service=$!
 wait_ready "$address" "$service" || fail "the service did not start"
 echo "$address is ready"
 
-say "An administrator's token, by the command line; it can make organizations and tokens, and see no rows"
+say "Creating an administrator's token on the command line; it can create organizations and tokens, but read no rows"
 echo "pais token create --organization operators --role admin"
 admin=$(env -u DATABASE_URL "$PAIS" token create --organization operators --role admin \
     --data-dir "$work/data" 2>>"$work/service.log")
@@ -124,7 +124,7 @@ recipient=$(field 'it["token"]')
 post 201 "$admin" /v1/tokens '{"organization": "insurer", "role": "recipient", "label": "demo"}'
 stranger=$(field 'it["token"]')
 
-say "The hospital's taxonomies: how categorical values may be generalized"
+say "Uploading the hospital's taxonomies: how categorical values may be generalized"
 : >"$work/taxonomies"
 for name in workclass education occupation relationship race sex native-country; do
     body=$(python3 -c 'import json, sys
@@ -134,7 +134,7 @@ print(json.dumps({"name": sys.argv[1], "root": json.load(open(sys.argv[2]))["roo
     echo "$name $(field 'it["id"]')" >>"$work/taxonomies"
 done
 
-say "The dataset: 13 quasi-identifiers, one sensitive column, one class"
+say "Declaring the dataset: 13 quasi-identifiers, one sensitive column, one class"
 body=$(python3 - "$work/taxonomies" <<'PYTHON'
 import json, sys
 
@@ -156,23 +156,23 @@ PYTHON
 post 201 "$holder" /v1/datasets "$body"
 dataset=$(field 'it["id"]')
 
-say "The rows, as they are: $(wc -c <"$adult/adult.csv.gz") bytes of compressed CSV"
+say "Uploading the raw rows: $(wc -c <"$adult/adult.csv.gz") bytes of compressed CSV"
 call 201 "$holder" POST "/v1/datasets/$dataset/submissions" --header 'Content-Type: text/csv' \
     --header 'Content-Encoding: gzip' --data-binary "@$adult/adult.csv.gz"
 
-say "The job: who knows up to 4 values of a person finds 20 records or more, and infers a divorce or separation with at most 20 % confidence"
+say "Starting the job: anyone who knows up to 4 values of a person finds 20 records or more, and infers a divorce or separation with at most 20 % confidence"
 definition="{\"dataset_id\": \"$dataset\", \"privacy\": {\"model\": \"lkc\", \"l\": 4, \"k\": 20, \"c\": 0.2, \"sensitive_values\": {\"marital-status\": [\"Divorced\", \"Separated\"]}}, \"utility\": {\"objective\": \"classification\"}, \"release\": true}"
-# The job may take less time than printing does, so it is watched before anything is printed.
+# The job may end sooner than the printing takes, so follow its events before printing anything.
 status=$(http --header "Authorization: Bearer $holder" --header 'Content-Type: application/json' \
     --data-binary "$definition" --output "$work/answer" --write-out '%{http_code}' "$address/v1/jobs")
 job=$(<"$work/answer")
 job=${job#*'"id":"'}
 job=${job%%'"'*}
-# The stream ends by itself after the event `end`, which carries the job.
+# The stream ends after the event `end`, which contains the job.
 exec {events}< <(http --no-buffer --max-time 600 --header "Authorization: Bearer $holder" \
     "$address/v1/jobs/$job/events")
-tell POST /v1/jobs "$(shorten 160 <<<"$definition")" "$status"
-[[ $status == 202 ]] || fail "the job was not taken"
+show POST /v1/jobs "$(shorten 160 <<<"$definition")" "$status"
+[[ $status == 202 ]] || fail "the job was not accepted: expected status 202"
 printf '%sGET /v1/jobs/%s/events%s\n' "$BOLD" "$job" "$PLAIN"
 python3 -c '
 import json, sys
@@ -193,7 +193,7 @@ for line in sys.stdin:
 ' "$work/answer" <&"$events" &
 watched=$!
 exec {events}<&-
-wait "$watched" || fail "the job's events were cut off"
+wait "$watched" || fail "the stream of the job's events ended early"
 watched=''
 printf '  %send%s %s\n' "$FAINT" "$PLAIN" "$(shorten 400 <"$work/answer")"
 [[ $(field 'it["status"]') == succeeded ]] || fail "the job did not succeed"
@@ -207,7 +207,7 @@ created, ended = (datetime.datetime.strptime(job[name][:19] + job[name][19:-1].l
                   for name in ("created_at", "ended_at"))
 print("%.1f" % (ended - created).total_seconds())' "$work/answer")
 
-say "What the run did, step by step, and the release it made"
+say "The steps of the run, and the release it created"
 call 200 "$holder" GET "/v1/jobs/$job/steps"
 python3 -c '
 import json, sys
@@ -225,7 +225,7 @@ rows=$(field 'it["rows"]')
 smallest=$(field 'it["verification"]["smallest_group"]')
 confidence=$(field '"%.1f" % (100 * it["verification"]["greatest_confidence"])')
 
-say "The grant: the BTS, and nobody else"
+say "Granting the release to the BTS only"
 post 201 "$holder" "/v1/releases/$release/grants" \
     '{"recipient": "bts", "purpose": "Modelling the demand for blood"}'
 
@@ -239,19 +239,19 @@ http --fail --header "Authorization: Bearer $recipient" --output "$work/data.csv
     "$address/v1/releases/$release/data"
 head -n 4 "$work/data.csv" | sed 's/^/  /'
 echo "  …"
-[[ $(sha256sum <"$work/data.csv") == "$sha256  -" ]] || fail "the table is not the one that was released"
-echo "  ${FAINT}its SHA-256 is the release's: ${sha256:0:16}…${PLAIN}"
+[[ $(sha256sum <"$work/data.csv") == "$sha256  -" ]] || fail "the downloaded table does not match the SHA-256 of the release"
+echo "  ${FAINT}its SHA-256 matches the release: ${sha256:0:16}…${PLAIN}"
 
-say "As another recipient: for them there is no such release"
+say "As another recipient: the release does not exist for them"
 call 200 "$stranger" GET /v1/releases
 call 404 "$stranger" GET "/v1/releases/$release"
 call 404 "$stranger" GET "/v1/releases/$release/data"
 
-say "In short"
+say "Summary"
 cat <<END
   $rows records of the hospital were anonymized in $seconds s, in $steps steps, and released.
-  Who knows up to 4 values of a person finds at least $smallest records that fit (20 were asked
-  for), and can be at most $confidence % sure of a divorce or separation (20 % was the bound).
-  The table has $groups groups; its discernibility ratio is $dr, where 0 is the table as it was
-  and 1 says nothing. The BTS fetched it; the other recipient was told that it is not there.
+  Anyone who knows up to 4 values of a person finds at least $smallest matching records (20 were
+  required), and can be at most $confidence % sure of a divorce or separation (20 % was the limit).
+  The table has $groups groups. Its discernibility ratio is $dr, where 0 is the raw table and 1 a
+  table without information. The BTS downloaded it; the other recipient got a 404.
 END

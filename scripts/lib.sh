@@ -1,7 +1,8 @@
-# What demo.sh and run.sh share; to be sourced.
+# Functions shared by demo.sh and run.sh. Source this file.
 # shellcheck shell=bash
 
-# PAIS_PROFILE=dev builds without optimization: faster to build, slower to run.
+# Builds the program and sets PAIS to its path. PAIS_PROFILE=dev builds without optimization:
+# faster to build, slower to run.
 build_pais() {
     local profile=${PAIS_PROFILE:-release} target
     say "Building pais ($profile)"
@@ -28,12 +29,12 @@ fail() {
     exit 1
 }
 
-# A proxy of the environment must not come between this machine and itself.
+# Requests go to this machine, so ignore any proxy that the environment sets.
 http() {
     curl --silent --show-error --noproxy '*' "$@"
 }
 
-# Waits until the service at $1, process $2, can serve.
+# Waits up to 120 s until the service at $1, process $2, is ready. Fails if it ends before.
 wait_ready() {
     local tries
     for ((tries = 0; tries < 1200; tries++)); do
@@ -45,7 +46,7 @@ wait_ready() {
     return 1
 }
 
-# Stops the service, process $1, whose data is in $2, and sees to it that its database went with it.
+# Stops the service, process $1, whose data is in $2, and makes sure that its database server ends.
 stop_service() {
     local pid=$1 data=$2 tries server
     kill -TERM "$pid" 2>/dev/null || true
@@ -55,7 +56,7 @@ stop_service() {
     done
     kill -KILL "$pid" 2>/dev/null || true
     wait "$pid" 2>/dev/null || true
-    # Only a service that was killed leaves its server behind.
+    # Only a service that was killed leaves its database server running.
     if server=$(head -n 1 "$data/postgres/cluster/postmaster.pid" 2>/dev/null); then
         kill -INT "$server" 2>/dev/null || true
         for ((tries = 0; tries < 300; tries++)); do

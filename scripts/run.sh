@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The service in the foreground, with its data in ./data and a token of each role to try it with.
-# Ctrl-C stops it; the data stay. Tokens are new each time, the organizations are not.
+# Runs the service in the foreground, with its data in ./data and one token of each role.
+# Ctrl-C stops it; the data are kept. Each start issues new tokens for the same organizations.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/lib.sh
@@ -20,7 +20,7 @@ clean_up() {
     exit "$status"
 }
 trap clean_up EXIT
-# To be stopped is how this ends well.
+# A signal is the normal way to stop this script, so it is not an error.
 trap 'exit 0' INT TERM HUP
 
 build_pais
@@ -48,7 +48,7 @@ cat <<END
 
   curl -H "Authorization: Bearer $holder" http://$listen/v1/datasets
 
-  Ctrl-C stops it; the data stay in $data.
+  Ctrl-C stops it; the data are kept in $data.
 END
 
 status=0

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Installs what building and testing pais needs and this machine lacks. Does nothing where all of
-# it is there. Only Debian's packages are fetched; elsewhere it says what to install.
+# Installs what is missing on this machine to build and test pais. Does nothing if nothing is
+# missing. Installs packages on Debian only; on other systems it prints what to install.
 set -euo pipefail
 
 have() { command -v "$1" >/dev/null 2>&1; }
 
-# The server's programs are not on PATH on Debian.
+# On Debian the server's programs are not on PATH.
 have_postgres() {
     local dir
     if have pg_config; then
@@ -18,7 +18,7 @@ have_postgres() {
     have postgres && have initdb
 }
 
-# The Python client's tests make a virtual environment, for which Debian has a package of its own.
+# The Python client's tests create a virtual environment; on Debian that needs a separate package.
 have_venv() { python3 -c 'import ensurepip, venv' >/dev/null 2>&1; }
 
 if ! have cargo; then
@@ -46,7 +46,7 @@ if [[ $(id -u) -ne 0 ]]; then
         exit 1
     fi
     as_root=(sudo)
-    # Without a terminal nobody could type a password.
+    # Without a terminal nobody can type a password.
     [[ -t 0 ]] || as_root+=(--non-interactive)
 fi
 
@@ -61,7 +61,7 @@ if ! have_postgres; then
     exit 1
 fi
 if ! have_venv; then
-    echo "setup: $(command -v python3) still lacks its venv module; put one that has it first on" \
-        "PATH" >&2
+    echo "setup: $(command -v python3) still has no venv module; put a python3 that has it first" \
+        "on PATH" >&2
     exit 1
 fi

@@ -1,16 +1,16 @@
-//! The time, handed in so that tests can set it.
+//! The clock. It is passed in as a parameter so that tests can set the time.
 
 use std::sync::{Mutex, PoisonError};
 
 use time::{Duration, OffsetDateTime};
 
-/// Tells the time, in UTC.
+/// A source of the current time.
 pub trait Clock: Send + Sync {
-    /// The present moment.
+    /// Returns the current time, in UTC.
     fn now(&self) -> OffsetDateTime;
 }
 
-/// The machine's clock.
+/// The system clock.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
@@ -20,21 +20,21 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands still until it is moved.
+/// A clock that changes only when a test advances it.
 #[derive(Debug)]
 pub struct FixedClock {
     now: Mutex<OffsetDateTime>,
 }
 
 impl FixedClock {
-    /// A clock that shows `now`.
+    /// Creates a clock that returns `now`.
     pub fn new(now: OffsetDateTime) -> Self {
         Self {
             now: Mutex::new(now),
         }
     }
 
-    /// Moves it by `step`, which may be negative.
+    /// Advances the clock by `step`, which may be negative.
     pub fn advance(&self, step: Duration) {
         let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
         *now += step;
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fixed_clock_moves_when_told() {
+    fn a_fixed_clock_changes_when_advanced() {
         let clock = FixedClock::new(OffsetDateTime::UNIX_EPOCH);
         clock.advance(Duration::hours(24));
         assert_eq!(

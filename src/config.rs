@@ -1,8 +1,8 @@
-//! Settings: what they are, where they come from, and that they make sense.
+//! The settings, their sources, and their validation.
 //!
-//! Later sources win: `config/default.toml` (built in), a file, `DATABASE_URL`, variables
-//! `PAIS__SECTION__KEY`, flags. Every error names the key and the source. Secrets are neither
-//! shown by `Debug` nor quoted by an error.
+//! The sources in order, of which a later one overrides an earlier one: `config/default.toml`
+//! (built in), a file, `DATABASE_URL`, variables `PAIS__SECTION__KEY`, flags. Every error names the
+//! key and the source. Neither `Debug` nor an error shows a secret.
 
 mod check;
 mod source;
@@ -31,16 +31,17 @@ pub enum ConfigError {
         source: std::io::Error,
     },
 
-    /// Values are of the wrong type, keys unknown, or a file is no TOML.
+    /// A value has the wrong type, a key is unknown, or the file is not valid TOML. One message for
+    /// each error.
     #[error("settings: {}", .0.join("; "))]
     Form(Vec<String>),
 
-    /// A value is of the right type and makes no sense.
+    /// A value has the right type but is invalid.
     #[error("setting {key} {reason} (set by {set_by})")]
     Value {
         /// The setting, as `section.key`.
         key: &'static str,
-        /// What is wrong and what would be right.
+        /// What is wrong and what is expected.
         reason: String,
         /// Where the value comes from.
         set_by: String,
@@ -53,11 +54,11 @@ pub enum ConfigError {
 pub struct Settings {
     /// The HTTP service and its directory.
     pub server: ServerSettings,
-    /// What a client may ask for.
+    /// Limits of requests.
     pub limits: LimitSettings,
-    /// The job queue and the threads behind it.
+    /// The job queue and its threads.
     pub workers: WorkerSettings,
-    /// How much memory may be used.
+    /// Memory limits.
     pub memory: MemorySettings,
     /// The embedded database server.
     pub postgres: PostgresSettings,
@@ -77,7 +78,7 @@ pub struct ServerSettings {
     pub listen: SocketAddr,
     /// Directory of the embedded database, the key file and temporary files.
     pub data_dir: PathBuf,
-    /// How clients reach the service, without a closing slash.
+    /// The URL at which clients reach the service, without a trailing slash.
     pub public_url: Option<String>,
     /// Longest time a request may take, in seconds.
     pub request_timeout_seconds: u64,
@@ -92,17 +93,17 @@ pub struct ServerSettings {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LimitSettings {
-    /// Longest submission after decompression, in bytes.
+    /// Maximum size of a submission after decompression, in bytes.
     pub upload_bytes: u64,
-    /// Longest JSON body, in bytes.
+    /// Maximum size of a JSON body, in bytes.
     pub json_bytes: usize,
-    /// Requests each token may make a second; 0 for no bound.
+    /// Requests per second for each token; 0 for no limit.
     pub requests_per_second: u32,
-    /// Most leaves of one taxonomy.
+    /// Maximum number of leaves of one taxonomy.
     pub taxonomy_leaves: usize,
-    /// Most levels of one taxonomy.
+    /// Maximum number of levels of one taxonomy.
     pub taxonomy_depth: usize,
-    /// Most columns of one dataset.
+    /// Maximum number of columns of one dataset.
     pub columns: usize,
 }
 
@@ -110,17 +111,17 @@ pub struct LimitSettings {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkerSettings {
-    /// Anonymization jobs at a time.
+    /// Number of anonymization jobs that run at the same time.
     pub jobs: usize,
     /// Threads of the computing pool; 0 means one for each core.
     pub threads: usize,
-    /// How long a silent worker keeps its job, in seconds.
+    /// Duration of a lease, in seconds: how long a worker keeps its job without a heartbeat.
     pub lease_seconds: u64,
-    /// How often a worker renews its lease, in seconds; shorter than the lease.
+    /// Longest time between two heartbeats, in seconds; shorter than the lease.
     pub heartbeat_seconds: u64,
-    /// How often an idle worker looks for work, in seconds.
+    /// How often an idle worker checks the queue, in seconds.
     pub poll_seconds: u64,
-    /// How often a job is begun before it is given up.
+    /// Number of attempts at a job before it fails.
     pub max_attempts: u32,
 }
 
@@ -128,7 +129,7 @@ pub struct WorkerSettings {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MemorySettings {
-    /// Most memory the tables of one job may take, in bytes.
+    /// Maximum memory for the tables of one job, in bytes.
     pub job_bytes: u64,
 }
 
@@ -136,9 +137,9 @@ pub struct MemorySettings {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PostgresSettings {
-    /// Directory of the server's programs; searched for when absent.
+    /// Directory of the server's programs. If absent, pais searches for it.
     pub bin_dir: Option<PathBuf>,
-    /// Most connections to the embedded server.
+    /// Maximum number of connections to the embedded server.
     pub max_connections: u32,
 }
 
@@ -146,10 +147,10 @@ pub struct PostgresSettings {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DatabaseSettings {
-    /// An outside PostgreSQL; absent, the embedded one is used.
+    /// URL of an external PostgreSQL. If absent, the embedded one is used.
     #[serde(default, deserialize_with = "source::secret")]
     pub url: Option<SecretString>,
-    /// Most connections this process keeps.
+    /// Maximum number of connections of this process.
     pub connections: u32,
 }
 
@@ -168,23 +169,23 @@ pub struct EncryptionSettings {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LogSettings {
-    /// How a line looks.
+    /// Format of a line.
     pub format: LogFormat,
-    /// What is logged, in the words of `tracing`'s `EnvFilter`.
+    /// What is logged, in the syntax of `tracing_subscriber`'s `EnvFilter`.
     pub filter: String,
 }
 
-/// How a line of the log looks.
+/// Format of a line of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
-    /// For people.
+    /// Plain text, for people.
     Text,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
-/// What the command line sets; absent flags leave a setting as it is.
+/// The settings given on the command line. An absent flag does not change its setting.
 #[derive(Debug, Clone, Default)]
 pub struct Flags {
     /// `--listen`, for `server.listen`.
@@ -194,7 +195,8 @@ pub struct Flags {
 }
 
 impl Settings {
-    /// Reads the settings of this process: built-in, `file`, environment, `flags`.
+    /// Reads the settings of this process from the built-in defaults, `file`, the environment and
+    /// `flags`.
     ///
     /// # Errors
     /// [`ConfigError`], with the key and the source of what is wrong.
@@ -205,7 +207,7 @@ impl Settings {
         Self::load_from(file, environment, flags)
     }
 
-    /// As [`Settings::load`], from a given environment.
+    /// Like [`Settings::load`], with a given environment.
     ///
     /// # Errors
     /// As [`Settings::load`].
@@ -214,7 +216,7 @@ impl Settings {
         environment: impl IntoIterator<Item = (String, String)>,
         flags: &Flags,
     ) -> Result<Self, ConfigError> {
-        let mut figment = Figment::from(source::Named::new(
+        let mut figment = Figment::from(source::NamedSource::new(
             "the built-in config/default.toml",
             Toml::string(DEFAULTS),
         ));
@@ -224,7 +226,7 @@ impl Settings {
                 source,
             })?;
             let name = format!("the file {}", path.display());
-            figment = figment.merge(source::Named::new(name, Toml::string(&text)));
+            figment = figment.merge(source::NamedSource::new(name, Toml::string(&text)));
         }
         for variable in source::variables(environment) {
             figment = figment.merge(variable);
@@ -233,7 +235,7 @@ impl Settings {
             figment = figment.merge(flag);
         }
         let mut settings: Self = figment.extract().map_err(source::explain)?;
-        settings.tidy();
+        settings.normalize();
         check::check(&settings).map_err(|(key, reason)| ConfigError::Value {
             key,
             reason,
@@ -242,8 +244,9 @@ impl Settings {
         Ok(settings)
     }
 
-    /// An empty secret is one that is not set, as shells and compose files write it.
-    fn tidy(&mut self) {
+    /// Treats an empty secret as not set, because shells and compose files write it so. Removes the
+    /// trailing slash of `server.public_url`.
+    fn normalize(&mut self) {
         for secret in [&mut self.database.url, &mut self.encryption.key_base64] {
             if secret
                 .as_ref()
@@ -264,24 +267,24 @@ impl ServerSettings {
         Duration::from_secs(self.request_timeout_seconds)
     }
 
-    /// Longest time running work has to end after SIGTERM.
+    /// Longest time running requests and jobs have to end after SIGTERM.
     pub fn shutdown_grace(&self) -> Duration {
         Duration::from_secs(self.shutdown_grace_seconds)
     }
 }
 
 impl WorkerSettings {
-    /// How long a silent worker keeps its job.
+    /// Duration of a lease.
     pub fn lease(&self) -> Duration {
         Duration::from_secs(self.lease_seconds)
     }
 
-    /// How often a worker renews its lease.
+    /// Longest time between two heartbeats.
     pub fn heartbeat(&self) -> Duration {
         Duration::from_secs(self.heartbeat_seconds)
     }
 
-    /// How often an idle worker looks for work.
+    /// How often an idle worker checks the queue.
     pub fn poll(&self) -> Duration {
         Duration::from_secs(self.poll_seconds)
     }

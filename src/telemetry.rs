@@ -1,4 +1,4 @@
-//! The log: lines on standard error, for people or as JSON.
+//! The log: lines on standard error, as text or as JSON.
 
 use std::io::{IsTerminal, stderr};
 
@@ -9,9 +9,9 @@ use crate::config::{LogFormat, LogSettings};
 /// Why the log could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum TelemetryError {
-    /// `log.filter` cannot be read.
+    /// `log.filter` is invalid.
     #[error(
-        "log.filter {filter:?} is no log filter; write a level such as info, or \
+        "log.filter {filter:?} is not a log filter; expected a level such as info, or \
          info,pais::jobs=debug"
     )]
     Filter {
@@ -21,10 +21,10 @@ pub enum TelemetryError {
         source: tracing_subscriber::filter::ParseError,
     },
 
-    /// A log was set up before.
-    #[error("the log of this process is already set up; do it once, at the start")]
+    /// The log of this process is already set up.
+    #[error("the log of this process is already set up; set it up once, at the start")]
     Repeated {
-        /// What the first one says.
+        /// The error of `tracing_subscriber`.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
 }
@@ -32,7 +32,7 @@ pub enum TelemetryError {
 /// Sets up the log of this process, on standard error.
 ///
 /// # Errors
-/// When the filter cannot be read, or a log is already set up.
+/// If the filter is invalid, or the log is already set up.
 pub fn init(settings: &LogSettings) -> Result<(), TelemetryError> {
     let filter = filter(&settings.filter)?;
     let lines = tracing_subscriber::fmt()
@@ -44,10 +44,10 @@ pub fn init(settings: &LogSettings) -> Result<(), TelemetryError> {
         LogFormat::Json => lines.json().flatten_event(true).try_init(),
     }
     .map_err(|source| TelemetryError::Repeated { source })?;
-    // A panic's message may quote the text it stumbled over, so only its place is logged.
+    // A panic's message may quote a value, so only the location of the panic is logged.
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(ToString::to_string);
-        tracing::error!(place, "a panic, which is a fault of this program");
+        tracing::error!(place, "the program panicked; this is a bug in pais");
     }));
     Ok(())
 }
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_filter_that_cannot_be_read_says_what_to_write() {
+    fn an_invalid_filter_is_named_in_the_error() {
         assert!(filter("info,pais::jobs=debug").is_ok());
         let text = filter("pais=loud").unwrap_err().to_string();
         assert!(text.contains("log.filter \"pais=loud\""), "{text}");

@@ -1,4 +1,4 @@
-//! How far a run is, on a terminal.
+//! Shows the progress of a run on a terminal.
 
 use std::fmt::Write;
 use std::io::IsTerminal;
@@ -9,20 +9,20 @@ use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, Prog
 
 use pais_anonymize::{Count, Observer, Phase, RunStatus, RunProgress};
 
-/// Time between two drawings.
+/// Time between two redraws of the line.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Characters of the bar.
+/// Width of the bar, in characters.
 const WIDTH: usize = 24;
 
-/// A line on standard error where that is a terminal, nothing elsewhere.
+/// A progress line on standard error. It shows nothing if standard error is not a terminal.
 pub struct Bar {
     bar: ProgressBar,
     tally: Arc<RunProgress>,
 }
 
 impl Bar {
-    /// A run begins.
+    /// Starts the line for a run that begins now.
     pub fn new() -> Self {
         let tally = Arc::new(RunProgress::new(true, 0.0));
         if !std::io::stderr().is_terminal() {
@@ -30,12 +30,12 @@ impl Bar {
             return Self { bar: hidden, tally };
         }
         let bar = ProgressBar::no_length();
-        if let Ok(style) = ProgressStyle::with_template("{standing}") {
+        if let Ok(style) = ProgressStyle::with_template("{status}") {
             let tally = Arc::clone(&tally);
             bar.set_style(style.with_key(
-                "standing",
+                "status",
                 move |_: &ProgressState, out: &mut dyn Write| {
-                    // What cannot be drawn is drawn the next time.
+                    // If this write fails, the next redraw writes the line again.
                     let _ = out.write_str(&line(&tally.look()));
                 },
             ));
@@ -44,7 +44,7 @@ impl Bar {
         Self { bar, tally }
     }
 
-    /// Takes the line away.
+    /// Removes the line.
     pub fn clear(&self) {
         self.bar.finish_and_clear();
     }
@@ -65,26 +65,26 @@ impl Observer for Bar {
 }
 
 /// `searching [#########---------------] 1,000,000 rows, 7 steps, 2 s, about 3 s left`
-fn line(standing: &RunStatus) -> String {
-    let phase = standing.phase.map_or("", Phase::as_str);
-    let done = (standing.progress.clamp(0.0, 1.0) * WIDTH as f64) as usize;
+fn line(snapshot: &Standing) -> String {
+    let phase = snapshot.phase.map_or("", Phase::as_str);
+    let done = (snapshot.progress.clamp(0.0, 1.0) * WIDTH as f64) as usize;
     let (full, open) = ("#".repeat(done), "-".repeat(WIDTH - done));
     let mut line = format!(
         "{phase:>9} [{full}{open}] {} rows",
-        HumanCount(standing.rows_read)
+        HumanCount(snapshot.rows_read)
     );
-    // Neither is ever wrong: a string takes all that is written to it.
-    if standing.steps_done > 0 {
-        let _ = write!(line, ", {} steps", HumanCount(standing.steps_done));
+    // Writing to a string does not fail, so the results are ignored.
+    if snapshot.steps_done > 0 {
+        let _ = write!(line, ", {} steps", HumanCount(snapshot.steps_done));
     }
-    let _ = write!(line, ", {}", time(standing.elapsed));
-    if let Some(remaining) = standing.remaining {
+    let _ = write!(line, ", {}", time(snapshot.elapsed));
+    if let Some(remaining) = snapshot.remaining {
         let _ = write!(line, ", about {} left", time(remaining));
     }
     line
 }
 
-/// Seconds, or minutes and seconds, or hours and minutes.
+/// A duration in seconds, in minutes and seconds, or in hours and minutes.
 fn time(duration: Duration) -> String {
     let seconds = duration.as_secs_f64().round() as u64;
     match seconds {
@@ -103,8 +103,8 @@ mod tests {
     use super::{line, time};
 
     #[test]
-    fn the_line_tells_phase_rows_steps_and_time() {
-        let mut standing = RunStatus {
+    fn the_line_shows_phase_rows_steps_and_time() {
+        let mut snapshot = Standing {
             phase: None,
             progress: 0.0,
             rows_read: 0,
@@ -113,8 +113,8 @@ mod tests {
             remaining: None,
         };
         let bar = "-".repeat(24);
-        assert_eq!(line(&standing), format!("          [{bar}] 0 rows, 0 s"));
-        standing = RunStatus {
+        assert_eq!(line(&snapshot), format!("          [{bar}] 0 rows, 0 s"));
+        snapshot = Standing {
             phase: Some(Phase::Searching),
             progress: 0.5,
             rows_read: 1_000_000,
@@ -123,13 +123,13 @@ mod tests {
             remaining: Some(Duration::from_millis(2_600)),
         };
         assert_eq!(
-            line(&standing),
+            line(&snapshot),
             "searching [############------------] 1,000,000 rows, 7 steps, 2 s, about 3 s left"
         );
     }
 
     #[test]
-    fn times_are_read_at_a_glance() {
+    fn durations_use_the_two_largest_units() {
         assert_eq!(time(Duration::from_secs(59)), "59 s");
         assert_eq!(time(Duration::from_secs(61)), "1 min 1 s");
         assert_eq!(time(Duration::from_secs(7_260)), "2 h 1 min");

@@ -1,35 +1,35 @@
-//! A file on its way in, and how much of it has been read.
+//! Reads a file and reports which share of it has been read.
 
 use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, Read};
 use std::rc::Rc;
 
-/// A file whose bytes are counted as they are read.
+/// A file that counts the bytes read from it.
 pub struct CountedFile {
     file: File,
     share: ReadShare,
 }
 
-/// What share of a file has been read.
+/// The share of a [`CountedFile`] that has been read. It is updated while the file is read.
 #[derive(Clone, Debug)]
 pub struct ReadShare {
     read: Rc<Cell<u64>>,
-    /// Bytes of the file; 0 for what has no length, such as a pipe.
+    /// Size of the file in bytes; 0 if it has no size, such as a pipe.
     bytes: u64,
 }
 
 impl CountedFile {
-    /// Nothing of the file has been read.
+    /// Wraps a file of which nothing has been read yet.
     pub fn new(file: File) -> Self {
         let share = ReadShare {
             read: Rc::default(),
-            bytes: file.metadata().map_or(0, |about| about.len()),
+            bytes: file.metadata().map_or(0, |metadata| metadata.len()),
         };
         Self { file, share }
     }
 
-    /// What share of it has been read, for as long as it is read.
+    /// A handle on the share that has been read. It stays valid while the file is read.
     pub fn share(&self) -> ReadShare {
         self.share.clone()
     }
@@ -45,7 +45,7 @@ impl Read for CountedFile {
 }
 
 impl ReadShare {
-    /// 0 to 1; 0 where it is not known.
+    /// The share read so far, from 0 to 1; 0 if the size of the file is not known.
     pub fn now(&self) -> f64 {
         match self.bytes {
             0 => 0.0,
@@ -61,7 +61,7 @@ mod tests {
     use super::CountedFile;
 
     #[test]
-    fn a_file_is_read_by_and_by() {
+    fn the_share_grows_while_the_file_is_read() {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(b"1234").unwrap();
         std::io::Seek::rewind(&mut file).unwrap();

@@ -1,4 +1,4 @@
-//! The database a command works with: the one of the settings, or the embedded one.
+//! The database that a command uses: the one in the settings, or the embedded one.
 
 use std::sync::Arc;
 
@@ -9,15 +9,18 @@ use pais_postgres::{self, EmbeddedOptions, EmbeddedServer, PostgresError};
 use pais::store::Store;
 use secrecy::ExposeSecret;
 
-/// An open database, and the embedded server behind it where there is one.
+/// An open database, and its embedded server if it has one.
 pub struct Database {
-    /// The database, migrated.
+    /// The database, with all migrations applied.
     pub store: Store,
     server: Option<EmbeddedServer>,
 }
 
 impl Database {
-    /// For the service: the embedded server is its own.
+    /// Opens the database for the service. The service starts its own embedded server.
+    ///
+    /// # Errors
+    /// When the database cannot be started, reached or migrated.
     pub async fn open_for_service(settings: &Settings) -> anyhow::Result<Self> {
         let dir = &settings.server.data_dir;
         let server = match settings.database.url {
@@ -27,7 +30,10 @@ impl Database {
         Self::open(settings, server).await
     }
 
-    /// For a command: beside a running service its server is shared.
+    /// Opens the database for a command. If a service is running, the command shares its server.
+    ///
+    /// # Errors
+    /// When the database cannot be started, reached or migrated.
     pub async fn open_for_command(settings: &Settings) -> anyhow::Result<Self> {
         let dir = &settings.server.data_dir;
         let server = match settings.database.url {
@@ -42,9 +48,10 @@ impl Database {
         let clock = Arc::new(SystemClock);
         let store = match (&server, &settings.database.url) {
             (Some(server), _) => Store::new(server.connect_options(), connections, clock),
-            (None, Some(url)) => Store::from_url(url.expose_secret(), connections, clock)
-                .context("database.url is not usable")?,
-            (None, None) => anyhow::bail!("there is neither an embedded nor an outside database"),
+            (None, Some(url)) => Store::from_url(url.expose_secret(), connections, clock).context(
+                "database.url is invalid; expected postgres://user:password@host/database",
+            )?,
+            (None, None) => anyhow::bail!("there is no database; set database.url"),
         };
         let database = Self { store, server };
         match database.store.migrate().await {
@@ -56,7 +63,8 @@ impl Database {
         }
     }
 
-    /// Waits until the embedded server ends by itself, and answers why.
+    /// Waits until the embedded server ends by itself, and returns why. Without an embedded
+    /// server it never returns.
     pub async fn ended(&mut self) -> PostgresError {
         match &mut self.server {
             Some(server) => server.ended().await,
@@ -64,7 +72,10 @@ impl Database {
         }
     }
 
-    /// Closes the connections, and stops the embedded server if it is this process's own.
+    /// Closes the connections, and stops the embedded server if this process started it.
+    ///
+    /// # Errors
+    /// When the embedded server does not stop.
     pub async fn close(self) -> anyhow::Result<()> {
         self.store.close().await;
         if let Some(server) = self.server {

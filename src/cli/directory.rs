@@ -1,5 +1,5 @@
-//! An anatomized release in a directory: `qit.csv` and one `st_<column>.csv` a sensitive column,
-//! names percent-encoded.
+//! An anatomized release in a directory: `qit.csv`, and `st_<column>.csv` for each sensitive
+//! column. The file names are percent-encoded.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -9,22 +9,22 @@ use pais_core::table::ReleasedTable;
 use super::failure::Failure;
 use super::table_file::TableFile;
 
-/// A directory that holds tables, or will.
+/// A directory of tables. It may not exist yet.
 #[derive(Clone, Debug)]
 pub struct Directory {
     path: PathBuf,
 }
 
 impl Directory {
-    /// The directory at a path; it need not be there yet.
+    /// The directory at a path, which need not exist yet.
     ///
     /// # Errors
-    /// For a path that names a file.
+    /// If the path is an existing file, or does not exist and has the file extension of a table.
     pub fn of(path: &Path) -> Result<Self, Failure> {
         let names_table = !path.exists() && TableFile::of(path).is_ok();
         if path.is_file() || names_table {
             return Err(Failure::Usage(format!(
-                "{}: anatomized output is several tables, and this names a file; name a directory",
+                "{}: expected a directory, not a file, because anatomized output is several tables",
                 path.display()
             )));
         }
@@ -33,18 +33,18 @@ impl Directory {
         })
     }
 
-    /// The file of a table.
+    /// The CSV file of a table.
     ///
     /// # Errors
-    /// Never: the ending is that of CSV.
+    /// Never, because the file extension is `.csv`.
     pub fn file(&self, table: &str) -> Result<TableFile, Failure> {
         TableFile::of(&self.path.join(file_name(table)))
     }
 
-    /// Writes tables, and makes the directory where it is not there.
+    /// Writes tables. Creates the directory if it does not exist.
     ///
     /// # Errors
-    /// For what cannot be written.
+    /// If the directory cannot be created or a file cannot be written.
     pub fn write(&self, tables: &[ReleasedTable]) -> Result<(), Failure> {
         std::fs::create_dir_all(&self.path).map_err(|error| Failure::file(&self.path, &error))?;
         tables
@@ -53,8 +53,8 @@ impl Directory {
     }
 }
 
-/// The name of a table's file: bytes other than letters, digits, `-`, `.`, `_` and `~` as `%XX`
-/// (RFC 3986, Section 2.3).
+/// The name of a table's file. Bytes other than letters, digits, `-`, `.`, `_` and `~` are written
+/// as `%XX` (RFC 3986, Section 2.3).
 fn file_name(table: &str) -> String {
     let mut name = String::with_capacity(table.len() + 4);
     for byte in table.bytes() {

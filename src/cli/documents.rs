@@ -1,4 +1,4 @@
-//! The JSON documents that the commands on files read and write.
+//! The JSON documents that the file commands (`anonymize`, `verify`, `sample`) read and write.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -14,22 +14,23 @@ use pais_core::taxonomy::TreeLimits;
 
 use super::failure::Failure;
 
-/// Bounds of taxonomies on the command line, where the user's own memory is at stake.
+/// Limits of taxonomies on the command line. They are high, because only the user's own memory is
+/// used.
 const LIMITS: TreeLimits = TreeLimits {
     leaves: 10_000_000,
     depth: 60,
 };
 
-/// Reads the body of `POST /v1/datasets` with inline taxonomies.
+/// Reads a schema from a file: the body of `POST /v1/datasets`, with inline taxonomies.
 ///
 /// # Errors
-/// For what does not make a schema, and an unreadable file.
+/// If the file cannot be read or is not a valid schema.
 pub fn schema(path: &Path) -> Result<Schema, Failure> {
     let definition: DatasetDefinition = parse(path)?;
     let resolved = Schema::resolve(&definition, LIMITS, |_| None);
     resolved.map_err(|problem| {
         let problem = if problem.code == Code::NotFound {
-            let detail = "on the command line a taxonomy stands inline, not by id";
+            let detail = "on the command line a taxonomy must be given inline, not by id";
             Problem::with(Code::InvalidSchema, detail, problem.errors)
         } else {
             problem
@@ -38,13 +39,14 @@ pub fn schema(path: &Path) -> Result<Schema, Failure> {
     })
 }
 
-/// Reads the body of `POST /v1/jobs` without what names things of the service.
+/// Reads a job from a file: the body of `POST /v1/jobs`, without the fields that refer to resources
+/// of the service (`dataset_id`, `submissions`).
 ///
 /// # Errors
-/// For what is no such document, and an unreadable file.
+/// If the file cannot be read, is not a valid job, or gives a list of values for a parameter.
 pub fn job(path: &Path) -> Result<JobDefinition, Failure> {
     if let Some(pointer) = sweep::first_list(&parse(path)?) {
-        let detail = "lists of values are tried by a job of the service; give one value here";
+        let detail = "only a job of the service can try a list of values; give one value here";
         let problem = Problem::at(Code::InvalidJob, pointer, detail);
         return Err(in_file(path, problem).into());
     }
@@ -54,7 +56,9 @@ pub fn job(path: &Path) -> Result<JobDefinition, Failure> {
         (job.submissions.is_some(), "submissions"),
     ] {
         if given {
-            let detail = format!("on the command line a job has no `{field}`; INPUT is the table");
+            let detail = format!(
+                "on the command line a job has no `{field}`; remove it, the table is INPUT"
+            );
             let problem = Problem::at(Code::InvalidShape, format!("/{field}"), detail);
             return Err(in_file(path, problem).into());
         }
@@ -67,7 +71,7 @@ fn parse<T: DeserializeOwned>(path: &Path) -> Result<T, Failure> {
     json::parse(&body).map_err(|problem| in_file(path, problem).into())
 }
 
-/// The same problem, told of which file it is.
+/// The same problem, with the path of the file in front of its detail.
 pub fn in_file(path: &Path, problem: Problem) -> Problem {
     Problem {
         detail: format!("{}: {}", path.display(), problem.detail),
@@ -75,10 +79,10 @@ pub fn in_file(path: &Path, problem: Problem) -> Problem {
     }
 }
 
-/// Writes a document.
+/// Writes a document to a file as indented JSON.
 ///
 /// # Errors
-/// For a file that cannot be written.
+/// If the file cannot be written.
 pub fn write(path: &Path, value: &impl Serialize) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Failure::file(path, &error);
     let mut out = BufWriter::new(File::create(path).map_err(failed)?);

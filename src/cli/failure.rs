@@ -1,4 +1,4 @@
-//! How a command ends when it does not end well.
+//! How a failed command reports its error and sets its exit status.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -8,12 +8,12 @@ use pais::problem::Problem;
 /// Why a command failed.
 #[derive(Debug)]
 pub enum Failure {
-    /// The run failed: its problem document goes to standard error, exit status 1.
+    /// The run failed. The problem document is printed to standard error; the exit status is 1.
     Problem(Box<Problem>),
-    /// What was to be checked cannot be read: its problem document goes to standard error, exit
-    /// status 2.
+    /// The table to check cannot be read. The problem document is printed to standard error; the
+    /// exit status is 2.
     Unreadable(Box<Problem>),
-    /// The arguments are off or a file cannot be read or written: exit status 2.
+    /// The arguments are invalid, or a file cannot be read or written. The exit status is 2.
     Usage(String),
 }
 
@@ -23,7 +23,8 @@ impl Failure {
         Self::Usage(format!("{}: {error}", path.display()))
     }
 
-    /// The same failure of a command that only checks, where a problem says that it could not.
+    /// Turns a [`Self::Problem`] into [`Self::Unreadable`], for a command that only checks: there a
+    /// problem means that the check could not be made.
     pub fn unreadable(self) -> Self {
         match self {
             Self::Problem(problem) => Self::Unreadable(problem),
@@ -31,7 +32,7 @@ impl Failure {
         }
     }
 
-    /// Prints the failure to standard error; its exit status.
+    /// Prints the failure to standard error and returns its exit status.
     pub fn report(&self) -> ExitCode {
         match self {
             Self::Problem(problem) => {

@@ -9,17 +9,20 @@ use super::settings::SettingsArgs;
 
 /// Flags of `pais migrate`.
 #[derive(clap::Args)]
-pub struct Args {
+pub struct MigrateArgs {
     #[command(flatten)]
     settings: SettingsArgs,
 }
 
-/// Applies the migrations that are missing.
-pub fn run(args: &Args) -> anyhow::Result<()> {
+/// Applies the missing migrations.
+///
+/// # Errors
+/// If the settings are invalid, or the database cannot be opened or migrated.
+pub fn run(args: &MigrateArgs) -> anyhow::Result<()> {
     let settings = args.settings.load(Flags::default())?;
     telemetry::init(&settings.log)?;
     block_on(async {
-        // Opening migrates.
+        // Opening the database applies the migrations.
         Database::open_for_command(&settings).await?.close().await
     })
 }

@@ -1,4 +1,4 @@
-//! The command line: one file a subcommand.
+//! The command line. Each subcommand has a file of its own.
 
 mod anatomized;
 mod anonymize;
@@ -35,24 +35,24 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Run the service: migrate, start the workers, serve HTTP
-    Serve(serve::Args),
-    /// Apply the migrations that are missing, and stop
-    Migrate(migrate::Args),
+    Serve(serve::ServeArgs),
+    /// Apply the missing migrations, and exit
+    Migrate(migrate::MigrateArgs),
     /// Issue API tokens
     #[command(subcommand)]
-    Token(token::Command),
-    /// Anonymize a table in files, without server or database
+    Token(token::TokenCommand),
+    /// Anonymize a table in a file, without a server or database
     Anonymize(anonymize::Anonymize),
-    /// Check a finished table, whoever made it, against a privacy model
+    /// Check a finished table from any source against a privacy model
     Verify(verify::Verify),
-    /// Write a table of persons who do not exist, with its schema and a job, to try things on
-    Sample(sample::Arguments),
+    /// Write a table of fictitious persons, with its schema and a job, for trying pais out
+    Sample(sample::SampleArgs),
     /// Print the OpenAPI document
     Openapi,
 }
 
-/// Runs the command that the arguments name. The exit status is 2 where arguments or settings
-/// are off, 1 where the work failed.
+/// Runs the command given on the command line. The exit status is 0 on success, 2 if arguments or
+/// settings are invalid, and 1 if the work failed.
 pub fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Serve(args) => serve::run(args),
@@ -79,7 +79,7 @@ pub fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             if let Some(problem) = error.downcast_ref::<Problem>() {
-                // A document is strings and numbers; serializing it cannot fail.
+                // Serializing cannot fail: a document has only strings and numbers.
                 let text = serde_json::to_string_pretty(&problem.document()).unwrap_or_default();
                 eprintln!("{text}");
             } else {
@@ -91,7 +91,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Runs a command's asynchronous work.
+/// Runs the asynchronous part of a command on a new multi-threaded runtime.
 fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()

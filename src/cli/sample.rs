@@ -1,4 +1,4 @@
-//! `pais sample`: a table of persons who do not exist, with its schema and a job.
+//! `pais sample`: writes a table of fictitious persons, with its schema and a job.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -15,17 +15,17 @@ use super::failure::Failure;
 
 /// Arguments of `pais sample`.
 #[derive(Debug, Args)]
-pub struct Arguments {
-    /// Which table.
+pub struct SampleArgs {
+    /// Which table to write.
     #[arg(value_name = "NAME", value_parser = names())]
     sample: Sample,
-    /// Number of rows; each table has a default of its own.
+    /// Number of rows; each table has its own default.
     #[arg(long, value_name = "N")]
     rows: Option<u64>,
     /// The same seed gives the same rows.
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
-    /// Where NAME.csv, NAME.schema.json and NAME.job.json go.
+    /// Directory for NAME.csv, NAME.schema.json and NAME.job.json.
     #[arg(short, long, value_name = "DIR", default_value = ".")]
     output: PathBuf,
 }
@@ -35,15 +35,15 @@ fn names() -> impl TypedValueParser<Value = Sample> {
         let mut samples = Sample::ALL.into_iter();
         samples
             .find(|sample| sample.name() == name)
-            .ok_or("no such sample")
+            .ok_or("unknown sample")
     })
 }
 
-impl Arguments {
+impl SampleArgs {
     /// Writes the three files.
     ///
     /// # Errors
-    /// For a file that cannot be written.
+    /// If a file cannot be written.
     pub fn run(&self) -> Result<(), Failure> {
         let folder = &self.output;
         std::fs::create_dir_all(folder).map_err(|error| Failure::file(folder, &error))?;

@@ -21,12 +21,12 @@ use super::database::Database;
 use super::settings::SettingsArgs;
 use super::{block_on, keys};
 
-/// Uploads read at once; each takes a thread while its rows are encoded.
+/// Number of uploads read at the same time. Each uses one thread while its rows are encoded.
 const CONCURRENT_UPLOADS: usize = 8;
 
 /// Flags of `pais serve`.
 #[derive(clap::Args)]
-pub struct Args {
+pub struct ServeArgs {
     /// Address and port to listen on
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<SocketAddr>,
@@ -35,7 +35,10 @@ pub struct Args {
 }
 
 /// Runs the service until SIGTERM or SIGINT.
-pub fn run(args: Args) -> anyhow::Result<()> {
+///
+/// # Errors
+/// If the settings are invalid, the service cannot start, or its database ends unexpectedly.
+pub fn run(args: ServeArgs) -> anyhow::Result<()> {
     let flags = Flags {
         listen: args.listen,
         ..Flags::default()
@@ -49,7 +52,7 @@ async fn serve(settings: &Settings) -> anyhow::Result<()> {
     let shutdown = CancellationToken::new();
     stop_on_signal(shutdown.clone())?;
     let address = settings.server.listen;
-    // Before the database, whose start takes longer: a port that is taken is told at once.
+    // Bind before starting the database, which takes longer: a port in use is reported at once.
     let listener = TcpListener::bind(address)
         .await
         .with_context(|| format!("cannot listen on {address} (server.listen)"))?;
@@ -63,11 +66,12 @@ async fn serve(settings: &Settings) -> anyhow::Result<()> {
     served.and(closed)
 }
 
-/// How much less urgent than answering a request computing is: a search takes every core that
-/// nobody else wants, and no request waits for it.
-const COMPUTING: i32 = 5;
+/// The niceness added to the computing threads. A search may use every idle core, but requests have
+/// priority and do not wait for it.
+const COMPUTE_NICENESS: i32 = 5;
 
-/// Serves and works until `shutdown`, and then until what is under way has ended.
+/// Serves requests and runs jobs until `shutdown`, and then until the running ones have ended or
+/// the grace period is over.
 async fn work(
     settings: &Settings,
     store: &Store,
@@ -78,13 +82,13 @@ async fn work(
         .num_threads(settings.workers.threads)
         .thread_name(|index| format!("compute-{index}"))
         .start_handler(|_| {
-            // Where it is refused, computing competes with requests as an equal.
-            let _ = rustix::process::nice(COMPUTING);
+            // If this fails, computing and requests have the same priority.
+            let _ = rustix::process::nice(COMPUTE_NICENESS);
         })
         .build_global()
-        .context("the computing pool cannot be started (workers.threads)")?;
+        .context("cannot start the computing pool (workers.threads)")?;
     let keys = Arc::new(keys::open(settings, store).await?);
-    let spool = empty_spool(&settings.server.data_dir)?;
+    let spool = create_empty_spool(&settings.server.data_dir)?;
     let wake = Arc::new(tokio::sync::Notify::new());
     let state = AppState {
         store: store.clone(),
@@ -113,7 +117,7 @@ async fn work(
     let draining = async {
         shutdown.cancelled().await;
         if tokio::time::timeout(grace, pool.drained()).await.is_err() {
-            tracing::info!("the jobs under way go back to the queue");
+            tracing::info!("the grace period is over; returning the running jobs to the queue");
         }
     };
     let (served, ()) = tokio::join!(serving, draining);
@@ -121,15 +125,16 @@ async fn work(
     Ok(served?)
 }
 
-/// The folder of rendered tables in the data directory, without what a crash has left there.
-fn empty_spool(data_dir: &Path) -> anyhow::Result<PathBuf> {
+/// Creates the directory of rendered tables in the data directory. Deletes first what a crash has
+/// left there.
+fn create_empty_spool(data_dir: &Path) -> anyhow::Result<PathBuf> {
     let spool = data_dir.join("spool");
-    let made = match std::fs::remove_dir_all(&spool) {
+    let created = match std::fs::remove_dir_all(&spool) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
         _ => std::fs::create_dir_all(data_dir)
             .and_then(|()| std::fs::DirBuilder::new().mode(0o700).create(&spool)),
     };
-    made.with_context(|| format!("cannot make {} (server.data_dir)", spool.display()))?;
+    created.with_context(|| format!("cannot create {} (server.data_dir)", spool.display()))?;
     Ok(spool)
 }
 

@@ -1,11 +1,11 @@
-//! The flags of every command that works with the service's data.
+//! The flags of every command that uses the service's data.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use pais::config::{ConfigError, Flags, Settings};
 
-/// Where settings come from, beside the environment.
+/// The sources of settings other than the environment.
 #[derive(Args)]
 pub struct SettingsArgs {
     /// Settings file (TOML); config/example.toml lists what can be set
@@ -17,7 +17,10 @@ pub struct SettingsArgs {
 }
 
 impl SettingsArgs {
-    /// Reads the settings; `flags` holds what the command's own flags set.
+    /// Reads the settings. `flags` contains the values of the command's own flags.
+    ///
+    /// # Errors
+    /// [`ConfigError`], with the key and source of the invalid setting.
     pub fn load(&self, mut flags: Flags) -> Result<Settings, ConfigError> {
         flags.data_dir = self.data_dir.clone();
         Settings::load(self.config.as_deref(), &flags)

@@ -1,4 +1,4 @@
-//! A table in a file, whose format is told by its ending.
+//! A table in a file. The file extension gives the format.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
@@ -15,24 +15,24 @@ use super::counted::CountedFile;
 use super::documents::in_file;
 use super::failure::Failure;
 
-/// What the endings are, for messages.
-const ENDINGS: &str = ".csv, .ndjson, either of them with .gz or .zst, or .parquet";
+/// The accepted file extensions, for error messages.
+const EXTENSIONS: &str = ".csv, .ndjson, either of them with .gz or .zst, or .parquet";
 
-/// zstd's level: the default of its own program.
+/// Compression level for zstd: the default of the `zstd` program.
 const ZSTD_LEVEL: i32 = 3;
 
-/// Fraction of reading that is parsing; the rest is the engine's encoding.
-const PARSED: f64 = 0.9;
+/// Share of the reading phase that parsing takes; the rest is the engine's encoding.
+const PARSING_SHARE: f64 = 0.9;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Format {
+enum FileFormat {
     Csv,
     Ndjson,
     Parquet,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Packing {
+enum FileCompression {
     None,
     Gzip,
     Zstd,
@@ -42,30 +42,30 @@ enum Packing {
 #[derive(Clone, Debug)]
 pub struct TableFile {
     path: PathBuf,
-    format: Format,
-    packing: Packing,
+    format: FileFormat,
+    compression: FileCompression,
 }
 
 impl TableFile {
-    /// The file at a path; it need not be there yet.
+    /// The table file at a path, which need not exist yet.
     ///
     /// # Errors
-    /// For an ending that tells no format.
+    /// If the file extension is not one of the accepted ones.
     pub fn of(path: &Path) -> Result<Self, Failure> {
         let name = path.file_name().unwrap_or_default();
         let name = name.to_string_lossy().to_lowercase();
-        let (stem, packing) = match (name.strip_suffix(".gz"), name.strip_suffix(".zst")) {
-            (Some(stem), _) => (stem, Packing::Gzip),
-            (_, Some(stem)) => (stem, Packing::Zstd),
-            _ => (&*name, Packing::None),
+        let (stem, compression) = match (name.strip_suffix(".gz"), name.strip_suffix(".zst")) {
+            (Some(stem), _) => (stem, FileCompression::Gzip),
+            (_, Some(stem)) => (stem, FileCompression::Zstd),
+            _ => (&*name, FileCompression::None),
         };
-        let format = match stem.rsplit_once('.').map(|(_, ending)| ending) {
-            Some("csv") => Format::Csv,
-            Some("ndjson") => Format::Ndjson,
-            Some("parquet") if packing == Packing::None => Format::Parquet,
+        let format = match stem.rsplit_once('.').map(|(_, extension)| extension) {
+            Some("csv") => FileFormat::Csv,
+            Some("ndjson") => FileFormat::Ndjson,
+            Some("parquet") if compression == FileCompression::None => FileFormat::Parquet,
             _ => {
                 return Err(Failure::Usage(format!(
-                    "{}: the format is told by the ending, which is {ENDINGS}",
+                    "{}: unknown file extension; expected {EXTENSIONS}",
                     path.display()
                 )));
             }
@@ -73,20 +73,20 @@ impl TableFile {
         Ok(Self {
             path: path.to_owned(),
             format,
-            packing,
+            compression,
         })
     }
 
     /// Reads a raw table.
     ///
     /// # Errors
-    /// For rows that do not fit the schema, and an unreadable file.
+    /// If the file cannot be read, or its rows do not match the schema.
     pub fn read(&self, schema: &Schema) -> Result<Table, Failure> {
         self.read_observed(schema, &Unobserved)
     }
 
-    /// As [`Self::read`], telling the rows read. A Parquet file, which is not read from its front
-    /// to its end, does not tell its share.
+    /// Like [`Self::read`], and reports the rows read to `observer`. For a Parquet file the share
+    /// of the file is not reported, because it is not read from start to end.
     ///
     /// # Errors
     /// As [`Self::read`].
@@ -102,54 +102,52 @@ impl TableFile {
         let chunk = |chunk: Table| {
             rows += chunk.rows as u64;
             observer.counted(Count::RowsRead(rows));
-            observer.progress(Phase::Reading, PARSED * share.now());
+            observer.progress(Phase::Reading, PARSING_SHARE * share.now());
             assembler.push(chunk)
         };
         let read = match self.format {
-            Format::Csv => csv::read(schema, self.unpacked(file)?, chunk),
-            Format::Ndjson => ndjson::read(schema, self.unpacked(file)?, chunk),
-            // The user's own memory is the limit here.
-            Format::Parquet => parquet::read(schema, self.file()?, u64::MAX, chunk),
+            FileFormat::Csv => csv::read(schema, self.decompressed(file)?, chunk),
+            FileFormat::Ndjson => ndjson::read(schema, self.decompressed(file)?, chunk),
+            // No memory limit, because the memory is the user's own.
+            FileFormat::Parquet => parquet::read(schema, self.file()?, u64::MAX, chunk),
         };
         read.map_err(|failure| self.failure(failure))?;
         Ok(assembler.finish())
     }
 
-    /// Reads a finished table, whoever made it.
+    /// Reads a finished table, which need not come from pais.
     ///
     /// # Errors
-    /// For what is no generalization under the schema, and an unreadable file.
+    /// If the file cannot be read, or a value is not a generalization under the schema.
     pub fn read_finished(&self, schema: &Schema) -> Result<ReleasedTable, Failure> {
         let read_by = finished::columns(schema, &self.names()?);
         let table = self.read(&read_by)?;
         let first_line = match self.format {
-            Format::Csv => 2,
-            Format::Ndjson | Format::Parquet => 1,
+            FileFormat::Csv => 2,
+            FileFormat::Ndjson | FileFormat::Parquet => 1,
         };
         let released = finished::released(schema, &read_by, table, first_line);
         released.map_err(|problem| self.refused(problem))
     }
 
-    /// The names of a table's columns.
+    /// The names of a table's columns, in order.
     ///
     /// # Errors
-    /// For a file that cannot be read.
+    /// If the file cannot be read.
     pub fn names(&self) -> Result<Vec<String>, Failure> {
         match self.format {
-            Format::Csv => {
-                csv::names(self.unpacked(self.file()?)?).map_err(|failure| self.failure(failure))
-            }
-            Format::Ndjson => {
-                ndjson::names(self.unpacked(self.file()?)?).map_err(|failure| self.failure(failure))
-            }
-            Format::Parquet => parquet::names(&self.file()?).map_err(|it| self.refused(it)),
+            FileFormat::Csv => csv::names(self.decompressed(self.file()?)?)
+                .map_err(|failure| self.failure(failure)),
+            FileFormat::Ndjson => ndjson::names(self.decompressed(self.file()?)?)
+                .map_err(|failure| self.failure(failure)),
+            FileFormat::Parquet => parquet::names(&self.file()?).map_err(|it| self.refused(it)),
         }
     }
 
     /// Writes a released table.
     ///
     /// # Errors
-    /// For a file that cannot be written.
+    /// If the file cannot be written.
     pub fn write(&self, table: &ReleasedTable) -> Result<(), Failure> {
         self.try_write(table)
             .map_err(|error| Failure::file(&self.path, &error))
@@ -157,16 +155,18 @@ impl TableFile {
 
     fn try_write(&self, table: &ReleasedTable) -> io::Result<()> {
         let mut out = BufWriter::new(File::create(&self.path)?);
-        match self.packing {
-            Packing::None if self.format == Format::Parquet => table.write_parquet(&mut out)?,
-            Packing::None => self.write_text(table, &mut out)?,
-            Packing::Gzip => {
+        match self.compression {
+            FileCompression::None if self.format == FileFormat::Parquet => {
+                table.write_parquet(&mut out)?;
+            }
+            FileCompression::None => self.write_text(table, &mut out)?,
+            FileCompression::Gzip => {
                 let level = flate2::Compression::default();
                 let mut packed = flate2::write::GzEncoder::new(&mut out, level);
                 self.write_text(table, &mut packed)?;
                 packed.finish()?;
             }
-            Packing::Zstd => {
+            FileCompression::Zstd => {
                 let mut packed = zstd::Encoder::new(&mut out, ZSTD_LEVEL)?;
                 self.write_text(table, &mut packed)?;
                 packed.finish()?;
@@ -177,8 +177,8 @@ impl TableFile {
 
     fn write_text(&self, table: &ReleasedTable, out: &mut impl Write) -> io::Result<()> {
         match self.format {
-            Format::Ndjson => table.write_ndjson(out),
-            Format::Csv | Format::Parquet => table.write_csv(out),
+            FileFormat::Ndjson => table.write_ndjson(out),
+            FileFormat::Csv | FileFormat::Parquet => table.write_csv(out),
         }
     }
 
@@ -186,11 +186,11 @@ impl TableFile {
         File::open(&self.path).map_err(|error| Failure::file(&self.path, &error))
     }
 
-    fn unpacked(&self, file: impl Read + 'static) -> Result<Box<dyn Read>, Failure> {
-        Ok(match self.packing {
-            Packing::None => Box::new(file),
-            Packing::Gzip => Box::new(flate2::read::MultiGzDecoder::new(file)),
-            Packing::Zstd => Box::new(
+    fn decompressed(&self, file: impl Read + 'static) -> Result<Box<dyn Read>, Failure> {
+        Ok(match self.compression {
+            FileCompression::None => Box::new(file),
+            FileCompression::Gzip => Box::new(flate2::read::MultiGzDecoder::new(file)),
+            FileCompression::Zstd => Box::new(
                 zstd::Decoder::new(file).map_err(|error| Failure::file(&self.path, &error))?,
             ),
         })
@@ -213,20 +213,24 @@ impl TableFile {
 mod tests {
     use std::path::Path;
 
-    use super::{Format, Packing, TableFile};
+    use super::{FileCompression, FileFormat, TableFile};
 
     #[test]
-    fn endings_tell_the_format() {
-        for (name, format, packing) in [
-            ("a.csv", Format::Csv, Packing::None),
-            ("a.b.CSV.gz", Format::Csv, Packing::Gzip),
-            ("a.csv.zst", Format::Csv, Packing::Zstd),
-            ("a.ndjson", Format::Ndjson, Packing::None),
-            ("a.ndjson.gz", Format::Ndjson, Packing::Gzip),
-            ("a.parquet", Format::Parquet, Packing::None),
+    fn the_file_extension_gives_the_format() {
+        for (name, format, compression) in [
+            ("a.csv", FileFormat::Csv, FileCompression::None),
+            ("a.b.CSV.gz", FileFormat::Csv, FileCompression::Gzip),
+            ("a.csv.zst", FileFormat::Csv, FileCompression::Zstd),
+            ("a.ndjson", FileFormat::Ndjson, FileCompression::None),
+            ("a.ndjson.gz", FileFormat::Ndjson, FileCompression::Gzip),
+            ("a.parquet", FileFormat::Parquet, FileCompression::None),
         ] {
             let file = TableFile::of(Path::new(name)).unwrap();
-            assert_eq!((file.format, file.packing), (format, packing), "{name}");
+            assert_eq!(
+                (file.format, file.compression),
+                (format, compression),
+                "{name}"
+            );
         }
         for name in ["a", "csv", "a.gz", "a.parquet.gz", "a.xlsx", ""] {
             assert!(TableFile::of(Path::new(name)).is_err(), "{name}");

@@ -13,10 +13,11 @@ use super::block_on;
 use super::database::Database;
 use super::settings::SettingsArgs;
 
-/// The commands below `pais token`.
+/// The subcommands of `pais token`.
 #[derive(clap::Subcommand)]
-pub enum Command {
-    /// Issue a token, and print it alone on standard output; its organization is made if it is not there
+pub enum TokenCommand {
+    /// Issue a token and print only the token on standard output; create its organization if it
+    /// does not exist
     Create(CreateArgs),
 }
 
@@ -40,9 +41,12 @@ fn organization_name(text: &str) -> Result<String, Problem> {
     check_name(text).map(|()| text.to_owned())
 }
 
-/// Runs a command below `pais token`.
-pub fn run(command: Command) -> anyhow::Result<()> {
-    let Command::Create(args) = command;
+/// Runs a subcommand of `pais token`.
+///
+/// # Errors
+/// If the settings are invalid or the database fails.
+pub fn run(command: TokenCommand) -> anyhow::Result<()> {
+    let TokenCommand::Create(args) = command;
     let settings = args.settings.load(Flags::default())?;
     telemetry::init(&settings.log)?;
     let secret = block_on(create(&settings, &args))?;
@@ -65,7 +69,7 @@ async fn issue(store: &Store, args: &CreateArgs) -> Result<SecretString, StoreEr
     };
     loop {
         let organization = find_or_create(store, &args.organization).await?;
-        // Organizations are never deleted, so this is the first round's answer.
+        // Organizations are never deleted, so this succeeds in the first iteration.
         if let Some(issued) = create_token(store, None, &organization.name, new).await? {
             return Ok(issued.secret);
         }

@@ -1,18 +1,21 @@
-//! Whether the settings make sense, each alone and together.
+//! Checks that the settings are valid, each alone and in combination.
 
 use pais_core::definition::json::TREE_DEPTH;
 
 use super::Settings;
 
-/// A setting and what is wrong with it.
-type Wrong = (&'static str, String);
+/// The key of an invalid setting, and what is wrong with it.
+type InvalidSetting = (&'static str, String);
 
-/// Connections beyond those of the service: three are kept for the superuser, and a command
-/// beside the service needs some.
+/// Connections in addition to those of the service: three are reserved for the superuser, and a
+/// command that runs beside the service needs some.
 const SPARE_CONNECTIONS: u32 = 5;
 
-/// Checks everything that types alone do not.
-pub(super) fn check(settings: &Settings) -> Result<(), Wrong> {
+/// Checks what the types do not check.
+///
+/// # Errors
+/// The first invalid setting.
+pub(super) fn check(settings: &Settings) -> Result<(), InvalidSetting> {
     not_zero(settings)?;
     limits(settings)?;
     connections(settings)?;
@@ -24,7 +27,7 @@ pub(super) fn check(settings: &Settings) -> Result<(), Wrong> {
     Ok(())
 }
 
-fn not_zero(settings: &Settings) -> Result<(), Wrong> {
+fn not_zero(settings: &Settings) -> Result<(), InvalidSetting> {
     let (limits, workers) = (&settings.limits, &settings.workers);
     let request = settings.server.request_timeout_seconds;
     let zero = [
@@ -47,7 +50,7 @@ fn not_zero(settings: &Settings) -> Result<(), Wrong> {
     }
 }
 
-fn limits(settings: &Settings) -> Result<(), Wrong> {
+fn limits(settings: &Settings) -> Result<(), InvalidSetting> {
     let (limits, workers) = (&settings.limits, &settings.workers);
     if workers.heartbeat_seconds >= workers.lease_seconds {
         let lease = workers.lease_seconds;
@@ -55,13 +58,14 @@ fn limits(settings: &Settings) -> Result<(), Wrong> {
         return Err(("workers.heartbeat_seconds", reason));
     }
     if limits.taxonomy_depth > TREE_DEPTH {
-        let reason = format!("must be at most {TREE_DEPTH}, the levels that JSON has room for");
+        let reason =
+            format!("must be at most {TREE_DEPTH}, because deeper JSON documents are rejected");
         return Err(("limits.taxonomy_depth", reason));
     }
     Ok(())
 }
 
-fn connections(settings: &Settings) -> Result<(), Wrong> {
+fn connections(settings: &Settings) -> Result<(), InvalidSetting> {
     let least = settings
         .database
         .connections
@@ -75,25 +79,26 @@ fn connections(settings: &Settings) -> Result<(), Wrong> {
     Ok(())
 }
 
-fn addresses(settings: &Settings) -> Result<(), Wrong> {
+fn addresses(settings: &Settings) -> Result<(), InvalidSetting> {
     if let Some(url) = &settings.server.public_url
         && host(url).is_none()
     {
-        let reason = "must be like https://pais.example.org".to_owned();
+        let reason = "must be a URL like https://pais.example.org".to_owned();
         return Err(("server.public_url", reason));
     }
-    // An origin is a URL that ends with its host and port.
+    // An origin is a URL that ends after its host and port.
     let is_origin = |url: &str| host(url).is_some_and(|host| !host.contains(['/', ' ', '*']));
     match settings.server.cors_origins.iter().find(|o| !is_origin(o)) {
         Some(origin) => {
-            let reason = format!("has {origin:?}, which is no origin like https://app.example.org");
+            let reason =
+                format!("has {origin:?}, which is not an origin like https://app.example.org");
             Err(("server.cors_origins", reason))
         }
         None => Ok(()),
     }
 }
 
-/// What follows the scheme of a web address.
+/// The part of an HTTP URL after the scheme; `None` if it is not an HTTP URL.
 fn host(url: &str) -> Option<&str> {
     let host = url
         .strip_prefix("https://")

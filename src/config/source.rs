@@ -1,4 +1,4 @@
-//! Where settings come from, each source under a name that an error can show.
+//! The sources of settings. Each has a name, which error messages show.
 
 use std::fmt;
 
@@ -10,18 +10,18 @@ use serde::de::{self, Deserializer, Visitor};
 
 use super::{ConfigError, Flags};
 
-/// What the names of the variables begin with; `__` then parts section from key.
+/// Prefix of the environment variables. After it, `__` separates section and key.
 const PREFIX: &str = "PAIS__";
-/// The customary variable for `database.url`.
+/// The usual environment variable for `database.url`.
 const DATABASE_URL: &str = "DATABASE_URL";
 
-/// A source under a name of its own.
-pub(super) struct Named<P> {
+/// A source with a name.
+pub(super) struct NamedSource<P> {
     name: String,
     provider: P,
 }
 
-impl<P> Named<P> {
+impl<P> NamedSource<P> {
     pub(super) fn new(name: impl Into<String>, provider: P) -> Self {
         Self {
             name: name.into(),
@@ -30,7 +30,7 @@ impl<P> Named<P> {
     }
 }
 
-impl<P: Provider> Provider for Named<P> {
+impl<P: Provider> Provider for NamedSource<P> {
     fn metadata(&self) -> Metadata {
         Metadata::named(self.name.clone())
     }
@@ -40,13 +40,13 @@ impl<P: Provider> Provider for Named<P> {
     }
 }
 
-/// One setting given by itself.
-pub(super) struct Single {
+/// A source with a single setting.
+pub(super) struct SingleSetting {
     key: String,
     value: Value,
 }
 
-impl Provider for Single {
+impl Provider for SingleSetting {
     fn metadata(&self) -> Metadata {
         Metadata::named("a single setting")
     }
@@ -55,15 +55,16 @@ impl Provider for Single {
         let nested = figment::util::nest(&self.key, self.value.clone());
         let dict = nested
             .into_dict()
-            .ok_or("a variable of this kind is named PAIS__SECTION__KEY")?;
+            .ok_or("expected a variable name of the form PAIS__SECTION__KEY")?;
         Ok(Profile::Default.collect(dict))
     }
 }
 
-/// The settings in an environment, the customary variable first so that ours win.
+/// The settings in an environment. `DATABASE_URL` comes first, so that `PAIS__DATABASE__URL`
+/// overrides it.
 pub(super) fn variables(
     environment: impl IntoIterator<Item = (String, String)>,
-) -> Vec<Named<Single>> {
+) -> Vec<NamedSource<SingleSetting>> {
     let mut found: Vec<(String, String, String)> = environment
         .into_iter()
         .filter_map(|(name, value)| {
@@ -82,21 +83,22 @@ pub(super) fn variables(
         .into_iter()
         .map(|(name, key, value)| {
             let value = read_value(&key, value);
-            Named::new(format!("the variable {name}"), Single { key, value })
+            NamedSource::new(format!("the variable {name}"), SingleSetting { key, value })
         })
         .collect()
 }
 
-/// Settings that are text stay as they are written; `[a, b]`, numbers and the like are read.
+/// Parses the value of a variable. Settings that are text are not parsed; lists such as `[a, b]`,
+/// numbers and the like are.
 fn read_value(key: &str, text: String) -> Value {
     const LISTS_AND_NUMBERS: [&str; 4] = ["limits.", "workers.", "memory.", "server."];
-    let is_read = LISTS_AND_NUMBERS
+    let is_parsed = LISTS_AND_NUMBERS
         .iter()
         .any(|section| key.starts_with(section))
         || key.ends_with("connections");
     let is_text = ["server.listen", "server.data_dir", "server.public_url"].contains(&key);
-    if is_read && !is_text {
-        // Parsing a value cannot fail: what is nothing else is text.
+    if is_parsed && !is_text {
+        // Parsing a value cannot fail: figment reads anything else as text.
         text.parse().unwrap_or_else(|_| Value::from(text))
     } else {
         Value::from(text)
@@ -104,7 +106,7 @@ fn read_value(key: &str, text: String) -> Value {
 }
 
 /// The settings on the command line.
-pub(super) fn flags(flags: &Flags) -> Vec<Named<Single>> {
+pub(super) fn flags(flags: &Flags) -> Vec<NamedSource<SingleSetting>> {
     let listen = flags.listen.map(|listen| listen.to_string());
     let data_dir = flags
         .data_dir
@@ -116,11 +118,11 @@ pub(super) fn flags(flags: &Flags) -> Vec<Named<Single>> {
     ]
     .into_iter()
     .filter_map(|(flag, key, value)| {
-        let single = Single {
+        let single = SingleSetting {
             key: key.to_owned(),
             value: Value::from(value?),
         };
-        Some(Named::new(format!("the flag {flag}"), single))
+        Some(NamedSource::new(format!("the flag {flag}"), single))
     })
     .collect()
 }
@@ -132,7 +134,7 @@ pub(super) fn set_by(figment: &Figment, key: &str) -> String {
         .map_or_else(|| "nothing".to_owned(), |found| found.name.to_string())
 }
 
-/// One line for each thing that is wrong.
+/// Converts an error of figment, with one message for each thing that is wrong.
 pub(super) fn explain(error: Error) -> ConfigError {
     ConfigError::Form(error.into_iter().map(|error| explain_one(&error)).collect())
 }
@@ -158,7 +160,7 @@ fn explain_one(error: &Error) -> String {
     }
 }
 
-/// Leaves out the lines of the file that a TOML error shows: they may hold a secret.
+/// Removes the excerpt of the file from a TOML error, because it may contain a secret.
 fn without_excerpt(message: &str) -> String {
     let is_excerpt = |line: &str| {
         line.trim_start()
@@ -173,7 +175,7 @@ fn without_excerpt(message: &str) -> String {
     kept.join(", ")
 }
 
-/// Reads a secret without ever quoting it, whatever it was mistaken for.
+/// Reads a secret. No error quotes it, whatever type the parser took it for.
 pub(super) fn secret<'de, D>(deserializer: D) -> Result<Option<SecretString>, D::Error>
 where
     D: Deserializer<'de>,
@@ -183,8 +185,8 @@ where
 
 struct SecretVisitor;
 
-/// What every kind of value that is no text answers.
-const NO_TEXT: &str = "a secret must be text; put it in quotes";
+/// The error for a value that is not text.
+const NOT_TEXT: &str = "a secret must be text; put it in quotes";
 
 impl<'de> Visitor<'de> for SecretVisitor {
     type Value = Option<SecretString>;
@@ -210,26 +212,26 @@ impl<'de> Visitor<'de> for SecretVisitor {
     }
 
     fn visit_bool<E: de::Error>(self, _: bool) -> Result<Self::Value, E> {
-        Err(E::custom(NO_TEXT))
+        Err(E::custom(NOT_TEXT))
     }
 
     fn visit_i64<E: de::Error>(self, _: i64) -> Result<Self::Value, E> {
-        Err(E::custom(NO_TEXT))
+        Err(E::custom(NOT_TEXT))
     }
 
     fn visit_i128<E: de::Error>(self, _: i128) -> Result<Self::Value, E> {
-        Err(E::custom(NO_TEXT))
+        Err(E::custom(NOT_TEXT))
     }
 
     fn visit_u64<E: de::Error>(self, _: u64) -> Result<Self::Value, E> {
-        Err(E::custom(NO_TEXT))
+        Err(E::custom(NOT_TEXT))
     }
 
     fn visit_u128<E: de::Error>(self, _: u128) -> Result<Self::Value, E> {
-        Err(E::custom(NO_TEXT))
+        Err(E::custom(NOT_TEXT))
     }
 
     fn visit_f64<E: de::Error>(self, _: f64) -> Result<Self::Value, E> {
-        Err(E::custom(NO_TEXT))
+        Err(E::custom(NOT_TEXT))
     }
 }

@@ -66,12 +66,12 @@ fn later_sources_win() {
 }
 
 #[test]
-fn the_database_is_named_by_the_customary_variable() {
+fn database_url_sets_the_database() {
     let url = |settings: Settings| settings.database.url.unwrap().expose_secret().to_owned();
-    let customary = ("DATABASE_URL", "postgres://a");
-    let settings = load(None, &[customary], &Flags::default()).unwrap();
+    let usual = ("DATABASE_URL", "postgres://a");
+    let settings = load(None, &[usual], &Flags::default()).unwrap();
     assert_eq!(url(settings), "postgres://a");
-    let both = [("PAIS__DATABASE__URL", "postgres://b"), customary];
+    let both = [("PAIS__DATABASE__URL", "postgres://b"), usual];
     assert_eq!(
         url(load(None, &both, &Flags::default()).unwrap()),
         "postgres://b"
@@ -120,7 +120,7 @@ fn errors_name_key_and_source() {
 }
 
 #[test]
-fn odd_variables_are_refused_and_not_crashed_on() {
+fn malformed_variable_names_are_rejected_without_a_panic() {
     for name in [
         "PAIS__",
         "PAIS__SERVER",
@@ -136,7 +136,7 @@ fn odd_variables_are_refused_and_not_crashed_on() {
 }
 
 #[test]
-fn values_that_make_no_sense_are_refused() {
+fn invalid_values_are_rejected() {
     for (name, value, says) in [
         (
             "PAIS__WORKERS__HEARTBEAT_SECONDS",
@@ -161,7 +161,7 @@ fn values_that_make_no_sense_are_refused() {
         (
             "PAIS__SERVER__PUBLIC_URL",
             "pais.example",
-            "server.public_url must be like",
+            "server.public_url must be a URL like",
         ),
         (
             "PAIS__SERVER__CORS_ORIGINS",

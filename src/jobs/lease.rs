@@ -1,4 +1,5 @@
-//! The heartbeat of an attempt: keeps its lease, tells its progress, learns whether to stop.
+//! The heartbeat of an attempt. It renews the lease, reports the progress, and checks whether the
+//! run must stop.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,30 +12,33 @@ use crate::store::Store;
 use crate::store::queue::{self, Claim, Pulse};
 
 use super::WorkerSettings;
-use super::progress::{Progress, Stop};
+use super::progress::{Progress, StopReason};
 
-/// Most time between two beats: what a request to cancel may wait.
-const LONGEST_BEAT: Duration = Duration::from_millis(400);
+/// Longest time between two heartbeats, and so the longest wait of a request to cancel.
+const LONGEST_PAUSE: Duration = Duration::from_millis(400);
 
-/// Time between the first beats, so that a short run is seen running: ten a second at most.
-const FIRST_BEAT: Duration = Duration::from_millis(100);
+/// Time between the first heartbeats, at most ten per second, so that the progress of a short run
+/// is visible.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
 
-/// Between two beats an attempt gets older by such a part of its age.
-const BEATS_AN_AGE: u32 = 8;
+/// The pause before the next heartbeat is the age of the attempt divided by this, within the limits
+/// above. So the pauses grow with the age.
+const AGE_PER_PAUSE: u32 = 8;
 
-/// How long to wait for the next beat of an attempt that has run for `age`.
+/// How long an attempt that has run for `age` waits before its next heartbeat.
 fn pause(age: Duration, heartbeat: Duration) -> Duration {
-    let longest = heartbeat.min(LONGEST_BEAT);
-    (age / BEATS_AN_AGE).max(FIRST_BEAT).min(longest)
+    let longest = heartbeat.min(LONGEST_PAUSE);
+    (age / AGE_PER_PAUSE).max(FIRST_PAUSE).min(longest)
 }
 
-/// A lease that is kept until this is dropped.
+/// A lease that a background task renews until this is dropped.
 pub(super) struct Lease {
     task: JoinHandle<()>,
 }
 
 impl Lease {
-    /// Keeps the lease of a claim. When `interrupt` is cancelled the run is asked to stop.
+    /// Starts to renew the lease of a claim. When `interrupt` is cancelled, the run is asked to
+    /// stop.
     pub(super) fn keep(
         store: Store,
         claim: Claim,
@@ -42,14 +46,14 @@ impl Lease {
         progress: Arc<Progress>,
         interrupt: CancellationToken,
     ) -> Self {
-        let beat = Beat {
+        let keeper = LeaseKeeper {
             store,
             claim,
             settings,
             progress,
         };
         Self {
-            task: tokio::spawn(beat.keep(interrupt)),
+            task: tokio::spawn(keeper.run(interrupt)),
         }
     }
 }
@@ -60,34 +64,36 @@ impl Drop for Lease {
     }
 }
 
-struct Beat {
+/// The background task that renews a lease.
+struct LeaseKeeper {
     store: Store,
     claim: Claim,
     settings: WorkerSettings,
     progress: Arc<Progress>,
 }
 
-impl Beat {
-    async fn keep(self, interrupt: CancellationToken) {
-        let began = Instant::now();
-        let mut renewed = began;
+impl LeaseKeeper {
+    /// Sends heartbeats until the lease is lost.
+    async fn run(self, interrupt: CancellationToken) {
+        let started = Instant::now();
+        let mut renewed = started;
         loop {
             tokio::select! {
-                () = sleep(pause(began.elapsed(), self.settings.heartbeat)) => {}
+                () = sleep(pause(started.elapsed(), self.settings.heartbeat)) => {}
                 () = interrupt.cancelled(), if !self.progress_is_interrupted() => {
-                    self.progress.stop(Stop::ShuttingDown);
+                    self.progress.stop(StopReason::ShuttingDown);
                 }
             }
-            let asked = Instant::now();
-            match self.once().await {
-                Some(Pulse::Held) => renewed = asked,
+            let sent = Instant::now();
+            match self.send_heartbeat().await {
+                Some(Pulse::Held) => renewed = sent,
                 Some(Pulse::CancelRequested) => {
-                    renewed = asked;
-                    self.progress.stop(Stop::Cancelled);
+                    renewed = sent;
+                    self.progress.stop(StopReason::Cancelled);
                 }
-                Some(Pulse::Lost) => return self.progress.stop(Stop::LeaseLost),
+                Some(Pulse::Lost) => return self.progress.stop(StopReason::LeaseLost),
                 None if renewed.elapsed() >= self.settings.lease => {
-                    return self.progress.stop(Stop::LeaseLost);
+                    return self.progress.stop(StopReason::LeaseLost);
                 }
                 None => {}
             }
@@ -98,11 +104,12 @@ impl Beat {
         self.progress.stopped().is_some()
     }
 
-    /// `None` when the database did not answer in time.
-    async fn once(&self) -> Option<Pulse> {
-        let sign = self.progress.now();
+    /// Sends one heartbeat. Returns `None` if the database fails or does not answer within the
+    /// duration of the lease.
+    async fn send_heartbeat(&self) -> Option<Pulse> {
+        let state = self.progress.now();
         let lease = self.settings.lease;
-        let beat = queue::heartbeat(&self.store, &self.claim, lease, &sign);
+        let beat = queue::heartbeat(&self.store, &self.claim, lease, &state);
         match tokio::time::timeout(lease, beat).await {
             Ok(Ok(pulse)) => Some(pulse),
             Ok(Err(error)) => {
@@ -121,7 +128,7 @@ mod tests {
     use super::pause;
 
     #[test]
-    fn beats_are_quick_at_first_and_never_more_than_ten_a_second() {
+    fn heartbeats_slow_down_with_age_from_ten_per_second() {
         let ms = Duration::from_millis;
         let second = Duration::from_secs(1);
         assert_eq!(pause(Duration::ZERO, second), ms(100));

@@ -1,4 +1,4 @@
-//! What a run and its heartbeat tell each other: how far it is, and whether it is to stop.
+//! The state that a run and its heartbeat share: the progress of the run, and whether it must stop.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -7,28 +7,28 @@ use serde_json::Value;
 use pais_anonymize::{Count, Observer, Phase, RunStatus, RunProgress};
 use crate::store::queue::{Claim, Counts, Sign};
 
-/// Why a run is to stop.
+/// Why a run must stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stop {
-    /// The holder wants it cancelled.
+pub(super) enum StopReason {
+    /// The holder cancelled the job.
     Cancelled = 1,
-    /// Another worker may have the job.
+    /// The lease is lost, so another worker may have the job.
     LeaseLost = 2,
     /// The service is stopping.
     ShuttingDown = 3,
 }
 
-/// A run's progress, written by its threads and read by its heartbeat.
+/// The progress of a run. The threads of the run write it; its heartbeat reads it.
 #[derive(Debug)]
 pub(super) struct Progress {
-    tally: RunProgress,
-    /// 0 to go on.
+    tally: Tally,
+    /// The [`StopReason`] as a number; 0 if the run may continue.
     stop: AtomicU8,
 }
 
 impl Progress {
-    /// The attempt that was claimed begins.
-    pub(super) fn of(claim: &Claim) -> Self {
+    /// The progress of an attempt that begins now.
+    pub(super) fn new(claim: &Claim) -> Self {
         let makes_release = claim.definition.get("release") == Some(&Value::Bool(true));
         Self {
             tally: RunProgress::new(makes_release, claim.progress),
@@ -36,14 +36,14 @@ impl Progress {
         }
     }
 
-    /// What the heartbeat writes of the run as it stands.
+    /// The current state of the run, as the heartbeat writes it.
     pub(super) fn now(&self) -> Sign {
-        let standing = self.tally.look();
+        let snapshot = self.tally.look();
         Sign {
-            progress: standing.progress,
-            phase: standing.phase.map(Phase::as_str),
-            counts: counts(&standing),
-            remaining: standing.remaining,
+            progress: snapshot.progress,
+            phase: snapshot.phase.map(Phase::as_str),
+            counts: counts(&snapshot),
+            remaining: snapshot.remaining,
         }
     }
 
@@ -52,25 +52,29 @@ impl Progress {
         counts(&self.tally.look())
     }
 
-    /// Asks the run to stop; the first reason stands.
-    pub(super) fn stop(&self, reason: Stop) {
+    /// Asks the run to stop. The first reason is kept; later ones are ignored.
+    pub(super) fn stop(&self, reason: StopReason) {
         let _ = self
             .stop
             .compare_exchange(0, reason as u8, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// Why the run was asked to stop.
-    pub(super) fn stopped(&self) -> Option<Stop> {
-        [Stop::Cancelled, Stop::LeaseLost, Stop::ShuttingDown]
-            .into_iter()
-            .find(|&reason| reason as u8 == self.stop.load(Ordering::Relaxed))
+    /// Why the run was asked to stop; `None` if it was not.
+    pub(super) fn stopped(&self) -> Option<StopReason> {
+        [
+            StopReason::Cancelled,
+            StopReason::LeaseLost,
+            StopReason::ShuttingDown,
+        ]
+        .into_iter()
+        .find(|&reason| reason as u8 == self.stop.load(Ordering::Relaxed))
     }
 }
 
-fn counts(standing: &RunStatus) -> Counts {
+fn counts(snapshot: &Standing) -> Counts {
     Counts {
-        rows_read: standing.rows_read,
-        steps_done: standing.steps_done,
+        rows_read: snapshot.rows_read,
+        steps_done: snapshot.steps_done,
     }
 }
 
@@ -93,14 +97,13 @@ mod tests {
     use serde_json::json;
     use uuid::Uuid;
 
-    use super::{Progress, Stop};
-    use pais_core::definition::DatasetId;
-    use crate::ids::{JobId, OrganizationId};
-    use pais_anonymize::{Count, Observer, Phase};
+    use super::{Progress, StopReason};
+    use crate::domain::{DatasetId, JobId, OrganizationId};
+    use crate::engine::{Count, Observer, Phase};
     use crate::store::queue::{Claim, Counts};
 
     fn progress() -> Progress {
-        Progress::of(&Claim {
+        Progress::new(&Claim {
             job: JobId::new(),
             organization: OrganizationId(Uuid::nil()),
             dataset: DatasetId(Uuid::nil()),
@@ -113,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_heartbeat_tells_what_the_run_told() {
+    fn a_heartbeat_reports_what_the_run_reported() {
         let progress = progress();
         let first = progress.now();
         assert_eq!((first.progress, first.phase), (0.25, None));
@@ -133,11 +136,11 @@ mod tests {
     }
 
     #[test]
-    fn the_first_reason_to_stop_stands() {
+    fn the_first_reason_to_stop_is_kept() {
         let progress = progress();
         assert!(!progress.must_stop());
-        progress.stop(Stop::Cancelled);
-        progress.stop(Stop::ShuttingDown);
-        assert_eq!(progress.stopped(), Some(Stop::Cancelled));
+        progress.stop(StopReason::Cancelled);
+        progress.stop(StopReason::ShuttingDown);
+        assert_eq!(progress.stopped(), Some(StopReason::Cancelled));
     }
 }

@@ -1,5 +1,4 @@
-//! What is done now and then: datasets whose retention has ended, answers that were kept long
-//! enough.
+//! Periodic cleanup: deletes datasets whose retention has ended, and old idempotent answers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,11 +8,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::store::{Store, datasets, idempotency};
 
-const EVERY: Duration = Duration::from_secs(60);
+/// Time between two cleanups.
+const INTERVAL: Duration = Duration::from_secs(60);
 
-/// Keeps house until `shutdown`; wakes the workers when jobs lost their dataset.
+/// Cleans up until `shutdown`. Wakes the workers when datasets were deleted, because their jobs
+/// must stop.
 pub(super) async fn keep(store: Store, shutdown: CancellationToken, wake: Arc<Notify>) {
-    let mut ticks = tokio::time::interval(EVERY);
+    let mut ticks = tokio::time::interval(INTERVAL);
     loop {
         tokio::select! {
             _ = ticks.tick() => {}
@@ -31,7 +32,7 @@ pub(super) async fn keep(store: Store, shutdown: CancellationToken, wake: Arc<No
             Err(error) => tracing::warn!(%error, "expired datasets could not be deleted"),
         }
         if let Err(error) = idempotency::sweep(&store).await {
-            tracing::warn!(%error, "old idempotent answers could not be forgotten");
+            tracing::warn!(%error, "old idempotent answers could not be deleted");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A worker: takes a job, makes an attempt at it, and writes what became of it.
+//! A worker: claims a job, makes an attempt at it, and writes the result.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,10 +17,10 @@ use crate::store::{Store, StoreError, datasets};
 use super::attempt::{self, PACKED, Results};
 use super::finished::Origin;
 use super::lease::Lease;
-use super::progress::{Progress, Stop};
+use super::progress::{Progress, StopReason};
 use super::{Failure, WorkerSettings, on_thread, source};
 
-/// One of the pool's workers.
+/// A worker of the pool.
 pub(super) struct Worker {
     pub(super) store: Store,
     pub(super) keys: Arc<KeyRing>,
@@ -31,7 +31,7 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    /// Works until the pool shuts down.
+    /// Claims and runs jobs until the pool shuts down.
     pub(super) async fn work(self) {
         while !self.shutdown.is_cancelled() {
             let settings = &self.settings;
@@ -41,7 +41,7 @@ impl Worker {
                     continue;
                 }
                 Ok(None) => {}
-                Err(error) => tracing::warn!(%error, "no job could be taken from the queue"),
+                Err(error) => tracing::warn!(%error, "no job could be claimed from the queue"),
             }
             tokio::select! {
                 () = self.wake.notified() => {}
@@ -52,9 +52,9 @@ impl Worker {
     }
 
     async fn attempt(&self, claim: Claim) {
-        let began = Instant::now();
-        tracing::info!(job = %claim.job, attempt = claim.attempt, "a job begins");
-        let progress = Arc::new(Progress::of(&claim));
+        let started = Instant::now();
+        tracing::info!(job = %claim.job, attempt = claim.attempt, "an attempt has started");
+        let progress = Arc::new(Progress::new(&claim));
         let lease = Lease::keep(
             self.store.clone(),
             claim.clone(),
@@ -65,23 +65,23 @@ impl Worker {
         let outcome = self.run(&claim, progress.clone()).await;
         let ended = self.end(&claim, outcome, &progress).await;
         drop(lease);
-        let seconds = began.elapsed().as_secs_f64();
+        let seconds = started.elapsed().as_secs_f64();
         match ended {
-            Ok(word) => {
-                tracing::info!(job = %claim.job, outcome = word, seconds, "an attempt has ended");
-                metrics::counter!("pais_job_attempts_total", "outcome" => word).increment(1);
+            Ok(outcome) => {
+                tracing::info!(job = %claim.job, outcome, seconds, "an attempt has ended");
+                metrics::counter!("pais_job_attempts_total", "outcome" => outcome).increment(1);
                 metrics::histogram!("pais_job_attempt_seconds").record(seconds);
             }
-            // The lease runs out, and the job is tried again.
+            // The lease expires, and then the job is tried again.
             Err(error) => tracing::error!(
                 job = %claim.job,
                 error = &error as &dyn std::error::Error,
-                "an attempt ended without a word in the database"
+                "the result of an attempt could not be written; its lease will expire"
             ),
         }
     }
 
-    /// Reads, searches, verifies and packs; writes nothing.
+    /// Runs the attempt: reads, searches, verifies and packs. Writes nothing to the database.
     async fn run(&self, claim: &Claim, progress: Arc<Progress>) -> Result<Results, Failure> {
         let dataset = datasets::load(&self.store, claim.organization, claim.dataset)
             .await?
@@ -108,7 +108,7 @@ impl Worker {
             .await
     }
 
-    /// Writes what became of the attempt; the word for it.
+    /// Writes the result of the attempt. Returns its outcome as a word for the log and the metrics.
     async fn end(
         &self,
         claim: &Claim,
@@ -120,7 +120,7 @@ impl Worker {
             let counts = progress.counts();
             queue::fail(store, claim, counts, &problem).await
         };
-        let (word, ending) = match outcome {
+        let (label, ending) = match outcome {
             Ok(results) => {
                 let release = results.release.as_ref();
                 let rows = AtomicU64::new(0);
@@ -140,9 +140,11 @@ impl Worker {
             }
             Err(Failure::Problem(problem)) if problem.code == Code::Cancelled => {
                 match progress.stopped() {
-                    Some(Stop::LeaseLost) => ("lease_lost", Ending::Lost),
-                    Some(Stop::ShuttingDown) => ("put_back", queue::put_back(store, claim).await?),
-                    Some(Stop::Cancelled) | None => (
+                    Some(StopReason::LeaseLost) => ("lease_lost", Ending::Lost),
+                    Some(StopReason::ShuttingDown) => {
+                        ("put_back", queue::put_back(store, claim).await?)
+                    }
+                    Some(StopReason::Cancelled) | None => (
                         "cancelled",
                         queue::cancelled(store, claim, progress.counts()).await?,
                     ),
@@ -153,25 +155,25 @@ impl Worker {
                 tracing::error!(
                     job = %claim.job,
                     error = &error as &dyn std::error::Error,
-                    "a run cannot go on"
+                    "a job failed because stored data cannot be read"
                 );
                 ("failed", fail(internal()).await?)
             }
             Err(Failure::Store(error)) => return Err(error),
             Err(Failure::Panicked) => {
-                tracing::error!(job = %claim.job, "a run ended in a panic");
+                tracing::error!(job = %claim.job, "a run panicked");
                 ("failed", fail(internal()).await?)
             }
         };
         Ok(match ending {
-            Ending::Written => word,
+            Ending::Written => label,
             Ending::Cancelled => "cancelled",
             Ending::Lost => "lease_lost",
         })
     }
 }
 
-/// Rows of all tables of a release.
+/// Number of rows in all tables of a release.
 fn rows_of(release: &NewRelease) -> u64 {
     release.tables.iter().map(|table| table.rows).sum()
 }
@@ -179,6 +181,6 @@ fn rows_of(release: &NewRelease) -> u64 {
 fn internal() -> Problem {
     Problem::new(
         Code::Internal,
-        "something went wrong on our side; the log has it under this job's id",
+        "internal error; the service's log has the details under this job's id",
     )
 }

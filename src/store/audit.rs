@@ -1,4 +1,4 @@
-//! The audit log: who did what to what, and when; never with values of rows.
+//! The audit log: who did what to which resource, and when. It never contains values of rows.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -19,7 +19,7 @@ macro_rules! actions {
         pub enum Action {$($(#[$doc])* $name,)+}
 
         impl Action {
-            /// The word in the log.
+            /// The name of the action in the log.
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$name => $word),+ }
             }
@@ -28,25 +28,25 @@ macro_rules! actions {
 }
 
 actions! {
-    /// An organization was made.
+    /// An organization was created.
     OrganizationCreated = "organization.created";
     /// A token was issued.
     TokenCreated = "token.created";
     /// A token was revoked.
     TokenRevoked = "token.revoked";
-    /// A taxonomy was made.
+    /// A taxonomy was created.
     TaxonomyCreated = "taxonomy.created";
     /// A dataset was declared.
     DatasetCreated = "dataset.created";
     /// A dataset was deleted by its holder or by its retention.
     DatasetDeleted = "dataset.deleted";
-    /// Rows were sent.
+    /// Rows were submitted.
     SubmissionCreated = "submission.created";
-    /// A run was asked for.
+    /// A job was created.
     JobCreated = "job.created";
-    /// A run was cancelled.
+    /// A job was cancelled.
     JobCancelled = "job.cancelled";
-    /// A table was released.
+    /// A release was created.
     ReleaseCreated = "release.created";
     /// A released table or its report was fetched.
     ReleaseFetched = "release.fetched";
@@ -56,23 +56,23 @@ actions! {
     GrantDeleted = "grant.deleted";
 }
 
-/// One line to be written.
+/// An event to be written to the log.
 #[derive(Clone, Debug)]
 pub struct NewEvent {
-    /// Whose log.
+    /// The organization whose log it is.
     pub organization: OrganizationId,
-    /// With which token; `None` on the command line and for what the service does by itself.
+    /// The token used; `None` on the command line and for what the service does by itself.
     pub token: Option<TokenId>,
     /// What was done.
     pub action: Action,
-    /// To what.
+    /// The id of the resource.
     pub subject: Uuid,
     /// Ids, names, counts and sizes, as a JSON object; never a value of a row.
     pub detail: Value,
 }
 
 impl NewEvent {
-    /// An event of the caller's own organization.
+    /// An event in the log of the caller's own organization.
     pub fn by(caller: Caller, action: Action, subject: Uuid, detail: Value) -> Self {
         Self {
             organization: caller.organization,
@@ -84,7 +84,8 @@ impl NewEvent {
     }
 }
 
-/// Writes a line, in the transaction of what it tells of: `&mut *transaction`, `store.now()`.
+/// Writes an event, in the same transaction as the action that it records: `&mut *transaction`,
+/// `store.now()`.
 ///
 /// # Errors
 /// When the database fails.
@@ -128,7 +129,7 @@ pub struct Event {
     pub detail: Value,
 }
 
-/// Lines of an organization's log, newest first, at most `limit` of those before `before`.
+/// The events of an organization's log before `before`, newest first, at most `limit`.
 ///
 /// # Errors
 /// When the database fails.

@@ -1,4 +1,4 @@
-//! Datasets: schemas, their data keys, and their end.
+//! Datasets: their schemas, their data keys, and their deletion.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,37 +21,37 @@ use pais_core::taxonomy::{Tree, TreeLimits};
 use super::audit::{self, Action, NewEvent};
 use super::{Store, StoreError, violates};
 
-/// What `datasets.definition` holds: the definition as declared, and the trees it names by id as
-/// they were then, so that no later load needs another table.
+/// The content of `datasets.definition`: the definition as declared, and the trees it refers to by
+/// id, as they were then. So loading a dataset needs no other table.
 #[derive(Serialize, Deserialize)]
-struct Declared {
+struct StoredDefinition {
     definition: DatasetDefinition,
     trees: HashMap<TaxonomyId, TaxonomyNode>,
 }
 
-/// A dataset that is not deleted, with all that ingest and jobs need of it.
+/// A dataset that is not deleted, with everything that submissions and jobs need.
 #[derive(Clone, Debug)]
 pub struct StoredDataset {
     /// Its id.
     pub id: DatasetId,
     /// Unique among its organization's datasets that are not deleted.
     pub name: String,
-    /// As declared.
+    /// The definition as declared.
     pub definition: DatasetDefinition,
-    /// The columns with their trees.
+    /// The resolved schema: the columns with their trees.
     pub schema: Arc<Schema>,
-    /// Its data key, for [`super::seal::KeyRing::open`].
+    /// Its wrapped data key, for [`super::seal::KeyRing::open`].
     pub wrapped_key: Vec<u8>,
     /// When it was declared.
     pub created_at: OffsetDateTime,
-    /// When its rows are deleted by themselves.
+    /// When its rows are deleted automatically.
     pub delete_after: Option<OffsetDateTime>,
 }
 
-/// What became of a dataset.
+/// The state of a dataset that exists or existed.
 #[derive(Clone, Debug)]
 pub enum Found {
-    /// It is there.
+    /// It exists.
     Live(Box<StoredDataset>),
     /// It was deleted.
     Deleted,
@@ -95,8 +95,8 @@ pub struct Dataset {
     pub submissions: Vec<SubmissionSummary>,
 }
 
-/// Declares a dataset; `None` where the name is taken. `trees` holds the taxonomies that the
-/// definition names by id.
+/// Creates a dataset; returns `None` if the name is taken. `trees` contains the taxonomies that the
+/// definition refers to by id.
 ///
 /// # Errors
 /// When the database fails.
@@ -109,7 +109,7 @@ pub async fn create(
     wrapped_key: Vec<u8>,
 ) -> Result<Option<Dataset>, StoreError> {
     let now = store.now();
-    let declared = Declared { definition, trees };
+    let declared = StoredDefinition { definition, trees };
     let delete_after = declared
         .definition
         .retention_days
@@ -151,10 +151,10 @@ pub async fn create(
     }))
 }
 
-/// A dataset of the organization that is not deleted.
+/// A dataset of the organization that is not deleted; `None` if there is none.
 ///
 /// # Errors
-/// When the database fails, or what it holds does not read back.
+/// When the database fails, or the stored definition is damaged.
 pub async fn load(
     store: &Store,
     organization: OrganizationId,
@@ -166,10 +166,10 @@ pub async fn load(
     })
 }
 
-/// A dataset of the organization, deleted or not; `None` for what never was its own.
+/// A dataset of the organization, deleted or not; `None` if the organization never had it.
 ///
 /// # Errors
-/// When the database fails, or what it holds does not read back.
+/// When the database fails, or the stored definition is damaged.
 pub async fn find_any(
     store: &Store,
     organization: OrganizationId,
@@ -184,7 +184,7 @@ pub async fn find_any(
     .fetch_optional(store.pool())
     .await?;
     let Some(row) = row else { return Ok(None) };
-    let declared: Option<Json<Declared>> = row.try_get("definition")?;
+    let declared: Option<Json<StoredDefinition>> = row.try_get("definition")?;
     let wrapped_key: Option<Vec<u8>> = row.try_get("wrapped_key")?;
     let (Some(Json(declared)), Some(wrapped_key)) = (declared, wrapped_key) else {
         return Ok(Some(Found::Deleted));
@@ -200,7 +200,8 @@ pub async fn find_any(
     }))))
 }
 
-/// The wrapped data key of the newest dataset that is not deleted, to try a key-encryption key on.
+/// The wrapped data key of the newest dataset that is not deleted, to check a key-encryption key;
+/// `None` if there is no dataset.
 ///
 /// # Errors
 /// When the database fails.
@@ -215,8 +216,9 @@ pub async fn newest_key(store: &Store) -> Result<Option<(DatasetId, Vec<u8>)>, S
     Ok(Some((id, row.try_get("wrapped_key")?)))
 }
 
-/// The schema of a definition that was accepted; limits may have been lowered since.
-fn schema(declared: &Declared) -> Result<Schema, StoreError> {
+/// The schema of a stored definition. It is resolved without limits, because the limits may have
+/// been lowered since the definition was accepted.
+fn schema(declared: &StoredDefinition) -> Result<Schema, StoreError> {
     let damaged = StoreError::Damaged {
         what: "a dataset's schema",
     };
@@ -234,7 +236,7 @@ fn schema(declared: &Declared) -> Result<Schema, StoreError> {
     Schema::resolve(&declared.definition, limits, |id| trees.get(&id).cloned()).map_err(|_| damaged)
 }
 
-/// The organization's datasets in order of their making, at most `limit` of those after `after`.
+/// The organization's datasets after `after`, oldest first, at most `limit`.
 ///
 /// # Errors
 /// When the database fails.
@@ -257,7 +259,7 @@ pub async fn list(
     with_submissions(store, &rows).await
 }
 
-/// One dataset of the organization that is not deleted.
+/// A dataset of the organization that is not deleted; `None` if there is none.
 ///
 /// # Errors
 /// When the database fails.
@@ -289,7 +291,7 @@ async fn with_submissions(store: &Store, rows: &[PgRow]) -> Result<Vec<Dataset>,
     .bind(&ids)
     .fetch_all(store.pool())
     .await?;
-    let mut of: HashMap<Uuid, Vec<SubmissionSummary>> = HashMap::new();
+    let mut by_dataset: HashMap<Uuid, Vec<SubmissionSummary>> = HashMap::new();
     for row in submissions {
         let summary = SubmissionSummary {
             id: SubmissionId(row.try_get("id")?),
@@ -298,7 +300,8 @@ async fn with_submissions(store: &Store, rows: &[PgRow]) -> Result<Vec<Dataset>,
             sha256: row.try_get("sha256")?,
             created_at: row.try_get("created_at")?,
         };
-        of.entry(row.try_get("dataset_id")?)
+        by_dataset
+            .entry(row.try_get("dataset_id")?)
             .or_default()
             .push(summary);
     }
@@ -306,7 +309,7 @@ async fn with_submissions(store: &Store, rows: &[PgRow]) -> Result<Vec<Dataset>,
     for row in rows {
         let id: Uuid = row.try_get("id")?;
         let Json(definition) = row.try_get::<Json<DatasetDefinition>, _>("definition")?;
-        let submissions = of.remove(&id).unwrap_or_default();
+        let submissions = by_dataset.remove(&id).unwrap_or_default();
         datasets.push(Dataset {
             id: DatasetId(id),
             name: definition.name,
@@ -321,30 +324,30 @@ async fn with_submissions(store: &Store, rows: &[PgRow]) -> Result<Vec<Dataset>,
     Ok(datasets)
 }
 
-/// Deletes a dataset at its holder's wish; `false` where there is none such.
+/// Deletes a dataset at the request of its holder; returns `false` if there is no such dataset.
 ///
-/// Schema, data key and sealed rows are gone with the commit; queued jobs are cancelled, running
-/// ones are told to stop (wake the workers afterwards).
+/// The schema, the data key and the sealed rows are deleted with the commit. Queued jobs are
+/// cancelled, and running ones are asked to stop (wake the workers afterwards).
 ///
 /// # Errors
 /// When the database fails.
 pub async fn delete(store: &Store, by: Caller, id: DatasetId) -> Result<bool, StoreError> {
     let mut transaction = store.begin().await?;
-    let end = End {
+    let deletion = DatasetDeletion {
         organization: by.organization,
         by: Some(by.token),
         at: store.now(),
         reason: "holder",
     };
-    let deleted = end.of(&mut transaction, id).await?;
+    let deleted = deletion.run(&mut transaction, id).await?;
     transaction.commit().await?;
     Ok(deleted)
 }
 
-/// Deletes the datasets whose retention has ended; answers how many. For the workers' idle time.
+/// Deletes the datasets whose retention has ended; returns their number. Called periodically.
 ///
 /// # Errors
-/// When the database fails; what was deleted until then stays deleted.
+/// When the database fails. Datasets already deleted by this call stay deleted.
 pub async fn delete_expired(store: &Store) -> Result<u64, StoreError> {
     let now = store.now();
     let due = sqlx::query(
@@ -355,7 +358,7 @@ pub async fn delete_expired(store: &Store) -> Result<u64, StoreError> {
     .await?;
     let mut deleted = 0;
     for row in due {
-        let end = End {
+        let deletion = DatasetDeletion {
             organization: OrganizationId(row.try_get("organization_id")?),
             by: None,
             at: now,
@@ -363,21 +366,21 @@ pub async fn delete_expired(store: &Store) -> Result<u64, StoreError> {
         };
         let mut transaction = store.begin().await?;
         let id = DatasetId(row.try_get("id")?);
-        deleted += u64::from(end.of(&mut transaction, id).await?);
+        deleted += u64::from(deletion.run(&mut transaction, id).await?);
         transaction.commit().await?;
     }
     Ok(deleted)
 }
 
-struct End {
+struct DatasetDeletion {
     organization: OrganizationId,
     by: Option<TokenId>,
     at: OffsetDateTime,
     reason: &'static str,
 }
 
-impl End {
-    async fn of(&self, connection: &mut PgConnection, id: DatasetId) -> Result<bool, StoreError> {
+impl DatasetDeletion {
+    async fn run(&self, connection: &mut PgConnection, id: DatasetId) -> Result<bool, StoreError> {
         let ended = sqlx::query(
             "UPDATE datasets SET deleted_at = $3, definition = NULL, wrapped_key = NULL
              WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL",

@@ -13,52 +13,52 @@ use super::audit::{self, Action, NewEvent};
 use super::organizations;
 use super::{Store, StoreError};
 
-/// A grant as it stands.
+/// A stored grant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredGrant {
     /// Its id.
     pub id: GrantId,
-    /// What may be fetched.
+    /// The release that the recipient may fetch.
     pub release: ReleaseId,
-    /// By whom.
+    /// The recipient organization.
     pub recipient: OrganizationId,
     /// The recipient's name.
     pub recipient_name: String,
-    /// To what end.
+    /// The purpose of the grant.
     pub purpose: String,
-    /// Until when.
+    /// When it expires; `None` for never.
     pub expires_at: Option<OffsetDateTime>,
-    /// Since when.
+    /// When it was created.
     pub created_at: OffsetDateTime,
 }
 
-/// A grant to be made.
+/// A grant to be created.
 #[derive(Clone, Debug)]
 pub struct NewGrant<'a> {
-    /// What may be fetched.
+    /// The release that the recipient may fetch.
     pub release: ReleaseId,
-    /// By whom: the name or the id of an organization.
+    /// The recipient: the name or the id of an organization.
     pub recipient: &'a str,
-    /// To what end.
+    /// The purpose of the grant.
     pub purpose: &'a str,
-    /// Until when.
+    /// When it expires; `None` for never.
     pub expires_at: Option<OffsetDateTime>,
 }
 
-/// What became of a grant to be made.
+/// The result of [`create`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Granting {
-    /// It was made.
+    /// The grant was created.
     Made(StoredGrant),
     /// The organization has no such release.
     NoRelease,
-    /// There is no such recipient.
+    /// There is no organization with the name or id of the recipient.
     NoRecipient,
-    /// The recipient holds a grant that has not expired.
+    /// The recipient already has a grant of this release that has not expired.
     Exists,
 }
 
-/// Makes a grant.
+/// Creates a grant.
 ///
 /// # Errors
 /// When the database fails.
@@ -68,7 +68,7 @@ pub async fn create(
     grant: &NewGrant<'_>,
 ) -> Result<Granting, StoreError> {
     let mut transaction = store.begin().await?;
-    // The lock makes two equal requests follow each other.
+    // The lock serializes two equal requests.
     let release =
         sqlx::query("SELECT 1 FROM releases WHERE id = $1 AND organization_id = $2 FOR UPDATE")
             .bind(grant.release.0)
@@ -123,8 +123,8 @@ pub async fn create(
     Ok(Granting::Made(made))
 }
 
-/// Grants of a release after `after`, oldest first, those expired included; `None` when the
-/// organization has no such release.
+/// The grants of a release after `after`, expired ones included, oldest first, at most `limit`;
+/// `None` if the organization has no such release.
 ///
 /// # Errors
 /// When the database fails.
@@ -135,12 +135,12 @@ pub async fn list(
     after: Option<Uuid>,
     limit: i64,
 ) -> Result<Option<Vec<StoredGrant>>, StoreError> {
-    let there = sqlx::query("SELECT 1 FROM releases WHERE id = $1 AND organization_id = $2")
+    let exists = sqlx::query("SELECT 1 FROM releases WHERE id = $1 AND organization_id = $2")
         .bind(release.0)
         .bind(organization.0)
         .fetch_optional(store.pool())
         .await?;
-    if there.is_none() {
+    if exists.is_none() {
         return Ok(None);
     }
     let rows = sqlx::query(
@@ -157,7 +157,7 @@ pub async fn list(
     rows.iter().map(stored).collect::<Result<_, _>>().map(Some)
 }
 
-/// Takes a grant back; `false` when there is none such.
+/// Deletes a grant; returns `false` if there is no such grant.
 ///
 /// # Errors
 /// When the database fails.

@@ -1,18 +1,19 @@
-//! Answers kept for retries: what a client that sends an `Idempotency-Key` is owed.
+//! Stored answers for retries of requests with an `Idempotency-Key`.
 //!
 //! A handler works in this order:
 //!
 //! 1. [`begin`] reserves the key. `InUse`: answer `idempotency_key_in_use`. `Kept`: take the
 //!    SHA-256 of the (decoded) body, which for a streamed body means reading it to its end, and
-//!    answer what [`KeptAnswer::replay`] gives. `Fresh`: go on.
-//! 2. In the transaction that makes the resource, as its last statement: [`Reservation::finish`]
-//!    with the body's SHA-256 and the answer. So resource and answer are there together or not
-//!    at all.
-//! 3. After the commit [`Reservation::committed`]; where nothing was made [`Reservation::abandon`],
-//!    so that the client may try again at once. A reservation that is dropped, as when the
-//!    client goes away in the middle of an upload, abandons itself.
+//!    answer what [`StoredAnswer::replay`] returns. `Fresh`: go on.
+//! 2. In the transaction that creates the resource, as its last statement: [`Reservation::finish`]
+//!    with the body's SHA-256 and the answer. So either both the resource and the answer are
+//!    stored, or neither.
+//! 3. After the commit [`Reservation::committed`]. If nothing was created,
+//!    [`Reservation::abandon`], so that the client may try again at once. A reservation that is
+//!    dropped, for example when the client disconnects during an upload, abandons itself.
 //!
-//! Only answers to requests that made something are kept: one that was refused is judged anew.
+//! Only answers to requests that created something are stored. A retry of a rejected request is
+//! processed again.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -26,64 +27,64 @@ use crate::ids::OrganizationId;
 
 use super::{Store, StoreError};
 
-/// How long answers are kept.
+/// How long answers are stored.
 pub const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// A reservation this old without an answer belongs to a process that died.
+/// The age at which a reservation without an answer is taken to belong to a process that died.
 const STALE: Duration = Duration::from_secs(60 * 60);
 
-/// An answer as it was first given.
+/// The answer to the first request with a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// HTTP status.
     pub status: u16,
-    /// Headers that matter, in lower case: `content-type`, `location`.
+    /// The headers to repeat, in lower case: `content-type`, `location`.
     pub headers: BTreeMap<String, String>,
     /// Body.
     pub body: Vec<u8>,
 }
 
-/// What there is under a key.
+/// The result of [`begin`].
 pub enum Begun {
-    /// Nothing yet: the key is now this request's.
+    /// The key is new, and is now reserved for this request.
     Fresh(Reservation),
-    /// The answer to an earlier request.
-    Kept(KeptAnswer),
-    /// A request under way.
+    /// An earlier request with the key has an answer.
+    Kept(StoredAnswer),
+    /// An earlier request with the key is still running.
     InUse,
 }
 
 /// The answer to an earlier request, and the SHA-256 of that request's body.
 #[derive(Debug)]
-pub struct KeptAnswer {
+pub struct StoredAnswer {
     body_sha256: Vec<u8>,
     answer: Answer,
 }
 
-impl KeptAnswer {
-    /// The first answer, for a request with the same body.
+impl StoredAnswer {
+    /// The stored answer, if this request has the same body.
     ///
     /// # Errors
-    /// `idempotency_key_reused` for another body.
+    /// `idempotency_key_reused` if the body is different.
     pub fn replay(self, body_sha256: &[u8]) -> Result<Answer, Problem> {
         if self.body_sha256 == body_sha256 {
             return Ok(self.answer);
         }
         Err(Problem::new(
             Code::IdempotencyKeyReused,
-            "this `Idempotency-Key` came with another body before; use a new key for a new request",
+            "this `Idempotency-Key` was used with another body; use a new key for a new request",
         ))
     }
 }
 
-/// A key held for the request under way.
+/// A key that is reserved for a running request.
 pub struct Reservation {
     store: Store,
     id: Uuid,
     open: bool,
 }
 
-/// Reserves a key of an organization for one endpoint, named by method and path, such as
+/// Reserves a key of an organization for one endpoint. The endpoint is a method and a path, such as
 /// `POST /v1/jobs`.
 ///
 /// # Errors
@@ -137,7 +138,7 @@ pub async fn begin(
     };
     let status: i32 = row.try_get("status")?;
     let Json(headers) = row.try_get("headers")?;
-    Ok(Begun::Kept(KeptAnswer {
+    Ok(Begun::Kept(StoredAnswer {
         body_sha256: row.try_get("body_sha256")?,
         answer: Answer {
             status: status.try_into().map_err(|_| damaged())?,
@@ -148,8 +149,8 @@ pub async fn begin(
 }
 
 impl Reservation {
-    /// Keeps the answer, in the transaction of what was made. `false` when the key was taken
-    /// over by a later request: then roll back and answer `idempotency_key_in_use`.
+    /// Stores the answer, in the transaction that creates the resource. Returns `false` if a later
+    /// request has taken over the key: then roll back and answer `idempotency_key_in_use`.
     ///
     /// # Errors
     /// When the database fails.
@@ -173,12 +174,12 @@ impl Reservation {
         Ok(kept.rows_affected() == 1)
     }
 
-    /// The transaction of [`Self::finish`] is committed.
+    /// To be called when the transaction of [`Self::finish`] is committed.
     pub fn committed(mut self) {
         self.open = false;
     }
 
-    /// Nothing was made: frees the key.
+    /// Releases the key. To be called if nothing was created.
     ///
     /// # Errors
     /// When the database fails.
@@ -197,7 +198,10 @@ impl Drop for Reservation {
             let (store, id) = (self.store.clone(), self.id);
             runtime.spawn(async move {
                 if let Err(error) = free(&store, id).await {
-                    tracing::warn!(%error, "an idempotency key stays reserved for an hour");
+                    tracing::warn!(
+                        %error,
+                        "an idempotency key could not be released; it stays reserved for an hour"
+                    );
                 }
             });
         }
@@ -212,7 +216,7 @@ async fn free(store: &Store, reservation: Uuid) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Forgets answers older than [`KEPT`]; for the workers' idle time.
+/// Deletes answers older than [`KEPT`]; returns their number. Called periodically.
 ///
 /// # Errors
 /// When the database fails.

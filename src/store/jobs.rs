@@ -1,4 +1,5 @@
-//! Jobs as their holders see them: made, listed, cancelled. `store::queue` is the workers' side.
+//! Jobs as their holders see them: creation, listing and cancellation. `store::queue` is the side
+//! of the workers.
 
 use std::collections::HashSet;
 
@@ -21,79 +22,79 @@ use super::seal::{DataKey, SealError};
 use super::submissions::lock_dataset;
 use super::{Store, StoreError};
 
-/// A job as it stands.
+/// A stored job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredJob {
     /// Its id.
     pub id: JobId,
-    /// Whose it is.
+    /// The organization that owns it.
     pub organization: OrganizationId,
-    /// What it runs on.
+    /// The dataset it runs on.
     pub dataset: DatasetId,
-    /// What was asked for, as it was sent.
+    /// The definition as it was sent.
     pub definition: Value,
-    /// The rows it reads.
+    /// The submissions it reads.
     pub submissions: Vec<SubmissionId>,
-    /// Its state.
+    /// Its status.
     pub status: JobStatus,
     /// Share of the work done, 0 to 1.
     pub progress: f64,
-    /// What a worker is doing.
+    /// The current phase, while it runs.
     pub phase: Option<String>,
-    /// Rows of its submissions.
+    /// Number of rows of its submissions.
     pub rows: u64,
-    /// How far the attempt under way, or the last one, has come.
+    /// The counts of the current or last attempt.
     pub counts: Counts,
-    /// Estimated seconds until its end, while it runs and there is an estimate.
+    /// Estimated seconds until its end; `None` if it does not run or there is no estimate.
     pub remaining_seconds: Option<f64>,
     /// The problem document of a failed job.
     pub error: Option<Value>,
-    /// How often a worker has begun.
+    /// Number of attempts so far.
     pub attempt: u32,
-    /// The release it made itself.
+    /// The release that the job itself created.
     pub release: Option<ReleaseId>,
-    /// When it was made.
+    /// When it was created.
     pub created_at: OffsetDateTime,
-    /// When a worker first began.
+    /// When the first attempt started.
     pub started_at: Option<OffsetDateTime>,
     /// When it ended.
     pub ended_at: Option<OffsetDateTime>,
 }
 
-/// A job to be made.
+/// A job to be created.
 #[derive(Clone, Debug)]
 pub struct NewJob<'a> {
-    /// What it runs on.
+    /// The dataset it runs on.
     pub dataset: DatasetId,
-    /// What was asked for, as it was sent.
+    /// The definition as it was sent.
     pub definition: &'a Value,
-    /// SHA-256 of the body it was sent in.
+    /// SHA-256 of the body of the request.
     pub body_sha256: [u8; 32],
-    /// Submissions to read; all that are there when `None`.
+    /// The submissions to read; `None` for all of the dataset.
     pub submissions: Option<&'a [SubmissionId]>,
 }
 
-/// What became of a job to be made.
+/// The result of [`create`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Creation {
-    /// It waits for a worker.
+    /// The job is queued.
     Queued(Answer),
-    /// The dataset is not there any more.
+    /// The dataset was deleted meanwhile.
     NoDataset,
-    /// The submission at this place of the list is not the dataset's.
+    /// The submission at this index of the list is not one of the dataset.
     NoSubmission(usize),
-    /// There are no rows to work on.
+    /// There are no rows to read.
     NoRows,
-    /// A later request holds the idempotency key now.
+    /// A later request has taken over the idempotency key.
     KeyTaken,
 }
 
-/// What became of a request to cancel.
+/// The result of [`cancel`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cancellation {
-    /// Cancelled, or about to be.
+    /// The job is cancelled, or will be soon.
     Accepted(Box<StoredJob>),
-    /// It had ended already.
+    /// The job has already ended.
     Ended,
     /// The organization has no such job.
     NotFound,
@@ -107,8 +108,8 @@ macro_rules! columns {
     };
 }
 
-/// Makes a job, its submissions settled as of now, and keeps the answer under the request's
-/// idempotency key.
+/// Creates a job on the submissions that exist now, and stores the answer under the idempotency key
+/// of the request.
 ///
 /// # Errors
 /// When the database fails.
@@ -171,22 +172,25 @@ pub async fn create(
     Ok(Creation::Queued(answer))
 }
 
-/// The submissions a job reads; the place in `asked` of the first that is not `present`.
-fn choose(present: Vec<Uuid>, asked: Option<&[SubmissionId]>) -> Result<Vec<Uuid>, usize> {
-    let Some(asked) = asked else {
+/// The submissions that a job reads.
+///
+/// # Errors
+/// The index in `requested` of the first submission that is not in `present`.
+fn choose(present: Vec<Uuid>, requested: Option<&[SubmissionId]>) -> Result<Vec<Uuid>, usize> {
+    let Some(requested) = requested else {
         return Ok(present);
     };
     let present: HashSet<Uuid> = present.into_iter().collect();
-    if let Some(index) = asked.iter().position(|id| !present.contains(&id.0)) {
+    if let Some(index) = requested.iter().position(|id| !present.contains(&id.0)) {
         return Err(index);
     }
-    let mut chosen: Vec<Uuid> = asked.iter().map(|id| id.0).collect();
+    let mut chosen: Vec<Uuid> = requested.iter().map(|id| id.0).collect();
     chosen.sort_unstable();
     chosen.dedup();
     Ok(chosen)
 }
 
-/// A job of the organization.
+/// A job of the organization; `None` if there is none.
 ///
 /// # Errors
 /// When the database fails.
@@ -207,7 +211,7 @@ pub async fn load(
     row.as_ref().map(stored).transpose()
 }
 
-/// Jobs of the organization after `after`, oldest first.
+/// The jobs of the organization after `after`, oldest first, at most `limit`.
 ///
 /// # Errors
 /// When the database fails.
@@ -231,7 +235,7 @@ pub async fn list(
     rows.iter().map(stored).collect()
 }
 
-/// Cancels a job: at once while it is queued, through its worker while it runs.
+/// Cancels a job. A queued job is cancelled at once. A running one is cancelled by its worker.
 ///
 /// # Errors
 /// When the database fails.
@@ -260,14 +264,15 @@ pub async fn cancel(store: &Store, by: Caller, id: JobId) -> Result<Cancellation
         return Ok(Cancellation::Accepted(Box::new(job)));
     }
     drop(transaction);
-    let there = load(store, by.organization, id).await?;
-    Ok(match there {
+    let job = load(store, by.organization, id).await?;
+    Ok(match job {
         Some(_) => Cancellation::Ended,
         None => Cancellation::NotFound,
     })
 }
 
-/// What the combinations of a sweep came to, from number `from` on.
+/// The results of the combinations of a sweep, from number `from` on, at most `limit`, each with
+/// its number.
 ///
 /// # Errors
 /// When the database fails.
@@ -296,7 +301,8 @@ pub async fn sweep(
         .collect()
 }
 
-/// Steps of a run of a job from number `from` on; a job that is no sweep has the run 0 alone.
+/// The steps of a run of a job, from number `from` on, at most `limit`. A job without a sweep has
+/// only run 0.
 ///
 /// # Errors
 /// When the database fails.
@@ -320,10 +326,11 @@ pub async fn steps(
     items.into_iter().map(step_item).collect()
 }
 
-/// All steps of a run of a job with what is needed to stand at them again.
+/// All steps of a run of a job, with the suppressed rows of each, so that the state after any step
+/// can be computed again.
 ///
 /// # Errors
-/// When the database fails, or a step does not open.
+/// When the database fails, or the suppressed rows of a step cannot be decrypted.
 pub async fn step_records(
     store: &Store,
     key: &DataKey,
@@ -364,7 +371,8 @@ pub async fn step_records(
         .collect()
 }
 
-/// A step as it is stored: which rows it suppressed is told by nothing but the dataset's key.
+/// A step in the form in which it is stored. The suppressed rows are sealed with the data key of
+/// the dataset.
 #[derive(Clone, Debug)]
 pub struct SealedStep {
     run: u32,
@@ -377,7 +385,7 @@ impl SealedStep {
     /// Seals a step of a run of a job.
     ///
     /// # Errors
-    /// When the system has no randomness.
+    /// When the operating system returns no random bytes.
     pub fn seal(
         key: &DataKey,
         job: JobId,
@@ -397,14 +405,14 @@ impl SealedStep {
         Ok(Self {
             run,
             step,
-            // Its fields are numbers and strings, which are always JSON.
+            // Serializing cannot fail: the fields are numbers and strings.
             item: serde_json::to_value(&record.item).unwrap_or_default(),
             suppressed,
         })
     }
 }
 
-/// Writes the steps of a job, and what its combinations came to where it is a sweep.
+/// Writes the steps of a job, and for a sweep the results of its combinations.
 ///
 /// # Errors
 /// When the database fails.

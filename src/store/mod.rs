@@ -1,7 +1,7 @@
-//! The one user of PostgreSQL: what the service knows, as queries with typed answers.
+//! The database layer: queries with typed results. Only this module uses PostgreSQL.
 //!
-//! Every function takes the organization on whose behalf it works, and answers `None` alike for
-//! what does not exist and for what belongs to another.
+//! Every function takes the organization on whose behalf it works. It returns `None` both for what
+//! does not exist and for what belongs to another organization.
 
 pub mod audit;
 pub mod datasets;
@@ -25,31 +25,31 @@ use thiserror::Error;
 
 use crate::clock::Clock;
 
-/// The migrations, built in.
+/// The migrations, which are built into the program.
 pub static MIGRATOR: sqlx::migrate::Migrator = sqlx::migrate!("./migrations");
 
-/// What can go wrong between the service and its database.
+/// An error of the database layer.
 #[derive(Debug, Error)]
 pub enum StoreError {
-    /// PostgreSQL refused or could not be reached.
-    #[error("the database did not answer as expected")]
+    /// PostgreSQL returned an error or could not be reached.
+    #[error("a database query failed")]
     Database(#[from] sqlx::Error),
     /// The schema could not be brought up to date.
     #[error("the database could not be migrated; check that no newer version has used it")]
     Migration(#[from] sqlx::migrate::MigrateError),
-    /// A data key or a chunk cannot be made or opened.
+    /// A data key or a chunk could not be sealed or opened.
     #[error(transparent)]
     Seal(#[from] seal::SealError),
-    /// What is stored does not read back.
+    /// Stored data cannot be decoded.
     #[error("stored data of {what} is damaged")]
     Damaged {
-        /// Which thing, without values.
+        /// What is damaged, without values.
         what: &'static str,
     },
 }
 
 impl StoreError {
-    /// Whether there is no database to ask, so that trying again may help.
+    /// Whether the database could not be reached, so that a retry may help.
     pub fn is_unreachable(&self) -> bool {
         matches!(
             self,
@@ -60,14 +60,14 @@ impl StoreError {
     }
 }
 
-/// Whether a statement failed because a unique constraint or index of this name holds.
+/// Whether a statement failed because it violates the unique constraint or index of this name.
 pub fn violates(error: &sqlx::Error, constraint: &str) -> bool {
     error
         .as_database_error()
         .is_some_and(|error| error.constraint() == Some(constraint))
 }
 
-/// A connection pool with the clock that stamps what is written.
+/// A connection pool, and the clock for the timestamps.
 #[derive(Clone)]
 pub struct Store {
     pool: PgPool,
@@ -75,7 +75,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Connects lazily with at most `max_connections`.
+    /// Creates a pool with at most `max_connections` connections. It connects when first used.
     pub fn new(options: PgConnectOptions, max_connections: u32, clock: Arc<dyn Clock>) -> Self {
         let pool = PgPoolOptions::new()
             .max_connections(max_connections)
@@ -84,10 +84,10 @@ impl Store {
         Self { pool, clock }
     }
 
-    /// As [`Store::new`], from a URL such as `postgres://user:password@host/database`.
+    /// Like [`Store::new`], with a URL such as `postgres://user:password@host/database`.
     ///
     /// # Errors
-    /// When it is no such URL.
+    /// When the URL is invalid.
     pub fn from_url(
         url: &str,
         max_connections: u32,
@@ -96,7 +96,7 @@ impl Store {
         Ok(Self::new(url.parse()?, max_connections, clock))
     }
 
-    /// Applies what migrations are missing.
+    /// Applies the missing migrations.
     ///
     /// # Errors
     /// When the database cannot be reached or was used by a newer version.
@@ -104,28 +104,28 @@ impl Store {
         Ok(MIGRATOR.run(&self.pool).await?)
     }
 
-    /// The pool.
+    /// The connection pool.
     pub fn pool(&self) -> &PgPool {
         &self.pool
     }
 
-    /// The time that is written, in the microseconds that PostgreSQL keeps, so that the answer
-    /// to a request and what is read back later agree.
+    /// The current time for timestamps. It is truncated to microseconds, the precision of
+    /// PostgreSQL, so that the answer to a request and the stored value are equal.
     pub fn now(&self) -> time::OffsetDateTime {
         self.clock.now().truncate_to_microsecond()
     }
 
-    /// A transaction; rolled back unless committed.
+    /// Begins a transaction. It is rolled back unless it is committed.
     ///
-    /// It is begun on a task of its own: a caller that goes away between the statement and its
-    /// answer would otherwise give the connection back to the pool inside a transaction.
+    /// It begins on a separate task. Otherwise a caller that is cancelled between the statement and
+    /// its answer would return the connection to the pool inside a transaction.
     ///
     /// # Errors
-    /// When no connection is to be had.
+    /// When no connection is available.
     pub async fn begin(&self) -> Result<Transaction<'static, Postgres>, StoreError> {
         let pool = self.pool.clone();
         let begun = tokio::spawn(async move { pool.begin().await }).await;
-        // The task is not aborted, so it ends otherwise only by a panic or with the runtime.
+        // Nothing aborts the task, so joining it fails only after a panic or when the runtime ends.
         Ok(begun.unwrap_or(Err(sqlx::Error::WorkerCrashed))?)
     }
 

@@ -39,8 +39,8 @@ impl Organization {
     }
 }
 
-/// Checks an organization's name. One that reads as a UUID is refused, because an organization
-/// may be named by either.
+/// Checks an organization's name. A name in the form of a UUID is rejected, because requests refer
+/// to an organization by its name or its id.
 ///
 /// # Errors
 /// `invalid_name`.
@@ -63,7 +63,8 @@ pub fn check_name(name: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Makes an organization; `None` where the name is taken. `by` is `None` on the command line.
+/// Creates an organization; returns `None` if the name is taken. `by` is `None` on the command
+/// line.
 ///
 /// # Errors
 /// When the database fails.
@@ -105,7 +106,7 @@ pub async fn create(
     Ok(Some(made))
 }
 
-/// Organizations in order of their making, at most `limit` of those after `after`.
+/// The organizations after `after`, oldest first, at most `limit`.
 ///
 /// # Errors
 /// When the database fails.
@@ -128,7 +129,8 @@ pub async fn list(
         .collect::<Result<_, _>>()?)
 }
 
-/// The organization with this name or id, in the pool (`store.pool()`) or a transaction.
+/// The organization with this name or id; `None` if there is none. `executor` is the pool
+/// (`store.pool()`) or a transaction.
 ///
 /// # Errors
 /// When the database fails.
@@ -136,7 +138,7 @@ pub async fn find(
     executor: impl PgExecutor<'_>,
     name_or_id: &str,
 ) -> Result<Option<Organization>, StoreError> {
-    // PostgreSQL refuses NUL in text; no organization has one in its name.
+    // PostgreSQL rejects NUL in text, and no name contains it.
     if name_or_id.contains('\0') {
         return Ok(None);
     }
@@ -150,7 +152,7 @@ pub async fn find(
     Ok(row.as_ref().map(Organization::from_row).transpose()?)
 }
 
-/// The organization with this name, made where there is none; for the command line.
+/// The organization with this name, which is created if it does not exist. For the command line.
 ///
 /// # Errors
 /// When the database fails.

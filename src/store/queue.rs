@@ -1,4 +1,5 @@
-//! The durable queue: jobs claimed under a lease, every later write fenced by its token.
+//! The durable job queue. A worker claims a job under a lease. Every later write of the worker is
+//! conditional on the token of the lease (a fencing token).
 //!
 //! Leases are measured by the database's clock, which all processes share.
 
@@ -18,72 +19,73 @@ use super::jobs::{self, SealedStep};
 use super::releases::{self, NewRelease};
 use super::{Store, StoreError};
 
-/// A job and the lease under which it is worked on.
+/// A job, and the lease under which a worker runs it.
 #[derive(Clone, Debug)]
 pub struct Claim {
-    /// Which job.
+    /// The job.
     pub job: JobId,
-    /// Whose it is.
+    /// The organization that owns it.
     pub organization: OrganizationId,
-    /// What it runs on.
+    /// The dataset it runs on.
     pub dataset: DatasetId,
-    /// What was asked for.
+    /// The definition of the job.
     pub definition: Value,
-    /// The rows to read.
+    /// The submissions to read.
     pub submissions: Vec<SubmissionId>,
-    /// Which attempt this is, from 1.
+    /// Number of this attempt, from 1.
     pub attempt: u32,
-    /// Proves that the lease is still ours.
+    /// The token of the lease. Writes succeed only while it is current.
     pub token: Uuid,
-    /// Share of the work that an attempt before has told as done, 0 to 1.
+    /// Share of the work done that earlier attempts have reported, 0 to 1.
     pub progress: f64,
 }
 
-/// How far an attempt has come.
+/// The counts of an attempt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Rows read.
+    /// Number of rows read.
     pub rows_read: u64,
-    /// Specializations performed, over all combinations of a sweep.
+    /// Number of specializations performed, over all combinations of a sweep.
     pub steps_done: u64,
 }
 
-/// What a heartbeat tells of an attempt.
+/// The state of an attempt that a heartbeat reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sign {
     /// Share of the work done, 0 to 1.
     pub progress: f64,
-    /// What is being done.
+    /// The current phase.
     pub phase: Option<&'static str>,
-    /// How far it has come.
+    /// Its counts.
     pub counts: Counts,
-    /// Estimated time until its end, where there is an estimate.
+    /// Estimated time until its end; `None` if there is no estimate.
     pub remaining: Option<Duration>,
 }
 
-/// What a heartbeat found.
+/// The answer to a heartbeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pulse {
-    /// Go on.
+    /// The lease is renewed. Continue.
     Held,
-    /// The holder wants the job cancelled.
+    /// The lease is renewed, but the holder has cancelled the job.
     CancelRequested,
-    /// Another worker has the job, or it has ended.
+    /// The lease is lost: another worker has the job, or the job has ended.
     Lost,
 }
 
-/// What became of a write that ends an attempt.
+/// The result of a write that ends an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// It was written.
+    /// The result was written.
     Written,
-    /// The holder had asked to cancel: the job is cancelled, and nothing else was written.
+    /// The holder had cancelled the job: it is now cancelled, and nothing else was written.
     Cancelled,
     /// The lease was lost: nothing was written.
     Lost,
 }
 
-/// Takes the oldest job that waits, or whose worker has died.
+/// Claims the oldest job that is queued or whose lease has expired; `None` if there is none.
+/// `lease` is the duration of the lease.
 ///
 /// # Errors
 /// When the database fails.
@@ -92,7 +94,7 @@ pub async fn claim(
     lease: Duration,
     max_attempts: u32,
 ) -> Result<Option<Claim>, StoreError> {
-    retire(store, max_attempts).await?;
+    end_exhausted(store, max_attempts).await?;
     let row = sqlx::query(
         "UPDATE jobs SET status = 'running', attempt = attempt + 1, lease_token = $1,
                          lease_expires_at = clock_timestamp() + $2,
@@ -127,13 +129,13 @@ pub async fn claim(
     }))
 }
 
-/// Ends jobs whose worker has died and that are not to be tried again.
-async fn retire(store: &Store, max_attempts: u32) -> Result<(), StoreError> {
+/// Ends jobs whose lease has expired and that have no attempt left or are cancelled.
+async fn end_exhausted(store: &Store, max_attempts: u32) -> Result<(), StoreError> {
     let problem = Problem::new(
         Code::AttemptsExhausted,
         format!(
-            "{max_attempts} attempts to run the job ended with its worker; the service's log and \
-             its memory limit may tell why"
+            "the worker of the job died in each of {max_attempts} attempts; check the service's \
+             log and its memory limit"
         ),
     );
     sqlx::query(
@@ -156,8 +158,8 @@ async fn retire(store: &Store, max_attempts: u32) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Renews the lease, notes how far the attempt is, and learns whether to stop. The share done never
-/// goes back; counts are those of this attempt.
+/// Renews the lease, writes the state of the attempt, and returns whether it must stop. The share
+/// of the work done never decreases. The counts are those of this attempt.
 ///
 /// # Errors
 /// When the database fails.
@@ -165,7 +167,7 @@ pub async fn heartbeat(
     store: &Store,
     claim: &Claim,
     lease: Duration,
-    sign: &Sign,
+    state: &Sign,
 ) -> Result<Pulse, StoreError> {
     let cancel: Option<bool> = sqlx::query_scalar(
         "UPDATE jobs SET lease_expires_at = clock_timestamp() + $3,
@@ -177,11 +179,11 @@ pub async fn heartbeat(
     .bind(claim.job.0)
     .bind(claim.token)
     .bind(interval(lease))
-    .bind(sign.progress)
-    .bind(sign.phase)
-    .bind(sign.counts.rows_read.cast_signed())
-    .bind(sign.counts.steps_done.cast_signed())
-    .bind(sign.remaining.map(rounded_seconds))
+    .bind(state.progress)
+    .bind(state.phase)
+    .bind(state.counts.rows_read.cast_signed())
+    .bind(state.counts.steps_done.cast_signed())
+    .bind(state.remaining.map(rounded_seconds))
     .fetch_optional(store.pool())
     .await?;
     Ok(match cancel {
@@ -191,16 +193,17 @@ pub async fn heartbeat(
     })
 }
 
-/// What a run that went well leaves behind.
+/// The results of a successful run.
 #[derive(Clone, Copy)]
 pub struct Outcome<'a> {
-    /// Steps of every run.
+    /// The steps of all runs.
     pub steps: &'a [SealedStep],
-    /// What the combinations came to, where the job is a sweep.
+    /// The results of the combinations of a sweep; empty for other jobs.
     pub sweep: &'a [SweepItem],
-    /// The release that was asked for.
+    /// The release, if the job asks for one.
     pub release: Option<&'a NewRelease>,
-    /// Told of every so many rows of the release that were written, if not yet committed.
+    /// Called after each chunk of the release, with its number of rows. The rows are written but
+    /// not yet committed.
     pub written: &'a (dyn Fn(u64) + Sync),
 }
 
@@ -215,7 +218,8 @@ impl Default for Outcome<'_> {
     }
 }
 
-/// Ends a job well: its steps, its sweep, its release and its state in one transaction, or nothing of it.
+/// Ends a job as succeeded. Writes its steps, its sweep, its release and its status in one
+/// transaction.
 ///
 /// # Errors
 /// When the database fails.
@@ -273,7 +277,7 @@ async fn lost_or_cancelled(
     })
 }
 
-/// Ends a job with a problem; as cancelled when its holder had asked for that.
+/// Ends a job as failed with a problem, or as cancelled if its holder had cancelled it.
 ///
 /// # Errors
 /// When the database fails.
@@ -307,7 +311,7 @@ pub async fn fail(
     })
 }
 
-/// Ends a job as its holder asked.
+/// Ends a job as cancelled.
 ///
 /// # Errors
 /// When the database fails.
@@ -331,7 +335,7 @@ pub async fn cancelled(store: &Store, claim: &Claim, counts: Counts) -> Result<E
     })
 }
 
-/// Puts a job back for another worker, the attempt not counted: the service is stopping.
+/// Returns a job to the queue because the service is stopping. The attempt is not counted.
 ///
 /// # Errors
 /// When the database fails.
@@ -356,11 +360,11 @@ pub async fn put_back(store: &Store, claim: &Claim) -> Result<Ending, StoreError
 }
 
 fn document(problem: &Problem) -> Value {
-    // A problem document is strings and numbers, which are always JSON.
+    // Serializing cannot fail: a problem document has only strings and numbers.
     serde_json::to_value(problem.document()).unwrap_or_default()
 }
 
-/// Tenths of a second, which are more than an estimate is good for.
+/// A duration in seconds, rounded to tenths. An estimate is not more precise than that.
 fn rounded_seconds(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 10.0).round() / 10.0
 }

@@ -1,16 +1,16 @@
-//! Whether the service can work: the database answers and has every migration.
+//! The readiness check: the database answers, and all migrations are applied.
 
 use super::{MIGRATOR, Store, StoreError};
 
-/// Whether every migration this program knows has been applied.
+/// Whether all migrations of this program have been applied.
 ///
 /// # Errors
 /// When the database cannot be reached.
 pub async fn is_migrated(store: &Store) -> Result<bool, StoreError> {
-    let there: bool = sqlx::query_scalar("SELECT to_regclass('_sqlx_migrations') IS NOT NULL")
+    let has_table: bool = sqlx::query_scalar("SELECT to_regclass('_sqlx_migrations') IS NOT NULL")
         .fetch_one(store.pool())
         .await?;
-    if !there {
+    if !has_table {
         return Ok(false);
     }
     let applied: Vec<i64> =

@@ -1,4 +1,5 @@
-//! Releases: immutable anonymized tables, for their holder and for those who were granted them.
+//! Releases: immutable anonymized tables. Their holder and the recipients with a grant can read
+//! them.
 
 use serde_json::{Value, json};
 use sqlx::postgres::PgRow;
@@ -14,12 +15,13 @@ use super::audit::{self, Action, NewEvent};
 use super::submissions::lock_dataset;
 use super::{Store, StoreError};
 
-/// On whose behalf a release is looked at.
+/// The organization that reads a release, and in which role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Viewer {
-    /// Sees the organization's own releases.
+    /// The holder: can read the organization's own releases.
     Holder(OrganizationId),
-    /// Sees what was granted to the organization, as long as the grant has not expired.
+    /// A recipient: can read the releases that the organization has a grant for, until the grant
+    /// expires.
     Recipient(OrganizationId),
 }
 
@@ -28,31 +30,31 @@ pub enum Viewer {
 pub struct NewRelease {
     /// Its id.
     pub id: ReleaseId,
-    /// Whose it is.
+    /// The organization that owns it.
     pub organization: OrganizationId,
     /// The job it comes from.
     pub job: JobId,
     /// The dataset it comes from.
     pub dataset: DatasetId,
-    /// A name for people.
+    /// A display name.
     pub name: Option<String>,
-    /// The step it stands at.
+    /// The step of the run that it publishes.
     pub step: Option<u32>,
-    /// Who asked for it; `None` when the job itself makes it at its end.
+    /// The token that requested it; `None` if the job itself creates it at its end.
     pub by: Option<TokenId>,
-    /// Rows released.
+    /// Number of released rows.
     pub rows: u64,
-    /// Rows left out.
+    /// Number of suppressed rows.
     pub suppressed_rows: u64,
     /// The privacy model with its parameters.
     pub privacy: Value,
-    /// Column to the labels of its cut.
+    /// The labels of the cut of each column.
     pub cut: Option<Value>,
-    /// What the verifier found.
+    /// The result of the verification.
     pub verification: Value,
     /// The utility and risk report.
     pub report: Value,
-    /// When it was made.
+    /// When it was created.
     pub created_at: OffsetDateTime,
     /// Its tables, in order.
     pub tables: Vec<NewTable>,
@@ -65,63 +67,63 @@ pub struct NewTable {
     pub name: String,
     /// Number of rows.
     pub rows: u64,
-    /// Names and forms of its columns.
+    /// The names and types of its columns.
     pub columns: Value,
     /// SHA-256 of the CSV as served.
     pub sha256: [u8; 32],
     /// Size of the CSV as served.
     pub csv_bytes: u64,
-    /// The rows, as many chunks as it takes, each with its number of rows.
+    /// The rows in chunks, each with its number of rows.
     pub chunks: Vec<(u32, Vec<u8>)>,
 }
 
-/// A release as it is listed.
+/// A stored release, without its rows and its report.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredRelease {
     /// Its id.
     pub id: ReleaseId,
-    /// Whose it is.
+    /// The organization that owns it.
     pub organization: OrganizationId,
     /// The job it comes from.
     pub job: JobId,
     /// The dataset it comes from.
     pub dataset: DatasetId,
-    /// A name for people.
+    /// A display name.
     pub name: Option<String>,
-    /// The step it stands at.
+    /// The step of the run that it publishes.
     pub step: Option<u32>,
-    /// Rows released.
+    /// Number of released rows.
     pub rows: u64,
-    /// Rows left out.
+    /// Number of suppressed rows.
     pub suppressed_rows: u64,
     /// Its tables, in order: `{name, rows, sha256, bytes}`.
     pub tables: Value,
     /// The privacy model with its parameters.
     pub privacy: Value,
-    /// Column to the labels of its cut.
+    /// The labels of the cut of each column.
     pub cut: Option<Value>,
-    /// What the verifier found.
+    /// The result of the verification.
     pub verification: Value,
-    /// When it was made.
+    /// When it was created.
     pub created_at: OffsetDateTime,
 }
 
 /// A table of a release, without its rows.
 #[derive(Clone, Debug)]
 pub struct StoredTable {
-    /// Whose release it is of.
+    /// The organization that owns the release.
     pub organization: OrganizationId,
-    /// Which release.
+    /// The release.
     pub release: ReleaseId,
-    /// The release's name for people.
+    /// The display name of the release.
     pub release_name: Option<String>,
     /// `data`, `qit` or `st_<column>`.
     pub name: String,
-    /// Place among the release's tables.
+    /// Position among the tables of the release, from 0.
     pub position: u32,
     /// Number of rows.
     pub rows: u64,
-    /// Names and forms of its columns.
+    /// The names and types of its columns.
     pub columns: Value,
     /// SHA-256 of the CSV as served, hexadecimal.
     pub sha256: String,
@@ -138,7 +140,8 @@ macro_rules! columns {
     };
 }
 
-/// `$1` whether the viewer is the holder, `$2` its organization, `$3` now.
+/// The condition that the viewer can read release `r`. `$1` is whether the viewer is the holder,
+/// `$2` its organization, `$3` the current time.
 macro_rules! visible {
     () => {
         "(CASE WHEN $1 THEN r.organization_id = $2 ELSE EXISTS (
@@ -156,7 +159,7 @@ impl Viewer {
     }
 }
 
-/// Stores a release that a holder asked for; `false` when its dataset was deleted meanwhile.
+/// Stores a release that a holder requested; returns `false` if its dataset was deleted meanwhile.
 ///
 /// # Errors
 /// When the database fails.
@@ -169,8 +172,8 @@ pub async fn create(store: &Store, release: &NewRelease) -> Result<bool, StoreEr
     Ok(true)
 }
 
-/// Stores a release; `None`, and nothing stored, when its dataset was deleted meanwhile or its
-/// job has made its release already.
+/// Stores a release and calls `written` with the number of rows of each chunk. Returns `None`, and
+/// stores nothing, if its dataset was deleted meanwhile or its job has already created its release.
 ///
 /// # Errors
 /// When the database fails.
@@ -258,7 +261,7 @@ async fn insert_table(
     Ok(())
 }
 
-/// A release that the viewer may see.
+/// A release; `None` if the viewer cannot read it.
 ///
 /// # Errors
 /// When the database fails.
@@ -283,7 +286,7 @@ pub async fn load(
     row.as_ref().map(stored).transpose()
 }
 
-/// Releases that the viewer may see after `after`, oldest first.
+/// The releases after `after` that the viewer can read, oldest first, at most `limit`.
 ///
 /// # Errors
 /// When the database fails.
@@ -311,7 +314,7 @@ pub async fn list(
     rows.iter().map(stored).collect()
 }
 
-/// The holder and the report of a release that the viewer may see.
+/// The holder and the report of a release; `None` if the viewer cannot read it.
 ///
 /// # Errors
 /// When the database fails.
@@ -336,7 +339,7 @@ pub async fn report(
     Ok(Some((owner, row.try_get("report")?)))
 }
 
-/// A table of a release that the viewer may see.
+/// A table of a release; `None` if there is none or the viewer cannot read the release.
 ///
 /// # Errors
 /// When the database fails.
@@ -374,7 +377,8 @@ pub async fn table(
     }))
 }
 
-/// Notes in the logs of its holder and of the fetcher that a table or report was fetched.
+/// Records in the audit logs of the holder and of the caller that the caller fetched a table or
+/// report.
 ///
 /// # Errors
 /// When the database fails.
@@ -399,7 +403,7 @@ pub async fn record_fetch(
     Ok(transaction.commit().await?)
 }
 
-/// The chunk of a table at this place, if the table has so many.
+/// The chunk of a table with this index, from 0; `None` if the table has fewer chunks.
 ///
 /// # Errors
 /// When the database fails.

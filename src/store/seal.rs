@@ -1,5 +1,5 @@
-//! Raw rows at rest: AES-256-GCM under a data key of their dataset, itself wrapped by the
-//! key-encryption key of the configuration.
+//! Encryption of raw rows at rest: AES-256-GCM with the data key of the dataset. The key-encryption
+//! key of the configuration wraps the data keys.
 
 use aes_gcm::aead::{Aead, KeyInit, Payload};
 use aes_gcm::{Aes256Gcm, Key, Nonce};
@@ -11,16 +11,16 @@ use pais_core::definition::{DatasetId, SubmissionId};
 const NONCE_BYTES: usize = 12;
 const KEY_BYTES: usize = 32;
 
-/// What is sealed cannot be opened.
+/// Data cannot be sealed (encrypted) or opened (decrypted).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum SealError {
-    /// Another key-encryption key, or damaged bytes.
+    /// The key-encryption key is a different one, or the data is damaged.
     #[error(
-        "sealed data does not open; check that encryption.key_file is the one it was sealed with"
+        "sealed data cannot be opened; check that encryption.key_file is the one it was sealed with"
     )]
     DoesNotOpen,
-    /// The system gave no random bytes.
-    #[error("the system has no random bytes to give")]
+    /// The operating system returned no random bytes.
+    #[error("the operating system returned no random bytes")]
     NoRandomness,
 }
 
@@ -29,31 +29,31 @@ pub struct KeyRing {
     cipher: Aes256Gcm,
 }
 
-/// A dataset's data key, opened.
+/// The data key of a dataset, ready for use.
 pub struct DataKey {
     cipher: Aes256Gcm,
     dataset: DatasetId,
 }
 
 impl KeyRing {
-    /// Works with this key-encryption key.
+    /// Creates a key ring with this key-encryption key.
     pub fn new(key: &[u8; KEY_BYTES]) -> Self {
         Self {
             cipher: Aes256Gcm::new(&Key::<Aes256Gcm>::from(*key)),
         }
     }
 
-    /// A new data key for a dataset, wrapped.
+    /// Generates a data key for a dataset, and returns it wrapped.
     ///
     /// # Errors
-    /// When the system has no randomness.
+    /// When the operating system returns no random bytes.
     pub fn new_data_key(&self, dataset: DatasetId) -> Result<Vec<u8>, SealError> {
         let mut key = [0; KEY_BYTES];
         random(&mut key)?;
         seal(&self.cipher, &key, dataset.0.as_bytes())
     }
 
-    /// Opens a dataset's data key.
+    /// Unwraps the data key of a dataset.
     ///
     /// # Errors
     /// When it was wrapped for another dataset or with another key-encryption key.
@@ -68,10 +68,10 @@ impl KeyRing {
 }
 
 impl DataKey {
-    /// Seals a chunk; it opens only as this chunk of this submission.
+    /// Seals a chunk. It can be opened only as the chunk with this index of this submission.
     ///
     /// # Errors
-    /// When the system has no randomness.
+    /// When the operating system returns no random bytes.
     pub fn seal_chunk(
         &self,
         submission: SubmissionId,
@@ -88,7 +88,7 @@ impl DataKey {
     /// Opens a chunk.
     ///
     /// # Errors
-    /// When it is another chunk or damaged.
+    /// When it is a different chunk, or damaged.
     pub fn open_chunk(
         &self,
         submission: SubmissionId,
@@ -102,10 +102,10 @@ impl DataKey {
         )
     }
 
-    /// Seals what belongs to a step of a run of a job.
+    /// Seals data of a step of a run of a job.
     ///
     /// # Errors
-    /// When the system has no randomness.
+    /// When the operating system returns no random bytes.
     pub fn seal_step(
         &self,
         job: crate::ids::JobId,
@@ -116,10 +116,10 @@ impl DataKey {
         seal(&self.cipher, bytes, &self.associated_step(job, run, step))
     }
 
-    /// Opens what belongs to a step of a run of a job.
+    /// Opens data of a step of a run of a job.
     ///
     /// # Errors
-    /// When it belongs elsewhere or is damaged.
+    /// When it belongs to a different step, or is damaged.
     pub fn open_step(
         &self,
         job: crate::ids::JobId,
@@ -132,7 +132,8 @@ impl DataKey {
 
     fn associated_step(&self, job: crate::ids::JobId, run: u32, step: u32) -> Vec<u8> {
         let mut data = self.associated(job.0.as_bytes(), step).to_vec();
-        // The first run is sealed as steps were before there were sweeps, so that those still open.
+        // The first run has the same associated data as steps had before there were sweeps, so that
+        // steps of that time can still be opened.
         if run > 0 {
             data.extend_from_slice(&run.to_be_bytes());
         }
@@ -186,7 +187,7 @@ mod tests {
     use pais_core::definition::{DatasetId, SubmissionId};
 
     #[test]
-    fn a_chunk_opens_only_in_its_own_place() {
+    fn a_chunk_opens_only_with_its_own_key_submission_and_index() {
         let (dataset, submission) = (DatasetId::new(), SubmissionId::new());
         let ring = KeyRing::new(&[7; 32]);
         let wrapped = ring.new_data_key(dataset).unwrap();

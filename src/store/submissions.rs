@@ -1,4 +1,5 @@
-//! Submissions: batches of rows, kept as sealed chunks, whole or not at all.
+//! Submissions: batches of rows, stored as sealed chunks. A submission is stored completely or not
+//! at all.
 
 use futures_util::TryStreamExt;
 use serde_json::json;
@@ -14,7 +15,7 @@ use super::audit::{self, Action, NewEvent};
 use super::idempotency::{Answer, Reservation};
 use super::{Store, StoreError};
 
-/// A submission as it is listed.
+/// A stored submission, without its rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Submission {
     /// Its id.
@@ -23,7 +24,7 @@ pub struct Submission {
     pub dataset: DatasetId,
     /// Number of rows.
     pub rows: u64,
-    /// Size of the decoded body.
+    /// Size of the decoded body, in bytes.
     pub bytes: u64,
     /// SHA-256 of the decoded body.
     pub sha256: Vec<u8>,
@@ -31,12 +32,12 @@ pub struct Submission {
     pub created_at: OffsetDateTime,
 }
 
-/// Some rows of a submission, sealed with the data key of their dataset.
+/// A chunk of rows of a submission, sealed with the data key of the dataset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SealedChunk {
-    /// Whose rows.
+    /// The submission that the rows belong to.
     pub submission: SubmissionId,
-    /// Place in the submission, from 0.
+    /// Index of the chunk in the submission, from 0.
     pub index: u32,
     /// Number of rows.
     pub rows: u32,
@@ -44,29 +45,30 @@ pub struct SealedChunk {
     pub sealed: Vec<u8>,
 }
 
-/// What is known of a submission only at its end.
+/// The totals of a submission, which are known only at its end.
 #[derive(Clone, Debug)]
 pub struct Totals {
     /// Number of rows.
     pub rows: u64,
-    /// Size of the decoded body.
+    /// Size of the decoded body, in bytes.
     pub bytes: u64,
     /// SHA-256 of the decoded body.
     pub sha256: [u8; 32],
 }
 
-/// What became of a submission that was read to its end.
+/// The result of [`Intake::commit`].
 #[derive(Debug)]
 pub enum Accepted {
-    /// It is stored.
+    /// The submission is stored.
     Stored(Answer),
     /// The dataset was deleted meanwhile.
     NoDataset,
-    /// A later request holds the idempotency key now.
+    /// A later request has taken over the idempotency key.
     KeyTaken,
 }
 
-/// A submission that is being written; dropped before [`Intake::commit`] it leaves nothing.
+/// A submission that is being written. If it is dropped before [`Intake::commit`], nothing is
+/// stored.
 pub struct Intake {
     transaction: Transaction<'static, Postgres>,
     submission: Submission,
@@ -108,7 +110,7 @@ impl Intake {
         })
     }
 
-    /// Adds a chunk.
+    /// Writes a chunk.
     ///
     /// # Errors
     /// When the database fails.
@@ -126,8 +128,8 @@ impl Intake {
         Ok(())
     }
 
-    /// Makes it all visible: rows, totals, the line in the audit log, and the answer under the
-    /// request's idempotency key.
+    /// Commits the rows, the totals, the event in the audit log, and the answer under the
+    /// idempotency key of the request.
     ///
     /// # Errors
     /// When the database fails.
@@ -144,7 +146,7 @@ impl Intake {
             sha256: totals.sha256.to_vec(),
             ..self.submission
         };
-        // From here to the commit the dataset cannot be deleted.
+        // From here until the commit, the dataset cannot be deleted.
         if !lock_dataset(&mut self.transaction, submission.dataset).await? {
             return Ok(Accepted::NoDataset);
         }
@@ -174,7 +176,7 @@ impl Intake {
     }
 }
 
-/// Keeps a dataset from being deleted until the transaction ends; whether it is still there.
+/// Locks a dataset against deletion until the transaction ends. Returns whether it still exists.
 pub(super) async fn lock_dataset(
     connection: &mut PgConnection,
     dataset: DatasetId,
@@ -186,10 +188,10 @@ pub(super) async fn lock_dataset(
     Ok(row.is_some())
 }
 
-/// Sends the sealed chunks of a dataset's submissions (all when `None`) to `out`, in the order
-/// of the submissions' ids and of the rows; no further ahead than `out` has room.
+/// Sends the sealed chunks of a dataset's submissions (of all if `None`) to `out`, in the order of
+/// the submissions' ids and of the rows. It waits while the channel is full.
 ///
-/// Stops early, without an error, when the receiver is gone.
+/// Stops early, without an error, if the receiver is dropped.
 ///
 /// # Errors
 /// When the database fails.
@@ -223,7 +225,7 @@ pub async fn load_chunks(
     Ok(())
 }
 
-/// Rows of a dataset's submissions (all when `None`).
+/// The number of rows of a dataset's submissions (of all if `None`).
 ///
 /// # Errors
 /// When the database fails.

@@ -1,4 +1,4 @@
-//! Taxonomies of an organization.
+//! The taxonomies of an organization.
 
 use std::collections::HashMap;
 
@@ -60,7 +60,7 @@ pub struct Taxonomy {
     pub root: TaxonomyNode,
 }
 
-/// Makes a taxonomy; `None` where the name is taken.
+/// Creates a taxonomy; returns `None` if the name is taken.
 ///
 /// # Errors
 /// When the database fails.
@@ -109,7 +109,7 @@ pub async fn create(
     }))
 }
 
-/// An organization's taxonomies in order of their making, at most `limit` of those after `after`.
+/// An organization's taxonomies after `after`, oldest first, at most `limit`.
 ///
 /// # Errors
 /// When the database fails.
@@ -134,7 +134,7 @@ pub async fn list(
         .collect::<Result<_, _>>()?)
 }
 
-/// One taxonomy of an organization.
+/// A taxonomy of an organization; `None` if there is none.
 ///
 /// # Errors
 /// When the database fails.
@@ -159,7 +159,7 @@ pub async fn find(
     }))
 }
 
-/// The trees of those of `ids` that are the organization's.
+/// The trees of the taxonomies in `ids` that belong to the organization.
 ///
 /// # Errors
 /// When the database fails.

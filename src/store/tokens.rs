@@ -1,4 +1,4 @@
-//! API tokens: 256 random bits, stored as their SHA-256.
+//! API tokens. A token is 256 random bits; only its SHA-256 is stored.
 
 use rand::TryRng;
 use secrecy::SecretString;
@@ -18,7 +18,7 @@ use super::organizations;
 use super::seal::SealError;
 use super::{Store, StoreError};
 
-/// What every token begins with, so that secret scanners know one when they see one.
+/// The prefix of every token, by which secret scanners recognize it.
 pub const PREFIX: &str = "pais_";
 
 const SECRET_BYTES: usize = 32;
@@ -66,26 +66,26 @@ fn role(row: &PgRow) -> Result<Role, StoreError> {
     Role::from_word(row.try_get("role")?).ok_or(StoreError::Damaged { what: "a token" })
 }
 
-/// A new token and its secret, which is nowhere else.
+/// A new token and its secret, which is not stored anywhere.
 pub struct IssuedToken {
     /// The token.
     pub token: Token,
-    /// What its bearer sends.
+    /// The secret that the bearer sends.
     pub secret: SecretString,
 }
 
-/// What a token is to be.
+/// A token to be created.
 #[derive(Clone, Copy, Debug)]
 pub struct NewToken<'a> {
-    /// With which rights.
+    /// Its role.
     pub role: Role,
     /// What it is for.
     pub label: Option<&'a str>,
-    /// From when on it no longer works.
+    /// When it expires; `None` for never.
     pub expires_at: Option<OffsetDateTime>,
 }
 
-/// Who holds the token with this secret, if it is neither expired nor revoked.
+/// The caller with this secret; `None` if there is no such token, or it is expired or revoked.
 ///
 /// # Errors
 /// When the database fails.
@@ -107,7 +107,7 @@ pub async fn authenticate(store: &Store, secret: &str) -> Result<Option<Caller>,
     }))
 }
 
-/// Whether a token is neither expired nor revoked: for work that outlasts the request it came with.
+/// Whether a token is neither expired nor revoked. For work that lasts longer than its request.
 ///
 /// # Errors
 /// When the database fails.
@@ -123,12 +123,12 @@ pub async fn is_valid(store: &Store, token: TokenId) -> Result<bool, StoreError>
     Ok(valid)
 }
 
-/// Issues a token to the organization with this name or id; `None` where there is none. `by` is
-/// `None` on the command line, which makes the organization first
+/// Creates a token for the organization with this name or id; returns `None` if there is no such
+/// organization. `by` is `None` on the command line, which creates the organization first
 /// ([`organizations::find_or_create`]).
 ///
 /// # Errors
-/// When the database fails or the system has no randomness.
+/// When the database fails, or the operating system returns no random bytes.
 pub async fn create_token(
     store: &Store,
     by: Option<Caller>,
@@ -139,7 +139,7 @@ pub async fn create_token(
     let Some(organization) = organizations::find(&mut *transaction, organization).await? else {
         return Ok(None);
     };
-    let secret = draw_secret()?;
+    let secret = random_secret()?;
     let token = Token {
         id: TokenId::new(),
         organization_id: organization.id,
@@ -163,10 +163,10 @@ pub async fn create_token(
     .bind(token.expires_at)
     .execute(&mut *transaction)
     .await?;
-    let told = tell(by, organization.id, Action::TokenCreated, token.id.0, &{
+    let events = token_events(by, organization.id, Action::TokenCreated, token.id.0, &{
         serde_json::json!({ "organization": organization.name, "role": token.role })
     });
-    for event in told {
+    for event in events {
         audit::record(&mut transaction, token.created_at, event).await?;
     }
     transaction.commit().await?;
@@ -176,9 +176,9 @@ pub async fn create_token(
     }))
 }
 
-/// The events of what was done to a token: one in the log of its organization and, where that is
-/// another, one in the log of whoever did it.
-fn tell(
+/// The audit events of an action on a token: one in the log of its organization, and one in the log
+/// of the organization that did it, if that is a different one.
+fn token_events(
     by: Option<Caller>,
     of: OrganizationId,
     action: Action,
@@ -201,7 +201,7 @@ fn tell(
         .collect()
 }
 
-fn draw_secret() -> Result<String, StoreError> {
+fn random_secret() -> Result<String, StoreError> {
     let mut bytes = [0u8; SECRET_BYTES];
     rand::rngs::SysRng
         .try_fill_bytes(&mut bytes)
@@ -210,7 +210,7 @@ fn draw_secret() -> Result<String, StoreError> {
     Ok(format!("{PREFIX}{digits}"))
 }
 
-/// All tokens in order of their making, at most `limit` of those after `after`.
+/// All tokens after `after`, oldest first, at most `limit`.
 ///
 /// # Errors
 /// When the database fails.
@@ -232,7 +232,8 @@ pub async fn list(
     rows.iter().map(Token::from_row).collect()
 }
 
-/// Revokes a token at once, again without effect; `false` where there is no such token.
+/// Revokes a token at once. Revoking it again has no effect. Returns `false` if there is no such
+/// token.
 ///
 /// # Errors
 /// When the database fails.
@@ -256,7 +257,7 @@ pub async fn revoke(store: &Store, by: Caller, token: TokenId) -> Result<bool, S
     };
     let of = OrganizationId(row.try_get("organization_id")?);
     let detail = serde_json::json!({ "role": role(&row)? });
-    for event in tell(Some(by), of, Action::TokenRevoked, token.0, &detail) {
+    for event in token_events(Some(by), of, Action::TokenRevoked, token.0, &detail) {
         audit::record(&mut transaction, now, event).await?;
     }
     transaction.commit().await?;

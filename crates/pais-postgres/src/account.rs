@@ -1,9 +1,10 @@
-//! The operating-system account the server runs as, and how it reaches the data directory.
+//! The operating-system account that the server runs as, and how it accesses the data directory.
 //!
-//! PostgreSQL refuses to run as root. Started as root, pais runs it as the owner of the existing
-//! cluster, else as `postgres`. That account may have no right to pass through the directories
-//! above the data directory (below `/root`, or a 0700 temporary directory); it is then handed an
-//! open directory descriptor and uses the path `/proc/self/fd/N`, which needs no such right.
+//! PostgreSQL refuses to run as root. If pais is started as root, it runs the server as the owner
+//! of the existing cluster, or else as `postgres`. That account may have no permission to enter the
+//! directories above the data directory (below `/root`, or a 0700 temporary directory). It then
+//! inherits an open directory descriptor and uses the path `/proc/self/fd/N`, which does not need
+//! that permission.
 
 use std::fs;
 use std::io;
@@ -17,19 +18,24 @@ use tokio::process::Command;
 
 use super::error::PostgresError;
 
-/// The account the distributions' packages make for PostgreSQL.
+/// The account that the distributions' packages create for PostgreSQL.
 const NAME: &str = "postgres";
 
-/// Who the server runs as.
+/// The account that the server runs as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Account {
     uid: u32,
     gid: u32,
+    /// Whether it is not the account of this process.
     differs: bool,
 }
 
 impl Account {
-    /// Decides who runs the server on `cluster`.
+    /// Chooses the account that runs the server on `cluster`.
+    ///
+    /// # Errors
+    /// If the cluster belongs to an account that this process cannot use, or there is no `postgres`
+    /// account.
     pub(super) fn choose(cluster: &Path) -> Result<Self, PostgresError> {
         let own = geteuid().as_raw();
         let owner = fs::symlink_metadata(cluster)
@@ -54,7 +60,7 @@ impl Account {
         }
     }
 
-    /// The account the packages make.
+    /// The account that the packages create.
     fn installed() -> Result<Self, PostgresError> {
         let passwd =
             fs::read_to_string("/etc/passwd").map_err(PostgresError::io("read", "/etc/passwd"))?;
@@ -67,18 +73,18 @@ impl Account {
         })
     }
 
-    /// Whether it is another account than this process's.
+    /// Whether it is not the account of this process.
     pub(super) fn differs(&self) -> bool {
         self.differs
     }
 
-    /// Its group.
+    /// Its group id.
     pub(super) fn gid(&self) -> u32 {
         self.gid
     }
 
-    /// Gives it a file or directory; a link is not followed.
-    pub(super) fn give(&self, path: &Path) -> Result<(), PostgresError> {
+    /// Makes the account the owner of a file or directory. Does not follow a link.
+    pub(super) fn make_owner_of(&self, path: &Path) -> Result<(), PostgresError> {
         if !self.differs {
             return Ok(());
         }
@@ -86,19 +92,19 @@ impl Account {
             .map_err(PostgresError::io("change the owner of", path))
     }
 
-    /// Makes a command run as this account, without any of root's other groups.
-    pub(super) fn run(&self, command: &mut Command) {
+    /// Makes a command run as this account, without root's supplementary groups.
+    pub(super) fn apply_to(&self, command: &mut Command) {
         if self.differs {
             command.uid(self.uid).gid(self.gid);
         }
     }
 
-    /// The first directory on the way to and including `dir` that it may not enter, by the mode
-    /// bits alone.
-    pub(super) fn barred_at(&self, dir: &Path) -> Option<PathBuf> {
-        let mut way: Vec<&Path> = dir.ancestors().collect();
-        way.reverse();
-        way.into_iter()
+    /// The first directory on the path up to and including `dir` that the account may not enter.
+    /// Only the mode bits are checked.
+    pub(super) fn first_forbidden(&self, dir: &Path) -> Option<PathBuf> {
+        let mut path: Vec<&Path> = dir.ancestors().collect();
+        path.reverse();
+        path.into_iter()
             .find(|step| !self.may_enter(step))
             .map(Path::to_path_buf)
     }
@@ -130,42 +136,46 @@ fn look_up(passwd: &str, name: &str) -> Option<(u32, u32)> {
     Some((uid, gid))
 }
 
-/// How the server's account names what lies below one directory.
+/// How the server's account accesses the paths below one directory.
 #[derive(Debug)]
-pub(super) struct Reach {
+pub(super) struct PathAccess {
     dir: PathBuf,
-    /// Held while a server is being started, which inherits it.
-    handed: Option<OwnedFd>,
+    /// Open while the server is started, because the server inherits it.
+    inherited: Option<OwnedFd>,
 }
 
-impl Reach {
-    /// Finds a way for `account` to `dir`, a directory it may itself enter.
+impl PathAccess {
+    /// Finds a path by which `account` can access `dir`. It must have the permission to enter `dir`
+    /// itself.
+    ///
+    /// # Errors
+    /// [`PostgresError::Unreachable`] if there is no such path.
     pub(super) fn open(dir: &Path, account: &Account) -> Result<Self, PostgresError> {
-        let mut handed = None;
+        let mut inherited = None;
         if account.differs
-            && let Some(barred) = account.barred_at(dir)
+            && let Some(forbidden) = account.first_forbidden(dir)
         {
-            if barred == dir || !Path::new("/proc/self/fd").is_dir() {
+            if forbidden == dir || !Path::new("/proc/self/fd").is_dir() {
                 return Err(PostgresError::Unreachable {
-                    dir: barred,
+                    dir: forbidden,
                     uid: account.uid,
                 });
             }
-            // Without CLOEXEC on purpose: the server is to inherit it.
+            // Without CLOEXEC on purpose, so that the server inherits it.
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW;
             let fd = rustix::fs::open(dir, flags, Mode::empty())
                 .map_err(|errno| PostgresError::io("open", dir)(io::Error::from(errno)))?;
-            handed = Some(fd);
+            inherited = Some(fd);
         }
         Ok(Self {
             dir: dir.to_path_buf(),
-            handed,
+            inherited,
         })
     }
 
-    /// The path by which the server's account reaches `path`.
+    /// The path by which the server's account accesses `path`.
     pub(super) fn path(&self, path: &Path) -> PathBuf {
-        match (&self.handed, path.strip_prefix(&self.dir)) {
+        match (&self.inherited, path.strip_prefix(&self.dir)) {
             (Some(fd), Ok(below)) => {
                 Path::new(&format!("/proc/self/fd/{}", fd.as_raw_fd())).join(below)
             }
@@ -188,15 +198,15 @@ mod tests {
         assert!(text.contains("start pais as an ordinary user"), "{text}");
     }
 
-    fn closed_dir() -> tempfile::TempDir {
+    fn private_dir() -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o700)).unwrap();
         dir
     }
 
     #[test]
-    fn a_closed_parent_is_noticed() {
-        let dir = closed_dir();
+    fn a_forbidden_parent_directory_is_detected() {
+        let dir = private_dir();
         let inner = dir.path().join("inner");
         fs::create_dir(&inner).unwrap();
         let stranger = Account {
@@ -204,18 +214,21 @@ mod tests {
             gid: 4_000_000,
             differs: true,
         };
-        assert_eq!(stranger.barred_at(&inner), Some(dir.path().to_path_buf()));
+        assert_eq!(
+            stranger.first_forbidden(&inner),
+            Some(dir.path().to_path_buf())
+        );
         let owner = fs::metadata(dir.path()).unwrap().uid();
         let own = Account {
             uid: owner,
             ..stranger
         };
-        assert_eq!(own.barred_at(&inner), None);
+        assert_eq!(own.first_forbidden(&inner), None);
     }
 
     #[test]
-    fn a_closed_parent_is_passed_by_a_descriptor() {
-        let dir = closed_dir();
+    fn a_descriptor_gives_access_below_a_forbidden_directory() {
+        let dir = private_dir();
         let inner = dir.path().join("inner");
         fs::create_dir(&inner).unwrap();
         fs::set_permissions(&inner, fs::Permissions::from_mode(0o711)).unwrap();
@@ -225,10 +238,10 @@ mod tests {
             gid: 4_000_000,
             differs: true,
         };
-        let reach = Reach::open(&inner, &stranger).unwrap();
-        let path = reach.path(&inner.join("file"));
+        let access = PathAccess::open(&inner, &stranger).unwrap();
+        let path = access.path(&inner.join("file"));
         assert!(path.starts_with("/proc/self/fd"), "{}", path.display());
         assert_eq!(fs::read_to_string(path).unwrap(), "here");
-        assert_eq!(reach.path(Path::new("/etc")), Path::new("/etc"));
+        assert_eq!(access.path(Path::new("/etc")), Path::new("/etc"));
     }
 }

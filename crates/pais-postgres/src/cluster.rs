@@ -1,8 +1,8 @@
-//! The database cluster: its password, its making by `initdb`, and the role and database that
-//! the service uses in it.
+//! The database cluster: its password, its creation by `initdb`, and the role and database that the
+//! service uses in it.
 //!
-//! A new cluster is made in a directory beside it and moved to its place when it is complete, so
-//! that a start that was interrupted leaves nothing half made behind.
+//! A new cluster is created in a staging directory and renamed when it is complete, so that an
+//! interrupted start does not leave an incomplete cluster.
 
 use std::fs;
 use std::io;
@@ -13,7 +13,7 @@ use sqlx::postgres::{PgConnectOptions, PgConnection, PgSslMode};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
 use tokio::process::Command;
 
-use super::account::{Account, Reach};
+use super::account::{Account, PathAccess};
 use super::error::PostgresError;
 use super::layout::{Layout, sync_dir, write_private};
 use super::locate::Binaries;
@@ -22,9 +22,9 @@ use super::locate::Binaries;
 const SUPERUSER: &str = "postgres";
 /// The role and the database of the service.
 const SERVICE: &str = "pais";
-/// The number in the socket's name; there is no TCP port.
+/// The number in the name of the socket. The server has no TCP port.
 pub(super) const PORT: u16 = 5432;
-/// Bytes of a password; written as twice as many hexadecimal digits.
+/// Length of a password in bytes. It is written as hexadecimal digits, two for each byte.
 const PASSWORD_BYTES: usize = 32;
 
 /// The password of both roles, hexadecimal.
@@ -39,6 +39,9 @@ impl std::fmt::Debug for Password {
 
 impl Password {
     /// Reads the password of an existing cluster.
+    ///
+    /// # Errors
+    /// [`PostgresError::Password`] if the password file is missing or damaged.
     pub(super) fn read(layout: &Layout) -> Result<Self, PostgresError> {
         let path = layout.password();
         let damaged = || PostgresError::Password { path: path.clone() };
@@ -55,8 +58,8 @@ impl Password {
         Ok(Self(text.to_owned()))
     }
 
-    /// Reads the password, or draws one where there is no cluster yet.
-    fn read_or_draw(layout: &Layout) -> Result<Self, PostgresError> {
+    /// Reads the password, or generates one if there is no cluster yet.
+    fn read_or_generate(layout: &Layout) -> Result<Self, PostgresError> {
         if layout.cluster().exists() {
             return Self::read(layout);
         }
@@ -66,12 +69,12 @@ impl Password {
         Ok(Self(text))
     }
 
-    /// How the service connects.
+    /// The connection options of the service.
     pub(super) fn service_options(&self, socket_dir: &Path) -> PgConnectOptions {
         self.options(socket_dir).username(SERVICE).database(SERVICE)
     }
 
-    /// How this module connects to set the cluster up.
+    /// The connection options of this module, which sets up the cluster.
     pub(super) fn superuser_options(&self, socket_dir: &Path) -> PgConnectOptions {
         self.options(socket_dir)
             .username(SUPERUSER)
@@ -83,38 +86,39 @@ impl Password {
             .socket(socket_dir)
             .port(PORT)
             .password(&self.0)
-            // It is a local socket, whatever PGSSLMODE says.
+            // A local socket does not need TLS. Overrides PGSSLMODE.
             .ssl_mode(PgSslMode::Disable)
             .application_name(SERVICE)
     }
 }
 
-/// Makes the cluster where there is none; answers its password.
+/// Creates the cluster if there is none. Returns its password.
 pub(super) async fn prepare(
     layout: &Layout,
     account: &Account,
-    reach: &Reach,
+    access: &PathAccess,
     binaries: &Binaries,
 ) -> Result<Password, PostgresError> {
     for stale in layout.stagings() {
-        // A killed pais's initdb may still be at work in it; then a later start removes it.
+        // The initdb of a killed pais may still write to it. Then a later start removes it.
         if let Err(error) = fs::remove_dir_all(&stale) {
-            tracing::debug!(%error, dir = %stale.display(), "staging directory left behind");
+            tracing::debug!(%error, dir = %stale.display(), "cannot remove the staging directory");
         }
     }
-    let password = Password::read_or_draw(layout)?;
+    let password = Password::read_or_generate(layout)?;
     if layout.cluster().exists() {
         return Ok(password);
     }
-    tracing::info!(cluster = %layout.cluster().display(), "making a new database");
+    tracing::info!(cluster = %layout.cluster().display(), "creating a new database");
     let staging = layout.make_staging()?;
     let password_file = staging.join("password");
     write_private(&password_file, &format!("{}\n", password.0))?;
-    account.give(&password_file)?;
-    // Last, so that nobody else could plant a link under the name just written.
-    account.give(&staging)?;
+    account.make_owner_of(&password_file)?;
+    // Change the owner of the directory last, so that nobody else can replace the file just
+    // written by a link.
+    account.make_owner_of(&staging)?;
     let new = staging.join("cluster");
-    initdb(layout, account, reach, binaries, &new, &password_file).await?;
+    initdb(layout, account, access, binaries, &new, &password_file).await?;
     let into_place = || -> io::Result<()> {
         fs::rename(&new, layout.cluster())?;
         sync_dir(layout.base())?;
@@ -127,25 +131,26 @@ pub(super) async fn prepare(
 async fn initdb(
     layout: &Layout,
     account: &Account,
-    reach: &Reach,
+    access: &PathAccess,
     binaries: &Binaries,
     new: &Path,
     password_file: &Path,
 ) -> Result<(), PostgresError> {
-    let mut command = bare(&binaries.initdb());
+    let mut command = isolated_command(&binaries.initdb());
     command
         .arg("--pgdata")
-        .arg(reach.path(new))
+        .arg(access.path(new))
         .arg("--pwfile")
-        .arg(reach.path(password_file))
+        .arg(access.path(password_file))
         .args(["--username", SUPERUSER])
         .args(["--auth-local", "scram-sha-256", "--auth-host", "reject"])
         .args(["--encoding", "UTF8", "--no-locale", "--data-checksums"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        // An initdb whose caller gave up would write into a directory about to be removed.
+        // Without its caller, initdb would go on writing to a directory that is about to be
+        // removed.
         .kill_on_drop(true);
-    account.run(&mut command);
+    account.apply_to(&mut command);
     let output = command
         .output()
         .await
@@ -161,9 +166,10 @@ async fn initdb(
     })
 }
 
-/// A command with none of this process's environment (no `PG…` variable may change what it does),
-/// its own process group (an interrupt typed at the terminal is not for it), and no input.
-pub(super) fn bare(program: &Path) -> Command {
+/// A command without the environment of this process (a `PG…` variable must not change what it
+/// does), in its own process group (it must not receive an interrupt from the terminal), and
+/// without input.
+pub(super) fn isolated_command(program: &Path) -> Command {
     let mut command = Command::new(program);
     command
         .env_clear()
@@ -178,15 +184,18 @@ pub(super) fn bare(program: &Path) -> Command {
     command
 }
 
-/// The last `count` lines of a text, as they are.
+/// The last `count` lines of a text.
 pub(super) fn last_lines(text: &str, count: usize) -> String {
     let lines: Vec<&str> = text.lines().collect();
     lines[lines.len().saturating_sub(count)..].join("\n")
 }
 
-/// Makes the service's role and database where they are missing. The role is no superuser: it
+/// Creates the service's role and database if they are missing. The role is not a superuser, so it
 /// cannot read files or run programs through the database.
-pub(super) async fn furnish(password: &Password, socket_dir: &Path) -> Result<(), PostgresError> {
+pub(super) async fn create_role_and_database(
+    password: &Password,
+    socket_dir: &Path,
+) -> Result<(), PostgresError> {
     let failed = |action| {
         move |source| PostgresError::Setup {
             action,
@@ -204,7 +213,8 @@ pub(super) async fn furnish(password: &Password, socket_dir: &Path) -> Result<()
         .await
         .map_err(failed("look for the role"))?;
     if role.is_none() {
-        // Neither part can hold a quote: one is a constant, the other checked to be hexadecimal.
+        // Neither part can contain a quote: one is a constant, the other is known to be
+        // hexadecimal.
         let sql = format!("create role {SERVICE} login password '{}'", password.0);
         sqlx::raw_sql(AssertSqlSafe(sql))
             .execute(&mut connection)
@@ -233,17 +243,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_password_is_drawn_once_and_never_shown() {
+    fn a_password_is_generated_once_and_never_shown() {
         let dir = tempfile::tempdir().unwrap();
         let layout = Layout::create(dir.path()).unwrap();
         assert!(Password::read(&layout).is_err());
-        let drawn = Password::read_or_draw(&layout).unwrap();
-        assert_eq!(Password::read(&layout).unwrap().0, drawn.0);
-        assert!(!format!("{drawn:?}").contains(&drawn.0));
+        let generated = Password::read_or_generate(&layout).unwrap();
+        assert_eq!(Password::read(&layout).unwrap().0, generated.0);
+        assert!(!format!("{generated:?}").contains(&generated.0));
         fs::create_dir(layout.cluster()).unwrap();
-        assert_eq!(Password::read_or_draw(&layout).unwrap().0, drawn.0);
+        assert_eq!(Password::read_or_generate(&layout).unwrap().0, generated.0);
         fs::write(layout.password(), "it's not hexadecimal").unwrap();
-        let text = Password::read_or_draw(&layout).unwrap_err().to_string();
+        let text = Password::read_or_generate(&layout).unwrap_err().to_string();
         assert!(text.contains("restore it from the backup"), "{text}");
     }
 

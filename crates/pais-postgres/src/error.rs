@@ -1,30 +1,30 @@
-//! What can go wrong with the embedded server, each with what to do about it.
+//! The errors of the embedded server. Each message says what to do.
 
 use std::io;
 use std::path::PathBuf;
 
 /// Why the embedded PostgreSQL could not be found, prepared, started, reached or stopped.
 ///
-/// No message carries a value from a table: the server is told not to log statements,
-/// parameters or failed queries, so the log lines quoted here cannot hold any.
+/// No message contains a value from a table: the server is configured not to log statements,
+/// parameters or failed queries, so the log lines quoted here contain none.
 #[derive(Debug, thiserror::Error)]
 pub enum PostgresError {
     /// No directory with both `postgres` and `initdb` was found.
     #[error(
-        "no PostgreSQL server binaries found (looked in {}); install them (Debian, Ubuntu: \
+        "no PostgreSQL server binaries found (searched in {}); install them (Debian, Ubuntu: \
          apt-get install postgresql; Fedora: dnf install postgresql-server), or point \
          postgres.bin_dir at the directory that holds `postgres` and `initdb`, or set \
          DATABASE_URL to use an outside server",
-        .looked.join(", ")
+        .searched.join(", ")
     )]
     NoBinaries {
         /// The places that were searched, in order.
-        looked: Vec<String>,
+        searched: Vec<String>,
     },
 
-    /// Binaries were found, none of which can open the existing cluster.
+    /// None of the binaries found can open the existing cluster.
     #[error(
-        "the database in {} was made by PostgreSQL {wanted}, but only version {} is installed; \
+        "the database in {} was created by PostgreSQL {wanted}, but only version {} is installed; \
          install the server binaries of version {wanted} (Debian: apt-get install \
          postgresql-{wanted}) or convert the database with pg_upgrade",
         .cluster.display(), .found.join(", ")
@@ -32,7 +32,7 @@ pub enum PostgresError {
     WrongVersion {
         /// The database cluster.
         cluster: PathBuf,
-        /// Major version the cluster was made by.
+        /// Major version that created the cluster.
         wanted: String,
         /// Versions of the binaries found.
         found: Vec<String>,
@@ -49,10 +49,10 @@ pub enum PostgresError {
         oldest: u32,
     },
 
-    /// Started as root on a machine without the account PostgreSQL is to run as.
+    /// Started as root on a machine without an account for PostgreSQL.
     #[error(
         "PostgreSQL refuses to run as root and there is no `{account}` account to run it as; \
-         install the distribution's postgresql package, which makes the account, or start pais \
+         install the distribution's postgresql package, which creates the account, or start pais \
          as an ordinary user"
     )]
     NoAccount {
@@ -60,8 +60,8 @@ pub enum PostgresError {
         account: &'static str,
     },
 
-    /// The account PostgreSQL runs as cannot reach the data directory, and there is no `/proc`
-    /// through which it could be handed over.
+    /// The account that PostgreSQL runs as cannot access the data directory, and there is no
+    /// `/proc` to give it access through an open descriptor.
     #[error(
         "the operating-system user {uid}, which PostgreSQL runs as, may not enter {}; allow it \
          with chmod o+x, or choose a data directory elsewhere, such as /var/lib/pais",
@@ -74,7 +74,7 @@ pub enum PostgresError {
         uid: u32,
     },
 
-    /// The cluster belongs to another user, and this process may not become that user.
+    /// The cluster belongs to another user, and this process may not switch to that user.
     #[error(
         "the database in {} belongs to operating-system user {owner}; start pais as that user",
         .cluster.display()
@@ -86,7 +86,7 @@ pub enum PostgresError {
         owner: u32,
     },
 
-    /// Another pais holds the data directory.
+    /// Another pais process uses the data directory.
     #[error(
         "another pais ({holder}) is using the data directory {}; stop it first, or choose \
          another one with --data-dir",
@@ -99,7 +99,7 @@ pub enum PostgresError {
         holder: String,
     },
 
-    /// A server that pais did not start runs on the cluster.
+    /// A server that pais did not start uses the cluster.
     #[error(
         "a PostgreSQL server that pais did not start (process {pid}) runs on {}; stop it first",
         .cluster.display()
@@ -111,7 +111,7 @@ pub enum PostgresError {
         pid: i32,
     },
 
-    /// Processes of an earlier server are still at work on the cluster.
+    /// Processes of an earlier server still use the cluster.
     #[error(
         "processes of an earlier PostgreSQL server still use {} (process {pid}); wait for them to \
          end, or end them",
@@ -124,7 +124,7 @@ pub enum PostgresError {
         pid: i32,
     },
 
-    /// The cluster is there and its password is not.
+    /// The cluster exists, but its password file is missing or damaged.
     #[error(
         "the database password {} is missing or damaged; restore it from the backup of the data \
          directory",
@@ -135,7 +135,7 @@ pub enum PostgresError {
         path: PathBuf,
     },
 
-    /// No directory with a path short enough for a socket could be made.
+    /// No directory with a path short enough for a socket could be created.
     #[error(
         "no directory for the database socket: a socket's path may have {limit} bytes at most; \
          choose a data directory with a shorter path, or make /run or /tmp writable"
@@ -146,13 +146,13 @@ pub enum PostgresError {
     },
 
     /// `initdb` failed.
-    #[error("initdb could not make the database in {} ({status}): {output}", .cluster.display())]
+    #[error("initdb could not create the database in {} ({status}): {output}", .cluster.display())]
     Initdb {
-        /// The cluster being made.
+        /// The cluster to create.
         cluster: PathBuf,
         /// How `initdb` ended.
         status: String,
-        /// The end of what it said.
+        /// The end of its error output.
         output: String,
     },
 
@@ -169,20 +169,20 @@ pub enum PostgresError {
         tail: String,
     },
 
-    /// The server runs and does not accept connections.
+    /// The server runs but does not accept connections.
     #[error(
         "PostgreSQL did not accept connections within {seconds} seconds; its log {} ends \
          with:\n{tail}",
         .log.display()
     )]
     NotReady {
-        /// How long was waited, in seconds.
+        /// How long pais waited, in seconds.
         seconds: u64,
         /// The server's log file.
         log: PathBuf,
         /// The log's last lines.
         tail: String,
-        /// What the last attempt to connect met.
+        /// The error of the last attempt to connect.
         source: Option<Box<sqlx::Error>>,
     },
 
@@ -196,20 +196,20 @@ pub enum PostgresError {
     },
 
     /// The server did not stop when asked to.
-    #[error("PostgreSQL (process {pid}) did not stop within {seconds} seconds")]
+    #[error("PostgreSQL (process {pid}) did not stop within {seconds} seconds; end the process")]
     NotStopped {
         /// Process id of the server.
         pid: i32,
-        /// How long was waited, in seconds.
+        /// How long pais waited, in seconds.
         seconds: u64,
     },
 
-    /// The server refused what the set-up asks of it.
+    /// A statement that sets up the cluster failed.
     #[error("could not {action} in the embedded database")]
     Setup {
         /// What was being done.
         action: &'static str,
-        /// What the server said.
+        /// The error of the server.
         source: Box<sqlx::Error>,
     },
 
@@ -218,7 +218,7 @@ pub enum PostgresError {
     Io {
         /// What was being done.
         action: &'static str,
-        /// To which file or program.
+        /// The file or program concerned.
         path: PathBuf,
         /// The operating system's error.
         source: io::Error,
@@ -226,7 +226,7 @@ pub enum PostgresError {
 }
 
 impl PostgresError {
-    /// For `map_err`: an I/O error with what was being done and to what.
+    /// For `map_err`: makes an error from an I/O error, the action and the path.
     pub(super) fn io(
         action: &'static str,
         path: impl Into<PathBuf>,

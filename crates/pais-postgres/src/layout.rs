@@ -1,17 +1,17 @@
-//! Where the embedded server keeps what, below `<data_dir>/postgres`.
+//! The files and directories of the embedded server, below `<data_dir>/postgres`.
 //!
-//! | name | is | owner |
+//! | name | contents | owner |
 //! |---|---|---|
-//! | `lock` | locked while a pais uses the data directory | pais |
+//! | `lock` | locked while a pais process uses the data directory | pais |
 //! | `password` | database password, 0600 | pais |
 //! | `connection` | who started the running server, and its socket directory | pais |
 //! | `server.log`, `server.log.1` | the server's log, 0600 | pais |
 //! | `cluster/` | the database, 0700 | server |
-//! | `staging-…/` | a cluster in the making, 0700 | server |
+//! | `staging-…/` | a cluster that is being created, 0700 | server |
 //! | `run/` | the socket, 0700 | server |
 //!
-//! The directory itself belongs to pais, never to the account of the server: what root writes
-//! there cannot be redirected by a link that account planted.
+//! The directory itself belongs to pais, not to the account of the server. Otherwise that account
+//! could put a link there and redirect what root writes.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
@@ -21,11 +21,11 @@ use std::path::{Path, PathBuf};
 use super::account::Account;
 use super::error::PostgresError;
 
-/// Size above which the log of earlier runs is set aside at start, in bytes.
-const LOG_KEPT: u64 = 8 * 1024 * 1024;
+/// Size in bytes above which the log of earlier runs is renamed at the start.
+const MAX_LOG_BYTES: u64 = 8 * 1024 * 1024;
 
-/// Beginning of the name of a staging directory.
-const STAGING: &str = "staging-";
+/// Prefix of the name of a staging directory.
+const STAGING_PREFIX: &str = "staging-";
 
 /// The paths of one data directory.
 #[derive(Debug, Clone)]
@@ -44,7 +44,8 @@ impl Layout {
         Ok(Self { data_dir, base })
     }
 
-    /// Makes `data_dir` and the directory of the server in it, both 0700, where missing.
+    /// Creates `data_dir` and the directory of the server in it if they are missing, both with mode
+    /// 0700.
     pub(super) fn create(data_dir: &Path) -> Result<Self, PostgresError> {
         if let Some(parent) = data_dir.parent() {
             fs::create_dir_all(parent).map_err(PostgresError::io("create", parent))?;
@@ -55,12 +56,12 @@ impl Layout {
         Ok(layout)
     }
 
-    /// The data directory, absolute.
+    /// The absolute path of the data directory.
     pub(super) fn data_dir(&self) -> &Path {
         &self.data_dir
     }
 
-    /// The directory that holds everything of the server.
+    /// The directory that contains everything of the server.
     pub(super) fn base(&self) -> &Path {
         &self.base
     }
@@ -75,7 +76,7 @@ impl Layout {
         self.base.join("password")
     }
 
-    /// The note on the running server.
+    /// The connection file of the running server.
     pub(super) fn connection(&self) -> PathBuf {
         self.base.join("connection")
     }
@@ -90,22 +91,27 @@ impl Layout {
         self.base.join("cluster")
     }
 
-    /// Makes a directory to make a new cluster in. Its name is new each time: the `initdb` of
-    /// a pais that was killed may still be writing to an earlier one.
+    /// Creates a directory to create a new cluster in. Its name is new each time, because the
+    /// `initdb` of a killed pais may still write to an earlier one.
     pub(super) fn make_staging(&self) -> Result<PathBuf, PostgresError> {
         tempfile::Builder::new()
-            .prefix(STAGING)
+            .prefix(STAGING_PREFIX)
             .permissions(fs::Permissions::from_mode(0o700))
             .tempdir_in(&self.base)
             .map(tempfile::TempDir::keep)
-            .map_err(PostgresError::io("make a directory in", &self.base))
+            .map_err(PostgresError::io("create a directory in", &self.base))
     }
 
-    /// The staging directories that interrupted starts left behind.
+    /// The staging directories left by interrupted starts.
     pub(super) fn stagings(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(&self.base).into_iter().flatten().flatten();
         entries
-            .filter(|entry| entry.file_name().to_string_lossy().starts_with(STAGING))
+            .filter(|entry| {
+                entry
+                    .file_name()
+                    .to_string_lossy()
+                    .starts_with(STAGING_PREFIX)
+            })
             .map(|entry| entry.path())
             .collect()
     }
@@ -115,14 +121,14 @@ impl Layout {
         self.base.join("run")
     }
 
-    /// Lets the group of the server's account pass through the two directories above its own,
-    /// where root made them for itself alone. Neither can be listed by it.
-    pub(super) fn admit(&self, account: &Account) -> Result<(), PostgresError> {
+    /// Allows the group of the server's account to enter the two directories above its own, if root
+    /// created them for itself only. The group still cannot list them.
+    pub(super) fn allow_entry(&self, account: &Account) -> Result<(), PostgresError> {
         if !account.differs() {
             return Ok(());
         }
         for dir in [&self.data_dir, &self.base] {
-            let meta = fs::metadata(dir).map_err(PostgresError::io("look at", dir))?;
+            let meta = fs::metadata(dir).map_err(PostgresError::io("read the metadata of", dir))?;
             let mode = meta.permissions().mode();
             if meta.uid() == 0 && mode & 0o071 == 0 {
                 chown(dir, None, Some(account.gid()))
@@ -134,12 +140,13 @@ impl Layout {
         Ok(())
     }
 
-    /// Opens the server's log for appending; a long one of earlier runs is set aside.
+    /// Opens the server's log for appending. Renames the log of earlier runs first if it is too
+    /// large.
     pub(super) fn open_log(&self) -> Result<File, PostgresError> {
         let log = self.log();
-        if fs::metadata(&log).is_ok_and(|meta| meta.len() > LOG_KEPT) {
+        if fs::metadata(&log).is_ok_and(|meta| meta.len() > MAX_LOG_BYTES) {
             let old = log.with_extension("log.1");
-            fs::rename(&log, &old).map_err(PostgresError::io("set aside", &log))?;
+            fs::rename(&log, &old).map_err(PostgresError::io("rename", &log))?;
         }
         OpenOptions::new()
             .append(true)
@@ -150,7 +157,7 @@ impl Layout {
     }
 }
 
-/// Makes one directory with mode 0700; an existing one is left as it is.
+/// Creates a directory with mode 0700. Does not change an existing one.
 fn private_dir(dir: &Path) -> Result<(), PostgresError> {
     match DirBuilder::new().mode(0o700).create(dir) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && dir.is_dir() => Ok(()),
@@ -158,24 +165,25 @@ fn private_dir(dir: &Path) -> Result<(), PostgresError> {
     }
 }
 
-/// Makes a directory of the server's account with mode 0700, or gives it an existing one.
+/// Creates a directory that belongs to the server's account, with mode 0700. Changes the owner and
+/// mode of an existing one.
 pub(super) fn server_dir(dir: &Path, account: &Account) -> Result<(), PostgresError> {
     private_dir(dir)?;
-    let meta = fs::symlink_metadata(dir).map_err(PostgresError::io("look at", dir))?;
+    let meta = fs::symlink_metadata(dir).map_err(PostgresError::io("read the metadata of", dir))?;
     if !meta.is_dir() {
         let error = io::Error::from(io::ErrorKind::NotADirectory);
         return Err(PostgresError::io("use as a directory", dir)(error));
     }
     fs::set_permissions(dir, fs::Permissions::from_mode(0o700))
         .map_err(PostgresError::io("change the mode of", dir))?;
-    account.give(dir)
+    account.make_owner_of(dir)
 }
 
-/// Writes a 0600 file of this process whole or not at all, and through to the disk.
+/// Writes a file of this process, with mode 0600, atomically and durably.
 pub(super) fn write_private(path: &Path, content: &str) -> Result<(), PostgresError> {
     let write = || -> io::Result<()> {
         let dir = path.parent().unwrap_or(Path::new("."));
-        // tempfile makes its files with mode 0600.
+        // The tempfile crate creates files with mode 0600.
         let mut file = tempfile::NamedTempFile::new_in(dir)?;
         file.write_all(content.as_bytes())?;
         file.as_file().sync_all()?;
@@ -185,13 +193,13 @@ pub(super) fn write_private(path: &Path, content: &str) -> Result<(), PostgresEr
     write().map_err(PostgresError::io("write", path))
 }
 
-/// Makes renames in a directory durable.
+/// Makes renames in a directory durable, by `fsync`.
 pub(super) fn sync_dir(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }
 
-/// Removes a file that may already be gone.
-pub(super) fn remove_if_there(path: &Path) -> Result<(), PostgresError> {
+/// Removes a file. It is not an error if the file does not exist.
+pub(super) fn remove_if_exists(path: &Path) -> Result<(), PostgresError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             Err(PostgresError::io("remove", path)(error))
@@ -209,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_made_is_private() {
+    fn created_files_are_private() {
         let dir = tempfile::tempdir().unwrap();
         let layout = Layout::create(&dir.path().join("a/data")).unwrap();
         assert_eq!(mode(layout.data_dir()), 0o700);
@@ -221,11 +229,11 @@ mod tests {
     }
 
     #[test]
-    fn a_long_log_is_set_aside() {
+    fn a_large_log_is_renamed() {
         let dir = tempfile::tempdir().unwrap();
         let layout = Layout::create(dir.path()).unwrap();
         let log = layout.open_log().unwrap();
-        log.set_len(LOG_KEPT + 1).unwrap();
+        log.set_len(MAX_LOG_BYTES + 1).unwrap();
         let fresh = layout.open_log().unwrap();
         assert_eq!(fresh.metadata().unwrap().len(), 0);
         assert!(layout.base().join("server.log.1").exists());

@@ -1,10 +1,10 @@
-//! The embedded PostgreSQL: finds the installed server, makes a database in the data directory,
+//! The embedded PostgreSQL: finds the installed server, creates a database in the data directory,
 //! starts the server, lets commands share it, and stops it.
 //!
-//! It listens on a socket in a 0700 directory and on no network address, asks every client for
-//! a password that is kept in a 0600 file, and writes nothing of what statements contain to its
-//! log. One process at a time has it, by a lock that is taken before anything else. It relies on
-//! `/proc`, so it runs on Linux only; elsewhere an outside PostgreSQL serves.
+//! The server listens on a socket in a 0700 directory and on no network address. Every client needs
+//! a password, which is in a 0600 file. The log of the server contains nothing from statements. A
+//! lock, which is taken first, makes sure that only one process at a time starts a server. The
+//! module needs `/proc`, so it works on Linux only; on other systems use an external PostgreSQL.
 
 mod account;
 mod cluster;
@@ -24,25 +24,26 @@ use std::time::{Duration, Instant};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions, Connection};
 
-use account::{Account, Reach};
+use account::{Account, PathAccess};
 use cluster::Password;
 use layout::Layout;
 use lock::{Lock, Purpose};
-use server::Process;
-use socket::Note;
+use server::ServerProcess;
+use socket::ConnectionFile;
 
 pub use error::PostgresError;
 
 /// How long a command waits for the server of a service that is starting, or for another command.
-const ATTACH: Duration = Duration::from_secs(120);
-const PAUSE: Duration = Duration::from_millis(100);
+const ATTACH_TIMEOUT: Duration = Duration::from_secs(120);
+/// Time between two attempts to attach.
+const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
-/// How the embedded server is to run.
+/// Options of the embedded server.
 #[derive(Debug, Clone)]
 pub struct EmbeddedOptions {
-    /// The directory that holds `postgres` and `initdb`; searched for when absent.
+    /// The directory that contains `postgres` and `initdb`. If absent, it is searched for.
     pub bin_dir: Option<PathBuf>,
-    /// Most connections at a time, three of which are kept for the superuser.
+    /// Maximum number of connections. Three of them are reserved for the superuser.
     pub max_connections: u32,
 }
 
@@ -55,32 +56,32 @@ impl Default for EmbeddedOptions {
     }
 }
 
-/// A server to connect to: one that this process started, or one that it shares.
+/// A server to connect to. This process either started it or shares it.
 ///
-/// Dropped without [`EmbeddedServer::stop`], a server this process started is asked to stop and
-/// not waited for; a shared one is left alone.
+/// If this is dropped without [`EmbeddedServer::stop`], a server that this process started is asked
+/// to stop, without waiting for its end. A shared one keeps running.
 #[derive(Debug)]
 pub struct EmbeddedServer {
     options: PgConnectOptions,
-    own: Option<Own>,
+    own: Option<OwnedServer>,
 }
 
-/// What this process has of a server it started. Fields are dropped in this order: the server is
-/// told to stop before the lock is released.
+/// A server that this process started. The fields are dropped in this order, so that the server is
+/// asked to stop before the lock is released.
 #[derive(Debug)]
-struct Own {
-    process: Process,
+struct OwnedServer {
+    process: ServerProcess,
     layout: Layout,
     socket_dir: PathBuf,
     _lock: Lock,
 }
 
-/// Starts the server of a service in `data_dir`, which is made where it is missing. Commands may
-/// share it by [`attach_or_start`].
+/// Starts the server of a service in `data_dir`, which is created if it is missing. Commands can
+/// share the server by [`attach_or_start`].
 ///
 /// # Errors
-/// [`PostgresError::InUse`] when another service runs in `data_dir`, else what kept the server
-/// from being found, prepared or started.
+/// [`PostgresError::InUse`] if another service runs in `data_dir`. Other errors if the server
+/// cannot be found, prepared or started.
 pub async fn start(
     data_dir: &Path,
     options: &EmbeddedOptions,
@@ -88,45 +89,46 @@ pub async fn start(
     start_for(Purpose::Service, data_dir, options).await
 }
 
-/// The server that a running service has in `data_dir`; `None` when no service runs there.
-/// Waits for a service that is just starting, and for another command to end.
+/// The connection options of the server that a running service has in `data_dir`; `None` if no
+/// service runs there. Waits up to 120 s for a service that is starting, or for another command to
+/// end.
 ///
 /// # Errors
-/// When the data directory may not be read, or the service's server does not answer.
+/// If the data directory cannot be read, or the server does not answer.
 pub async fn attach(data_dir: &Path) -> Result<Option<PgConnectOptions>, PostgresError> {
     if !data_dir.exists() {
         return Ok(None);
     }
     let layout = Layout::find(data_dir)?;
     let begun = Instant::now();
-    let mut refusal = None;
+    let mut last_error = None;
     while Lock::is_held(&layout)? {
-        if let Some(note) = Note::read(&layout).filter(|note| note.shared) {
-            let options = Password::read(&layout)?.service_options(&note.socket_dir);
+        if let Some(file) = ConnectionFile::read(&layout).filter(|file| file.shared) {
+            let options = Password::read(&layout)?.service_options(&file.socket_dir);
             match options.connect().await {
                 Ok(connection) => {
                     // Only whether it opened matters.
                     let _ = connection.close().await;
                     return Ok(Some(options));
                 }
-                Err(error) => refusal = Some(Box::new(error)),
+                Err(error) => last_error = Some(Box::new(error)),
             }
         }
-        if begun.elapsed() >= ATTACH {
+        if begun.elapsed() >= ATTACH_TIMEOUT {
             return Err(PostgresError::NotReady {
-                seconds: ATTACH.as_secs(),
+                seconds: ATTACH_TIMEOUT.as_secs(),
                 log: layout.log(),
                 tail: "(started by another process)".to_owned(),
-                source: refusal,
+                source: last_error,
             });
         }
-        tokio::time::sleep(PAUSE).await;
+        tokio::time::sleep(RETRY_PAUSE).await;
     }
     Ok(None)
 }
 
-/// The server of the service that runs in `data_dir`, or one of this process's own where none
-/// runs. For commands that work beside a service and without one.
+/// The server of the service that runs in `data_dir`. If no service runs there, starts a server.
+/// For commands, which work with and without a running service.
 ///
 /// # Errors
 /// As [`attach`] and [`start`].
@@ -141,7 +143,7 @@ pub async fn attach_or_start(
         }
         attempts_left -= 1;
         match start_for(Purpose::Command, data_dir, options).await {
-            // A service has started since the look.
+            // A service has started since the check.
             Err(PostgresError::InUse { .. }) if attempts_left > 0 => {}
             result => return result,
         }
@@ -155,29 +157,29 @@ async fn start_for(
 ) -> Result<EmbeddedServer, PostgresError> {
     let layout = Layout::create(data_dir)?;
     let lock = Lock::take(&layout, purpose).await?;
-    let before = Note::read(&layout);
-    Note::remove(&layout)?;
-    orphan::settle(&layout).await?;
-    if let Some(before) = before {
-        socket::remove_dir(&before.socket_dir, &layout);
+    let earlier = ConnectionFile::read(&layout);
+    ConnectionFile::remove(&layout)?;
+    orphan::stop_leftover_server(&layout).await?;
+    if let Some(earlier) = earlier {
+        socket::remove_dir(&earlier.socket_dir, &layout);
     }
 
     let binaries = locate::locate(options.bin_dir.as_deref(), &layout.cluster()).await?;
     let account = Account::choose(&layout.cluster())?;
-    layout.admit(&account)?;
-    let reach = Reach::open(layout.base(), &account)?;
-    let password = cluster::prepare(&layout, &account, &reach, &binaries).await?;
+    layout.allow_entry(&account)?;
+    let access = PathAccess::open(layout.base(), &account)?;
+    let password = cluster::prepare(&layout, &account, &access, &binaries).await?;
 
-    let socket_dir = socket::make_dir(&layout, &account)?;
-    let process = Process::spawn(
+    let socket_dir = socket::create_dir(&layout, &account)?;
+    let process = ServerProcess::spawn(
         &layout,
         &account,
-        &reach,
+        &access,
         &binaries,
         &socket_dir,
         options.max_connections,
     )?;
-    let mut own = Own {
+    let mut own = OwnedServer {
         process,
         layout,
         socket_dir,
@@ -197,16 +199,17 @@ async fn start_for(
     }
 }
 
-impl Own {
-    /// Waits for the server, furnishes it, and lets others know.
+impl OwnedServer {
+    /// Waits for the server, creates the role and database, and writes the connection file for
+    /// commands.
     async fn open(&mut self, password: &Password, purpose: Purpose) -> Result<(), PostgresError> {
         self.process.ready(password, &self.socket_dir).await?;
-        cluster::furnish(password, &self.socket_dir).await?;
-        Note::write(&self.layout, purpose, &self.socket_dir)
+        cluster::create_role_and_database(password, &self.socket_dir).await?;
+        ConnectionFile::write(&self.layout, purpose, &self.socket_dir)
     }
 
     async fn stop(mut self) -> Result<(), PostgresError> {
-        Note::remove(&self.layout)?;
+        ConnectionFile::remove(&self.layout)?;
         self.process.stop().await?;
         socket::remove_dir(&self.socket_dir, &self.layout);
         Ok(())
@@ -214,18 +217,19 @@ impl Own {
 }
 
 impl EmbeddedServer {
-    /// How to connect: over the socket, as role `pais`, to database `pais`.
+    /// The connection options: over the socket, as role `pais`, to database `pais`.
     pub fn connect_options(&self) -> PgConnectOptions {
         self.options.clone()
     }
 
-    /// Whether this process started the server and is to stop it.
+    /// Whether this process started the server and must stop it.
     pub fn is_own(&self) -> bool {
         self.own.is_some()
     }
 
-    /// Waits until a server this process started ends by itself, and answers why; for a shared
-    /// one, for ever. To be raced against the service's work, whose data is unreachable then.
+    /// Waits until a server that this process started ends by itself, and returns why. For a shared
+    /// one it never returns. Race it against the work of the service, which cannot go on without
+    /// its database.
     pub async fn ended(&mut self) -> PostgresError {
         match &mut self.own {
             Some(own) => own.process.wait().await,
@@ -233,11 +237,11 @@ impl EmbeddedServer {
         }
     }
 
-    /// Stops a server this process started and waits for its end; a shared one is left alone.
+    /// Stops a server that this process started and waits for its end. A shared one keeps running.
     /// Open transactions are rolled back and their connections closed.
     ///
     /// # Errors
-    /// When it does not stop.
+    /// If the server does not stop.
     pub async fn stop(self) -> Result<(), PostgresError> {
         match self.own {
             Some(own) => own.stop().await,

@@ -1,9 +1,9 @@
 //! Finds the PostgreSQL server binaries on this machine.
 //!
-//! Searched in order: the configured directory (and then nothing else), `pg_config --bindir`, the
-//! version directories of Debian and of the PostgreSQL project's RPMs, newest first, and `PATH`.
-//! An existing cluster can only be opened by its own major version, so that version wins over
-//! a newer one.
+//! If a directory is configured, only that one is searched. Otherwise the search order is
+//! `pg_config --bindir`, the version directories of Debian and of the PostgreSQL project's RPMs,
+//! newest first, and `PATH`. Only its own major version can open an existing cluster, so that
+//! version is preferred to a newer one.
 
 use std::env;
 use std::fs;
@@ -13,17 +13,17 @@ use tokio::process::Command;
 
 use super::error::PostgresError;
 
-/// Oldest major version whose settings are those used here.
+/// Oldest major version that has the settings used here.
 const OLDEST: u32 = 14;
 
-/// Where distributions put one directory for each major version: its parent, the beginning of its
-/// name, and what follows it.
+/// Where distributions have one directory for each major version: its parent, the prefix of its
+/// name, and the subdirectory of the programs.
 const VERSIONED: [(&str, &str, &str); 2] = [
     ("/usr/lib/postgresql", "", "bin"),
     ("/usr", "pgsql-", "bin"),
 ];
 
-/// A directory with `postgres` and `initdb`, and their major version.
+/// A directory that contains `postgres` and `initdb`, and their major version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Binaries {
     dir: PathBuf,
@@ -36,39 +36,39 @@ impl Binaries {
         self.dir.join("postgres")
     }
 
-    /// The program that makes a new cluster.
+    /// The program that creates a new cluster.
     pub(super) fn initdb(&self) -> PathBuf {
         self.dir.join("initdb")
     }
 }
 
-/// Finds binaries that can open `cluster`, or the first ones where there is no cluster yet.
+/// Finds binaries that can open `cluster`, or the first supported ones if there is no cluster yet.
 ///
 /// # Errors
 /// [`PostgresError::NoBinaries`], [`PostgresError::TooOld`], or [`PostgresError::WrongVersion`]
-/// when none found is of the cluster's major version.
+/// if no binaries of the cluster's major version were found.
 pub(super) async fn locate(
     bin_dir: Option<&Path>,
     cluster: &Path,
 ) -> Result<Binaries, PostgresError> {
-    let (candidates, looked) = candidates(bin_dir).await;
+    let (candidates, searched) = candidates(bin_dir).await;
     let mut found = Vec::new();
     for dir in candidates {
         if let Some(major) = major_version(&dir.join("postgres")).await {
             found.push(Binaries { dir, major });
         }
     }
-    choose(found, looked, cluster)
+    choose(found, searched, cluster)
 }
 
-/// Picks from what was found the binaries for `cluster`.
+/// Chooses the binaries for `cluster` from those found.
 fn choose(
     found: Vec<Binaries>,
-    looked: Vec<String>,
+    searched: Vec<String>,
     cluster: &Path,
 ) -> Result<Binaries, PostgresError> {
     if found.is_empty() {
-        return Err(PostgresError::NoBinaries { looked });
+        return Err(PostgresError::NoBinaries { searched });
     }
     let versions = || found.iter().map(|b| b.major.to_string()).collect();
     let wanted = fs::read_to_string(cluster.join("PG_VERSION")).ok();
@@ -90,36 +90,36 @@ fn choose(
     }
 }
 
-/// Every directory with both programs, best first, and the places that were looked at.
+/// All directories that contain both programs, in order of preference, and the places searched.
 async fn candidates(bin_dir: Option<&Path>) -> (Vec<PathBuf>, Vec<String>) {
     let mut dirs = Vec::new();
     if let Some(dir) = bin_dir {
         push(&mut dirs, dir);
         return (dirs, vec![dir.display().to_string()]);
     }
-    let mut looked = vec!["pg_config --bindir".to_owned()];
+    let mut searched = vec!["pg_config --bindir".to_owned()];
     if let Some(dir) = pg_config().await {
         push(&mut dirs, &dir);
     }
     for (parent, prefix, rest) in VERSIONED {
-        looked.push(format!("{parent}/{prefix}*/{rest}"));
+        searched.push(format!("{parent}/{prefix}*/{rest}"));
         for dir in newest_first(Path::new(parent), prefix) {
             push(&mut dirs, &dir.join(rest));
         }
     }
-    looked.push("PATH".to_owned());
+    searched.push("PATH".to_owned());
     for entry in env::split_paths(&env::var_os("PATH").unwrap_or_default()) {
-        // A link to the program leads to the directory where its companions are.
+        // If this is a link to the program, the other programs are in the directory it points to.
         if let Ok(program) = entry.join("postgres").canonicalize()
             && let Some(dir) = program.parent()
         {
             push(&mut dirs, dir);
         }
     }
-    (dirs, looked)
+    (dirs, searched)
 }
 
-/// Adds `dir` when it holds both programs and is not yet there under another name.
+/// Adds `dir` if it contains both programs and is not in the list yet, also by another path.
 fn push(dirs: &mut Vec<PathBuf>, dir: &Path) {
     if let Ok(dir) = dir.canonicalize()
         && dir.join("postgres").is_file()
@@ -130,7 +130,7 @@ fn push(dirs: &mut Vec<PathBuf>, dir: &Path) {
     }
 }
 
-/// What `pg_config` says, where it is installed.
+/// The directory that `pg_config` returns; `None` if it is not installed.
 async fn pg_config() -> Option<PathBuf> {
     let output = Command::new("pg_config")
         .arg("--bindir")
@@ -157,7 +157,7 @@ fn newest_first(parent: &Path, prefix: &str) -> Vec<PathBuf> {
     versions.into_iter().map(|(_, path)| path).collect()
 }
 
-/// Asks a server program for its major version; `None` when it does not run.
+/// Runs a server program to get its major version; `None` if it cannot be run.
 async fn major_version(postgres: &Path) -> Option<u32> {
     let output = Command::new(postgres)
         .arg("--version")
@@ -167,7 +167,8 @@ async fn major_version(postgres: &Path) -> Option<u32> {
     parse_version(&String::from_utf8(output.stdout).ok()?)
 }
 
-/// Reads 15 from `postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)`, 18 from `… 18beta1`.
+/// Parses the major version: 15 from `postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)`, 18
+/// from `… 18beta1`.
 fn parse_version(line: &str) -> Option<u32> {
     let number = line.split_once("(PostgreSQL)")?.1.trim_start();
     let end = number
@@ -207,7 +208,7 @@ mod tests {
         let error = choose(found, Vec::new(), dir.path())
             .unwrap_err()
             .to_string();
-        assert!(error.contains("made by PostgreSQL 16"), "{error}");
+        assert!(error.contains("created by PostgreSQL 16"), "{error}");
         assert!(
             error.contains("only version 17, 15 is installed"),
             "{error}"
@@ -215,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn old_binaries_make_no_new_cluster() {
+    fn old_binaries_are_rejected_for_a_new_cluster() {
         let dir = tempfile::tempdir().unwrap();
         let old = vec![Binaries {
             dir: PathBuf::from("/pg/12"),

@@ -1,7 +1,7 @@
-//! The lock that gives one process at a time the server of a data directory.
+//! The lock by which only one process at a time has the server of a data directory.
 //!
-//! It is an advisory lock on an open file, so the operating system releases it however its holder
-//! ends, and the server, which does not inherit the file, does not hold it in its place.
+//! It is an advisory lock on an open file. The operating system releases it when its holder ends,
+//! for any reason. The server does not inherit the file, so it cannot hold the lock after that.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -15,26 +15,26 @@ use rustix::io::Errno;
 use super::error::PostgresError;
 use super::layout::Layout;
 
-/// How often a busy lock is tried again.
-const PAUSE: Duration = Duration::from_millis(50);
-/// How long a lock held by a service is tried: long enough for one that is just ending, or for
-/// a command that only looks whether the lock is held.
-const BEHIND_SERVICE: Duration = Duration::from_secs(1);
-/// How long a lock held by a command is tried, which starts a server, uses it and stops it.
-const BEHIND_COMMAND: Duration = Duration::from_secs(60);
+/// Time between two attempts at a busy lock.
+const RETRY_PAUSE: Duration = Duration::from_millis(50);
+/// How long to wait for a lock held by a service: long enough for a service that is just ending, or
+/// for a command that only checks whether the lock is held.
+const SERVICE_WAIT: Duration = Duration::from_secs(1);
+/// How long to wait for a lock held by a command, which starts a server, uses it and stops it.
+const COMMAND_WAIT: Duration = Duration::from_secs(60);
 
-/// What the holder of the lock wants the server for.
+/// What the holder of the lock uses the server for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// A service, which keeps it until it is told to stop, and shares the server with commands.
+    /// A service, which holds the lock until it is stopped, and shares the server with commands.
     Service,
-    /// A command, which ends soon and does not share.
+    /// A command, which ends soon and does not share the server.
     Command,
 }
 
 impl Purpose {
-    /// The word for it in files and messages.
-    pub(super) fn word(self) -> &'static str {
+    /// Its name in files and messages.
+    pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Service => "service",
             Self::Command => "command",
@@ -42,48 +42,48 @@ impl Purpose {
     }
 }
 
-/// The exclusive lock, held until dropped.
+/// The exclusive lock. It is released when this is dropped.
 #[derive(Debug)]
 pub(super) struct Lock {
     _file: File,
 }
 
 impl Lock {
-    /// Takes the lock; waits for a command that holds it, not for a service.
+    /// Takes the lock. Waits up to 60 s for a command that holds it, and 1 s for a service.
     ///
     /// # Errors
-    /// [`PostgresError::InUse`] when another process keeps it.
+    /// [`PostgresError::InUse`] if another process still holds it.
     pub(super) async fn take(layout: &Layout, purpose: Purpose) -> Result<Self, PostgresError> {
         let path = layout.lock();
         let mut file = open(&path)?;
         let begun = Instant::now();
         while !try_lock(&file, FlockOperation::NonBlockingLockExclusive, &path)? {
             let holder = read(&path).unwrap_or_default();
-            let patience = if holder.starts_with(Purpose::Service.word()) {
-                BEHIND_SERVICE
+            let budget = if holder.starts_with(Purpose::Service.as_str()) {
+                SERVICE_WAIT
             } else {
-                BEHIND_COMMAND
+                COMMAND_WAIT
             };
-            if begun.elapsed() >= patience {
+            if begun.elapsed() >= budget {
                 return Err(PostgresError::InUse {
                     data_dir: layout.data_dir().to_path_buf(),
                     holder: holder.trim().to_owned(),
                 });
             }
-            tokio::time::sleep(PAUSE).await;
+            tokio::time::sleep(RETRY_PAUSE).await;
         }
-        let line = format!("{}, process {}\n", purpose.word(), std::process::id());
+        let line = format!("{}, process {}\n", purpose.as_str(), std::process::id());
         file.set_len(0)
             .and_then(|()| file.write_all(line.as_bytes()))
             .map_err(PostgresError::io("write", &path))?;
         Ok(Self { _file: file })
     }
 
-    /// Whether some process holds the lock.
+    /// Whether a process holds the lock.
     pub(super) fn is_held(layout: &Layout) -> Result<bool, PostgresError> {
         let path = layout.lock();
         match File::open(&path) {
-            // The lock taken here for a moment is gone with the file.
+            // Closing the file releases the lock taken here.
             Ok(file) => Ok(!try_lock(
                 &file,
                 FlockOperation::NonBlockingLockShared,
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_service_keeps_others_out() {
+    async fn a_lock_held_by_a_service_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let layout = Layout::create(dir.path()).unwrap();
         assert!(!Lock::is_held(&layout).unwrap());
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_command_is_waited_for() {
+    async fn a_lock_held_by_a_command_is_waited_for() {
         let dir = tempfile::tempdir().unwrap();
         let layout = Layout::create(dir.path()).unwrap();
         let lock = Lock::take(&layout, Purpose::Command).await.unwrap();

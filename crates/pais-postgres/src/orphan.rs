@@ -1,10 +1,10 @@
-//! What to do with a server that an earlier pais left behind.
+//! Stops a server that an earlier pais left running.
 //!
-//! A pais that was killed leaves its server running. It is stopped and a new one started rather
-//! than adopted: a fast shutdown rolls back what the dead pais had begun and frees its locks, and
-//! the new server is a child of this process with the settings of this version.
-//! A server is ours when its process works in our cluster and carries our mark on its command
-//! line; no other process is ever signalled.
+//! If pais is killed, its server keeps running. The next pais stops it and starts a new one instead
+//! of using it: a fast shutdown rolls back the transactions of the killed pais and releases its
+//! locks, and the new server is a child of this process with the settings of this version.
+//! A server is ours if its working directory is our cluster and its command line contains our mark.
+//! No other process is ever signalled.
 
 use std::fs;
 use std::io;
@@ -16,58 +16,62 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::error::PostgresError;
-use super::layout::{Layout, remove_if_there};
+use super::layout::{Layout, remove_if_exists};
 
-/// The mark on the command line of every server pais starts.
+/// The mark on the command line of every server that pais starts.
 pub(super) const MARK: &str = "cluster_name=pais";
-/// How long a fast shutdown may take: it writes a checkpoint.
-const FAST: Duration = Duration::from_secs(60);
+/// How long a fast shutdown may take, which writes a checkpoint.
+const FAST_BUDGET: Duration = Duration::from_secs(60);
 /// How long an immediate shutdown, or the end of leftover processes, may take.
-const IMMEDIATE: Duration = Duration::from_secs(10);
-const PAUSE: Duration = Duration::from_millis(50);
+const IMMEDIATE_BUDGET: Duration = Duration::from_secs(10);
+/// Time between two checks.
+const POLL_PAUSE: Duration = Duration::from_millis(50);
 
-/// What the process named in `postmaster.pid` is.
+/// What kind of process the id in `postmaster.pid` belongs to.
 #[derive(Debug, PartialEq, Eq)]
-enum Identity {
+enum ProcessIdentity {
     /// There is no such process.
     Gone,
-    /// The number is that of another program by now, or of a dead process nobody waited for.
+    /// The id now belongs to another program, or to a zombie process.
     Stale,
     /// A server that pais started on this cluster.
     Ours,
     /// A server that someone else started on this cluster.
     Foreign,
-    /// This user may not look.
+    /// This user may not inspect the process.
     Hidden,
 }
 
-/// Makes sure that no server runs on the cluster. To be called with the lock held.
-pub(super) async fn settle(layout: &Layout) -> Result<(), PostgresError> {
+/// Makes sure that no server runs on the cluster. The caller must hold the lock.
+///
+/// # Errors
+/// If a server that pais did not start runs there, or the server does not stop.
+pub(super) async fn stop_leftover_server(layout: &Layout) -> Result<(), PostgresError> {
     let cluster = layout.cluster();
     let pid_file = cluster.join("postmaster.pid");
     let Some(pid) = read_pid(&pid_file)? else {
         return Ok(());
     };
-    // Opened before looking: should the process end and its number be taken by another one, the
-    // signal still reaches none but the process that was looked at.
+    // Open the handle before identifying the process. If the process ends and its id is reused, the
+    // signal still goes only to the process that was identified.
     let handle = pidfd_open(pid, PidfdFlags::empty()).ok();
     let raw = pid.as_raw_nonzero().get();
     match (identify(pid, &cluster), handle) {
-        (Identity::Ours, Some(handle)) => {
+        (ProcessIdentity::Ours, Some(handle)) => {
             tracing::warn!(
                 pid = raw,
-                "stopping the database server an earlier pais left behind"
+                "stopping the database server that an earlier pais left running"
             );
             stop(&handle, pid, &cluster).await
         }
-        // PostgreSQL would take the number's new owner for a running server.
-        (Identity::Stale, _) => {
+        // Otherwise PostgreSQL would take the new process with this id for a running server.
+        (ProcessIdentity::Stale, _) => {
             wait_for_leftovers(&cluster).await?;
-            remove_if_there(&pid_file)
+            remove_if_exists(&pid_file)
         }
-        (Identity::Foreign, _) => Err(PostgresError::ForeignServer { cluster, pid: raw }),
-        // PostgreSQL itself looks at the file and decides.
-        (Identity::Gone | Identity::Hidden | Identity::Ours, _) => Ok(()),
+        (ProcessIdentity::Foreign, _) => Err(PostgresError::ForeignServer { cluster, pid: raw }),
+        // PostgreSQL checks the file itself and decides.
+        (ProcessIdentity::Gone | ProcessIdentity::Hidden | ProcessIdentity::Ours, _) => Ok(()),
     }
 }
 
@@ -84,31 +88,33 @@ fn read_pid(pid_file: &Path) -> Result<Option<Pid>, PostgresError> {
     }
 }
 
-fn identify(pid: Pid, cluster: &Path) -> Identity {
+fn identify(pid: Pid, cluster: &Path) -> ProcessIdentity {
     let process = format!("/proc/{}", pid.as_raw_nonzero());
     let process = Path::new(&process);
     if !process.exists() {
-        return Identity::Gone;
+        return ProcessIdentity::Gone;
     }
-    if is_dead(process) {
-        return Identity::Stale;
+    if is_zombie(process) {
+        return ProcessIdentity::Stale;
     }
-    match works_in(process, cluster) {
-        Ok(false) => return Identity::Stale,
+    match runs_in(process, cluster) {
+        Ok(false) => return ProcessIdentity::Stale,
         Ok(true) => {}
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Identity::Gone,
-        Err(_) => return Identity::Hidden,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return ProcessIdentity::Gone,
+        Err(_) => return ProcessIdentity::Hidden,
     }
     match fs::read(process.join("cmdline")) {
-        Ok(line) if line.split(|b| *b == 0).any(|word| word == MARK.as_bytes()) => Identity::Ours,
-        Ok(_) => Identity::Foreign,
-        Err(_) => Identity::Hidden,
+        Ok(line) if line.split(|b| *b == 0).any(|word| word == MARK.as_bytes()) => {
+            ProcessIdentity::Ours
+        }
+        Ok(_) => ProcessIdentity::Foreign,
+        Err(_) => ProcessIdentity::Hidden,
     }
 }
 
-/// Whether a process has ended and only waits for its parent to take notice.
-fn is_dead(process: &Path) -> bool {
-    // `pid (name) state …`, where the name may hold anything.
+/// Whether a process has ended and is a zombie.
+fn is_zombie(process: &Path) -> bool {
+    // `pid (name) state …`, where the name may contain any character.
     fs::read_to_string(process.join("stat"))
         .ok()
         .and_then(|stat| {
@@ -118,44 +124,47 @@ fn is_dead(process: &Path) -> bool {
         .unwrap_or(false)
 }
 
-/// Whether a process has its working directory in the cluster, as all processes of a server do.
-fn works_in(process: &Path, cluster: &Path) -> io::Result<bool> {
+/// Whether the working directory of a process is the cluster, as for all processes of a server.
+fn runs_in(process: &Path, cluster: &Path) -> io::Result<bool> {
     let theirs = fs::metadata(process.join("cwd"))?;
     let ours = fs::metadata(cluster)?;
     Ok((theirs.dev(), theirs.ino()) == (ours.dev(), ours.ino()))
 }
 
-/// Fast shutdown, then an immediate one.
+/// Tries a fast shutdown, then an immediate one.
 async fn stop(handle: &OwnedFd, pid: Pid, cluster: &Path) -> Result<(), PostgresError> {
-    for (signal, patience) in [(Signal::INT, FAST), (Signal::QUIT, IMMEDIATE)] {
-        // A process that has just ended cannot be signalled, which the wait finds out.
+    for (signal, budget) in [(Signal::INT, FAST_BUDGET), (Signal::QUIT, IMMEDIATE_BUDGET)] {
+        // This fails if the process has just ended, which the loop below detects.
         let _ = pidfd_send_signal(handle, signal);
         let begun = Instant::now();
-        while begun.elapsed() < patience {
-            if matches!(identify(pid, cluster), Identity::Gone | Identity::Stale) {
+        while begun.elapsed() < budget {
+            if matches!(
+                identify(pid, cluster),
+                ProcessIdentity::Gone | ProcessIdentity::Stale
+            ) {
                 return Ok(());
             }
-            tokio::time::sleep(PAUSE).await;
+            tokio::time::sleep(POLL_PAUSE).await;
         }
     }
     Err(PostgresError::NotStopped {
         pid: pid.as_raw_nonzero().get(),
-        seconds: (FAST + IMMEDIATE).as_secs(),
+        seconds: (FAST_BUDGET + IMMEDIATE_BUDGET).as_secs(),
     })
 }
 
-/// Waits until no process works in the cluster: those of a server whose first process was killed
-/// end by themselves, and two generations at once would damage the data.
+/// Waits until no process uses the cluster. If the main process of a server was killed, its child
+/// processes end by themselves. A new server must not run beside them: that would damage the data.
 async fn wait_for_leftovers(cluster: &Path) -> Result<(), PostgresError> {
     let begun = Instant::now();
     while let Some(pid) = leftover(cluster) {
-        if begun.elapsed() >= IMMEDIATE {
+        if begun.elapsed() >= IMMEDIATE_BUDGET {
             return Err(PostgresError::Lingering {
                 cluster: cluster.to_path_buf(),
                 pid,
             });
         }
-        tokio::time::sleep(PAUSE).await;
+        tokio::time::sleep(POLL_PAUSE).await;
     }
     Ok(())
 }
@@ -163,7 +172,7 @@ async fn wait_for_leftovers(cluster: &Path) -> Result<(), PostgresError> {
 fn leftover(cluster: &Path) -> Option<i32> {
     fs::read_dir("/proc").ok()?.flatten().find_map(|entry| {
         let pid = entry.file_name().to_str()?.parse().ok()?;
-        matches!(works_in(&entry.path(), cluster), Ok(true)).then_some(pid)
+        matches!(runs_in(&entry.path(), cluster), Ok(true)).then_some(pid)
     })
 }
 
@@ -173,14 +182,14 @@ mod tests {
     use std::process::{Command, Stdio};
 
     #[tokio::test]
-    async fn another_program_under_the_number_is_left_alone() {
+    async fn another_program_with_the_same_pid_is_not_signalled() {
         let dir = tempfile::tempdir().unwrap();
         let layout = Layout::create(dir.path()).unwrap();
         fs::create_dir(layout.cluster()).unwrap();
         let pid_file = layout.cluster().join("postmaster.pid");
         let mut other = Command::new("sleep").arg("60").spawn().unwrap();
         fs::write(&pid_file, format!("{}\n", other.id())).unwrap();
-        settle(&layout).await.unwrap();
+        stop_leftover_server(&layout).await.unwrap();
         assert!(!pid_file.exists());
         assert!(other.try_wait().unwrap().is_none());
         other.kill().unwrap();
@@ -200,7 +209,7 @@ mod tests {
             .unwrap();
         let pid_file = layout.cluster().join("postmaster.pid");
         fs::write(&pid_file, format!("{}\n", other.id())).unwrap();
-        let refused = settle(&layout).await.unwrap_err();
+        let refused = stop_leftover_server(&layout).await.unwrap_err();
         assert!(matches!(refused, PostgresError::ForeignServer { .. }));
         assert!(other.try_wait().unwrap().is_none());
         other.kill().unwrap();
@@ -208,17 +217,17 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_dead_process_is_no_server() {
+    async fn a_zombie_process_is_not_a_server() {
         let dir = tempfile::tempdir().unwrap();
         let layout = Layout::create(dir.path()).unwrap();
         fs::create_dir(layout.cluster()).unwrap();
         let pid_file = layout.cluster().join("postmaster.pid");
         let mut dead = Command::new("true").spawn().unwrap();
         fs::write(&pid_file, format!("{}\n", dead.id())).unwrap();
-        while !is_dead(Path::new(&format!("/proc/{}", dead.id()))) {
-            tokio::time::sleep(PAUSE).await;
+        while !is_zombie(Path::new(&format!("/proc/{}", dead.id()))) {
+            tokio::time::sleep(POLL_PAUSE).await;
         }
-        settle(&layout).await.unwrap();
+        stop_leftover_server(&layout).await.unwrap();
         assert!(!pid_file.exists());
         dead.wait().unwrap();
     }

@@ -12,23 +12,24 @@ use sqlx::{ConnectOptions, Connection};
 use tokio::process::Child;
 use tokio::time::{sleep, timeout};
 
-use super::account::{Account, Reach};
-use super::cluster::{PORT, Password, bare, last_lines};
+use super::account::{Account, PathAccess};
+use super::cluster::{PORT, Password, isolated_command, last_lines};
 use super::error::PostgresError;
 use super::layout::Layout;
 use super::locate::Binaries;
 use super::orphan::MARK;
 
-/// How long a start may take; after a crash the server first replays its log.
-const START: Duration = Duration::from_secs(300);
-/// How long a fast shutdown may take: it writes a checkpoint.
-const FAST: Duration = Duration::from_secs(60);
+/// How long a start may take. After a crash the server first replays its write-ahead log.
+const START_BUDGET: Duration = Duration::from_secs(300);
+/// How long a fast shutdown may take, which writes a checkpoint.
+const FAST_BUDGET: Duration = Duration::from_secs(60);
 /// How long an immediate shutdown may take.
-const IMMEDIATE: Duration = Duration::from_secs(10);
-const PAUSE: Duration = Duration::from_millis(40);
+const IMMEDIATE_BUDGET: Duration = Duration::from_secs(10);
+/// Time between two attempts to connect.
+const RETRY_PAUSE: Duration = Duration::from_millis(40);
 
-/// Settings that keep data safe, the server private, and table values out of its log.
-const SAFETY: [&str; 20] = [
+/// Settings for durability, for access over the socket only, and for a log without table values.
+const SAFETY_SETTINGS: [&str; 20] = [
     "listen_addresses=",
     "unix_socket_permissions=0700",
     "password_encryption=scram-sha-256",
@@ -37,8 +38,8 @@ const SAFETY: [&str; 20] = [
     "full_page_writes=on",
     "logging_collector=off",
     "log_destination=stderr",
-    // Of what clients cause, nothing: the text of an error may quote a value. The client, which
-    // is the service, gets every error anyway.
+    // Log nothing that a client causes, because the text of an error may quote a value. The client,
+    // which is the service, receives every error anyway.
     "log_min_messages=log",
     "log_min_error_statement=panic",
     "log_error_verbosity=terse",
@@ -53,9 +54,9 @@ const SAFETY: [&str; 20] = [
     "log_timezone=UTC",
 ];
 
-/// Settings that keep the server small: it shares some hundred megabytes with the service, whose
-/// queries are simple and whose rows are few and large.
-const SIZE: [&str; 10] = [
+/// Settings for low memory use: the server and the service together use a few hundred megabytes.
+/// The queries of the service are simple, and its rows are few and large.
+const MEMORY_SETTINGS: [&str; 10] = [
     "shared_buffers=64MB",
     "work_mem=4MB",
     "maintenance_work_mem=32MB",
@@ -68,21 +69,21 @@ const SIZE: [&str; 10] = [
     "timezone=UTC",
 ];
 
-/// A running server, a child of this process.
+/// A running server, which is a child of this process.
 #[derive(Debug)]
-pub(super) struct Process {
+pub(super) struct ServerProcess {
     child: Child,
     log: PathBuf,
     /// Length of the log before this run, in bytes.
     log_before: u64,
 }
 
-impl Process {
-    /// Starts the server on a complete cluster.
+impl ServerProcess {
+    /// Starts the server on a complete cluster. Does not wait until it accepts connections.
     pub(super) fn spawn(
         layout: &Layout,
         account: &Account,
-        reach: &Reach,
+        access: &PathAccess,
         binaries: &Binaries,
         socket_dir: &Path,
         max_connections: u32,
@@ -90,19 +91,23 @@ impl Process {
         let log = layout.open_log()?;
         let log_before = log.metadata().map(|meta| meta.len()).unwrap_or(0);
         let program = binaries.postgres();
-        let mut command = bare(&program);
-        command.arg("-D").arg(reach.path(&layout.cluster()));
-        for setting in [MARK].into_iter().chain(SAFETY).chain(SIZE) {
+        let mut command = isolated_command(&program);
+        command.arg("-D").arg(access.path(&layout.cluster()));
+        for setting in [MARK]
+            .into_iter()
+            .chain(SAFETY_SETTINGS)
+            .chain(MEMORY_SETTINGS)
+        {
             command.args(["-c", setting]);
         }
         command
             .args(["-c", &format!("port={PORT}")])
             .args(["-c", &format!("max_connections={max_connections}")])
             .arg("-c")
-            .arg(socket_setting(&reach.path(socket_dir)))
+            .arg(socket_setting(&access.path(socket_dir)))
             .stdout(Stdio::null())
             .stderr(Stdio::from(log));
-        account.run(&mut command);
+        account.apply_to(&mut command);
         let child = command
             .spawn()
             .map_err(PostgresError::io("run", &program))?;
@@ -114,6 +119,9 @@ impl Process {
     }
 
     /// Waits until the server accepts connections.
+    ///
+    /// # Errors
+    /// If the server ends, or does not accept connections within 300 s.
     pub(super) async fn ready(
         &mut self,
         password: &Password,
@@ -137,7 +145,7 @@ impl Process {
                 }
                 Err(error) => error,
             };
-            if begun.elapsed() >= START || is_final(&failure) {
+            if begun.elapsed() >= START_BUDGET || is_final(&failure) {
                 return Err(PostgresError::NotReady {
                     seconds: begun.elapsed().as_secs(),
                     log: self.log.clone(),
@@ -145,11 +153,11 @@ impl Process {
                     source: Some(Box::new(failure)),
                 });
             }
-            sleep(PAUSE).await;
+            sleep(RETRY_PAUSE).await;
         }
     }
 
-    /// Waits until the server ends.
+    /// Waits until the server ends, and returns how it ended.
     pub(super) async fn wait(&mut self) -> PostgresError {
         match self.child.wait().await {
             Ok(status) => PostgresError::Ended {
@@ -160,19 +168,22 @@ impl Process {
         }
     }
 
-    /// Stops the server: connections are ended, their transactions rolled back, a checkpoint is
-    /// written. Without an answer to that, it stops at once and recovers at the next start.
+    /// Stops the server: closes the connections, rolls back their transactions and writes a
+    /// checkpoint. If that takes too long, the server stops at once and recovers at the next start.
+    ///
+    /// # Errors
+    /// If the server does not stop within 70 s.
     pub(super) async fn stop(&mut self) -> Result<(), PostgresError> {
-        for (signal, patience) in [(Signal::INT, FAST), (Signal::QUIT, IMMEDIATE)] {
+        for (signal, budget) in [(Signal::INT, FAST_BUDGET), (Signal::QUIT, IMMEDIATE_BUDGET)] {
             self.signal(signal);
-            if let Ok(ended) = timeout(patience, self.child.wait()).await {
+            if let Ok(ended) = timeout(budget, self.child.wait()).await {
                 ended.map_err(PostgresError::io("wait for", "postgres"))?;
                 return Ok(());
             }
         }
         Err(PostgresError::NotStopped {
             pid: self.pid().map_or(0, |pid| pid.as_raw_nonzero().get()),
-            seconds: (FAST + IMMEDIATE).as_secs(),
+            seconds: (FAST_BUDGET + IMMEDIATE_BUDGET).as_secs(),
         })
     }
 
@@ -182,7 +193,8 @@ impl Process {
             .map_err(PostgresError::io("wait for", "postgres"))
     }
 
-    /// The process id, while nobody has taken notice of its end, so that it is no other's.
+    /// The process id; `None` once the end of the process is known, because the id may be reused
+    /// then.
     fn pid(&self) -> Option<Pid> {
         let raw = i32::try_from(self.child.id()?).ok()?;
         Pid::from_raw(raw)
@@ -190,12 +202,12 @@ impl Process {
 
     fn signal(&self, signal: Signal) {
         if let Some(pid) = self.pid() {
-            // It may have ended by itself, which is what is wanted.
+            // This fails if the server has already ended, which is what is wanted.
             let _ = kill_process(pid, signal);
         }
     }
 
-    /// The last lines this run of the server wrote to its log.
+    /// The last lines that this run of the server wrote to its log.
     fn log_tail(&self) -> String {
         let mut text = Vec::new();
         let read = fs::File::open(&self.log).and_then(|mut file| {
@@ -211,15 +223,15 @@ impl Process {
     }
 }
 
-impl Drop for Process {
-    /// Asks the server this process started to stop, without waiting, where an error or a panic
-    /// kept it from being stopped properly.
+impl Drop for ServerProcess {
+    /// Asks the server to stop, without waiting. This matters when an error or a panic skipped
+    /// [`Self::stop`].
     fn drop(&mut self) {
         self.signal(Signal::INT);
     }
 }
 
-/// Whether trying to connect again cannot help: the server is up and says no.
+/// Whether connecting again cannot help, because the server runs and rejects the connection.
 fn is_final(error: &sqlx::Error) -> bool {
     // 57P03: still starting, or recovering. 53300: too many connections.
     match error {
@@ -228,7 +240,8 @@ fn is_final(error: &sqlx::Error) -> bool {
     }
 }
 
-/// The setting is a list; a quoted entry may hold commas and spaces.
+/// The setting of the socket directory. It is a list, so the entry is quoted: it may contain commas
+/// and spaces.
 fn socket_setting(dir: &Path) -> OsString {
     let quoted = dir.to_string_lossy().replace('"', "\"\"");
     OsString::from(format!("unix_socket_directories=\"{quoted}\""))
@@ -246,9 +259,9 @@ mod tests {
 
     #[test]
     fn every_setting_is_named_once() {
-        let mut names: Vec<&str> = SAFETY
+        let mut names: Vec<&str> = SAFETY_SETTINGS
             .iter()
-            .chain(&SIZE)
+            .chain(&MEMORY_SETTINGS)
             .map(|setting| setting.split('=').next().unwrap())
             .collect();
         let all = names.len();

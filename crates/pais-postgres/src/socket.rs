@@ -1,8 +1,8 @@
-//! Where the server's socket is, and the note by which commands find it.
+//! The socket of the server, and the connection file by which commands find it.
 //!
-//! The socket belongs in the data directory. The operating system allows its path 107 bytes;
-//! where that does not suffice, a short 0700 directory is made below `/run` or `/tmp` and removed
-//! again with the server.
+//! The socket is in the data directory. The operating system limits its path to 107 bytes. If the
+//! path is longer, a 0700 directory with a short path is created below `/run` or `/tmp`, and
+//! removed when the server stops.
 
 use std::env;
 use std::fs;
@@ -15,18 +15,21 @@ use rustix::process::geteuid;
 use super::account::Account;
 use super::cluster::PORT;
 use super::error::PostgresError;
-use super::layout::{Layout, remove_if_there, server_dir, write_private};
+use super::layout::{Layout, remove_if_exists, server_dir, write_private};
 use super::lock::Purpose;
 
-/// Longest path of a socket, in bytes (`sun_path` less its closing zero).
-const LONGEST: usize = 107;
-/// Beginning of the name of a directory made elsewhere.
+/// Maximum length of the path of a socket, in bytes (`sun_path` without its terminating zero).
+const MAX_PATH_BYTES: usize = 107;
+/// Prefix of the name of a socket directory outside the data directory.
 const PREFIX: &str = "pais-pg-";
 
-/// Makes the socket directory, empty. To be called when no server runs on the cluster: what an
-/// earlier one left there would keep the next from starting, should the number of its process
-/// be in use again, as it soon is after a restart of the machine or container.
-pub(super) fn make_dir(layout: &Layout, account: &Account) -> Result<PathBuf, PostgresError> {
+/// Creates an empty socket directory and returns its path. No server may run on the cluster.
+/// Removes the files of an earlier server: they would prevent a start if its process id is in use
+/// again, as it often is after a restart of the machine or container.
+///
+/// # Errors
+/// If no directory with a path short enough can be created.
+pub(super) fn create_dir(layout: &Layout, account: &Account) -> Result<PathBuf, PostgresError> {
     let run = layout.run();
     if fits(&run) {
         server_dir(&run, account)?;
@@ -34,25 +37,27 @@ pub(super) fn make_dir(layout: &Layout, account: &Account) -> Result<PathBuf, Po
         return Ok(run);
     }
     for parent in short_parents() {
-        if account.barred_at(&parent).is_some() {
+        if account.first_forbidden(&parent).is_some() {
             continue;
         }
-        let made = tempfile::Builder::new()
+        let created = tempfile::Builder::new()
             .prefix(PREFIX)
             .permissions(fs::Permissions::from_mode(0o700))
             .tempdir_in(&parent);
-        if let Ok(dir) = made
+        if let Ok(dir) = created
             && fits(dir.path())
         {
-            account.give(dir.path())?;
+            account.make_owner_of(dir.path())?;
             return Ok(dir.keep());
         }
     }
-    Err(PostgresError::NoSocketDir { limit: LONGEST })
+    Err(PostgresError::NoSocketDir {
+        limit: MAX_PATH_BYTES,
+    })
 }
 
-/// Removes a directory that [`make_dir`] made outside the data directory. Only what the server
-/// leaves in it is removed with it.
+/// Removes a directory that [`create_dir`] created outside the data directory, with the socket
+/// files in it but no other files.
 pub(super) fn remove_dir(dir: &Path, layout: &Layout) {
     let name = dir.file_name().and_then(|name| name.to_str());
     if dir.starts_with(layout.base()) || !name.is_some_and(|name| name.starts_with(PREFIX)) {
@@ -61,27 +66,27 @@ pub(super) fn remove_dir(dir: &Path, layout: &Layout) {
     let removed = remove_socket(dir)
         .and_then(|()| fs::remove_dir(dir).map_err(PostgresError::io("remove", dir)));
     if let Err(error) = removed {
-        tracing::debug!(%error, dir = %dir.display(), "socket directory left behind");
+        tracing::debug!(%error, dir = %dir.display(), "cannot remove the socket directory");
     }
 }
 
-/// Removes what a server makes in its socket directory.
+/// Removes the files that a server creates in its socket directory.
 fn remove_socket(dir: &Path) -> Result<(), PostgresError> {
     let socket = socket(dir);
-    remove_if_there(&socket)?;
-    remove_if_there(&socket.with_added_extension("lock"))
+    remove_if_exists(&socket)?;
+    remove_if_exists(&socket.with_added_extension("lock"))
 }
 
-/// The socket in a directory.
+/// The path of the socket in a directory.
 pub(super) fn socket(dir: &Path) -> PathBuf {
     dir.join(format!(".s.PGSQL.{PORT}"))
 }
 
 fn fits(dir: &Path) -> bool {
-    socket(dir).as_os_str().as_bytes().len() <= LONGEST
+    socket(dir).as_os_str().as_bytes().len() <= MAX_PATH_BYTES
 }
 
-/// Directories with short paths in which this user may make one of its own.
+/// Directories with short paths in which this user can create a directory.
 fn short_parents() -> Vec<PathBuf> {
     let mut parents = Vec::new();
     if geteuid().is_root() {
@@ -94,39 +99,39 @@ fn short_parents() -> Vec<PathBuf> {
     parents
 }
 
-/// The note on the running server: what it runs for, and its socket directory.
+/// The connection file of the running server: what the server runs for, and its socket directory.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Note {
+pub(super) struct ConnectionFile {
     /// Whether commands may use the server.
     pub(super) shared: bool,
     /// The socket directory.
     pub(super) socket_dir: PathBuf,
 }
 
-impl Note {
-    /// Leaves the note, once the server accepts connections.
+impl ConnectionFile {
+    /// Writes the file. To be called when the server accepts connections.
     pub(super) fn write(
         layout: &Layout,
         purpose: Purpose,
         socket_dir: &Path,
     ) -> Result<(), PostgresError> {
-        let text = format!("{}\n{}\n", purpose.word(), socket_dir.display());
+        let text = format!("{}\n{}\n", purpose.as_str(), socket_dir.display());
         write_private(&layout.connection(), &text)
     }
 
-    /// Reads the note; `None` when there is none.
+    /// Reads the file; `None` if there is none.
     pub(super) fn read(layout: &Layout) -> Option<Self> {
         let text = fs::read_to_string(layout.connection()).ok()?;
-        let (word, socket_dir) = text.trim_end_matches('\n').split_once('\n')?;
+        let (purpose, socket_dir) = text.trim_end_matches('\n').split_once('\n')?;
         Some(Self {
-            shared: word == Purpose::Service.word(),
+            shared: purpose == Purpose::Service.as_str(),
             socket_dir: PathBuf::from(socket_dir),
         })
     }
 
-    /// Removes the note.
+    /// Removes the file if it exists.
     pub(super) fn remove(layout: &Layout) -> Result<(), PostgresError> {
-        remove_if_there(&layout.connection())
+        remove_if_exists(&layout.connection())
     }
 }
 
@@ -135,18 +140,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_note_is_read_back() {
+    fn a_connection_file_is_read_back() {
         let dir = tempfile::tempdir().unwrap();
         let layout = Layout::create(dir.path()).unwrap();
-        assert_eq!(Note::read(&layout), None);
-        Note::write(&layout, Purpose::Service, Path::new("/run/a b")).unwrap();
-        let note = Note::read(&layout).unwrap();
-        assert!(note.shared);
-        assert_eq!(note.socket_dir, Path::new("/run/a b"));
-        Note::write(&layout, Purpose::Command, Path::new("/run/x")).unwrap();
-        assert!(!Note::read(&layout).unwrap().shared);
-        Note::remove(&layout).unwrap();
-        assert_eq!(Note::read(&layout), None);
+        assert_eq!(ConnectionFile::read(&layout), None);
+        ConnectionFile::write(&layout, Purpose::Service, Path::new("/run/a b")).unwrap();
+        let file = ConnectionFile::read(&layout).unwrap();
+        assert!(file.shared);
+        assert_eq!(file.socket_dir, Path::new("/run/a b"));
+        ConnectionFile::write(&layout, Purpose::Command, Path::new("/run/x")).unwrap();
+        assert!(!ConnectionFile::read(&layout).unwrap().shared);
+        ConnectionFile::remove(&layout).unwrap();
+        assert_eq!(ConnectionFile::read(&layout), None);
     }
 
     #[test]
@@ -154,7 +159,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let layout = Layout::create(&dir.path().join("d".repeat(120))).unwrap();
         let account = Account::choose(&layout.cluster()).unwrap();
-        let made = make_dir(&layout, &account).unwrap();
+        let made = create_dir(&layout, &account).unwrap();
         assert!(fits(&made) && !made.starts_with(dir.path()));
         fs::write(socket(&made), "").unwrap();
         remove_dir(&made, &layout);

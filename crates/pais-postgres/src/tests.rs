@@ -1,4 +1,4 @@
-//! The embedded server as a whole, against the PostgreSQL that is installed.
+//! Tests of the whole embedded server, with the installed PostgreSQL.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -15,16 +15,16 @@ async fn ask(connection: &mut PgConnection, sql: &'static str) -> String {
     sqlx::query_scalar(sql).fetch_one(connection).await.unwrap()
 }
 
-/// A server whose owner was killed: its lock is gone, its process is not.
+/// Leaves a server as a killed service does: the lock is released, the process still runs.
 fn orphan(mut server: EmbeddedServer) {
-    let Own { process, _lock, .. } = server.own.take().unwrap();
+    let OwnedServer { process, _lock, .. } = server.own.take().unwrap();
     drop(_lock);
     std::mem::forget(process);
 }
 
 #[tokio::test]
 async fn starts_keeps_and_stops() {
-    // Started as root, the server's account may not pass through this directory.
+    // If the test runs as root, the account of the server may not enter this directory.
     let dir = tempfile::tempdir().unwrap();
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o700)).unwrap();
     let data = dir.path().join("deep/data");
@@ -38,7 +38,7 @@ async fn starts_keeps_and_stops() {
         ("show listen_addresses", ""),
         ("show data_checksums", "on"),
         ("show server_encoding", "UTF8"),
-        // `show lc_collate` is gone from PostgreSQL 16 on.
+        // PostgreSQL 16 removed `show lc_collate`.
         (
             "select datcollate::text from pg_database where datname = 'pais'",
             "C",
@@ -118,7 +118,7 @@ async fn commands_share_the_server_of_a_service() {
     service.stop().await.unwrap();
     assert!(attach(dir.path()).await.unwrap().is_none());
 
-    // Two commands without a service take turns.
+    // Without a service, two commands run one after the other.
     let first = attach_or_start(dir.path(), &options).await.unwrap();
     assert!(first.is_own());
     let (second, ()) = tokio::join!(attach_or_start(dir.path(), &options), async {
@@ -147,10 +147,10 @@ async fn the_server_of_a_killed_service_is_replaced() {
     server.stop().await.unwrap();
 }
 
-/// As after a restart of a container: everything was killed, and the numbers in what the server
-/// left behind are those of other processes.
+/// As after a restart of a container: everything was killed, and other processes have the process
+/// ids in the files of the server.
 #[tokio::test]
-async fn numbers_in_use_again_keep_nobody_out() {
+async fn reused_process_ids_do_not_prevent_a_start() {
     let dir = tempfile::tempdir().unwrap();
     let options = EmbeddedOptions::default();
     let server = start(dir.path(), &options).await.unwrap();
@@ -160,9 +160,11 @@ async fn numbers_in_use_again_keep_nobody_out() {
     let left = [&pid_file, &socket_lock].map(|file| fs::read_to_string(file).unwrap());
     server.stop().await.unwrap();
 
-    // Of the server's account, as those of other accounts are not taken for servers.
+    // Run it as the account of the server, because PostgreSQL ignores processes of other accounts.
     let mut other = tokio::process::Command::new("sleep");
-    Account::choose(&layout.cluster()).unwrap().run(&mut other);
+    Account::choose(&layout.cluster())
+        .unwrap()
+        .apply_to(&mut other);
     let mut other = other.arg("60").kill_on_drop(true).spawn().unwrap();
     for (file, text) in [&pid_file, &socket_lock].into_iter().zip(left) {
         let (_, rest) = text.split_once('\n').unwrap();
@@ -175,12 +177,12 @@ async fn numbers_in_use_again_keep_nobody_out() {
 }
 
 #[tokio::test]
-async fn an_interrupted_making_is_begun_anew() {
+async fn an_interrupted_creation_starts_again() {
     let dir = tempfile::tempdir().unwrap();
     let layout = Layout::create(dir.path()).unwrap();
-    let half_made = layout.make_staging().unwrap().join("cluster");
-    fs::create_dir(&half_made).unwrap();
-    fs::write(half_made.join("PG_VERSION"), "15\n").unwrap();
+    let incomplete = layout.make_staging().unwrap().join("cluster");
+    fs::create_dir(&incomplete).unwrap();
+    fs::write(incomplete.join("PG_VERSION"), "15\n").unwrap();
     let server = start(dir.path(), &EmbeddedOptions::default())
         .await
         .unwrap();
@@ -229,7 +231,7 @@ async fn a_long_data_directory_works() {
 }
 
 #[tokio::test]
-async fn the_end_of_the_server_is_noticed() {
+async fn the_end_of_the_server_is_detected() {
     let dir = tempfile::tempdir().unwrap();
     let mut server = start(dir.path(), &EmbeddedOptions::default())
         .await

@@ -1,10 +1,10 @@
 //! Blood transfusions as a hospital submits them to a transfusion service: 62 columns, of which
 //! 41 are quasi-identifiers, the blood group is the class and the diagnosis, one of 15 categories,
-//! is sensitive; the shape of the table that the KDD'09 paper measured on (Section 5).
+//! is sensitive. This is the shape of the table of the KDD'09 paper's experiments (Section 5).
 //!
-//! Columns depend on one another as they do in a hospital: the diagnosis on age and sex, the ward
-//! on the diagnosis, what is measured and done on both, and the blood group on where a patient
-//! comes from, so that classes can be learnt.
+//! The columns depend on each other as in a hospital: the diagnosis on age and sex, the ward on the
+//! diagnosis, measurements and treatments on both, and the blood group on the origin of the
+//! patient, so that a classifier can learn the class.
 
 use std::io::Write;
 
@@ -14,7 +14,8 @@ use super::choice;
 use super::draw::Draw;
 use super::labels::{self, Date};
 
-/// The eight blood groups, and how often each is found by origin (a row each).
+/// The eight blood groups, and their frequencies for each origin (one row per origin, in the order
+/// of [`ORIGINS`]).
 const GROUPS: [&str; 8] = ["O+", "A+", "B+", "AB+", "O-", "A-", "B-", "AB-"];
 const GROUP_WEIGHTS: [[f64; 8]; 5] = [
     [37.0, 35.7, 8.5, 3.4, 6.6, 6.3, 1.5, 0.6],
@@ -24,7 +25,7 @@ const GROUP_WEIGHTS: [[f64; 8]; 5] = [
     [57.0, 28.0, 7.0, 2.0, 3.6, 1.9, 0.4, 0.1],
 ];
 
-/// The diagnosis categories: name, mean age, share of women, and how frequent it is.
+/// The diagnosis categories: name, mean age, share of women, and frequency.
 const DIAGNOSES: [(&str, f64, f64, f64); 15] = [
     ("Anaemia", 62.0, 0.6, 9.0),
     ("Birth", 31.0, 1.0, 7.0),
@@ -51,27 +52,27 @@ const ORIGINS: [&str; 5] = [
     "Latin America",
 ];
 
-/// What stands in a column, beside its name.
-enum Kind {
-    /// Dropped at the door.
+/// The role and type of a column.
+enum SampleColumn {
+    /// An identifier, which is dropped when the rows are read.
     Identifier,
-    /// A quasi-identifier of numbers.
+    /// A numeric quasi-identifier.
     Number,
     /// A quasi-identifier with a taxonomy.
     Tree(fn() -> Value),
-    /// A quasi-identifier without one.
+    /// A categorical quasi-identifier without a taxonomy.
     Flat,
     /// The class.
     Class,
     /// The sensitive column.
     Sensitive,
-    /// Released as it is; of numbers where true.
+    /// An insensitive column, released unchanged. True if it is numeric.
     Other(bool),
 }
 
-use Kind::{Class, Flat, Identifier, Number, Other, Sensitive, Tree};
+use SampleColumn::{Class, Flat, Identifier, Number, Other, Sensitive, Tree};
 
-const COLUMNS: [(&str, Kind); 62] = [
+const COLUMNS: [(&str, SampleColumn); 62] = [
     ("record", Identifier),
     ("patient", Identifier),
     ("age", Number),
@@ -164,7 +165,7 @@ pub fn job() -> Value {
     })
 }
 
-/// Writes the rows as CSV.
+/// Writes the rows as CSV, with a header.
 ///
 /// # Errors
 /// Those of `out`.
@@ -175,6 +176,7 @@ pub fn write_csv(rows: u64, seed: u64, out: &mut dyn Write) -> std::io::Result<(
     for row in 0..rows {
         line.clear();
         record(row, &mut Draw::of(seed, row), &mut line);
+        // Replace the last comma by the line end.
         line.pop();
         line.push('\n');
         out.write_all(line.as_bytes())?;
@@ -182,10 +184,10 @@ pub fn write_csv(rows: u64, seed: u64, out: &mut dyn Write) -> std::io::Result<(
     Ok(())
 }
 
-/// One row, each cell followed by a comma.
+/// Writes one row to `line`, with a comma after each cell.
 #[allow(
     clippy::too_many_lines,
-    reason = "one cell after another, in the order of the columns"
+    reason = "writes the cells one after another, in the order of the columns"
 )]
 fn record(row: u64, draw: &mut Draw, line: &mut String) {
     use std::fmt::Write as _;
@@ -359,18 +361,19 @@ mod tests {
 
     #[test]
     fn it_has_the_shape_of_the_papers_table() {
-        let of =
-            |wanted: fn(&Kind) -> bool| COLUMNS.iter().filter(|(_, kind)| wanted(kind)).count();
-        assert_eq!(of(|_| true), 62);
-        assert_eq!(of(|kind| matches!(kind, Number | Tree(_) | Flat)), 41);
-        assert_eq!(of(|kind| matches!(kind, Class)), 1);
-        assert_eq!(of(|kind| matches!(kind, Sensitive)), 1);
+        let count = |wanted: fn(&SampleColumn) -> bool| {
+            COLUMNS.iter().filter(|(_, kind)| wanted(kind)).count()
+        };
+        assert_eq!(count(|_| true), 62);
+        assert_eq!(count(|kind| matches!(kind, Number | Tree(_) | Flat)), 41);
+        assert_eq!(count(|kind| matches!(kind, Class)), 1);
+        assert_eq!(count(|kind| matches!(kind, Sensitive)), 1);
         assert_eq!(DIAGNOSES.len(), 15);
         assert_eq!(GROUPS.len(), 8);
     }
 
     #[test]
-    fn its_rows_fit_its_schema_and_come_again() {
+    fn rows_match_the_schema_and_are_reproducible() {
         let definition: DatasetDefinition = serde_json::from_value(schema()).unwrap();
         let limits = TreeLimits {
             leaves: 10_000,

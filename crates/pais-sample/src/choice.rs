@@ -1,36 +1,36 @@
-//! Small taxonomies whose leaves are drawn by fixed frequencies, whoever the patient is.
+//! Small taxonomies. Their leaves are drawn by fixed frequencies, independent of the patient.
 
 use serde_json::{Value, json};
 
 use super::draw::Draw;
 
-/// Two groups of words, each word with how frequent it is.
-pub struct Choice {
+/// A taxonomy of two groups of leaves, with the frequency of each leaf.
+pub struct WeightedTaxonomy {
     root: &'static str,
     groups: [(&'static str, &'static [(&'static str, f64)]); 2],
 }
 
-impl Choice {
-    /// The taxonomy.
+impl WeightedTaxonomy {
+    /// The taxonomy as JSON.
     pub fn tree(&self) -> Value {
-        let groups = self.groups.map(|(label, words)| {
-            let leaves = words.iter().map(|(word, _)| json!({ "label": word }));
-            json!({ "label": label, "children": leaves.collect::<Vec<_>>() })
+        let groups = self.groups.map(|(label, leaves)| {
+            let children = leaves.iter().map(|(leaf, _)| json!({ "label": leaf }));
+            json!({ "label": label, "children": children.collect::<Vec<_>>() })
         });
         json!({ "label": self.root, "children": groups })
     }
 
-    /// One of the words.
+    /// Draws a leaf by its frequency.
     pub fn draw(&self, draw: &mut Draw) -> &'static str {
-        let words = || self.groups.iter().flat_map(|(_, words)| words.iter());
-        let weights: Vec<f64> = words().map(|(_, weight)| *weight).collect();
-        let drawn = words().nth(draw.weighted(&weights));
-        drawn.map_or("", |(word, _)| *word)
+        let leaves = || self.groups.iter().flat_map(|(_, leaves)| leaves.iter());
+        let weights: Vec<f64> = leaves().map(|(_, weight)| *weight).collect();
+        let drawn = leaves().nth(draw.weighted(&weights));
+        drawn.map_or("", |(leaf, _)| *leaf)
     }
 }
 
-/// Who pays.
-pub const INSURANCE: Choice = Choice {
+/// The insurance that pays.
+pub const INSURANCE: WeightedTaxonomy = WeightedTaxonomy {
     root: "Any insurance",
     groups: [
         ("Public", &[("statutory", 36.0), ("state", 22.0)]),
@@ -39,7 +39,7 @@ pub const INSURANCE: Choice = Choice {
 };
 
 /// The language a patient speaks at home.
-pub const LANGUAGE: Choice = Choice {
+pub const LANGUAGE: WeightedTaxonomy = WeightedTaxonomy {
     root: "Any language",
     groups: [
         ("National", &[("first", 38.0), ("second", 20.0)]),
@@ -48,7 +48,7 @@ pub const LANGUAGE: Choice = Choice {
 };
 
 /// Religion.
-pub const RELIGION: Choice = Choice {
+pub const RELIGION: WeightedTaxonomy = WeightedTaxonomy {
     root: "Any belief",
     groups: [
         ("A or B", &[("A", 32.0), ("B", 22.0)]),
@@ -56,8 +56,8 @@ pub const RELIGION: Choice = Choice {
     ],
 };
 
-/// How a patient came.
-pub const REFERRAL: Choice = Choice {
+/// How a patient came to the hospital.
+pub const REFERRAL: WeightedTaxonomy = WeightedTaxonomy {
     root: "Any way",
     groups: [
         ("Planned", &[("doctor", 38.0), ("hospital", 12.0)]),
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_word_is_drawn_and_stands_in_the_tree() {
+    fn every_leaf_is_drawn_and_is_in_the_tree() {
         for choice in [INSURANCE, LANGUAGE, RELIGION, REFERRAL] {
             let tree = choice.tree().to_string();
             let mut draw = Draw::of(3, 1);
@@ -78,12 +78,12 @@ mod tests {
             for _ in 0..1000 {
                 drawn.insert(choice.draw(&mut draw));
             }
-            let words: usize = choice.groups.iter().map(|(_, words)| words.len()).sum();
-            assert_eq!(drawn.len(), words, "{tree}");
-            for word in drawn {
+            let leaves: usize = choice.groups.iter().map(|(_, leaves)| leaves.len()).sum();
+            assert_eq!(drawn.len(), leaves, "{tree}");
+            for leaf in drawn {
                 assert!(
-                    tree.contains(&format!("{{\"label\":\"{word}\"}}")),
-                    "{word}"
+                    tree.contains(&format!("{{\"label\":\"{leaf}\"}}")),
+                    "{leaf}"
                 );
             }
         }

@@ -1,12 +1,13 @@
-//! Numbers drawn from a seed, the same on every machine and in every version.
+//! Pseudorandom numbers from a seed. They are the same on every machine and in every version.
 
-/// SplitMix64 (Steele, Lea, Flood: *Fast splittable pseudorandom number generators*, OOPSLA 2014):
-/// small, and one stream for each record, so that records can be drawn in any order.
+/// The generator SplitMix64 (Steele, Lea, Flood: *Fast splittable pseudorandom number generators*,
+/// OOPSLA 2014). It is small, and each record has its own stream, so that records can be drawn in
+/// any order.
 #[derive(Clone, Debug)]
 pub struct Draw(u64);
 
 impl Draw {
-    /// The stream of a record.
+    /// The stream of record number `record`.
     pub fn of(seed: u64, record: u64) -> Self {
         let mut draw = Self(seed ^ record.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         draw.0 = draw.bits() ^ seed.rotate_left(32);
@@ -26,42 +27,42 @@ impl Draw {
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Whether something of this chance happens.
+    /// True with probability `chance`.
     pub fn chance(&mut self, chance: f64) -> bool {
         self.fraction() < chance
     }
 
-    /// One of `0..count`.
+    /// A uniform number in `0..count`.
     pub fn below(&mut self, count: usize) -> usize {
         ((self.fraction() * count as f64) as usize).min(count.saturating_sub(1))
     }
 
-    /// One of `lo..=hi`, all alike.
+    /// A uniform number in `lo..=hi`.
     pub fn between(&mut self, lo: i64, hi: i64) -> i64 {
         lo + self.below((hi - lo + 1).max(1) as usize) as i64
     }
 
-    /// A place in `weights`, in proportion to them.
+    /// An index of `weights`, drawn in proportion to the weights.
     pub fn weighted(&mut self, weights: &[f64]) -> usize {
         let mut left = self.fraction() * weights.iter().sum::<f64>();
-        for (place, weight) in weights.iter().enumerate() {
+        for (index, weight) in weights.iter().enumerate() {
             left -= weight;
             if left < 0.0 {
-                return place;
+                return index;
             }
         }
         weights.len().saturating_sub(1)
     }
 
-    /// One of `0..count`, the first ones most: place *i* has a weight of 1 / (*i* + 1), Zipf's
-    /// law, up to the rounding of the continuous law that it is drawn from.
+    /// A number in `0..count` by Zipf's law: *i* has the weight 1 / (*i* + 1), up to the rounding
+    /// of the continuous distribution that it is drawn from.
     pub fn skewed(&mut self, count: usize) -> usize {
         let drawn = ((count + 1) as f64).powf(self.fraction()) as usize;
         drawn.saturating_sub(1).min(count.saturating_sub(1))
     }
 
-    /// A normal number (the sum of twelve uniform ones, which is close enough here and the same
-    /// everywhere, as no logarithm is).
+    /// A normally distributed number. It is computed as the sum of twelve uniform numbers, which is
+    /// close enough here. A logarithm would not give the same result on every machine.
     pub fn normal(&mut self, mean: f64, deviation: f64) -> f64 {
         let sum: f64 = (0..12).map(|_| self.fraction()).sum();
         mean + deviation * (sum - 6.0)
@@ -73,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn draws_are_what_they_are_called() {
+    fn draws_follow_their_distributions() {
         let mut draw = Draw::of(1, 2);
         let mut counts = [0u32; 8];
         let mut sum = 0.0;
@@ -88,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn records_have_streams_of_their_own() {
+    fn each_record_has_its_own_stream() {
         let first = |seed, record| Draw::of(seed, record).bits();
         assert_eq!(first(1, 1), first(1, 1));
         assert_ne!(first(1, 1), first(1, 2));

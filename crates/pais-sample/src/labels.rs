@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::draw::Draw;
 
-/// A tree of two levels below its root.
+/// A taxonomy with two levels below its root.
 fn tree(root: &str, groups: &[(&str, &[&str])]) -> Value {
     json!({ "label": root, "children": groups.iter().map(group).collect::<Vec<_>>() })
 }
@@ -44,7 +44,7 @@ const COUNTRIES: [(&str, &[&str]); 5] = [
     ("Latin America", &["Brazil", "Colombia", "Mexico", "Peru"]),
 ];
 
-/// Where a patient comes from.
+/// The taxonomy of origins.
 pub fn origins() -> Value {
     let [europe, south_asia, africa, east_asia, latin_america] = COUNTRIES.each_ref().map(group);
     json!({ "label": "Anywhere", "children": [
@@ -54,7 +54,7 @@ pub fn origins() -> Value {
     ] })
 }
 
-/// A country of a region.
+/// Draws a country of a region.
 pub fn country(region: &str, draw: &mut Draw) -> &'static str {
     let found = COUNTRIES.iter().find(|(label, _)| *label == region);
     let (_, countries) = found.unwrap_or(&COUNTRIES[0]);
@@ -81,12 +81,12 @@ const JOBS: [(&str, &[&str]); 5] = [
     ),
 ];
 
-/// Jobs.
+/// The taxonomy of jobs.
 pub fn jobs() -> Value {
     tree("Any job", &JOBS)
 }
 
-/// A job that fits an age.
+/// Draws a job that is plausible for an age.
 pub fn job(age: f64, draw: &mut Draw) -> &'static str {
     match age {
         ..6.0 => "Child",
@@ -102,7 +102,7 @@ pub fn job(age: f64, draw: &mut Draw) -> &'static str {
     }
 }
 
-/// Education.
+/// The taxonomy of education.
 pub fn educations() -> Value {
     tree(
         "Any education",
@@ -116,7 +116,7 @@ pub fn educations() -> Value {
     )
 }
 
-/// An education that fits an age.
+/// Draws an education that is plausible for an age.
 pub fn education(age: f64, draw: &mut Draw) -> &'static str {
     match age {
         ..6.0 => "None",
@@ -132,7 +132,7 @@ pub fn education(age: f64, draw: &mut Draw) -> &'static str {
     }
 }
 
-/// Marital status.
+/// The taxonomy of marital status.
 pub fn marital_statuses() -> Value {
     tree(
         "Any status",
@@ -146,7 +146,7 @@ pub fn marital_statuses() -> Value {
     )
 }
 
-/// A status that fits an age.
+/// Draws a marital status that is plausible for an age.
 pub fn marital(age: f64, draw: &mut Draw) -> &'static str {
     if age < 20.0 {
         return "Never married";
@@ -175,12 +175,12 @@ const HOSPITALS: [(&str, &[&str]); 4] = [
     ("West", &["W1", "W2", "W3", "W4", "W5"]),
 ];
 
-/// Hospitals by cluster.
+/// The taxonomy of hospitals, by cluster.
 pub fn hospitals() -> Value {
     tree("Any hospital", &HOSPITALS)
 }
 
-/// A hospital near a district.
+/// Draws a hospital, mostly one near the district.
 pub fn hospital(district: usize, draw: &mut Draw) -> &'static str {
     let cluster = if draw.chance(0.85) {
         district % 4
@@ -196,7 +196,7 @@ pub const DISTRICTS: usize = 48;
 
 const CLUSTERS: [&str; 4] = ["Northern", "Eastern", "Southern", "Western"];
 
-/// Districts by part of the country and region.
+/// The taxonomy of districts, by part of the country and region.
 pub fn districts() -> Value {
     let part = |part: usize| {
         let region = |region: usize| {
@@ -212,7 +212,7 @@ pub fn districts() -> Value {
     json!({ "label": "Anywhere", "children": (0..4).map(part).collect::<Vec<_>>() })
 }
 
-/// A district by its number.
+/// The label of a district.
 pub fn district(number: usize) -> String {
     format!("District {:02}", number + 1)
 }
@@ -236,12 +236,12 @@ const WARDS: [(&str, &[&str]); 4] = [
     ("Other", &["Burns unit", "Maternity"]),
 ];
 
-/// Wards.
+/// The taxonomy of wards.
 pub fn wards() -> Value {
     tree("Any ward", &WARDS)
 }
 
-/// The ward of each diagnosis of the blood sample, in its order.
+/// The ward of each diagnosis of the blood sample, in the order of the diagnoses.
 const WARD_OF: [&str; 15] = [
     "General medicine",
     "Maternity",
@@ -260,7 +260,7 @@ const WARD_OF: [&str; 15] = [
     "Trauma care",
 ];
 
-/// The ward that a diagnosis is mostly seen on, or one of the large ones.
+/// Draws a ward: the usual one for the diagnosis, or one of the two large ones.
 pub fn ward(diagnosis: usize, draw: &mut Draw) -> &'static str {
     if draw.chance(0.5) {
         return WARD_OF[diagnosis % WARD_OF.len()];
@@ -268,19 +268,19 @@ pub fn ward(diagnosis: usize, draw: &mut Draw) -> &'static str {
     ["General medicine", "General surgery"][draw.below(2)]
 }
 
-/// A day of two years, whose months have 28 days each.
+/// A day within two years. Each month has 28 days.
 #[derive(Clone, Copy, Debug)]
 pub struct Date(usize);
 
 const DAYS: usize = 2 * 12 * 28;
 
 impl Date {
-    /// Any day of them.
+    /// Draws a day.
     pub fn drawn(draw: &mut Draw) -> Self {
         Self(draw.below(DAYS))
     }
 
-    /// So many days later, or the last one.
+    /// The day `days` days later, or the last day if that is earlier.
     pub fn later(self, days: usize) -> Self {
         Self((self.0 + days).min(DAYS - 1))
     }
@@ -299,7 +299,7 @@ impl fmt::Display for Date {
     }
 }
 
-/// Days by month, quarter and year.
+/// The taxonomy of days, by month, quarter and year.
 pub fn days() -> Value {
     let month = |month: usize| {
         let days: Vec<Value> = (0..28)

@@ -1,7 +1,7 @@
-//! Realistic tables of persons who do not exist, for trying things out and for measuring.
+//! Realistic tables of fictitious persons, for trying pais out and for measurements.
 //!
-//! Every sample writes its rows as a stream, in constant memory, and the same rows for the same
-//! seed; the first *n* rows do not depend on how many follow.
+//! Every sample writes its rows as a stream, in constant memory. The same seed gives the same rows.
+//! The first *n* rows do not depend on how many rows follow.
 
 pub mod blood;
 mod choice;
@@ -14,22 +14,22 @@ use std::io::Write;
 
 use serde_json::Value;
 
-/// The samples by name.
+/// The samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sample {
     /// Blood transfusions: 62 columns, 41 of them quasi-identifiers.
     Blood,
-    /// Medical receipts: three relational columns, and the sets of diseases and drugs.
+    /// Medical receipts: three relational columns, and two set-valued ones, diseases and drugs.
     Receipts,
     /// A cancer registry: four quasi-identifiers, seven sensitive columns.
     Registry,
 }
 
 impl Sample {
-    /// All of them.
+    /// All samples.
     pub const ALL: [Self; 3] = [Self::Blood, Self::Receipts, Self::Registry];
 
-    /// Its name, which its files are named by.
+    /// Its name, which is also the name of its files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Blood => "blood",
@@ -38,7 +38,7 @@ impl Sample {
         }
     }
 
-    /// How many rows it has where none are asked for.
+    /// The number of rows if none is given.
     pub fn default_rows(self) -> u64 {
         match self {
             Self::Blood => 10_000,
@@ -47,7 +47,7 @@ impl Sample {
         }
     }
 
-    /// Writes the rows as CSV, header first.
+    /// Writes `rows` rows as CSV, with a header.
     ///
     /// # Errors
     /// Those of `out`.
@@ -59,7 +59,7 @@ impl Sample {
         }
     }
 
-    /// The body of `POST /v1/datasets`, its taxonomies inline.
+    /// The body of `POST /v1/datasets`, with inline taxonomies.
     pub fn schema(self) -> Value {
         match self {
             Self::Blood => blood::schema(),
@@ -68,7 +68,7 @@ impl Sample {
         }
     }
 
-    /// The body of `POST /v1/jobs`, without its dataset.
+    /// The body of `POST /v1/jobs`, without the dataset.
     pub fn job(self) -> Value {
         match self {
             Self::Blood => blood::job(),

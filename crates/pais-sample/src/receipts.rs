@@ -1,10 +1,10 @@
-//! Medical receipts as a health insurer has them: birth year, gender and date of treatment, the
-//! diseases found (ICD-9-CM categories) and the drugs prescribed; the columns of the 2014 paper's
-//! receipts (Section 6).
+//! Medical receipts as a health insurer has them: birth year, gender, date of treatment, the
+//! diseases found (ICD-9-CM categories) and the drugs prescribed. These are the columns of the
+//! receipts in the 2014 paper (Section 6).
 //!
-//! Few diseases and few drugs are on most receipts and most of them on few, by Zipf's law; so are
-//! the sizes of the sets. Which diseases there are depends on age and gender, and which drugs on
-//! the diseases, so that items stand together as they do on prescriptions.
+//! The frequencies of diseases and drugs and the sizes of the sets follow Zipf's law: a few
+//! diseases and drugs are on most receipts, and most of them on few. The diseases depend on age and
+//! gender, and the drugs on the diseases, so that items occur together as they do on prescriptions.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -13,18 +13,18 @@ use serde_json::{Value, json};
 
 use super::draw::Draw;
 
-/// Birth years, and the year of treatment.
+/// The birth years, and the year of treatment.
 const YEARS: std::ops::RangeInclusive<i64> = 1920..=2019;
 const TREATED: i64 = 2024;
 
-/// Days of each month of the year of treatment.
+/// Number of days of each month in the year of treatment.
 const DAYS: [i64; 12] = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
-/// Most diseases and most drugs on a receipt.
+/// Maximum number of diseases and of drugs on a receipt.
 const MOST_DISEASES: usize = 24;
 const MOST_DRUGS: usize = 40;
 
-/// The anatomical groups of drugs, and how many substances each has.
+/// The anatomical groups of drugs, and the number of substances in each.
 const DRUG_GROUPS: [(&str, usize); 14] = [
     ("A Alimentary tract", 96),
     ("B Blood", 40),
@@ -42,11 +42,11 @@ const DRUG_GROUPS: [(&str, usize); 14] = [
     ("V Various", 20),
 ];
 
-/// Substances of a subgroup.
+/// Number of substances in a subgroup.
 const SUBGROUP: usize = 8;
 
-/// For each chapter of ICD-9-CM: how frequent it is at the ages 0, 20, 40, 60 and 80, and the
-/// drug groups that its diseases are treated with, most of all the first.
+/// For each chapter of ICD-9-CM: its frequency at the ages 0, 20, 40, 60 and 80, and the groups of
+/// drugs for its diseases, the most frequent group first.
 const CHAPTERS: [([f64; 5], [usize; 3]); 19] = [
     ([9.0, 5.0, 4.0, 4.0, 4.0], [6, 10, 0]),
     ([0.5, 1.0, 3.0, 7.0, 8.0], [7, 9, 1]),
@@ -69,16 +69,16 @@ const CHAPTERS: [([f64; 5], [usize; 3]); 19] = [
     ([0.5, 0.5, 0.3, 0.3, 0.4], [8, 9, 3]),
 ];
 
-/// The chapter on pregnancy.
+/// The index of the chapter on pregnancy.
 const PREGNANCY: usize = 10;
 
-/// The tree of diagnoses.
+/// The taxonomy of diagnoses.
 fn diagnoses() -> Value {
-    // A file of this crate; its tests read it.
+    // The file is part of this crate, and a test checks that it is valid.
     serde_json::from_str(include_str!("data/icd9cm.json")).unwrap_or_default()
 }
 
-/// The categories of each chapter, in the order of the tree.
+/// The categories of each chapter, in the order of the taxonomy.
 fn categories() -> Vec<Vec<String>> {
     fn leaves(node: &Value, found: &mut Vec<String>) {
         match node["children"].as_array() {
@@ -97,7 +97,7 @@ fn categories() -> Vec<Vec<String>> {
         .collect()
 }
 
-/// A substance: its group's letter and its number there.
+/// The label of a substance: the letter of its group and its number in the group.
 fn drug(group: usize, number: usize) -> String {
     format!("{}{:03}", &DRUG_GROUPS[group].0[..1], number + 1)
 }
@@ -120,7 +120,7 @@ fn drugs() -> Value {
     json!({ "label": "Any drug", "children": groups.collect::<Vec<_>>() })
 }
 
-/// Years by half decades and decades.
+/// The taxonomy of birth years, as intervals of 1, 5, 10, 20 and 100 years.
 fn birth_years() -> Value {
     let (first, end) = (*YEARS.start(), *YEARS.end() + 1);
     let node = |lo: i64, hi: i64, children: Vec<Value>| {
@@ -147,7 +147,7 @@ fn birth_years() -> Value {
     level.pop().map_or(Value::Null, |(.., root)| root)
 }
 
-/// Days by months and quarters.
+/// The taxonomy of days, by month and quarter.
 fn days() -> Value {
     let day = |month: usize, day: i64| format!("{TREATED}-{:02}-{day:02}", month + 1);
     let month = |month: usize| {
@@ -183,7 +183,7 @@ pub fn schema() -> Value {
     })
 }
 
-/// The body of `POST /v1/jobs`: the *k* of the paper's measurements.
+/// The body of `POST /v1/jobs`, with the *k* of the paper's experiments.
 pub fn job() -> Value {
     json!({
         "privacy": { "model": "k_anonymity", "k": 10 },
@@ -192,7 +192,7 @@ pub fn job() -> Value {
     })
 }
 
-/// Writes the rows as CSV.
+/// Writes the rows as CSV, with a header.
 ///
 /// # Errors
 /// Those of `out`.
@@ -217,7 +217,7 @@ fn record(row: u64, categories: &[Vec<String>], draw: &mut Draw, line: &mut Stri
     let woman = draw.chance(0.54);
     let month = draw.below(12);
     let day = draw.between(1, DAYS[month]);
-    // Receipts grow with age.
+    // Older patients have more diseases.
     let most = if age < 60 {
         MOST_DISEASES / 2
     } else {
@@ -254,7 +254,8 @@ fn join<'a>(line: &mut String, items: impl Iterator<Item = &'a str>) {
     }
 }
 
-/// Diseases by chapter and place in it.
+/// Draws up to `wanted` different diseases, but at least one. Returns (chapter, index in the
+/// chapter) for each.
 fn chosen_diseases(
     categories: &[Vec<String>],
     (age, woman): (i64, bool),
@@ -281,18 +282,19 @@ fn chosen_diseases(
     found
 }
 
-/// The category of a chapter by its rank: codes are not in the order of their frequency.
+/// The index of the category with a given frequency rank. The ranks are shuffled, because codes are
+/// not in the order of their frequency.
 fn shuffled(chapter: usize, rank: usize, categories: &[Vec<String>]) -> usize {
     let count = categories[chapter].len();
-    // A step without a divisor in common with the count visits every place.
+    // A step that is coprime to the count reaches every index.
     let shared = |step: usize, by: usize| step.is_multiple_of(by) && count.is_multiple_of(by);
     let coprime = |step: &usize| !(2..=*step).any(|by| shared(*step, by));
     let step = (7 + chapter..).find(coprime).unwrap_or(1);
     (rank * step + chapter) % count
 }
 
-/// Drugs by group and number in it: each disease has a few of its own, chosen as often as their
-/// rank says, and some stand on receipts of any kind.
+/// Draws the drugs for some diseases. Returns (group, number in the group) for each. Each disease
+/// has a few typical drugs, drawn by Zipf's law, and some drugs occur on receipts of any kind.
 fn chosen_drugs(diseases: &[(usize, usize)], draw: &mut Draw) -> Vec<(usize, usize)> {
     let mut found: Vec<(usize, usize)> = Vec::new();
     let mut add = |drug: (usize, usize)| {
@@ -305,7 +307,8 @@ fn chosen_drugs(diseases: &[(usize, usize)], draw: &mut Draw) -> Vec<(usize, usi
         for _ in 0..1 + draw.skewed(4) {
             let group = groups[draw.weighted(&[6.0, 3.0, 1.0])];
             let count = DRUG_GROUPS[group].1;
-            // Half of them are what is prescribed for anything of the kind.
+            // Half of the drugs are drawn from the whole group, the others are typical of the
+            // disease.
             let number = match draw.chance(0.5) {
                 true => draw.skewed(count),
                 false => (place * 5 + draw.skewed(8)) % count,
@@ -348,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_are_skewed_and_go_together() {
+    fn sets_are_skewed_and_correlated() {
         let text = written(4000);
         assert!(
             text.starts_with(&written(10)),
@@ -364,7 +367,7 @@ mod tests {
                 assert_eq!(
                     items.len(),
                     cell.split('|').count(),
-                    "no item twice: {line}"
+                    "an item occurs twice: {line}"
                 );
                 sizes.insert(items.len());
             }
@@ -392,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn its_rows_fit_its_schema() {
+    fn rows_match_the_schema() {
         let job: JobDefinition = serde_json::from_value(job()).unwrap();
         assert!(job.privacy.parse().is_ok());
         let mut rows = 0;

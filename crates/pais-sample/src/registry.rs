@@ -1,9 +1,10 @@
 //! A cancer registry: birth date, gender, race and zip code as quasi-identifiers, seven sensitive
-//! columns of skewed values that depend on one another; the shape of the table that the paper on
-//! multiple sensitive attributes measured on (Gal, Chen, Gangopadhyay 2008, *Setup*).
+//! columns with skewed values that depend on each other. This is the shape of the table in the
+//! experiments of the paper on multiple sensitive attributes (Gal, Chen, Gangopadhyay 2008,
+//! *Setup*).
 //!
-//! `recurrence` has 31 values and most records one of a few, which makes it the column that a
-//! limit of its own is for.
+//! `recurrence` has 31 values, and most records have one of a few. So it needs a column limit of
+//! its own.
 
 use std::io::Write;
 
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::draw::Draw;
 
-/// Races, and how frequent they are.
+/// The races, and their frequencies.
 const RACES: [&str; 6] = [
     "White",
     "Black",
@@ -22,8 +23,8 @@ const RACES: [&str; 6] = [
 ];
 const RACE_WEIGHTS: [f64; 6] = [86.0, 9.0, 1.5, 2.0, 0.5, 1.0];
 
-/// Sites: first three characters of the topography, subsites, share of women, mean age at
-/// diagnosis, family of the histology, years of survival on average, and how frequent it is.
+/// The sites: first three characters of the topography, number of subsites, share of women, mean
+/// age at diagnosis, family of the histology, mean survival in years, and frequency.
 const SITES: [(&str, usize, f64, f64, i64, f64, f64); 16] = [
     ("C02", 8, 0.35, 62.0, 8050, 4.0, 2.0),
     ("C16", 9, 0.40, 68.0, 8140, 2.5, 2.0),
@@ -69,8 +70,7 @@ pub fn schema() -> Value {
     })
 }
 
-/// The body of `POST /v1/jobs`, without its dataset: 50-anonymous and 10-diverse, as in the
-/// paper.
+/// The body of `POST /v1/jobs`, without the dataset: *k* = 50 and *l* = 10, as in the paper.
 pub fn job() -> Value {
     json!({
         "privacy": {
@@ -80,7 +80,7 @@ pub fn job() -> Value {
     })
 }
 
-/// Writes the rows as CSV.
+/// Writes the rows as CSV, with a header.
 ///
 /// # Errors
 /// Those of `out`.
@@ -93,7 +93,7 @@ pub fn write_csv(rows: u64, seed: u64, out: &mut dyn Write) -> std::io::Result<(
     (0..rows).try_for_each(|row| record(row, &mut Draw::of(seed, row), out))
 }
 
-/// One row.
+/// Writes one row.
 fn record(row: u64, draw: &mut Draw, out: &mut dyn Write) -> std::io::Result<()> {
     let weights = SITES.map(|site| site.6);
     let (site, subsites, women, mean_age, family, mean_survival, _) =
@@ -106,19 +106,19 @@ fn record(row: u64, draw: &mut Draw, out: &mut dyn Write) -> std::io::Result<()>
         draw.between(1, 12),
         draw.between(1, 28),
     );
-    // The birthday of the year of diagnosis may be still to come.
+    // In the year of diagnosis the birthday may be after the diagnosis.
     let born = year - age - i64::from(draw.chance(0.5));
     let born = born * 10_000 + draw.between(1, 12) * 100 + draw.between(1, 28);
     let zip = 40_003 + 3 * draw.skewed(900) as i64;
     let topography = format!("{site}.{}", draw.skewed(subsites));
-    // A family of histologies is the site's own; some tumours are of another.
+    // Most tumours have the family of histologies of their site; some have another one.
     let family = if draw.chance(0.12) { 8000 } else { family };
     let histology = format!("{}/3", family + draw.skewed(40) as i64);
     let size = match draw.chance(0.08) {
         true => 999,
         false => (draw.normal(32.0, 9.0) * (0.2 + 1.8 * draw.fraction())).clamp(1.0, 250.0) as i64,
     };
-    // The larger the tumour and the older the patient, the shorter the survival.
+    // Survival is shorter for larger tumours and older patients.
     let burden = f64::from(size.min(250) as i32) / 60.0 + (age - 40).max(0) as f64 / 60.0;
     let survival = (mean_survival * 2.0 * draw.fraction() / (0.5 + burden)).min(30.0) as i64;
     let recurrence = if draw.chance(0.35) {
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_rows_do_not_depend_on_how_many_follow() {
+    fn the_first_rows_do_not_depend_on_the_number_of_rows() {
         let long = text(200, 3);
         assert!(long.starts_with(&text(50, 3)));
         assert_ne!(long, text(200, 4));
