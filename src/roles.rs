@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{OrganizationId, TokenId};
+use crate::ids::{OrganizationId, TokenId};
 
 /// What a token may do; the table stands in the service's contract under *Roles*.
 #[derive(

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use pais_core::definition::Output;
 use pais_anonymize::plan::Plan;
-use pais_anonymize::{VerifiedRelease, Observer, Phase, Prepared, StepItem, StepRecord};
+use pais_anonymize::{VerifiedRelease, Observer, Phase, AnonymizationRun, StepItem, StepRecord};
 use pais_core::table::ReleasedTable;
 
 use super::bar::Bar;
@@ -61,7 +61,7 @@ impl Anonymize {
         let out = Destination::of(self.output.as_deref(), output)?;
         bar.progress(Phase::Reading, 0.0);
         let table = input.read_observed(&schema, &bar)?;
-        let prepared = Prepared::new(schema, job, table, &bar)?;
+        let prepared = AnonymizationRun::new(schema, job, table, &bar)?;
         let steps = prepared.run(&bar)?;
         let release = prepared.release(&steps, None, &bar)?;
         bar.progress(Phase::Writing, 0.0);

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
+use pais_core::cancellation::Cancellation;
 use pais_anonymize::{Count, Observer, Phase, RunStatus, RunProgress};
 
 /// Time between two redraws of the line.
@@ -18,30 +19,40 @@ const WIDTH: usize = 24;
 /// A progress line on standard error. It shows nothing if standard error is not a terminal.
 pub struct Bar {
     bar: ProgressBar,
-    tally: Arc<RunProgress>,
+    run: Arc<RunProgress>,
+    cancellation: Cancellation,
 }
 
 impl Bar {
     /// Starts the line for a run that begins now.
     pub fn new() -> Self {
-        let tally = Arc::new(RunProgress::new(true, 0.0));
+        let run = Arc::new(RunProgress::new(true, 0.0));
+        let cancellation = Cancellation::new();
         if !std::io::stderr().is_terminal() {
             let hidden = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
-            return Self { bar: hidden, tally };
+            return Self {
+                bar: hidden,
+                run,
+                cancellation,
+            };
         }
         let bar = ProgressBar::no_length();
         if let Ok(style) = ProgressStyle::with_template("{status}") {
-            let tally = Arc::clone(&tally);
+            let run = Arc::clone(&run);
             bar.set_style(style.with_key(
                 "status",
                 move |_: &ProgressState, out: &mut dyn Write| {
                     // If this write fails, the next redraw writes the line again.
-                    let _ = out.write_str(&line(&tally.look()));
+                    let _ = out.write_str(&line(&run.status()));
                 },
             ));
         }
         bar.enable_steady_tick(TICK);
-        Self { bar, tally }
+        Self {
+            bar,
+            run,
+            cancellation,
+        }
     }
 
     /// Removes the line.
@@ -52,20 +63,20 @@ impl Bar {
 
 impl Observer for Bar {
     fn progress(&self, phase: Phase, fraction: f64) {
-        self.tally.progress(phase, fraction);
+        self.run.progress(phase, fraction);
     }
 
     fn counted(&self, count: Count) {
-        self.tally.counted(count);
+        self.run.counted(count);
     }
 
-    fn must_stop(&self) -> bool {
-        false
+    fn cancellation(&self) -> &Cancellation {
+        &self.cancellation
     }
 }
 
 /// `searching [#########---------------] 1,000,000 rows, 7 steps, 2 s, about 3 s left`
-fn line(snapshot: &Standing) -> String {
+fn line(snapshot: &RunStatus) -> String {
     let phase = snapshot.phase.map_or("", Phase::as_str);
     let done = (snapshot.progress.clamp(0.0, 1.0) * WIDTH as f64) as usize;
     let (full, open) = ("#".repeat(done), "-".repeat(WIDTH - done));
@@ -98,13 +109,14 @@ fn time(duration: Duration) -> String {
 mod tests {
     use std::time::Duration;
 
-    use pais_anonymize::{Phase, RunStatus};
+    use pais_core::cancellation::Cancellation;
+use pais_anonymize::{Phase, RunStatus};
 
     use super::{line, time};
 
     #[test]
     fn the_line_shows_phase_rows_steps_and_time() {
-        let mut snapshot = Standing {
+        let mut snapshot = RunStatus {
             phase: None,
             progress: 0.0,
             rows_read: 0,
@@ -114,7 +126,7 @@ mod tests {
         };
         let bar = "-".repeat(24);
         assert_eq!(line(&snapshot), format!("          [{bar}] 0 rows, 0 s"));
-        snapshot = Standing {
+        snapshot = RunStatus {
             phase: Some(Phase::Searching),
             progress: 0.5,
             rows_read: 1_000_000,

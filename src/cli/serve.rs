@@ -9,7 +9,7 @@ use anyhow::Context;
 use pais::config::{Flags, Settings, WorkerSettings};
 use pais::http::rate::RateLimiter;
 use pais::http::{AppState, HttpLimits, RouterSettings};
-use pais::jobs;
+use pais::worker;
 use pais::store::Store;
 use pais_core::taxonomy::TreeLimits;
 use pais::telemetry;

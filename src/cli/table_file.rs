@@ -82,7 +82,7 @@ impl TableFile {
     /// # Errors
     /// If the file cannot be read, or its rows do not match the schema.
     pub fn read(&self, schema: &Schema) -> Result<Table, Failure> {
-        self.read_observed(schema, &Unobserved)
+        self.read_observed(schema, &Unobserved::default())
     }
 
     /// Like [`Self::read`], and reports the rows read to `observer`. For a Parquet file the share

@@ -4,8 +4,8 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::problem::Code;
 use pais_core::definition::JobDefinition;
-use pais_anonymize::Prepared;
-use crate::jobs::attempt::SEARCHES;
+use pais_anonymize::AnonymizationRun;
+use crate::worker::attempt::SEARCHES;
 use pais_core::schema::Schema;
 
 use super::{ApiError, AppState};
@@ -37,9 +37,9 @@ pub fn check_fits(
     rows: u64,
 ) -> Result<(), ApiError> {
     let searches = jobs.len().min(SEARCHES) as u64;
-    let by = |job| Prepared::bytes_needed_by(schema, job, rows, searches);
+    let by = |job| AnonymizationRun::bytes_needed_by(schema, job, rows, searches);
     let needed = jobs.iter().map(by).max();
-    let needed = needed.unwrap_or_else(|| Prepared::bytes_needed(schema, rows));
+    let needed = needed.unwrap_or_else(|| AnonymizationRun::bytes_needed(schema, rows));
     let limit = state.limits.job_bytes;
     if needed <= limit {
         return Ok(());

@@ -116,7 +116,7 @@ pub fn markdown() -> String {
         let _ = writeln!(
             text,
             "| `{}` | {} | {} | {} |",
-            code.word(),
+            code.as_str(),
             code.status(),
             code.title(),
             remedy(code)
@@ -135,7 +135,7 @@ pub(super) fn page() -> Response {
     for &code in Code::ALL {
         page.line(format_args!(
             "<tr id=\"{0}\"><td><code>{0}</code></td><td>{1}</td><td>{2}</td><td>{3}</td></tr>",
-            code.word(),
+            code.as_str(),
             code.status(),
             escape(code.title()),
             marked(remedy(code)),

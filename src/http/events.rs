@@ -16,7 +16,7 @@ use utoipa_axum::routes;
 
 use crate::roles::Caller;
 use crate::ids::JobId;
-use crate::store::jobs::JobStatus;
+use crate::store::JobStatus;
 use crate::store::jobs::{self, StoredJob};
 use crate::store::{StoreError, tokens};
 
@@ -130,7 +130,7 @@ impl Watch {
         loop {
             let job = match self.fresh.take() {
                 Some(job) => job,
-                None => self.look().await?,
+                None => self.status().await?,
             };
             let now = ProgressDocument::from(&job);
             if self.told.as_ref() != Some(&now) {

@@ -15,13 +15,13 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::problem::ProblemDocument;
-use pais_core::definition::sweep::{Combination, Sweep, self};
+use pais_core::definition::{Combination, Sweep, self};
 use crate::roles::Caller;
 use crate::problem::{Code, Problem};
 use pais_core::definition::{DatasetId, JobDefinition, json};
 use crate::ids::{JobId, ReleaseId};
-use crate::store::jobs::JobStatus;
-use pais_anonymize::{Prepared, StepItem, SweepItem};
+use crate::store::JobStatus;
+use pais_anonymize::{AnonymizationRun, StepItem, SweepItem};
 use crate::store::datasets;
 use crate::store::idempotency::{self, Answer, Begun, Reservation};
 use crate::store::jobs::{self, Cancellation, Creation, NewJob, StoredJob};
@@ -225,7 +225,7 @@ async fn check(state: &AppState, caller: Caller, body: &JobBody) -> Result<Datas
     let dataset = datasets::load(&state.store, caller.organization, id).await?;
     let dataset = dataset.ok_or_else(no_dataset)?;
     for job in &body.jobs {
-        Prepared::check(&dataset.schema, job)?;
+        AnonymizationRun::check(&dataset.schema, job)?;
     }
     if body.sweep.is_sweep {
         check_sweep(&dataset.schema, job, &body.sent)?;
@@ -233,13 +233,13 @@ async fn check(state: &AppState, caller: Caller, body: &JobBody) -> Result<Datas
     let rows = submissions::count_rows(&state.store, id, job.submissions.as_deref()).await?;
     bulk::check_fits(state, &dataset.schema, &body.jobs, rows)?;
     for job in &body.jobs {
-        Prepared::check_work(&dataset.schema, job, rows)?;
+        AnonymizationRun::check_work(&dataset.schema, job, rows)?;
     }
     Ok(id)
 }
 
 fn check_sweep(schema: &Schema, job: &JobDefinition, sent: &Value) -> Result<(), Problem> {
-    if !Prepared::takes_sweeps(schema, job)? {
+    if !AnonymizationRun::takes_sweeps(schema, job)? {
         return Err(Problem::at(
             Code::InvalidJob,
             sweep::first_list(sent).unwrap_or_default(),

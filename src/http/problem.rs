@@ -4,7 +4,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 use crate::problem::{Code, Problem};
-use crate::jobs::Failure;
+use crate::worker::WorkError;
 use crate::store::StoreError;
 use crate::store::seal::SealError;
 
@@ -52,12 +52,12 @@ impl From<StoreError> for ApiError {
     }
 }
 
-impl From<Failure> for ApiError {
-    fn from(failure: Failure) -> Self {
+impl From<WorkError> for ApiError {
+    fn from(failure: WorkError) -> Self {
         match failure {
-            Failure::Problem(problem) => Self::Problem(problem),
-            Failure::Store(error) => Self::Store(error),
-            Failure::Panicked => {
+            WorkError::Problem(problem) => Self::Problem(problem),
+            WorkError::Store(error) => Self::Store(error),
+            WorkError::Panicked => {
                 tracing::error!("work on a table ended in a panic");
                 Self::new(
                     Code::Internal,

@@ -12,7 +12,7 @@ use utoipa_axum::routes;
 use crate::problem::Code;
 use pais_core::definition::DatasetId;
 use pais_anonymize::Unobserved;
-use crate::jobs::{Failure, on_thread, source};
+use crate::worker::{WorkError, on_thread, source};
 use crate::store::{datasets, submissions};
 use pais_core::table::Column;
 use pais_core::table::profile::{ColumnProfile, self};
@@ -56,11 +56,11 @@ async fn show(
     let rows = submissions::count_rows(&state.store, id, None).await?;
     bulk::check_fits(&state, &dataset.schema, &[], rows)?;
     let place = bulk::place(bulk::Held::Raw).await?;
-    let unobserved = Arc::new(Unobserved);
-    let table = source::load(&state.store, &state.keys, &dataset, None, unobserved).await;
+    let unobserved = Arc::new(Unobserved::default());
+    let table = load_rows::load(&state.store, &state.keys, &dataset, None, unobserved).await;
     let mut table = table.map_err(|failure| match failure {
         // Deleted under way: from then on it is as if it had never been there.
-        Failure::Problem(problem) if problem.code == Code::DatasetDeleted => ApiError::not_found(),
+        WorkError::Problem(problem) if problem.code == Code::DatasetDeleted => ApiError::not_found(),
         failure => failure.into(),
     })?;
     let document = on_thread(move || {

@@ -13,15 +13,15 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use pais_core::definition::sweep::Sweep;
+use pais_core::definition::Sweep;
 use crate::roles::{Caller, Role};
 use crate::problem::{Code, Problem};
 use pais_core::definition::{DatasetId, JobDefinition};
 use crate::ids::{JobId, ReleaseId};
-use crate::store::jobs::JobStatus;
-use pais_anonymize::{Prepared, Unobserved};
-use crate::jobs::finished::{self, Origin};
-use crate::jobs::{attempt, on_thread, source};
+use crate::store::JobStatus;
+use pais_anonymize::{AnonymizationRun, Unobserved};
+use crate::worker::release_packing::{self, Origin};
+use crate::worker::{attempt, on_thread, source};
 use crate::store::datasets::{self, Found, StoredDataset};
 use crate::store::jobs::{self as stored_jobs, StoredJob};
 use crate::store::releases::{self, NewRelease, StoredRelease, Viewer};
@@ -243,9 +243,9 @@ async fn prepare(
         name,
     } = asked;
     let store = &state.store;
-    let key = source::open_key(&state.keys, &dataset)?;
+    let key = load_rows::open_key(&state.keys, &dataset)?;
     let steps = stored_jobs::step_records(store, &key, job.id, run).await?;
-    if steps.is_empty() && Prepared::takes_sweeps(&dataset.schema, &definition)? {
+    if steps.is_empty() && AnonymizationRun::takes_sweeps(&dataset.schema, &definition)? {
         let detail = "no generalization meets this combination; the job's `sweep` says why";
         return Err(ApiError::new(Code::JobNotSucceeded, detail));
     }
@@ -267,14 +267,14 @@ async fn prepare(
         created_at: store.now(),
     };
     let place = bulk::place(bulk::Held::Raw).await?;
-    let unobserved = Arc::new(Unobserved);
+    let unobserved = Arc::new(Unobserved::default());
     let ids = Some(job.submissions.as_slice());
-    let table = source::load(store, &state.keys, &dataset, ids, unobserved).await?;
+    let table = load_rows::load(store, &state.keys, &dataset, ids, unobserved).await?;
     let schema = dataset.schema;
     let release = on_thread(move || {
         let _place = place;
-        let prepared = Prepared::new(schema, definition, table, &Unobserved)?;
-        let finished = prepared.release(&steps, step, &Unobserved)?;
+        let prepared = AnonymizationRun::new(schema, definition, table, &Unobserved::default())?;
+        let finished = prepared.release(&steps, step, &Unobserved::default())?;
         drop(prepared);
         finished::pack(finished, origin)
     });

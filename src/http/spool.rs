@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
 
 use crate::problem::{Code, Problem};
-use crate::jobs::{Failure, finished, on_thread};
+use crate::worker::{WorkError, finished, on_thread};
 use crate::store::StoreError;
 use crate::store::releases::{self, StoredTable};
 use pais_core::table::ReleasedTable;
@@ -117,7 +117,7 @@ fn render(
     format: TableFormat,
     sha256: &str,
     target: &Path,
-) -> Result<(), Failure> {
+) -> Result<(), WorkError> {
     let directory = target.parent().unwrap_or(Path::new("."));
     let unwritable = |error: io::Error| unwritable(&error);
     std::fs::create_dir_all(directory).map_err(unwritable)?;
@@ -206,7 +206,7 @@ impl Write for Digesting {
     }
 }
 
-fn unwritable(error: &io::Error) -> Failure {
+fn unwritable(error: &io::Error) -> WorkError {
     tracing::error!(%error, "a table could not be rendered into the spool directory");
     Problem::new(
         Code::Unavailable,

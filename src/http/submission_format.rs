@@ -7,7 +7,7 @@ use std::path::Path;
 use axum::http::{HeaderMap, header};
 
 use crate::problem::{Code, Problem};
-use crate::jobs::Failure;
+use crate::worker::WorkError;
 use pais_core::read::{ReadFailure, csv, ndjson, parquet};
 use pais_core::schema::Schema;
 use pais_core::table::Table;
@@ -86,8 +86,8 @@ impl Format {
         schema: &Schema,
         source: impl Read,
         room: &Room,
-        chunk: impl FnMut(Table) -> Result<(), Failure>,
-    ) -> Result<u64, ReadFailure<Failure>> {
+        chunk: impl FnMut(Table) -> Result<(), WorkError>,
+    ) -> Result<u64, ReadFailure<WorkError>> {
         match self {
             Self::Csv => csv::read(schema, source, chunk),
             Self::Ndjson => ndjson::read(schema, source, chunk),
@@ -101,7 +101,7 @@ impl Format {
 
 /// A Parquet file is read from its end, so its bytes come to rest in a file first: one without a
 /// name, whose blocks are free again as soon as it is closed, however the process ends.
-fn at_rest(mut source: impl Read, directory: &Path) -> Result<File, ReadFailure<Failure>> {
+fn at_rest(mut source: impl Read, directory: &Path) -> Result<File, ReadFailure<WorkError>> {
     let mut file = std::fs::create_dir_all(directory)
         .and_then(|()| tempfile::tempfile_in(directory))
         .map_err(|error| no_room(&error))?;
@@ -118,7 +118,7 @@ fn at_rest(mut source: impl Read, directory: &Path) -> Result<File, ReadFailure<
     Ok(file)
 }
 
-fn no_room(error: &std::io::Error) -> ReadFailure<Failure> {
+fn no_room(error: &std::io::Error) -> ReadFailure<WorkError> {
     tracing::error!(%error, "a submission could not be written into a temporary file");
     let problem = Problem::new(
         Code::Unavailable,

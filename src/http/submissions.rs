@@ -18,7 +18,7 @@ use utoipa_axum::routes;
 use crate::roles::Caller;
 use crate::problem::{Code, Problem};
 use pais_core::definition::{DatasetId, SubmissionId};
-use crate::jobs::{Failure, on_thread, source};
+use crate::worker::{WorkError, on_thread, source};
 use crate::store::datasets::{self, StoredDataset};
 use crate::store::idempotency::{self, Answer, Begun, Reservation};
 use crate::store::seal::DataKey;
@@ -132,7 +132,7 @@ async fn answer(
             }
         }
     };
-    let key = source::open_key(&state.keys, &dataset)?;
+    let key = load_rows::open_key(&state.keys, &dataset)?;
     match take_in(state, &dataset, key, format, encoding, incoming).await {
         Ok((intake, totals)) => finish(caller, intake, &totals, reservation).await,
         Err(error) => {
@@ -202,7 +202,7 @@ impl Reading {
         &self,
         source: FrameReader,
         out: &mpsc::Sender<SealedChunk>,
-    ) -> Result<u64, Failure> {
+    ) -> Result<u64, WorkError> {
         let room = Room {
             directory: &self.directory,
             limit: self.limit,
@@ -225,7 +225,7 @@ impl Reading {
             index += 1;
             // The receiver goes only with an error of its own, which is the one told.
             out.blocking_send(chunk).map_err(|_| {
-                Failure::Problem(Problem::new(Code::Internal, "the rows could not be stored"))
+                WorkError::Problem(Problem::new(Code::Internal, "the rows could not be stored"))
             })
         });
         match outcome {

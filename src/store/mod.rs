@@ -7,11 +7,13 @@ pub mod audit;
 pub mod datasets;
 pub mod grants;
 pub mod idempotency;
+mod job_status;
 pub mod jobs;
 pub mod organizations;
 pub mod queue;
 pub mod readiness;
 pub mod releases;
+pub mod runs;
 pub mod seal;
 pub mod submissions;
 pub mod taxonomies;
@@ -24,6 +26,8 @@ use sqlx::{PgPool, Postgres, Transaction};
 use thiserror::Error;
 
 use crate::clock::Clock;
+
+pub use job_status::JobStatus;
 
 /// The migrations, which are built into the program.
 pub static MIGRATOR: sqlx::migrate::Migrator = sqlx::migrate!("./migrations");

@@ -13,9 +13,8 @@ use uuid::Uuid;
 use crate::problem::{Code, Problem};
 use pais_core::definition::{DatasetId, SubmissionId};
 use crate::ids::{JobId, OrganizationId};
-use pais_anonymize::SweepItem;
 
-use super::jobs::{self, SealedStep};
+use super::runs::{self, SealedStep};
 use super::releases::{self, NewRelease};
 use super::{Store, StoreError};
 
@@ -199,7 +198,7 @@ pub struct Outcome<'a> {
     /// The steps of all runs.
     pub steps: &'a [SealedStep],
     /// The results of the combinations of a sweep; empty for other jobs.
-    pub sweep: &'a [SweepItem],
+    pub sweep: &'a [Value],
     /// The release, if the job asks for one.
     pub release: Option<&'a NewRelease>,
     /// Called after each chunk of the release, with its number of rows. The rows are written but
@@ -236,7 +235,7 @@ pub async fn succeed(
         written,
     } = outcome;
     let mut transaction = store.begin().await?;
-    jobs::insert_runs(&mut transaction, claim.job, steps, sweep).await?;
+    runs::insert_runs(&mut transaction, claim.job, steps, sweep).await?;
     if let Some(release) = release
         && releases::insert(&mut transaction, release, written)
             .await?

@@ -15,7 +15,7 @@ pub(super) fn complete(path: &str, operation: &mut Operation) {
     for (status, codes) in following(path, operation) {
         let words: Vec<String> = codes
             .iter()
-            .map(|code| format!("`{}`: {}", code.word(), code.title()))
+            .map(|code| format!("`{}`: {}", code.as_str(), code.title()))
             .collect();
         operation
             .responses

@@ -17,7 +17,7 @@ use pais_core::table::chunk::{Assembler, ChunkError, self};
 use pais_core::read::csv::CHUNK_ROWS;
 use pais_core::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable, Table};
 
-use super::Failure;
+use super::WorkError;
 
 /// Whose release it is and where it comes from.
 #[derive(Clone, Debug)]
@@ -49,7 +49,7 @@ struct Shape {
 ///
 /// # Errors
 /// When a table does not fit the format of chunks.
-pub fn pack(release: VerifiedRelease, origin: Origin) -> Result<NewRelease, Failure> {
+pub fn pack(release: VerifiedRelease, origin: Origin) -> Result<NewRelease, WorkError> {
     let tables = release.tables.iter().map(pack_table);
     Ok(NewRelease {
         id: ReleaseId::new(),
@@ -73,7 +73,7 @@ pub fn pack(release: VerifiedRelease, origin: Origin) -> Result<NewRelease, Fail
     })
 }
 
-fn pack_table(table: &ReleasedTable) -> Result<NewTable, Failure> {
+fn pack_table(table: &ReleasedTable) -> Result<NewTable, WorkError> {
     let mut digest = DigestWriter::default();
     let damaged = || StoreError::Damaged {
         what: "a finished table",

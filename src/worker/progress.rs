@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use serde_json::Value;
 
+use pais_core::cancellation::Cancellation;
 use pais_anonymize::{Count, Observer, Phase, RunStatus, RunProgress};
 use crate::store::queue::{Claim, Counts, Sign};
 
@@ -21,9 +22,10 @@ pub(super) enum StopReason {
 /// The progress of a run. The threads of the run write it; its heartbeat reads it.
 #[derive(Debug)]
 pub(super) struct Progress {
-    tally: Tally,
+    run: RunProgress,
     /// The [`StopReason`] as a number; 0 if the run may continue.
     stop: AtomicU8,
+    cancellation: Cancellation,
 }
 
 impl Progress {
@@ -31,14 +33,15 @@ impl Progress {
     pub(super) fn new(claim: &Claim) -> Self {
         let makes_release = claim.definition.get("release") == Some(&Value::Bool(true));
         Self {
-            tally: RunProgress::new(makes_release, claim.progress),
+            run: RunProgress::new(makes_release, claim.progress),
             stop: AtomicU8::new(0),
+            cancellation: Cancellation::new(),
         }
     }
 
     /// The current state of the run, as the heartbeat writes it.
     pub(super) fn now(&self) -> Sign {
-        let snapshot = self.tally.look();
+        let snapshot = self.run.status();
         Sign {
             progress: snapshot.progress,
             phase: snapshot.phase.map(Phase::as_str),
@@ -49,7 +52,7 @@ impl Progress {
 
     /// Rows read and steps done.
     pub(super) fn counts(&self) -> Counts {
-        counts(&self.tally.look())
+        counts(&self.run.status())
     }
 
     /// Asks the run to stop. The first reason is kept; later ones are ignored.
@@ -57,6 +60,7 @@ impl Progress {
         let _ = self
             .stop
             .compare_exchange(0, reason as u8, Ordering::Relaxed, Ordering::Relaxed);
+        self.cancellation.cancel();
     }
 
     /// Why the run was asked to stop; `None` if it was not.
@@ -71,7 +75,7 @@ impl Progress {
     }
 }
 
-fn counts(snapshot: &Standing) -> Counts {
+fn counts(snapshot: &RunStatus) -> Counts {
     Counts {
         rows_read: snapshot.rows_read,
         steps_done: snapshot.steps_done,
@@ -80,15 +84,15 @@ fn counts(snapshot: &Standing) -> Counts {
 
 impl Observer for Progress {
     fn progress(&self, phase: Phase, fraction: f64) {
-        self.tally.progress(phase, fraction);
+        self.run.progress(phase, fraction);
     }
 
     fn counted(&self, count: Count) {
-        self.tally.counted(count);
+        self.run.counted(count);
     }
 
-    fn must_stop(&self) -> bool {
-        self.stop.load(Ordering::Relaxed) != 0
+    fn cancellation(&self) -> &Cancellation {
+        &self.cancellation
     }
 }
 
@@ -98,8 +102,10 @@ mod tests {
     use uuid::Uuid;
 
     use super::{Progress, StopReason};
-    use crate::domain::{DatasetId, JobId, OrganizationId};
-    use crate::engine::{Count, Observer, Phase};
+    use pais_core::definition::DatasetId;
+    use crate::ids::{JobId, OrganizationId};
+    use pais_core::cancellation::Cancellation;
+use pais_anonymize::{Count, Observer, Phase};
     use crate::store::queue::{Claim, Counts};
 
     fn progress() -> Progress {

@@ -15,10 +15,10 @@ use crate::store::seal::KeyRing;
 use crate::store::{Store, StoreError, datasets};
 
 use super::attempt::{self, PACKED, Results};
-use super::finished::Origin;
+use super::release_packing::Origin;
 use super::lease::Lease;
 use super::progress::{Progress, StopReason};
-use super::{Failure, WorkerSettings, on_thread, source};
+use super::{WorkError, WorkerSettings, on_thread, source};
 
 /// A worker of the pool.
 pub(super) struct Worker {
@@ -82,11 +82,11 @@ impl Worker {
     }
 
     /// Runs the attempt: reads, searches, verifies and packs. Writes nothing to the database.
-    async fn run(&self, claim: &Claim, progress: Arc<Progress>) -> Result<Results, Failure> {
+    async fn run(&self, claim: &Claim, progress: Arc<Progress>) -> Result<Results, WorkError> {
         let dataset = datasets::load(&self.store, claim.organization, claim.dataset)
             .await?
             .ok_or_else(|| Problem::new(Code::DatasetDeleted, "the dataset was deleted"))?;
-        let table = source::load(
+        let table = load_rows::load(
             &self.store,
             &self.keys,
             &dataset,
@@ -94,7 +94,7 @@ impl Worker {
             progress.clone(),
         )
         .await?;
-        let key = source::open_key(&self.keys, &dataset)?;
+        let key = load_rows::open_key(&self.keys, &dataset)?;
         let origin = Origin {
             organization: claim.organization,
             job: claim.job,
@@ -112,7 +112,7 @@ impl Worker {
     async fn end(
         &self,
         claim: &Claim,
-        outcome: Result<Results, Failure>,
+        outcome: Result<Results, WorkError>,
         progress: &Progress,
     ) -> Result<&'static str, StoreError> {
         let store = &self.store;
@@ -138,7 +138,7 @@ impl Worker {
                 let ending = queue::succeed(store, claim, progress.counts(), outcome).await?;
                 ("succeeded", ending)
             }
-            Err(Failure::Problem(problem)) if problem.code == Code::Cancelled => {
+            Err(WorkError::Problem(problem)) if problem.code == Code::Cancelled => {
                 match progress.stopped() {
                     Some(StopReason::LeaseLost) => ("lease_lost", Ending::Lost),
                     Some(StopReason::ShuttingDown) => {
@@ -150,8 +150,8 @@ impl Worker {
                     ),
                 }
             }
-            Err(Failure::Problem(problem)) => ("failed", fail(problem).await?),
-            Err(Failure::Store(error @ (StoreError::Damaged { .. } | StoreError::Seal(_)))) => {
+            Err(WorkError::Problem(problem)) => ("failed", fail(problem).await?),
+            Err(WorkError::Store(error @ (StoreError::Damaged { .. } | StoreError::Seal(_)))) => {
                 tracing::error!(
                     job = %claim.job,
                     error = &error as &dyn std::error::Error,
@@ -159,8 +159,8 @@ impl Worker {
                 );
                 ("failed", fail(internal()).await?)
             }
-            Err(Failure::Store(error)) => return Err(error),
-            Err(Failure::Panicked) => {
+            Err(WorkError::Store(error)) => return Err(error),
+            Err(WorkError::Panicked) => {
                 tracing::error!(job = %claim.job, "a run panicked");
                 ("failed", fail(internal()).await?)
             }

@@ -1,15 +1,16 @@
 //! Runs: workers that take jobs from the durable queue, one attempt at a time under a lease.
 //!
-//! A job is claimed, its rows are opened and put together ([`source`]), the engine runs on a
-//! thread of its own, the release is packed ([`finished`]), and all that the run leaves behind
+//! A job is claimed, its rows are opened and put together ([`load_rows`]), the engine runs on a
+//! thread of its own, the release is packed ([`release_packing`]), and all that the run leaves behind
 //! is written in one transaction. A heartbeat keeps the lease meanwhile. Whatever happens to a
 //! worker, its job is either ended once or taken up again when the lease has run out.
 
 pub mod attempt;
-pub mod finished;
 mod lease;
+pub mod load_rows;
 mod progress;
-pub mod source;
+pub mod records;
+pub mod release_packing;
 mod upkeep;
 mod worker;
 
@@ -57,16 +58,22 @@ impl Default for WorkerSettings {
 
 /// Why work on a table stopped.
 #[derive(Debug, Error)]
-pub enum Failure {
+pub enum WorkError {
     /// It cannot be done, or was cancelled.
     #[error(transparent)]
-    Problem(#[from] Problem),
+    Problem(Problem),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The thread that did it panicked.
     #[error("the work ended in a panic")]
     Panicked,
+}
+
+impl<E: Into<Problem>> From<E> for WorkError {
+    fn from(error: E) -> Self {
+        Self::Problem(error.into())
+    }
 }
 
 /// The workers of this process.
@@ -124,13 +131,13 @@ impl WorkerPool {
 /// Runs `work` on a thread that may block.
 ///
 /// # Errors
-/// Those of `work`; [`Failure::Panicked`] when it panicked.
+/// Those of `work`; [`WorkError::Panicked`] when it panicked.
 pub async fn on_thread<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
-) -> Result<T, Failure> {
+    work: impl FnOnce() -> Result<T, WorkError> + Send + 'static,
+) -> Result<T, WorkError> {
     match tokio::task::spawn_blocking(work).await {
         Ok(outcome) => outcome,
-        Err(error) if error.is_panic() => Err(Failure::Panicked),
+        Err(error) if error.is_panic() => Err(WorkError::Panicked),
         Err(_) => Err(Problem::new(Code::Cancelled, "the service is stopping").into()),
     }
 }

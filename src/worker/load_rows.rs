@@ -14,7 +14,7 @@ use crate::store::{Store, StoreError};
 use pais_core::table::Table;
 use pais_core::table::chunk::{Assembler, self};
 
-use super::{Failure, on_thread};
+use super::{WorkError, on_thread};
 
 /// Chunks loaded ahead of their decoding.
 const AHEAD: usize = 2;
@@ -30,7 +30,7 @@ pub async fn load(
     dataset: &StoredDataset,
     ids: Option<&[SubmissionId]>,
     observer: Arc<dyn Observer>,
-) -> Result<Table, Failure> {
+) -> Result<Table, WorkError> {
     let key = open_key(keys, dataset)?;
     let rows = submissions::count_rows(store, dataset.id, ids).await?;
     let (send, receive) = mpsc::channel(AHEAD);
@@ -63,7 +63,7 @@ fn assemble(
     key: &DataKey,
     rows: u64,
     observer: &dyn Observer,
-) -> Result<Table, Failure> {
+) -> Result<Table, WorkError> {
     let damaged = || StoreError::Damaged {
         what: "a submission's chunk",
     };

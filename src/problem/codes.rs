@@ -1,0 +1,73 @@
+//! The one table of stable error codes.
+
+macro_rules! codes {
+    ($($name:ident = $word:literal, $status:literal, $title:literal;)+) => {
+        /// The stable words of the contract's errors, each with its status and title.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Code {$(
+            #[doc = concat!("`", $word, "` (", stringify!($status), "): ", $title, ".")]
+            $name,
+        )+}
+
+        impl Code {
+            /// Every code, in the order of the table.
+            pub const ALL: &'static [Self] = &[$(Self::$name),+];
+
+            /// The stable word.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$name => $word),+ }
+            }
+
+            /// The HTTP status.
+            pub fn status(self) -> u16 {
+                match self { $(Self::$name => $status),+ }
+            }
+
+            /// What the word means, in a few words.
+            pub fn title(self) -> &'static str {
+                match self { $(Self::$name => $title),+ }
+            }
+        }
+    };
+}
+
+codes! {
+    MalformedJson = "malformed_json", 400, "The body is not valid JSON";
+    InvalidShape = "invalid_shape", 400, "The body is not of the documented shape";
+    MalformedBody = "malformed_body", 400, "The body cannot be decoded";
+    InvalidParameter = "invalid_parameter", 400, "A parameter in path, query or header is not of the documented form";
+    Unauthenticated = "unauthenticated", 401, "A valid bearer token is needed";
+    Forbidden = "forbidden", 403, "This role may not use this endpoint";
+    NotFound = "not_found", 404, "There is no such thing";
+    MethodNotAllowed = "method_not_allowed", 405, "This path does not take this method";
+    NotAcceptable = "not_acceptable", 406, "None of the accepted media types can be served";
+    RequestTimeout = "request_timeout", 408, "The request took too long";
+    NameTaken = "name_taken", 409, "The name is taken";
+    JobEnded = "job_ended", 409, "The job has ended";
+    JobNotSucceeded = "job_not_succeeded", 409, "The job has not succeeded";
+    DatasetDeleted = "dataset_deleted", 409, "The dataset was deleted";
+    IdempotencyKeyReused = "idempotency_key_reused", 409, "The idempotency key was used with another body";
+    IdempotencyKeyInUse = "idempotency_key_in_use", 409, "A request with this idempotency key is under way";
+    GrantExists = "grant_exists", 409, "The recipient holds this grant already";
+    TooLarge = "too_large", 413, "The body is larger than the limit";
+    UnsupportedMediaType = "unsupported_media_type", 415, "The media type is not supported";
+    RangeNotSatisfiable = "range_not_satisfiable", 416, "The range lies outside the content";
+    InvalidSchema = "invalid_schema", 422, "The columns do not make a schema";
+    InvalidTaxonomy = "invalid_taxonomy", 422, "The taxonomy is not a tree of distinct labels";
+    InvalidName = "invalid_name", 422, "The name is not usable";
+    InvalidHeader = "invalid_header", 422, "The header does not name the declared columns";
+    InvalidCells = "invalid_cells", 422, "Some cells do not fit their columns";
+    EmptySubmission = "empty_submission", 422, "The submission has no rows";
+    InvalidPrivacy = "invalid_privacy", 422, "The privacy parameters are out of range";
+    InvalidJob = "invalid_job", 422, "The job does not fit the dataset";
+    NoSuchStep = "no_such_step", 422, "The job has no such step";
+    InvalidValue = "invalid_value", 422, "A value is out of range";
+    LimitExceeded = "limit_exceeded", 422, "A configured limit is exceeded";
+    NotAnonymizable = "not_anonymizable", 422, "No generalization of the table meets the privacy model";
+    VerificationFailed = "verification_failed", 500, "The verifier did not accept the release";
+    TooManyRequests = "too_many_requests", 429, "Too many requests";
+    Cancelled = "cancelled", 409, "The job was cancelled";
+    AttemptsExhausted = "attempts_exhausted", 500, "The job was tried too often";
+    Internal = "internal", 500, "Something went wrong on our side";
+    Unavailable = "unavailable", 503, "The service is not ready";
+}

@@ -1,0 +1,85 @@
+//! The errors of the libraries as problems: each kind has its code here.
+
+use pais_anonymize::RunError;
+use pais_core::definition::{DocumentErrorKind, JobErrorKind};
+use pais_core::read::ReadErrorKind;
+use pais_core::rejection::Rejection;
+use pais_core::schema::SchemaErrorKind;
+use pais_core::taxonomy::hierarchy::HierarchyErrorKind;
+
+use super::{Code, Problem};
+
+impl<K: Into<Code>> From<Rejection<K>> for Problem {
+    fn from(rejection: Rejection<K>) -> Self {
+        Self::with(rejection.kind.into(), rejection.detail, rejection.faults)
+    }
+}
+
+impl From<DocumentErrorKind> for Code {
+    fn from(kind: DocumentErrorKind) -> Self {
+        match kind {
+            DocumentErrorKind::Syntax => Self::MalformedJson,
+            DocumentErrorKind::Text => Self::MalformedBody,
+            DocumentErrorKind::Shape => Self::InvalidShape,
+        }
+    }
+}
+
+impl From<JobErrorKind> for Code {
+    fn from(kind: JobErrorKind) -> Self {
+        match kind {
+            JobErrorKind::Shape => Self::InvalidShape,
+            JobErrorKind::OutOfRange => Self::InvalidPrivacy,
+            JobErrorKind::InvalidValue => Self::InvalidValue,
+            JobErrorKind::Unfit => Self::InvalidJob,
+            JobErrorKind::LimitExceeded => Self::LimitExceeded,
+        }
+    }
+}
+
+impl From<SchemaErrorKind> for Code {
+    fn from(kind: SchemaErrorKind) -> Self {
+        match kind {
+            SchemaErrorKind::UnknownTaxonomy => Self::NotFound,
+            SchemaErrorKind::Taxonomy => Self::InvalidTaxonomy,
+            SchemaErrorKind::Columns => Self::InvalidSchema,
+        }
+    }
+}
+
+impl From<HierarchyErrorKind> for Code {
+    fn from(kind: HierarchyErrorKind) -> Self {
+        match kind {
+            HierarchyErrorKind::Malformed => Self::MalformedBody,
+            HierarchyErrorKind::Tree => Self::InvalidTaxonomy,
+        }
+    }
+}
+
+impl From<ReadErrorKind> for Code {
+    fn from(kind: ReadErrorKind) -> Self {
+        match kind {
+            ReadErrorKind::Malformed => Self::MalformedBody,
+            ReadErrorKind::Header => Self::InvalidHeader,
+            ReadErrorKind::Cells => Self::InvalidCells,
+            ReadErrorKind::Empty => Self::EmptySubmission,
+            ReadErrorKind::TooLarge => Self::TooLarge,
+        }
+    }
+}
+
+impl From<RunError> for Problem {
+    fn from(error: RunError) -> Self {
+        let detail = error.to_string();
+        match error {
+            RunError::Job(error) => error.into(),
+            RunError::NotAnonymizable { fault, .. } => {
+                Self::with(Code::NotAnonymizable, detail, vec![*fault])
+            }
+            RunError::NoSuchStep { .. } => Self::at(Code::NoSuchStep, "/step", detail),
+            RunError::NotVerified { .. } => Self::new(Code::VerificationFailed, detail),
+            RunError::Cancelled => Self::new(Code::Cancelled, detail),
+            RunError::Internal { .. } => Self::new(Code::Internal, detail),
+        }
+    }
+}

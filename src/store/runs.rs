@@ -1,0 +1,199 @@
+//! What the runs of a job leave behind: their steps, and the results of a sweep's combinations.
+
+use serde_json::Value;
+use sqlx::{PgConnection, Row};
+
+use super::seal::{DataKey, SealError};
+use super::{Store, StoreError};
+use crate::ids::JobId;
+
+/// A step of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredStep {
+    /// Its number, from 0.
+    pub number: u32,
+    /// The step as its holder sees it, as JSON.
+    pub item: Value,
+    /// Numbers of the rows that it suppressed, ascending.
+    pub suppressed: Vec<u32>,
+}
+
+/// The steps of a run of a job, from number `from` on, at most `limit`. A job without a sweep has
+/// only run 0.
+///
+/// # Errors
+/// When the database fails.
+pub async fn steps(
+    store: &Store,
+    job: JobId,
+    run: u32,
+    from: u32,
+    limit: i64,
+) -> Result<Vec<Value>, StoreError> {
+    let items = sqlx::query_scalar(
+        "SELECT item FROM job_steps WHERE job_id = $1 AND run = $2 AND step >= $3
+         ORDER BY step LIMIT $4",
+    )
+    .bind(job.0)
+    .bind(run.cast_signed())
+    .bind(i64::from(from))
+    .bind(limit)
+    .fetch_all(store.pool())
+    .await?;
+    Ok(items)
+}
+
+/// All steps of a run of a job, with the suppressed rows of each, so that the state after any step
+/// can be computed again.
+///
+/// # Errors
+/// When the database fails, or the suppressed rows of a step cannot be decrypted.
+pub async fn step_records(
+    store: &Store,
+    key: &DataKey,
+    job: JobId,
+    run: u32,
+) -> Result<Vec<StoredStep>, StoreError> {
+    let rows = sqlx::query(
+        "SELECT step, item, suppressed FROM job_steps WHERE job_id = $1 AND run = $2
+         ORDER BY step",
+    )
+    .bind(job.0)
+    .bind(run.cast_signed())
+    .fetch_all(store.pool())
+    .await?;
+    let damaged = || StoreError::Damaged {
+        what: "a job's steps",
+    };
+    rows.iter()
+        .map(|row| {
+            let step: i32 = row.try_get("step")?;
+            let sealed: Option<Vec<u8>> = row.try_get("suppressed")?;
+            let suppressed = match sealed {
+                None => Vec::new(),
+                Some(sealed) => {
+                    let bytes = key.open_step(job, run, step.cast_unsigned(), &sealed)?;
+                    let (numbers, rest) = bytes.as_chunks::<4>();
+                    if !rest.is_empty() {
+                        return Err(damaged());
+                    }
+                    numbers.iter().map(|&n| u32::from_le_bytes(n)).collect()
+                }
+            };
+            Ok(StoredStep {
+                number: step.cast_unsigned(),
+                item: row.try_get("item")?,
+                suppressed,
+            })
+        })
+        .collect()
+}
+
+/// A step in the form in which it is stored. The suppressed rows are sealed with the data key of
+/// the dataset.
+#[derive(Clone, Debug)]
+pub struct SealedStep {
+    run: u32,
+    step: u32,
+    item: Value,
+    suppressed: Option<Vec<u8>>,
+}
+
+impl SealedStep {
+    /// Seals a step of a run of a job.
+    ///
+    /// # Errors
+    /// When the operating system returns no random bytes.
+    pub fn seal(
+        key: &DataKey,
+        job: JobId,
+        run: u32,
+        step: StoredStep,
+    ) -> Result<Self, SealError> {
+        let StoredStep {
+            number: step,
+            item,
+            suppressed,
+        } = step;
+        let bytes: Vec<u8> = suppressed.iter().flat_map(|row| row.to_le_bytes()).collect();
+        let suppressed = match bytes.as_slice() {
+            [] => None,
+            bytes => Some(key.seal_step(job, run, step, bytes)?),
+        };
+        Ok(Self {
+            run,
+            step,
+            item,
+            suppressed,
+        })
+    }
+}
+
+/// Writes the steps of a job, and for a sweep the results of its combinations.
+///
+/// # Errors
+/// When the database fails.
+pub(super) async fn insert_runs(
+    transaction: &mut PgConnection,
+    job: JobId,
+    steps: &[SealedStep],
+    sweep: &[Value],
+) -> Result<(), StoreError> {
+    let runs: Vec<i32> = steps.iter().map(|step| step.run.cast_signed()).collect();
+    let numbers: Vec<i32> = steps.iter().map(|step| step.step.cast_signed()).collect();
+    let items: Vec<&Value> = steps.iter().map(|step| &step.item).collect();
+    let suppressed: Vec<Option<&[u8]>> = steps
+        .iter()
+        .map(|step| step.suppressed.as_deref())
+        .collect();
+    sqlx::query(
+        "INSERT INTO job_steps (job_id, run, step, item, suppressed)
+         SELECT $1, * FROM unnest($2::integer[], $3::integer[], $4::jsonb[], $5::bytea[])
+         ON CONFLICT DO NOTHING",
+    )
+    .bind(job.0)
+    .bind(runs)
+    .bind(numbers)
+    .bind(items)
+    .bind(suppressed)
+    .execute(&mut *transaction)
+    .await?;
+    for (run, item) in sweep.iter().enumerate() {
+        sqlx::query(
+            "INSERT INTO job_runs (job_id, run, item) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+        )
+        .bind(job.0)
+        .bind(run as i32)
+        .bind(item)
+        .execute(&mut *transaction)
+        .await?;
+    }
+    Ok(())
+}
+
+/// The results of the combinations of a sweep, from number `from` on, at most `limit`, each with
+/// its number.
+///
+/// # Errors
+/// When the database fails.
+pub async fn sweep(
+    store: &Store,
+    job: JobId,
+    from: u32,
+    limit: i64,
+) -> Result<Vec<(u32, Value)>, StoreError> {
+    let rows = sqlx::query(
+        "SELECT run, item FROM job_runs WHERE job_id = $1 AND run >= $2 ORDER BY run LIMIT $3",
+    )
+    .bind(job.0)
+    .bind(i64::from(from))
+    .bind(limit)
+    .fetch_all(store.pool())
+    .await?;
+    rows.iter()
+        .map(|row| {
+            let run = row.try_get::<i32, _>("run")?.cast_unsigned();
+            Ok((run, row.try_get("item")?))
+        })
+        .collect()
+}

@@ -1,0 +1,119 @@
+//! The work of an attempt at a job on its thread: one search and perhaps its release, or the
+//! searches of a sweep. It writes nothing.
+
+use pais_anonymize::{AnonymizationRun, Observer, Phase, StepRecord, run_sweep};
+use pais_core::definition::{JobDefinition, Sweep};
+use pais_core::table::Table;
+use serde_json::Value;
+
+use super::records::{SweepItem, stored_step, to_json};
+use super::release_packing::{self, Origin};
+use super::WorkError;
+use crate::ids::JobId;
+use crate::store::StoreError;
+use crate::store::datasets::StoredDataset;
+use crate::store::releases::NewRelease;
+use crate::store::runs::SealedStep;
+use crate::store::seal::DataKey;
+
+/// The results of a run.
+#[derive(Default)]
+pub(super) struct RunResults {
+    /// Steps of every combination.
+    pub(super) steps: Vec<SealedStep>,
+    /// The results of the combinations, where the job is a sweep.
+    pub(super) sweep: Vec<Value>,
+    /// The release that the job asked for.
+    pub(super) release: Option<NewRelease>,
+}
+
+/// A stored job.
+///
+/// # Errors
+/// When what is stored is not a job.
+pub fn stored_job(definition: &Value) -> Result<JobDefinition, StoreError> {
+    let damaged = |_| StoreError::Damaged { what: "a job" };
+    serde_json::from_value(definition.clone()).map_err(damaged)
+}
+
+/// A job under one of its combinations.
+///
+/// # Errors
+/// When the job has no combination of this number.
+pub fn combination(
+    job: &JobDefinition,
+    sweep: &Sweep,
+    number: usize,
+) -> Result<JobDefinition, StoreError> {
+    let damaged = StoreError::Damaged { what: "a job" };
+    let combination = sweep.combinations.get(number).ok_or(damaged)?;
+    Ok(combination.apply(job))
+}
+
+/// Fraction of the writing phase that packing takes; the rest is the database's.
+pub(super) const PACKED: f64 = 0.5;
+
+/// Searches, verifies and packs.
+pub(super) fn run(
+    definition: &Value,
+    dataset: &StoredDataset,
+    table: Table,
+    key: &DataKey,
+    origin: Origin,
+    observer: &dyn Observer,
+) -> Result<RunResults, WorkError> {
+    let definition = stored_job(definition)?;
+    let sweep = Sweep::new(&definition)?;
+    let job = combination(&definition, &sweep, 0)?;
+    let id = origin.job;
+    let wants_release = job.release.unwrap_or(false);
+    let run = AnonymizationRun::new(dataset.schema.clone(), job, table, observer)?;
+    if sweep.is_sweep {
+        return sweep_results(&run, &definition, &sweep, key, id, observer);
+    }
+    let steps = run.search(observer)?;
+    let release = match wants_release {
+        true => Some(run.release(&steps, None, observer)?),
+        false => None,
+    };
+    drop(run);
+    observer.progress(Phase::Writing, 0.0);
+    let steps = seal(key, id, 0, steps)?;
+    let release = release.map(|release| release_packing::pack(release, origin));
+    let release = release.transpose()?;
+    observer.progress(Phase::Writing, PACKED);
+    Ok(RunResults {
+        steps,
+        sweep: Vec::new(),
+        release,
+    })
+}
+
+fn sweep_results(
+    run: &AnonymizationRun,
+    definition: &JobDefinition,
+    sweep: &Sweep,
+    key: &DataKey,
+    id: JobId,
+    observer: &dyn Observer,
+) -> Result<RunResults, WorkError> {
+    let outcomes = run_sweep(run, definition, sweep, observer)?;
+    let mut results = RunResults::default();
+    for (number, outcome) in outcomes.into_iter().enumerate() {
+        results.sweep.push(to_json(&SweepItem::from(&outcome))?);
+        let steps = outcome.steps.unwrap_or_default();
+        results.steps.extend(seal(key, id, number as u32, steps)?);
+    }
+    Ok(results)
+}
+
+fn seal(
+    key: &DataKey,
+    job: JobId,
+    run: u32,
+    steps: Vec<StepRecord>,
+) -> Result<Vec<SealedStep>, WorkError> {
+    let seal = |step| Ok(SealedStep::seal(key, job, run, stored_step(step)?)?);
+    let sealed = steps.into_iter().map(seal);
+    Ok(sealed.collect::<Result<_, StoreError>>()?)
+}

@@ -1,0 +1,134 @@
+//! The results of runs in the form in which they are stored and shown.
+
+use pais_anonymize::{RunError, StepItem, StepRecord, SweepOutcome};
+use serde::{Deserialize, Serialize};
+use serde_json::{Number, Value};
+use utoipa::ToSchema;
+
+use crate::problem::{Problem, ProblemDocument};
+use crate::store::StoreError;
+use crate::store::runs::StoredStep;
+
+/// How a combination ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SweepStatus {
+    /// It has a table, which can be released.
+    Succeeded,
+    /// No generalization meets it.
+    Failed,
+}
+
+/// One combination of a sweep, as `GET /v1/jobs/{id}/sweep` shows it. The figures are those of
+/// the last step, null where the combination failed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct SweepItem {
+    /// *L*, where the model takes it.
+    #[schema(value_type = Option<i64>)]
+    pub l: Option<Number>,
+    /// *K*, where the model takes it.
+    pub k: Option<i64>,
+    /// *C*, where the model takes it.
+    pub c: Option<f64>,
+    /// How it ended.
+    pub status: SweepStatus,
+    /// Specializations performed.
+    pub steps: Option<u32>,
+    /// Equivalence classes.
+    pub groups: Option<u64>,
+    /// Rows of the smallest class.
+    pub smallest_group: Option<u64>,
+    /// Discernibility ratio.
+    pub dr: Option<f64>,
+    /// Mean NCP.
+    pub ncp: Option<f64>,
+    /// Rows suppressed.
+    pub suppressed_rows: Option<u64>,
+    /// How long the search took.
+    pub seconds: f64,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ProblemDocument>,
+}
+
+impl From<&SweepOutcome> for SweepItem {
+    fn from(outcome: &SweepOutcome) -> Self {
+        let steps = outcome.steps.as_ref().ok();
+        let last = steps.and_then(|steps| steps.last());
+        let last = last.map(|record| &record.item);
+        let problem = |error: &RunError| Problem::from(error.clone()).document();
+        Self {
+            l: outcome.combination.l.clone(),
+            k: outcome.combination.k,
+            c: outcome.combination.c,
+            status: match &outcome.steps {
+                Ok(_) => SweepStatus::Succeeded,
+                Err(_) => SweepStatus::Failed,
+            },
+            steps: last.map(|item| item.step),
+            groups: last.map(|item| item.groups),
+            smallest_group: last.map(|item| item.smallest_group),
+            dr: last.map(|item| item.dr),
+            ncp: last.map(|item| item.ncp),
+            suppressed_rows: last.map(|item| item.suppressed_rows),
+            seconds: outcome.seconds,
+            error: outcome.steps.as_ref().err().map(problem),
+        }
+    }
+}
+
+/// A step as it is stored.
+///
+/// # Errors
+/// When it cannot be written as JSON.
+pub fn stored_step(record: StepRecord) -> Result<StoredStep, StoreError> {
+    Ok(StoredStep {
+        number: record.item.step,
+        item: to_json(&record.item)?,
+        suppressed: record.suppressed,
+    })
+}
+
+/// A stored step, for a release of it.
+///
+/// # Errors
+/// When what is stored is not a step.
+pub fn step_record(step: StoredStep) -> Result<StepRecord, StoreError> {
+    Ok(StepRecord {
+        item: step_item(step.item)?,
+        suppressed: step.suppressed,
+    })
+}
+
+/// A stored step, as its holder sees it.
+///
+/// # Errors
+/// When what is stored is not a step.
+pub fn step_item(item: Value) -> Result<StepItem, StoreError> {
+    let damaged = StoreError::Damaged {
+        what: "a job's steps",
+    };
+    serde_json::from_value(item).map_err(|_| damaged)
+}
+
+/// A stored combination of a sweep.
+///
+/// # Errors
+/// When what is stored is not a combination.
+pub fn sweep_item(item: Value) -> Result<SweepItem, StoreError> {
+    let damaged = StoreError::Damaged {
+        what: "a job's sweep",
+    };
+    serde_json::from_value(item).map_err(|_| damaged)
+}
+
+/// A result as JSON.
+///
+/// # Errors
+/// When it cannot be written as JSON.
+pub fn to_json(value: &impl Serialize) -> Result<Value, StoreError> {
+    let damaged = StoreError::Damaged {
+        what: "the result of a run",
+    };
+    serde_json::to_value(value).map_err(|_| damaged)
+}
