@@ -14,7 +14,7 @@ def service() -> Iterator[Service]:
     program = os.environ.get("PAIS_BIN")
     if not program:
         pytest.fail("set PAIS_BIN to the built program, such as target/release/pais")
-    # A proxy of the environment must not come between this machine and itself.
+    # Requests to the local service must not go through a proxy of the environment.
     for name in ("NO_PROXY", "no_proxy"):
         os.environ[name] = "127.0.0.1"
     running = Service(program)
@@ -28,7 +28,7 @@ def service() -> Iterator[Service]:
 
 @pytest.fixture(scope="session")
 def connect(service: Service) -> Iterator[Callable[[str, str], Client]]:
-    """A client of an organization and a role, both made where they are not there."""
+    """Returns a client for an organization and role; creates a token for them if needed."""
     clients: dict[tuple[str, str], Client] = {}
 
     def client(organization: str, role: str) -> Client:

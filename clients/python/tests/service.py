@@ -1,4 +1,4 @@
-"""A service of the tests' own: its process, its tokens."""
+"""The service that the tests start: its process and its tokens."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import httpx
 
 ROOT = Path(__file__).resolve().parents[3]
 ADULT = ROOT / "tests" / "data" / "adult"
-STARTING = 120.0
+START_TIMEOUT = 120.0
 
 
 class Service:
@@ -25,7 +25,7 @@ class Service:
         self.directory = tempfile.TemporaryDirectory(prefix="pais-python-")
         self.data = Path(self.directory.name) / "data"
         self.log = Path(self.directory.name) / "service.log"
-        # The service takes the address at its start, so that it has to be chosen before.
+        # The service gets its address at the start, so a free port is chosen here.
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.address = f"127.0.0.1:{probe.getsockname()[1]}"
@@ -40,7 +40,7 @@ class Service:
             )
 
     def wait_ready(self) -> None:
-        deadline = time.monotonic() + STARTING
+        deadline = time.monotonic() + START_TIMEOUT
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
                 break
@@ -53,21 +53,21 @@ class Service:
         raise RuntimeError(f"the service did not start:\n{self.log.read_text()[-4000:]}")
 
     def token(self, organization: str, role: str) -> str:
-        """A token made by the command line; its organization is made too."""
+        """Creates a token by the command line, and its organization if it does not exist."""
         options = ["--organization", organization, "--role", role, "--data-dir", str(self.data)]
         done = subprocess.run(
             [self.program, "token", "create", *options],
             capture_output=True,
             text=True,
             env=environment(),
-            timeout=STARTING,
+            timeout=START_TIMEOUT,
         )
         if done.returncode != 0:
-            raise RuntimeError(f"no token was made:\n{done.stderr}")
+            raise RuntimeError(f"`pais token create` failed:\n{done.stderr}")
         return done.stdout.strip()
 
     def stop(self) -> int:
-        """Ends the service as an operator would, and tells its exit status."""
+        """Stops the service by SIGTERM, as an operator would, and returns its exit status."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         try:
@@ -80,6 +80,6 @@ class Service:
 
 
 def environment() -> dict[str, str]:
-    """The caller's environment without its own pais and database."""
-    own = ("PAIS__", "DATABASE_URL")
-    return {name: value for name, value in os.environ.items() if not name.startswith(own)}
+    """Returns the environment without variables that configure pais or a database."""
+    prefixes = ("PAIS__", "DATABASE_URL")
+    return {name: value for name, value in os.environ.items() if not name.startswith(prefixes)}

@@ -1,4 +1,4 @@
-"""The whole way on public data, from the operator's first call to the auditor's last."""
+"""All calls, end to end on public data: operator, holder, recipient and auditor."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ def dataset(holder: Client) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def job(holder: Client, dataset: dict[str, Any]) -> dict[str, Any]:
-    begun = holder.create_job(
+    created = holder.create_job(
         dataset["id"], PRIVACY, utility={"objective": "classification"}, release=True
     )
-    assert begun["status"] in ("queued", "running")
-    return dict(holder.wait(begun["id"], timeout=300))
+    assert created["status"] in ("queued", "running")
+    return dict(holder.wait(created["id"], timeout=300))
 
 
-def test_operators_make_organizations_and_tokens(connect: Connect, service: Service) -> None:
+def test_admins_create_organizations_and_tokens(connect: Connect, service: Service) -> None:
     admin = connect("operators", "admin")
     assert admin.create_organization("clinic", "The clinic")["display_name"] == "The clinic"
     with pytest.raises(Conflict):
@@ -80,26 +80,26 @@ def test_operators_make_organizations_and_tokens(connect: Connect, service: Serv
     assert all("token" not in each for each in admin.tokens())
 
 
-def test_taxonomies_come_back(holder: Client, dataset: dict[str, Any]) -> None:
+def test_taxonomies_are_returned(holder: Client, dataset: dict[str, Any]) -> None:
     listed = {each["name"]: each for each in holder.taxonomies(page_size=3)}
     assert set(TREES) <= set(listed)
     sex = holder.taxonomy(listed["sex"]["id"])
     assert [child["label"] for child in sex["root"]["children"]] == ["Female", "Male"]
 
 
-def test_the_dataset_says_what_it_holds(holder: Client, dataset: dict[str, Any]) -> None:
+def test_a_dataset_lists_its_rows_and_columns(holder: Client, dataset: dict[str, Any]) -> None:
     assert dataset["rows"] == ROWS
     assert [column["name"] for column in dataset["columns"]] == HEADER
     assert dataset["id"] in {each["id"] for each in holder.datasets()}
 
 
-def test_the_profile_counts(holder: Client, dataset: dict[str, Any]) -> None:
+def test_the_profile_contains_no_cell_values(holder: Client, dataset: dict[str, Any]) -> None:
     profile = holder.profile(dataset["id"])
     assert "Divorced" not in json.dumps(profile)
     assert "age" in json.dumps(profile)
 
 
-def test_the_steps_are_a_frame(holder: Client, job: dict[str, Any]) -> None:
+def test_steps_are_a_data_frame(holder: Client, job: dict[str, Any]) -> None:
     steps = holder.steps(job["id"])
     assert list(steps["step"]) == list(range(len(steps)))
     assert steps["groups"].iloc[0] == 1
@@ -107,7 +107,7 @@ def test_the_steps_are_a_frame(holder: Client, job: dict[str, Any]) -> None:
     assert list(holder.iter_steps(job["id"], page_size=7)) == list(holder.iter_steps(job["id"]))
 
 
-def test_the_release_is_downloaded_as_released(
+def test_a_download_has_the_sha256_of_the_release(
     holder: Client, job: dict[str, Any], tmp_path: Path
 ) -> None:
     release = holder.release(job["release_id"])
@@ -124,7 +124,7 @@ def test_the_release_is_downloaded_as_released(
 
 
 @pytest.mark.parametrize("format", ["ndjson", "parquet"])
-def test_other_formats_have_every_row(
+def test_other_formats_contain_all_rows(
     holder: Client, job: dict[str, Any], tmp_path: Path, format: Any
 ) -> None:
     path = holder.download(job["release_id"], tmp_path / f"adult.{format}", format=format)
@@ -134,7 +134,7 @@ def test_other_formats_have_every_row(
         assert len(holder.release_frame(job["release_id"], format="parquet")) == len(frame)
 
 
-def test_an_earlier_step_is_a_release_too(holder: Client, job: dict[str, Any]) -> None:
+def test_an_earlier_step_can_be_released(holder: Client, job: dict[str, Any]) -> None:
     release = holder.create_release(job["id"], step=0, name="topmost")
     assert release["name"] == "topmost"
     assert holder.report(release["id"])["utility"]["groups"] == 1
@@ -144,9 +144,9 @@ def test_an_earlier_step_is_a_release_too(holder: Client, job: dict[str, Any]) -
     assert refused.value.status == 422
 
 
-def test_a_sweep_draws_the_trade_off(holder: Client, dataset: dict[str, Any]) -> None:
-    begun = holder.create_job(dataset["id"], {**PRIVACY, "l": [2, 4], "k": [20, 100], "c": 1})
-    job = holder.wait(begun["id"], timeout=120, progress=False)
+def test_a_sweep_reports_each_combination(holder: Client, dataset: dict[str, Any]) -> None:
+    created = holder.create_job(dataset["id"], {**PRIVACY, "l": [2, 4], "k": [20, 100], "c": 1})
+    job = holder.wait(created["id"], timeout=120, progress=False)
     rows = holder.sweep(job["id"])
     assert [tuple(row) for row in rows[["l", "k"]].to_numpy()] == [
         (2, 20), (2, 100), (4, 20), (4, 100),
@@ -158,7 +158,7 @@ def test_a_sweep_draws_the_trade_off(holder: Client, dataset: dict[str, Any]) ->
     assert release["privacy"]["k"] == 20
 
 
-def test_only_who_was_granted_a_release_fetches_it(
+def test_only_recipients_with_a_grant_can_fetch_a_release(
     connect: Connect, holder: Client, job: dict[str, Any], tmp_path: Path
 ) -> None:
     bts, insurer = connect("bts", "recipient"), connect("insurer", "recipient")
@@ -178,13 +178,13 @@ def test_only_who_was_granted_a_release_fetches_it(
         bts.release(job["release_id"])
 
 
-def test_the_auditor_sees_it_all(connect: Connect, job: dict[str, Any]) -> None:
+def test_the_auditor_sees_releases_newest_first(connect: Connect, job: dict[str, Any]) -> None:
     events = list(connect("hospital", "auditor").audit(page_size=5))
     assert [each["at"] for each in events] == sorted((e["at"] for e in events), reverse=True)
     assert job["release_id"] in {each["subject"] for each in events}
 
 
-def test_an_ended_job_is_not_cancelled(holder: Client, job: dict[str, Any]) -> None:
+def test_an_ended_job_cannot_be_cancelled(holder: Client, job: dict[str, Any]) -> None:
     with pytest.raises(Conflict):
         holder.cancel_job(job["id"])
     assert job["id"] in {each["id"] for each in holder.jobs()}

@@ -1,4 +1,4 @@
-"""One release in every format: the same table, opened by the tools that analysts use."""
+"""One release in every format: all formats contain the same table, read by common tools."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COLUMNS = [
 ROWS = 60
 
 
-def line(n: int) -> list[Any]:
+def raw_row(n: int) -> list[Any]:
     haemoglobin = "" if n % 7 == 0 else f"{9 + n / 10:.1f}"
     note = "" if n % 5 == 0 else f'said "{n}", left'
     drugs = "|".join(["heparin", "iron", "zinc"][: n % 4])
@@ -43,7 +43,7 @@ def files(connect: Callable[[str, str], Client], tmp_path_factory: Any) -> dict[
     with raw.open("w", newline="") as out:
         writer = csv.writer(out)
         writer.writerow(column["name"] for column in COLUMNS)
-        writer.writerows(line(n) for n in range(ROWS))
+        writer.writerows(raw_row(n) for n in range(ROWS))
     dataset = client.create_dataset("formats", COLUMNS)["id"]
     client.submit(dataset, raw)
     job = client.create_job(dataset, {"model": "k_anonymity", "k": 5}, release=True)
@@ -56,7 +56,7 @@ def files(connect: Callable[[str, str], Client], tmp_path_factory: Any) -> dict[
 
 
 def as_csv(value: Any) -> str:
-    """A typed value as it stands in CSV."""
+    """Returns a typed value as it is written in CSV."""
     if value is None:
         return ""
     if isinstance(value, list):
@@ -70,7 +70,7 @@ def number(text: str) -> str:
     return as_csv(float(text)) if text else ""
 
 
-def test_the_three_formats_are_one_table(files: dict[str, Path]) -> None:
+def test_all_formats_contain_the_same_table(files: dict[str, Path]) -> None:
     with files["csv"].open(newline="") as lines:
         header, *rows = csv.reader(lines)
     assert header == [str(column["name"]) for column in COLUMNS[1:]]
@@ -87,7 +87,7 @@ def test_the_three_formats_are_one_table(files: dict[str, Path]) -> None:
     assert [[as_csv(each[name]) for name in header] for each in table.to_pylist()] == rows
 
 
-def test_pyarrow_sees_sensible_types(files: dict[str, Path]) -> None:
+def test_pyarrow_reads_the_declared_types(files: dict[str, Path]) -> None:
     schema = pq.read_schema(files["parquet"])
     assert schema.field("units").type == pa.int64()
     assert schema.field("haemoglobin").type == pa.float64()
@@ -101,7 +101,7 @@ def test_pyarrow_sees_sensible_types(files: dict[str, Path]) -> None:
     assert table["age"].null_count == 0
 
 
-def test_duckdb_counts_in_it(files: dict[str, Path]) -> None:
+def test_duckdb_can_query_the_parquet_file(files: dict[str, Path]) -> None:
     with duckdb.connect() as database:
         path = str(files["parquet"])
         described = database.execute("DESCRIBE SELECT * FROM read_parquet(?)", [path]).fetchall()

@@ -1,4 +1,4 @@
-"""DataFrames in and out, and what is said about those that do not fit."""
+"""DataFrames as input and output, and the errors for invalid ones."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def frame() -> pd.DataFrame:
     )
 
 
-def test_a_frame_goes_in_and_comes_out(client: Client, dataset: str, frame: pd.DataFrame) -> None:
+def test_a_frame_makes_a_round_trip(client: Client, dataset: str, frame: pd.DataFrame) -> None:
     submission = client.submit(dataset, frame, gzip=True)
     assert submission["rows"] == len(frame)
     job = client.create_job(dataset, {"model": "k_anonymity", "k": 5}, release=True)
@@ -65,11 +65,11 @@ def test_a_frame_goes_in_and_comes_out(client: Client, dataset: str, frame: pd.D
     assert out["age"].astype(str).str.match(r"[\[(].*,.*[\])]|\d+").all()
 
 
-def test_a_frame_may_go_as_parquet(client: Client, dataset: str, frame: pd.DataFrame) -> None:
+def test_a_frame_can_be_sent_as_parquet(client: Client, dataset: str, frame: pd.DataFrame) -> None:
     assert client.submit(dataset, frame, format="parquet")["rows"] == len(frame)
 
 
-def test_missing_values_and_lists_go_as_declared(client: Client) -> None:
+def test_missing_values_and_lists_are_sent_as_declared(client: Client) -> None:
     columns = [
         {"name": "city", "role": "quasi_identifier", "missing": ["unknown"]},
         {"name": "drugs", "role": "quasi_identifier", "kind": "set", "separator": ";"},
@@ -86,12 +86,12 @@ def test_missing_values_and_lists_go_as_declared(client: Client) -> None:
     same = b"city,drugs,note\nBern,a;b,\nunknown,b,x\nunknown,a;c,y\n"
     first = client.submit(dataset, frame)
     assert first["sha256"] == client.submit(dataset, same)["sha256"]
-    assert frame["drugs"][0] == ["a", "b"], "the caller's frame is left alone"
+    assert frame["drugs"][0] == ["a", "b"], "the caller's frame is unchanged"
     with pytest.raises(ValueError, match="separator"):
         client.submit(dataset, frame.assign(drugs=[["a;b"]] * 3))
 
 
-def test_sets_are_disclosed_as_lists(client: Client) -> None:
+def test_released_sets_are_lists_in_parquet(client: Client) -> None:
     columns = [{"name": "drugs", "role": "quasi_identifier", "kind": "set"}]
     dataset = client.create_dataset("disclosed", columns)["id"]
     frame = pd.DataFrame({"drugs": [["b", "a"], ["a", "b"], ["c"], ["c", "d"], [], []]})
@@ -103,7 +103,9 @@ def test_sets_are_disclosed_as_lists(client: Client) -> None:
     assert sorted(list(cell) for cell in lists) == expected
 
 
-def test_bytes_and_files(client: Client, dataset: str, frame: pd.DataFrame, tmp_path: Any) -> None:
+def test_bytes_and_files_are_sent_unchanged(
+    client: Client, dataset: str, frame: pd.DataFrame, tmp_path: Any
+) -> None:
     text = frame.to_csv(index=False).encode()
     packed = tmp_path / "rows.csv.gz"
     packed.write_bytes(gzip.compress(text))
@@ -122,7 +124,9 @@ def test_bytes_and_files(client: Client, dataset: str, frame: pd.DataFrame, tmp_
         client.submit(dataset, 7)  # type: ignore[arg-type]
 
 
-def test_a_key_stores_once(client: Client, dataset: str, frame: pd.DataFrame) -> None:
+def test_an_idempotency_key_stores_rows_once(
+    client: Client, dataset: str, frame: pd.DataFrame
+) -> None:
     first = client.submit(dataset, frame, idempotency_key="batch-1")
     assert client.submit(dataset, frame, idempotency_key="batch-1") == first
     assert client.dataset(dataset)["rows"] == len(frame)
@@ -131,7 +135,9 @@ def test_a_key_stores_once(client: Client, dataset: str, frame: pd.DataFrame) ->
     assert refused.value.code == "idempotency_key_reused"
 
 
-def test_a_bad_cell_is_named(client: Client, dataset: str, frame: pd.DataFrame) -> None:
+def test_an_invalid_cell_is_named_by_line_and_column(
+    client: Client, dataset: str, frame: pd.DataFrame
+) -> None:
     frame["ward"] = "north"
     frame["age"] = frame["age"].astype(object)
     frame.loc[103, "age"] = "fourteen"
@@ -151,9 +157,7 @@ def test_undeclared_columns_are_refused(client: Client, dataset: str, frame: pd.
     assert refused.value.status == 422
 
 
-def test_a_job_that_cannot_succeed_says_why(
-    client: Client, dataset: str, frame: pd.DataFrame
-) -> None:
+def test_a_failed_job_reports_the_reason(client: Client, dataset: str, frame: pd.DataFrame) -> None:
     client.submit(dataset, frame)
     job = client.create_job(dataset, {"model": "k_anonymity", "k": 1000})
     with pytest.raises(JobFailed) as failed:
@@ -167,13 +171,13 @@ def test_a_job_that_cannot_succeed_says_why(
         client.create_release(job["id"])
 
 
-def test_a_deleted_dataset_is_gone(client: Client, dataset: str) -> None:
+def test_a_deleted_dataset_is_not_found(client: Client, dataset: str) -> None:
     client.delete_dataset(dataset)
     with pytest.raises(ProblemError) as refused:
         client.dataset(dataset)
     assert refused.value.status == 404
 
 
-def test_a_taxonomy_of_csv(client: Client) -> None:
+def test_a_taxonomy_is_created_from_csv(client: Client) -> None:
     made = client.create_taxonomy("job", "Janitor;Blue-collar;Any\nLawyer;White-collar;Any\n")
     assert (made["leaves"], made["root"]["label"]) == (2, "Any")

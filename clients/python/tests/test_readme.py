@@ -1,4 +1,4 @@
-"""The example of the service's README, run as it stands there."""
+"""Runs the Python example of the service's README."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sys
 from service import ROOT, Service, environment
 
 
-def test_the_example_does_what_the_readme_says(service: Service) -> None:
+def test_the_example_prints_what_the_readme_shows(service: Service) -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     section = re.search(r"<!-- python-example -->(.*?)<!-- /python-example -->", text, re.DOTALL)
     assert section, "the README has no example between its markers"
@@ -31,5 +31,5 @@ def test_the_example_does_what_the_readme_says(service: Service) -> None:
         timeout=120,
     )
     assert done.returncode == 0, done.stderr
-    # How wide pandas makes its columns is not ours to say.
+    # The column widths depend on the version of pandas, so white space is ignored.
     assert done.stdout.split() == blocks["text"].split(), done.stdout

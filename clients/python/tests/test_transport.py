@@ -1,4 +1,4 @@
-"""What the network may do, without one."""
+"""The transport with a mock network: retries, broken streams, changed bytes."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from pais_client import (
     _transport,
 )
 from pais_client._events import Event, events
-from pais_client._jobs import standing
-from pais_client._progress import TinyBar
+from pais_client._jobs import progress_text
+from pais_client._progress import TextBar
 
 Handler = Callable[[httpx.Request], httpx.Response]
 
 
 @pytest.fixture
 def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The pauses the client makes, which take no time."""
+    """The pauses of the client, recorded instead of slept."""
     pauses: list[float] = []
     monkeypatch.setattr(_transport.time, "sleep", pauses.append)
     return pauses
@@ -49,7 +49,7 @@ def problem(status: int, code: str, **headers: str) -> httpx.Response:
     return httpx.Response(status, json=document, headers=headers)
 
 
-def test_the_token_is_sent_and_not_shown() -> None:
+def test_the_token_is_sent_but_not_in_the_repr() -> None:
     seen: list[httpx.Request] = []
 
     def handler(request: httpx.Request) -> httpx.Response:
@@ -63,7 +63,7 @@ def test_the_token_is_sent_and_not_shown() -> None:
     assert "secret" not in repr(made)
 
 
-def test_what_is_refused_for_now_is_asked_again(slept: list[float]) -> None:
+def test_429_and_503_are_retried(slept: list[float]) -> None:
     answers = [
         problem(429, "too_many_requests", **{"Retry-After": "2"}),
         problem(503, "unavailable", **{"Retry-After": "Thu, 01 Jan 1970 00:00:00 GMT"}),
@@ -74,16 +74,16 @@ def test_what_is_refused_for_now_is_asked_again(slept: list[float]) -> None:
     assert slept == [2, 0, 2]
 
 
-def test_patience_ends(slept: list[float]) -> None:
-    asked: list[str] = []
+def test_retries_and_pauses_are_limited(slept: list[float]) -> None:
+    requests: list[str] = []
 
     def handler(request: httpx.Request) -> httpx.Response:
-        asked.append(request.url.path)
+        requests.append(request.url.path)
         return problem(429, "too_many_requests", **{"Retry-After": "3"})
 
     with pytest.raises(RateLimited) as refused:
         client(handler, retries=2).job("x")
-    assert (len(asked), slept, refused.value.retry_after) == (3, [3, 3], 3)
+    assert (len(requests), slept, refused.value.retry_after) == (3, [3, 3], 3)
     assert pickle.loads(pickle.dumps(refused.value)).code == "too_many_requests"
 
     slept.clear()
@@ -92,13 +92,13 @@ def test_patience_ends(slept: list[float]) -> None:
     assert slept == []
 
 
-def test_what_would_be_made_twice_is_not_asked_again(slept: list[float]) -> None:
+def test_calls_that_are_not_idempotent_are_not_retried(slept: list[float]) -> None:
     with pytest.raises(ProblemError) as refused:
         client(lambda _: problem(503, "unavailable")).create_release("x")
     assert (refused.value.status, slept) == (503, [])
 
 
-def test_a_submission_is_sent_again_from_its_beginning(slept: list[float]) -> None:
+def test_a_retried_submission_starts_from_its_beginning(slept: list[float]) -> None:
     bodies: list[tuple[str, bytes]] = []
 
     def handler(request: httpx.Request) -> httpx.Response:
@@ -115,7 +115,7 @@ def test_a_submission_is_sent_again_from_its_beginning(slept: list[float]) -> No
     assert bodies[0][1] == b"a\n1\n"
 
 
-def test_a_pipe_is_sent_once(slept: list[float]) -> None:
+def test_a_pipe_is_not_retried(slept: list[float]) -> None:
     class Pipe(io.BytesIO):
         def seekable(self) -> bool:
             return False
@@ -125,13 +125,13 @@ def test_a_pipe_is_sent_once(slept: list[float]) -> None:
     assert slept == []
 
 
-def test_a_changed_submission_is_told() -> None:
+def test_a_changed_submission_raises_an_integrity_error() -> None:
     answer = {"id": "s", "rows": 1, "sha256": "0" * 64}
     with pytest.raises(IntegrityError):
         client(lambda _: httpx.Response(201, json=answer)).submit("d", b"a\n1\n")
 
 
-def test_a_changed_table_is_not_kept(tmp_path: Path) -> None:
+def test_a_changed_table_is_discarded(tmp_path: Path) -> None:
     def handler(request: httpx.Request) -> httpx.Response:
         if request.url.path.endswith("/tables/data"):
             return httpx.Response(200, content=b"a\n2\n")
@@ -145,7 +145,7 @@ def test_a_changed_table_is_not_kept(tmp_path: Path) -> None:
     assert {each.name: each.read_text() for each in tmp_path.iterdir()} == {"out.csv": "as before"}
 
 
-def test_a_release_of_several_tables_is_asked_which(tmp_path: Path) -> None:
+def test_a_release_of_several_tables_needs_a_table_name(tmp_path: Path) -> None:
     document = {"tables": [{"name": "qit", "sha256": ""}, {"name": "st_ward", "sha256": ""}]}
     made = client(lambda _: httpx.Response(200, json=document))
     with pytest.raises(ValueError, match="qit, st_ward"):
@@ -154,7 +154,7 @@ def test_a_release_of_several_tables_is_asked_which(tmp_path: Path) -> None:
         made.download("r", tmp_path / "out.csv", table="data")
 
 
-def test_a_cut_stream_of_events_is_opened_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_event_stream_is_reopened(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_transport.time, "sleep", lambda _: None)
     job = {"id": "j", "status": "cancelled", "progress": 0.5}
     streams = [
@@ -173,27 +173,28 @@ def test_a_cut_stream_of_events_is_opened_again(monkeypatch: pytest.MonkeyPatch)
     assert pickle.loads(pickle.dumps(cancelled.value)).job == job
 
 
-def test_a_bar_tells_how_far_a_job_is() -> None:
-    told: dict[str, object] = {"status": "queued", "progress": 0.0, "phase": None}
-    assert standing(told) == "queued"
-    told |= {"status": "running", "phase": "searching", "rows_read": 1_000_000, "steps_done": 7}
-    told["remaining_seconds"] = 2.6
-    assert standing(told) == "running: searching, 1,000,000 rows, 7 steps, about 3 s left"
+def test_a_bar_shows_the_known_progress_fields() -> None:
+    progress: dict[str, object] = {"status": "queued", "progress": 0.0, "phase": None}
+    assert progress_text(progress) == "queued"
+    progress |= {"status": "running", "phase": "searching", "rows_read": 1_000_000, "steps_done": 7}
+    progress["remaining_seconds"] = 2.6
+    expected = "running: searching, 1,000,000 rows, 7 steps, about 3 s left"
+    assert progress_text(progress) == expected
 
 
-def test_waiting_ends_at_its_deadline() -> None:
+def test_waiting_ends_at_the_deadline() -> None:
     line = b'event: progress\ndata: {"status": "running", "progress": 0.1}\n\n'
     with pytest.raises(TimeoutError, match="job j"):
         client(lambda _: httpx.Response(200, content=line)).wait("j", timeout=0.2)
 
 
-def test_events_are_read_as_the_standard_says() -> None:
+def test_events_are_parsed_as_the_standard_specifies() -> None:
     lines = ["event: a", "data: 1", "data:2", "", ": comment", "data", "", "event: lost", "", "x"]
     found = [event for event in events(lines) if event]
     assert found == [Event("a", "1\n2"), Event("message", "")]
 
 
-def test_no_answer_is_no_answer() -> None:
+def test_a_connection_error_is_service_unreachable() -> None:
     def handler(request: httpx.Request) -> httpx.Response:
         raise httpx.ConnectError("refused", request=request)
 
@@ -201,16 +202,16 @@ def test_no_answer_is_no_answer() -> None:
         client(handler).job("x")
 
 
-def test_an_answer_that_is_no_problem_document() -> None:
+def test_an_answer_without_a_problem_document_is_quoted() -> None:
     with pytest.raises(NotFound) as refused:
         client(lambda _: httpx.Response(404, text="<h1>Not\n here</h1>")).job("x")
     assert (refused.value.code, refused.value.detail) == ("http_404", "<h1>Not here</h1>")
 
 
-def test_a_bar_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_text_bar_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     out = io.StringIO()
-    bar = TinyBar(out)
-    bar.show(0.5, "running: specialize")
+    bar = TextBar(out)
+    bar.show(0.5, "running: searching")
     bar.close()
-    assert "[##########..........]  50 %  running: specialize  0.0 s\n" in out.getvalue()
+    assert "[##########..........]  50 %  running: searching  0.0 s\n" in out.getvalue()

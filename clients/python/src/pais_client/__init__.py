@@ -1,6 +1,6 @@
 """Client of pais, the service for privacy-aware sharing of health data.
 
-A hospital declares a dataset, submits rows, has them anonymized and grants the release to a
+A hospital declares a dataset, submits rows, starts an anonymization job and grants the release to a
 recipient, who fetches it:
 
     with Client(url, token) as client:

@@ -7,20 +7,20 @@ from datetime import datetime
 from typing import cast
 
 from ._resource import Resource, timestamp
-from ._transport import only_given, path
+from ._transport import path, without_none
 from .types import AuditEvent, NewToken, Organization, Role, Token
 
 
 class Admin(Resource):
-    """What operators and auditors do."""
+    """Calls for operators and auditors."""
 
     def create_organization(self, name: str, display_name: str | None = None) -> Organization:
-        """Makes an organization; `name` is a unique slug such as `st-anna`. Role: admin."""
-        fields = only_given({"name": name, "display_name": display_name})
+        """Creates an organization; `name` is a unique slug such as `st-anna`. Role: admin."""
+        fields = without_none({"name": name, "display_name": display_name})
         return cast(Organization, self._transport.post(path("organizations"), fields))
 
     def organizations(self, *, page_size: int | None = None) -> Iterator[Organization]:
-        """All organizations. Role: admin."""
+        """Yields all organizations. Role: admin."""
         return self._transport.pages(path("organizations"), page_size)
 
     def create_token(
@@ -31,12 +31,12 @@ class Admin(Resource):
         label: str | None = None,
         expires_at: datetime | str | None = None,
     ) -> NewToken:
-        """Makes a token of an organization, named by its slug or id. Role: admin.
+        """Creates a token for an organization, given by its slug or id. Role: admin.
 
-        Keep `["token"]` of the answer: the service stores only a hash of it and never tells it
+        Keep `["token"]` of the result: the service stores only a hash of it and cannot return it
         again.
         """
-        fields = only_given(
+        fields = without_none(
             {
                 "organization": organization,
                 "role": role,
@@ -47,16 +47,16 @@ class Admin(Resource):
         return cast(NewToken, self._transport.post(path("tokens"), fields))
 
     def tokens(self, *, page_size: int | None = None) -> Iterator[Token]:
-        """All tokens, without their secrets. Role: admin."""
+        """Yields all tokens, without their secrets. Role: admin."""
         return self._transport.pages(path("tokens"), page_size)
 
     def revoke_token(self, token_id: str) -> None:
-        """Makes a token useless at once. Role: admin."""
+        """Revokes a token immediately. Role: admin."""
         self._transport.delete(path("tokens", token_id))
 
     def audit(self, *, page_size: int | None = None) -> Iterator[AuditEvent]:
-        """The events of the token's own organization, newest first. Role: auditor.
+        """Yields the audit events of the token's organization, newest first. Role: auditor.
 
-        The generator goes back to the first event; stop iterating where enough is seen.
+        The generator continues to the first event; stop iterating when you have enough.
         """
         return self._transport.pages(path("audit"), page_size)

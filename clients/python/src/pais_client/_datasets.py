@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from ._resource import Resource
-from ._transport import only_given, path
+from ._transport import path, without_none
 from ._upload import upload
 from .errors import IntegrityError
 from .types import (
@@ -25,19 +25,20 @@ from .types import (
 if TYPE_CHECKING:
     import pandas as pd
 
-LONGEST_STORING = 600.0
-"""Seconds the service may take to store a submission after its last byte was sent."""
+STORE_TIMEOUT = 600.0
+"""Seconds to wait for the answer to a submission after its last byte was sent."""
 
 
 class Datasets(Resource):
-    """What a hospital does before it anonymizes."""
+    """Calls a hospital makes before it anonymizes."""
 
     def create_taxonomy(self, name: str, tree: TaxonomyNode | Mapping[str, Any] | str) -> Taxonomy:
-        """Makes a taxonomy: how the values of a column may be generalized. Role: holder.
+        """Creates a taxonomy: how the values of a column may be generalized. Role: holder.
 
         `tree` is a dictionary `{"label": …, "children": [...]}`, where a node without children is
-        a leaf, or CSV text with a row for each leaf: `Janitor;Blue-collar;Any`, the hierarchies
-        that ARX and Amnesia write. Labels are unique in a tree, names in the organization.
+        a leaf, or CSV text with a row for each leaf, such as `Janitor;Blue-collar;Any`, which is
+        the hierarchy format of ARX and Amnesia. Labels must be unique in a tree, names in the
+        organization.
         """
         if isinstance(tree, str):
             content = tree.encode()
@@ -53,11 +54,11 @@ class Datasets(Resource):
         return cast(Taxonomy, answer)
 
     def taxonomies(self, *, page_size: int | None = None) -> Iterator[TaxonomySummary]:
-        """The organization's taxonomies, without their trees. Role: holder."""
+        """Yields the organization's taxonomies, without their trees. Role: holder."""
         return self._transport.pages(path("taxonomies"), page_size)
 
     def taxonomy(self, taxonomy_id: str) -> Taxonomy:
-        """A taxonomy with its tree. Role: holder."""
+        """Returns a taxonomy with its tree. Role: holder."""
         return cast(Taxonomy, self._transport.get(path("taxonomies", taxonomy_id)))
 
     def create_dataset(
@@ -70,12 +71,13 @@ class Datasets(Resource):
     ) -> Dataset:
         """Declares a table. Role: holder.
 
-        Each column has a `name` and a `role`: `identifier` (dropped at the door, never stored),
-        `quasi_identifier`, `sensitive`, `class` (at most one) or `insensitive`. `kind` is
-        `categorical` (the default), `numeric` or `set`; `taxonomy` the id of a taxonomy or a tree;
-        `domain`, `separator` and `missing` as the service's reference has them.
+        Each column has a `name` and a `role`: `identifier` (dropped while the upload is parsed,
+        never stored), `quasi_identifier`, `sensitive`, `class` (at most one) or `insensitive`.
+        `kind` is `categorical` (the default), `numeric` or `set`. `taxonomy` is the id of a
+        taxonomy or a tree. `domain`, `separator` and `missing` are described in the service's API
+        reference (`/docs`).
         """
-        fields = only_given(
+        fields = without_none(
             {
                 "name": name,
                 "description": description,
@@ -86,23 +88,26 @@ class Datasets(Resource):
         return cast(Dataset, self._transport.post(path("datasets"), fields))
 
     def datasets(self, *, page_size: int | None = None) -> Iterator[Dataset]:
-        """The organization's datasets. Role: holder."""
+        """Yields the organization's datasets. Role: holder."""
         return self._transport.pages(path("datasets"), page_size)
 
     def dataset(self, dataset_id: str) -> Dataset:
-        """A dataset: its columns, its number of rows, its submissions. Role: holder."""
+        """Returns a dataset: its columns, number of rows and submissions. Role: holder."""
         return cast(Dataset, self._transport.get(path("datasets", dataset_id)))
 
     def profile(self, dataset_id: str) -> Document:
-        """What the stored rows are like, column by column, without any value. Role: holder.
+        """Returns statistics of the stored rows by column, without cell values. Role: holder.
 
-        The numbers of distinct and of missing values, sizes of sets, ranges of numbers: enough to
-        see that what arrived is what was meant.
+        They are the numbers of distinct and of missing values, sizes of sets and ranges of
+        numbers. Use them to check that the service parsed the upload as intended.
         """
         return cast(Document, self._transport.get(path("datasets", dataset_id, "profile")))
 
     def delete_dataset(self, dataset_id: str) -> None:
-        """Destroys the raw rows for good and cancels the jobs; releases stay. Role: holder."""
+        """Destroys the raw rows irrecoverably and cancels the dataset's jobs. Role: holder.
+
+        Releases remain.
+        """
         self._transport.delete(path("datasets", dataset_id))
 
     def submit(
@@ -114,28 +119,29 @@ class Datasets(Resource):
         gzip: bool = False,
         idempotency_key: str | None = None,
     ) -> Submission:
-        """Sends rows; all of them are stored or none. Role: holder.
+        """Sends rows; either all are stored or none. Role: holder.
 
         `data` is
 
-        - a path (text is a path too, not CSV): its name tells the format and whether it is
-          compressed already, `rows.csv`, `rows.csv.gz`, `rows.ndjson.zst`, `rows.parquet`;
-        - bytes, or a file opened in binary mode, CSV unless `format` says otherwise. A file that
-          cannot seek, such as a pipe, is sent once and not again;
-        - a pandas DataFrame without its index, sent as CSV, or with `format="parquet"` as Parquet
-          (which needs pyarrow). Lists in a column of the kind `set` are joined by its separator,
-          NaN and None become what the column takes as missing.
+        - a path (a `str` is a path too, not CSV text). The suffix of its name determines the format
+          and the compression: `rows.csv`, `rows.csv.gz`, `rows.ndjson.zst`, `rows.parquet`;
+        - bytes, or a file opened in binary mode. The format is CSV unless `format` is given. A file
+          that cannot seek, such as a pipe, is sent once and is not retried;
+        - a pandas DataFrame, without its index, sent as CSV, or with `format="parquet"` as Parquet
+          (which needs pyarrow). Lists in a column of kind `set` are joined by its separator; NaN
+          and None are replaced by a word that the column declares as missing.
 
-        The columns must be the declared ones, in any order. `gzip=True` compresses on the way.
-        Files are streamed; a DataFrame is made into text in memory.
+        The columns must be the declared ones, in any order. `gzip=True` compresses the body while
+        it is sent. Files are streamed; a DataFrame is converted to text in memory.
 
         With an `idempotency_key`, such as the name of the batch, the same rows sent again within
-        24 hours are stored once, whichever process sends them; the same key with other rows is a
-        `Conflict`. Without one the client makes one for this call, so that its own repetitions
-        store nothing twice.
+        24 hours are stored once, even if another process sends them; the same key with other rows
+        is a `Conflict`. Without a key the client generates one for this call, so its own retries
+        do not store rows twice.
 
-        Raises `ProblemError` for rows that do not fit: its `errors` name the first 20 cells. The
-        service's SHA-256 is compared with that of what was sent: `IntegrityError` if it differs.
+        Raises `ProblemError` for invalid rows; its `errors` name the first 20 cells. Raises
+        `IntegrityError` if the SHA-256 that the service computed differs from that of the bytes
+        sent.
         """
         body = upload(data, format, gzip, lambda: self.dataset(dataset_id)["columns"])
         headers = body.headers()
@@ -146,12 +152,12 @@ class Datasets(Resource):
             headers=headers,
             body=body.body,
             replayable=body.replayable,
-            read_timeout=max(self._transport.timeout, LONGEST_STORING),
+            read_timeout=max(self._transport.timeout, STORE_TIMEOUT),
         )
         sent = body.sha256()
         if sent is not None and answer["sha256"] != sent:
             raise IntegrityError(
-                f"submission {answer['id']} arrived with the SHA-256 {answer['sha256']}, "
-                f"but {sent} was sent"
+                f"submission {answer['id']} arrived with SHA-256 {answer['sha256']}, "
+                f"but the bytes sent have SHA-256 {sent}; submit the rows again"
             )
         return answer

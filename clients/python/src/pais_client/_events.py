@@ -14,10 +14,10 @@ class Event(NamedTuple):
 
 
 def events(lines: Iterable[str]) -> Iterator[Event | None]:
-    """The events of a stream, given line by line; `None` for a line that completes none.
+    """Yields the events of a stream of lines, and `None` for each line that completes no event.
 
-    Comments keep a quiet connection open, and the `None` they come as lets the reader look at the
-    clock.
+    The service sends comments to keep an idle connection open. The `None` for them lets the caller
+    check its deadline.
     """
     name, data = "message", list[str]()
     for line in lines:

@@ -1,4 +1,4 @@
-"""DataFrames. pandas is optional: it is imported where a frame is asked for, not before."""
+"""DataFrames. pandas is optional: it is imported only when a frame is requested."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .types import Column
 
 
 def is_frame(value: object) -> bool:
-    """Whether this is a DataFrame; nobody has one without having imported pandas."""
+    """Whether this is a DataFrame. If pandas has not been imported, it cannot be one."""
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(value, pandas.DataFrame)
 
@@ -40,21 +40,22 @@ def require_pyarrow() -> Any:
 
 
 def frame_to_csv(frame: Any, columns: Collection[Column]) -> bytes:
-    """CSV as the dataset declares it; the index is left out.
+    """Returns the frame as CSV in the form that the dataset declares, without the index.
 
-    A missing value becomes a word that the dataset takes as missing, a list in a cell the items
-    joined by the column's separator.
+    If the column declares words for missing and an empty cell is not one of them, a missing value
+    is replaced by the first word. A list in a cell is written as its items, joined by the column's
+    separator.
     """
     declared = {column["name"]: column for column in columns}
     out = frame.copy(deep=False)
     for name in frame.columns:
         column = declared.get(name)
         if column is None:
-            # The service refuses it and says which columns it wants.
+            # The service refuses the column and names the columns it expects.
             continue
         if column.get("kind") == "set":
             separator = column.get("separator") or "|"
-            out[name] = frame[name].map(lambda cell, by=separator: joined(cell, by))
+            out[name] = frame[name].map(lambda cell, by=separator: join_items(cell, by))
         words = column.get("missing")
         if words and "" not in words and out[name].isna().any():
             values = out[name].astype(object)
@@ -62,14 +63,16 @@ def frame_to_csv(frame: Any, columns: Collection[Column]) -> bytes:
     return bytes(out.to_csv(index=False, lineterminator="\n").encode())
 
 
-def joined(cell: Any, separator: str) -> Any:
-    """A cell of a set-valued column as text."""
+def join_items(cell: Any, separator: str) -> Any:
+    """Returns a cell of a set-valued column as text; text and missing values are unchanged."""
     if isinstance(cell, str) or not hasattr(cell, "__iter__"):
         return cell
     items = [str(item) for item in cell]
     for item in items:
         if separator in item:
-            raise ValueError(f"an item of a set holds its column's separator {separator!r}")
+            raise ValueError(
+                f"an item of a set contains the column's separator {separator!r}; declare another"
+            )
     return separator.join(items)
 
 
@@ -81,7 +84,7 @@ def frame_to_parquet(frame: Any) -> bytes:
 
 
 def frame_from_csv(file: Any) -> Any:
-    """A released table. Only an empty cell is missing: `NA` or `None` may be somebody's label."""
+    """Reads a released table. Only an empty cell is missing: `NA` or `None` may be a label."""
     pandas = require_pandas()
     return pandas.read_csv(file, keep_default_na=False, na_values=[""], low_memory=False)
 

@@ -10,17 +10,17 @@ from typing import Any, cast
 
 from ._events import events
 from ._frames import pandas_or_none
-from ._progress import Bar, bar
+from ._progress import Bar, create_bar
 from ._resource import Resource
-from ._transport import only_given, path, translated
+from ._transport import path, translate_errors, without_none
 from .errors import JobCancelled, JobFailed, ServiceUnreachable
 from .types import Job, Step
 
-QUIET = 60.0
-"""Seconds after which a stream of events is given up; a healthy one says something every 15."""
+EVENT_TIMEOUT = 60.0
+"""Seconds without a line after which an event stream is closed; the service sends one every 15."""
 
-UNREACHABLE = 60.0
-"""Seconds for which a service that does not answer is asked again: it may be restarting."""
+RECONNECT_SECONDS = 60.0
+"""Seconds for which `wait` reconnects to a service that does not answer; it may be restarting."""
 
 
 class Jobs(Resource):
@@ -45,20 +45,20 @@ class Jobs(Resource):
 
         `privacy` names the model and its parameters, such as
         `{"model": "lkc", "l": 4, "k": 20, "c": 0.2, "sensitive_values": {"diagnosis": ["HIV"]}}`:
-        who knows up to 4 values of a person finds 20 records or more and infers HIV with at most
-        20 % confidence. Other models: `k_anonymity`, `confidence_bounding`, `alpha_k`,
-        `k_m_anonymity`, `l_diversity`. Lists of `l`, `k` or `c` make the job a sweep, see `sweep`.
-        `utility` says what the data are to be good for:
-        `{"objective": "classification"}`, `discernibility` or `ncp`. `suppression_limit` is the
-        largest share of rows that may be left out; `submissions` the ids of the batches to
-        include, all of them by default; `release=True` makes the release of the last step when
-        the run ends well, so that `release_id` of the finished job names it. `more` are further
-        fields of the request.
+        anyone who knows up to 4 values of a person finds at least 20 matching records and infers
+        HIV with at most 20 % confidence. Other models: `k_anonymity`, `confidence_bounding`,
+        `alpha_k`, `k_m_anonymity`, `l_diversity`. Lists of `l`, `k` or `c` make the job a sweep,
+        see `sweep`.
+        `utility` sets the objective of the search: `{"objective": "classification"}`,
+        `discernibility` or `ncp`. `suppression_limit` is the largest share of rows that may be
+        left out. `submissions` are the ids of the batches to include, by default all of them.
+        `release=True` creates the release of the last step when the run succeeds; its id is
+        `release_id` of the finished job. `more` are further fields of the request.
 
-        Without an `idempotency_key` the client makes one for this call, so that its own
-        repetitions start one job only.
+        Without an `idempotency_key` the client generates one for this call, so its own retries
+        start only one job.
         """
-        fields = only_given(
+        fields = without_none(
             {
                 "dataset_id": dataset_id,
                 "privacy": privacy,
@@ -76,80 +76,82 @@ class Jobs(Resource):
         return cast(Job, self._transport.post(path("jobs"), fields, key=key))
 
     def jobs(self, *, page_size: int | None = None) -> Iterator[Job]:
-        """The organization's jobs. Role: holder."""
+        """Yields the organization's jobs. Role: holder."""
         return self._transport.pages(path("jobs"), page_size)
 
     def job(self, job_id: str) -> Job:
-        """A job as it stands. Role: holder."""
+        """Returns the current state of a job. Role: holder."""
         return cast(Job, self._transport.get(path("jobs", job_id)))
 
     def cancel_job(self, job_id: str) -> Job | None:
-        """Asks a job to stop; `Conflict` if it has ended. Role: holder."""
+        """Requests that a job stops; raises `Conflict` if it has ended. Role: holder."""
         return cast("Job | None", self._transport.delete(path("jobs", job_id)))
 
     def wait(self, job_id: str, *, progress: bool = True, timeout: float | None = None) -> Job:
-        """Waits until the job has ended well, and returns it. Role: holder.
+        """Waits until the job has succeeded, and returns it. Role: holder.
 
         Shows a bar on standard error if that is a terminal, unless `progress=False`. Raises
         `JobFailed` with the reason if the job failed, `JobCancelled` (a `JobFailed` too) if it was
-        cancelled, `TimeoutError` after `timeout` seconds; the job goes on then, and `wait` may be
-        called again. A restart of the service is waited out for a minute.
+        cancelled, and `TimeoutError` after `timeout` seconds. After a timeout the job continues,
+        and `wait` may be called again. If the service restarts, `wait` reconnects for up to a
+        minute.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
-        shown = bar(progress)
+        progress_bar = create_bar(progress)
         try:
-            job = self._follow(job_id, shown, deadline)
+            job = self._follow(job_id, progress_bar, deadline)
         finally:
-            shown.close()
+            progress_bar.close()
         if job["status"] == "cancelled":
             raise JobCancelled(job)
         if job["status"] != "succeeded":
             raise JobFailed(job)
         return job
 
-    def _follow(self, job_id: str, shown: Bar, deadline: float | None) -> Job:
-        """The job of the `end` event; a stream that is cut off before it is opened again."""
-        lost: float | None = None
+    def _follow(self, job_id: str, progress_bar: Bar, deadline: float | None) -> Job:
+        """Returns the job of the `end` event; reopens a stream that breaks before that event."""
+        unreachable_since: float | None = None
         while True:
             try:
                 for name, data in self._events(job_id, deadline):
-                    lost = None
+                    unreachable_since = None
                     if name == "end":
-                        shown.show(data["progress"], data["status"])
+                        progress_bar.show(data["progress"], data["status"])
                         return cast(Job, data)
                     if name == "progress":
-                        shown.show(data["progress"], standing(data))
+                        progress_bar.show(data["progress"], progress_text(data))
             except ServiceUnreachable:
-                lost = lost or time.monotonic()
-                if time.monotonic() - lost > UNREACHABLE:
+                unreachable_since = unreachable_since or time.monotonic()
+                if time.monotonic() - unreachable_since > RECONNECT_SECONDS:
                     raise
-            check(deadline, job_id)
+            raise_if_past(deadline, job_id)
             time.sleep(0.5)
 
     def _events(self, job_id: str, deadline: float | None) -> Iterator[tuple[str, Any]]:
-        quiet = QUIET
+        read_timeout = EVENT_TIMEOUT
         if deadline is not None:
-            quiet = max(0.1, min(quiet, deadline - time.monotonic()))
+            read_timeout = max(0.1, min(read_timeout, deadline - time.monotonic()))
         stream = self._transport.stream(
             "GET",
             path("jobs", job_id, "events"),
             headers={"Accept": "text/event-stream"},
-            read_timeout=quiet,
+            read_timeout=read_timeout,
         )
-        with stream as response, translated():
+        with stream as response, translate_errors():
             for event in events(response.iter_lines()):
-                check(deadline, job_id)
+                raise_if_past(deadline, job_id)
                 if event is not None:
                     yield event.name, json.loads(event.data)
 
     def steps(self, job_id: str, **combination: float) -> Any:
-        """What a run did, step by step: a DataFrame where pandas is installed, else a list.
+        """Returns the steps of a run, as a DataFrame if pandas is installed, else as a list.
 
-        Step 0 is the topmost table. `attribute` and `value` say what was specialized into
-        `children`, `score` how good that looked; `groups`, `smallest_group`, `dr` (discernibility
-        ratio) and `ncp` (normalized certainty penalty) describe the table after it. Any step can
-        be made a release: `create_release(job_id, step=…)`. Empty for a job without steps. Of a
-        sweep `l=`, `k=` and `c=` say which combination. Role: holder.
+        Step 0 is the topmost table. `attribute` and `value` name what was specialized into
+        `children`, and `score` is the score of that specialization. `groups`, `smallest_group`,
+        `dr` (discernibility ratio) and `ncp` (normalized certainty penalty) describe the table
+        after the step. Any step can be released: `create_release(job_id, step=…)`. The result is
+        empty for a job without steps. For a sweep, `l=`, `k=` and `c=` select the combination.
+        Role: holder.
         """
         items = list(self.iter_steps(job_id, **combination))
         pandas = pandas_or_none()
@@ -158,30 +160,33 @@ class Jobs(Resource):
     def iter_steps(
         self, job_id: str, *, page_size: int | None = None, **combination: float
     ) -> Iterator[Step]:
-        """The steps as dictionaries, whatever is installed. Role: holder."""
+        """Yields the steps as dictionaries, with or without pandas. Role: holder."""
         return self._transport.pages(path("jobs", job_id, "steps"), page_size, combination)
 
     def sweep(self, job_id: str) -> Any:
-        """What the combinations of a sweep came to: a DataFrame where pandas is installed, else a
-        list; a row for each `l`, `k` and `c` with the figures of its last step. Any of them that
-        succeeded can be made a release: `create_release(job_id, l=…, k=…, c=…)`. Role: holder.
+        """Returns the results of a sweep, as a DataFrame if pandas is installed, else as a list.
+
+        There is one row for each combination of `l`, `k` and `c`, with the figures of its last
+        step. Each combination that succeeded can be released:
+        `create_release(job_id, l=…, k=…, c=…)`. Role: holder.
         """
         items: list[Any] = list(self._transport.pages(path("jobs", job_id, "sweep"), None))
         pandas = pandas_or_none()
         return items if pandas is None else pandas.DataFrame(items)
 
 
-def standing(told: Mapping[str, Any]) -> str:
-    """`running: searching, 1,000,000 rows, 7 steps, about 3 s left`, as far as it is told."""
-    phase, left = told.get("phase"), told.get("remaining_seconds")
-    text = f"{told['status']}: {phase}" if phase else str(told["status"])
-    if rows := told.get("rows_read"):
+def progress_text(progress: Mapping[str, Any]) -> str:
+    """Formats the known fields: `running: searching, 1,000,000 rows, 7 steps, about 3 s left`."""
+    phase, left = progress.get("phase"), progress.get("remaining_seconds")
+    text = f"{progress['status']}: {phase}" if phase else str(progress["status"])
+    if rows := progress.get("rows_read"):
         text += f", {rows:,} rows"
-    if steps := told.get("steps_done"):
+    if steps := progress.get("steps_done"):
         text += f", {steps:,} steps"
     return text if left is None else f"{text}, about {left:.0f} s left"
 
 
-def check(deadline: float | None, job_id: str) -> None:
+def raise_if_past(deadline: float | None, job_id: str) -> None:
+    """Raises `TimeoutError` after the deadline."""
     if deadline is not None and time.monotonic() >= deadline:
-        raise TimeoutError(f"job {job_id} has not ended yet")
+        raise TimeoutError(f"job {job_id} has not ended yet; it continues, call wait() again")

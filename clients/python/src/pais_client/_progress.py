@@ -1,4 +1,4 @@
-"""A progress bar on standard error, where that is a terminal."""
+"""A progress bar on standard error, if that is a terminal."""
 
 from __future__ import annotations
 
@@ -10,21 +10,24 @@ from typing import Any, Protocol, TextIO
 
 
 class Bar(Protocol):
-    """Shows how far a job is."""
+    """Shows the progress of a job."""
 
     def show(self, progress: float, text: str) -> None: ...
 
     def close(self) -> None: ...
 
 
-def bar(wanted: bool) -> Bar:
-    """tqdm's bar where tqdm is installed, else a small one; none where nobody would see it."""
+def create_bar(wanted: bool) -> Bar:
+    """Returns tqdm's bar if tqdm is installed, else a text bar.
+
+    Returns a `NoBar` if none is wanted or standard error is not a terminal.
+    """
     if not wanted or sys.stderr is None or not sys.stderr.isatty():
         return NoBar()
     try:
         tqdm = importlib.import_module("tqdm").tqdm
     except ImportError:
-        return TinyBar(sys.stderr)
+        return TextBar(sys.stderr)
     return TqdmBar(tqdm)
 
 
@@ -38,8 +41,8 @@ class NoBar:
         pass
 
 
-class TinyBar:
-    """`[########............]  40 %  running: specialize  3.2 s`, written over and over."""
+class TextBar:
+    """`[########............]  40 %  running: searching  3.2 s`, rewritten in place."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out

@@ -1,4 +1,4 @@
-"""What the groups of calls share."""
+"""The base class of the groups of calls."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from ._transport import Transport
 
 
 class Resource:
-    """A group of calls; `Client` is made of several."""
+    """A group of calls; `Client` inherits from several."""
 
     _transport: Transport
 
 
 def timestamp(value: datetime | str | None) -> str | None:
-    """A point in time as RFC 3339. One without a time zone is refused: it would be a guess."""
+    """Returns a point in time as RFC 3339; raises `ValueError` if it has no time zone."""
     if not isinstance(value, datetime):
         return value
     if value.tzinfo is None:
-        raise ValueError("give the time with its zone, such as datetime.now(timezone.utc)")
+        raise ValueError("the time has no time zone; add one, as in datetime.now(timezone.utc)")
     return value.isoformat()

@@ -1,4 +1,4 @@
-"""Requests: authorization, errors, repetition, pages, streams."""
+"""Requests: authorization, errors, retries, pages, streams."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ import httpx
 
 from .errors import ProblemError, ServiceUnreachable, problem_error
 
-REPEATABLE = frozenset({429, 503})
-LONGEST_WAIT = 60.0
-"""A service that asks for a longer pause than this is not waited for: the caller is told."""
+RETRYABLE_STATUSES = frozenset({429, 503})
+MAX_RETRY_WAIT = 60.0
+"""Seconds. If the service asks for a longer pause, the error is raised instead of retrying."""
 
 Body = Callable[[], "bytes | Iterator[bytes]"]
 
 
 def path(*segments: str) -> str:
-    """A path below `/v1`; each segment is percent-encoded, so that an id is only ever an id."""
+    """Returns a path below `/v1`; segments are percent-encoded, so an id cannot add segments."""
     return "/v1/" + "/".join(quote(str(segment), safe="") for segment in segments)
 
 
-def only_given(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that are not `None`."""
+def without_none(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the fields that are not `None`."""
     return {name: value for name, value in fields.items() if value is not None}
 
 
 class Transport:
-    """An HTTP client of one service under one token."""
+    """An HTTP client for one service with one token."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Transport:
     ) -> None:
         self.timeout = timeout
         self.retries = retries
-        # A token read from a file brings its newline along.
+        # A token that was read from a file may end with a newline.
         self._http = httpx.Client(
             base_url=base_url.rstrip("/"),
             headers={"Authorization": f"Bearer {token.strip()}", "User-Agent": "pais-client"},
@@ -61,7 +61,7 @@ class Transport:
         self._http.close()
 
     def get(self, at: str, **params: Any) -> Any:
-        return self.call("GET", at, params=only_given(params))
+        return self.call("GET", at, params=without_none(params))
 
     def post(self, at: str, document: Any, *, key: str | None = None) -> Any:
         headers = {"Content-Type": "application/json"}
@@ -76,7 +76,7 @@ class Transport:
     def pages(
         self, at: str, page_size: int | None, more: Mapping[str, Any] | None = None
     ) -> Iterator[Any]:
-        """The items of a list; the next page is fetched when the last one is used up."""
+        """Yields the items of a list; fetches a page when the previous one is exhausted."""
         cursor: str | None = None
         while True:
             page = self.get(at, limit=page_size, cursor=cursor, **(more or {}))
@@ -86,8 +86,8 @@ class Transport:
                 return
 
     def call(self, method: str, at: str, **options: Any) -> Any:
-        """The JSON document a request is answered with; `None` where the answer is empty."""
-        with self.stream(method, at, **options) as response, translated():
+        """Returns the JSON document of the answer, or `None` if the answer is empty."""
+        with self.stream(method, at, **options) as response, translate_errors():
             content = response.read()
             return json.loads(content) if content else None
 
@@ -103,7 +103,10 @@ class Transport:
         replayable: bool = True,
         read_timeout: float | None = None,
     ) -> Iterator[httpx.Response]:
-        """A successful answer whose body is still to be read; everything else is raised."""
+        """Yields a successful response whose body has not been read.
+
+        Raises `ProblemError` for any other status, after retrying where that is safe.
+        """
         headers = headers or {}
         idempotent = method in ("GET", "DELETE") or "Idempotency-Key" in headers
         timeout = httpx.Timeout(
@@ -121,26 +124,26 @@ class Transport:
                 content=body() if body else None,
                 timeout=timeout,
             )
-            with translated():
+            with translate_errors():
                 response = self._http.send(request, stream=True)
             try:
                 if response.is_success:
                     yield response
                     return
-                error = refusal(response)
+                error = error_from_response(response)
             finally:
                 response.close()
             wait = error.retry_after if error.retry_after is not None else 0.5 * 2**attempt
-            again = error.status in REPEATABLE and idempotent and replayable
-            if not again or attempt >= self.retries or wait > LONGEST_WAIT:
+            again = error.status in RETRYABLE_STATUSES and idempotent and replayable
+            if not again or attempt >= self.retries or wait > MAX_RETRY_WAIT:
                 raise error
             time.sleep(wait)
             attempt += 1
 
 
 @contextmanager
-def translated() -> Iterator[None]:
-    """Makes the HTTP library's errors this package's."""
+def translate_errors() -> Iterator[None]:
+    """Converts errors of the HTTP library to `ServiceUnreachable`."""
     try:
         yield
     except (httpx.TransportError, httpx.DecodingError) as error:
@@ -148,21 +151,21 @@ def translated() -> Iterator[None]:
         raise ServiceUnreachable(f"no answer from the service: {error or kind}") from error
 
 
-def refusal(response: httpx.Response) -> ProblemError:
-    """The error that an answer other than 2xx stands for."""
-    with translated():
+def error_from_response(response: httpx.Response) -> ProblemError:
+    """Returns the error for a response with a status other than 2xx."""
+    with translate_errors():
         content = response.read()
     try:
         document = json.loads(content)
     except ValueError:
         document = None
     text = content[:2000].decode("utf-8", "replace")
-    wait = seconds(response.headers.get("Retry-After"))
+    wait = retry_after_seconds(response.headers.get("Retry-After"))
     return problem_error(response.status_code, document, text, wait)
 
 
-def seconds(value: str | None) -> float | None:
-    """The pause that a `Retry-After` asks for: a number of seconds, or a date."""
+def retry_after_seconds(value: str | None) -> float | None:
+    """Returns the pause of a `Retry-After` header (a number of seconds or a date) in seconds."""
     if value is None:
         return None
     try:

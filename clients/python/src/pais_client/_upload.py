@@ -1,4 +1,4 @@
-"""What is submitted, as a stream of bytes that can be sent again."""
+"""The body of a submission, as a stream of bytes that can be sent again."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ MEDIA_TYPES: dict[str, str] = {
     "ndjson": "application/x-ndjson",
     "parquet": "application/vnd.apache.parquet",
 }
-ENDINGS: dict[str, Format] = {
+FORMAT_BY_SUFFIX: dict[str, Format] = {
     ".csv": "csv",
     ".ndjson": "ndjson",
     ".jsonl": "ndjson",
     ".parquet": "parquet",
 }
-ENCODINGS = {".gz": "gzip", ".zst": "zstd"}
-CHUNK = 1 << 18
+ENCODING_BY_SUFFIX = {".gz": "gzip", ".zst": "zstd"}
+CHUNK_BYTES = 1 << 18
 
 
 @dataclass
 class Upload:
-    """A body and how it is declared."""
+    """A request body with its format and compression."""
 
     format: Format
     source: Callable[[], Iterator[bytes]]
     encoding: str | None = None
-    """What the source is compressed with already."""
+    """The compression that the source already has."""
     replayable: bool = True
     gzip: bool = False
-    """Whether to compress it on the way."""
+    """Whether to compress the body while it is sent."""
     digest: Any = field(default=None, init=False)
 
     def headers(self) -> dict[str, str]:
@@ -50,13 +50,13 @@ class Upload:
         return headers
 
     def body(self) -> Iterator[bytes]:
-        """The bytes to send, from the beginning each time it is called."""
+        """Returns the bytes to send; each call starts from the beginning."""
         self.digest = None if self.encoding else hashlib.sha256()
         chunks = self._digested(self.digest)
-        return compressed(chunks) if self.gzip and not self.encoding else chunks
+        return gzip_chunks(chunks) if self.gzip and not self.encoding else chunks
 
     def sha256(self) -> str | None:
-        """That of what was sent, before compression; unknown if it was compressed before."""
+        """Returns the SHA-256 of the uncompressed bytes; `None` if the source is compressed."""
         return None if self.digest is None else str(self.digest.hexdigest())
 
     def _digested(self, digest: Any) -> Iterator[bytes]:
@@ -69,70 +69,72 @@ class Upload:
 def upload(
     data: Any, format: Format | None, gzip: bool, columns: Callable[[], list[Column]]
 ) -> Upload:
-    """Makes an upload of whatever `submit` takes; `columns` is asked for DataFrames only."""
+    """Creates an upload from the `data` of `submit`; `columns` is called for DataFrames only."""
     if format is not None and format not in get_args(Format):
-        raise ValueError(f"format is one of {', '.join(get_args(Format))}, not {format!r}")
+        raise ValueError(f"format must be one of {', '.join(get_args(Format))}, not {format!r}")
     if is_frame(data):
-        return of_frame(data, format or "csv", gzip, columns)
+        return upload_from_frame(data, format or "csv", gzip, columns)
     if isinstance(data, (bytes, bytearray, memoryview)):
         content = bytes(data)
-        return Upload(format or "csv", lambda: chunks_of(io.BytesIO(content)), gzip=gzip)
+        return Upload(format or "csv", lambda: read_chunks(io.BytesIO(content)), gzip=gzip)
     if isinstance(data, (str, os.PathLike)):
-        return of_path(Path(data), format, gzip)
+        return upload_from_path(Path(data), format, gzip)
     if hasattr(data, "read"):
-        return of_file(data, format or "csv", gzip)
+        return upload_from_file(data, format or "csv", gzip)
     raise TypeError(
-        "data is a path, bytes, a file opened in binary mode or a pandas DataFrame, "
+        "data must be a path, bytes, a file opened in binary mode or a pandas DataFrame, "
         f"not {type(data).__name__}"
     )
 
 
-def of_frame(frame: Any, format: Format, gzip: bool, columns: Callable[[], list[Column]]) -> Upload:
+def upload_from_frame(
+    frame: Any, format: Format, gzip: bool, columns: Callable[[], list[Column]]
+) -> Upload:
     if format == "ndjson":
-        raise ValueError("a DataFrame is sent as csv or parquet")
+        raise ValueError("a DataFrame can be sent as 'csv' or 'parquet', not as 'ndjson'")
     content = frame_to_parquet(frame) if format == "parquet" else frame_to_csv(frame, columns())
-    return Upload(format, lambda: chunks_of(io.BytesIO(content)), gzip=gzip)
+    return Upload(format, lambda: read_chunks(io.BytesIO(content)), gzip=gzip)
 
 
-def of_path(path: Path, format: Format | None, gzip: bool) -> Upload:
-    """A file; `rows.csv.gz` says by its name what it is."""
-    encoding = ENCODINGS.get(path.suffix.lower())
-    ending = (Path(path.stem) if encoding else path).suffix.lower()
-    if format is None and ending not in ENDINGS:
-        raise ValueError(f"the name {path.name} does not tell its format: give format='csv'")
+def upload_from_path(path: Path, format: Format | None, gzip: bool) -> Upload:
+    """Creates an upload of a file; the suffixes of its name give format and compression."""
+    encoding = ENCODING_BY_SUFFIX.get(path.suffix.lower())
+    suffix = (Path(path.stem) if encoding else path).suffix.lower()
+    if format is None and suffix not in FORMAT_BY_SUFFIX:
+        raise ValueError(f"the name {path.name} has no known suffix; set format='csv' or another")
 
     def source() -> Iterator[bytes]:
         with path.open("rb") as file:
-            yield from chunks_of(file)
+            yield from read_chunks(file)
 
-    # Missing or unreadable is told before anything is sent.
+    # Raises for a missing or unreadable file before anything is sent.
     with path.open("rb"):
         pass
-    return Upload(format or ENDINGS[ending], source, encoding=encoding, gzip=gzip)
+    return Upload(format or FORMAT_BY_SUFFIX[suffix], source, encoding=encoding, gzip=gzip)
 
 
-def of_file(file: IO[bytes], format: Format, gzip: bool) -> Upload:
-    """An open file from where it stands; one that cannot seek is sent once only."""
+def upload_from_file(file: IO[bytes], format: Format, gzip: bool) -> Upload:
+    """Creates an upload of an open file from its position; without seek it is sent only once."""
     seekable = getattr(file, "seekable", lambda: False)()
     start = file.tell() if seekable else 0
 
     def source() -> Iterator[bytes]:
         if seekable:
             file.seek(start)
-        yield from chunks_of(file)
+        yield from read_chunks(file)
 
     return Upload(format, source, replayable=seekable, gzip=gzip)
 
 
-def chunks_of(file: IO[bytes]) -> Iterator[bytes]:
-    while chunk := file.read(CHUNK):
+def read_chunks(file: IO[bytes]) -> Iterator[bytes]:
+    while chunk := file.read(CHUNK_BYTES):
         if not isinstance(chunk, bytes):
             raise TypeError("open the file in binary mode: open(path, 'rb')")
         yield chunk
 
 
-def compressed(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """Gzip, chunk by chunk."""
+def gzip_chunks(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """Compresses the chunks with gzip, one at a time."""
     compressor = zlib.compressobj(wbits=31)
     for chunk in chunks:
         if piece := compressor.compress(chunk):

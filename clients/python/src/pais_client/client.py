@@ -14,15 +14,16 @@ from ._transport import Transport
 
 
 class Client(Admin, Datasets, Jobs, Releases):
-    """A connection to a service under one token, whose role decides what may be called.
+    """A connection to a service with one token, whose role decides which calls are allowed.
 
-    `base_url` is where the service is, such as `https://pais.example.org`, without `/v1`.
-    `timeout` is the longest silence in seconds that is taken for work; the default is longer than
-    the service's own, so that its answer arrives. `retries` is how often a call that may be made
-    twice is repeated when the service answers 429 or 503; it waits as long as the service asks,
-    and raises when that is more than a minute. `transport` replaces the network, for tests.
+    `base_url` is the address of the service, such as `https://pais.example.org`, without `/v1`.
+    `timeout` is how many seconds the client waits for data; the default is longer than the
+    service's own timeout, so the service's answer arrives first. `retries` is how often an
+    idempotent call is repeated when the service answers 429 or 503. The client waits as long as
+    the service asks, and raises the error if that is more than a minute. `transport` replaces the
+    network in tests.
 
-    A client keeps its connections open and may be shared by threads. Close it, or use it as a
+    A client keeps its connections open and can be shared by threads. Close it, or use it as a
     context manager:
 
         with Client("http://127.0.0.1:8080", token) as client:

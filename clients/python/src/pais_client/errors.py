@@ -1,4 +1,4 @@
-"""What can go wrong. Every exception the client makes is a `PaisError`."""
+"""The exceptions of the client. All errors of the service and the network are `PaisError`s."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ class PaisError(Exception):
 
 
 class ServiceUnreachable(PaisError):
-    """There was no answer, or it was cut off: a wrong address, a network fault, a restart.
+    """There was no answer, or it was incomplete: a wrong address, a network fault, a restart.
 
-    Whether a request that makes something was carried out is not known then.
+    It is unknown whether a request that creates something was carried out.
     """
 
 
 class IntegrityError(PaisError):
-    """Bytes changed on their way: a checksum is not the one the service states."""
+    """Bytes changed in transit: a checksum differs from the one that the service reports."""
 
 
 class ProblemError(PaisError):
-    """The service refused.
+    """The service refused the request.
 
-    `code` is a stable word to branch on; `status` the HTTP status; `detail` says what is wrong in
-    a sentence; `errors` names the places, for a refused submission the first 20 cells by `line`
-    and `column`. Raw cells never stand in it, so it may be logged.
+    `status` is the HTTP status and `code` a stable word to branch on. `detail` is a sentence that
+    describes the problem. `errors` names the places; for a refused submission these are the first
+    20 invalid cells by `line` and `column`. `retry_after` is the pause in seconds that the service
+    asks for, or `None`. The error never contains raw cells, so it may be logged.
     """
 
     def __init__(self, problem: Problem, retry_after: float | None = None) -> None:
@@ -45,7 +46,7 @@ class ProblemError(PaisError):
 
 
 class NotFound(ProblemError):
-    """404: no such thing, or it belongs to another organization, which is not told apart."""
+    """404: it does not exist or belongs to another organization; the answer is the same."""
 
 
 class Conflict(ProblemError):
@@ -53,14 +54,14 @@ class Conflict(ProblemError):
 
 
 class RateLimited(ProblemError):
-    """429: this token is used too often; `retry_after` says for how many seconds to wait."""
+    """429: too many requests with this token; wait `retry_after` seconds."""
 
 
 class JobFailed(PaisError):
-    """The job did not end well, and nothing was released.
+    """The job did not succeed, and nothing was released.
 
-    `detail` names the condition that does not hold and what would satisfy it; `code` is a stable
-    word, `problem` the whole document and `job` the job.
+    `detail` names the condition that does not hold and what would satisfy it. `code` is a stable
+    word, `problem` the complete problem document and `job` the job.
     """
 
     def __init__(self, job: Job) -> None:
@@ -84,7 +85,7 @@ class JobCancelled(JobFailed):
 
 
 def describe(problem: Problem) -> str:
-    """The detail of a problem and, a line each, the places it names."""
+    """Returns the detail of a problem, followed by one line for each place that it names."""
     lines = [problem.get("detail") or problem.get("title") or "no detail was given"]
     for fault in problem.get("errors") or []:
         places = {
@@ -103,7 +104,7 @@ def describe(problem: Problem) -> str:
 def problem_error(
     status: int, document: object, text: str, retry_after: float | None
 ) -> ProblemError:
-    """The error for an answer: a problem document, or whatever a proxy on the way says."""
+    """Returns the error for an answer: a problem document, or the text of a proxy in between."""
     if isinstance(document, dict) and "code" in document:
         problem = cast(Problem, {**document, "status": status})
     else:

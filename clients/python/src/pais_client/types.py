@@ -1,7 +1,7 @@
 """The documents of the service, for type checkers; at run time they are plain dictionaries.
 
-A service newer than this client may send further fields: they are there, just not named here.
-Times are RFC 3339 texts in UTC, ids are UUIDs as texts.
+A service newer than this client may send further fields; the dictionaries contain them although
+they are not declared here. Times are RFC 3339 strings in UTC, ids are UUID strings.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ JobStatus = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 Format = Literal["csv", "ndjson", "parquet"]
 
 Document = dict[str, Any]
-"""A document whose fields are described in the service's own reference."""
+"""A document whose fields are described in the service's API reference (`/docs`)."""
 
 
 class Fault(TypedDict, total=False):
-    """One thing that is wrong with a request: a place in its JSON, or a cell of its table."""
+    """One error in a request: a place in its JSON, or a cell of its table."""
 
     pointer: str | None
     line: int | None
@@ -60,7 +60,7 @@ class Token(TypedDict):
 
 
 class NewToken(Token):
-    """A token with its secret, which is told this once."""
+    """A token with its secret, which is returned only when the token is created."""
 
     token: str
 
@@ -119,7 +119,7 @@ class Submission(TypedDict, total=False):
 
 
 class Dataset(TypedDict):
-    """A declared table and what was sent to it."""
+    """A declared table and the rows submitted to it."""
 
     id: str
     name: str
@@ -196,7 +196,7 @@ class Release(TypedDict, total=False):
 
 
 class Recipient(TypedDict):
-    """Whom a grant is for."""
+    """The organization that a grant is for."""
 
     id: str
     name: str
@@ -214,7 +214,7 @@ class Grant(TypedDict):
 
 
 class AuditEvent(TypedDict):
-    """Something that was done in the auditor's organization."""
+    """An action in the auditor's organization."""
 
     id: str
     at: str
