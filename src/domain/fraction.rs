@@ -1,8 +1,8 @@
-//! Exact fractions: a confidence of 1/5 must not depend on how 0.2 rounds.
+//! Exact fractions: comparing with a confidence of 1/5 must not depend on how 0.2 is rounded.
 
 use std::fmt;
 
-/// A non-negative decimal fraction `numerator / denominator`, the denominator a power of ten.
+/// A decimal fraction `numerator / denominator` in [0, 1]. The denominator is a power of ten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fraction {
     numerator: u64,
@@ -16,8 +16,8 @@ impl Fraction {
         denominator: 1,
     };
 
-    /// The decimal number that `value` was written as: its shortest decimal form, exactly.
-    /// `None` for what is negative, not finite, above 1, or has more than 18 decimals.
+    /// The exact value of the shortest decimal form of `value`, that is the number as it was
+    /// written. `None` if it is negative, not finite, above 1, or has more than 18 decimals.
     ///
     /// ```
     /// # use pais::domain::Fraction;
@@ -47,16 +47,17 @@ impl Fraction {
         })
     }
 
-    /// Whether `part / whole` is greater than this fraction; never for an empty whole.
+    /// Whether `part / whole` is greater than this fraction. Never true if `part` and `whole` are
+    /// 0.
     #[inline]
     pub fn is_exceeded_by(self, part: u64, whole: u64) -> bool {
         u128::from(part) * u128::from(self.denominator)
             > u128::from(self.numerator) * u128::from(whole)
     }
 
-    /// The smallest whole of which `part` does not exceed this fraction; [`u64::MAX`] where there
-    /// is none.
-    pub fn least_whole(self, part: u64) -> u64 {
+    /// The smallest `whole` for which `part / whole` does not exceed this fraction; [`u64::MAX`] if
+    /// there is none.
+    pub fn smallest_whole(self, part: u64) -> u64 {
         let scaled = u128::from(part) * u128::from(self.denominator);
         match self.numerator {
             0 if part > 0 => u64::MAX,
@@ -65,7 +66,7 @@ impl Fraction {
         }
     }
 
-    /// Whether this is 1, the bound that nothing exceeds.
+    /// Whether this is 1, a bound that no `part / whole` exceeds.
     pub fn is_one(self) -> bool {
         self.numerator == self.denominator
     }
@@ -75,7 +76,7 @@ impl Fraction {
         self.numerator as f64 / self.denominator as f64
     }
 
-    /// The largest whole number of `total` rows that is no more than this fraction of them.
+    /// The largest number of rows that is at most this fraction of `total` rows.
     pub fn floor_of(self, total: u64) -> u64 {
         let rows = u128::from(self.numerator) * u128::from(total) / u128::from(self.denominator);
         // The fraction is at most 1, so the result is at most `total`.
@@ -94,7 +95,7 @@ mod tests {
     use super::Fraction;
 
     #[test]
-    fn bounds_are_met_exactly() {
+    fn bounds_are_compared_exactly() {
         for (value, part, whole) in [(0.2, 1, 5), (0.15, 3, 20), (0.5, 1, 2), (1.0, 7, 7)] {
             let bound = Fraction::from_decimal(value).unwrap();
             assert!(!bound.is_exceeded_by(part, whole), "{value}");
@@ -103,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn only_fractions_of_a_whole_are_taken() {
+    fn only_values_from_0_to_1_are_accepted() {
         for value in [-0.1, 1.1, f64::NAN, f64::INFINITY, 1e-300] {
             assert_eq!(Fraction::from_decimal(value), None);
         }

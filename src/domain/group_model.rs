@@ -1,57 +1,58 @@
-//! Privacy models of groups of records: what each group of a partition has to meet.
+//! Privacy models of groups of records: the conditions that each group of a partition must meet.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use super::{Fraction, MinimumAnonymity};
 
-/// What every group of a partition has to meet.
+/// The conditions that every group of a partition must meet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GroupModel {
-    /// *K*, the fewest records of a group.
+    /// *K*, the minimum number of records of a group.
     pub k: MinimumAnonymity,
-    /// What is asked of the sensitive values of a group.
+    /// The condition on the sensitive values of a group.
     pub diversity: Diversity,
 }
 
-/// What is asked of the sensitive values of a group.
+/// The condition on the sensitive values of a group.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Diversity {
-    /// Nothing: k-anonymity alone.
+    /// No condition: k-anonymity only.
     Unasked,
     /// Definition 6 of *A Privacy Protection Model for Patient Data with Multiple Sensitive
-    /// Attributes* (Gal, Chen, Gangopadhyay 2008): at least *L* sensitive values have to be
-    /// struck out before no record of the group is left.
+    /// Attributes* (Gal, Chen, Gangopadhyay 2008): at least *L* sensitive values must be deleted
+    /// until no record of the group is left. So the minimum cover of the group's records by
+    /// sensitive values has at least *L* values.
     Strikes {
         /// *L*.
         l: NonZeroU32,
-        /// *L_i*, the most values of a sensitive column that may be among those struck out
+        /// *L_i*, the maximum number of values of a sensitive column among the deleted ones
         /// (Definition 7); *L* for a column that is not named.
         column_limits: BTreeMap<String, u32>,
     },
-    /// At least so many distinct values of the one sensitive column (Machanavajjhala et al., ACM
-    /// TKDD 2007, Section 4).
+    /// At least *l* distinct values of the one sensitive column (Machanavajjhala et al., ACM TKDD
+    /// 2007, Section 4).
     Distinct {
         /// *l*.
         l: NonZeroU32,
     },
-    /// An entropy of the sensitive column's values of at least that of *l* equally frequent ones
-    /// (the same, Definition 4.1).
+    /// The entropy of the sensitive column's values is at least that of *l* equally frequent values
+    /// (same paper, Definition 4.1).
     Entropy {
-        /// *l*, from 1 on; it need not be whole.
+        /// *l*, at least 1; it can be fractional.
         l: f64,
     },
-    /// The most frequent value less than *c* times as frequent as all together from the *l*-th
-    /// most frequent one on (the same, Definition 4.2).
+    /// The count of the most frequent value is less than *c* times the sum of the counts from the
+    /// *l*-th most frequent value on (same paper, Definition 4.2).
     Recursive {
         /// *c*.
         c: Factor,
         /// *l*.
         l: NonZeroU32,
     },
-    /// Frequencies of the sensitive column's values that differ from the whole table's by at
-    /// most *t*, half the sum of the differences: the earth mover's distance with equal ground
-    /// distances (Li, Li, Venkatasubramanian, ICDE 2007, Section 4.2).
+    /// The frequencies of the sensitive column's values differ from those of the whole table by at
+    /// most *t*. The difference is half the sum of the absolute differences: the earth mover's
+    /// distance with equal ground distances (Li, Li, Venkatasubramanian, ICDE 2007, Section 4.2).
     Closeness {
         /// *t*.
         t: Fraction,
@@ -59,7 +60,7 @@ pub enum Diversity {
 }
 
 impl Diversity {
-    /// Whether the model speaks of one sensitive column alone.
+    /// Whether the model needs a table with exactly one sensitive column.
     pub fn is_of_one_column(&self) -> bool {
         match self {
             Self::Unasked | Self::Strikes { .. } => false,
@@ -78,12 +79,12 @@ pub struct Factor {
 }
 
 impl Factor {
-    /// `None` for what is not above 0, above a million, or has more than six decimals.
+    /// `None` unless the value is above 0, at most a million, and has at most six decimals.
     pub fn new(value: f64) -> Option<Self> {
         let millionths = (value * 1e6).round();
         let is_decimal = millionths / 1e6 == value;
         let in_range = value > 0.0 && value <= 1e6 && millionths >= 1.0;
-        // In range, so that it is a whole number that fits.
+        // A value in range is a whole number of millionths that fits into u64.
         (in_range && is_decimal).then_some(Self {
             millionths: millionths as u64,
         })

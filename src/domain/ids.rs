@@ -1,4 +1,4 @@
-//! Typed identifiers: an id of one kind cannot be handed where another is wanted.
+//! Typed identifiers: an id of one kind cannot be passed where another kind is expected.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -15,7 +15,7 @@ macro_rules! ids {
         pub struct $name(pub Uuid);
 
         impl $name {
-            /// A new id; later ids sort after earlier ones, so that lists page in order of
+            /// A new id. Later ids sort after earlier ones, so that lists are paged in order of
             /// creation.
             #[allow(clippy::new_without_default, reason = "a new id is never a default value")]
             pub fn new() -> Self {

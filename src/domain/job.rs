@@ -1,4 +1,4 @@
-//! Jobs: what is asked for, and the states a job passes through.
+//! Jobs: the request for a job, and the states of a job.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +43,7 @@ pub struct JobDefinition {
 }
 
 impl JobDefinition {
-    /// The largest fraction of rows that may be suppressed.
+    /// The largest fraction of rows that may be suppressed; 0 if it was not given.
     ///
     /// # Errors
     /// `invalid_value` outside [0, 1].
@@ -52,7 +52,7 @@ impl JobDefinition {
             Problem::at(
                 Code::InvalidValue,
                 "/suppression_limit",
-                "`suppression_limit` is a fraction of the rows, from 0 to 1",
+                "`suppression_limit` must be a fraction of the rows, from 0 to 1",
             )
         })
     }
@@ -152,7 +152,7 @@ pub enum JobStatus {
 }
 
 impl JobStatus {
-    /// The word of the contract.
+    /// The name in JSON, as in `openapi/openapi.json`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Queued => "queued",
@@ -163,7 +163,7 @@ impl JobStatus {
         }
     }
 
-    /// Whether nothing changes any more.
+    /// Whether this is a final state.
     pub fn has_ended(self) -> bool {
         matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled)
     }

@@ -1,4 +1,4 @@
-//! JSON bodies parsed at the border, with a pointer to what does not fit.
+//! Parsing of JSON bodies, with a pointer to the value that is invalid.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
@@ -6,22 +6,23 @@ use serde_path_to_error::Segment;
 
 use super::{Code, Problem};
 
-/// Nesting that a JSON body may have; the parser refuses more.
+/// Maximum nesting depth of a JSON body; the parser refuses deeper bodies.
 pub const JSON_DEPTH: usize = 128;
 
-/// Levels that a tree may have so that every document around it stays within [`JSON_DEPTH`].
+/// Maximum number of levels of a tree, so that every document that contains it stays within
+/// [`JSON_DEPTH`].
 pub const TREE_DEPTH: usize = 60;
 
 /// Parses a body of the documented shape.
 ///
 /// # Errors
-/// `malformed_json` for what is no JSON, `malformed_body` for NUL in a text, `invalid_shape` with
-/// a pointer for the rest.
+/// `malformed_json` if the body is not JSON, `malformed_body` if a string contains NUL, and
+/// `invalid_shape` with a pointer in all other cases.
 pub fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     if has_nul(body) {
         return Err(Problem::new(
             Code::MalformedBody,
-            "the body has a text with the character NUL (`\\u0000`), which nothing here takes",
+            "a string of the body contains the character NUL (`\\u0000`); remove it",
         ));
     }
     let mut deserializer = serde_json::Deserializer::from_slice(body);
@@ -35,7 +36,7 @@ pub fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     Ok(value)
 }
 
-/// An optional field that may be null as well as absent: either way it has its default.
+/// Deserializes an optional field. Both null and an absent field give the default.
 ///
 /// # Errors
 /// Those of the field's type.
@@ -47,7 +48,7 @@ where
     Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
-/// Whether a text has an escaped NUL; JSON has no other way to write one.
+/// Whether a string has an escaped NUL; JSON has no other way to write one.
 fn has_nul(body: &[u8]) -> bool {
     memchr::memmem::find_iter(body, br"\u0000").any(|at| {
         let escapes = body[..at].iter().rev().take_while(|&&byte| byte == b'\\');
@@ -59,13 +60,13 @@ fn problem(body: &[u8], error: serde_json::Error, pointer: String) -> Problem {
     let text = error.to_string();
     if text.starts_with("recursion limit exceeded") {
         let detail = format!(
-            "the body is nested more than {JSON_DEPTH} levels deep; flatten it (a taxonomy takes \
-             two levels of JSON for each of its own)"
+            "the body is nested more than {JSON_DEPTH} levels deep; flatten it (each level of a \
+             taxonomy takes two levels of JSON)"
         );
         return Problem::new(Code::MalformedJson, detail);
     }
-    // A number where a word is wanted is called a syntax error too. Strings must be read to tell
-    // whether they are text.
+    // serde_json also reports a syntax error for a number where a string is expected. Parsing the
+    // whole body decides whether it is JSON; it also checks the strings.
     let is_json = || serde_json::from_slice::<serde_json::Value>(body).is_ok();
     match error.classify() {
         category if category == serde_json::error::Category::Data || is_json() => {
@@ -77,7 +78,7 @@ fn problem(body: &[u8], error: serde_json::Error, pointer: String) -> Problem {
         _ => Problem::new(
             Code::MalformedJson,
             format!(
-                "the body is no JSON: line {}, column {}",
+                "the body is not valid JSON: line {}, column {}",
                 error.line(),
                 error.column()
             ),
@@ -85,8 +86,8 @@ fn problem(body: &[u8], error: serde_json::Error, pointer: String) -> Problem {
     }
 }
 
-/// serde quotes the offending value ("invalid type: string \"…\", expected u32"); a value that a
-/// user sent by mistake may be a patient's, so only its type is repeated.
+/// Removes the invalid value from a serde message ("invalid type: string \"…\", expected u32") and
+/// keeps only its type: a value that a user sent by mistake can be a patient's.
 fn without_values(reason: &str) -> String {
     let kept = |prefix: &str| {
         let rest = reason.strip_prefix(prefix)?;
@@ -100,7 +101,7 @@ fn without_values(reason: &str) -> String {
             let (_, expected) = reason
                 .strip_prefix("unknown variant `")?
                 .split_once("`, expected ")?;
-            Some(format!("unknown word, expected {expected}"))
+            Some(format!("unknown value, expected {expected}"))
         })
         .unwrap_or_else(|| reason.to_owned())
 }
@@ -120,7 +121,7 @@ fn pointer(path: &serde_path_to_error::Path) -> String {
     pointer
 }
 
-/// A name as a token of an RFC 6901 pointer.
+/// Escapes a name for use as a token of an RFC 6901 pointer.
 pub fn escape(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
@@ -131,7 +132,7 @@ mod tests {
     use crate::domain::{Code, DatasetDefinition};
 
     #[test]
-    fn nul_is_no_text() {
+    fn nul_is_refused() {
         let parse = |body: &[u8]| parse::<Vec<String>>(body).map_err(|problem| problem.code);
         assert_eq!(parse(br#"["a\u0000"]"#), Err(Code::MalformedBody));
         assert_eq!(parse(br#"["a\\\u0000"]"#), Err(Code::MalformedBody));
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_type_is_named_by_its_place_and_not_by_its_value() {
+    fn a_wrong_type_is_reported_by_pointer_and_without_its_value() {
         let body = br#"{"name":"a","columns":[{"name":"x","role":"identifier","kind":17}]}"#;
         let problem = parse::<DatasetDefinition>(body).unwrap_err();
         assert_eq!(problem.code, Code::InvalidShape);
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_the_document_is_refused() {
+    fn trailing_characters_are_refused() {
         let problem = parse::<u32>(b"1 2").unwrap_err();
         assert_eq!(problem.code, Code::MalformedJson);
     }

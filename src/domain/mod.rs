@@ -1,7 +1,7 @@
-//! The words of the field as types: ids, schemas, privacy policies, states and problems.
+//! The domain types: ids, schemas, privacy models, job states and problems.
 //!
-//! Nothing here reads or writes anything. What arrives from outside is parsed into these types
-//! once, at the border, and trusted from then on.
+//! This module does no input or output. Requests and files are parsed into these types once, and
+//! later code relies on the checks made there.
 
 pub mod fraction;
 pub mod group_model;

@@ -1,4 +1,4 @@
-//! Privacy models: as they are asked for, and as they are enforced.
+//! Privacy models: as they are requested, and as they are enforced.
 
 use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroU64};
@@ -9,18 +9,20 @@ use utoipa::ToSchema;
 
 use super::{Code, Diversity, Factor, Fraction, GroupModel, Problem};
 
-/// *L*, the most values of quasi-identifiers that an adversary knows (KDD'09, Definition 3.1).
+/// *L*, the maximum number of quasi-identifier values that an adversary knows (KDD'09,
+/// Definition 3.1).
 pub type PriorKnowledge = NonZeroU32;
 
-/// *K*, the fewest records that share what an adversary knows (KDD'09, Definition 3.1).
+/// *K*, the minimum number of records that share the values an adversary knows (KDD'09,
+/// Definition 3.1).
 pub type MinimumAnonymity = NonZeroU64;
 
-/// *C*, the greatest confidence in a sensitive value, in (0, 1] (KDD'09, Definition 3.1).
+/// *C*, the maximum confidence in a sensitive value, in (0, 1] (KDD'09, Definition 3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Confidence(Fraction);
 
 impl Confidence {
-    /// Nothing is bounded.
+    /// No bound: a confidence of 1.
     pub const UNBOUNDED: Self = Self(Fraction::ONE);
 
     /// `None` outside (0, 1].
@@ -31,18 +33,20 @@ impl Confidence {
         Fraction::from_decimal(value).map(Self)
     }
 
-    /// Whether `holding` of `group` records are more than the bound allows; compared exactly.
+    /// Whether a group of `group` records, of which `holding` have the sensitive value, exceeds the
+    /// bound. The comparison is exact.
     #[inline]
     pub fn is_exceeded_by(self, holding: u64, group: u64) -> bool {
         self.0.is_exceeded_by(holding, group)
     }
 
-    /// The fewest records among which `holding` are no more than the bound allows.
+    /// The smallest group in which `holding` records with the sensitive value do not exceed the
+    /// bound; [`u64::MAX`] if there is none.
     pub fn least_group(self, holding: u64) -> u64 {
-        self.0.least_whole(holding)
+        self.0.smallest_whole(holding)
     }
 
-    /// Whether the bound is 1, which nothing exceeds.
+    /// Whether the bound is 1, which no group exceeds.
     pub fn is_unbounded(self) -> bool {
         self.0.is_one()
     }
@@ -80,7 +84,7 @@ pub enum ModelWord {
 }
 
 /// Sensitive column to its sensitive values.
-pub type SensitiveValues = BTreeMap<String, Vec<String>>;
+pub type SensitiveValuesByColumn = BTreeMap<String, Vec<String>>;
 
 /// `privacy` of a job, as it is asked for. Which parameters a model takes is checked by
 /// [`PrivacyDefinition::parse`].
@@ -113,7 +117,7 @@ pub struct PrivacyDefinition {
     /// Which values are sensitive; every value of every sensitive column when omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<BTreeMap<String, Vec<String>>>)]
-    pub sensitive_values: Option<SensitiveValues>,
+    pub sensitive_values: Option<SensitiveValuesByColumn>,
     /// Column to its own L (Definition 7 of the multiple-sensitive-attribute paper).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column_limits: Option<BTreeMap<String, i64>>,
@@ -122,23 +126,23 @@ pub struct PrivacyDefinition {
 /// LKC-privacy (KDD'09, Definition 3.1) with its parameters in range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lkc {
-    /// *L*; `None` stands for the number of quasi-identifiers.
+    /// *L*; `None` means the number of quasi-identifiers.
     pub l: Option<PriorKnowledge>,
     /// *K*.
     pub k: MinimumAnonymity,
     /// *C*.
     pub c: Confidence,
-    /// *S*; `None` stands for every value of every sensitive column.
-    pub sensitive_values: Option<SensitiveValues>,
+    /// *S*; `None` means every value of every sensitive column.
+    pub sensitive_values: Option<SensitiveValuesByColumn>,
 }
 
 /// k^m-anonymity (Terrovitis, Mamoulis, Kalnis: VLDB 2008; 2014 paper, Section 2) with its
 /// parameters in range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KmAnonymity {
-    /// Fewest records that hold what is known.
+    /// Minimum number of records that contain the known items.
     pub k: MinimumAnonymity,
-    /// Most items that are known of a record.
+    /// Maximum number of items of a record that an adversary knows.
     pub m: NonZeroU32,
 }
 
@@ -149,16 +153,16 @@ pub enum PrivacyModel {
     KmAnonymity(KmAnonymity),
     /// LKC-privacy and its special cases.
     Lkc(Lkc),
-    /// A model of groups of records, l-diversity over several sensitive attributes first of all.
+    /// A model of groups of records, such as l-diversity over several sensitive attributes.
     Groups(GroupModel),
 }
 
 impl PrivacyDefinition {
-    /// Checks which parameters the model takes and that they are in range.
+    /// Checks that the parameters are those of the model and that they are in range.
     ///
     /// # Errors
-    /// `invalid_shape` for a missing parameter or one of another model, `invalid_privacy` for
-    /// one out of range; both with a pointer below `/privacy`.
+    /// `invalid_shape` for a missing parameter or a parameter of another model, `invalid_privacy`
+    /// for a parameter that is out of range; both with a pointer to or below `/privacy`.
     pub fn parse(&self) -> Result<PrivacyModel, Problem> {
         let taken: &[&str] = match self.model {
             ModelWord::Lkc => &["l", "k", "c", "sensitive_values"],
@@ -181,14 +185,14 @@ impl PrivacyDefinition {
             ("sensitive_values", self.sensitive_values.is_some()),
             ("column_limits", self.column_limits.is_some()),
         ];
-        let word = self.word();
+        let model = self.model_name();
         for (parameter, given) in given {
             if given && !taken.contains(&parameter) {
                 return Err(Problem::at(
                     Code::InvalidShape,
                     format!("/privacy/{parameter}"),
                     format!(
-                        "`{parameter}` is no parameter of `{word}`, which takes {}",
+                        "`{parameter}` is not a parameter of `{model}`; its parameters are {}",
                         taken.join(", ")
                     ),
                 ));
@@ -198,7 +202,7 @@ impl PrivacyDefinition {
                 return Err(Problem::at(
                     Code::InvalidShape,
                     "/privacy",
-                    format!("`{word}` needs `{parameter}`"),
+                    format!("`{model}` needs `{parameter}`"),
                 ));
             }
         }
@@ -214,7 +218,7 @@ impl PrivacyDefinition {
                 l: None,
                 k: anonymity(self.k)?,
                 c: Confidence::UNBOUNDED,
-                sensitive_values: Some(SensitiveValues::new()),
+                sensitive_values: Some(SensitiveValuesByColumn::new()),
             }),
             ModelWord::ConfidenceBounding => PrivacyModel::Lkc(Lkc {
                 l: None,
@@ -247,27 +251,33 @@ impl PrivacyDefinition {
             ModelWord::EntropyLDiversity => {
                 let l = self.l.as_ref().and_then(Number::as_f64);
                 let l = l.filter(|l| (1.0..=1e9).contains(l)).ok_or_else(|| {
-                    out_of_range("l", "`l` is a number from 1 on; it need not be whole")
+                    out_of_range(
+                        "l",
+                        "`l` must be a number, 1 or greater; it can be fractional",
+                    )
                 })?;
                 self.groups(Diversity::Entropy { l })?
             }
             ModelWord::RecursiveClDiversity => {
                 let l = self.whole_l()?;
                 let c = self.c.and_then(Factor::new).ok_or_else(|| {
-                    out_of_range("c", "`c` is a number above 0 with at most six decimals")
+                    out_of_range(
+                        "c",
+                        "`c` must be a number above 0 with at most six decimals",
+                    )
                 })?;
                 self.groups(Diversity::Recursive { c, l })?
             }
             ModelWord::TCloseness => {
                 let t = self.t.and_then(Fraction::from_decimal).ok_or_else(|| {
-                    out_of_range("t", "`t` is a distance from 0 to 1, such as 0.2")
+                    out_of_range("t", "`t` must be a distance from 0 to 1, such as 0.2")
                 })?;
                 self.groups(Diversity::Closeness { t })?
             }
         })
     }
 
-    fn word(&self) -> &'static str {
+    fn model_name(&self) -> &'static str {
         match self.model {
             ModelWord::Lkc => "lkc",
             ModelWord::KAnonymity => "k_anonymity",
@@ -289,11 +299,11 @@ impl PrivacyDefinition {
         }))
     }
 
-    /// *L* of a model that takes whole ones.
+    /// *L* of a model that takes only a whole number.
     fn whole_l(&self) -> Result<PriorKnowledge, Problem> {
         let l = self.l.as_ref();
         if l.is_some_and(Number::is_f64) {
-            let detail = "`l` is a whole number";
+            let detail = "`l` must be a whole number";
             return Err(Problem::at(Code::InvalidShape, "/privacy/l", detail));
         }
         prior_knowledge(l.and_then(Number::as_i64))
@@ -307,7 +317,7 @@ impl PrivacyDefinition {
                 _ => Err(Problem::at(
                     Code::InvalidPrivacy,
                     format!("/privacy/column_limits/{}", super::json::escape(column)),
-                    format!("a column's limit is a whole number from 0 to `l`, {l}"),
+                    format!("a column's limit must be a whole number from 0 to `l`, which is {l}"),
                 )),
             })
             .collect()
@@ -330,7 +340,7 @@ fn prior_knowledge(value: Option<i64>) -> Result<NonZeroU32, Problem> {
         Problem::at(
             Code::InvalidPrivacy,
             "/privacy/l",
-            "`l` is a whole number from 1 on",
+            "`l` must be a whole number, 1 or greater",
         )
     })
 }
@@ -341,7 +351,7 @@ fn known_items(value: Option<i64>) -> Result<NonZeroU32, Problem> {
         Problem::at(
             Code::InvalidPrivacy,
             "/privacy/m",
-            "`m` is a whole number from 1 on",
+            "`m` must be a whole number, 1 or greater",
         )
     })
 }
@@ -354,7 +364,7 @@ fn anonymity(value: Option<i64>) -> Result<MinimumAnonymity, Problem> {
         Problem::at(
             Code::InvalidPrivacy,
             "/privacy/k",
-            "`k` is a whole number from 1 on",
+            "`k` must be a whole number, 1 or greater",
         )
     })
 }
@@ -364,9 +374,7 @@ fn confidence(parameter: &str, value: Option<f64>) -> Result<Confidence, Problem
         Problem::at(
             Code::InvalidPrivacy,
             format!("/privacy/{parameter}"),
-            format!(
-                "`{parameter}` is a fraction greater than 0 and at most 1, such as 0.2 for 20 %"
-            ),
+            format!("`{parameter}` must be a fraction above 0 and at most 1, such as 0.2 for 20 %"),
         )
     })
 }

@@ -1,23 +1,24 @@
-//! CSV submissions: a header, then rows, in chunks.
+//! Reads CSV submissions, a header and rows, in chunks.
 //!
-//! RFC 4180 with commas; BOM and CRLF are accepted, blank lines skipped. Lines in faults are
-//! physical: the line on which the record starts, the header being line 1.
+//! RFC 4180 with commas. BOM and CRLF are accepted, blank lines are skipped. Line numbers in faults
+//! are physical: the line on which the record starts. The header is line 1.
 
 use std::convert::Infallible;
 use std::io::Read;
 
 use crate::domain::{Code, Fault, Problem};
 
-use super::intake::{Intake, RECORD_BYTES};
+use super::intake::{ChunkBuilder, RECORD_BYTES};
 use super::{Schema, Table, header};
 
 pub use super::intake::{CHUNK_ROWS, MAX_FAULTS, ReadFailure};
 
-/// Reads a CSV file with a header row and hands its rows on in chunks of the stored columns.
+/// Reads a CSV file with a header row and passes its rows to `chunk`, in chunks of the stored
+/// columns. Returns the number of rows.
 ///
-/// One pass over the bytes; a cell costs one hash look-up, a distinct value of a chunk one
-/// check and one allocation. Memory is one chunk. Up to [`MAX_FAULTS`] offending cells are
-/// collected before it refuses; no chunk is handed on after the first.
+/// One pass over the bytes. A cell costs one hash look-up; a distinct value of a chunk costs one
+/// check and one allocation. Memory is one chunk. Up to [`MAX_FAULTS`] faults are collected before
+/// the file is refused; no chunk is passed on after the first fault.
 ///
 /// # Errors
 /// As [`ReadFailure`].
@@ -31,7 +32,7 @@ pub fn read<E>(
         .flexible(true)
         .terminator(csv::Terminator::Any(b'\n'))
         .buffer_capacity(128 << 10)
-        .from_reader(Watched::new(source));
+        .from_reader(CountingReader::new(source));
     let mut record = csv::ByteRecord::new();
     if !next(&mut reader, &mut record)? {
         return Err(unclosed(&reader).unwrap_or_else(header::empty).into());
@@ -39,33 +40,36 @@ pub fn read<E>(
     let names: Vec<&[u8]> = cells_of(&record).collect();
     let slots = header::columns(schema, &names)?;
     let width = slots.len();
-    let mut intake = Intake::new(schema, chunk);
+    let mut builder = ChunkBuilder::new(schema, chunk);
     while next(&mut reader, &mut record)? {
         if record.len() == width {
             for (cell, slot) in cells_of(&record).zip(&slots) {
-                intake.cell(*slot, cell, || line(&reader, &record))?;
+                builder.push_cell(*slot, cell, || line(&reader, &record))?;
             }
-            if !intake.is_refused() {
-                intake.end_row()?;
+            if !builder.has_max_faults() {
+                builder.end_row()?;
             }
         } else if is_blank(&record) {
             continue;
         } else {
-            let detail = format!("the record has {} cells, the header {width}", record.len());
-            intake.fault(Fault::record(line(&reader, &record), detail));
+            let detail = format!(
+                "the record has {} cells, but the header has {width}",
+                record.len()
+            );
+            builder.add_fault(Fault::record(line(&reader, &record), detail));
         }
-        if intake.is_refused() {
+        if builder.has_max_faults() {
             break;
         }
     }
     if let Some(problem) = unclosed(&reader) {
         return Err(problem.into());
     }
-    intake.finish("the file has a header and no rows; a submission needs at least one")
+    builder.finish("the file has a header and no rows; a submission needs at least one")
 }
 
-/// The names in a file's header, for a caller that must know the columns before it reads them;
-/// empty where there is no header.
+/// The column names in a file's header, for a caller that needs them before it reads the rows.
+/// Empty if there is no header.
 ///
 /// # Errors
 /// As [`read`].
@@ -73,7 +77,7 @@ pub fn names(source: impl Read) -> Result<Vec<String>, ReadFailure<Infallible>> 
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(false)
         .terminator(csv::Terminator::Any(b'\n'))
-        .from_reader(Watched::new(source));
+        .from_reader(CountingReader::new(source));
     let mut record = csv::ByteRecord::new();
     next(&mut reader, &mut record)?;
     let name = |cell| String::from_utf8_lossy(cell).into_owned();
@@ -81,7 +85,7 @@ pub fn names(source: impl Read) -> Result<Vec<String>, ReadFailure<Infallible>> 
 }
 
 fn next<E, R: Read>(
-    reader: &mut csv::Reader<Watched<R>>,
+    reader: &mut csv::Reader<CountingReader<R>>,
     record: &mut csv::ByteRecord,
 ) -> Result<bool, ReadFailure<E>> {
     reader.get_mut().since_record = 0;
@@ -89,12 +93,12 @@ fn next<E, R: Read>(
         .read_byte_record(record)
         .map_err(|error| match error.into_kind() {
             csv::ErrorKind::Io(error) => ReadFailure::source(error),
-            // Byte records are not decoded and flexible, so the reader finds no other fault.
+            // The reader has no other error: byte records are not decoded, and `flexible` is set.
             kind => ReadFailure::Source(std::io::Error::other(format!("{kind:?}"))),
         })
 }
 
-/// Cells without the CR of a CRLF, which the reader leaves at the end of the last one.
+/// Cells without the CR of a CRLF, which the reader leaves at the end of the last cell.
 fn cells_of(record: &csv::ByteRecord) -> impl Iterator<Item = &[u8]> {
     let last = record.len().saturating_sub(1);
     record
@@ -110,19 +114,19 @@ fn is_blank(record: &csv::ByteRecord) -> bool {
     record.len() == 1 && matches!(&record[0], b"" | b"\r")
 }
 
-/// The physical line on which the record just read starts. The reader counts line feeds up to
-/// its end; those inside the record and the one that ends it are taken back.
-fn line<R: Read>(reader: &csv::Reader<Watched<R>>, record: &csv::ByteRecord) -> u64 {
-    let watched = reader.get_ref();
-    let at_end = watched.ended && reader.position().byte() == watched.bytes;
-    let terminated = u64::from(!at_end || watched.last == b'\n');
+/// The physical line on which the last read record starts. The reader counts line feeds up to the
+/// record's end, so those inside the record and the one at its end are subtracted.
+fn line<R: Read>(reader: &csv::Reader<CountingReader<R>>, record: &csv::ByteRecord) -> u64 {
+    let counted = reader.get_ref();
+    let at_end = counted.ended && reader.position().byte() == counted.bytes;
+    let terminated = u64::from(!at_end || counted.last == b'\n');
     let inside = memchr::memchr_iter(b'\n', record.as_slice()).count() as u64;
     reader.position().line() - inside - terminated
 }
 
-fn unclosed<R: Read>(reader: &csv::Reader<Watched<R>>) -> Option<Problem> {
-    let watched = reader.get_ref();
-    (watched.ended && watched.quotes % 2 == 1).then(|| {
+fn unclosed<R: Read>(reader: &csv::Reader<CountingReader<R>>) -> Option<Problem> {
+    let counted = reader.get_ref();
+    (counted.ended && counted.quotes % 2 == 1).then(|| {
         Problem::new(
             Code::MalformedBody,
             "the file has an odd number of double quotes, so one is never closed; close it, and \
@@ -131,8 +135,9 @@ fn unclosed<R: Read>(reader: &csv::Reader<Watched<R>>) -> Option<Problem> {
     })
 }
 
-/// Counts what passes, so that faults of the whole file are seen in the same pass.
-struct Watched<R> {
+/// Counts bytes and quotes while reading, so that faults of the whole file are found in the same
+/// pass.
+struct CountingReader<R> {
     source: R,
     bytes: u64,
     quotes: u64,
@@ -141,7 +146,7 @@ struct Watched<R> {
     since_record: u64,
 }
 
-impl<R> Watched<R> {
+impl<R> CountingReader<R> {
     fn new(source: R) -> Self {
         Self {
             source,
@@ -154,7 +159,7 @@ impl<R> Watched<R> {
     }
 }
 
-impl<R: Read> Read for Watched<R> {
+impl<R: Read> Read for CountingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let read = self.source.read(buffer)?;
         let Some(&last) = buffer[..read].last() else {
@@ -167,7 +172,7 @@ impl<R: Read> Read for Watched<R> {
         self.quotes += memchr::memchr_iter(b'"', &buffer[..read]).count() as u64;
         if self.since_record > RECORD_BYTES {
             let detail = format!(
-                "a record is longer than {} MiB; is a quote never closed?",
+                "a record is longer than {} MiB; check whether a quote is never closed",
                 RECORD_BYTES >> 20
             );
             return Err(std::io::Error::other(Problem::new(

@@ -1,31 +1,32 @@
-//! Headers: the names of a file's columns against the declared ones.
+//! Headers: checks the column names of a file against the declared ones.
 //!
-//! What stands in a header is never repeated: a file without one starts with a patient.
+//! Messages never contain text of the header: in a file without a header the first line is a
+//! patient's.
 
 use crate::domain::{Code, ColumnRole, Fault, Problem};
 
 use super::{Schema, cells::check_text};
 
-/// For each column of the file, its position among the stored columns; `None` for an
-/// identifier, which is dropped at the door.
+/// For each column of the file, its position among the stored columns; `None` for an identifier,
+/// whose cells are not stored.
 ///
 /// # Errors
-/// `malformed_body` for undecodable names; `invalid_header` with every fault for a column that
-/// is missing, repeated, or that nobody declared.
+/// `malformed_body` for undecodable names; `invalid_header`, with all faults, for a column that is
+/// missing, repeated or not declared.
 pub fn columns(schema: &Schema, names: &[&[u8]]) -> Result<Vec<Option<usize>>, Problem> {
     let mut texts = Vec::with_capacity(names.len());
     for name in names {
         let text = check_text(name).map_err(|_| {
             Problem::new(
                 Code::MalformedBody,
-                "the header is no UTF-8 text without NUL",
+                "the header is not UTF-8 or contains NUL; save the file as UTF-8 without NUL",
             )
         })?;
         texts.push(text);
     }
     if texts.len() > schema.columns.len() + super::csv::MAX_FAULTS {
         let detail = format!(
-            "the header has {} columns, and {} are declared; nothing was stored",
+            "the header has {} columns, but {} are declared; nothing was stored",
             texts.len(),
             schema.columns.len()
         );
@@ -77,7 +78,7 @@ pub fn columns(schema: &Schema, names: &[&[u8]]) -> Result<Vec<Option<usize>>, P
     Err(Problem::with(Code::InvalidHeader, detail, faults))
 }
 
-/// The problem of a file without even a header.
+/// The problem of an empty file, which has no header either.
 pub fn empty() -> Problem {
     Problem::new(
         Code::EmptySubmission,
@@ -114,7 +115,7 @@ fn undeclared(schema: &Schema, texts: &[&str], index: usize) -> Fault {
     }
 }
 
-/// Levenshtein distance, cut off for names of very different length.
+/// Levenshtein distance; [`usize::MAX`] if the lengths differ by more than 2.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     if a.len().abs_diff(b.len()) > 2 {

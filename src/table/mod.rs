@@ -1,6 +1,6 @@
-//! Dictionary-encoded tables: what ingest, engines, verifier and releases all work on.
+//! Dictionary-encoded tables, used by ingest, engines, verifier and releases.
 //!
-//! A cell is a `u32` code into its column's dictionary; text is touched once a distinct value.
+//! A cell is a `u32` code into its column's dictionary. Text is read once per distinct value.
 
 pub mod cells;
 pub mod chunk;

@@ -1,18 +1,19 @@
-//! A finished table: labels in dictionary form, ready to be verified, stored and served.
+//! Released tables: labels in dictionary form, ready to be verified, stored and served.
 
 use std::io::{self, Write};
 
 use crate::domain::ColumnKind;
 
-use super::lines::{Lines, Written};
+use super::lines::{RenderedColumn, TextTable};
 
-/// The column that says which group a row is in.
+/// Name of the column with the group of a row.
 pub const GROUP_COLUMN: &str = "group_id";
 
-/// The column of a sensitive table that says how many records of the group hold the value.
+/// Name of the column of a sensitive table with the number of records of the group that have the
+/// value.
 pub const COUNT_COLUMN: &str = "count";
 
-/// How the values of a released column are written in formats that have types.
+/// How the values of a released column are written in formats with types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Form {
@@ -22,17 +23,17 @@ pub enum Form {
     Text,
     /// An untouched column of numbers.
     Number,
-    /// A whole number made by the service: a group or a count.
+    /// A whole number computed by the service: a group or a count.
     Integer,
-    /// A set, whether generalized or not: a list of the items that stand between the separators.
+    /// A set, generalized or not: a list of the items between the separators.
     Set {
-        /// Between the items.
+        /// The character between two items.
         separator: char,
     },
 }
 
 impl Form {
-    /// The form of a stored column that is released as it came.
+    /// The form of a stored column that is released unchanged.
     pub fn untouched(spec: &super::SchemaColumn) -> Self {
         match spec.kind {
             ColumnKind::Numeric => Self::Number,
@@ -44,7 +45,7 @@ impl Form {
     }
 }
 
-/// The items of a set's cell; an empty cell has none.
+/// The items of a set's cell; an empty cell has no items.
 pub(super) fn items(cell: &str, separator: char) -> impl Iterator<Item = &str> {
     cell.split(separator).filter(move |_| !cell.is_empty())
 }
@@ -56,21 +57,21 @@ pub struct ReleasedColumn {
     pub name: Box<str>,
     /// How values are written.
     pub form: Form,
-    /// Labels and codes; null stands where an untouched cell is null or missing.
+    /// Labels and codes. Null means that an untouched cell is null or missing.
     pub column: super::Column,
-    /// Words of an untouched column that mean missing: null in formats that have types, as they
-    /// came in CSV.
+    /// Words of an untouched column that mean missing. They are written as null in formats with
+    /// types, and unchanged in CSV.
     pub missing: Vec<Box<str>>,
 }
 
 impl ReleasedColumn {
-    /// Whether a text is a word for missing, which formats that have types write as null.
+    /// Whether a text is a word for missing, which formats with types write as null.
     pub(super) fn is_missing(&self, text: &str) -> bool {
         self.missing.iter().any(|word| **word == *text)
     }
 }
 
-/// A finished table.
+/// A released table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReleasedTable {
     /// `data`, `qit` or `st_<column>`.
@@ -82,19 +83,19 @@ pub struct ReleasedTable {
 }
 
 impl ReleasedTable {
-    /// Writes the table as CSV, header first, lines ended by LF; equal tables give equal bytes,
-    /// whatever the number of threads.
+    /// Writes the table as CSV with a header; lines end with LF. Equal tables give equal bytes for
+    /// every number of threads.
     ///
-    /// A distinct value is quoted once; a cell costs one copy of its bytes. Rows are rendered by
-    /// several threads, a few blocks at a time; `out` is written by the calling thread.
+    /// A distinct value is quoted once; a cell costs one copy of its bytes. Several threads render
+    /// rows, a few blocks at a time; the calling thread writes to `out`.
     ///
     /// # Errors
     /// Those of `out`.
     pub fn write_csv(&self, out: &mut impl Write) -> io::Result<()> {
-        self.csv_lines().write(out)
+        self.csv_text().write(out)
     }
 
-    pub(super) fn csv_lines(&self) -> Lines<'_> {
+    pub(super) fn csv_text(&self) -> TextTable<'_> {
         let alone = self.columns.len() == 1;
         let mut head = Vec::new();
         let mut columns = Vec::with_capacity(self.columns.len());
@@ -102,13 +103,13 @@ impl ReleasedTable {
             let comma: &[u8] = if index > 0 { b"," } else { b"" };
             head.extend_from_slice(comma);
             write_cell(&mut head, &column.name, alone);
-            columns.push(Written::new(&column.column, |out, text| {
+            columns.push(RenderedColumn::new(&column.column, |out, text| {
                 out.extend_from_slice(comma);
                 write_cell(out, text.unwrap_or(""), alone);
             }));
         }
         head.push(b'\n');
-        Lines {
+        TextTable {
             head,
             columns,
             end: b"\n",
@@ -117,7 +118,8 @@ impl ReleasedTable {
     }
 }
 
-/// Quotes what must be; an empty cell of a table of one column too, or its line would be blank.
+/// Writes a cell, quoted if necessary. The empty cell of a table with one column (`alone`) is
+/// quoted too, because its line would be blank.
 fn write_cell(out: &mut Vec<u8>, text: &str, alone: bool) {
     let special = |byte: &u8| matches!(byte, b',' | b'"' | b'\n' | b'\r');
     if !(text.bytes().any(|byte| special(&byte)) || alone && text.is_empty()) {
