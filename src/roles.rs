@@ -22,10 +22,10 @@ pub enum Role {
 }
 
 impl Role {
-    /// Every role, in the contract's order.
+    /// Every role, in the order of `openapi/openapi.json`.
     pub const ALL: [Self; 4] = [Self::Admin, Self::Holder, Self::Recipient, Self::Auditor];
 
-    /// The word of the contract.
+    /// The name in JSON, as in `openapi/openapi.json`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Admin => "admin",
@@ -35,7 +35,7 @@ impl Role {
         }
     }
 
-    /// The role a word of the contract names.
+    /// The role with this name, as [`Self::as_str`] gives it; `None` for any other text.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|role| role.as_str() == word)
     }
@@ -47,13 +47,13 @@ impl std::fmt::Display for Role {
     }
 }
 
-/// The organization, role and token behind a request.
+/// The organization, role and token of a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Caller {
-    /// On whose behalf.
+    /// The organization that makes the request.
     pub organization: OrganizationId,
-    /// With which rights.
+    /// The role, which decides the rights.
     pub role: Role,
-    /// With which token.
+    /// The token that authenticated the request.
     pub token: TokenId,
 }

@@ -1,4 +1,4 @@
-//! What a hospital declares of its table: columns, their roles and kinds.
+//! What a hospital declares about its table: columns, their roles and kinds.
 
 use serde::{Deserialize, Serialize};
 
@@ -65,7 +65,7 @@ pub enum ColumnRole {
 }
 
 impl ColumnRole {
-    /// The word of the contract.
+    /// The name in JSON, as in `openapi/openapi.json`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Identifier => "identifier",
@@ -92,7 +92,7 @@ pub enum ColumnKind {
 }
 
 impl ColumnKind {
-    /// The word of the contract.
+    /// The name in JSON, as in `openapi/openapi.json`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Categorical => "categorical",
@@ -114,10 +114,11 @@ pub enum TaxonomyReference {
 }
 
 impl<'de> Deserialize<'de> for TaxonomyReference {
-    /// A string is an id, an object a tree; derived untagged enums would lose the pointer.
+    /// A string is an id, an object is a tree. Not derived: a derived untagged enum would lose the
+    /// pointer to the invalid value.
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visitor;
-        impl<'de> serde::de::Visitor<'de> for Visitor {
+        struct ReferenceVisitor;
+        impl<'de> serde::de::Visitor<'de> for ReferenceVisitor {
             type Value = TaxonomyReference;
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str("the id of a taxonomy (a UUID) or a tree {label, children}")
@@ -125,7 +126,7 @@ impl<'de> Deserialize<'de> for TaxonomyReference {
             fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Self::Value, E> {
                 let id = text
                     .parse()
-                    .map_err(|_| E::custom("the id of a taxonomy is a UUID"))?;
+                    .map_err(|_| E::custom("the id of a taxonomy must be a UUID"))?;
                 Ok(TaxonomyReference::Id(id))
             }
             fn visit_map<A: serde::de::MapAccess<'de>>(
@@ -137,7 +138,7 @@ impl<'de> Deserialize<'de> for TaxonomyReference {
                 Ok(TaxonomyReference::Inline(node))
             }
         }
-        deserializer.deserialize_any(Visitor)
+        deserializer.deserialize_any(ReferenceVisitor)
     }
 }
 

@@ -64,7 +64,7 @@ pub struct JobDefinition {
 }
 
 impl JobDefinition {
-    /// The largest fraction of rows that may be suppressed.
+    /// The largest fraction of rows that may be suppressed; 0 if it was not given.
     ///
     /// # Errors
     /// [`JobErrorKind::InvalidValue`] outside [0, 1].
@@ -73,7 +73,7 @@ impl JobDefinition {
             JobError::at(
                 JobErrorKind::InvalidValue,
                 "/suppression_limit",
-                "`suppression_limit` is a fraction of the rows, from 0 to 1",
+                "`suppression_limit` must be a fraction of the rows, from 0 to 1",
             )
         })
     }

@@ -1,4 +1,4 @@
-//! JSON bodies parsed at the border, with a pointer to what does not fit.
+//! Parsing of JSON bodies, with a pointer to the value that is invalid.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
@@ -6,10 +6,11 @@ use serde_path_to_error::Segment;
 
 use crate::rejection::Rejection;
 
-/// Nesting that a JSON body may have; the parser refuses more.
+/// Maximum nesting depth of a JSON body; the parser refuses deeper bodies.
 pub const JSON_DEPTH: usize = 128;
 
-/// Levels that a tree may have so that every document around it stays within [`JSON_DEPTH`].
+/// Maximum number of levels of a tree, so that every document that contains it stays within
+/// [`JSON_DEPTH`].
 pub const TREE_DEPTH: usize = 60;
 
 /// What is wrong with a JSON document.
@@ -49,7 +50,7 @@ pub fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, DocumentError> {
     Ok(value)
 }
 
-/// An optional field that may be null as well as absent: either way it has its default.
+/// Deserializes an optional field. Both null and an absent field give the default.
 ///
 /// # Errors
 /// Those of the field's type.
@@ -61,7 +62,7 @@ where
     Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
-/// Whether a text has an escaped NUL; JSON has no other way to write one.
+/// Whether a string has an escaped NUL; JSON has no other way to write one.
 fn has_nul(body: &[u8]) -> bool {
     memchr::memmem::find_iter(body, br"\u0000").any(|at| {
         let escapes = body[..at].iter().rev().take_while(|&&byte| byte == b'\\');
@@ -73,13 +74,13 @@ fn problem(body: &[u8], error: serde_json::Error, pointer: String) -> DocumentEr
     let text = error.to_string();
     if text.starts_with("recursion limit exceeded") {
         let detail = format!(
-            "the body is nested more than {JSON_DEPTH} levels deep; flatten it (a taxonomy takes \
-             two levels of JSON for each of its own)"
+            "the body is nested more than {JSON_DEPTH} levels deep; flatten it (each level of a \
+             taxonomy takes two levels of JSON)"
         );
         return DocumentError::new(DocumentErrorKind::Syntax, detail);
     }
-    // A number where a word is wanted is called a syntax error too. Strings must be read to tell
-    // whether they are text.
+    // serde_json also reports a syntax error for a number where a string is expected. Parsing the
+    // whole body decides whether it is JSON; it also checks the strings.
     let is_json = || serde_json::from_slice::<serde_json::Value>(body).is_ok();
     match error.classify() {
         category if category == serde_json::error::Category::Data || is_json() => {
@@ -99,8 +100,8 @@ fn problem(body: &[u8], error: serde_json::Error, pointer: String) -> DocumentEr
     }
 }
 
-/// serde quotes the offending value ("invalid type: string \"…\", expected u32"); a value that a
-/// user sent by mistake may be a patient's, so only its type is repeated.
+/// Removes the invalid value from a serde message ("invalid type: string \"…\", expected u32") and
+/// keeps only its type: a value that a user sent by mistake can be a patient's.
 fn without_values(reason: &str) -> String {
     let kept = |prefix: &str| {
         let rest = reason.strip_prefix(prefix)?;
@@ -114,7 +115,7 @@ fn without_values(reason: &str) -> String {
             let (_, expected) = reason
                 .strip_prefix("unknown variant `")?
                 .split_once("`, expected ")?;
-            Some(format!("unknown word, expected {expected}"))
+            Some(format!("unknown value, expected {expected}"))
         })
         .unwrap_or_else(|| reason.to_owned())
 }
@@ -134,7 +135,7 @@ fn pointer(path: &serde_path_to_error::Path) -> String {
     pointer
 }
 
-/// A name as a token of an RFC 6901 pointer.
+/// Escapes a name for use as a token of an RFC 6901 pointer.
 pub fn escape(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
@@ -154,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_type_is_named_by_its_place_and_not_by_its_value() {
+    fn a_wrong_type_is_reported_by_pointer_and_without_its_value() {
         let body = br#"{"name":"a","columns":[{"name":"x","role":"identifier","kind":17}]}"#;
         let error = parse::<DatasetDefinition>(body).unwrap_err();
         assert_eq!(error.kind, DocumentErrorKind::Shape);

@@ -1,4 +1,4 @@
-//! Cells of one column on their way into a chunk: checked once a distinct value, then coded.
+//! Checks and codes the cells of one column for a chunk. A distinct value is checked once.
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 use std::hash::BuildHasher;
@@ -10,21 +10,21 @@ use crate::table::items;
 use crate::table::{Column, NULL_CODE};
 use crate::schema::SchemaColumn;
 
-/// Why a cell is refused; never with its value.
+/// Why a cell is refused. It never contains the cell's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// The body cannot be decoded.
     Undecodable(&'static str),
-    /// The cell does not fit its column.
+    /// The cell is not valid for its column.
     Unfit {
         /// What is wrong.
         detail: String,
-        /// What would mend it.
+        /// How to fix it.
         fix: Option<String>,
     },
 }
 
-/// Builds the column of a chunk from cells.
+/// Builds one column of a chunk from cells.
 pub struct ColumnBuilder<'a> {
     spec: &'a SchemaColumn,
     hasher: DefaultHashBuilder,
@@ -48,10 +48,11 @@ impl<'a> ColumnBuilder<'a> {
         self.spec
     }
 
-    /// Adds a row's cell; a refused one stands as null, so that columns stay of one length.
+    /// Adds a row's cell. A refused cell is added as null, so that all columns keep the same
+    /// length.
     ///
     /// # Errors
-    /// When the cell does not fit the column.
+    /// If the cell is not valid for the column.
     pub fn push(&mut self, cell: &[u8]) -> Result<(), Refusal> {
         let hash = self.hasher.hash_one(cell);
         let dictionary = &self.column.dictionary;
@@ -80,12 +81,12 @@ impl<'a> ColumnBuilder<'a> {
         Ok(())
     }
 
-    /// Adds a row without a cell.
+    /// Adds a row whose cell is null.
     pub fn push_null(&mut self) {
         self.column.codes.push(NULL_CODE);
     }
 
-    /// The column built so far; the builder is empty again.
+    /// Returns the column built so far and leaves the builder empty.
     pub fn take(&mut self) -> Column {
         self.table.clear();
         std::mem::take(&mut self.column)
@@ -95,19 +96,20 @@ impl<'a> ColumnBuilder<'a> {
 /// The text of a cell.
 ///
 /// # Errors
-/// For what is no UTF-8, and for NUL, which PostgreSQL cannot hold.
+/// If the cell is not UTF-8 or contains NUL, which PostgreSQL cannot store.
 pub fn check_text(cell: &[u8]) -> Result<&str, Refusal> {
-    let text = std::str::from_utf8(cell).map_err(|_| Refusal::Undecodable("a cell is no UTF-8"))?;
+    let text =
+        std::str::from_utf8(cell).map_err(|_| Refusal::Undecodable("a cell is not UTF-8"))?;
     if memchr::memchr(0, cell).is_some() {
-        return Err(Refusal::Undecodable("a cell holds the character NUL"));
+        return Err(Refusal::Undecodable("a cell contains the character NUL"));
     }
     Ok(text)
 }
 
-/// Whether a cell fits its column.
+/// Checks that a cell is valid for its column.
 ///
 /// # Errors
-/// When it is no leaf of the taxonomy, no number, or outside the domain.
+/// If it is not a leaf of the taxonomy, not a number, or outside the domain.
 pub fn check(spec: &SchemaColumn, cell: &str) -> Result<(), Refusal> {
     if spec.is_missing(cell) {
         return Ok(());
@@ -119,7 +121,7 @@ pub fn check(spec: &SchemaColumn, cell: &str) -> Result<(), Refusal> {
     }
 }
 
-/// The cell of a set that comes as a list, its items joined as they would stand in CSV.
+/// Builds the cell of a set from a list of items, joined by the separator as in CSV.
 pub struct SetCell<'a> {
     spec: &'a SchemaColumn,
     text: String,
@@ -139,7 +141,7 @@ impl<'a> SetCell<'a> {
     /// Adds an item.
     ///
     /// # Errors
-    /// For an item that would read as several.
+    /// For an item that contains the separator and would be read as several items.
     pub fn add(&mut self, item: &str) -> Result<(), Refusal> {
         let separator = self.spec.separator;
         if item.contains(separator) {
@@ -159,7 +161,7 @@ impl<'a> SetCell<'a> {
     /// The joined items.
     ///
     /// # Errors
-    /// For a single empty item, which would read as none.
+    /// For a single empty item, which would be read as the empty set.
     pub fn text(&self) -> Result<&str, Refusal> {
         if self.items == 1 && self.text.is_empty() {
             return Err(Refusal::Unfit {
@@ -173,7 +175,7 @@ impl<'a> SetCell<'a> {
 
 fn check_number(spec: &SchemaColumn, cell: &str) -> Result<(), Refusal> {
     let Some(value) = number(cell) else {
-        let detail = "the cell is no number, and the column is numeric";
+        let detail = "the cell is not a number, and the column is numeric";
         let fix = if cell.is_empty() {
             "write the missing value as one of the column's `missing` words".to_owned()
         } else if number(cell.trim()).is_some() {
@@ -190,11 +192,11 @@ fn check_number(spec: &SchemaColumn, cell: &str) -> Result<(), Refusal> {
     if let Some((lo, hi)) = spec.domain
         && !(lo..=hi).contains(&value)
     {
-        let detail = format!("the number lies outside the column's domain [{lo},{hi}]");
+        let detail = format!("the number is outside the column's domain [{lo},{hi}]");
         return Err(Refusal::Unfit { detail, fix: None });
     }
     if spec.ranges.is_some() && spec.leaf(cell).is_none() {
-        let detail = "the number lies in no range of the column's taxonomy".to_owned();
+        let detail = "the number is not in any range of the column's taxonomy".to_owned();
         return Err(Refusal::Unfit { detail, fix: None });
     }
     Ok(())
@@ -204,7 +206,9 @@ fn check_item(spec: &SchemaColumn, item: &str) -> Result<(), Refusal> {
     if item.is_empty() && spec.role == ColumnRole::QuasiIdentifier {
         return Err(Refusal::Unfit {
             detail: "an item of the set is empty".to_owned(),
-            fix: Some("write items with one separator between them and none around".to_owned()),
+            fix: Some(
+                "write exactly one separator between two items, and none at the ends".to_owned(),
+            ),
         });
     }
     check_label(spec, item)
@@ -217,7 +221,7 @@ fn check_label(spec: &SchemaColumn, cell: &str) -> Result<(), Refusal> {
         }
         let detail = match tree.find(cell) {
             Some(_) => "the cell is an inner label of the column's taxonomy, not a leaf",
-            None => "the cell is no leaf of the column's taxonomy",
+            None => "the cell is not a leaf of the column's taxonomy",
         };
         let fix = if cell.is_empty() {
             Some("write the missing value as one of the column's `missing` words".to_owned())
@@ -232,7 +236,7 @@ fn check_label(spec: &SchemaColumn, cell: &str) -> Result<(), Refusal> {
         });
     }
     if cell == "*" && spec.role == ColumnRole::QuasiIdentifier {
-        let detail = "`*` is the label over all values of a column without a taxonomy";
+        let detail = "`*` is reserved for the root label of a column without a taxonomy";
         let fix = "declare a taxonomy for the column, or write another value";
         return Err(Refusal::Unfit {
             detail: detail.to_owned(),

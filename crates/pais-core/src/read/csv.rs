@@ -1,7 +1,7 @@
-//! CSV submissions: a header, then rows, in chunks.
+//! Reads CSV submissions, a header and rows, in chunks.
 //!
-//! RFC 4180 with commas; BOM and CRLF are accepted, blank lines skipped. Lines in faults are
-//! physical: the line on which the record starts, the header being line 1.
+//! RFC 4180 with commas. BOM and CRLF are accepted, blank lines are skipped. Line numbers in faults
+//! are physical: the line on which the record starts. The header is line 1.
 
 use std::convert::Infallible;
 use std::io::Read;
@@ -9,18 +9,19 @@ use std::io::Read;
 use crate::read::{ReadError, ReadErrorKind, ReadFailure};
 use crate::rejection::Fault;
 
-use crate::read::intake::{Intake, RECORD_BYTES};
+use crate::read::chunk_builder::{ChunkBuilder, RECORD_BYTES};
 use crate::schema::Schema;
 use crate::table::Table;
-use crate::table::chunk::Assembler;
 use crate::read::header;
+use crate::table::chunk::Assembler;
 
 
-/// Reads a CSV file with a header row and hands its rows on in chunks of the stored columns.
+/// Reads a CSV file with a header row and passes its rows to `chunk`, in chunks of the stored
+/// columns. Returns the number of rows.
 ///
-/// One pass over the bytes; a cell costs one hash look-up, a distinct value of a chunk one
-/// check and one allocation. Memory is one chunk. Up to [`MAX_FAULTS`] offending cells are
-/// collected before it refuses; no chunk is handed on after the first.
+/// One pass over the bytes. A cell costs one hash look-up; a distinct value of a chunk costs one
+/// check and one allocation. Memory is one chunk. Up to [`MAX_FAULTS`] faults are collected before
+/// the file is refused; no chunk is passed on after the first fault.
 ///
 /// # Errors
 /// As [`ReadFailure`].
@@ -34,7 +35,7 @@ pub fn read<E>(
         .flexible(true)
         .terminator(csv::Terminator::Any(b'\n'))
         .buffer_capacity(128 << 10)
-        .from_reader(Watched::new(source));
+        .from_reader(CountingReader::new(source));
     let mut record = csv::ByteRecord::new();
     if !next(&mut reader, &mut record)? {
         return Err(unclosed(&reader).unwrap_or_else(header::empty).into());
@@ -42,29 +43,32 @@ pub fn read<E>(
     let names: Vec<&[u8]> = cells_of(&record).collect();
     let slots = header::columns(schema, &names)?;
     let width = slots.len();
-    let mut intake = Intake::new(schema, chunk);
+    let mut builder = ChunkBuilder::new(schema, chunk);
     while next(&mut reader, &mut record)? {
         if record.len() == width {
             for (cell, slot) in cells_of(&record).zip(&slots) {
-                intake.cell(*slot, cell, || line(&reader, &record))?;
+                builder.push_cell(*slot, cell, || line(&reader, &record))?;
             }
-            if !intake.is_refused() {
-                intake.end_row()?;
+            if !builder.has_max_faults() {
+                builder.end_row()?;
             }
         } else if is_blank(&record) {
             continue;
         } else {
-            let detail = format!("the record has {} cells, the header {width}", record.len());
-            intake.fault(Fault::record(line(&reader, &record), detail));
+            let detail = format!(
+                "the record has {} cells, but the header has {width}",
+                record.len()
+            );
+            builder.add_fault(Fault::record(line(&reader, &record), detail));
         }
-        if intake.is_refused() {
+        if builder.has_max_faults() {
             break;
         }
     }
     if let Some(problem) = unclosed(&reader) {
         return Err(problem.into());
     }
-    intake.finish("the file has a header and no rows; a submission needs at least one")
+    builder.finish("the file has a header and no rows; a submission needs at least one")
 }
 
 /// Reads a whole CSV file with a header row into one table.
@@ -115,7 +119,7 @@ pub fn names(source: impl Read) -> Result<Vec<String>, ReadFailure<Infallible>> 
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(false)
         .terminator(csv::Terminator::Any(b'\n'))
-        .from_reader(Watched::new(source));
+        .from_reader(CountingReader::new(source));
     let mut record = csv::ByteRecord::new();
     next(&mut reader, &mut record)?;
     let name = |cell| String::from_utf8_lossy(cell).into_owned();
@@ -123,7 +127,7 @@ pub fn names(source: impl Read) -> Result<Vec<String>, ReadFailure<Infallible>> 
 }
 
 fn next<E, R: Read>(
-    reader: &mut csv::Reader<Watched<R>>,
+    reader: &mut csv::Reader<CountingReader<R>>,
     record: &mut csv::ByteRecord,
 ) -> Result<bool, ReadFailure<E>> {
     reader.get_mut().since_record = 0;
@@ -131,12 +135,12 @@ fn next<E, R: Read>(
         .read_byte_record(record)
         .map_err(|error| match error.into_kind() {
             csv::ErrorKind::Io(error) => ReadFailure::source(error),
-            // Byte records are not decoded and flexible, so the reader finds no other fault.
+            // The reader has no other error: byte records are not decoded, and `flexible` is set.
             kind => ReadFailure::Source(std::io::Error::other(format!("{kind:?}"))),
         })
 }
 
-/// Cells without the CR of a CRLF, which the reader leaves at the end of the last one.
+/// Cells without the CR of a CRLF, which the reader leaves at the end of the last cell.
 fn cells_of(record: &csv::ByteRecord) -> impl Iterator<Item = &[u8]> {
     let last = record.len().saturating_sub(1);
     record
@@ -152,19 +156,19 @@ fn is_blank(record: &csv::ByteRecord) -> bool {
     record.len() == 1 && matches!(&record[0], b"" | b"\r")
 }
 
-/// The physical line on which the record just read starts. The reader counts line feeds up to
-/// its end; those inside the record and the one that ends it are taken back.
-fn line<R: Read>(reader: &csv::Reader<Watched<R>>, record: &csv::ByteRecord) -> u64 {
-    let watched = reader.get_ref();
-    let at_end = watched.ended && reader.position().byte() == watched.bytes;
-    let terminated = u64::from(!at_end || watched.last == b'\n');
+/// The physical line on which the last read record starts. The reader counts line feeds up to the
+/// record's end, so those inside the record and the one at its end are subtracted.
+fn line<R: Read>(reader: &csv::Reader<CountingReader<R>>, record: &csv::ByteRecord) -> u64 {
+    let counted = reader.get_ref();
+    let at_end = counted.ended && reader.position().byte() == counted.bytes;
+    let terminated = u64::from(!at_end || counted.last == b'\n');
     let inside = memchr::memchr_iter(b'\n', record.as_slice()).count() as u64;
     reader.position().line() - inside - terminated
 }
 
-fn unclosed<R: Read>(reader: &csv::Reader<Watched<R>>) -> Option<ReadError> {
-    let watched = reader.get_ref();
-    (watched.ended && watched.quotes % 2 == 1).then(|| {
+fn unclosed<R: Read>(reader: &csv::Reader<CountingReader<R>>) -> Option<ReadError> {
+    let counted = reader.get_ref();
+    (counted.ended && counted.quotes % 2 == 1).then(|| {
         ReadError::new(
             ReadErrorKind::Malformed,
             "the file has an odd number of double quotes, so one is never closed; close it, and \
@@ -173,8 +177,9 @@ fn unclosed<R: Read>(reader: &csv::Reader<Watched<R>>) -> Option<ReadError> {
     })
 }
 
-/// Counts what passes, so that faults of the whole file are seen in the same pass.
-struct Watched<R> {
+/// Counts bytes and quotes while reading, so that faults of the whole file are found in the same
+/// pass.
+struct CountingReader<R> {
     source: R,
     bytes: u64,
     quotes: u64,
@@ -183,7 +188,7 @@ struct Watched<R> {
     since_record: u64,
 }
 
-impl<R> Watched<R> {
+impl<R> CountingReader<R> {
     fn new(source: R) -> Self {
         Self {
             source,
@@ -196,7 +201,7 @@ impl<R> Watched<R> {
     }
 }
 
-impl<R: Read> Read for Watched<R> {
+impl<R: Read> Read for CountingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let read = self.source.read(buffer)?;
         let Some(&last) = buffer[..read].last() else {
@@ -209,7 +214,7 @@ impl<R: Read> Read for Watched<R> {
         self.quotes += memchr::memchr_iter(b'"', &buffer[..read]).count() as u64;
         if self.since_record > RECORD_BYTES {
             let detail = format!(
-                "a record is longer than {} MiB; is a quote never closed?",
+                "a record is longer than {} MiB; check whether a quote is never closed",
                 RECORD_BYTES >> 20
             );
             return Err(std::io::Error::other(ReadError::new(

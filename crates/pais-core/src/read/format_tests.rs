@@ -1,4 +1,4 @@
-//! The formats against one another: what is written in one reads back as in another.
+//! Tests that compare the formats: a table reads back equal from every format.
 
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use crate::read::{ReadError, ReadErrorKind};
 
 use crate::table::chunk::Assembler;
-use crate::read::intake::ReadFailure;
+use crate::read::chunk_builder::ReadFailure;
 use crate::read::tests::{Place, schema};
 use crate::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable, Table};
 use crate::schema::Schema;
@@ -52,7 +52,7 @@ pub(super) fn texts(column: &Column) -> Vec<Option<&str>> {
         .collect()
 }
 
-/// A column of cells, `None` for null.
+/// A column of cells; `None` is null.
 fn column(name: &str, form: Form, cells: &[Option<String>]) -> ReleasedColumn {
     let mut column = Column::default();
     for cell in cells {
@@ -73,7 +73,7 @@ fn column(name: &str, form: Form, cells: &[Option<String>]) -> ReleasedColumn {
     }
 }
 
-/// Cells as they are the same in all formats: missing is null, a number its value.
+/// Cells in a form that is equal for all formats: missing is null, a number is its value.
 fn canonical(column: &Column, form: Form) -> Vec<Option<String>> {
     let texts = texts(column).into_iter();
     texts
@@ -146,7 +146,7 @@ proptest! {
     }
 
     #[test]
-    fn the_readers_agree_on_what_fits(
+    fn the_readers_accept_the_same_cells(
         rows in prop::collection::vec(("[a-d?]{0,1}|Blue", "-?[0-9]{1,2}(\\.5)?|x| 3", "[ab|]{0,3}"), 1..40)
     ) {
         let schema = schema(serde_json::json!([
@@ -168,7 +168,7 @@ proptest! {
                 column("n", Form::Text, &cells(|row| &row.1)),
             ],
         };
-        // Everything as strings, so that the readers see the same text.
+        // Write everything as strings, so that the readers get the same text.
         table.columns.iter_mut().for_each(|column| column.missing.clear());
         let (mut in_csv, mut in_ndjson, mut in_parquet) = (Vec::new(), Vec::new(), Vec::new());
         table.write_csv(&mut in_csv).unwrap();
@@ -224,7 +224,7 @@ fn typed_formats_carry_types() {
 }
 
 #[test]
-fn damaged_parquet_files_are_refused_and_nothing_else_happens() {
+fn damaged_parquet_files_are_refused_without_a_panic() {
     let cells: Vec<_> = (0..500).map(|n| Some((n % 17).to_string())).collect();
     let table = ReleasedTable {
         name: "data".into(),
@@ -242,7 +242,7 @@ fn damaged_parquet_files_are_refused_and_nothing_else_happens() {
         for change in [0x01, 0x80, 0xff] {
             let mut damaged = file.clone();
             damaged[at] ^= change;
-            // Some damage does not show; what shows is a refusal.
+            // Some damage is not detected; detected damage must be a refusal, not a panic.
             let _ = from_parquet(&schema, &damaged, 1 << 20);
         }
         let cut = from_parquet(&schema, &file[..at], 1 << 20).unwrap_err();
@@ -270,7 +270,7 @@ fn in_ndjson(file: &str) -> (Code, Vec<Place>) {
 }
 
 #[test]
-fn ndjson_values_are_taken_as_they_are_written() {
+fn ndjson_values_are_kept_as_they_are_written() {
     let file = "\u{feff}{\"name\":\"Jane\",\"job\":\"a\\u00e9\",\"age\":1.50,\"drugs\":[\"x\",2,true]}\r\n\
                 \n  \n\
                 {\"drugs\":\"x|y\",\"age\":123456789012345678901234567890,\"job\":false,\"name\":{\"a\":[]}}\n\
@@ -289,7 +289,7 @@ fn ndjson_values_are_taken_as_they_are_written() {
 }
 
 #[test]
-fn ndjson_faults_name_record_and_column() {
+fn ndjson_faults_report_record_and_column() {
     let place = |line, column: &str| (Some(line), (!column.is_empty()).then(|| column.to_owned()));
     let file = "{\"name\":1,\"job\":2,\"age\":3,\"drugs\":4}\n\n\
                 {\"name\":1,\"job\":[],\"age\":true,\"drugs\":[\"a|b\"]}\n\
@@ -317,7 +317,7 @@ fn ndjson_faults_name_record_and_column() {
 }
 
 #[test]
-fn ndjson_that_cannot_be_decoded_is_told_apart() {
+fn undecodable_ndjson_is_malformed() {
     let good = "{\"name\":1,\"job\":2,\"age\":3,\"drugs\":4}\n";
     for bad in [
         "{\"name\":\"Jane\"",

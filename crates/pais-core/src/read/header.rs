@@ -1,6 +1,7 @@
-//! Headers: the names of a file's columns against the declared ones.
+//! Headers: checks the column names of a file against the declared ones.
 //!
-//! What stands in a header is never repeated: a file without one starts with a patient.
+//! Messages never contain text of the header: in a file without a header the first line is a
+//! patient's.
 
 use crate::read::{ReadError, ReadErrorKind};
 use crate::definition::ColumnRole;
@@ -9,26 +10,26 @@ use crate::rejection::Fault;
 use crate::schema::Schema;
 use super::cells::check_text;
 
-/// For each column of the file, its position among the stored columns; `None` for an
-/// identifier, which is dropped at the door.
+/// For each column of the file, its position among the stored columns; `None` for an identifier,
+/// whose cells are not stored.
 ///
 /// # Errors
-/// `malformed_body` for undecodable names; `invalid_header` with every fault for a column that
-/// is missing, repeated, or that nobody declared.
+/// `malformed_body` for undecodable names; `invalid_header`, with all faults, for a column that is
+/// missing, repeated or not declared.
 pub fn columns(schema: &Schema, names: &[&[u8]]) -> Result<Vec<Option<usize>>, ReadError> {
     let mut texts = Vec::with_capacity(names.len());
     for name in names {
         let text = check_text(name).map_err(|_| {
             ReadError::new(
                 ReadErrorKind::Malformed,
-                "the header is no UTF-8 text without NUL",
+                "the header is not UTF-8 or contains NUL; save the file as UTF-8 without NUL",
             )
         })?;
         texts.push(text);
     }
     if texts.len() > schema.columns.len() + crate::read::MAX_FAULTS {
         let detail = format!(
-            "the header has {} columns, and {} are declared; nothing was stored",
+            "the header has {} columns, but {} are declared; nothing was stored",
             texts.len(),
             schema.columns.len()
         );
@@ -80,7 +81,7 @@ pub fn columns(schema: &Schema, names: &[&[u8]]) -> Result<Vec<Option<usize>>, R
     Err(ReadError::with(ReadErrorKind::Header, detail, faults))
 }
 
-/// The problem of a file without even a header.
+/// The problem of an empty file, which has no header either.
 pub fn empty() -> ReadError {
     ReadError::new(
         ReadErrorKind::Empty,
@@ -117,7 +118,7 @@ fn undeclared(schema: &Schema, texts: &[&str], index: usize) -> Fault {
     }
 }
 
-/// Levenshtein distance, cut off for names of very different length.
+/// Levenshtein distance; [`usize::MAX`] if the lengths differ by more than 2.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     if a.len().abs_diff(b.len()) > 2 {

@@ -4,7 +4,7 @@ mod cells;
 pub mod csv;
 mod error;
 mod header;
-mod intake;
+mod chunk_builder;
 pub mod ndjson;
 pub mod parquet;
 mod parquet_cells;
@@ -19,4 +19,4 @@ mod parquet_tests;
 mod tests;
 
 pub use error::{ReadError, ReadErrorKind, ReadFailure};
-pub use intake::{CHUNK_ROWS, MAX_FAULTS};
+pub use chunk_builder::{CHUNK_ROWS, MAX_FAULTS};

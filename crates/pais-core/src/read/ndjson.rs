@@ -1,8 +1,9 @@
-//! NDJSON submissions: one JSON object a line, its keys the declared columns in any order.
+//! Reads NDJSON submissions: one JSON object per line. Its keys are the declared columns, in any
+//! order.
 //!
-//! Numbers are taken as they are written, so that 1.50 stays 1.50 and no digit is lost. Blank
-//! lines are skipped. Lines in faults are numbers of records. Keys and values are never
-//! repeated: a key may be a patient's, too.
+//! Numbers are kept as they are written, so that 1.50 stays 1.50 and no digit is lost. Blank lines
+//! are skipped. Line numbers in faults are record numbers. Messages never contain keys or values: a
+//! key can also be a patient's data.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -18,13 +19,14 @@ use crate::rejection::Fault;
 use crate::read::{ReadError, ReadFailure};
 
 use crate::read::cells::{Refusal, SetCell};
-use crate::read::intake::{Intake, RECORD_BYTES, undecodable};
+use crate::read::chunk_builder::{ChunkBuilder, RECORD_BYTES, undecodable};
 use crate::schema::{Schema, SchemaColumn};
 use crate::table::Table;
 
-/// Reads an NDJSON file and hands its rows on in chunks of the stored columns.
+/// Reads an NDJSON file and passes its rows to `chunk`, in chunks of the stored columns. Returns
+/// the number of rows.
 ///
-/// One pass over the bytes; a cell costs one hash look-up, a distinct value of a chunk one
+/// One pass over the bytes. A cell costs one hash look-up; a distinct value of a chunk costs one
 /// check and one allocation. Memory is one chunk and one record.
 ///
 /// # Errors
@@ -34,39 +36,39 @@ pub fn read<E>(
     source: impl Read,
     chunk: impl FnMut(Table) -> Result<(), E>,
 ) -> Result<u64, ReadFailure<E>> {
-    let mut lines = Lines::new(source);
-    let mut keys = Keys::new(schema);
-    let mut intake = Intake::new(schema, chunk);
+    let mut lines = RecordLines::new(source);
+    let mut keys = KeyIndex::new(schema);
+    let mut builder = ChunkBuilder::new(schema, chunk);
     while let Some((number, line)) = lines.next()? {
         let record = keys.parse(number, line)?;
-        if !record.fits() {
+        if !record.is_valid() {
             record
                 .faults(number, &keys)
-                .for_each(|fault| intake.fault(fault));
+                .for_each(|fault| builder.add_fault(fault));
         } else {
             for (value, &slot) in record.values.iter().zip(&keys.slots) {
-                // A record that fits has a value for each column.
+                // A valid record has a value for each column.
                 let value = value.map_or("null", RawValue::get);
-                push(&mut intake, slot, value, number)?;
+                push(&mut builder, slot, value, number)?;
             }
         }
-        if intake.is_refused() {
+        if builder.has_max_faults() {
             break;
         }
-        if record.fits() {
-            intake.end_row()?;
+        if record.is_valid() {
+            builder.end_row()?;
         }
     }
-    intake.finish("the file has no record; a submission needs at least one")
+    builder.finish("the file has no records; a submission needs at least one")
 }
 
-/// The keys of the first record, for a caller that must know a file's columns before it reads
-/// them; empty where there is no record.
+/// The keys of the first record, for a caller that needs the columns of a file before it reads the
+/// rows. Empty if there is no record.
 ///
 /// # Errors
 /// As [`read`].
 pub fn names(source: impl Read) -> Result<Vec<String>, ReadFailure<Infallible>> {
-    let mut lines = Lines::new(source);
+    let mut lines = RecordLines::new(source);
     let Some((number, line)) = lines.next()? else {
         return Ok(Vec::new());
     };
@@ -75,15 +77,15 @@ pub fn names(source: impl Read) -> Result<Vec<String>, ReadFailure<Infallible>> 
     Ok(record.into_iter().map(|(key, _)| key).collect())
 }
 
-/// The lines that hold records, each with its record's number.
-struct Lines<R> {
+/// The lines that contain records, each with its record number.
+struct RecordLines<R> {
     source: BufReader<R>,
     line: Vec<u8>,
     records: u64,
     started: bool,
 }
 
-impl<R: Read> Lines<R> {
+impl<R: Read> RecordLines<R> {
     fn new(source: R) -> Self {
         Self {
             source: BufReader::with_capacity(128 << 10, source),
@@ -120,21 +122,22 @@ impl<R: Read> Lines<R> {
         self.records = number;
         match std::str::from_utf8(&self.line) {
             Ok(line) => Ok(Some((number, line))),
-            Err(_) => Err(undecodable(number, None, "the record is no UTF-8").into()),
+            Err(_) => Err(undecodable(number, None, "the record is not UTF-8").into()),
         }
     }
 }
 
 /// The declared columns, found by key.
-struct Keys<'s> {
+struct KeyIndex<'s> {
     names: Vec<&'s str>,
     slots: Vec<Option<usize>>,
     by_name: HashMap<&'s str, usize>,
-    /// The columns of the last record's keys: the next record has most likely the same.
+    /// The columns of the last record's keys, in order. The next record most likely has the same
+    /// order, which avoids the look-up.
     order: Vec<usize>,
 }
 
-impl<'s> Keys<'s> {
+impl<'s> KeyIndex<'s> {
     fn new(schema: &'s Schema) -> Self {
         let mut stored = 0..;
         let slots = schema.columns.iter().map(|column| match column.role {
@@ -164,13 +167,17 @@ impl<'s> Keys<'s> {
         Some(column)
     }
 
-    fn parse<'l>(&mut self, number: u64, line: &'l str) -> Result<Record<'l>, ReadError> {
+    fn parse<'l>(&mut self, number: u64, line: &'l str) -> Result<RawRecord<'l>, ReadError> {
         let mut deserializer = serde_json::Deserializer::from_str(line);
         let record = deserializer.deserialize_map(RecordVisitor(self));
         let record = record.and_then(|record| deserializer.end().map(|()| record));
         let record = record.map_err(|error| malformed(number, &error))?;
         if record.nul {
-            return Err(undecodable(number, None, "a key holds the character NUL"));
+            return Err(undecodable(
+                number,
+                None,
+                "a key contains the character NUL",
+            ));
         }
         Ok(record)
     }
@@ -179,13 +186,11 @@ impl<'s> Keys<'s> {
 fn malformed(number: u64, error: &serde_json::Error) -> ReadError {
     use serde_json::error::Category;
     let detail = match error.classify() {
-        Category::Data => "the record is no JSON object; write one object a line".to_owned(),
-        Category::Eof => {
-            "the record ends too early; write each object on a line of its own".to_owned()
-        }
+        Category::Data => "the record is not a JSON object; write one object per line".to_owned(),
+        Category::Eof => "the record is incomplete; write each object on one line".to_owned(),
         Category::Syntax | Category::Io => {
             format!(
-                "the record is no JSON from its column {} on",
+                "the record is not valid JSON at its column {}",
                 error.column()
             )
         }
@@ -194,57 +199,61 @@ fn malformed(number: u64, error: &serde_json::Error) -> ReadError {
 }
 
 /// The values of a record, by column.
-struct Record<'l> {
+struct RawRecord<'l> {
     values: Vec<Option<&'l RawValue>>,
     undeclared: usize,
     repeated: Vec<usize>,
     nul: bool,
 }
 
-impl Record<'_> {
-    fn fits(&self) -> bool {
+impl RawRecord<'_> {
+    fn is_valid(&self) -> bool {
         self.undeclared == 0 && self.repeated.is_empty() && self.values.iter().all(Option::is_some)
     }
 
-    fn faults<'k>(&'k self, number: u64, keys: &'k Keys) -> impl Iterator<Item = Fault> + 'k {
+    fn faults<'k>(&'k self, number: u64, keys: &'k KeyIndex) -> impl Iterator<Item = Fault> + 'k {
         let undeclared = (self.undeclared > 0).then(|| {
             let detail = format!("{} keys of the record are not declared", self.undeclared);
             let one = "a key of the record is not declared".to_owned();
             Fault::record(number, if self.undeclared == 1 { one } else { detail })
-                .fix("remove what is not declared, or declare it")
+                .fix("remove these keys, or declare them as columns")
         });
         let repeated = self.repeated.iter().map(move |&column| {
             let detail = "the record has this key more than once";
             Fault::cell(number, keys.names[column], detail)
         });
         let values = self.values.iter().zip(&keys.names);
-        let lacking = values.filter(|(value, _)| value.is_none());
-        let lacking = lacking.map(move |(_, name)| {
-            Fault::cell(number, *name, "the record lacks this declared column")
-                .fix("write null where nothing is known")
+        let absent = values.filter(|(value, _)| value.is_none());
+        let absent = absent.map(move |(_, name)| {
+            Fault::cell(
+                number,
+                *name,
+                "the record does not have this declared column",
+            )
+            .fix("write null if the value is unknown")
         });
-        undeclared.into_iter().chain(repeated).chain(lacking)
+        undeclared.into_iter().chain(repeated).chain(absent)
     }
 }
 
-struct RecordVisitor<'k, 's>(&'k mut Keys<'s>);
+struct RecordVisitor<'k, 's>(&'k mut KeyIndex<'s>);
 
 impl<'l> Visitor<'l> for RecordVisitor<'_, '_> {
-    type Value = Record<'l>;
+    type Value = RawRecord<'l>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
     }
 
-    fn visit_map<A: MapAccess<'l>>(self, mut map: A) -> Result<Record<'l>, A::Error> {
-        let mut record = Record {
+    fn visit_map<A: MapAccess<'l>>(self, mut map: A) -> Result<RawRecord<'l>, A::Error> {
+        let mut record = RawRecord {
             values: vec![None; self.0.names.len()],
             undeclared: 0,
             repeated: Vec::new(),
             nul: false,
         };
         let mut position = 0;
-        while let Some(Key(key)) = map.next_key::<Key<'l>>()? {
+        while let Some(RecordKey(key)) = map.next_key::<RecordKey<'l>>()? {
             record.nul |= key.contains('\0');
             let column = self.0.find(position, &key);
             position += 1;
@@ -259,22 +268,22 @@ impl<'l> Visitor<'l> for RecordVisitor<'_, '_> {
     }
 }
 
-/// A key, borrowed unless it has escapes.
-struct Key<'l>(Cow<'l, str>);
+/// A key; borrowed unless it has escapes.
+struct RecordKey<'l>(Cow<'l, str>);
 
-impl<'l> serde::Deserialize<'l> for Key<'l> {
+impl<'l> serde::Deserialize<'l> for RecordKey<'l> {
     fn deserialize<D: Deserializer<'l>>(deserializer: D) -> Result<Self, D::Error> {
         struct KeyVisitor;
         impl<'l> Visitor<'l> for KeyVisitor {
-            type Value = Key<'l>;
+            type Value = RecordKey<'l>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a key")
             }
             fn visit_borrowed_str<E>(self, key: &'l str) -> Result<Self::Value, E> {
-                Ok(Key(Cow::Borrowed(key)))
+                Ok(RecordKey(Cow::Borrowed(key)))
             }
             fn visit_str<E>(self, key: &str) -> Result<Self::Value, E> {
-                Ok(Key(Cow::Owned(key.to_owned())))
+                Ok(RecordKey(Cow::Owned(key.to_owned())))
             }
         }
         deserializer.deserialize_str(KeyVisitor)
@@ -282,19 +291,19 @@ impl<'l> serde::Deserialize<'l> for Key<'l> {
 }
 
 fn push<E, F: FnMut(Table) -> Result<(), E>>(
-    intake: &mut Intake<'_, F>,
+    builder: &mut ChunkBuilder<'_, F>,
     slot: Option<usize>,
     value: &str,
     number: u64,
 ) -> Result<bool, ReadError> {
-    let spec = slot.map(|slot| intake.spec(slot));
+    let spec = slot.map(|slot| builder.spec(slot));
     let refusal = match value.as_bytes() {
         [b'n', ..] => {
-            intake.null(slot);
+            builder.push_null(slot);
             return Ok(true);
         }
         [b'[' | b'{', ..] => match nested(spec, value) {
-            Ok(cell) => return intake.cell(slot, cell.as_bytes(), || number),
+            Ok(cell) => return builder.push_cell(slot, cell.as_bytes(), || number),
             Err(refusal) => refusal,
         },
         _ => match scalar(value) {
@@ -303,10 +312,10 @@ fn push<E, F: FnMut(Table) -> Result<(), E>>(
                 "the value is true or false, and the column is not categorical",
                 None,
             ),
-            Ok(text) => return intake.cell(slot, text.as_bytes(), || number),
+            Ok(text) => return builder.push_cell(slot, text.as_bytes(), || number),
         },
     };
-    intake.refuse_cell(slot, refusal, number)
+    builder.refuse_cell(slot, refusal, number)
 }
 
 fn unfit(detail: &str, fix: Option<&str>) -> Refusal {
@@ -328,14 +337,14 @@ fn scalar(value: &str) -> Result<Cow<'_, str>, Refusal> {
     };
     match inner.strip_suffix('"') {
         Some(inner) if !inner.contains('\\') => Ok(Cow::Borrowed(inner)),
-        // Escapes are only skipped over until here; half a surrogate pair is found now.
+        // Until here escapes were only skipped. Half of a surrogate pair is found now.
         _ => serde_json::from_str(value)
             .map(Cow::Owned)
-            .map_err(|_| Refusal::Undecodable("a string has an escape that is no character")),
+            .map_err(|_| Refusal::Undecodable("a string has an escape that is not a character")),
     }
 }
 
-/// The cell of an array; that of an identifier, which is dropped, whatever it is.
+/// The cell of an array. For an identifier, which is not stored, any array or object is accepted.
 fn nested(spec: Option<&SchemaColumn>, value: &str) -> Result<String, Refusal> {
     decodable(value)?;
     let Some(spec) = spec else {
@@ -345,13 +354,13 @@ fn nested(spec: Option<&SchemaColumn>, value: &str) -> Result<String, Refusal> {
         let detail = "the value is an array or object; only a set takes an array";
         return Err(unfit(detail, Some("write a string or a number")));
     }
-    let items: Vec<&RawValue> =
-        serde_json::from_str(value).map_err(|_| Refusal::Undecodable("an array cannot be read"))?;
+    let items: Vec<&RawValue> = serde_json::from_str(value)
+        .map_err(|_| Refusal::Undecodable("an array cannot be decoded"))?;
     let mut cell = SetCell::new(spec);
     for item in items {
         let item = item.get();
         if matches!(item.as_bytes()[0], b'[' | b'{' | b'n') {
-            let detail = "an item of the set is neither string, number nor boolean";
+            let detail = "an item of the set is not a string, a number or a boolean";
             return Err(unfit(detail, None));
         }
         cell.add(&scalar(item)?)?;
@@ -359,16 +368,16 @@ fn nested(spec: Option<&SchemaColumn>, value: &str) -> Result<String, Refusal> {
     cell.text().map(str::to_owned)
 }
 
-/// Whether all strings in an array or object are text without NUL.
+/// Checks that all strings in an array or object are valid text without NUL.
 fn decodable(value: &str) -> Result<(), Refusal> {
-    let holds_nul = memchr::memmem::find(value.as_bytes(), br"\u0000").is_some();
+    let has_nul_escape = memchr::memmem::find(value.as_bytes(), br"\u0000").is_some();
     let read: Result<serde_json::Value, _> = serde_json::from_str(value);
     match read {
         Err(_) => Err(Refusal::Undecodable(
-            "a value is nested too deeply or has an escape that is no character",
+            "a value is nested too deeply or has an escape that is not a character",
         )),
-        Ok(value) if holds_nul && has_nul(&value) => {
-            Err(Refusal::Undecodable("a cell holds the character NUL"))
+        Ok(value) if has_nul_escape && has_nul(&value) => {
+            Err(Refusal::Undecodable("a cell contains the character NUL"))
         }
         Ok(_) => Ok(()),
     }

@@ -1,6 +1,7 @@
-//! Parquet submissions: columns by name, cells as the text they would be in CSV.
+//! Reads Parquet submissions. Columns are found by name; cells become the text that they would have
+//! in CSV.
 //!
-//! Lines in faults are numbers of records.
+//! Line numbers in faults are record numbers.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -18,21 +19,22 @@ use crate::definition::ColumnKind;
 use crate::rejection::Place;
 use crate::rejection::Fault;
 
-use crate::read::intake::{CHUNK_ROWS, Intake};
+use crate::read::chunk_builder::{CHUNK_ROWS, ChunkBuilder};
 use crate::read::parquet_cells::{is_scalar, push};
-use crate::read::parquet_pages::{Pages, measure};
+use crate::read::parquet_pages::{PageSizes, measure};
 use crate::schema::Schema;
 use crate::table::Table;
 use crate::read::header;
 
-/// Bytes that a batch may come to where each value repeats a part of the one before.
+/// Maximum decoded bytes of a batch if values are stored as a prefix of the previous value.
 const PREFIXED_BATCH_BYTES: u64 = 64 << 20;
 
-/// Reads a Parquet file and hands its rows on in chunks of the stored columns.
+/// Reads a Parquet file and passes its rows to `chunk`, in chunks of the stored columns. Returns
+/// the number of rows.
 ///
-/// Memory is a page of each column, a batch and a chunk. `limit` bounds the bytes that the file
-/// decodes to, before anything is decoded by what its pages state, and again as text.
-/// Identifiers are not decoded at all.
+/// Memory is a page of each column, a batch and a chunk. `limit` bounds the decoded bytes of the
+/// file. It is checked twice: against the sizes in the page headers before anything is decoded, and
+/// against the cells as text. Identifiers are not decoded.
 ///
 /// # Errors
 /// As [`ReadFailure`]; `too_large` beyond the limit.
@@ -55,10 +57,10 @@ pub fn read<E, R: ChunkReader + 'static>(
     }
     let rows = opened.metadata().file_metadata().num_rows();
     if slots.iter().all(Option::is_none) {
-        // Nothing is stored of such a table, and so nothing is decoded.
-        let mut intake = Intake::new(schema, chunk);
-        intake.end_rows(usize::try_from(rows).map_err(|_| damaged())?)?;
-        return intake.finish(NO_ROWS);
+        // All columns are identifiers: nothing is stored, so nothing is decoded.
+        let mut builder = ChunkBuilder::new(schema, chunk);
+        builder.end_rows(usize::try_from(rows).map_err(|_| damaged())?)?;
+        return builder.finish(NO_ROWS);
     }
     let mut reader = guarded(|| {
         ParquetRecordBatchReaderBuilder::new_with_metadata(source, opened)
@@ -68,23 +70,23 @@ pub fn read<E, R: ChunkReader + 'static>(
             .map_err(|_| damaged())
     })??;
     let slots: Vec<usize> = slots.into_iter().flatten().collect();
-    let mut intake = Intake::new(schema, chunk);
+    let mut builder = ChunkBuilder::new(schema, chunk);
     let (mut first, mut bytes) = (1, 0u64);
     while let Some(batch) = guarded(|| reader.next())? {
         let batch: RecordBatch = batch.map_err(|_| damaged())?;
         for (array, &slot) in batch.columns().iter().zip(&slots) {
-            bytes = bytes.saturating_add(push(&mut intake, slot, array, first)?);
+            bytes = bytes.saturating_add(push(&mut builder, slot, array, first)?);
         }
         if bytes > limit {
             return Err(too_large(limit).into());
         }
-        if intake.is_refused() {
+        if builder.has_max_faults() {
             break;
         }
         first += batch.num_rows() as u64;
-        intake.end_rows(batch.num_rows())?;
+        builder.end_rows(batch.num_rows())?;
     }
-    intake.finish(NO_ROWS)
+    builder.finish(NO_ROWS)
 }
 
 const NO_ROWS: &str = "the file has no rows; a submission needs at least one";
@@ -92,7 +94,7 @@ const NO_ROWS: &str = "the file has no rows; a submission needs at least one";
 /// The names of a file's columns.
 ///
 /// # Errors
-/// `malformed_body` for what is no Parquet file.
+/// `malformed_body` if the source is not a Parquet file.
 pub fn names(source: &impl ChunkReader) -> Result<Vec<String>, ReadError> {
     guarded(|| {
         let opened = ArrowReaderMetadata::load(source, ArrowReaderOptions::new());
@@ -102,7 +104,7 @@ pub fn names(source: &impl ChunkReader) -> Result<Vec<String>, ReadError> {
     })?
 }
 
-/// Damaged files bring the decoder to panic in places; none of it reaches the caller.
+/// Runs `work` and turns a panic into a problem: the decoder can panic on a damaged file.
 fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, ReadError> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|_| damaged())
 }
@@ -110,7 +112,7 @@ fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, ReadError> {
 fn damaged() -> ReadError {
     ReadError::new(
         ReadErrorKind::Malformed,
-        "the file cannot be decoded: it is no Parquet file, or it is damaged",
+        "the file cannot be decoded: it is not a Parquet file, or it is damaged",
     )
 }
 
@@ -121,7 +123,7 @@ fn too_large(limit: u64) -> ReadError {
     )
 }
 
-fn batch_rows(pages: &Pages) -> usize {
+fn batch_rows(pages: &PageSizes) -> usize {
     if !pages.prefixed {
         return CHUNK_ROWS;
     }
@@ -129,7 +131,8 @@ fn batch_rows(pages: &Pages) -> usize {
     rows.clamp(1, CHUNK_ROWS as u64) as usize
 }
 
-/// Reads the footer: how the columns are to be decoded, and into which slot each goes.
+/// Reads the footer. Returns how the columns are decoded, and for each column its slot among the
+/// stored columns, `None` for an identifier.
 fn open(
     schema: &Schema,
     source: &impl ChunkReader,
@@ -157,7 +160,7 @@ fn open(
             let column = spec.name.to_string();
             faults.push(Fault {
                 place: Place::Column { column },
-                detail: "the column's Parquet type has no text of its own; only a set takes a list"
+                detail: "the column's Parquet type has no text form; only a set takes a list"
                     .to_owned(),
                 suggested_fix: Some(
                     "store it as strings, numbers, booleans, dates or timestamps".to_owned(),
@@ -169,13 +172,13 @@ fn open(
         let detail = format!("nothing was stored: {}", faults[0].detail);
         return Err(ReadError::with(ReadErrorKind::Cells, detail, faults));
     }
-    let hinted: SchemaRef = Arc::new(arrow_schema::Schema::new(
+    let arrow_schema_hint: SchemaRef = Arc::new(arrow_schema::Schema::new(
         fields
             .iter()
             .map(|field| retyped(field))
             .collect::<Vec<_>>(),
     ));
-    let options = ArrowReaderOptions::new().with_schema(hinted);
+    let options = ArrowReaderOptions::new().with_schema(arrow_schema_hint);
     let opened = ArrowReaderMetadata::try_new(found.metadata().clone(), options);
     Ok((opened.map_err(|_| damaged())?, slots))
 }
@@ -207,8 +210,8 @@ fn retyped(field: &Field) -> Field {
     field.clone().with_data_type(data_type)
 }
 
-/// Text is decoded as views into its pages, which repeats no value however often it stands;
-/// older writers leave it unmarked.
+/// The Arrow type to decode to. Text is decoded as views into its pages, so that a repeated value
+/// is stored once. Binary is decoded as text too, because older writers do not mark text as such.
 fn decoded_as(data_type: &DataType) -> DataType {
     match data_type {
         DataType::Utf8

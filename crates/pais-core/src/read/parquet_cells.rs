@@ -1,4 +1,4 @@
-//! Cells of a Parquet file as the text they would be in CSV.
+//! Converts cells of a Parquet file to the text that they would have in CSV.
 
 use std::fmt::{Display, LowerExp, Write};
 use std::ops::Range;
@@ -18,14 +18,14 @@ use time::format_description::well_known::Rfc3339;
 use crate::read::ReadError;
 
 use crate::read::cells::{Refusal, SetCell};
-use crate::read::intake::{Intake, MAX_FAULTS};
+use crate::read::chunk_builder::{ChunkBuilder, MAX_FAULTS};
 use crate::schema::SchemaColumn;
 use crate::table::Table;
 
 const NANOSECONDS: i128 = 1_000_000_000;
 const MILLISECONDS_OF_A_DAY: i64 = 86_400_000;
 
-/// Whether cells of this type have a text.
+/// Whether cells of this type have a text form.
 pub(super) fn is_scalar(data_type: &DataType) -> bool {
     data_type.is_integer()
         || data_type.is_decimal()
@@ -42,33 +42,34 @@ pub(super) fn is_scalar(data_type: &DataType) -> bool {
         )
 }
 
-/// Pushes the cells of a column, the first being that of record `first`; the bytes they take.
+/// Adds the cells of a column and returns their size in bytes, as text with one separator each. The
+/// first cell is that of record `first`.
 ///
 /// # Errors
-/// For cells that cannot be decoded.
+/// If a cell cannot be decoded.
 pub(super) fn push<E, F: FnMut(Table) -> Result<(), E>>(
-    intake: &mut Intake<'_, F>,
+    builder: &mut ChunkBuilder<'_, F>,
     slot: usize,
     array: &dyn Array,
     first: u64,
 ) -> Result<u64, ReadError> {
-    let render = list(array, intake.spec(slot)).unwrap_or_else(|| scalar(array));
+    let render = list(array, builder.spec(slot)).unwrap_or_else(|| scalar(array));
     let mut text = String::new();
     let (mut bytes, mut refused) = (0u64, 0);
     for row in 0..array.len() {
         if array.is_null(row) {
-            intake.null(Some(slot));
+            builder.push_null(Some(slot));
             bytes += 1;
             continue;
         }
         let line = first + row as u64;
         text.clear();
-        let fits = match render(row, &mut text) {
-            Ok(()) => intake.cell(Some(slot), text.as_bytes(), || line)?,
-            Err(refusal) => intake.refuse_cell(Some(slot), refusal, line)?,
+        let valid = match render(row, &mut text) {
+            Ok(()) => builder.push_cell(Some(slot), text.as_bytes(), || line)?,
+            Err(refusal) => builder.refuse_cell(Some(slot), refusal, line)?,
         };
         bytes += 1 + text.len() as u64;
-        refused += usize::from(!fits);
+        refused += usize::from(!valid);
         if refused == MAX_FAULTS {
             break;
         }
@@ -76,10 +77,10 @@ pub(super) fn push<E, F: FnMut(Table) -> Result<(), E>>(
     Ok(bytes)
 }
 
-/// Adds the text of a row's cell, which is not null.
+/// Appends the text of a row's cell. The cell must not be null.
 type Render<'a> = Box<dyn Fn(usize, &mut String) -> Result<(), Refusal> + 'a>;
 
-/// The cells of a column of lists; `None` for another column.
+/// Renders the cells of a column of lists; `None` for any other column.
 fn list<'a>(array: &'a dyn Array, spec: &'a SchemaColumn) -> Option<Render<'a>> {
     if let Some(lists) = array.as_list_opt::<i32>() {
         let offsets = lists.value_offsets();
@@ -128,7 +129,7 @@ fn unfit(detail: &str) -> Refusal {
     }
 }
 
-/// The cells of a column of single values.
+/// Renders the cells of a column of single values.
 fn scalar(array: &dyn Array) -> Render<'_> {
     match array.data_type() {
         DataType::Utf8View => {
@@ -140,16 +141,16 @@ fn scalar(array: &dyn Array) -> Render<'_> {
         }
         DataType::Boolean => {
             let values = array.as_boolean();
-            Box::new(|row, text| written(text, &values.value(row)))
+            Box::new(|row, text| write_display(text, &values.value(row)))
         }
-        DataType::Int8 => shown::<Int8Type>(array),
-        DataType::Int16 => shown::<Int16Type>(array),
-        DataType::Int32 => shown::<Int32Type>(array),
-        DataType::Int64 => shown::<Int64Type>(array),
-        DataType::UInt8 => shown::<UInt8Type>(array),
-        DataType::UInt16 => shown::<UInt16Type>(array),
-        DataType::UInt32 => shown::<UInt32Type>(array),
-        DataType::UInt64 => shown::<UInt64Type>(array),
+        DataType::Int8 => primitive::<Int8Type>(array),
+        DataType::Int16 => primitive::<Int16Type>(array),
+        DataType::Int32 => primitive::<Int32Type>(array),
+        DataType::Int64 => primitive::<Int64Type>(array),
+        DataType::UInt8 => primitive::<UInt8Type>(array),
+        DataType::UInt16 => primitive::<UInt16Type>(array),
+        DataType::UInt32 => primitive::<UInt32Type>(array),
+        DataType::UInt64 => primitive::<UInt64Type>(array),
         DataType::Float32 => {
             let values = array.as_primitive::<Float32Type>();
             Box::new(|row, text| {
@@ -189,18 +190,19 @@ fn scalar(array: &dyn Array) -> Render<'_> {
                 }
             }
         }
-        // Types without a text were refused by the file's schema; of `Null` every cell is null.
-        _ => Box::new(|_, _| Err(unfit("the cell's type has no text"))),
+        // Not reached: types without a text form are refused when the file is opened, and every
+        // cell of the type `Null` is null.
+        _ => Box::new(|_, _| Err(unfit("the cell's type has no text form"))),
     }
 }
 
-fn written(text: &mut String, value: &impl Display) -> Result<(), Refusal> {
-    write!(text, "{value}").map_err(|_| unfit("the cell has no text"))
+fn write_display(text: &mut String, value: &impl Display) -> Result<(), Refusal> {
+    write!(text, "{value}").map_err(|_| unfit("the cell has no text form"))
 }
 
-fn shown<T: ArrowPrimitiveType<Native: Display>>(array: &dyn Array) -> Render<'_> {
+fn primitive<T: ArrowPrimitiveType<Native: Display>>(array: &dyn Array) -> Render<'_> {
     let values = array.as_primitive::<T>();
-    Box::new(|row, text| written(text, &values.value(row)))
+    Box::new(|row, text| write_display(text, &values.value(row)))
 }
 
 fn decimal<T: DecimalType>(array: &dyn Array) -> Render<'_> {
@@ -211,25 +213,25 @@ fn decimal<T: DecimalType>(array: &dyn Array) -> Render<'_> {
     })
 }
 
-/// The shortest text that reads back as the same number; very large and very small ones with an
+/// The shortest text that reads back as the same number. Very large and very small numbers have an
 /// exponent.
 fn float<T: Display + LowerExp>(text: &mut String, value: &T, size: f64) -> Result<(), Refusal> {
     if size == 0.0 || !size.is_finite() || (1e-5..1e17).contains(&size.abs()) {
-        return written(text, value);
+        return write_display(text, value);
     }
-    write!(text, "{value:e}").map_err(|_| unfit("the cell has no text"))
+    write!(text, "{value:e}").map_err(|_| unfit("the cell has no text form"))
 }
 
 fn date(text: &mut String, days: i64) -> Result<(), Refusal> {
     let seconds = days.checked_mul(MILLISECONDS_OF_A_DAY / 1000);
     let time = seconds.and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
     match time {
-        Some(time) if (0..=9999).contains(&time.year()) => written(text, &time.date()),
-        _ => Err(unfit("the date lies outside the years 0 to 9999")),
+        Some(time) if (0..=9999).contains(&time.year()) => write_display(text, &time.date()),
+        _ => Err(unfit("the date is outside the years 0 to 9999")),
     }
 }
 
-/// RFC 3339; a time of no zone is given none.
+/// RFC 3339; without an offset if the column has no time zone.
 fn timestamp<T: ArrowPrimitiveType<Native = i64>>(
     array: &dyn Array,
     zoned: bool,
@@ -240,7 +242,7 @@ fn timestamp<T: ArrowPrimitiveType<Native = i64>>(
         let nanoseconds = i128::from(values.value(row)) * (NANOSECONDS / per_second);
         let time = OffsetDateTime::from_unix_timestamp_nanos(nanoseconds).ok();
         let shown = time.and_then(|time| time.format(&Rfc3339).ok());
-        let shown = shown.ok_or_else(|| unfit("the time lies outside the years 0 to 9999"))?;
+        let shown = shown.ok_or_else(|| unfit("the time is outside the years 0 to 9999"))?;
         text.push_str(if zoned {
             &shown
         } else {

@@ -1,9 +1,9 @@
-//! The pages of a Parquet file, measured before one of them is decoded.
+//! Measures the pages of a Parquet file before any of them is decoded.
 //!
-//! A page states how many bytes it decodes to, and the decoders hold it to that; what they hold
-//! it against, a limit, they do not know. So the headers of all pages are read first (Apache
-//! Thrift, compact protocol). Gzip is the one codec that pays no heed to the stated size; such
-//! pages are decoded once to count.
+//! A page header states the decoded size of the page, and the decoders enforce that size. They do
+//! not have a limit for it, so the headers of all pages are read first (Apache Thrift, compact
+//! protocol). Gzip is the only codec whose decoder ignores the stated size; gzip pages are
+//! decompressed once to count their bytes.
 
 use std::io::{self, Read};
 use std::ops::ControlFlow;
@@ -12,38 +12,39 @@ use parquet::basic::Compression;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use parquet::file::reader::ChunkReader;
 
-/// Bytes that the header of a page may take; statistics make it longer than a few.
+/// Maximum size of a page header in bytes. Statistics can make a header long.
 const HEADER_BYTES: u64 = 16 << 20;
 
-/// Structs inside structs that a page header may have; the format has three.
+/// Maximum nesting depth of structs in a page header; the format has three levels.
 const DEPTH: usize = 16;
 
-/// `DELTA_BYTE_ARRAY` of the format's encodings.
+/// The number of the encoding `DELTA_BYTE_ARRAY` in the format.
 const PREFIX_ENCODING: i64 = 7;
 
-/// What the pages of a file come to.
+/// The sizes of the pages of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Pages {
-    /// Bytes of all pages, decoded; a value counts for one byte at least.
+pub(super) struct PageSizes {
+    /// Decoded bytes of all pages. A value counts as at least one byte.
     pub(super) bytes: u64,
-    /// Bytes of the largest page, decoded.
+    /// Decoded bytes of the largest page.
     pub(super) largest: u64,
-    /// Whether values stand as a prefix of the one before and a rest, so that a page of few
-    /// bytes decodes to many.
+    /// Whether values are stored as a prefix of the previous value plus a rest, so that a small
+    /// page can decode to many bytes.
     pub(super) prefixed: bool,
 }
 
-/// Measures the pages of some leaf columns until they come to more than `limit` bytes.
+/// Measures the pages of the leaf columns for which `read` is true. Stops when they decode to more
+/// than `limit` bytes.
 ///
 /// # Errors
-/// For headers that cannot be read.
+/// If a page header cannot be read.
 pub(super) fn measure<R: ChunkReader>(
     source: &R,
     metadata: &ParquetMetaData,
     read: impl Fn(usize) -> bool,
     limit: u64,
-) -> io::Result<Pages> {
-    let mut pages = Pages::default();
+) -> io::Result<PageSizes> {
+    let mut pages = PageSizes::default();
     for group in metadata.row_groups() {
         for (leaf, column) in group.columns().iter().enumerate() {
             if read(leaf) && measure_column(source, column, limit, &mut pages)?.is_break() {
@@ -58,23 +59,23 @@ fn measure_column<R: ChunkReader>(
     source: &R,
     column: &ColumnChunkMetaData,
     limit: u64,
-    pages: &mut Pages,
+    pages: &mut PageSizes,
 ) -> io::Result<ControlFlow<()>> {
     let (mut at, length) = column.byte_range();
     let end = at.checked_add(length).ok_or_else(damaged)?;
     while at < end {
         let input = source.get_read(at).map_err(io::Error::other)?;
-        let mut header = Compact {
+        let mut header = CompactReader {
             input: input.take(HEADER_BYTES),
         };
-        let page = Page::read(&mut header)?;
+        let page = PageHeader::read(&mut header)?;
         let header_bytes = HEADER_BYTES - header.input.limit();
         let mut decoded = page.decoded;
         if page.compressed && matches!(column.compression(), Compression::GZIP(_)) {
             let mut body = header.input.into_inner().take(page.stored);
             io::copy(&mut body.by_ref().take(page.levels), &mut io::sink())?;
-            let room = limit.saturating_sub(pages.bytes).saturating_add(1);
-            let inflated = flate2::read::MultiGzDecoder::new(body).take(room);
+            let allowance = limit.saturating_sub(pages.bytes).saturating_add(1);
+            let inflated = flate2::read::MultiGzDecoder::new(body).take(allowance);
             let inflated = io::copy(&mut { inflated }, &mut io::sink())?;
             decoded = decoded.max(inflated.saturating_add(page.levels));
         }
@@ -93,26 +94,26 @@ fn measure_column<R: ChunkReader>(
 }
 
 fn damaged() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "a page header cannot be read")
+    io::Error::new(io::ErrorKind::InvalidData, "a page header is invalid")
 }
 
-/// What the header of a page tells.
+/// The fields of a page header.
 #[derive(Default)]
-struct Page {
-    /// Bytes as decoded.
+struct PageHeader {
+    /// Decoded bytes.
     decoded: u64,
-    /// Bytes as stored.
+    /// Stored bytes.
     stored: u64,
-    /// Values, nulls included.
+    /// Number of values, including nulls.
     values: u64,
     encoding: i64,
-    /// Bytes of the levels that stand before the compressed part.
+    /// Bytes of the levels, which are before the compressed part.
     levels: u64,
     compressed: bool,
 }
 
-impl Page {
-    fn read<R: Read>(input: &mut Compact<R>) -> io::Result<Self> {
+impl PageHeader {
+    fn read<R: Read>(input: &mut CompactReader<R>) -> io::Result<Self> {
         let mut page = Self {
             compressed: true,
             ..Self::default()
@@ -120,9 +121,9 @@ impl Page {
         let mut field = 0;
         while let Some(kind) = input.field(&mut field)? {
             match (field, kind) {
-                (2, Kind::Integer) => page.decoded = input.size()?,
-                (3, Kind::Integer) => page.stored = input.size()?,
-                (5 | 8, Kind::Struct) => page.read_data_header(input, field == 8)?,
+                (2, ThriftType::Integer) => page.decoded = input.size()?,
+                (3, ThriftType::Integer) => page.stored = input.size()?,
+                (5 | 8, ThriftType::Struct) => page.read_data_header(input, field == 8)?,
                 _ => input.skip(kind, DEPTH)?,
             }
         }
@@ -131,18 +132,18 @@ impl Page {
 
     fn read_data_header<R: Read>(
         &mut self,
-        input: &mut Compact<R>,
+        input: &mut CompactReader<R>,
         second_version: bool,
     ) -> io::Result<()> {
         let mut field = 0;
         while let Some(kind) = input.field(&mut field)? {
             match (field, kind, second_version) {
-                (1, Kind::Integer, _) => self.values = input.size()?,
-                (2, Kind::Integer, false) | (4, Kind::Integer, true) => {
+                (1, ThriftType::Integer, _) => self.values = input.size()?,
+                (2, ThriftType::Integer, false) | (4, ThriftType::Integer, true) => {
                     self.encoding = input.integer()?;
                 }
-                (5 | 6, Kind::Integer, true) => self.levels += input.size()?,
-                (7, Kind::Boolean(compressed), true) => self.compressed = compressed,
+                (5 | 6, ThriftType::Integer, true) => self.levels += input.size()?,
+                (7, ThriftType::Boolean(compressed), true) => self.compressed = compressed,
                 _ => input.skip(kind, DEPTH)?,
             }
         }
@@ -150,13 +151,13 @@ impl Page {
     }
 }
 
-/// Kinds of a value in Thrift's compact protocol.
+/// The type of a value in Thrift's compact protocol.
 #[derive(Clone, Copy)]
-enum Kind {
-    /// Its value is part of the kind where it is a field.
+enum ThriftType {
+    /// The value of a boolean field is part of its type code.
     Boolean(bool),
     Byte,
-    /// Of any width.
+    /// An integer of any width.
     Integer,
     Double,
     Binary,
@@ -166,8 +167,8 @@ enum Kind {
     Struct,
 }
 
-impl Kind {
-    fn of(code: u8) -> io::Result<Self> {
+impl ThriftType {
+    fn from_code(code: u8) -> io::Result<Self> {
         Ok(match code {
             1 | 2 => Self::Boolean(code == 1),
             3 => Self::Byte,
@@ -183,11 +184,11 @@ impl Kind {
 }
 
 /// Reads Thrift's compact protocol.
-struct Compact<R> {
+struct CompactReader<R> {
     input: io::Take<R>,
 }
 
-impl<R: Read> Compact<R> {
+impl<R: Read> CompactReader<R> {
     fn byte(&mut self) -> io::Result<u8> {
         let mut byte = [0];
         self.input.read_exact(&mut byte)?;
@@ -215,8 +216,9 @@ impl<R: Read> Compact<R> {
         u64::try_from(self.integer()?).map_err(|_| damaged())
     }
 
-    /// The kind of a struct's next field, whose number replaces that of the one before.
-    fn field(&mut self, number: &mut i64) -> io::Result<Option<Kind>> {
+    /// The type of a struct's next field; `None` at the end of the struct. `number` is the number
+    /// of the previous field and is set to that of this field.
+    fn field(&mut self, number: &mut i64) -> io::Result<Option<ThriftType>> {
         let byte = self.byte()?;
         if byte == 0 {
             return Ok(None);
@@ -225,42 +227,45 @@ impl<R: Read> Compact<R> {
             0 => self.integer()?,
             delta => number.checked_add(i64::from(delta)).ok_or_else(damaged)?,
         };
-        Kind::of(byte & 0x0f).map(Some)
+        ThriftType::from_code(byte & 0x0f).map(Some)
     }
 
-    fn skip(&mut self, kind: Kind, depth: usize) -> io::Result<()> {
+    fn skip(&mut self, kind: ThriftType, depth: usize) -> io::Result<()> {
         let depth = depth.checked_sub(1).ok_or_else(damaged)?;
         match kind {
-            Kind::Boolean(_) => Ok(()),
-            Kind::Byte => self.byte().map(drop),
-            Kind::Integer => self.varint().map(drop),
-            Kind::Double => self.pass(8),
-            Kind::Binary => {
+            ThriftType::Boolean(_) => Ok(()),
+            ThriftType::Byte => self.byte().map(drop),
+            ThriftType::Integer => self.varint().map(drop),
+            ThriftType::Double => self.skip_bytes(8),
+            ThriftType::Binary => {
                 let bytes = self.varint()?;
-                self.pass(bytes)
+                self.skip_bytes(bytes)
             }
-            Kind::List => {
+            ThriftType::List => {
                 let head = self.byte()?;
                 let count = match head >> 4 {
                     15 => self.varint()?,
                     count => u64::from(count),
                 };
-                let kind = Kind::of(head & 0x0f)?;
+                let kind = ThriftType::from_code(head & 0x0f)?;
                 (0..count).try_for_each(|_| self.skip_element(kind, depth))
             }
-            Kind::Map => {
+            ThriftType::Map => {
                 let count = self.varint()?;
                 if count == 0 {
                     return Ok(());
                 }
                 let kinds = self.byte()?;
-                let (key, value) = (Kind::of(kinds >> 4)?, Kind::of(kinds & 0x0f)?);
+                let (key, value) = (
+                    ThriftType::from_code(kinds >> 4)?,
+                    ThriftType::from_code(kinds & 0x0f)?,
+                );
                 (0..count).try_for_each(|_| {
                     self.skip_element(key, depth)?;
                     self.skip_element(value, depth)
                 })
             }
-            Kind::Struct => {
+            ThriftType::Struct => {
                 let mut field = 0;
                 while let Some(kind) = self.field(&mut field)? {
                     self.skip(kind, depth)?;
@@ -270,15 +275,16 @@ impl<R: Read> Compact<R> {
         }
     }
 
-    /// An element of a list is as a field, but a boolean takes a byte.
-    fn skip_element(&mut self, kind: Kind, depth: usize) -> io::Result<()> {
+    /// Skips an element of a list or map. It is encoded as a field, except that a boolean takes one
+    /// byte.
+    fn skip_element(&mut self, kind: ThriftType, depth: usize) -> io::Result<()> {
         match kind {
-            Kind::Boolean(_) => self.byte().map(drop),
+            ThriftType::Boolean(_) => self.byte().map(drop),
             kind => self.skip(kind, depth),
         }
     }
 
-    fn pass(&mut self, bytes: u64) -> io::Result<()> {
+    fn skip_bytes(&mut self, bytes: u64) -> io::Result<()> {
         let passed = io::copy(&mut self.input.by_ref().take(bytes), &mut io::sink())?;
         if passed == bytes {
             Ok(())

@@ -1,4 +1,4 @@
-//! Parquet files as others write them, and as nobody should.
+//! Tests with Parquet files of other writers, and with malicious files.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ fn read_one(array: ArrayRef, kind: &str) -> Result<Table, ReadError> {
 }
 
 #[test]
-fn every_type_with_a_text_is_read_as_it() {
+fn every_type_with_a_text_form_is_read_as_text() {
     let dictionary: DictionaryArray<Int32Type> = ["a", "b"].into_iter().collect();
     let times = [Some(1_600_000_000_123), None];
     let micros = [Some(1_600_000_000_000_000), None];
@@ -107,7 +107,7 @@ fn every_type_with_a_text_is_read_as_it() {
 }
 
 #[test]
-fn lists_are_sets_and_nothing_else() {
+fn lists_are_accepted_only_for_sets() {
     let lists = |items: &[&[&str]]| -> ArrayRef {
         let mut lists = ListBuilder::new(StringBuilder::new());
         for items in items {
@@ -161,8 +161,8 @@ fn columns_are_found_by_name_and_identifiers_dropped() {
     );
     let table = from_parquet(&schema, &good, 1 << 20).unwrap();
     assert_eq!(texts(&table.columns[1]), [Some("1"), Some("2"), Some("3")]);
-    let lacking = file(&[("b", numbers.clone()), ("Jane", text("x"))], plain());
-    let problem = from_parquet(&schema, &lacking, 1 << 20).unwrap_err();
+    let incomplete = file(&[("b", numbers.clone()), ("Jane", text("x"))], plain());
+    let problem = from_parquet(&schema, &incomplete, 1 << 20).unwrap_err();
     assert_eq!(problem.code, ReadErrorKind::Header);
     assert!(!format!("{problem:?}").contains("Jane"));
     let words = file(
@@ -195,10 +195,10 @@ fn columns_are_found_by_name_and_identifiers_dropped() {
 }
 
 #[test]
-fn what_decodes_to_more_than_the_limit_is_refused_before_it_is_decoded() {
+fn files_that_decode_to_more_than_the_limit_are_refused_before_decoding() {
     let long = "x".repeat(1 << 20);
-    let bomb: ArrayRef = Arc::new(StringArray::from(vec![&*long; 64]));
-    // Statistics would hold the long value, uncompressed.
+    let repeated: ArrayRef = Arc::new(StringArray::from(vec![&*long; 64]));
+    // Statistics would contain the long value, uncompressed.
     let builder = || WriterProperties::builder().set_statistics_enabled(EnabledStatistics::None);
     let plain = || builder().set_dictionary_enabled(false);
     let gzip = Compression::GZIP(GzipLevel::default());
@@ -215,14 +215,14 @@ fn what_decodes_to_more_than_the_limit_is_refused_before_it_is_decoded() {
             .set_encoding(Encoding::DELTA_BYTE_ARRAY),
         builder().set_dictionary_page_size_limit(8 << 20),
     ] {
-        let file = file(&[("x", bomb.clone())], properties);
+        let file = file(&[("x", repeated.clone())], properties);
         assert!(file.len() < 8 << 20);
         let refused = from_parquet(&insensitive("x", "categorical"), &file, 10 << 20);
         assert_eq!(refused.unwrap_err().code, ReadErrorKind::TooLarge);
         let read = from_parquet(&insensitive("x", "categorical"), &file, 100 << 20).unwrap();
         assert_eq!(read.rows, 64);
     }
-    // A page that holds one value a million times over is as large as a million values.
+    // A page that repeats one value a million times is as large as a million values.
     let same: ArrayRef = Arc::new(BooleanArray::from(vec![true; 1 << 20]));
     let file = file(&[("x", same)], WriterProperties::builder());
     let refused = from_parquet(&insensitive("x", "categorical"), &file, 1 << 19);

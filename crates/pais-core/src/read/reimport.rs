@@ -1,4 +1,4 @@
-//! Finished tables read back, whoever made them: labels stand where leaves stood.
+//! Reads anonymized tables, of this service or of another tool: their cells are labels, not leaves.
 
 use std::borrow::Cow;
 
@@ -8,18 +8,18 @@ use crate::rejection::{Fault, Place};
 use crate::taxonomy::interval::number;
 use crate::taxonomy::{Interval, MISSING_LABEL};
 
-use crate::read::intake::MAX_FAULTS;
+use crate::read::chunk_builder::MAX_FAULTS;
 use crate::table::items;
 use crate::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable, Table};
 use crate::schema::{Schema, SchemaColumn};
 
-/// What other tools write for a cell that is generalized away, whatever its tree's root is.
+/// The label that other tools write for a suppressed cell, whatever the root of its tree is.
 pub const SUPPRESSED_LABEL: &str = "*";
 
-/// The schema by which a finished table with columns of these names is read: no cell is
-/// checked, and insensitive columns may be absent.
+/// The schema for reading a finished table that has columns with these names. Its columns accept
+/// every cell, and insensitive columns and identifiers can be absent.
 pub fn columns(schema: &Schema, names: &[String]) -> Schema {
-    let stands = |column: &&SchemaColumn| {
+    let is_expected = |column: &&SchemaColumn| {
         let optional = matches!(
             column.role,
             ColumnRole::Insensitive | ColumnRole::Identifier
@@ -39,20 +39,20 @@ pub fn columns(schema: &Schema, names: &[String]) -> Schema {
         separator: column.separator,
         missing: Vec::new(),
     };
-    let columns = schema.columns.iter().filter(stands);
+    let columns = schema.columns.iter().filter(is_expected);
     Schema {
         columns: columns.map(unchecked).collect(),
     }
 }
 
-/// The released table that `table`, read by [`columns`], is under the dataset's own schema. The
-/// first row is that of line `first_line`.
+/// Converts `table`, which was read with the schema `read_by` of [`columns`], to a released table
+/// under the dataset's own schema. The first row is on line `first_line`.
 ///
-/// Labels and numbers are brought to one way of writing each, so that equal ones are one text.
+/// Labels and numbers are written in canonical form, so that equal ones have equal text.
 ///
 /// # Errors
-/// `invalid_cells` for labels that are none of their column's, `invalid_header` for an
-/// identifier that is not wholly suppressed.
+/// `invalid_cells` for cells that are not labels of their column, `invalid_header` for an
+/// identifier that is not completely suppressed.
 pub fn released(
     schema: &Schema,
     read_by: &Schema,
@@ -62,7 +62,7 @@ pub fn released(
     let mut columns = Vec::with_capacity(table.columns.len());
     let mut faults = Vec::new();
     for (read, column) in read_by.columns.iter().zip(table.columns) {
-        // The one schema is made of the other's columns.
+        // Always found: `read_by` was made from the columns of `schema`.
         let Some(spec) = schema.columns.iter().find(|spec| spec.name == read.name) else {
             continue;
         };
@@ -78,7 +78,7 @@ pub fn released(
                 }
             }
             ColumnRole::QuasiIdentifier => {
-                let column = relabelled(spec, column, first_line, &mut faults);
+                let column = with_canonical_labels(spec, column, first_line, &mut faults);
                 let form = match spec.kind {
                     ColumnKind::Set => Form::untouched(spec),
                     ColumnKind::Categorical | ColumnKind::Numeric => Form::Generalized,
@@ -110,13 +110,13 @@ pub fn released(
     faults.sort_by_key(Fault::line);
     faults.truncate(MAX_FAULTS);
     let detail = format!(
-        "the table is no generalization under this schema: {}",
+        "the table is not a generalization under this schema: {}",
         faults[0].detail
     );
     Err(ReadError::with(ReadErrorKind::Cells, detail, faults))
 }
 
-fn relabelled(
+fn with_canonical_labels(
     spec: &SchemaColumn,
     mut column: Column,
     first_line: u64,
@@ -124,7 +124,7 @@ fn relabelled(
 ) -> Column {
     let mut unknown = Vec::new();
     for (code, text) in column.dictionary.iter_mut().enumerate() {
-        match label(spec, text).map(|label| (*label != **text).then(|| label.into())) {
+        match canonical_label(spec, text).map(|label| (*label != **text).then(|| label.into())) {
             Some(Some(label)) => *text = label,
             Some(None) => {}
             None => unknown.push(code as u32),
@@ -135,15 +135,15 @@ fn relabelled(
         let line = first_line + row.unwrap_or(0) as u64;
         let detail = match spec.kind {
             ColumnKind::Numeric if spec.tree.is_none() => {
-                "the cell is no interval such as [30,60), no number and no `?`"
+                "the cell is not valid; expected an interval such as [30,60), a number or `?`"
             }
-            _ => "the cell is no label of the column's taxonomy and no `?`",
+            _ => "the cell is not valid; expected a label of the column's taxonomy or `?`",
         };
         faults.push(Fault::cell(line, &*spec.name, detail));
     }
     if column.codes.contains(&NULL_CODE) {
         let missing = column.dictionary.len() as u32;
-        // A set that holds nothing tells nothing, whatever its cell held.
+        // A null cell of a set is written as the empty set: nothing is known of its items.
         let label = match spec.kind {
             ColumnKind::Set => "",
             ColumnKind::Categorical | ColumnKind::Numeric => MISSING_LABEL,
@@ -155,15 +155,15 @@ fn relabelled(
     column
 }
 
-/// The one way of writing a label of the column; `None` for what is none.
-fn label<'a>(spec: &'a SchemaColumn, text: &'a str) -> Option<Cow<'a, str>> {
+/// The canonical form of a label of the column; `None` if the text is not such a label.
+fn canonical_label<'a>(spec: &'a SchemaColumn, text: &'a str) -> Option<Cow<'a, str>> {
     if spec.kind == ColumnKind::Set {
         if spec.is_missing(text) {
             return Some("".into());
         }
         let items = items(text, spec.separator);
         let mut labels: Vec<Cow<str>> = items
-            .map(|item| label_of_item(spec, item))
+            .map(|item| canonical_item_label(spec, item))
             .collect::<Option<_>>()?;
         labels.sort_unstable();
         labels.dedup();
@@ -174,10 +174,10 @@ fn label<'a>(spec: &'a SchemaColumn, text: &'a str) -> Option<Cow<'a, str>> {
                 .into(),
         );
     }
-    label_of_item(spec, text)
+    canonical_item_label(spec, text)
 }
 
-fn label_of_item<'a>(spec: &'a SchemaColumn, text: &'a str) -> Option<Cow<'a, str>> {
+fn canonical_item_label<'a>(spec: &'a SchemaColumn, text: &'a str) -> Option<Cow<'a, str>> {
     let tree = spec.tree.as_deref();
     if text == MISSING_LABEL || tree.is_some_and(|tree| tree.find(text).is_some()) {
         return Some(text.into());
@@ -198,16 +198,18 @@ fn label_of_item<'a>(spec: &'a SchemaColumn, text: &'a str) -> Option<Cow<'a, st
     let Some(tree) = tree else {
         return Some(interval.to_string().into());
     };
-    // A tree's own labels may be written with spaces, the table's without, or the reverse.
-    let same = |node: &&crate::taxonomy::Node| Interval::parse(&node.label) == Some(interval);
+    // The tree's labels can contain spaces that the table's labels do not have, or the reverse.
+    let is_same_interval =
+        |node: &&crate::taxonomy::Node| Interval::parse(&node.label) == Some(interval);
     tree.nodes()
         .iter()
-        .find(same)
+        .find(is_same_interval)
         .map(|node| (*node.label).into())
 }
 
-/// An untouched column with numbers written in one way and the items of a set in order, as two
-/// tables must have it to be compared: formats that have types keep the value, not the text.
+/// An untouched column with its numbers in canonical form and the items of its sets in order. Two
+/// tables must be in this form to be compared: formats that have types keep the value of a cell,
+/// not its text.
 pub fn rewritten(spec: &SchemaColumn, mut column: Column) -> Column {
     for text in &mut column.dictionary {
         if let Some(new) = plain(spec, text) {
@@ -217,7 +219,8 @@ pub fn rewritten(spec: &SchemaColumn, mut column: Column) -> Column {
     column
 }
 
-/// The one way of writing a value of an untouched column; `None` where it is that already.
+/// The canonical form of a value of an untouched column; `None` if the text is in that form
+/// already.
 pub fn plain(spec: &SchemaColumn, text: &str) -> Option<String> {
     if spec.is_missing(text) {
         return None;

@@ -1,4 +1,4 @@
-//! What a submission's reader takes and refuses, and what an engine gets to see of it.
+//! Tests of reading submissions: accepted and refused files, and the encoded table.
 
 use proptest::prelude::*;
 
@@ -46,7 +46,7 @@ fn load(schema: &Schema, file: &[u8]) -> Result<Table, ReadError> {
     }
 }
 
-/// Line and column of a fault.
+/// The line and the column of a fault.
 pub(super) type Place = (Option<u64>, Option<String>);
 
 fn refusal(file: &str) -> (Code, Vec<Place>) {
@@ -88,7 +88,7 @@ fn bom_crlf_blank_lines_and_a_missing_last_newline_are_accepted() {
 }
 
 #[test]
-fn faults_name_the_physical_line_on_which_the_record_starts() {
+fn faults_report_the_physical_line_on_which_the_record_starts() {
     for newline in ["\n", "\r\n"] {
         for end in ["", newline] {
             let lines = [
@@ -117,7 +117,7 @@ fn faults_name_the_physical_line_on_which_the_record_starts() {
 }
 
 #[test]
-fn at_most_twenty_faults_are_named() {
+fn at_most_twenty_faults_are_reported() {
     let file = "name,job,age,note\n".to_owned() + &"a,b,c,d\n".repeat(50);
     let (_, faults) = refusal(&file);
     assert_eq!(faults.len(), 20);
@@ -142,7 +142,7 @@ fn headers_must_name_exactly_the_declared_columns() {
 }
 
 #[test]
-fn what_cannot_be_decoded_is_told_apart_from_what_does_not_fit() {
+fn undecodable_and_empty_files_have_their_own_codes() {
     for file in [
         &b"name,job,age,note\nJane,Mover,34,\xff\n"[..],
         b"name,job,age,note\n\xff,Mover,34,x\n",
@@ -158,7 +158,7 @@ fn what_cannot_be_decoded_is_told_apart_from_what_does_not_fit() {
 }
 
 #[test]
-fn equal_numbers_are_one_value_and_missing_cells_stand_last() {
+fn equal_numbers_have_one_code_and_missing_cells_have_the_last() {
     let schema = schema(serde_json::json!([
         {"name": "n", "role": "quasi_identifier", "kind": "numeric"},
         {"name": "c", "role": "quasi_identifier", "missing": ["", "NA"]},

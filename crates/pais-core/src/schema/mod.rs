@@ -1,4 +1,4 @@
-//! A dataset's schema with its taxonomies resolved: what a column definition must fit.
+//! A dataset's schema with its taxonomies resolved, and the checks of column definitions.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use crate::definition::{ColumnKind, ColumnRole, DatasetDefinition, TaxonomyId, T
 use crate::rejection::{Fault, Rejection};
 use crate::taxonomy::{Interval, MISSING_LABEL, Tree, TreeLimits};
 
-/// The separator of a set's items where the definition names none.
+/// The separator of a set's items if the definition has none.
 pub const DEFAULT_SEPARATOR: char = '|';
 
 /// What is wrong with a dataset's definition.
@@ -26,19 +26,20 @@ pub type SchemaError = Rejection<SchemaErrorKind>;
 /// A column with its taxonomy.
 #[derive(Clone, Debug)]
 pub struct SchemaColumn {
-    /// As in the header.
+    /// The name, as in the header.
     pub name: Box<str>,
-    /// What it is for.
+    /// Its role.
     pub role: ColumnRole,
     /// How its cells are read.
     pub kind: ColumnKind,
-    /// Its tree; `None` for a flat tree or intervals grown during the run.
+    /// Its taxonomy; `None` for a column with a flat tree or with intervals that are grown during
+    /// the run.
     pub tree: Option<Arc<Tree>>,
     /// Leaves of `tree` as ranges, for a numeric column with a tree.
     pub ranges: Option<Arc<[Option<Interval>]>>,
     /// The outermost interval of a numeric column.
     pub domain: Option<(f64, f64)>,
-    /// Between the items of a set.
+    /// The character between two items of a set.
     pub separator: char,
     /// Words that mean missing.
     pub missing: Vec<Box<str>>,
@@ -51,17 +52,18 @@ impl SchemaColumn {
     }
 }
 
-/// The declared columns, checked against one another.
+/// The declared columns, checked one by one and against each other.
 #[derive(Clone, Debug)]
 pub struct Schema {
-    /// In the declared order, identifiers included.
+    /// The columns in the declared order, including identifiers.
     pub columns: Vec<SchemaColumn>,
 }
 
 impl Schema {
     /// Checks a definition and resolves its taxonomies.
     ///
-    /// `taxonomy` finds a taxonomy by id, or `None` where the organization has none such.
+    /// `taxonomy` returns a taxonomy by id; `None` if the organization has no taxonomy with this
+    /// id.
     ///
     /// # Errors
     /// [`SchemaErrorKind`]: for an unknown taxonomy, for an invalid inline tree, and with every
@@ -81,7 +83,7 @@ impl Schema {
             if column.name.is_empty() || column.name.len() > 200 || column.name.contains('\0') {
                 faults.push(Fault::at(
                     at("name"),
-                    "a column's name has 1 to 200 bytes and no NUL",
+                    "a column's name must have 1 to 200 bytes and no NUL",
                 ));
             }
             if definition.columns[..index]
@@ -90,13 +92,17 @@ impl Schema {
             {
                 faults.push(Fault::at(
                     at("name"),
-                    "another column has this name already",
+                    "another column already has this name",
                 ));
             }
             let tree = match &column.taxonomy {
                 None => None,
                 Some(TaxonomyReference::Id(id)) => Some(taxonomy(*id).ok_or_else(|| {
-                    SchemaError::at(SchemaErrorKind::UnknownTaxonomy, at("taxonomy"), "there is no such taxonomy")
+                    SchemaError::at(
+                        SchemaErrorKind::UnknownTaxonomy,
+                        at("taxonomy"),
+                        "there is no taxonomy with this id",
+                    )
                 })?),
                 Some(TaxonomyReference::Inline(root)) => {
                     let tree = Tree::new(root, limits).map_err(|error| {
@@ -126,13 +132,13 @@ impl Schema {
                 } else if column.taxonomy.is_some() {
                     faults.push(Fault::at(
                         at("domain"),
-                        "a column with a taxonomy of ranges has its domain from there",
+                        "the column's taxonomy defines its domain; leave `domain` out",
                     ));
                 }
                 if !(lo.abs() <= 1e300 && hi.abs() <= 1e300 && lo <= hi) {
                     faults.push(Fault::at(
                         at("domain"),
-                        "a domain is [min, max] with min <= max",
+                        "a domain must be [min, max] with min <= max",
                     ));
                 }
             }
@@ -142,7 +148,10 @@ impl Schema {
                     faults.push(Fault::at(at("separator"), "only a set has a separator"));
                 }
                 if separator.is_none() {
-                    faults.push(Fault::at(at("separator"), "a separator is one character"));
+                    faults.push(Fault::at(
+                        at("separator"),
+                        "a separator must be one character",
+                    ));
                 }
             }
             let exact = column.role == ColumnRole::Class || column.role == ColumnRole::Sensitive;
@@ -175,7 +184,7 @@ impl Schema {
             faults.push(
                 Fault::at(
                     "/columns",
-                    format!("{classes} columns are the class; at most one can be"),
+                    format!("{classes} columns have the role class; at most one can"),
                 )
                 .fix("give the others the role insensitive"),
             );
@@ -214,7 +223,7 @@ impl Schema {
             .filter(|column| column.role != ColumnRole::Identifier)
     }
 
-    /// Positions among the stored columns of those with a role.
+    /// The positions, among the stored columns, of the columns with this role.
     pub fn stored_with(&self, role: ColumnRole) -> Vec<usize> {
         self.stored()
             .enumerate()
@@ -223,31 +232,36 @@ impl Schema {
             .collect()
     }
 
-    /// Position among the stored columns of the column with this name.
+    /// The position, among the stored columns, of the column with this name; `None` if there is
+    /// none.
     pub fn stored_position(&self, name: &str) -> Option<usize> {
         self.stored().position(|column| &*column.name == name)
     }
 }
 
 impl SchemaColumn {
-    /// The leaf of the column's tree that a cell which is not missing stands for: by label, or
-    /// by range in a numeric column with a tree. `None` without a tree and for other cells.
+    /// The leaf number of a cell that is not missing: by label, or by range in a numeric column
+    /// with a tree. `None` if the column has no tree, or the tree has no leaf for the cell.
     pub fn leaf(&self, cell: &str) -> Option<u32> {
         let tree = self.tree.as_ref()?;
         let Some(ranges) = &self.ranges else {
             return tree.leaf_number(cell);
         };
         let value = crate::taxonomy::interval::number(cell)?;
-        let holds = |range: &Option<Interval>| range.is_some_and(|range| range.contains(value));
-        ranges.iter().position(holds).map(|leaf| leaf as u32)
+        let contains_value =
+            |range: &Option<Interval>| range.is_some_and(|range| range.contains(value));
+        ranges
+            .iter()
+            .position(contains_value)
+            .map(|leaf| leaf as u32)
     }
 
-    /// Whether the column's values are labelled `?` and `*` by the service itself.
+    /// Whether the column has a flat tree, in which the service adds the labels `?` and `*`.
     pub fn is_flat(&self) -> bool {
         self.tree.is_none() && self.kind != ColumnKind::Numeric
     }
 
-    /// Whether `cell`, in a column without a tree, is the label of missing.
+    /// Whether `cell` is the label of missing cells, in a column with a flat tree.
     pub fn is_missing_label(&self, cell: &str) -> bool {
         self.is_flat() && cell == MISSING_LABEL
     }

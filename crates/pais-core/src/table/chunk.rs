@@ -1,4 +1,4 @@
-//! Tables as bytes (Arrow IPC, zstd), and chunks put together again.
+//! Encodes tables as bytes (Arrow IPC, zstd), and joins chunks into one table.
 
 use std::sync::Arc;
 
@@ -16,22 +16,22 @@ use thiserror::Error;
 
 use crate::table::{Column, NULL_CODE, Table};
 
-/// Bytes that are no chunk.
+/// Why bytes are not a valid chunk.
 #[derive(Debug, Error)]
 pub enum ChunkError {
-    /// The format refused them.
-    #[error("the bytes of a chunk do not read as Arrow IPC")]
+    /// They are not valid Arrow IPC.
+    #[error("the bytes of a chunk are not valid Arrow IPC")]
     Format(#[from] ArrowError),
-    /// They read, but not as a chunk of this table.
-    #[error("a chunk does not hold the columns of its table")]
+    /// They are valid Arrow IPC, but do not have the columns of the table.
+    #[error("a chunk does not have the columns of its table")]
     Shape,
 }
 
-/// A table as bytes: one Arrow IPC stream of one batch of dictionary columns, keys as narrow as
-/// the dictionary allows, buffers compressed by zstd.
+/// Encodes a table as bytes: one Arrow IPC stream with one batch of dictionary columns. Keys are as
+/// narrow as the dictionary allows, and buffers are compressed by zstd.
 ///
 /// # Errors
-/// When Arrow refuses, as for more than 2 GiB of distinct text.
+/// Those of Arrow, for example for more than 2 GiB of distinct text.
 pub fn encode(table: &Table) -> Result<Vec<u8>, ChunkError> {
     let mut fields = Vec::with_capacity(table.columns.len());
     let mut arrays = Vec::with_capacity(table.columns.len());
@@ -62,14 +62,15 @@ fn dictionary_array(column: &Column) -> Result<ArrayRef, ChunkError> {
     }
     let values: ArrayRef = Arc::new(values.finish());
     Ok(match column.dictionary.len() {
-        0..=0xff => Arc::new(keyed::<UInt8Type>(column, values, |code| code as u8)?),
-        0x100..=0xffff => Arc::new(keyed::<UInt16Type>(column, values, |code| code as u16)?),
-        _ => Arc::new(keyed::<UInt32Type>(column, values, |code| code)?),
+        0..=0xff => Arc::new(with_keys::<UInt8Type>(column, values, |code| code as u8)?),
+        0x100..=0xffff => Arc::new(with_keys::<UInt16Type>(column, values, |code| code as u16)?),
+        _ => Arc::new(with_keys::<UInt32Type>(column, values, |code| code)?),
     })
 }
 
-/// `narrow` keeps every code below the dictionary's length, by the choice of the key type.
-fn keyed<K: ArrowDictionaryKeyType>(
+/// `narrow` loses no bits of a code below the dictionary's length: the caller chooses the key type
+/// by that length.
+fn with_keys<K: ArrowDictionaryKeyType>(
     column: &Column,
     values: ArrayRef,
     narrow: impl Fn(u32) -> K::Native,
@@ -86,10 +87,10 @@ fn keyed<K: ArrowDictionaryKeyType>(
     DictionaryArray::try_new(keys, values)
 }
 
-/// A table from its bytes.
+/// Decodes a table from the bytes of [`encode`].
 ///
 /// # Errors
-/// For bytes that [`encode`] did not make.
+/// For bytes that are not from [`encode`].
 pub fn decode(bytes: &[u8]) -> Result<Table, ChunkError> {
     let mut reader = StreamReader::try_new(bytes, None)?;
     let batch = reader.next().ok_or(ChunkError::Shape)??;
@@ -109,14 +110,16 @@ fn column_of(array: &ArrayRef) -> Result<Column, ChunkError> {
         return Err(ChunkError::Shape);
     };
     match **key {
-        DataType::UInt8 => unkeyed(array.as_dictionary::<UInt8Type>()),
-        DataType::UInt16 => unkeyed(array.as_dictionary::<UInt16Type>()),
-        DataType::UInt32 => unkeyed(array.as_dictionary::<UInt32Type>()),
+        DataType::UInt8 => column_of_keys(array.as_dictionary::<UInt8Type>()),
+        DataType::UInt16 => column_of_keys(array.as_dictionary::<UInt16Type>()),
+        DataType::UInt32 => column_of_keys(array.as_dictionary::<UInt32Type>()),
         _ => Err(ChunkError::Shape),
     }
 }
 
-fn unkeyed<K: ArrowDictionaryKeyType>(array: &DictionaryArray<K>) -> Result<Column, ChunkError>
+fn column_of_keys<K: ArrowDictionaryKeyType>(
+    array: &DictionaryArray<K>,
+) -> Result<Column, ChunkError>
 where
     K::Native: Into<u32>,
 {
@@ -139,9 +142,9 @@ where
     Ok(Column { dictionary, codes })
 }
 
-/// Puts chunks together, each with its own dictionaries, into one table.
+/// Joins chunks, each with its own dictionaries, into one table.
 ///
-/// Hashes each distinct value once a chunk, and writes 4 bytes a cell.
+/// Hashes each distinct value once per chunk, and writes 4 bytes per cell.
 #[derive(Default)]
 pub struct Assembler {
     table: Table,
@@ -150,7 +153,7 @@ pub struct Assembler {
 }
 
 impl Assembler {
-    /// Adds the rows of a chunk after those before.
+    /// Appends the rows of a chunk.
     ///
     /// # Errors
     /// For a chunk with another number of columns.
@@ -165,7 +168,7 @@ impl Assembler {
             return Err(ChunkError::Shape);
         }
         self.table.rows += chunk.rows;
-        for ((whole, known), part) in self
+        for ((whole, known), chunk_column) in self
             .table
             .columns
             .iter_mut()
@@ -173,8 +176,8 @@ impl Assembler {
             .zip(chunk.columns)
         {
             let hasher = &self.hasher;
-            let mut codes = Vec::with_capacity(part.dictionary.len());
-            for text in part.dictionary {
+            let mut codes = Vec::with_capacity(chunk_column.dictionary.len());
+            for text in chunk_column.dictionary {
                 let hash = hasher.hash_one(&*text);
                 let dictionary = &whole.dictionary;
                 let found = known.find(hash, |&code| dictionary[code as usize] == text);
@@ -191,7 +194,7 @@ impl Assembler {
                     }
                 });
             }
-            let translated = part.codes.iter().map(|&code| match code {
+            let translated = chunk_column.codes.iter().map(|&code| match code {
                 NULL_CODE => NULL_CODE,
                 code => codes[code as usize],
             });
@@ -200,7 +203,7 @@ impl Assembler {
         Ok(())
     }
 
-    /// The whole table.
+    /// Returns the whole table.
     pub fn finish(self) -> Table {
         self.table
     }
@@ -236,7 +239,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_encoded_is_decoded_and_chunks_join(
+        fn chunks_are_encoded_decoded_and_joined(
             chunks in prop::collection::vec(
                 prop::collection::vec(prop::option::of("[a-c]{0,2}"), 0..40), 1..4)
         ) {

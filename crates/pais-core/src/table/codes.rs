@@ -1,22 +1,22 @@
-//! Codes of rows in as few bytes as their number allows: what reads millions of rows waits for
-//! memory, most of all where it reads them in random order, and four times as many codes of one
-//! byte stand in the cache.
+//! Codes of rows in as few bytes as the number of codes allows. Reading millions of rows is bound
+//! by memory, above all in random order, and four times as many one-byte codes fit into the cache
+//! as four-byte codes.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use rayon::prelude::*;
 
-/// One code a row.
+/// One code per row.
 #[derive(Debug)]
 pub enum Codes<'a> {
     /// Every row has the code 0.
     Zero,
-    /// At most 2⁸ codes.
+    /// At most 2⁸ distinct codes.
     One(Vec<u8>),
-    /// At most 2¹⁶ codes.
+    /// At most 2¹⁶ distinct codes.
     Two(Vec<u16>),
-    /// More codes.
+    /// More distinct codes.
     Four(Cow<'a, [u32]>),
 }
 
@@ -25,7 +25,7 @@ pub trait RowCodes: Copy + Send + Sync {
     /// The code of a row.
     fn at(self, row: usize) -> u32;
 
-    /// The codes of some rows, which are counted from 0 again.
+    /// The codes of a range of rows; in the result these rows are numbered from 0.
     fn part(self, rows: Range<usize>) -> Self;
 }
 
@@ -81,9 +81,9 @@ macro_rules! with_codes {
 }
 
 impl Codes<'static> {
-    /// Codes as they come, all below `count`.
+    /// Collects codes that are all below `count`, in as few bytes as `count` allows.
     pub fn collected(codes: impl IndexedParallelIterator<Item = u32>, count: usize) -> Self {
-        // A code takes no time: a thread has many, or none.
+        // One code costs almost nothing, so a thread gets many of them at once.
         let codes = codes.with_min_len(1 << 14);
         if count <= 1 << 8 {
             Self::One(codes.map(|code| code as u8).collect())
@@ -125,7 +125,7 @@ mod tests {
     use super::{Codes, RowCodes};
 
     #[test]
-    fn codes_are_the_same_in_any_width() {
+    fn codes_are_the_same_in_every_width() {
         for (count, bytes) in [(1, 1), (256, 1), (257, 2), (65_536, 2), (65_537, 4)] {
             let codes: Vec<u32> = (0..count).rev().collect();
             let narrowed = Codes::new(&codes, count as usize);
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn codes_that_do_not_fit_stay_as_they_are() {
+    fn codes_that_do_not_fit_are_borrowed_unchanged() {
         let codes = [0, u32::MAX, 2];
         let Codes::Four(kept) = Codes::new(&codes, 3) else {
             panic!("a code was cut off");

@@ -1,16 +1,16 @@
-//! A table of text in dictionary form.
+//! Tables of text in dictionary form.
 
-/// The code of a cell that is null (not a missing word: nothing stands there).
+/// The code of a null cell. A cell with a word for missing is not null; it has a code of its own.
 pub const NULL_CODE: u32 = u32::MAX;
 
 /// One column: `codes[row]` indexes `dictionary`, or is [`NULL_CODE`].
 ///
-/// Costs 4 bytes a row and the text of each distinct value once.
+/// Takes 4 bytes per row, and the text of each distinct value once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Column {
     /// Distinct values, in no particular order.
     pub dictionary: Vec<Box<str>>,
-    /// One code a row.
+    /// One code per row.
     pub codes: Vec<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! A table made ready for an engine: quasi-identifiers as codes in the order of their domains.
+//! Tables encoded for an engine: quasi-identifiers as codes in the order of their domains.
 
 use std::sync::Arc;
 
@@ -9,18 +9,18 @@ use crate::taxonomy::{MISSING_LABEL, Tree};
 use crate::table::{Column, NULL_CODE, SetColumn, Table};
 use crate::schema::{Schema, SchemaColumn};
 
-/// What the codes of a quasi-identifier stand for.
+/// What the codes of a quasi-identifier mean.
 #[derive(Clone, Debug)]
 pub enum Domain {
-    /// Codes are numbers of leaves; the tree has the leaf `?` where cells are missing.
+    /// Codes are leaf numbers. The tree has the leaf `?` if cells are missing.
     Taxonomy(Arc<Tree>),
-    /// Codes are ranks in `values`; the code `values.len()` is a missing cell.
+    /// Codes are ranks in `values`. The code `values.len()` means a missing cell.
     Numeric {
         /// Distinct values, ascending.
         values: Vec<f64>,
-        /// Lower end of the outermost interval.
+        /// Lower bound of the outermost interval.
         lo: f64,
-        /// Upper end of the outermost interval.
+        /// Upper bound of the outermost interval.
         hi: f64,
         /// Whether any cell is missing.
         missing: bool,
@@ -28,7 +28,7 @@ pub enum Domain {
 }
 
 impl Domain {
-    /// Number of distinct codes, missing included.
+    /// Number of distinct codes, including that of missing cells.
     pub fn code_count(&self) -> usize {
         match self {
             Self::Taxonomy(tree) => tree.leaf_count(),
@@ -42,43 +42,44 @@ impl Domain {
 /// A quasi-identifier, *D_i* of the KDD'09 paper.
 #[derive(Clone, Debug)]
 pub struct QuasiIdentifier {
-    /// As in the header.
+    /// The name, as in the header.
     pub name: Box<str>,
     /// Position among the stored columns of the schema.
     pub position: usize,
-    /// What codes stand for.
+    /// What the codes mean.
     pub domain: Domain,
-    /// One code a row.
+    /// One code per row.
     pub codes: Vec<u32>,
 }
 
 /// A sensitive column, *Sens* of the KDD'09 paper.
 #[derive(Clone, Debug)]
 pub struct SensitiveColumn {
-    /// As in the header.
+    /// The name, as in the header.
     pub name: Box<str>,
     /// Position among the stored columns of the schema.
     pub position: usize,
-    /// Distinct values by code.
+    /// Distinct values, indexed by code.
     pub values: Vec<Box<str>>,
-    /// One code a row; [`crate::table::NULL_CODE`] for missing.
+    /// One code per row; [`crate::table::NULL_CODE`] for missing.
     pub codes: Vec<u32>,
 }
 
-/// A table made ready for an engine.
+/// A table encoded for an engine.
 #[derive(Clone, Debug)]
 pub struct EncodedTable {
     /// Number of rows.
     pub rows: usize,
-    /// Those of one value a cell, in the declared order.
+    /// The quasi-identifiers with one value per cell, in the declared order.
     pub quasi_identifiers: Vec<QuasiIdentifier>,
     /// The set-valued quasi-identifiers, in the declared order.
     pub sets: Vec<SetColumn>,
-    /// In the declared order.
+    /// The sensitive columns, in the declared order.
     pub sensitive: Vec<SensitiveColumn>,
-    /// The class column: number of classes and one code a row, missing being a class of its own.
+    /// The class column: the number of classes and one code per row. Null and each word for missing
+    /// are classes of their own.
     pub class: Option<(usize, Vec<u32>)>,
-    /// The columns that stand in a release as they came (sensitive, class, insensitive), by
+    /// The columns that are released unchanged (sensitive, class, insensitive), each with its
     /// position among the stored columns.
     pub untouched: Vec<(usize, crate::table::Column)>,
 }
@@ -86,7 +87,8 @@ pub struct EncodedTable {
 impl EncodedTable {
     /// Encodes a table whose cells were checked against `schema` when they were read.
     ///
-    /// Text is looked at once a distinct value; one pass over the codes of each column.
+    /// Reads the text of each distinct value once, and makes one pass over the codes of each
+    /// column.
     pub fn new(schema: &Schema, table: Table) -> Self {
         let mut encoded = Self {
             rows: table.rows,
@@ -127,10 +129,10 @@ fn quasi_identifier(spec: &SchemaColumn, position: usize, column: Column) -> Qua
     let is_missing =
         |text: &str| spec.is_missing(text) || (spec.is_flat() && text == MISSING_LABEL);
     let missing = null || column.dictionary.iter().any(|text| is_missing(text));
-    // A column of nothing but missing cells has no numbers to span an interval.
+    // A column in which all cells are missing has no numbers that could span an interval.
     let numbers = column.dictionary.iter().any(|text| !is_missing(text));
-    let grown = spec.kind == ColumnKind::Numeric && spec.tree.is_none();
-    let (domain, missing_code, map) = if grown && (numbers || spec.domain.is_some()) {
+    let has_grown_intervals = spec.kind == ColumnKind::Numeric && spec.tree.is_none();
+    let (domain, missing_code, map) = if has_grown_intervals && (numbers || spec.domain.is_some()) {
         numeric(spec, &column.dictionary, missing)
     } else {
         categorical(spec, &column.dictionary, missing, is_missing)
@@ -147,7 +149,7 @@ fn quasi_identifier(spec: &SchemaColumn, position: usize, column: Column) -> Qua
     }
 }
 
-/// The domain, the code of missing cells, and old codes to new ones.
+/// The domain, the code of missing cells, and the new code of each old code.
 type Recoded = (Domain, u32, Vec<u32>);
 
 fn numeric(spec: &SchemaColumn, dictionary: &[Box<str>], missing: bool) -> Recoded {
@@ -210,7 +212,7 @@ fn categorical(
             Arc::new(Tree::flat(values))
         }
     };
-    // Without a missing cell no row has this code.
+    // If no cell is missing, no row has this code.
     let missing_code = tree.missing_leaf().unwrap_or(0);
     let leaf = |text: &str| match &spec.tree {
         Some(_) => spec.leaf(text),

@@ -1,4 +1,4 @@
-//! What a dataset's holder may learn of its rows without seeing one.
+//! Column statistics that a dataset's holder may see without seeing a row.
 
 use hashbrown::HashSet;
 use serde::{Deserialize, Serialize};
@@ -47,15 +47,17 @@ pub struct SetSizes {
     pub mean: f64,
 }
 
-/// The stored columns of a table in numbers, in the declared order.
+/// The statistics of the stored columns of a table, in the declared order.
 ///
-/// One pass over the codes of each column; text is looked at once a distinct value.
+/// One pass over the codes of each column; text is read once per distinct value.
 pub fn profile(schema: &Schema, table: &Table) -> Vec<ColumnProfile> {
     let columns = schema.stored().zip(&table.columns);
-    columns.map(|(spec, column)| of(spec, column)).collect()
+    columns
+        .map(|(spec, column)| profile_column(spec, column))
+        .collect()
 }
 
-fn of(spec: &SchemaColumn, column: &Column) -> ColumnProfile {
+fn profile_column(spec: &SchemaColumn, column: &Column) -> ColumnProfile {
     let mut rows = vec![0u64; column.dictionary.len()];
     let mut missing = 0;
     for &code in &column.codes {
@@ -123,7 +125,7 @@ mod tests {
     use crate::read::tests::schema;
 
     #[test]
-    fn columns_are_told_in_numbers_alone() {
+    fn profiles_contain_statistics_and_no_values() {
         let schema = schema(serde_json::json!([
             {"name": "name", "role": "identifier"},
             {"name": "job", "role": "quasi_identifier", "missing": ["", "NA"]},

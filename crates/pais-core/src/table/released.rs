@@ -1,14 +1,15 @@
-//! A finished table: labels in dictionary form, ready to be verified, stored and served.
+//! Released tables: labels in dictionary form, ready to be verified, stored and served.
 
 use crate::definition::ColumnKind;
 
-/// The column that says which group a row is in.
+/// Name of the column with the group of a row.
 pub const GROUP_COLUMN: &str = "group_id";
 
-/// The column of a sensitive table that says how many records of the group hold the value.
+/// Name of the column of a sensitive table with the number of records of the group that have the
+/// value.
 pub const COUNT_COLUMN: &str = "count";
 
-/// How the values of a released column are written in formats that have types.
+/// How the values of a released column are written in formats with types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Form {
@@ -18,11 +19,11 @@ pub enum Form {
     Text,
     /// An untouched column of numbers.
     Number,
-    /// A whole number made by the service: a group or a count.
+    /// A whole number computed by the service: a group or a count.
     Integer,
-    /// A set, whether generalized or not: a list of the items that stand between the separators.
+    /// A set, generalized or not: a list of the items between the separators.
     Set {
-        /// Between the items.
+        /// The character between two items.
         separator: char,
     },
 }
@@ -66,7 +67,7 @@ impl ReleasedColumn {
     }
 }
 
-/// A finished table.
+/// A released table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReleasedTable {
     /// `data`, `qit` or `st_<column>`.

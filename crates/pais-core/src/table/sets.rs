@@ -1,4 +1,4 @@
-//! A set-valued quasi-identifier: the items of each row as leaves of one tree.
+//! Set-valued quasi-identifiers: the items of each row as leaves of one tree.
 
 use std::sync::Arc;
 
@@ -10,30 +10,29 @@ use crate::schema::SchemaColumn;
 
 /// A set-valued quasi-identifier, a transactional attribute of the 2014 paper.
 ///
-/// Equal cells are kept once: 4 bytes a row, and 4 an item of each distinct set. A cell that
-/// means missing is the empty set, as nothing is known of its items; so is a word for missing
-/// among others no item.
+/// Equal cells are stored once: 4 bytes per row, and 4 bytes per item of each distinct set. A
+/// missing cell is the empty set, because nothing is known of its items. For the same reason a word
+/// for missing among the items is not an item.
 #[derive(Clone, Debug)]
 pub struct SetColumn {
-    /// As in the header.
+    /// The name, as in the header.
     pub name: Box<str>,
     /// Position among the stored columns of the schema.
     pub position: usize,
-    /// Between the items, in formats without lists.
+    /// The character between two items, in formats without lists.
     pub separator: char,
-    /// Items are numbers of its leaves.
+    /// The tree of the items. Items are its leaf numbers.
     pub tree: Arc<Tree>,
-    /// One distinct set a row.
+    /// The number of the distinct set of each row.
     codes: Vec<u32>,
-    /// Where the items of each distinct set begin; one entry more than there are sets.
+    /// The start of each distinct set in `items`; one entry more than there are sets.
     starts: Vec<usize>,
-    /// Items of the distinct sets, ascending in each.
+    /// Items of the distinct sets, ascending within each set.
     items: Vec<u32>,
 }
 
 impl SetColumn {
-    /// Encodes a column whose cells were checked when they were read; a repeated item counts
-    /// once.
+    /// Encodes a column whose cells were checked when they were read. A repeated item counts once.
     pub fn new(spec: &SchemaColumn, position: usize, column: Column) -> Self {
         let separator = spec.separator;
         let items_of = |text| items(text, separator).filter(|_| !spec.is_missing(text));
@@ -59,7 +58,7 @@ impl SetColumn {
             leaves.extend_from_slice(&set);
             starts.push(leaves.len());
         }
-        // The empty set of rows in which nothing stands.
+        // The empty set, for rows whose cell is null.
         starts.push(leaves.len());
         let empty = column.dictionary.len() as u32;
         let mut codes = column.codes;
@@ -88,7 +87,7 @@ impl SetColumn {
         self.codes[row]
     }
 
-    /// Number of distinct cells, some of which may be equal sets.
+    /// Number of distinct cells. Some of them can be equal sets.
     pub fn code_count(&self) -> usize {
         self.starts.len() - 1
     }

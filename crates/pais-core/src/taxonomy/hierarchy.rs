@@ -1,8 +1,8 @@
-//! Hierarchies as rows, one a leaf: `leaf;level1;...;top`, the form that ARX and Amnesia use.
+//! Hierarchies as rows, one per leaf: `leaf;level1;...;top`, the file format of ARX and Amnesia.
 //!
-//! Fields are separated by `;`, or by `,` where the first row has no `;`, and may be quoted. A
-//! label repeated from one level to the next is one node, which is how such files write leaves
-//! at different depths.
+//! Fields are separated by `;`, or by `,` if the first row has no `;`, and may be quoted. A label
+//! repeated from one level to the next is one node: such files use this to write leaves at
+//! different depths.
 
 use csv::{ReaderBuilder, StringRecord};
 use hashbrown::HashMap;
@@ -27,7 +27,7 @@ pub type HierarchyError = Rejection<HierarchyErrorKind>;
 /// Most faults that are named.
 const FAULTS: usize = 20;
 
-/// Reads a hierarchy; children stand in the order in which they first occur.
+/// Reads a hierarchy and returns its tree. Children are in the order in which they first occur.
 ///
 /// # Errors
 /// [`HierarchyErrorKind::Malformed`] for what is not UTF-8, has a NUL byte or an open quote;
@@ -40,18 +40,21 @@ pub fn parse(bytes: &[u8], limits: TreeLimits) -> Result<TaxonomyNode, Hierarchy
         malformed(line, "the line is not UTF-8; save the file as UTF-8")
     })?;
     if let Some(at) = memchr::memchr(0, bytes) {
-        return Err(malformed(line_at(bytes, at), "the line holds a NUL byte"));
+        return Err(malformed(
+            line_at(bytes, at),
+            "the line contains a NUL byte; remove it",
+        ));
     }
     let separator = separator(bytes);
     if let Some(at) = open_quote(bytes, separator) {
         return Err(malformed(
             line_at(bytes, at),
-            "a quote is opened and never closed",
+            "a quote is opened and never closed; close it",
         ));
     }
-    let mut forest = Forest::default();
+    let mut builder = HierarchyBuilder::default();
     let mut faults = Vec::new();
-    let mut lines = Lines {
+    let mut lines = LineCounter {
         bytes,
         at: 0,
         line: 1,
@@ -65,13 +68,13 @@ pub fn parse(bytes: &[u8], limits: TreeLimits) -> Result<TaxonomyNode, Hierarchy
     let mut width = None;
     loop {
         let start = reader.position().byte();
-        // Memory does not fail to be read, and the text is UTF-8.
+        // Reading from memory cannot fail, and the text is UTF-8.
         let more = reader.read_record(&mut record);
         if !more.map_err(|error| malformed(lines.of(start), &error.to_string()))? {
             break;
         }
         let line = lines.of(start);
-        match forest.add(&record, *width.get_or_insert(record.len()), limits) {
+        match builder.add(&record, *width.get_or_insert(record.len()), limits) {
             Ok(()) => continue,
             Err(RowError::Fault(detail)) => faults.push(Fault::record(line, detail)),
             Err(RowError::Limit(error)) => {
@@ -89,11 +92,11 @@ pub fn parse(bytes: &[u8], limits: TreeLimits) -> Result<TaxonomyNode, Hierarchy
     }
     if let Some(first) = faults.first() {
         let line = first.line().unwrap_or_default();
-        let detail = format!("the rows do not make a tree: line {line}: {}", first.detail);
+        let detail = format!("the rows do not form a tree: line {line}: {}", first.detail);
         return Err(HierarchyError::with(HierarchyErrorKind::Tree, detail, faults));
     }
-    forest.into_root().ok_or_else(|| {
-        let detail = "the hierarchy has no rows; give one row a leaf, `leaf;level1;...;top`";
+    builder.into_root().ok_or_else(|| {
+        let detail = "the hierarchy has no rows; write one row per leaf: `leaf;level1;...;top`";
         HierarchyError::new(HierarchyErrorKind::Tree, detail)
     })
 }
@@ -111,16 +114,16 @@ fn line_at(bytes: &[u8], at: usize) -> u64 {
     1 + memchr::memchr_iter(b'\n', &bytes[..at]).count() as u64
 }
 
-/// Lines of ascending places.
-struct Lines<'b> {
+/// Converts ascending byte offsets to line numbers, in one pass.
+struct LineCounter<'b> {
     bytes: &'b [u8],
     at: usize,
     line: u64,
 }
 
-impl Lines<'_> {
-    /// The line on which the record at or after `start` begins: the reader stands before the
-    /// ends of lines that it is going to skip.
+impl LineCounter<'_> {
+    /// The line on which the record at or after byte `start` begins. The reader's position can be
+    /// before line ends that it is about to skip, so they are skipped here too.
     fn of(&mut self, start: u64) -> u64 {
         let start = usize::try_from(start)
             .unwrap_or(usize::MAX)
@@ -135,7 +138,7 @@ impl Lines<'_> {
     }
 }
 
-/// `;` if the first row with anything in it has one outside quotes, else `,`.
+/// `;` if the first non-empty row has one outside quotes, else `,`.
 fn separator(bytes: &[u8]) -> u8 {
     let mut quoted = false;
     let rows = bytes
@@ -152,28 +155,31 @@ fn separator(bytes: &[u8]) -> u8 {
     b','
 }
 
-/// Where a quote is opened that is never closed; the reader would take the rest for its field.
+/// The byte offset of a quote that is never closed. The reader would take the rest of the file as
+/// one field.
 fn open_quote(bytes: &[u8], separator: u8) -> Option<usize> {
-    enum At {
+    enum QuoteState {
         FieldStart,
         Plain,
         Quoted(usize),
-        /// After a quote that closes the field, or is doubled if another one follows.
+        /// After a quote that either closes the field or, if another quote follows, is escaped.
         Closed(usize),
     }
-    let mut state = At::FieldStart;
+    let mut state = QuoteState::FieldStart;
     for (at, &byte) in bytes.iter().enumerate() {
         let ends = byte == separator || byte == b'\n' || byte == b'\r';
         state = match state {
-            At::FieldStart if byte == b'"' => At::Quoted(at),
-            At::Quoted(opened) if byte == b'"' => At::Closed(opened),
-            At::Quoted(opened) => At::Quoted(opened),
-            At::Closed(opened) if byte == b'"' => At::Quoted(opened),
-            At::FieldStart | At::Plain | At::Closed(_) if ends => At::FieldStart,
-            At::FieldStart | At::Plain | At::Closed(_) => At::Plain,
+            QuoteState::FieldStart if byte == b'"' => QuoteState::Quoted(at),
+            QuoteState::Quoted(opened) if byte == b'"' => QuoteState::Closed(opened),
+            QuoteState::Quoted(opened) => QuoteState::Quoted(opened),
+            QuoteState::Closed(opened) if byte == b'"' => QuoteState::Quoted(opened),
+            QuoteState::FieldStart | QuoteState::Plain | QuoteState::Closed(_) if ends => {
+                QuoteState::FieldStart
+            }
+            QuoteState::FieldStart | QuoteState::Plain | QuoteState::Closed(_) => QuoteState::Plain,
         };
     }
-    if let At::Quoted(opened) = state {
+    if let QuoteState::Quoted(opened) = state {
         Some(opened)
     } else {
         None
@@ -182,31 +188,31 @@ fn open_quote(bytes: &[u8], separator: u8) -> Option<usize> {
 
 /// Why a row was not added.
 enum RowError {
-    /// What is wrong with the row; those after it can be read on.
+    /// What is wrong with the row; reading continues with the next row.
     Fault(String),
-    /// Reading on is of no use.
+    /// A limit of the tree is exceeded; reading stops.
     Limit(TreeError),
 }
 
-struct Entry {
+struct HierarchyNode {
     label: Box<str>,
     /// Index of the parent, which comes before its children; `None` for the top.
     parent: Option<usize>,
-    /// Levels from the top to the node, both counted.
+    /// Number of levels from the top to the node, both included.
     depth: usize,
     leaf: bool,
 }
 
-/// The tree under way.
+/// The tree while its rows are read.
 #[derive(Default)]
-struct Forest {
-    entries: Vec<Entry>,
+struct HierarchyBuilder {
+    entries: Vec<HierarchyNode>,
     by_label: HashMap<Box<str>, usize>,
     leaves: usize,
 }
 
-impl Forest {
-    /// Adds a row of `width` labels, the leaf first.
+impl HierarchyBuilder {
+    /// Adds a row of `width` labels, with the leaf first.
     fn add(
         &mut self,
         row: &StringRecord,
@@ -216,7 +222,7 @@ impl Forest {
         let fault = |detail: String| Err(RowError::Fault(detail));
         if row.len() != width {
             return fault(format!(
-                "{} labels, but {width} in the first row",
+                "the row has {} labels, but the first row has {width}",
                 row.len()
             ));
         }
@@ -229,7 +235,7 @@ impl Forest {
         let [.., leaf] = path[..] else { return Ok(()) };
         if path.len() == 1 {
             return fault(format!(
-                "`{leaf}` stands alone; a row has a leaf and a top at least"
+                "the row has only the label `{leaf}`; a row needs at least a leaf and a top"
             ));
         }
         if path.contains(&MISSING_LABEL) && !(path.len() == 2 && leaf == MISSING_LABEL) {
@@ -253,7 +259,7 @@ impl Forest {
     }
 
     fn check_known(&self, known: usize, parent: Option<usize>, last: bool) -> Result<(), String> {
-        let Entry {
+        let HierarchyNode {
             label,
             parent: before,
             leaf,
@@ -266,14 +272,14 @@ impl Forest {
         if *before != parent {
             let (here, before) = (name(parent), name(*before));
             return Err(format!(
-                "`{label}` stands {here}, but {before} in an earlier row"
+                "`{label}` is {here}, but {before} in an earlier row"
             ));
         }
         match (last, leaf) {
-            (true, true) => Err(format!("the leaf `{label}` has a row already")),
+            (true, true) => Err(format!("the leaf `{label}` already has a row")),
             (true, false) => Err(format!("`{label}` is a leaf, but not in an earlier row")),
             (false, true) => Err(format!(
-                "`{label}` is no leaf, but is one in an earlier row"
+                "`{label}` is not a leaf, but it is one in an earlier row"
             )),
             (false, false) => Ok(()),
         }
@@ -291,7 +297,7 @@ impl Forest {
         {
             let top = &top.label;
             return Err(RowError::Fault(format!(
-                "the top is `{label}`, but `{top}` in the first row; end all rows with one label"
+                "the top is `{label}`, but `{top}` in the first row; give all rows the same top"
             )));
         }
         let depth = parent.map_or(1, |parent| self.entries[parent].depth + 1);
@@ -308,7 +314,7 @@ impl Forest {
         }
         let index = self.entries.len();
         self.by_label.insert(label.into(), index);
-        self.entries.push(Entry {
+        self.entries.push(HierarchyNode {
             label: label.into(),
             parent,
             depth,
@@ -317,11 +323,11 @@ impl Forest {
         Ok(index)
     }
 
-    /// The tree; `None` without rows.
+    /// The tree; `None` if there are no rows.
     fn into_root(self) -> Option<TaxonomyNode> {
         let mut children: Vec<Vec<TaxonomyNode>> = Vec::new();
         children.resize_with(self.entries.len(), Vec::new);
-        // From the last on, so that a node has all its children before it goes to its parent.
+        // From last to first, so that a node has all its children before it is moved to its parent.
         for (index, entry) in self.entries.into_iter().enumerate().rev() {
             let mut below = std::mem::take(&mut children[index]);
             below.reverse();
@@ -374,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_make_a_tree() {
+    fn rows_form_a_tree() {
         let rows = "Janitor;Blue;*\nDoctor;White;*\nMover;Blue;*\n";
         assert_eq!(tree(rows), "*(Blue(Janitor Mover) White(Doctor))");
         for other in [
@@ -407,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_decoded_is_malformed() {
+    fn undecodable_bytes_are_malformed() {
         for (bytes, line) in [
             (&b"a;*\nb\xff;*"[..], 2),
             (b"a;*\nb\0;*\n", 2),
@@ -421,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_name_their_line() {
+    fn faults_report_their_line() {
         for (rows, line) in [
             ("a;b;*\nc;*\n", 2),
             ("a;b;*\r\n\r\nc;;*\r\n", 3),
@@ -451,13 +457,13 @@ mod tests {
     }
 
     #[test]
-    fn no_more_than_twenty_faults_are_named() {
+    fn at_most_twenty_faults_are_reported() {
         let rows = format!("a;*\n{}", "a;*\n".repeat(50));
         assert_eq!(parse(rows.as_bytes(), LIMITS).unwrap_err().errors.len(), 20);
     }
 
     #[test]
-    fn limits_are_held() {
+    fn limits_are_enforced() {
         let limits = TreeLimits {
             leaves: 2,
             depth: 3,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// `[lo,hi)`, or `[lo,hi]` where it is the last one of its domain.
+/// `[lo,hi)`, or `[lo,hi]` for the last interval of a domain.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
     /// Lower bound, always included.
@@ -32,12 +32,12 @@ impl Interval {
         }
     }
 
-    /// Whether `value` lies inside.
+    /// Whether `value` is inside the interval.
     pub fn contains(&self, value: f64) -> bool {
         self.lo <= value && (value < self.hi || (self.closed && value == self.hi))
     }
 
-    /// Whether `other` lies wholly inside.
+    /// Whether `other` is a subset of this interval.
     pub fn encloses(&self, other: &Self) -> bool {
         self.lo <= other.lo
             && (other.hi < self.hi || (other.hi == self.hi && (self.closed || !other.closed)))
@@ -48,7 +48,8 @@ impl Interval {
         self.hi - self.lo
     }
 
-    /// Reads a label: `[30,60)`, `[60,99]`, or `60` for `[60,60]`.
+    /// Reads a label: `[30,60)`, `[60,99]`, or `60` for `[60,60]`. `None` for any other text and
+    /// for an empty interval.
     pub fn parse(label: &str) -> Option<Self> {
         if let Some(inner) = label.strip_prefix('[') {
             let closed = inner.ends_with(']');
@@ -81,18 +82,18 @@ impl fmt::Display for Interval {
     }
 }
 
-/// The greatest magnitude of a number, so that no width of an interval is infinite.
-const GREATEST: f64 = 1e300;
+/// The greatest magnitude of a number. It keeps the width of every interval finite.
+const MAX_MAGNITUDE: f64 = 1e300;
 
-/// A decimal number as cells and bounds write it; not the words for infinity and NaN, nothing
-/// beyond ±1e300, and zero without a sign, so that equal numbers are the same value.
+/// Reads a decimal number of a cell or a bound. `None` for other text, for the words for infinity
+/// and NaN, and beyond ±1e300. `-0` is read as 0, so that equal numbers have equal bits.
 pub fn number(text: &str) -> Option<f64> {
     let first = text.trim_start_matches(['+', '-']).bytes().next()?;
     if !first.is_ascii_digit() && first != b'.' {
         return None;
     }
     let value: f64 = text.parse().ok()?;
-    (value.abs() <= GREATEST).then_some(value + 0.0)
+    (value.abs() <= MAX_MAGNITUDE).then_some(value + 0.0)
 }
 
 #[cfg(test)]
@@ -119,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_interval_holds_its_end() {
+    fn only_a_closed_interval_contains_its_upper_bound() {
         assert!(Interval::closed(60.0, 99.0).contains(99.0));
         assert!(!Interval::half_open(30.0, 60.0).contains(60.0));
         assert!(Interval::closed(1.0, 99.0).encloses(&Interval::closed(60.0, 99.0)));

@@ -1,5 +1,5 @@
-//! Pre-generalization (2014 paper, Section 4): the value that stands for each leaf before any
-//! method begins, and below which none goes.
+//! Pre-generalization (2014 paper, Section 4): the node to which each leaf is generalized before
+//! any method starts. No method publishes a node below it.
 
 use hashbrown::HashMap;
 use thiserror::Error;
@@ -10,64 +10,64 @@ use crate::definition::TaxonomyNode;
 
 use super::{NodeId, Tree};
 
-/// A pre-generalization that does not fit its tree. Labels are not told: those of a column
-/// without a taxonomy are raw values.
+/// A pre-generalization that does not fit its tree. Messages do not contain labels, because the
+/// labels of a column without a taxonomy are raw values.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PreGeneralizationError {
-    /// A key of `values` that is no level.
-    #[error("the keys of `values` are levels, whole numbers from 0 on")]
+    /// A key of `values` that is not a level.
+    #[error("this key of `values` is not a level; expected a whole number, 0 or greater")]
     NoLevel {
         /// The key.
         key: String,
     },
     /// A level above that of the root.
-    #[error("the column's tree has the levels 0 to {height}, and this one is beyond")]
+    #[error("this level is above the root; the column's tree has the levels 0 to {height}")]
     BeyondHeight {
         /// The key of `values`; `None` for `level` itself.
         key: Option<String>,
         /// Level of the root.
         height: u32,
     },
-    /// A value that is no leaf of the tree.
-    #[error("this value is no leaf of the column's tree")]
+    /// A value that is not a leaf of the tree.
+    #[error("this value is not a leaf of the column's tree")]
     UnknownValue {
         /// The key of `values`.
         key: String,
-        /// Its place there.
+        /// Index of the value in the key's list.
         index: usize,
     },
-    /// A value with two levels, or with one twice.
-    #[error("this value is designated twice")]
-    Twice {
+    /// A value that is listed under two levels, or twice under one level.
+    #[error("this value is listed twice; list it under one level only")]
+    ListedTwice {
         /// The key of `values`.
         key: String,
-        /// Its place there.
+        /// Index of the value in the key's list.
         index: usize,
     },
 }
 
 impl PreGeneralizationError {
-    /// RFC 6901 pointer below the column's description.
+    /// RFC 6901 pointer to the fault, relative to the column's description.
     pub fn pointer(&self) -> String {
         match self {
             Self::NoLevel { key } | Self::BeyondHeight { key: Some(key), .. } => {
                 format!("/values/{}", escape(key))
             }
             Self::BeyondHeight { key: None, .. } => "/level".to_owned(),
-            Self::UnknownValue { key, index } | Self::Twice { key, index } => {
+            Self::UnknownValue { key, index } | Self::ListedTwice { key, index } => {
                 format!("/values/{}/{index}", escape(key))
             }
         }
     }
 }
 
-/// *PGD\[A\]* and *PGD\[A, ℓ\]* (Section 4.1) brought to a tree: the node that stands for each
-/// leaf, by number.
+/// *PGD\[A\]* and *PGD\[A, ℓ\]* (Section 4.1) resolved for a tree: for each leaf, by leaf number,
+/// the node to which it is generalized (its floor).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MinimumLevels(Vec<NodeId>);
 
 impl MinimumLevels {
-    /// Every leaf stands for itself, as without a pre-generalization.
+    /// Every leaf is its own floor, as without a pre-generalization.
     pub fn leaves(tree: &Tree) -> Self {
         Self(
             (0..tree.leaf_count() as u32)
@@ -76,11 +76,11 @@ impl MinimumLevels {
         )
     }
 
-    /// Brings a description to its tree. In an unbalanced tree a leaf stands as its highest
-    /// ancestor whose level does not exceed the one designated.
+    /// Resolves a description for its tree. The floor of a leaf is its highest ancestor whose level
+    /// does not exceed the requested level; in an unbalanced tree that can be a lower level.
     ///
     /// # Errors
-    /// For a level or a value that the tree does not have, and a value designated twice.
+    /// For a level or a value that the tree does not have, and for a value that is listed twice.
     pub fn new(
         tree: &Tree,
         description: &PreGeneralization,
@@ -95,14 +95,14 @@ impl MinimumLevels {
                 let leaf =
                     leaf.ok_or_else(|| PreGeneralizationError::UnknownValue { key: key(), index })?;
                 if levels[leaf as usize].replace(level).is_some() {
-                    return Err(PreGeneralizationError::Twice { key: key(), index });
+                    return Err(PreGeneralizationError::ListedTwice { key: key(), index });
                 }
             }
         }
         let floor = |(leaf, level): (usize, Option<u32>)| {
             let level = level.unwrap_or(description.level);
             let mut node = tree.leaf(leaf as u32);
-            // Levels only grow on the way up.
+            // Levels increase from a node to its parent.
             while let Some(parent) = tree.node(node).parent
                 && tree.node(parent).level <= level
             {
@@ -113,29 +113,31 @@ impl MinimumLevels {
         Ok(Self(levels.into_iter().enumerate().map(floor).collect()))
     }
 
-    /// The node that stands for a leaf.
+    /// The floor of a leaf, given by leaf number.
     #[inline]
     pub fn level_of(&self, leaf: u32) -> NodeId {
         self.0[leaf as usize]
     }
 
-    /// The tree as it is left for an engine that generalizes along one cut, with the number of
-    /// its leaf for each leaf of the whole tree. Its leaves are the minimum_levels; NCP is measured
-    /// against the whole tree still. Where a floor lies above others they become its siblings,
-    /// so that what stands for some leaves below a node does not stand for the others.
+    /// The tree pruned at the floors, for an engine that generalizes along one cut. Also returns,
+    /// for each leaf of the whole tree, the number of its leaf in the pruned tree.
     ///
-    /// `None` when the root is a floor above others: nothing is left for them to be siblings
-    /// under.
+    /// The leaves of the pruned tree are the floors. Its NCP is still measured against the whole
+    /// tree. If a floor is above other floors, these become its siblings, so that the floor of some
+    /// leaves below a node does not also cover the other leaves below that node.
+    ///
+    /// `None` if the root is a floor and there are other floors below it: they would need a common
+    /// parent with the root.
     pub fn pruned(&self, tree: &Tree) -> Option<(Tree, Vec<u32>)> {
         let mut is_floor = vec![false; tree.nodes().len()];
         for floor in &self.0 {
             is_floor[floor.index()] = true;
         }
-        let mut standing = prune(tree, NodeId::ROOT, &is_floor);
-        if standing.len() > 1 {
+        let mut kept = prune(tree, NodeId::ROOT, &is_floor);
+        if kept.len() > 1 {
             return None;
         }
-        let definition = standing.pop()?;
+        let definition = kept.pop()?;
         let pruned = Tree::pruned(&definition, |label| {
             tree.find(label).map_or(0.0, |node| tree.ncp(node))
         });
@@ -153,11 +155,11 @@ impl MinimumLevels {
     }
 }
 
-/// Checks the levels of a description for a tree whose root has the level `height`; all that
-/// can be checked where the leaves are not known yet.
+/// Checks the levels of a description for a tree whose root has the level `height`. This is all
+/// that can be checked before the leaves are known.
 ///
 /// # Errors
-/// For what is no level, or beyond the root's.
+/// For a key that is not a level, and for a level above the root's.
 pub fn check_levels(
     height: u32,
     description: &PreGeneralization,
@@ -182,8 +184,8 @@ fn level(key: &str) -> Result<u32, PreGeneralizationError> {
     })
 }
 
-/// What is left of a subtree: nothing below a floor, and its minimum_levels as siblings where it is
-/// itself one above others.
+/// What remains of a subtree: nothing below a floor. If the root of the subtree is a floor above
+/// other floors, all of them are returned as siblings.
 fn prune(tree: &Tree, id: NodeId, is_floor: &[bool]) -> Vec<TaxonomyNode> {
     let node = tree.node(id);
     let label = node.label.to_string();
@@ -212,7 +214,7 @@ mod tests {
     use crate::definition::PreGeneralization;
     use crate::taxonomy::{Tree, TreeLimits};
 
-    /// The diseases of Table 1 with an unbalanced branch beside.
+    /// The diseases of Table 1, with an unbalanced branch added.
     fn tree() -> Tree {
         let root = json!({"label": "any", "children": [
             {"label": "K", "children": [{"label": "k"}, {"label": "l"}]},
@@ -235,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_leaf_stands_as_its_highest_ancestor_within_the_level() {
+    fn a_leaf_is_generalized_to_its_highest_ancestor_within_the_level() {
         // Levels: K 1, N 1, M 2, any 3.
         for (description, expected) in [
             (json!({}), "k l m n o z"),
@@ -252,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_tree_does_not_have_is_pointed_at() {
+    fn unknown_levels_and_values_are_reported_with_a_pointer() {
         for (description, pointer) in [
             (json!({"level": 4}), "/level"),
             (json!({"values": {"4": []}}), "/values/4"),
@@ -277,7 +279,7 @@ mod tests {
             MinimumLevels::new(&tree, &description).unwrap().pruned(&tree)
         };
         let (left, map) = pruned(json!({"level": 2, "values": {"0": ["k", "n"]}})).unwrap();
-        // K stands for l alone beside k, M for m and o beside n: each pair is siblings now.
+        // K now covers only l and is a sibling of k; M covers m and o, and N is a sibling of n.
         let labels: Vec<&str> = left.nodes().iter().map(|node| &*node.label).collect();
         assert_eq!(labels, ["any", "k", "K", "N", "n", "M", "z"]);
         assert_eq!(map, [0, 1, 3, 2, 3, 4]);

@@ -1,4 +1,4 @@
-//! Taxonomy trees: leaves numbered from left to right, so that every node is a range of leaves.
+//! Taxonomy trees. Leaves are numbered from left to right, so that every node is a range of leaves.
 
 use hashbrown::HashMap;
 use thiserror::Error;
@@ -7,11 +7,11 @@ use crate::definition::TaxonomyNode;
 
 use super::Interval;
 
-/// The leaf that missing cells are: the last child of the root (the contract's *Columns of a
-/// dataset*, `missing`).
+/// The label of missing cells: a leaf that is the last child of the root. `missing` of
+/// `ColumnDefinition` in `openapi/openapi.json` declares which cells are missing.
 pub const MISSING_LABEL: &str = "?";
 
-/// Index of a node in its tree; the root is 0, parents come before children.
+/// Index of a node in its tree. The root is 0; parents come before their children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeId(pub u32);
 
@@ -19,7 +19,7 @@ impl NodeId {
     /// The root of every tree.
     pub const ROOT: Self = Self(0);
 
-    /// As an index.
+    /// The id as an index into [`Tree::nodes`].
     #[inline]
     pub fn index(self) -> usize {
         self.0 as usize
@@ -35,11 +35,11 @@ pub struct Node {
     pub parent: Option<NodeId>,
     /// From left to right; empty for a leaf.
     pub children: Vec<NodeId>,
-    /// First leaf below, by number.
+    /// Number of the first leaf below.
     pub first_leaf: u32,
-    /// One past the last leaf below.
+    /// One past the number of the last leaf below.
     pub end_leaf: u32,
-    /// 0 for leaves, else 1 + the greatest level among the children (2014 paper, Section 4).
+    /// 0 for a leaf, else 1 + the greatest level of the children (2014 paper, Section 4).
     pub level: u32,
 }
 
@@ -50,15 +50,15 @@ impl Node {
     }
 }
 
-/// What is wrong with a tree, and where: `path` holds the child indices from the root on.
+/// What is wrong with a tree, and where. `path` is the child indices from the root to the node.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TreeError {
     /// Labels must be unique.
-    #[error("the label `{label}` stands twice in the tree; give each node a label of its own")]
+    #[error("the label `{label}` occurs twice in the tree; give each node a unique label")]
     RepeatedLabel {
-        /// The label; taxonomies are no raw data.
+        /// The label. It may be reported because taxonomies are not raw data.
         label: String,
-        /// Where it stands the second time.
+        /// Where the label occurs the second time.
         path: Vec<usize>,
     },
     /// A label must have text.
@@ -67,13 +67,13 @@ pub enum TreeError {
         /// Where.
         path: Vec<usize>,
     },
-    /// Only a leaf below the root can be the missing leaf.
+    /// Only a leaf directly below the root can be the missing leaf.
     #[error("`?` means missing and can only be a leaf right below the root; rename this node")]
     ReservedLabel {
         /// Where.
         path: Vec<usize>,
     },
-    /// A root alone generalizes nothing.
+    /// A tree that is only a root generalizes nothing.
     #[error("the tree has no leaf below its root; give the root children")]
     NoChildren,
     /// A limit of the configuration.
@@ -91,7 +91,7 @@ pub enum TreeError {
 }
 
 impl TreeError {
-    /// RFC 6901 pointer below the tree's root.
+    /// RFC 6901 pointer to the fault, relative to the tree's root.
     pub fn pointer(&self) -> String {
         match self {
             Self::RepeatedLabel { path, .. }
@@ -105,12 +105,12 @@ impl TreeError {
     }
 }
 
-/// Bounds of a tree that a user sends.
+/// Limits for a tree that a user sends.
 #[derive(Clone, Copy, Debug)]
 pub struct TreeLimits {
-    /// Most leaves.
+    /// Maximum number of leaves.
     pub leaves: usize,
-    /// Most levels, the root being one.
+    /// Maximum number of levels, including the root.
     pub depth: usize,
 }
 
@@ -130,7 +130,8 @@ pub struct Tree {
     nodes: Vec<Node>,
     leaves: Vec<NodeId>,
     by_label: HashMap<Box<str>, NodeId>,
-    /// NCP of each node against the tree that this one was pruned from; empty in a whole tree.
+    /// NCP of each node, measured in the tree that this one was pruned from; empty if this tree was
+    /// not pruned.
     ncp: Vec<f64>,
 }
 
@@ -153,7 +154,8 @@ impl Tree {
         Ok(tree)
     }
 
-    /// A part of another tree, whose NCP by label is still measured there. A root alone will do.
+    /// Builds a part of another tree. `ncp` gives the NCP of a label in that other tree. A root
+    /// without children is allowed.
     pub(super) fn pruned(root: &TaxonomyNode, ncp: impl Fn(&str) -> f64) -> Self {
         let mut tree = Self {
             nodes: Vec::new(),
@@ -166,9 +168,9 @@ impl Tree {
         tree
     }
 
-    /// The flat tree of a column without a taxonomy: `*` over its values, in the order given.
-    /// Values must be distinct and not `*`, which ingest refuses in such a column; `?` stands
-    /// last when it is among them or cells are missing.
+    /// The flat tree of a column without a taxonomy: `*` above its values, in the given order.
+    /// Values must be distinct and not `*`; ingest refuses `*` in such a column. A caller
+    /// that has missing cells gives `?` as the last value.
     pub fn flat<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
         let root = Node {
             label: "*".into(),
@@ -250,7 +252,7 @@ impl Tree {
         Ok(id)
     }
 
-    /// Adds what was part of a tree already, so that nothing can be wrong with it.
+    /// Adds a subtree of an existing tree, which therefore needs no checks.
     fn add_part(&mut self, node: &TaxonomyNode, parent: Option<NodeId>) -> NodeId {
         let id = NodeId(self.nodes.len() as u32);
         let first_leaf = self.leaves.len() as u32;
@@ -296,7 +298,7 @@ impl Tree {
         root.end_leaf = leaf + 1;
     }
 
-    /// The same tree with the leaf `?` as the last child of its root, if it has none yet.
+    /// The same tree with the leaf `?` added as the last child of the root, unless it has one.
     pub fn with_missing_leaf(&self) -> Self {
         let mut tree = self.clone();
         if tree.missing_leaf().is_none() {
@@ -305,7 +307,7 @@ impl Tree {
         tree
     }
 
-    /// Number of the leaf `?`.
+    /// Number of the leaf `?`; `None` if the tree has no such leaf.
     pub fn missing_leaf(&self) -> Option<u32> {
         let node = self.node(self.find(MISSING_LABEL)?);
         (node.children.is_empty() && node.parent == Some(NodeId::ROOT)).then_some(node.first_leaf)
@@ -332,18 +334,18 @@ impl Tree {
         self.leaves[number as usize]
     }
 
-    /// The node with this label.
+    /// The node with this label; `None` if there is none.
     pub fn find(&self, label: &str) -> Option<NodeId> {
         self.by_label.get(label).copied()
     }
 
-    /// The number of the leaf with this label.
+    /// The number of the leaf with this label; `None` if there is none.
     pub fn leaf_number(&self, label: &str) -> Option<u32> {
         let node = self.node(self.find(label)?);
         node.children.is_empty().then_some(node.first_leaf)
     }
 
-    /// Number of levels, the root being one.
+    /// Number of levels, including the root.
     pub fn depth(&self) -> usize {
         let mut depths = vec![1usize; self.nodes.len()];
         for (index, node) in self.nodes.iter().enumerate().skip(1) {
@@ -354,8 +356,8 @@ impl Tree {
         depths.into_iter().max().unwrap_or(1)
     }
 
-    /// NCP of a node: its share of the leaves, 0 for a leaf (Xu et al., KDD'06, Section 2.2); in
-    /// a pruned tree that of the whole one.
+    /// NCP of a node: its fraction of the leaves, 0 for a leaf (Xu et al., KDD'06, Section 2.2). In
+    /// a pruned tree it is the NCP of the whole tree.
     pub fn ncp(&self, id: NodeId) -> f64 {
         if let Some(&ncp) = self.ncp.get(id.index()) {
             return ncp;
@@ -367,11 +369,11 @@ impl Tree {
         f64::from(node.leaf_count()) / self.leaves.len() as f64
     }
 
-    /// The leaves as intervals when every label but `?` is a range and the children of each
-    /// node partition it from left to right; in leaf order, `None` for `?`.
+    /// The leaves as intervals, in leaf order, with `None` for `?`. Every label except `?` must be
+    /// a range, and the children of each node must partition it from left to right.
     ///
     /// # Errors
-    /// A sentence that names the offending label.
+    /// A sentence that names the invalid label.
     pub fn ranges(&self) -> Result<Vec<Option<Interval>>, String> {
         let mut ranges: Vec<Option<Interval>> = Vec::with_capacity(self.nodes.len());
         for node in &self.nodes {
@@ -381,7 +383,7 @@ impl Tree {
             }
             let range = Interval::parse(&node.label).ok_or_else(|| {
                 format!(
-                    "the label `{}` is no range such as [30,60) or [60,99]",
+                    "the label `{}` is not a range; expected one such as [30,60) or [60,99]",
                     node.label
                 )
             })?;

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::lines::{Lines, Written};
+use super::text_table::{RenderedColumn, TextTable};
 use crate::table::ReleasedTable;
 
 impl ReleasedTable {
@@ -15,10 +15,10 @@ impl ReleasedTable {
     /// # Errors
     /// Those of `out`.
     pub fn write_csv(&self, out: &mut impl Write) -> io::Result<()> {
-        self.csv_lines().write(out)
+        self.csv_text().write(out)
     }
 
-    pub(super) fn csv_lines(&self) -> Lines<'_> {
+    pub(super) fn csv_text(&self) -> TextTable<'_> {
         let alone = self.columns.len() == 1;
         let mut head = Vec::new();
         let mut columns = Vec::with_capacity(self.columns.len());
@@ -26,13 +26,13 @@ impl ReleasedTable {
             let comma: &[u8] = if index > 0 { b"," } else { b"" };
             head.extend_from_slice(comma);
             write_cell(&mut head, &column.name, alone);
-            columns.push(Written::new(&column.column, |out, text| {
+            columns.push(RenderedColumn::new(&column.column, |out, text| {
                 out.extend_from_slice(comma);
                 write_cell(out, text.unwrap_or(""), alone);
             }));
         }
         head.push(b'\n');
-        Lines {
+        TextTable {
             head,
             columns,
             end: b"\n",

@@ -1,9 +1,9 @@
 //! Writers of released tables: CSV, NDJSON and Parquet.
 
 mod csv;
-mod lines;
+mod text_table;
 mod ndjson;
-mod ordered_pool;
+mod ordered_parallel;
 mod parquet;
 
 #[cfg(test)]

@@ -1,28 +1,29 @@
-//! Released tables as NDJSON: one object a line, its keys in the order of the columns.
+//! Writes released tables as NDJSON: one object per line, with its keys in the order of the
+//! columns.
 
 use std::io::{self, Write};
 
 use crate::taxonomy::interval::number;
 
-use crate::write::lines::{Lines, Written};
+use crate::write::text_table::{RenderedColumn, TextTable};
 use crate::table::items;
 use crate::table::{Form, ReleasedColumn, ReleasedTable};
 
 impl ReleasedTable {
-    /// Writes the table as NDJSON; equal tables give equal bytes, whatever the number of threads.
+    /// Writes the table as NDJSON. Equal tables give equal bytes for every number of threads.
     ///
-    /// A distinct value is written out once, its key before it; a cell costs one copy of bytes.
-    /// Rows are rendered by several threads, a few blocks at a time; `out` is written by
-    /// the calling thread.
+    /// A distinct value is rendered once, together with its key; a cell costs one copy of its
+    /// bytes. Several threads render rows, a few blocks at a time; the calling thread writes to
+    /// `out`.
     ///
     /// # Errors
     /// Those of `out`.
     pub fn write_ndjson(&self, out: &mut impl Write) -> io::Result<()> {
-        self.ndjson_lines().write(out)
+        self.ndjson_text().write(out)
     }
 
-    pub(super) fn ndjson_lines(&self) -> Lines<'_> {
-        let columns: Vec<Written> = self
+    pub(super) fn ndjson_text(&self) -> TextTable<'_> {
+        let columns: Vec<RenderedColumn> = self
             .columns
             .iter()
             .enumerate()
@@ -30,13 +31,13 @@ impl ReleasedTable {
                 let mut key = vec![if index == 0 { b'{' } else { b',' }];
                 write_string(&mut key, &column.name);
                 key.push(b':');
-                Written::new(&column.column, |out, text| {
+                RenderedColumn::new(&column.column, |out, text| {
                     out.extend_from_slice(&key);
                     write_value(out, column, text);
                 })
             })
             .collect();
-        Lines {
+        TextTable {
             head: Vec::new(),
             end: if columns.is_empty() { b"{}\n" } else { b"}\n" },
             columns,
@@ -69,7 +70,7 @@ fn write_value(out: &mut Vec<u8>, column: &ReleasedColumn, text: Option<&str>) {
     }
 }
 
-/// As RFC 8259 has it, escaping what must be.
+/// Writes a JSON string (RFC 8259), with the required escapes.
 fn write_string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     for byte in text.bytes() {
@@ -85,8 +86,9 @@ fn write_string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
 }
 
-/// A number as JSON writes it: as it came where JSON allows, else with the plus sign, needless
-/// zeros and bare points mended, so that no digit is lost.
+/// A number in JSON's syntax, without losing a digit: unchanged if JSON allows its form, else
+/// without plus sign and leading zeros, and with digits around the point. `None` if the text is not
+/// a number.
 fn json_number(text: &str) -> Option<String> {
     number(text)?;
     let (sign, rest) = match text.strip_prefix('-') {
@@ -111,7 +113,7 @@ mod tests {
     use super::json_number;
 
     #[test]
-    fn numbers_stay_as_they_are_written_where_json_allows() {
+    fn numbers_are_unchanged_if_json_allows_their_form() {
         for (text, expected) in [
             ("1.50", "1.50"),
             ("-0", "-0"),

@@ -1,4 +1,4 @@
-//! Released tables as Parquet.
+//! Writes released tables as Parquet.
 
 use std::io::{self, Write};
 use std::ops::Range;
@@ -20,26 +20,27 @@ use parquet::file::properties::WriterProperties;
 
 use crate::taxonomy::interval::number;
 
-use crate::write::ordered_pool::in_order;
+use crate::write::ordered_parallel::ordered_parallel;
 use crate::read::CHUNK_ROWS;
 use crate::table::items;
 use crate::table::{Form, ReleasedColumn, ReleasedTable};
 
-/// zstd's level: the default of its own program.
+/// The zstd level: the default of the program `zstd`.
 const LEVEL: i32 = 3;
 
-/// Rows of a row group.
+/// Number of rows of a row group.
 const GROUP_ROWS: usize = 16 * CHUNK_ROWS;
 
 impl ReleasedTable {
-    /// Writes the table as Parquet, compressed by zstd; equal tables give equal bytes, whatever
-    /// the number of threads.
+    /// Writes the table as Parquet, compressed by zstd. Equal tables give equal bytes for every
+    /// number of threads.
     ///
-    /// A distinct value is read once. Columns are encoded by several threads; memory is a
-    /// row group. `out` is written by the calling thread.
+    /// A distinct value is read once. Several threads encode columns; the calling thread writes to
+    /// `out`. Memory is one row group.
     ///
     /// # Errors
-    /// Those of `out`, and for what Parquet cannot hold, as a column of 2 GiB of distinct text.
+    /// Those of `out`, and for data that Parquet cannot store, such as a column with more than
+    /// 2 GiB of distinct text.
     pub fn write_parquet(&self, out: impl Write + Send) -> io::Result<()> {
         self.write_in_groups(GROUP_ROWS, CHUNK_ROWS, out)
     }
@@ -54,14 +55,15 @@ impl ReleasedTable {
         let columns = self
             .columns
             .iter()
-            .map(Encoded::of)
+            .map(EncodedColumn::new)
             .collect::<io::Result<Vec<_>>>()?;
         let fields: Vec<FieldRef> = columns.iter().map(|it| it.field.clone()).collect();
         let schema = Arc::new(arrow_schema::Schema::new(fields));
         let writer =
             ArrowWriter::try_new_with_options(out, schema, options(group)?).map_err(failed)?;
         let (mut writer, factory) = writer.into_serialized_writer().map_err(failed)?;
-        // Each column of each row group, whose writers are made when their row group's turn comes.
+        // One job per column and row group. The writers of a row group are created with its first
+        // job.
         let starts = (0..self.rows).step_by(group).enumerate();
         let jobs = starts.clone().flat_map(|(index, start)| {
             let rows = start..self.rows.min(start + group);
@@ -72,9 +74,9 @@ impl ReleasedTable {
             let jobs = columns.iter().zip(writers);
             jobs.map(move |(column, writer)| (column, writer, rows.clone()))
         });
-        // A single batch is not worth waking a thread for.
+        // For a single batch a helper thread costs more than it saves.
         let ahead = if self.rows > batch { columns.len() } else { 0 };
-        in_order(
+        ordered_parallel(
             jobs,
             ahead,
             |(column, writer, rows)| column.encode(writer?, rows, batch),
@@ -101,22 +103,22 @@ fn options(group: usize) -> io::Result<ArrowWriterOptions> {
         .set_max_row_group_row_count(Some(group))
         .set_created_by("pais".to_owned())
         .build();
-    // Arrow's own copy of the schema would have readers take text for dictionaries.
+    // With Arrow's own copy of the schema, readers would read text columns as dictionaries.
     Ok(ArrowWriterOptions::new()
         .with_properties(properties)
         .with_skip_arrow_metadata(true))
 }
 
-/// A column on its way into a file.
-struct Encoded<'a> {
+/// A column with its values converted for Parquet.
+struct EncodedColumn<'a> {
     field: FieldRef,
-    values: Typed<'a>,
+    values: TypedValues<'a>,
     codes: &'a [u32],
 }
 
-impl<'a> Encoded<'a> {
-    fn of(column: &'a ReleasedColumn) -> io::Result<Self> {
-        let values = Typed::of(column)?;
+impl<'a> EncodedColumn<'a> {
+    fn new(column: &'a ReleasedColumn) -> io::Result<Self> {
+        let values = TypedValues::new(column)?;
         Ok(Self {
             field: Arc::new(Field::new(&*column.name, values.data_type(), true)),
             values,
@@ -124,7 +126,7 @@ impl<'a> Encoded<'a> {
         })
     }
 
-    /// Its part of a row group.
+    /// Encodes the column's part of a row group, `batch` rows at a time.
     fn encode(
         &self,
         mut writer: ArrowColumnWriter,
@@ -133,7 +135,7 @@ impl<'a> Encoded<'a> {
     ) -> io::Result<ArrowColumnChunk> {
         for codes in self.codes[rows].chunks(batch) {
             let array = self.values.array(codes)?;
-            // One leaf: a list's only field is its items.
+            // There is one leaf: the only field of a list is its items.
             for leaf in compute_leaves(&self.field, &array).map_err(failed)? {
                 writer.write(&leaf).map_err(failed)?;
             }
@@ -152,11 +154,11 @@ fn failed(error: ParquetError) -> io::Error {
     }
 }
 
-/// The distinct values of a column as Parquet has them, by code; `None` where null is written.
-enum Typed<'a> {
+/// The distinct values of a column in their Parquet type, by code; `None` is written as null.
+enum TypedValues<'a> {
     Text {
         values: ArrayRef,
-        stands: Vec<bool>,
+        present: Vec<bool>,
     },
     Integers(Vec<Option<i64>>),
     Numbers(Vec<Option<f64>>),
@@ -166,8 +168,8 @@ enum Typed<'a> {
     },
 }
 
-impl<'a> Typed<'a> {
-    fn of(column: &'a ReleasedColumn) -> io::Result<Self> {
+impl<'a> TypedValues<'a> {
+    fn new(column: &'a ReleasedColumn) -> io::Result<Self> {
         let texts: Vec<Option<&str>> = column
             .column
             .dictionary
@@ -201,11 +203,12 @@ impl<'a> Typed<'a> {
         }
         let bytes: usize = column.column.dictionary.iter().map(|text| text.len()).sum();
         if i32::try_from(bytes).is_err() {
-            let detail = "a column has more than 2 GiB of distinct text, which no batch can hold";
+            let detail =
+                "a column has more than 2 GiB of distinct text, which Parquet cannot store";
             return Err(io::Error::other(detail));
         }
         Ok(Self::Text {
-            stands: texts.iter().map(Option::is_some).collect(),
+            present: texts.iter().map(Option::is_some).collect(),
             values: Arc::new(StringArray::from_iter_values(
                 column.column.dictionary.iter().map(AsRef::<str>::as_ref),
             )),
@@ -228,13 +231,13 @@ impl<'a> Typed<'a> {
         Ok(match self {
             Self::Text {
                 values: texts,
-                stands,
+                present,
             } => {
                 let keys: PrimitiveArray<Int32Type> = codes
                     .iter()
                     .map(|&code| {
-                        let stands = stands.get(code as usize) == Some(&true);
-                        stands.then_some(code as i32)
+                        let is_present = present.get(code as usize) == Some(&true);
+                        is_present.then_some(code as i32)
                     })
                     .collect();
                 let array = DictionaryArray::try_new(keys, texts.clone());
@@ -277,12 +280,12 @@ mod tests {
     use super::super::rendering_tests::table;
     use super::*;
 
-    /// What ArrowWriter makes of the same arrays on its own.
+    /// The file that ArrowWriter writes from the same arrays.
     fn by_arrow(table: &ReleasedTable, group: usize, batch: usize) -> Vec<u8> {
-        let columns: Vec<Encoded> = table
+        let columns: Vec<EncodedColumn> = table
             .columns
             .iter()
-            .map(|column| Encoded::of(column).unwrap())
+            .map(|column| EncodedColumn::new(column).unwrap())
             .collect();
         let fields: Vec<FieldRef> = columns.iter().map(|it| it.field.clone()).collect();
         let schema = Arc::new(arrow_schema::Schema::new(fields));
@@ -301,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_the_one_that_arrow_writes_column_after_column() {
+    fn files_equal_those_that_arrow_writes_column_by_column() {
         for (rows, group, batch) in [
             (0, GROUP_ROWS, CHUNK_ROWS),
             (1, GROUP_ROWS, CHUNK_ROWS),

@@ -1,4 +1,4 @@
-//! Released tables rendered by several threads are those that one thread renders.
+//! Tests that released tables have the same bytes for every number of threads.
 
 use std::io::{self, Write};
 
@@ -6,13 +6,13 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable};
 
-/// Rows of a block.
+/// Number of rows of a block.
 const BLOCK: usize = 8;
 
-/// Numbers of rows on both sides of a block's end.
+/// Numbers of rows just below and above the end of a block.
 const ROWS: [usize; 6] = [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 9 * BLOCK + 3];
 
-/// Labels, text to be quoted, numbers and sets, with cells that are null or missing.
+/// A table with labels, text that needs quotes, numbers and sets, and with null and missing cells.
 pub(super) fn table(rows: usize) -> ReleasedTable {
     let column = |name: &str, form, step: usize, texts: &[&str]| ReleasedColumn {
         name: name.into(),
@@ -44,14 +44,14 @@ pub(super) fn table(rows: usize) -> ReleasedTable {
 }
 
 /// The three formats in small blocks.
-const FORMATS: [fn(&ReleasedTable, &mut Failing) -> io::Result<()>; 3] = [
-    |table, out| table.csv_lines().write_in_blocks(BLOCK, out),
-    |table, out| table.ndjson_lines().write_in_blocks(BLOCK, out),
+const FORMATS: [fn(&ReleasedTable, &mut FailingWriter) -> io::Result<()>; 3] = [
+    |table, out| table.csv_text().write_in_blocks(BLOCK, out),
+    |table, out| table.ndjson_text().write_in_blocks(BLOCK, out),
     |table, out| table.write_in_groups(2 * BLOCK, BLOCK, out),
 ];
 
 #[test]
-fn cells_of_every_length_stand_as_they_are() {
+fn cells_of_every_length_are_written_unchanged() {
     let texts: Vec<String> = (1..100).map(|length| "x".repeat(length)).collect();
     let mut table = table(texts.len());
     table.columns.truncate(2);
@@ -76,23 +76,26 @@ fn cells_of_every_length_stand_as_they_are() {
     );
 }
 
-/// Keeps so many bytes, and refuses the rest.
-struct Failing {
+/// A writer that accepts `most` bytes and then fails.
+struct FailingWriter {
     kept: Vec<u8>,
     most: usize,
 }
 
-impl Failing {
+impl FailingWriter {
     fn after(most: usize) -> Self {
         let kept = Vec::new();
         Self { kept, most }
     }
 }
 
-impl Write for Failing {
+impl Write for FailingWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.kept.len() + bytes.len() > self.most {
-            return Err(io::Error::new(io::ErrorKind::StorageFull, "no room"));
+            return Err(io::Error::new(
+                io::ErrorKind::StorageFull,
+                "the writer is full",
+            ));
         }
         self.kept.extend_from_slice(bytes);
         Ok(bytes.len())
@@ -109,13 +112,13 @@ fn pool(threads: usize) -> ThreadPool {
 }
 
 #[test]
-fn the_number_of_threads_does_not_show() {
+fn the_bytes_do_not_depend_on_the_number_of_threads() {
     let (one, four) = (pool(1), pool(4));
     for rows in ROWS {
         let table = table(rows);
         for (index, write) in FORMATS.iter().enumerate() {
             let render = || {
-                let mut out = Failing::after(usize::MAX);
+                let mut out = FailingWriter::after(usize::MAX);
                 write(&table, &mut out).unwrap();
                 out.kept
             };
@@ -124,17 +127,17 @@ fn the_number_of_threads_does_not_show() {
                 four.install(render) == expected,
                 "format {index}, {rows} rows"
             );
-            // From a thread that is none of a pool's.
+            // From a thread outside every pool.
             assert!(render() == expected, "format {index}, {rows} rows");
         }
     }
 }
 
 #[test]
-fn blocks_do_not_show_in_text() {
+fn the_text_does_not_depend_on_the_block_size() {
     for rows in ROWS {
         let table = table(rows);
-        for lines in [table.csv_lines(), table.ndjson_lines()] {
+        for lines in [table.csv_text(), table.ndjson_text()] {
             let (mut small, mut whole, mut default) = (Vec::new(), Vec::new(), Vec::new());
             pool(4).install(|| lines.write_in_blocks(BLOCK, &mut small).unwrap());
             lines.write_in_blocks(rows.max(1), &mut whole).unwrap();
@@ -146,16 +149,16 @@ fn blocks_do_not_show_in_text() {
 }
 
 #[test]
-fn a_writer_that_fails_ends_it_with_its_error() {
+fn the_error_of_a_failing_writer_is_returned() {
     let table = table(200 * BLOCK);
     for threads in [1, 4] {
         let pool = pool(threads);
         for write in FORMATS {
-            let mut whole = Failing::after(usize::MAX);
+            let mut whole = FailingWriter::after(usize::MAX);
             write(&table, &mut whole).unwrap();
             let whole = whole.kept.len();
             for most in [0, 1, whole / 2, whole - 1] {
-                let failed = pool.install(|| write(&table, &mut Failing::after(most)));
+                let failed = pool.install(|| write(&table, &mut FailingWriter::after(most)));
                 assert_eq!(failed.unwrap_err().kind(), io::ErrorKind::StorageFull);
             }
         }

@@ -1,49 +1,49 @@
-//! Tables as lines of text: distinct values written once, rows put together of them in blocks, by
-//! several threads, and written in order.
+//! Writes tables as lines of text. Each distinct value is rendered once; several threads assemble
+//! blocks of rows from these values, and the blocks are written in order.
 
 use std::io::{self, Write};
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-use crate::write::ordered_pool::{ahead, in_order};
+use crate::write::ordered_parallel::{ahead, ordered_parallel};
 
-/// Bytes of a block of rows, about: small enough for a core's cache, so that whoever takes it
-/// (a digest, a compressor) reads it from there.
+/// Approximate size of a block of rows in bytes. A block fits into a core's cache, so that its
+/// consumer (a digest, a compressor) reads it from there.
 const BLOCK_BYTES: usize = 512 << 10;
 
-/// Most rows of a block.
+/// Maximum number of rows of a block.
 const BLOCK_ROWS: usize = 16 << 10;
 
-/// Bytes of a short cell, at most. So many are copied for any of them: a copy whose length is known
-/// beforehand takes a few instructions, one whose length is not is a call.
+/// Maximum size of a short cell in bytes. This many bytes are copied for every short cell: a copy
+/// of constant length takes a few instructions, a copy of variable length is a function call.
 const SHORT: usize = 32;
 
-/// A column's distinct values as they stand in a file, one after another; null is the last one, and
-/// [`SHORT`] bytes that mean nothing come after it.
-pub(super) struct Written<'a> {
+/// A column's distinct values as they are written to a file, one after the other. Null is the last
+/// one; [`SHORT`] bytes of padding follow it.
+pub(super) struct RenderedColumn<'a> {
     codes: &'a [u32],
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
 
-impl<'a> Written<'a> {
-    /// Writes each distinct value once; null is `None`.
+impl<'a> RenderedColumn<'a> {
+    /// Renders each distinct value once with `write`, which gets `None` for null.
     pub(super) fn new(
         column: &'a crate::table::Column,
         mut write: impl FnMut(&mut Vec<u8>, Option<&str>),
     ) -> Self {
-        let mut written = Self {
+        let mut rendered = Self {
             codes: &column.codes,
             bytes: Vec::new(),
             ends: vec![0],
         };
         let values = column.dictionary.iter().map(|text| Some(&**text));
         for text in values.chain([None]) {
-            write(&mut written.bytes, text);
-            written.ends.push(written.bytes.len());
+            write(&mut rendered.bytes, text);
+            rendered.ends.push(rendered.bytes.len());
         }
-        written.bytes.extend([0; SHORT]);
-        written
+        rendered.bytes.extend([0; SHORT]);
+        rendered
     }
 
     /// Appends a row's cell.
@@ -60,38 +60,38 @@ impl<'a> Written<'a> {
         buffer.truncate(filled);
     }
 
-    /// Bytes of a cell, were all values equally frequent.
+    /// Mean size of a distinct value in bytes.
     fn width(&self) -> usize {
         (self.bytes.len() - SHORT) / (self.ends.len() - 1)
     }
 }
 
-/// A table as it stands in a file.
-pub(super) struct Lines<'a> {
-    /// What stands before the first row.
+/// A table in the form in which it is written to a text file.
+pub(super) struct TextTable<'a> {
+    /// The bytes before the first row.
     pub(super) head: Vec<u8>,
-    /// Cells, with what stands before each of them in a row.
-    pub(super) columns: Vec<Written<'a>>,
-    /// What ends a row.
+    /// The columns. Each rendered value includes the bytes before it in a row, such as a comma.
+    pub(super) columns: Vec<RenderedColumn<'a>>,
+    /// The bytes at the end of a row.
     pub(super) end: &'static [u8],
     /// Number of rows.
     pub(super) rows: usize,
 }
 
-impl Lines<'_> {
-    /// Writes head and rows, from the calling thread; memory is a few blocks a thread.
+impl TextTable<'_> {
+    /// Writes head and rows from the calling thread. Memory is a few blocks per thread.
     ///
     /// # Errors
-    /// Those of `out`, which end it.
+    /// The first error of `out`, after which nothing more is written.
     pub(super) fn write(&self, out: &mut impl Write) -> io::Result<()> {
         let block = (BLOCK_BYTES / self.width()).clamp(1, BLOCK_ROWS);
         self.write_in_blocks(block, out)
     }
 
-    /// As [`Self::write`], with blocks of so many rows.
+    /// As [`Self::write`], with blocks of `block` rows.
     pub(super) fn write_in_blocks(&self, block: usize, out: &mut impl Write) -> io::Result<()> {
         out.write_all(&self.head)?;
-        // A single block is not worth waking a thread for.
+        // For a single block a helper thread costs more than it saves.
         let ahead = if self.rows > block { ahead() } else { 0 };
         let spare: Mutex<Vec<Vec<u8>>> = Mutex::default();
         let spare = || spare.lock().unwrap_or_else(PoisonError::into_inner);
@@ -104,7 +104,7 @@ impl Lines<'_> {
             self.render(rows, &mut buffer);
             buffer
         };
-        in_order(blocks, ahead, render, |rendered| {
+        ordered_parallel(blocks, ahead, render, |rendered| {
             for mut buffer in rendered {
                 out.write_all(&buffer)?;
                 buffer.clear();
@@ -114,9 +114,14 @@ impl Lines<'_> {
         })
     }
 
-    /// Bytes of a row, about.
+    /// Approximate size of a row in bytes.
     fn width(&self) -> usize {
-        self.end.len() + self.columns.iter().map(Written::width).sum::<usize>()
+        self.end.len()
+            + self
+                .columns
+                .iter()
+                .map(RenderedColumn::width)
+                .sum::<usize>()
     }
 
     fn render(&self, rows: Range<usize>, buffer: &mut Vec<u8>) {

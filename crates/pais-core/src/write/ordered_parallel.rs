@@ -1,26 +1,27 @@
-//! Work that several threads do and one thread takes, in the order in which it was given out.
+//! Jobs computed by several threads, whose results one thread takes in the order of the jobs.
 //!
-//! The calling thread takes the results; threads of this call's own make them ahead of it, and
-//! where the next one is neither made nor being made, the calling thread makes it itself. They are
-//! not of the rayon pool: that may be busy for minutes with a search, and what is rendered here is
-//! what somebody waits for.
+//! The calling thread takes the results, and helper threads of the same call compute them ahead. If
+//! nobody has started the next result, the calling thread computes it itself. The helpers are not
+//! threads of the rayon pool: a search can keep that pool busy for minutes, and a client waits for
+//! the output that is rendered here.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// How many results to have ahead, so that no thread idles while the calling one takes a result.
+/// How many results to compute ahead, so that no thread is idle while the calling thread takes one.
 pub(super) fn ahead() -> usize {
     2 * rayon::current_num_threads()
 }
 
-/// Makes a result of each job and gives `take` all of them, in the order of the jobs.
+/// Computes the result of each job and gives `take` an iterator over all results, in the order of
+/// the jobs. Returns what `take` returns.
 ///
-/// `make` runs on the calling thread and on as many more as make up the number that the rayon pool
-/// has, `take` on the calling thread alone. Results that are being made or wait to be taken are
-/// `ahead` at most; with none ahead there is no other thread. When `take` returns, no further job
-/// is begun.
-pub(super) fn in_order<J: Send, R: Send, T>(
+/// `make` runs on the calling thread and on helper threads; together they are as many threads as
+/// the rayon pool has. `take` runs on the calling thread only. At most `ahead` results are being
+/// computed or wait to be taken; if `ahead` is 0 there are no helper threads. After `take` has
+/// returned, no further job is started.
+pub(super) fn ordered_parallel<J: Send, R: Send, T>(
     jobs: impl Iterator<Item = J> + Send,
     ahead: usize,
     make: impl Fn(J) -> R + Sync,
@@ -30,130 +31,131 @@ pub(super) fn in_order<J: Send, R: Send, T>(
     if helpers == 0 {
         return take(&mut jobs.map(make));
     }
-    let shop = Shop {
-        state: Mutex::new(State {
+    let pool = OrderedPool {
+        state: Mutex::new(PoolState {
             jobs: Some(jobs),
             results: VecDeque::with_capacity(ahead),
             taken: 0,
             failed: false,
         }),
-        next_is_made: Condvar::new(),
-        room_is_made: Condvar::new(),
+        next_is_ready: Condvar::new(),
+        slot_is_free: Condvar::new(),
         ahead,
         make,
     };
     thread::scope(|scope| {
-        // The helpers leave even when `take` panics, or the scope would wait for them.
-        let _closing = OnDrop(|| shop.close());
+        // Ends the helpers also if `take` panics; otherwise the scope would wait for them forever.
+        let _closing = OnDrop(|| pool.close());
         for _ in 0..helpers {
-            // Where the system has no thread to give, the calling one does more itself.
-            let spawned = thread::Builder::new().spawn_scoped(scope, || shop.help());
+            // If the system cannot start a thread, the calling thread computes more itself.
+            let spawned = thread::Builder::new().spawn_scoped(scope, || pool.run_helper());
             if spawned.is_err() {
                 break;
             }
         }
-        take(&mut Results { shop: &shop })
+        take(&mut OrderedResults { pool: &pool })
     })
 }
 
-/// What the threads share.
-struct Shop<I, R, M> {
-    state: Mutex<State<I, R>>,
-    next_is_made: Condvar,
-    room_is_made: Condvar,
+/// The state that the threads share.
+struct OrderedPool<I, R, M> {
+    state: Mutex<PoolState<I, R>>,
+    next_is_ready: Condvar,
+    slot_is_free: Condvar,
     ahead: usize,
     make: M,
 }
 
-struct State<I, R> {
-    /// Those not begun; `None` when all are.
+struct PoolState<I, R> {
+    /// The jobs that are not started; `None` when all are started.
     jobs: Option<I>,
-    /// From the next one to be taken on; `None` while it is being made.
+    /// Results, starting with the next one to take; `None` while a result is being computed.
     results: VecDeque<Option<R>>,
-    /// Results taken.
+    /// Number of results taken.
     taken: usize,
-    /// Whether a helper panicked; the scope goes on with its panic.
+    /// Whether a helper panicked; the scope propagates its panic.
     failed: bool,
 }
 
-impl<I, R, M> Shop<I, R, M> {
-    /// Nothing panics that holds the lock but the iterator of jobs, and then nothing is lost.
-    fn state(&self) -> MutexGuard<'_, State<I, R>> {
+impl<I, R, M> OrderedPool<I, R, M> {
+    /// Locks the state. A poisoned lock is ignored: only the iterator of jobs can panic while the
+    /// lock is held, and the state is consistent then.
+    fn state(&self) -> MutexGuard<'_, PoolState<I, R>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// No further job is begun, and no result is wanted.
+    /// Starts no further job and discards the results that were not taken.
     fn close(&self) {
         let mut state = self.state();
         state.jobs = None;
         state.results.clear();
-        self.room_is_made.notify_all();
+        self.slot_is_free.notify_all();
     }
 }
 
-impl<J, R, I, M> Shop<I, R, M>
+impl<J, R, I, M> OrderedPool<I, R, M>
 where
     J: Send,
     R: Send,
     I: Iterator<Item = J> + Send,
     M: Fn(J) -> R + Sync,
 {
-    /// The next job and its number, if there is room for its result.
-    fn claim(&self, state: &mut State<I, R>) -> Option<(usize, J)> {
+    /// Takes the next job and its number, if fewer than `ahead` results are pending.
+    fn claim(&self, state: &mut PoolState<I, R>) -> Option<(usize, J)> {
         if state.results.len() >= self.ahead {
             return None;
         }
         let Some(job) = state.jobs.as_mut()?.next() else {
             state.jobs = None;
-            self.room_is_made.notify_all();
+            self.slot_is_free.notify_all();
             return None;
         };
         state.results.push_back(None);
         Some((state.taken + state.results.len() - 1, job))
     }
 
-    /// Makes the result of a claimed job, with the lock released meanwhile.
-    fn work(&self, (number, job): (usize, J)) -> MutexGuard<'_, State<I, R>> {
+    /// Computes the result of a claimed job without holding the lock. Returns the lock.
+    fn compute(&self, (number, job): (usize, J)) -> MutexGuard<'_, PoolState<I, R>> {
         let result = (self.make)(job);
         let mut state = self.state();
-        let place = number - state.taken;
-        // Nobody wants it any more where there is no place.
-        if let Some(slot) = state.results.get_mut(place) {
+        let position = number - state.taken;
+        // After `close` there is no slot, and the result is dropped.
+        if let Some(slot) = state.results.get_mut(position) {
             *slot = Some(result);
         }
-        if place == 0 {
-            self.next_is_made.notify_one();
+        if position == 0 {
+            self.next_is_ready.notify_one();
         }
         state
     }
 
-    /// Works until all jobs are begun.
-    fn help(&self) {
-        let _leaving = OnDrop(|| {
+    /// The loop of a helper thread: computes results until all jobs are started.
+    fn run_helper(&self) {
+        let _on_panic = OnDrop(|| {
             if thread::panicking() {
                 self.state().failed = true;
-                self.next_is_made.notify_one();
+                self.next_is_ready.notify_one();
             }
         });
         let mut state = self.state();
         while state.jobs.is_some() {
             if let Some(claimed) = self.claim(&mut state) {
                 drop(state);
-                state = self.work(claimed);
+                state = self.compute(claimed);
             } else if state.jobs.is_some() {
-                let waited = self.room_is_made.wait(state);
+                let waited = self.slot_is_free.wait(state);
                 state = waited.unwrap_or_else(PoisonError::into_inner);
             }
         }
     }
 }
 
-/// The results as the calling thread takes them.
-struct Results<'a, I, R, M> {
-    shop: &'a Shop<I, R, M>,
+/// Iterator over the results, for the calling thread.
+struct OrderedResults<'a, I, R, M> {
+    pool: &'a OrderedPool<I, R, M>,
 }
 
-impl<J, R, I, M> Iterator for Results<'_, I, R, M>
+impl<J, R, I, M> Iterator for OrderedResults<'_, I, R, M>
 where
     J: Send,
     R: Send,
@@ -163,32 +165,32 @@ where
     type Item = R;
 
     fn next(&mut self) -> Option<R> {
-        let shop = self.shop;
-        let mut state = shop.state();
+        let pool = self.pool;
+        let mut state = pool.state();
         loop {
             if let Some(made) = state.results.front_mut()
                 && let Some(result) = made.take()
             {
                 state.results.pop_front();
                 state.taken += 1;
-                shop.room_is_made.notify_one();
+                pool.slot_is_free.notify_one();
                 return Some(result);
             }
-            if let Some(claimed) = shop.claim(&mut state) {
+            if let Some(claimed) = pool.claim(&mut state) {
                 drop(state);
-                state = shop.work(claimed);
+                state = pool.compute(claimed);
             } else if state.results.is_empty() || state.failed {
                 return None;
             } else {
-                // A thread is at it.
-                let waited = shop.next_is_made.wait(state);
+                // A helper is computing the next result.
+                let waited = pool.next_is_ready.wait(state);
                 state = waited.unwrap_or_else(PoisonError::into_inner);
             }
         }
     }
 }
 
-/// Does something when it is dropped.
+/// Calls a function when it is dropped.
 struct OnDrop<F: Fn()>(F);
 
 impl<F: Fn()> Drop for OnDrop<F> {
@@ -205,7 +207,7 @@ mod tests {
 
     use rayon::{ThreadPool, ThreadPoolBuilder};
 
-    use super::in_order;
+    use super::ordered_parallel;
 
     fn pool(threads: usize) -> ThreadPool {
         let builder = ThreadPoolBuilder::new().num_threads(threads);
@@ -213,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn results_come_in_order_and_few_are_ahead() {
+    fn results_are_in_order_and_at_most_ahead_are_pending() {
         let expected: Vec<usize> = (0..500).map(|number| number * 2).collect();
         for threads in [1, 2, 4] {
             for ahead in [0, 1, 2, 8] {
@@ -223,7 +225,7 @@ mod tests {
                     number * 2
                 };
                 let taken = pool(threads).install(|| {
-                    in_order(0..500, ahead, make, |results| {
+                    ordered_parallel(0..500, ahead, make, |results| {
                         let mut taken = Vec::new();
                         for result in results {
                             taken.push(result);
@@ -235,19 +237,19 @@ mod tests {
                 assert_eq!(taken, expected, "{threads} threads, {ahead} ahead");
             }
         }
-        // From a thread that is none of a pool's.
-        let taken: Vec<usize> = in_order(0..500, 8, |number| number * 2, |it| it.collect());
+        // From a thread outside every pool.
+        let taken: Vec<usize> = ordered_parallel(0..500, 8, |number| number * 2, |it| it.collect());
         assert_eq!(taken, expected);
     }
 
     #[test]
-    fn a_pool_that_is_busy_is_not_waited_for() {
+    fn a_busy_rayon_pool_does_not_block_the_call() {
         let pool = pool(2);
         let (free, held) = mpsc::channel::<()>();
-        // Takes the pool's other thread until all results are taken.
+        // Occupies the pool's other thread until all results are taken.
         pool.spawn(move || held.recv().unwrap());
         let taken = pool.install(|| {
-            in_order(
+            ordered_parallel(
                 0..100,
                 4,
                 |number| number,
@@ -262,27 +264,29 @@ mod tests {
     }
 
     #[test]
-    fn no_job_is_begun_when_no_result_is_wanted() {
+    fn no_job_is_started_after_take_returns() {
         for threads in [1, 4] {
-            let begun = AtomicUsize::new(0);
+            let started = AtomicUsize::new(0);
             let make = |number| {
-                begun.fetch_add(1, Ordering::SeqCst);
+                started.fetch_add(1, Ordering::SeqCst);
                 number
             };
-            let first = pool(threads).install(|| in_order(0..1000, 8, make, |it| it.nth(2)));
+            let first =
+                pool(threads).install(|| ordered_parallel(0..1000, 8, make, |it| it.nth(2)));
             assert_eq!(first, Some(2));
-            assert!(begun.load(Ordering::SeqCst) <= 3 + 8);
+            assert!(started.load(Ordering::SeqCst) <= 3 + 8);
         }
     }
 
     #[test]
-    fn a_panic_goes_on_and_nothing_hangs() {
+    fn a_panic_is_propagated_and_nothing_hangs() {
         for threads in [1, 2, 4] {
             let make = |number| {
-                assert_ne!(number, 50, "as it should");
+                assert_ne!(number, 50, "the expected panic");
                 number
             };
-            let run = || pool(threads).install(|| in_order(0..100, 8, make, |it| it.count()));
+            let run =
+                || pool(threads).install(|| ordered_parallel(0..100, 8, make, |it| it.count()));
             assert!(catch_unwind(AssertUnwindSafe(run)).is_err());
         }
     }
@@ -292,9 +296,10 @@ mod tests {
         let expected: usize = (0..100).map(|outer: usize| (0..outer).sum::<usize>()).sum();
         for threads in [1, 2, 4] {
             let make = |outer: usize| -> usize {
-                in_order(0..outer, 4, |inner| inner, |results| results.sum())
+                ordered_parallel(0..outer, 4, |inner| inner, |results| results.sum())
             };
-            let sum: usize = pool(threads).install(|| in_order(0..100, 8, make, |it| it.sum()));
+            let sum: usize =
+                pool(threads).install(|| ordered_parallel(0..100, 8, make, |it| it.sum()));
             assert_eq!(sum, expected);
         }
     }

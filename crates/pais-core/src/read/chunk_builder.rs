@@ -1,4 +1,4 @@
-//! Rows of a submission on their way into chunks, whatever format they come in.
+//! Builds chunks from the rows of a submission, for every format.
 
 use crate::read::error::{ReadError, ReadErrorKind, ReadFailure};
 use crate::rejection::{Fault, Place};
@@ -7,18 +7,18 @@ use crate::read::cells::{ColumnBuilder, Refusal, check_text};
 use crate::schema::{Schema, SchemaColumn};
 use crate::table::Table;
 
-/// Rows of a chunk.
+/// Number of rows of a chunk.
 pub const CHUNK_ROWS: usize = 65_536;
 
-/// Offending cells named before a submission is refused.
+/// Maximum number of faults that are reported before a submission is refused.
 pub const MAX_FAULTS: usize = 20;
 
-/// Bytes that one record may take, so that one without an end does not fill the memory.
+/// Maximum number of bytes of one record, so that a record without an end does not fill the memory.
 pub(super) const RECORD_BYTES: u64 = 8 << 20;
 
-/// Rows of a submission on their way into chunks: cells are checked and coded, up to
-/// [`MAX_FAULTS`] offending ones collected, and no chunk is handed on after the first of them.
-pub(super) struct Intake<'s, F> {
+/// Builds chunks from the rows of a submission. Cells are checked and coded, and up to
+/// [`MAX_FAULTS`] faults are collected. No chunk is passed on after the first fault.
+pub(super) struct ChunkBuilder<'s, F> {
     builders: Vec<ColumnBuilder<'s>>,
     faults: Vec<Fault>,
     rows: u64,
@@ -26,8 +26,8 @@ pub(super) struct Intake<'s, F> {
     chunk: F,
 }
 
-impl<'s, E, F: FnMut(Table) -> Result<(), E>> Intake<'s, F> {
-    /// An intake of the stored columns, whose chunks go to `chunk`.
+impl<'s, E, F: FnMut(Table) -> Result<(), E>> ChunkBuilder<'s, F> {
+    /// A builder for the stored columns that passes its chunks to `chunk`.
     pub(super) fn new(schema: &'s Schema, chunk: F) -> Self {
         Self {
             builders: schema.stored().map(ColumnBuilder::new).collect(),
@@ -38,18 +38,18 @@ impl<'s, E, F: FnMut(Table) -> Result<(), E>> Intake<'s, F> {
         }
     }
 
-    /// The stored column in a slot.
+    /// The stored column with this position (slot).
     pub(super) fn spec(&self, slot: usize) -> &'s SchemaColumn {
         self.builders[slot].spec()
     }
 
-    /// Adds a cell to the current row; without a slot it is an identifier's and is dropped.
-    /// Whether it fits.
+    /// Adds a cell to the current row and returns whether it is valid. A cell without a slot is an
+    /// identifier's and is not stored. An invalid cell is recorded as a fault.
     ///
     /// # Errors
-    /// For what cannot be decoded; a cell that does not fit is noted as a fault.
+    /// If the cell cannot be decoded.
     #[inline]
-    pub(super) fn cell(
+    pub(super) fn push_cell(
         &mut self,
         slot: Option<usize>,
         cell: &[u8],
@@ -65,24 +65,24 @@ impl<'s, E, F: FnMut(Table) -> Result<(), E>> Intake<'s, F> {
         }
     }
 
-    /// Adds a cell that holds nothing.
-    pub(super) fn null(&mut self, slot: Option<usize>) {
+    /// Adds a null cell.
+    pub(super) fn push_null(&mut self, slot: Option<usize>) {
         if let Some(slot) = slot {
             self.builders[slot].push_null();
         }
     }
 
-    /// Notes a refused cell for which nothing stands in the row yet; it never fits.
+    /// Adds a null cell in place of a refused cell and records the fault. Always returns `false`.
     ///
     /// # Errors
-    /// For what cannot be decoded.
+    /// If the cell cannot be decoded.
     pub(super) fn refuse_cell(
         &mut self,
         slot: Option<usize>,
         refusal: Refusal,
         line: u64,
     ) -> Result<bool, ReadError> {
-        self.null(slot);
+        self.push_null(slot);
         self.refuse(slot, refusal, line)
     }
 
@@ -105,17 +105,17 @@ impl<'s, E, F: FnMut(Table) -> Result<(), E>> Intake<'s, F> {
         Ok(false)
     }
 
-    /// Notes a fault of a record that becomes no row.
-    pub(super) fn fault(&mut self, fault: Fault) {
+    /// Records a fault of a record that is not added as a row.
+    pub(super) fn add_fault(&mut self, fault: Fault) {
         self.faults.push(fault);
     }
 
-    /// Whether so many faults are found that reading on tells nothing more.
-    pub(super) fn is_refused(&self) -> bool {
+    /// Whether [`MAX_FAULTS`] faults are found, so that further rows need not be read.
+    pub(super) fn has_max_faults(&self) -> bool {
         self.faults.len() >= MAX_FAULTS
     }
 
-    /// Ends the current row, each stored column of which has a cell.
+    /// Ends the current row. Each stored column must have a cell for it.
     ///
     /// # Errors
     /// Those of the receiver of chunks.
@@ -123,7 +123,7 @@ impl<'s, E, F: FnMut(Table) -> Result<(), E>> Intake<'s, F> {
         self.end_rows(1)
     }
 
-    /// Ends the current rows of a reader that fills column after column.
+    /// Ends `rows` rows, for a reader that fills one column after the other.
     ///
     /// # Errors
     /// Those of the receiver of chunks.
@@ -147,10 +147,11 @@ impl<'s, E, F: FnMut(Table) -> Result<(), E>> Intake<'s, F> {
         Ok(())
     }
 
-    /// Ends the submission; its number of rows.
+    /// Ends the submission and returns its number of rows. `empty` is the message for a submission
+    /// without rows.
     ///
     /// # Errors
-    /// For offending cells, for no rows, and those of the receiver of chunks.
+    /// For faults, for a submission without rows, and those of the receiver of chunks.
     pub(super) fn finish(mut self, empty: &str) -> Result<u64, ReadFailure<E>> {
         if !self.faults.is_empty() {
             self.faults.sort_by_key(Fault::line);
