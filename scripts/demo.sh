@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The whole way on public data, by curl: a hospital sends 45,222 census records, has them
-# anonymized, and grants the release to the blood transfusion service, which fetches it; another
-# recipient finds nothing. Runs in a temporary directory and leaves nothing behind.
+# A demonstration on public data, by curl: a hospital uploads 45,222 census records, has them
+# anonymized, and grants the release to the blood transfusion service, which downloads it; another
+# recipient cannot see it. Runs in a temporary directory, which is removed at the end.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/lib.sh
@@ -9,16 +9,16 @@ source scripts/lib.sh
 adult=tests/data/adult
 work=''
 service=''
-watched=''
+reader=''
 
 clean_up() {
     local status=$?
     trap '' INT TERM HUP
     trap - EXIT
-    [[ -z $watched ]] || kill "$watched" 2>/dev/null || true
+    [[ -z $reader ]] || kill "$reader" 2>/dev/null || true
     [[ -z $service ]] || stop_service "$service" "$work/data"
     if [[ $status -ne 0 && -s $work/service.log ]]; then
-        echo "demo: the end of the service's log:" >&2
+        echo "demo: the last lines of the service's log:" >&2
         tail -n 20 "$work/service.log" >&2
     fi
     [[ -z $work ]] || rm -rf "$work"
@@ -28,7 +28,7 @@ trap clean_up EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-# A JSON document on one line: long lists, objects and texts cut in their middle.
+# Prints a JSON document on one line, with long lists, objects and texts shortened.
 shorten() {
     python3 -c '
 import json, sys
@@ -60,20 +60,20 @@ print(text if len(text) <= limit else text[:limit - 1] + "…")
 ' "${1:-400}"
 }
 
-# The field of the last answer that a Python expression over `it` names.
+# Prints the value of a Python expression; `it` is the last answer.
 field() {
     python3 -c 'import json, sys; it = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' \
         "$work/answer" "$1"
 }
 
-# tell METHOD PATH BODY STATUS: prints a call, and its answer in $work/answer.
-tell() {
+# print_call METHOD PATH BODY STATUS: prints a call and its answer, which is in $work/answer.
+print_call() {
     printf '%s%s %s%s %s\n' "$BOLD" "$1" "$2" "$PLAIN" "$3"
     printf '  %s%s%s %s\n' "$FAINT" "$4" "$PLAIN" "$(shorten 400 <"$work/answer")"
 }
 
-# call STATUS TOKEN METHOD PATH [curl's arguments …]: prints the call and its answer, and insists
-# on the status. The answer is in $work/answer.
+# call STATUS TOKEN METHOD PATH [arguments of curl …]: makes and prints a call, and fails unless the
+# answer has the status. The answer is in $work/answer.
 call() {
     local expected=$1 token=$2 method=$3 path=$4 status argument shown=''
     shift 4
@@ -85,8 +85,8 @@ call() {
     done
     status=$(http --request "$method" --header "Authorization: Bearer $token" \
         --output "$work/answer" --write-out '%{http_code}' "$@" "$address$path")
-    tell "$method" "$path" "$shown" "$status"
-    [[ $status == "$expected" ]] || fail "$method $path answered $status, not $expected"
+    print_call "$method" "$path" "$shown" "$status"
+    [[ $status == "$expected" ]] || fail "$method $path: expected status $expected, got $status"
 }
 
 # post STATUS TOKEN PATH BODY
@@ -100,14 +100,14 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/pais-demo.XXXXXX")
 say "Starting the service on an embedded PostgreSQL in $work"
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 address=http://127.0.0.1:$port
-# A database of the caller's environment is not the demo's.
+# The demo does not use a database of the caller's environment.
 env -u DATABASE_URL "$PAIS" serve --listen "127.0.0.1:$port" --data-dir "$work/data" \
     >"$work/service.log" 2>&1 &
 service=$!
 wait_ready "$address" "$service" || fail "the service did not start"
 echo "$address is ready"
 
-say "An administrator's token, by the command line; it can make organizations and tokens, and see no rows"
+say "An administrator's token, made on the command line; an administrator makes organizations and tokens, and sees no rows"
 echo "pais token create --organization operators --role admin"
 admin=$(env -u DATABASE_URL "$PAIS" token create --organization operators --role admin \
     --data-dir "$work/data" 2>>"$work/service.log")
@@ -156,23 +156,23 @@ PYTHON
 post 201 "$holder" /v1/datasets "$body"
 dataset=$(field 'it["id"]')
 
-say "The rows, as they are: $(wc -c <"$adult/adult.csv.gz") bytes of compressed CSV"
+say "The raw rows: $(wc -c <"$adult/adult.csv.gz") bytes of compressed CSV"
 call 201 "$holder" POST "/v1/datasets/$dataset/submissions" --header 'Content-Type: text/csv' \
     --header 'Content-Encoding: gzip' --data-binary "@$adult/adult.csv.gz"
 
-say "The job: who knows up to 4 values of a person finds 20 records or more, and infers a divorce or separation with at most 20 % confidence"
+say "The job: anyone who knows up to 4 values of a person finds at least 20 matching records, and infers a divorce or separation with at most 20 % confidence"
 definition="{\"dataset_id\": \"$dataset\", \"privacy\": {\"model\": \"lkc\", \"l\": 4, \"k\": 20, \"c\": 0.2, \"sensitive_values\": {\"marital-status\": [\"Divorced\", \"Separated\"]}}, \"utility\": {\"objective\": \"classification\"}, \"release\": true}"
-# The job may take less time than printing does, so it is watched before anything is printed.
+# The job may be faster than printing, so its events are requested before anything is printed.
 status=$(http --header "Authorization: Bearer $holder" --header 'Content-Type: application/json' \
     --data-binary "$definition" --output "$work/answer" --write-out '%{http_code}' "$address/v1/jobs")
 job=$(<"$work/answer")
 job=${job#*'"id":"'}
 job=${job%%'"'*}
-# The stream ends by itself after the event `end`, which carries the job.
+# The stream ends after the event `end`, which has the job.
 exec {events}< <(http --no-buffer --max-time 600 --header "Authorization: Bearer $holder" \
     "$address/v1/jobs/$job/events")
-tell POST /v1/jobs "$(shorten 160 <<<"$definition")" "$status"
-[[ $status == 202 ]] || fail "the job was not taken"
+print_call POST /v1/jobs "$(shorten 160 <<<"$definition")" "$status"
+[[ $status == 202 ]] || fail "the job was refused"
 printf '%sGET /v1/jobs/%s/events%s\n' "$BOLD" "$job" "$PLAIN"
 python3 -c '
 import json, sys
@@ -191,10 +191,10 @@ for line in sys.stdin:
     elif name == "data" and event == "end":
         open(sys.argv[1], "w").write(value)
 ' "$work/answer" <&"$events" &
-watched=$!
+reader=$!
 exec {events}<&-
-wait "$watched" || fail "the job's events were cut off"
-watched=''
+wait "$reader" || fail "the stream of events was interrupted"
+reader=''
 printf '  %send%s %s\n' "$FAINT" "$PLAIN" "$(shorten 400 <"$work/answer")"
 [[ $(field 'it["status"]') == succeeded ]] || fail "the job did not succeed"
 release=$(field 'it["release_id"]')
@@ -207,7 +207,7 @@ created, ended = (datetime.datetime.strptime(job[name][:19] + job[name][19:-1].l
                   for name in ("created_at", "ended_at"))
 print("%.1f" % (ended - created).total_seconds())' "$work/answer")
 
-say "What the run did, step by step, and the release it made"
+say "The steps of the run, and its release"
 call 200 "$holder" GET "/v1/jobs/$job/steps"
 python3 -c '
 import json, sys
@@ -225,11 +225,11 @@ rows=$(field 'it["rows"]')
 smallest=$(field 'it["verification"]["smallest_group"]')
 confidence=$(field '"%.1f" % (100 * it["verification"]["greatest_confidence"])')
 
-say "The grant: the BTS, and nobody else"
+say "The grant, to the BTS only"
 post 201 "$holder" "/v1/releases/$release/grants" \
     '{"recipient": "bts", "purpose": "Modelling the demand for blood"}'
 
-say "As the BTS: list, report, table"
+say "As the BTS: list, report and table"
 call 200 "$recipient" GET /v1/releases
 call 200 "$recipient" GET "/v1/releases/$release/report"
 dr=$(field '"%.4f" % it["utility"]["dr"]')
@@ -239,19 +239,20 @@ http --fail --header "Authorization: Bearer $recipient" --output "$work/data.csv
     "$address/v1/releases/$release/data"
 head -n 4 "$work/data.csv" | sed 's/^/  /'
 echo "  …"
-[[ $(sha256sum <"$work/data.csv") == "$sha256  -" ]] || fail "the table is not the one that was released"
-echo "  ${FAINT}its SHA-256 is the release's: ${sha256:0:16}…${PLAIN}"
+[[ $(sha256sum <"$work/data.csv") == "$sha256  -" ]] || fail "the table does not have the SHA-256 of the release"
+echo "  ${FAINT}its SHA-256 is that of the release: ${sha256:0:16}…${PLAIN}"
 
-say "As another recipient: for them there is no such release"
+say "As another recipient: the release does not exist"
 call 200 "$stranger" GET /v1/releases
 call 404 "$stranger" GET "/v1/releases/$release"
 call 404 "$stranger" GET "/v1/releases/$release/data"
 
-say "In short"
+say "Summary"
 cat <<END
   $rows records of the hospital were anonymized in $seconds s, in $steps steps, and released.
-  Who knows up to 4 values of a person finds at least $smallest records that fit (20 were asked
-  for), and can be at most $confidence % sure of a divorce or separation (20 % was the bound).
-  The table has $groups groups; its discernibility ratio is $dr, where 0 is the table as it was
-  and 1 says nothing. The BTS fetched it; the other recipient was told that it is not there.
+  Anyone who knows up to 4 values of a person finds at least $smallest matching records (the job
+  required 20), and infers a divorce or separation with at most $confidence % confidence (20 % was
+  the limit). The table has $groups groups. Its discernibility ratio is $dr: 0 would be the
+  original table, 1 a table without information. The BTS downloaded the table; for the other
+  recipient the release does not exist.
 END

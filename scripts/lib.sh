@@ -1,15 +1,20 @@
-# What demo.sh and run.sh share; to be sourced.
+# Functions that the other scripts share; to be sourced.
 # shellcheck shell=bash
 
-# PAIS_PROFILE=dev builds without optimization: faster to build, slower to run.
+# The directory of build results.
+target_dir() {
+    realpath --canonicalize-missing "${CARGO_TARGET_DIR:-target}"
+}
+
+# Builds the program; its path is in PAIS afterwards. PAIS_PROFILE=dev builds without optimization:
+# faster to build, slower to run.
 build_pais() {
-    local profile=${PAIS_PROFILE:-release} target
+    local profile=${PAIS_PROFILE:-release}
     say "Building pais ($profile)"
     cargo build --locked --quiet --profile "$profile" --bin pais
-    target=${CARGO_TARGET_DIR:-target}
     case $profile in
-        dev) PAIS=$target/debug/pais ;;
-        *) PAIS=$target/$profile/pais ;;
+        dev) PAIS=$(target_dir)/debug/pais ;;
+        *) PAIS=$(target_dir)/$profile/pais ;;
     esac
 }
 
@@ -28,7 +33,7 @@ fail() {
     exit 1
 }
 
-# A proxy of the environment must not come between this machine and itself.
+# Requests to this machine must not go through a proxy of the environment.
 http() {
     curl --silent --show-error --noproxy '*' "$@"
 }
@@ -45,7 +50,7 @@ wait_ready() {
     return 1
 }
 
-# Stops the service, process $1, whose data is in $2, and sees to it that its database went with it.
+# Stops the service, process $1, whose data is in $2, and its database server.
 stop_service() {
     local pid=$1 data=$2 tries server
     kill -TERM "$pid" 2>/dev/null || true
@@ -55,7 +60,7 @@ stop_service() {
     done
     kill -KILL "$pid" 2>/dev/null || true
     wait "$pid" 2>/dev/null || true
-    # Only a service that was killed leaves its server behind.
+    # Only a service that was killed leaves its database server running.
     if server=$(head -n 1 "$data/postgres/cluster/postmaster.pid" 2>/dev/null); then
         kill -INT "$server" 2>/dev/null || true
         for ((tries = 0; tries < 300; tries++)); do

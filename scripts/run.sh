@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The service in the foreground, with its data in ./data and a token of each role to try it with.
-# Ctrl-C stops it; the data stay. Tokens are new each time, the organizations are not.
+# Runs the service in the foreground, with its data in ./data and a token of each role. Ctrl-C stops
+# it; the data are kept. The tokens are new each time, the organizations are not.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/lib.sh
@@ -20,7 +20,7 @@ clean_up() {
     exit "$status"
 }
 trap clean_up EXIT
-# To be stopped is how this ends well.
+# Being stopped is the normal end.
 trap 'exit 0' INT TERM HUP
 
 build_pais
@@ -43,12 +43,12 @@ cat <<END
   address    http://$listen         (API browser: http://$listen/docs)
   admin      $admin     organizations and tokens
   holder     $holder     hospital: datasets, jobs, releases, grants
-  recipient  $recipient     bts: what it was granted
-  auditor    $auditor     hospital: its events
+  recipient  $recipient     bts: the releases granted to it
+  auditor    $auditor     hospital: its audit log
 
   curl -H "Authorization: Bearer $holder" http://$listen/v1/datasets
 
-  Ctrl-C stops it; the data stay in $data.
+  Ctrl-C stops it; the data are kept in $data.
 END
 
 status=0
