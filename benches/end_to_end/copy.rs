@@ -1,4 +1,4 @@
-//! The reference: PostgreSQL's own COPY of the same file, on a server of the same settings.
+//! The reference: PostgreSQL's COPY of the same file, on a server with the same settings.
 
 use std::path::Path;
 use std::time::Instant;
@@ -12,15 +12,15 @@ use crate::adult::{COLUMNS, NUMERIC};
 use crate::median::median;
 use crate::{READ_BYTES, REPEATS};
 
-/// Seconds for COPY in and COPY out.
+/// Seconds of COPY in and COPY out.
 #[derive(Clone, Copy, Debug)]
-pub struct Copy {
+pub struct CopySeconds {
     pub copy_in: f64,
     pub copy_out: f64,
 }
 
-/// Copies a file in and out on a server of its own, several times.
-pub async fn measure(file: &Path) -> anyhow::Result<Copy> {
+/// Copies a file into a new server and out of it, several times; the medians.
+pub async fn measure(file: &Path) -> anyhow::Result<CopySeconds> {
     let data = tempfile::Builder::new()
         .prefix("pais-bench-copy-")
         .tempdir()?;
@@ -36,7 +36,7 @@ pub async fn measure(file: &Path) -> anyhow::Result<Copy> {
     measured
 }
 
-async fn copy(connection: &mut PgConnection, file: &Path) -> anyhow::Result<Copy> {
+async fn copy(connection: &mut PgConnection, file: &Path) -> anyhow::Result<CopySeconds> {
     let columns = COLUMNS.map(|column| {
         let kind = if NUMERIC.contains(&column) {
             "integer"
@@ -49,7 +49,7 @@ async fn copy(connection: &mut PgConnection, file: &Path) -> anyhow::Result<Copy
     let mut ins = Vec::new();
     let mut outs = Vec::new();
     for _ in 0..REPEATS {
-        // A new table each time: rows of a deleted one would be in the way.
+        // A new table each time, since deleted rows would slow down the next COPY.
         connection.execute("DROP TABLE IF EXISTS adult").await?;
         connection
             .execute(sqlx::AssertSqlSafe(create.clone()))
@@ -77,10 +77,10 @@ async fn copy(connection: &mut PgConnection, file: &Path) -> anyhow::Result<Copy
         let expected = std::fs::metadata(file)?.len();
         anyhow::ensure!(
             bytes == expected,
-            "COPY gave back {bytes} bytes of {expected}"
+            "COPY returned {bytes} bytes; expected {expected}"
         );
     }
-    Ok(Copy {
+    Ok(CopySeconds {
         copy_in: median(&ins),
         copy_out: median(&outs),
     })

@@ -1,4 +1,4 @@
-//! The whole way of a table through the service.
+//! A client of the service: upload, job and download of one table.
 
 use std::path::Path;
 use std::time::Instant;
@@ -8,26 +8,27 @@ use anyhow::{Context, ensure};
 use crate::adult;
 use crate::service::{Service, id};
 
-/// Seconds of one whole way.
+/// Seconds of each phase.
 #[derive(Clone, Copy, Debug)]
-pub struct Way {
+pub struct EndToEnd {
     pub upload: f64,
     pub job: f64,
-    /// The first download, which renders the table.
+    /// The first download, which includes rendering the table.
     pub download: f64,
     pub downloaded_bytes: u64,
 }
 
-impl Way {
-    pub fn whole(&self) -> f64 {
+impl EndToEnd {
+    /// Seconds of all phases together.
+    pub fn total(&self) -> f64 {
         self.upload + self.job + self.download
     }
 }
 
 impl Service {
-    /// Declares a dataset, sends the file, runs the job, fetches the release, deletes the
+    /// Declares a dataset, uploads the file, runs the job, downloads the release, deletes the
     /// dataset.
-    pub async fn whole_way(&mut self, file: &Path, l: u32) -> anyhow::Result<Way> {
+    pub async fn end_to_end(&mut self, file: &Path, l: u32) -> anyhow::Result<EndToEnd> {
         let dataset = self.declare().await?;
         let began = Instant::now();
         self.send(&dataset, file).await?;
@@ -39,7 +40,7 @@ impl Service {
         let job = id(&self.post("/v1/jobs", &job).await?)?;
         let release = self.ended(&job).await?;
         let release = release["release_id"].as_str();
-        let release = release.context("the job made no release")?.to_owned();
+        let release = release.context("the job has no release")?.to_owned();
         let job = began.elapsed().as_secs_f64();
 
         let began = Instant::now();
@@ -47,7 +48,7 @@ impl Service {
             .client
             .get(self.at(&format!("/v1/releases/{release}/data")));
         let mut table = asked.bearer_auth(&self.token).send().await?;
-        ensure!(table.status() == 200, "the table was not served");
+        ensure!(table.status() == 200, "the download failed");
         let mut downloaded_bytes = 0;
         while let Some(part) = table.chunk().await? {
             downloaded_bytes += part.len() as u64;
@@ -60,7 +61,7 @@ impl Service {
             deleted.send().await?.status() == 204,
             "the dataset was not deleted"
         );
-        Ok(Way {
+        Ok(EndToEnd {
             upload,
             job,
             download,

@@ -1,4 +1,4 @@
-//! The engine without the service: the parts of a run, each with the seconds it takes.
+//! The engine without the service: seconds of each phase.
 
 use std::fs::File;
 use std::path::Path;
@@ -15,37 +15,37 @@ use pais::taxonomy::TreeLimits;
 use crate::median::median;
 use crate::{REPEATS, adult};
 
-/// Seconds for the parts of a run.
+/// Seconds of each phase.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Parts {
+pub struct EngineSeconds {
     /// CSV to columns.
     pub read: f64,
     /// Columns to codes of the search.
     pub encode: f64,
-    /// The search alone.
+    /// The search.
     pub search: f64,
-    /// The released table, the verifier's gate, and the report.
+    /// Released table, verification and report.
     pub release: f64,
-    /// Steps performed.
+    /// Number of steps of the search.
     pub steps: u32,
 }
 
-/// Runs a job on a file in memory, several times.
-pub fn measure(file: &Path, l: u32) -> anyhow::Result<Parts> {
+/// Runs a job on a file in memory, several times; the medians.
+pub fn measure(file: &Path, l: u32) -> anyhow::Result<EngineSeconds> {
     let runs = (0..REPEATS)
         .map(|_| run(file, l))
         .collect::<anyhow::Result<Vec<_>>>()?;
-    let middle = |of: fn(&Parts) -> f64| median(&runs.iter().map(of).collect::<Vec<_>>());
-    Ok(Parts {
-        read: middle(|parts| parts.read),
-        encode: middle(|parts| parts.encode),
-        search: middle(|parts| parts.search),
-        release: middle(|parts| parts.release),
+    let medians = |of: fn(&EngineSeconds) -> f64| median(&runs.iter().map(of).collect::<Vec<_>>());
+    Ok(EngineSeconds {
+        read: medians(|run| run.read),
+        encode: medians(|run| run.encode),
+        search: medians(|run| run.search),
+        release: medians(|run| run.release),
         steps: runs[0].steps,
     })
 }
 
-fn run(file: &Path, l: u32) -> anyhow::Result<Parts> {
+fn run(file: &Path, l: u32) -> anyhow::Result<EngineSeconds> {
     const LIMITS: TreeLimits = TreeLimits {
         leaves: 10_000,
         depth: 20,
@@ -71,7 +71,7 @@ fn run(file: &Path, l: u32) -> anyhow::Result<Parts> {
 
     let began = Instant::now();
     let release = prepared.release(&steps, None, &Unobserved)?;
-    Ok(Parts {
+    Ok(EngineSeconds {
         read,
         encode,
         search,

@@ -1,4 +1,4 @@
-//! Searches over 41 quasi-identifiers, in memory: those of the blood sample, and coins.
+//! Searches over 41 quasi-identifiers, in memory: the blood sample and binary columns.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -12,9 +12,9 @@ use pais::table::{Schema, Table, csv};
 use pais::taxonomy::TreeLimits;
 use serde_json::{Value, json};
 
-use crate::coins;
+use crate::binary_columns;
 
-/// A table, its rows, L, K, C and objective of each search.
+/// Table, rows, L, K, C and objective of each search.
 const SEARCHES: [(&str, u64, u32, u32, f64, &str); 21] = [
     ("blood", 10_000, 2, 20, 0.2, "classification"),
     ("blood", 10_000, 2, 20, 0.2, "ncp"),
@@ -31,17 +31,17 @@ const SEARCHES: [(&str, u64, u32, u32, f64, &str); 21] = [
     ("blood", 100_000, 4, 20, 0.2, "classification"),
     ("blood", 100_000, 4, 20, 0.2, "ncp"),
     ("blood", 100_000, 4, 20, 1.0, "ncp"),
-    ("coins", 10_000, 2, 20, 0.2, "ncp"),
-    ("coins", 10_000, 4, 20, 0.2, "ncp"),
-    ("coins", 10_000, 6, 20, 0.2, "ncp"),
-    ("coins", 10_000, 6, 20, 1.0, "ncp"),
-    ("coins", 100_000, 4, 20, 0.2, "ncp"),
-    ("coins", 100_000, 4, 20, 1.0, "ncp"),
+    ("binary", 10_000, 2, 20, 0.2, "ncp"),
+    ("binary", 10_000, 4, 20, 0.2, "ncp"),
+    ("binary", 10_000, 6, 20, 0.2, "ncp"),
+    ("binary", 10_000, 6, 20, 1.0, "ncp"),
+    ("binary", 100_000, 4, 20, 0.2, "ncp"),
+    ("binary", 100_000, 4, 20, 1.0, "ncp"),
 ];
 
 /// Measures every search once.
 pub fn measure() -> anyhow::Result<Value> {
-    println!("41 quasi-identifiers: the search alone");
+    println!("41 quasi-identifiers: the search only");
     println!(
         "{:<6} {:>8} {:>2} {:>4} {:>5} {:<15} {:>9} {:>6} {:>7}",
         "table", "rows", "L", "K", "C", "objective", "seconds", "steps", "groups"
@@ -83,7 +83,10 @@ fn load(name: &str, rows: u64) -> anyhow::Result<(Arc<Schema>, Table)> {
         depth: 20,
     };
     let (definition, text) = match name {
-        "coins" => (coins::schema(), coins::csv(rows).into_bytes()),
+        "binary" => (
+            binary_columns::schema(),
+            binary_columns::csv(rows).into_bytes(),
+        ),
         _ => {
             let mut text = Vec::new();
             blood::write_csv(rows, 1, &mut text)?;

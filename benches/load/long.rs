@@ -1,7 +1,8 @@
-//! A long table beside one of a tenth of its rows: time and memory are to grow with the rows.
+//! A long table and one with a tenth of its rows: time and memory should grow linearly with the
+//! rows.
 //!
-//! *K* grows with the rows, so that the same specializations are valid and both searches do the
-//! same work.
+//! *K* grows with the rows, so that the same specializations are valid and both searches perform
+//! the same steps.
 
 use std::fs::File;
 use std::path::Path;
@@ -19,33 +20,33 @@ use pais::taxonomy::TreeLimits;
 use serde_json::{Value, json};
 
 use crate::median::median;
-use crate::{adult, blow_up, memory};
+use crate::{adult, enlarged, memory};
 
-/// Rows and K.
+/// Rows and K of each table.
 const TABLES: [(usize, u32); 2] = [(1_000_000, 20), (10_000_000, 200)];
 
-/// What the adversary knows.
+/// The number of values that the adversary knows.
 const L: u32 = 4;
 
-/// Times that each figure is measured; the median counts.
+/// Runs of each measurement; the median is the result.
 const RUNS: usize = 3;
 
-/// The figures of a table, one an entry for each run.
+/// The results of a table: seconds and bytes of each run.
 #[derive(Default)]
-struct Measured {
+struct LongTable {
     steps: u32,
     search: Vec<f64>,
-    whole: Vec<f64>,
+    file_to_file: Vec<f64>,
     peak: Vec<f64>,
 }
 
-/// Measures both tables in turn, so that what else the machine does falls on both: the search in
-/// this process, and the whole way by `pais anonymize`.
+/// Measures both tables in turn, so that other load of the machine affects both: the search in this
+/// process, and file to file by `pais anonymize`.
 pub fn measure(folder: &Path) -> anyhow::Result<Value> {
-    let mut measured = [Measured::default(), Measured::default()];
+    let mut measured = [LongTable::default(), LongTable::default()];
     let mut tables = Vec::new();
     for (rows, k) in TABLES {
-        let file = blow_up::file(folder, &adult::csv()?, rows)?;
+        let file = enlarged::file(folder, &adult::csv()?, rows)?;
         let mut job = adult::job(L);
         job["privacy"]["k"] = k.into();
         tables.push((file, job));
@@ -65,8 +66,8 @@ pub fn measure(folder: &Path) -> anyhow::Result<Value> {
     drop(prepared);
     for _ in 0..RUNS {
         for ((file, job), measured) in tables.iter().zip(&mut measured) {
-            let (whole, peak) = file_to_file(folder, file, job)?;
-            measured.whole.push(whole);
+            let (seconds, peak) = file_to_file(folder, file, job)?;
+            measured.file_to_file.push(seconds);
             measured.peak.push(peak as f64);
         }
     }
@@ -75,31 +76,32 @@ pub fn measure(folder: &Path) -> anyhow::Result<Value> {
         "{:>10} {:>4} {:>9} {:>6} {:>13} {:>9}",
         "rows", "K", "search", "steps", "file to file", "peak MiB"
     );
-    let mut told = Vec::new();
+    let mut results = Vec::new();
     for ((rows, k), measured) in TABLES.into_iter().zip(&measured) {
-        let (search, whole) = (median(&measured.search), median(&measured.whole));
+        let search = median(&measured.search);
+        let file_to_file = median(&measured.file_to_file);
         let (steps, peak) = (measured.steps, median(&measured.peak));
         println!(
-            "{rows:>10} {k:>4} {search:>9.3} {steps:>6} {whole:>13.2} {:>9}",
+            "{rows:>10} {k:>4} {search:>9.3} {steps:>6} {file_to_file:>13.2} {:>9}",
             peak as u64 >> 20
         );
-        told.push(json!({
+        results.push(json!({
             "rows": rows, "l": L, "k": k, "search_seconds": search, "steps": steps,
-            "file_to_file_seconds": whole, "peak_bytes": peak as u64,
+            "file_to_file_seconds": file_to_file, "peak_bytes": peak as u64,
         }));
     }
-    let ratio = |of: fn(&Measured) -> f64| of(&measured[1]) / of(&measured[0]);
+    let ratio = |of: fn(&LongTable) -> f64| of(&measured[1]) / of(&measured[0]);
     let ratios = json!({
         "search": ratio(|table| median(&table.search)),
         "search_per_step": ratio(|table| median(&table.search) / f64::from(table.steps.max(1))),
-        "file_to_file": ratio(|table| median(&table.whole)),
+        "file_to_file": ratio(|table| median(&table.file_to_file)),
         "peak": ratio(|table| median(&table.peak)),
     });
     println!("ratios {ratios}");
-    Ok(json!({ "tables": told, "ratios": ratios }))
+    Ok(json!({ "tables": results, "ratios": ratios }))
 }
 
-/// The table of a file, ready for its job.
+/// Reads the table of a file and prepares its job.
 fn prepare(file: &Path, job: &Value) -> anyhow::Result<Prepared> {
     const LIMITS: TreeLimits = TreeLimits {
         leaves: 10_000,
@@ -114,7 +116,7 @@ fn prepare(file: &Path, job: &Value) -> anyhow::Result<Prepared> {
     Ok(Prepared::new(schema, job, assembler.finish(), &Unobserved)?)
 }
 
-/// Seconds of `pais anonymize` from CSV to CSV, and the most memory it took.
+/// Seconds and peak memory in bytes of `pais anonymize` from CSV to CSV.
 fn file_to_file(folder: &Path, file: &Path, job: &Value) -> anyhow::Result<(f64, u64)> {
     let written = |name: &str, value: &Value| -> anyhow::Result<_> {
         let path = folder.join(name);

@@ -1,4 +1,4 @@
-//! What the service and its database take, read off `/proc`.
+//! Memory of the service and of its database server, from `/proc`.
 
 use std::fs;
 use std::sync::Arc;
@@ -6,69 +6,70 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// How often the database's processes are looked at; rarely, since a look costs them time.
-const LOOK: Duration = Duration::from_millis(500);
+/// How often the memory of the database server is read. Reading it slows the server down.
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Greatest memory, in bytes.
+/// PeakMemory memory in bytes.
 #[derive(Clone, Copy, Debug)]
-pub struct Peak {
+pub struct PeakMemory {
     /// `VmHWM` of the service's process.
     pub service: u64,
-    /// Sum over the database's processes, shared memory counted once; as often as was looked.
+    /// Greatest sampled sum over the processes of the database server, with shared memory counted
+    /// once.
     pub database: u64,
 }
 
-/// Watches a service until dropped.
-pub struct Watch {
+/// Samples the memory of a service until dropped.
+pub struct MemorySampler {
     service: u32,
     database: Arc<AtomicU64>,
     over: Arc<AtomicBool>,
 }
 
-impl Watch {
+impl MemorySampler {
     pub fn start(service: u32) -> Self {
-        let watch = Self {
+        let sampler = Self {
             service,
             database: Arc::default(),
             over: Arc::default(),
         };
-        let (greatest, over) = (watch.database.clone(), watch.over.clone());
+        let (greatest, over) = (sampler.database.clone(), sampler.over.clone());
         thread::spawn(move || {
             while !over.load(Ordering::Relaxed) {
                 greatest.fetch_max(proportional(service), Ordering::Relaxed);
-                thread::sleep(LOOK);
+                thread::sleep(SAMPLE_INTERVAL);
             }
         });
-        watch
+        sampler
     }
 
-    pub fn peak(&self) -> Peak {
-        Peak {
+    pub fn peak(&self) -> PeakMemory {
+        PeakMemory {
             service: peak_of(self.service),
             database: self.database.load(Ordering::Relaxed),
         }
     }
 }
 
-impl Drop for Watch {
+impl Drop for MemorySampler {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
     }
 }
 
-/// The most memory that a process has taken so far, in bytes; 0 where there is none any more.
+/// The peak memory of a process so far in bytes; 0 if it has ended.
 pub fn peak_of(process: u32) -> u64 {
-    kilobytes(&format!("/proc/{process}/status"), "VmHWM:")
+    bytes_of(&format!("/proc/{process}/status"), "VmHWM:")
 }
 
-/// Proportional set size of all processes below the service's.
+/// Proportional set size in bytes of all descendants of the service.
 fn proportional(service: u32) -> u64 {
-    let mut family = vec![service];
+    let mut pending = vec![service];
     let mut sum = 0;
-    while let Some(parent) = family.pop() {
+    while let Some(parent) = pending.pop() {
         for child in children(parent) {
-            sum += kilobytes(&format!("/proc/{child}/smaps_rollup"), "Pss:");
-            family.push(child);
+            sum += bytes_of(&format!("/proc/{child}/smaps_rollup"), "Pss:");
+            pending.push(child);
         }
     }
     sum
@@ -90,8 +91,8 @@ fn children(parent: u32) -> Vec<u32> {
         .collect()
 }
 
-/// A field in kB of a file of `/proc`, in bytes; 0 where it cannot be read.
-fn kilobytes(file: &str, field: &str) -> u64 {
+/// A field of a file of `/proc`, which is in kB, in bytes; 0 if it cannot be read.
+fn bytes_of(file: &str, field: &str) -> u64 {
     let text = fs::read_to_string(file).unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix(field));
     let number = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());

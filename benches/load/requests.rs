@@ -1,4 +1,4 @@
-//! What is asked of the service beside the whole way.
+//! Further requests to the service.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -7,18 +7,18 @@ use serde_json::Value;
 
 use crate::service::{Service, answer, id};
 
-/// Between two requests for the list of jobs.
+/// The time between two requests for the list of jobs.
 const PAUSE: Duration = Duration::from_millis(10);
 
 impl Service {
-    /// A dataset that holds the file; its id.
+    /// Uploads the file to a new dataset; returns the id of the dataset.
     pub async fn upload(&mut self, file: &Path) -> anyhow::Result<String> {
         let dataset = self.declare().await?;
         self.send(&dataset, file).await?;
         Ok(dataset)
     }
 
-    /// Seconds from asking for a job to its end.
+    /// Seconds from the request for a job to its end.
     pub async fn job_seconds(&self, dataset: &str, job: &Value) -> anyhow::Result<f64> {
         let mut job = job.clone();
         job["dataset_id"] = dataset.into();
@@ -28,9 +28,9 @@ impl Service {
         Ok(began.elapsed().as_secs_f64())
     }
 
-    /// Seconds that each request for the list of jobs took, until two of them have ended.
-    pub async fn waits_for_the_list_until_two_have_ended(&self) -> anyhow::Result<Vec<f64>> {
-        let mut waits = Vec::new();
+    /// Seconds of each request for the list of jobs, until two jobs have ended.
+    pub async fn list_seconds_until_two_have_ended(&self) -> anyhow::Result<Vec<f64>> {
+        let mut seconds = Vec::new();
         loop {
             let began = Instant::now();
             let asked = self
@@ -38,16 +38,16 @@ impl Service {
                 .get(self.at("/v1/jobs"))
                 .bearer_auth(&self.token);
             let list = answer(asked.send().await?).await?;
-            waits.push(began.elapsed().as_secs_f64());
+            seconds.push(began.elapsed().as_secs_f64());
             let items = list["items"].as_array();
             let ended = items
                 .into_iter()
                 .flatten()
                 .filter(|job| !job["ended_at"].is_null());
             if ended.count() >= 2 {
-                return Ok(waits);
+                return Ok(seconds);
             }
-            // A token is heard so often a second and no more.
+            // The rate of requests of a token is limited.
             tokio::time::sleep(PAUSE).await;
         }
     }

@@ -1,5 +1,5 @@
-//! Adult with more rows: all records, then variations of them that replace one to four values by
-//! values of the same column. The same every time.
+//! Adult with more rows: all records, then copies of them in which one to four values are replaced
+//! by other values of the same column. The file is the same on every machine.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 
-/// The file of the first `rows` rows; made unless it is there.
+use crate::split_mix::SplitMix64;
+
+/// The path of a file with `rows` rows, which is created if it does not exist.
 pub fn file(folder: &Path, adult: &[u8], rows: usize) -> anyhow::Result<PathBuf> {
     let path = folder.join(format!("adult-{rows}.csv"));
     if path.exists() {
@@ -25,10 +27,10 @@ pub fn file(folder: &Path, adult: &[u8], rows: usize) -> anyhow::Result<PathBuf>
         "Adult has no commas inside its values"
     );
 
-    // A part of a file must not be taken for the whole one by the next run.
+    // The next run must not use an incomplete file.
     let unfinished = path.with_extension("unfinished");
     let mut out = BufWriter::with_capacity(1 << 20, File::create(&unfinished)?);
-    let mut random = Random(20_091_128);
+    let mut random = SplitMix64(20_091_128);
     writeln!(out, "{header}")?;
     for record in records.iter().take(rows) {
         writeln!(out, "{}", record.join(","))?;
@@ -44,18 +46,4 @@ pub fn file(folder: &Path, adult: &[u8], rows: usize) -> anyhow::Result<PathBuf>
     out.flush()?;
     fs::rename(&unfinished, &path)?;
     Ok(path)
-}
-
-/// SplitMix64: the same numbers whatever version of whatever crate.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^= mixed >> 31;
-        ((u128::from(mixed) * bound as u128) >> 64) as usize
-    }
 }

@@ -1,14 +1,14 @@
-//! The runs on Table 1 of the KDD'09 paper, worked out from the paper: what every way into the
-//! service must give.
+//! Expected results for Table 1 of the KDD'09 paper, computed by hand from the paper. The command
+//! line and the HTTP interface must give the same.
 
 pub mod records;
 
 use serde_json::{Value, json};
 
-const RUNS: &str = include_str!("../data/kdd09/runs.json");
+const RUNS: &str = include_str!("../../data/kdd09/runs.json");
 
-/// One run.
-pub struct Run {
+/// A job on Table 1 and its expected result.
+pub struct GoldenRun {
     pub name: String,
     /// The body of `POST /v1/datasets`.
     pub schema: Value,
@@ -17,8 +17,8 @@ pub struct Run {
     expected: Value,
 }
 
-/// All runs.
-pub fn runs() -> Vec<Run> {
+/// The three runs of `tests/data/kdd09/runs.json`.
+pub fn runs() -> Vec<GoldenRun> {
     let document: Value = serde_json::from_str(RUNS).unwrap();
     let runs = document["runs"].as_array().unwrap();
     let run = |expected: &Value| {
@@ -28,20 +28,20 @@ pub fn runs() -> Vec<Run> {
         if expected["age"] == "figure 2" {
             schema["columns"][3] = document["age_of_figure_2"].clone();
         }
-        Run {
+        GoldenRun {
             name,
             schema,
             job: json!({ "privacy": document["privacy"], "utility": expected["utility"] }),
             expected: expected.clone(),
         }
     };
-    let runs: Vec<Run> = runs.iter().map(run).collect();
+    let runs: Vec<GoldenRun> = runs.iter().map(run).collect();
     assert_eq!(runs.len(), 3);
     runs
 }
 
-impl Run {
-    /// Holds the items of `GET /v1/jobs/{id}/steps` against the run.
+impl GoldenRun {
+    /// Compares the items of `GET /v1/jobs/{id}/steps` with the expected steps.
     #[track_caller]
     pub fn assert_steps(&self, items: &Value) {
         let items = items.as_array().unwrap();
@@ -63,12 +63,12 @@ impl Run {
         }
     }
 
-    /// Column to the labels of its cut.
+    /// The expected cut: an object from column to labels.
     pub fn cut(&self) -> &Value {
         &self.expected["cut"]
     }
 
-    /// Holds the columns Job, Sex and Age of a released table in CSV against the cut.
+    /// Compares the columns Job, Sex and Age of a released table in CSV with the expected cut.
     #[track_caller]
     pub fn assert_labels(&self, csv: &str) {
         let mut reader = csv::Reader::from_reader(csv.as_bytes());
@@ -79,8 +79,8 @@ impl Run {
         for (position, column) in ["Job", "Sex", "Age"].into_iter().enumerate() {
             let labels = self.cut()[column].as_array().unwrap();
             for label in labels {
-                let told = rows.iter().any(|row| &row[position] == label);
-                assert!(told, "{}: no row has {label}", self.name);
+                let found = rows.iter().any(|row| &row[position] == label);
+                assert!(found, "{}: no row has {label}", self.name);
             }
             let known =
                 |row: &csv::StringRecord| labels.iter().any(|label| row[position] == *label);

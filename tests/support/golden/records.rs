@@ -1,9 +1,10 @@
-//! The runs on the records of the 2014 paper: Table 1 to Table 2, and where Table 3 ends.
+//! Expected results for the records of the 2014 paper: its Table 1 becomes its Table 2, and the
+//! final state of its Table 3.
 
 use serde_json::{Value, json};
 
-/// One run.
-pub struct Run {
+/// A job on records with set-valued columns and its expected release.
+pub struct RecordsRun {
     /// The body of `POST /v1/datasets`.
     pub schema: Value,
     /// The body of `POST /v1/jobs` without its dataset.
@@ -15,8 +16,8 @@ pub struct Run {
 
 const SETS: &str = "class,drugs\nA,a|b|z\nA,a|z\nB,c|x|y\nB,b|x|y\n";
 
-/// All runs.
-pub fn runs() -> [Run; 3] {
+/// The runs of Table 1, and of Table 3 with the class as a quasi-identifier and without it.
+pub fn runs() -> [RecordsRun; 3] {
     let leaves = |labels: &[&str]| -> Vec<Value> {
         labels
             .iter()
@@ -47,7 +48,7 @@ pub fn runs() -> [Run; 3] {
         ] })
     };
     [
-        Run {
+        RecordsRun {
             schema: table_1,
             job: json!({ "privacy": privacy, "pre_generalization": {
                 "diseases": { "level": 1, "values": { "0": ["k", "l"] } } } }),
@@ -67,15 +68,14 @@ pub fn runs() -> [Run; 3] {
                 ("drugs", 3.0 / 11.0),
             ],
         },
-        // As two classes, and as one.
-        Run {
+        RecordsRun {
             schema: sets("quasi_identifier"),
             job: json!({ "privacy": privacy }),
             raw: SETS,
             rows: &["A,a|z", "A,a|z", "B,x|y", "B,x|y"],
             ncp: &[("class", 0.0), ("drugs", 3.0 / 11.0)],
         },
-        Run {
+        RecordsRun {
             schema: sets("insensitive"),
             job: json!({ "privacy": privacy }),
             raw: SETS,
@@ -85,8 +85,8 @@ pub fn runs() -> [Run; 3] {
     ]
 }
 
-impl Run {
-    /// Holds a released table in CSV, whose rows may stand in any order, against the run.
+impl RecordsRun {
+    /// Compares a released table in CSV, with rows in any order, with the expected rows.
     #[track_caller]
     pub fn assert_rows(&self, csv: &str) {
         let mut rows: Vec<&str> = csv.lines().skip(1).collect();
@@ -94,7 +94,7 @@ impl Run {
         assert_eq!(rows, self.rows);
     }
 
-    /// Holds a report against the run.
+    /// Compares a report with the expected loss of information by column.
     #[track_caller]
     pub fn assert_report(&self, report: &Value) {
         assert_eq!(report["suppressed_rows"], 0);

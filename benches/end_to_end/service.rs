@@ -1,4 +1,4 @@
-//! The service as users meet it: the program itself, over HTTP.
+//! The service under measurement: the program itself, over HTTP.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -16,10 +16,10 @@ use crate::{READ_BYTES, adult, memory};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_pais");
 
-/// How often a job is looked at.
-const LOOK: Duration = Duration::from_millis(20);
+/// The time between two requests for the state of a job.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A running service on a fresh data directory.
+/// A running service on a new data directory.
 pub struct Service {
     process: Child,
     data: tempfile::TempDir,
@@ -27,7 +27,7 @@ pub struct Service {
     pub token: String,
     pub client: reqwest::Client,
     datasets: usize,
-    watch: memory::Watch,
+    memory: memory::MemorySampler,
 }
 
 impl Service {
@@ -39,13 +39,13 @@ impl Service {
             .args(["serve", "--listen", &format!("127.0.0.1:{port}")])
             .arg("--data-dir")
             .arg(data.path())
-            // A database of the caller's environment is not the benchmark's.
+            // The benchmark does not use a database of the caller.
             .env_remove("DATABASE_URL")
             .stdout(Stdio::null())
             .stderr(log)
             .spawn()?;
         let mut service = Self {
-            watch: memory::Watch::start(process.id()),
+            memory: memory::MemorySampler::start(process.id()),
             process,
             data,
             address: format!("http://127.0.0.1:{port}"),
@@ -74,7 +74,10 @@ impl Service {
             }
             sleep(Duration::from_millis(50)).await;
         }
-        bail!("the service did not get ready\n{}", self.log())
+        bail!(
+            "the service did not become ready within 60 s\n{}",
+            self.log()
+        )
     }
 
     fn log(&self) -> String {
@@ -89,18 +92,18 @@ impl Service {
             .env_remove("DATABASE_URL")
             .stderr(Stdio::inherit())
             .output()?;
-        ensure!(made.status.success(), "no token was made");
+        ensure!(made.status.success(), "`pais token create` failed");
         Ok(String::from_utf8(made.stdout)?.trim().to_owned())
     }
 
-    /// Declares a dataset of Adult's columns; its id.
+    /// Declares a dataset with Adult's columns; returns its id.
     pub async fn declare(&mut self) -> anyhow::Result<String> {
         self.datasets += 1;
         let definition = adult::dataset(&format!("adult-{}", self.datasets))?;
         id(&self.post("/v1/datasets", &definition).await?)
     }
 
-    /// Sends a file to a dataset.
+    /// Uploads a file to a dataset.
     pub async fn send(&self, dataset: &str, file: &Path) -> anyhow::Result<()> {
         let body = ReaderStream::with_capacity(File::open(file).await?, READ_BYTES);
         let sent = self
@@ -114,36 +117,36 @@ impl Service {
         Ok(())
     }
 
-    /// Waits for the end of a job.
+    /// Waits for the end of a job; returns the job. An error unless it has succeeded.
     pub async fn ended(&self, job: &str) -> anyhow::Result<Value> {
         loop {
             let asked = self.client.get(self.at(&format!("/v1/jobs/{job}")));
             let found = answer(asked.bearer_auth(&self.token).send().await?).await?;
             match found["status"].as_str() {
                 Some("succeeded") => return Ok(found),
-                Some("queued" | "running") => sleep(LOOK).await,
-                _ => bail!("the job ended otherwise: {found}\n{}", self.log()),
+                Some("queued" | "running") => sleep(POLL_INTERVAL).await,
+                _ => bail!("the job did not succeed: {found}\n{}", self.log()),
             }
         }
     }
 
-    /// The address of a path.
+    /// The URL of a path.
     pub fn at(&self, path: &str) -> String {
         format!("{}{path}", self.address)
     }
 
-    /// Posts a body; the answer, which must be one of success.
+    /// Posts a body; returns the answer. An error unless the status is 2xx.
     pub async fn post(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
         let sent = self.client.post(self.at(path)).bearer_auth(&self.token);
         answer(sent.json(body).send().await?).await
     }
 
-    /// The greatest memory so far, of the service and of its database.
-    pub fn peak(&self) -> memory::Peak {
-        self.watch.peak()
+    /// The peak memory so far, of the service and of its database server.
+    pub fn peak(&self) -> memory::PeakMemory {
+        self.memory.peak()
     }
 
-    /// Stops the service and waits for its end and its database's.
+    /// Stops the service and its database server, and waits for their end.
     pub fn stop(mut self) -> anyhow::Result<()> {
         self.terminate();
         let status = self.process.wait()?;
@@ -167,8 +170,8 @@ impl Service {
 }
 
 impl Drop for Service {
-    /// After an error the service must not be left behind, nor its directory removed before it
-    /// has ended.
+    /// After an error the service must be stopped, and must have ended before its directory is
+    /// removed.
     fn drop(&mut self) {
         if let Ok(None) = self.process.try_wait() {
             self.terminate();
@@ -177,7 +180,7 @@ impl Drop for Service {
     }
 }
 
-/// The JSON of an answer that must be one of success.
+/// The JSON of an answer. An error unless the status is 2xx.
 pub async fn answer(response: reqwest::Response) -> anyhow::Result<Value> {
     let status = response.status();
     let text = response.text().await?;

@@ -1,4 +1,7 @@
-//! Adult as benchmarks use it: 13 quasi-identifiers, marital-status sensitive, income the class.
+//! The Adult data set (`tests/data/adult`): 13 quasi-identifiers, marital-status is sensitive,
+//! income is the class.
+
+#![allow(dead_code, reason = "each test program and benchmark uses a part")]
 
 use std::fs::File;
 use std::io::Read;
@@ -7,7 +10,7 @@ use std::path::{Path, PathBuf};
 use flate2::read::MultiGzDecoder;
 use serde_json::{Value, json};
 
-/// The columns in the order of the file.
+/// All columns, in the order of the file.
 pub const COLUMNS: [&str; 15] = [
     "age",
     "workclass",
@@ -26,7 +29,7 @@ pub const COLUMNS: [&str; 15] = [
     "income",
 ];
 
-/// Those that hold whole numbers.
+/// The columns of integers.
 pub const NUMERIC: [&str; 6] = [
     "age",
     "fnlwgt",
@@ -40,14 +43,14 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/adult")
 }
 
-/// The 45,222 complete records as CSV.
+/// The 45,222 complete records as CSV with a header.
 pub fn csv() -> std::io::Result<Vec<u8>> {
     let mut text = Vec::new();
     MultiGzDecoder::new(File::open(folder().join("adult.csv.gz"))?).read_to_end(&mut text)?;
     Ok(text)
 }
 
-/// The body of `POST /v1/datasets`, taxonomies inline.
+/// The body of `POST /v1/datasets`, with the taxonomies of the categorical columns.
 pub fn dataset(name: &str) -> anyhow::Result<Value> {
     let mut columns = Vec::new();
     for column in COLUMNS {
@@ -68,7 +71,7 @@ pub fn dataset(name: &str) -> anyhow::Result<Value> {
     Ok(json!({"name": name, "columns": columns}))
 }
 
-/// The body of `POST /v1/jobs` without `dataset_id`: K = 20, C = 100 %.
+/// The body of `POST /v1/jobs` without `dataset_id`: LKC-privacy with K = 20, C = 100 %.
 pub fn job(l: u32) -> Value {
     json!({
         "privacy": {

@@ -1,11 +1,11 @@
-//! A sweep of 18 combinations on Adult, beside each of them as a job of its own.
+//! A sweep of 18 combinations on Adult, compared with a separate job for each.
 
 use std::path::Path;
 
 use serde_json::{Value, json};
 
 use crate::service::Service;
-use crate::{adult, blow_up};
+use crate::{adult, enlarged};
 
 const L: [u32; 3] = [2, 4, 6];
 const K: [u32; 3] = [20, 50, 100];
@@ -15,7 +15,7 @@ const C: [f64; 2] = [0.2, 1.0];
 pub async fn measure(folder: &Path) -> anyhow::Result<Value> {
     let csv = adult::csv()?;
     let rows = csv.iter().filter(|&&byte| byte == b'\n').count() - 1;
-    let file = blow_up::file(folder, &csv, rows)?;
+    let file = enlarged::file(folder, &csv, rows)?;
     let mut service = Service::start().await?;
     let dataset = service.upload(&file).await?;
     let mut longest: f64 = 0.0;
