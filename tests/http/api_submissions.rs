@@ -1,4 +1,4 @@
-//! The contract on datasets and submissions: each test names the sentence it holds.
+//! Rules of the HTTP interface: datasets, submissions and taxonomies.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -11,15 +11,12 @@ use sha2::{Digest, Sha256};
 
 use crate::app::{Answer, text};
 use crate::hospital::{Hospital, TABLE, id, job_on};
+use crate::support::hex::hex;
 
 pub const NDJSON: &str = "application/x-ndjson";
 pub const PARQUET: &str = "application/vnd.apache.parquet";
 
 const HEADER: &str = "ID,Job,Sex,Age,Transfuse,Surgery";
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
 
 /// [`TABLE`] as NDJSON, ages as numbers.
 pub fn ndjson() -> Vec<u8> {
@@ -60,10 +57,11 @@ pub fn parquet() -> Vec<u8> {
         };
         (*name, array)
     });
-    written(RecordBatch::try_from_iter(columns).unwrap())
+    parquet_file(RecordBatch::try_from_iter(columns).unwrap())
 }
 
-pub fn written(batch: RecordBatch) -> Vec<u8> {
+/// A record batch as a Parquet file.
+pub fn parquet_file(batch: RecordBatch) -> Vec<u8> {
     let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), None).unwrap();
     writer.write(&batch).unwrap();
     writer.into_inner().unwrap()
@@ -75,10 +73,10 @@ pub fn gzip(bytes: &[u8]) -> Vec<u8> {
     gzip.finish().unwrap()
 }
 
-/// "body `text/csv`, `application/x-ndjson` or `application/vnd.apache.parquet`;
-/// `Content-Encoding: gzip` or `zstd` accepted", "`sha256` of the decoded body".
+/// A submission is CSV, NDJSON or Parquet, with or without `Content-Encoding: gzip` or `zstd`. Its
+/// `sha256` is that of the decoded body.
 #[tokio::test(flavor = "multi_thread")]
-async fn every_format_is_taken_in_every_encoding() {
+async fn every_format_is_accepted_in_every_encoding() {
     let hospital = Hospital::new().await;
     let mut profiles: Vec<Value> = Vec::new();
     for (media, body) in [
@@ -103,7 +101,7 @@ async fn every_format_is_taken_in_every_encoding() {
         let profile = hospital.get(&format!("{dataset}/profile")).await.json(200);
         assert_eq!(profile["rows"], 33);
         profiles.push(profile["columns"].clone());
-        // Nothing of a file is left on disk.
+        // No part of the upload is left on disk.
         let spool = std::fs::read_dir(&*hospital.app.state.spool).unwrap();
         assert_eq!(spool.count(), 0);
     }
@@ -111,10 +109,10 @@ async fn every_format_is_taken_in_every_encoding() {
     assert_eq!(profiles[0], profiles[2]);
 }
 
-/// "per column: number of distinct and of missing values, set sizes, numeric range; never a value
-/// of another kind, never a row".
+/// A profile has numbers of distinct and missing values, set sizes and the range of numeric columns
+/// for each column; no other value and no row.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_profile_tells_numbers_and_no_values() {
+async fn a_profile_has_counts_and_ranges_and_no_other_values() {
     let hospital = Hospital::new().await;
     let empty = hospital.dataset().await;
     let profile = hospital.get(&format!("{empty}/profile")).await.json(200);
@@ -148,10 +146,10 @@ async fn a_profile_tells_numbers_and_no_values() {
     refused.problem(403, "forbidden");
 }
 
-/// "The header of a submission must name exactly the declared columns, in any order"; "BOM and
-/// CRLF are accepted"; "`identifier` (read and dropped at the door: never stored)".
+/// The header of a submission has exactly the declared columns, in any order. A byte order mark and
+/// CRLF are accepted. Identifiers are not stored.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_header_may_have_any_order_and_a_file_bom_and_crlf() {
+async fn columns_may_be_in_any_order_and_a_file_may_have_bom_and_crlf() {
     let hospital = Hospital::new().await;
     let dataset = hospital.dataset().await;
     let file =
@@ -181,11 +179,11 @@ fn places(refused: &Answer) -> Vec<(u64, String)> {
     errors.map(place).collect()
 }
 
-/// "A rejected submission names the first 20 offending cells by line (the physical line on which
-/// the record starts, the header being line 1; the n-th record in NDJSON and Parquet) and column
-/// name, and stores nothing".
+/// A rejected submission names the first 20 invalid cells by column name and line, and stores
+/// nothing. The line is the physical line of a CSV file on which the record starts (the header is
+/// line 1), or the number of the record in NDJSON and Parquet.
 #[tokio::test(flavor = "multi_thread")]
-async fn offending_cells_are_named_by_line_and_column() {
+async fn invalid_cells_are_named_by_line_and_column() {
     let hospital = Hospital::new().await;
     let dataset = hospital.dataset().await;
     let file = format!(
@@ -222,7 +220,7 @@ async fn offending_cells_are_named_by_line_and_column() {
         ("Surgery", text(["x", "x", "x"])),
     ]);
     let headers = [("content-type", PARQUET)];
-    let body = written(batch.unwrap());
+    let body = parquet_file(batch.unwrap());
     let refused = hospital.submit_with(&dataset, &headers, body).await;
     assert_eq!(
         places(&refused),
@@ -232,10 +230,10 @@ async fn offending_cells_are_named_by_line_and_column() {
     assert_eq!(hospital.get(&dataset).await.json(200)["rows"], 0);
 }
 
-/// "`missing`: the words that mean missing, default the empty cell; `null` always does"; "`domain:
-/// [min, max]`"; "or it brings a tree whose labels are ranges".
+/// `missing` lists the cell values that mean "missing", by default the empty cell; `null` always
+/// does. A numeric column has a `domain: [min, max]` or a taxonomy of ranges.
 #[tokio::test(flavor = "multi_thread")]
-async fn missing_words_domains_and_ranges_decide_what_a_cell_may_be() {
+async fn missing_values_domains_and_ranges_restrict_cells() {
     let hospital = Hospital::new().await;
     let ranges = json!({"label": "[1,99]", "children": [
         {"label": "[1,60)", "children": [{"label": "[1,30)"}, {"label": "[30,60)"}]},
@@ -293,10 +291,10 @@ async fn missing_words_domains_and_ranges_decide_what_a_cell_may_be() {
     assert_eq!(ended["status"], "succeeded", "{ended}");
 }
 
-/// "204; its jobs are cancelled; the raw rows are unrecoverable from then on; releases stay";
-/// "names of datasets and taxonomies are unique in an organization (409)".
+/// Deleting a dataset cancels its jobs and deletes its raw rows; its releases stay. Names of datasets
+/// are unique in an organization (409), and free again after a deletion.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deleted_dataset_leaves_its_releases_and_its_name() {
+async fn a_deleted_dataset_keeps_its_releases_and_frees_its_name() {
     let hospital = Hospital::new().await;
     let release = hospital.release().await;
     let document = hospital.get(&release).await.json(200);
@@ -339,14 +337,14 @@ async fn a_deleted_dataset_leaves_its_releases_and_its_name() {
     let body = json!({ "job_id": document["job_id"] });
     let refused = hospital.post("/v1/releases", &body).await;
     refused.problem(409, "dataset_deleted");
-    again["description"] = json!("anew");
+    again["description"] = json!("second");
     hospital.post("/v1/datasets", &again).await.json(201);
 }
 
-/// "`Idempotency-Key`: per organization and endpoint …; a replay gives the first answer; the same
-/// key with another body is 409 `idempotency_key_reused`".
+/// An `Idempotency-Key` belongs to an organization and an endpoint. A repeated request gets the first
+/// answer; the same key with another body is 409 `idempotency_key_reused`.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_replayed_submission_gives_the_first_answer() {
+async fn a_repeated_submission_gets_the_first_answer() {
     let hospital = Hospital::new().await;
     for (media, body) in [(NDJSON, ndjson()), (PARQUET, parquet())] {
         let dataset = hospital.dataset().await;
@@ -366,8 +364,8 @@ async fn a_replayed_submission_gives_the_first_answer() {
     }
 }
 
-/// "`text/csv` hierarchy rows with `?name=`"; "a label repeated from one level to the next is one
-/// node"; "a node without children is a leaf".
+/// A taxonomy may be sent as `text/csv` hierarchy rows with `?name=`. A label that is repeated on the
+/// next level is one node; a node without children is a leaf.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hierarchy_file_makes_the_same_tree_as_json() {
     let hospital = Hospital::new().await;

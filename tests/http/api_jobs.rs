@@ -1,4 +1,4 @@
-//! The contract on jobs: each test names the sentence it holds.
+//! Rules of the HTTP interface: jobs, their steps and their events.
 
 use std::fmt::Write;
 use std::time::{Duration, Instant};
@@ -8,18 +8,9 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::app::{Answer, send, text};
+use crate::events::events;
 use crate::hospital::{Hospital, TABLE, id, job_on};
-
-fn events(stream: &str) -> Vec<(String, Value)> {
-    let mut events = Vec::new();
-    for block in stream.split("\n\n") {
-        let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name));
-        if let (Some(event), Some(data)) = (field("event: "), field("data: ")) {
-            events.push((event.to_owned(), serde_json::from_str(data).unwrap()));
-        }
-    }
-    events
-}
+use crate::support::poll::poll_async;
 
 fn with(dataset: &str, name: &str, value: Value) -> Value {
     let mut body = job_on(dataset);
@@ -27,8 +18,8 @@ fn with(dataset: &str, name: &str, value: Value) -> Value {
     body
 }
 
-/// "`lkc`, `k_anonymity`, `confidence_bounding`, `alpha_k`" with their parameters;
-/// "`{id, status, progress, phase, error?, release_id?, ...}`".
+/// `lkc`, `k_anonymity`, `confidence_bounding` and `alpha_k` with their parameters, and every
+/// objective and split.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_model_of_global_recoding_runs() {
     let hospital = Hospital::new().await;
@@ -71,8 +62,9 @@ async fn every_model_of_global_recoding_runs() {
     workers.stop().await;
 }
 
-/// "not of the documented shape (wrong type, unknown or missing field, unknown word, no UUID, a
-/// parameter of another model) 400; … values out of range; impossible combinations 422".
+/// A body that does not match the schema is 400: a wrong type, an unknown or missing field, an
+/// unknown enumeration value, an invalid UUID, a parameter of another model. A value out of range or
+/// an impossible combination is 422.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wrong_shape_is_400_and_a_wrong_value_422() {
     let hospital = Hospital::new().await;
@@ -140,11 +132,10 @@ async fn a_wrong_shape_is_400_and_a_wrong_value_422() {
     assert_eq!(listed["items"], json!([]));
 }
 
-/// "Not anonymizable at all …: the job ends `failed` with an error that names the condition and
-/// what would satisfy it. Nothing is released"; "empty for a job without steps"; "a failed job …
-/// 409"; "409 once it has ended".
+/// A job on a table that cannot meet its model fails with an error that names the condition. It has
+/// no steps, cannot be released (409), and can no longer be cancelled (409).
 #[tokio::test(flavor = "multi_thread")]
-async fn a_failed_job_says_what_would_do_and_has_nothing_to_show() {
+async fn a_failed_job_has_an_error_and_nothing_to_release() {
     let hospital = Hospital::new().await;
     let dataset = hospital.filled_dataset().await;
     let rows = json!({"privacy": {"model": "k_anonymity", "k": 12}, "release": true});
@@ -180,8 +171,8 @@ async fn a_failed_job_says_what_would_do_and_has_nothing_to_show() {
     );
 }
 
-/// "`submissions`: ids to include, default all", "the table as it stood after that step (the last
-/// when omitted); no such step 422".
+/// `submissions` lists the submissions to use, by default all. `step` is the step after which the
+/// table is released, by default the last; an unknown step is 422.
 #[tokio::test(flavor = "multi_thread")]
 async fn chosen_submissions_and_chosen_steps_are_released() {
     let hospital = Hospital::new().await;
@@ -232,10 +223,10 @@ async fn chosen_submissions_and_chosen_steps_are_released() {
     assert_eq!(release["rows"], 33);
 }
 
-/// "`text/event-stream`: `progress` events, then one `end` event that carries the job";
-/// "optional `Idempotency-Key`" of jobs.
+/// A second request with the same `Idempotency-Key` gets the first answer. The stream of events has
+/// `progress` events, then one `end` event with the job.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_replayed_job_is_the_first_one_even_when_it_has_ended() {
+async fn a_repeated_request_gets_the_first_job_even_after_its_end() {
     let hospital = Hospital::new().await;
     let dataset = hospital.filled_dataset().await;
     let post = async |token: &str, body: &Value| -> Answer {
@@ -258,7 +249,7 @@ async fn a_replayed_job_is_the_first_one_even_when_it_has_ended() {
     let other = with(&dataset, "release", json!(true));
     let refused = post(&hospital.token, &other).await;
     refused.problem(409, "idempotency_key_reused");
-    // Keys are "per organization".
+    // Keys belong to an organization.
     let clinic = hospital.app.token("clinic", Role::Holder).await;
     post(&clinic, &body).await.problem(404, "not_found");
     for _ in 0..2 {
@@ -271,7 +262,7 @@ async fn a_replayed_job_is_the_first_one_even_when_it_has_ended() {
     }
 }
 
-/// A table that a job needs many seconds for.
+/// A dataset and rows on which a job takes minutes.
 fn long_table() -> (Value, String) {
     const COLUMNS: usize = 14;
     let columns: Vec<Value> = (0..COLUMNS)
@@ -295,8 +286,9 @@ fn long_table() -> (Value, String) {
     (json!({"name": "long", "columns": columns}), rows)
 }
 
-/// "`DELETE /v1/jobs/{id}` 202; cancels": within a second, and its events end. To its end the job
-/// takes minutes. A machine that runs other tests meanwhile may stall once, not three times.
+/// `DELETE /v1/jobs/{id}` cancels a running job within a second, and its events end. Uncancelled,
+/// the job takes minutes. One of three attempts must be in time, since other tests running on the
+/// machine may delay the others.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_running_job_stops_within_a_second() {
     let hospital = Hospital::new().await;
@@ -307,15 +299,15 @@ async fn a_running_job_stops_within_a_second() {
     let mut took = Vec::new();
     while took.len() < 3 {
         took.push(seconds_to_cancel(&hospital, &dataset).await);
-        // A second as the contract has it, and another for the way there and back.
+        // One second to cancel, and one for the requests.
         if took.last() < Some(&2.0) {
             return;
         }
     }
-    panic!("cancelled after {took:?} s");
+    panic!("the jobs were cancelled after {took:?} s; expected less than 2 s");
 }
 
-/// Cancels a job in the middle of its search; how long it took to end.
+/// Seconds from the request to cancel a job in the middle of its search to the end of the job.
 async fn seconds_to_cancel(hospital: &Hospital, dataset: &str) -> f64 {
     let body = json!({"dataset_id": id(dataset), "release": true,
         "utility": {"split": "best_valid"},
@@ -323,19 +315,17 @@ async fn seconds_to_cancel(hospital: &Hospital, dataset: &str) -> f64 {
     let job = hospital.post("/v1/jobs", &body).await;
     let job = job.header("location").to_owned();
     let workers = hospital.work();
-    loop {
+    let searching = poll_async(Duration::from_secs(120), async || {
         let document = hospital.get(&job).await.json(200);
         assert!(document["ended_at"].is_null(), "{document}");
         let progress = document["progress"].as_f64().unwrap();
         assert!((0.0..=1.0).contains(&progress));
-        if document["phase"] == "searching" && document["steps_done"] != 0 {
-            assert_eq!(document["rows_read"], document["rows"]);
-            assert!(document["remaining_seconds"].as_f64().unwrap() > 0.0);
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    tokio::time::sleep(Duration::from_millis(500)).await;
+        let in_the_middle = document["phase"] == "searching" && document["steps_done"] != 0;
+        in_the_middle.then_some(document)
+    });
+    let document = searching.await.expect("the search performed no step");
+    assert_eq!(document["rows_read"], document["rows"]);
+    assert!(document["remaining_seconds"].as_f64().unwrap() > 0.0);
     let path = format!("{job}/events");
     let watching = hospital.get(&path);
     let cancelling = async {
@@ -351,9 +341,9 @@ async fn seconds_to_cancel(hospital: &Hospital, dataset: &str) -> f64 {
     assert!(ended.get("release_id").is_none());
     let stream = events(&stream.text);
     let mut steps = 1;
-    for (_, told) in &stream {
-        assert_eq!(told["rows_read"], 30_000, "{told}");
-        let now = told["steps_done"].as_u64().unwrap();
+    for (_, event) in &stream {
+        assert_eq!(event["rows_read"], 30_000, "{event}");
+        let now = event["steps_done"].as_u64().unwrap();
         assert!(now >= steps, "{now} after {steps}");
         steps = now;
     }
@@ -365,7 +355,7 @@ async fn seconds_to_cancel(hospital: &Hospital, dataset: &str) -> f64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_that_would_not_end_is_refused_with_what_would() {
+async fn a_job_that_would_not_end_is_refused_with_a_feasible_l() {
     let hospital = Hospital::new().await;
     let columns: Vec<Value> = (0..60)
         .map(|number| json!({ "name": format!("c{number}"), "role": "quasi_identifier" }))

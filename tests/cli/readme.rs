@@ -1,21 +1,23 @@
-//! The README's walks on the command line, executed: each command as it is printed there, each
-//! line of output held against what comes.
+//! Runs the commands of the README as printed, and compares their output with the output printed
+//! there.
 //!
-//! In an expected output `…` stands for anything, ids may differ, and white space does not count.
-//! Rows of a released table may stand in any order.
+//! In an expected output `…` matches any text, ids may differ, and white space is ignored. Rows of
+//! a released table may be in any order.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// A command of the README and what it says that it prints.
+use crate::support::poll::poll;
+
+/// A command of the README and its printed output.
 struct Entry {
     command: String,
     output: String,
 }
 
-/// The `console` blocks of a section.
+/// The commands in the `console` blocks of a section.
 fn entries(section: &str) -> Vec<Entry> {
     let readme = include_str!("../../README.md");
     let heading = format!("\n## {section}\n");
@@ -48,7 +50,7 @@ fn entries(section: &str) -> Vec<Entry> {
     entries
 }
 
-/// Whether a command goes on in the next line: after a backslash, or within quotes.
+/// Whether a command continues on the next line: after a backslash, or inside quotes.
 fn is_open(command: &str) -> bool {
     command.ends_with('\\') || command.matches('\'').count() % 2 == 1
 }
@@ -57,37 +59,34 @@ fn is_id(text: &str) -> bool {
     uuid::Uuid::parse_str(text).is_ok()
 }
 
-/// A shell that keeps its variables, and the service that one of its commands starts.
-struct Walk {
+/// A shell that keeps its variables from command to command, and the service that one of the
+/// commands starts.
+struct ReadmeShell {
     folder: tempfile::TempDir,
     port: u16,
     variables: BTreeMap<String, String>,
     service: Option<Child>,
-    /// Ids as printed in the README, to those of this walk.
+    /// Ids printed in the README, each with the id that this run got instead.
     ids: BTreeMap<String, String>,
 }
 
-impl Drop for Walk {
+impl Drop for ReadmeShell {
     fn drop(&mut self) {
         let Some(service) = &mut self.service else {
             return;
         };
-        // The service stops its database before it ends.
+        // The service stops its database server before it ends.
         let _ = Command::new("kill").arg(service.id().to_string()).status();
-        let began = Instant::now();
-        while began.elapsed() < Duration::from_secs(30) {
-            if matches!(service.try_wait(), Ok(Some(_))) {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(50));
+        let limit = Duration::from_secs(30);
+        if poll(limit, || service.try_wait().ok().flatten()).is_none() {
+            let _ = service.kill();
+            let _ = service.wait();
         }
-        let _ = service.kill();
-        let _ = service.wait();
     }
 }
 
-impl Walk {
-    /// In a directory that has what the README's commands read.
+impl ReadmeShell {
+    /// Works in a temporary directory with links to the files that the commands read.
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -130,18 +129,14 @@ impl Walk {
             .spawn();
         self.service = Some(started.unwrap());
         let ready = format!("curl -sf http://127.0.0.1:{}/readyz", self.port);
-        let began = Instant::now();
-        while began.elapsed() < Duration::from_secs(120) {
-            if self.bash(&ready).output().unwrap().status.success() {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(100));
+        let is_ready = || self.bash(&ready).output().unwrap().status.success();
+        if poll(Duration::from_secs(120), || is_ready().then_some(())).is_none() {
+            let log = std::fs::read_to_string(self.folder.path().join("serve.log"));
+            panic!("the service did not become ready: {log:?}");
         }
-        let log = std::fs::read_to_string(self.folder.path().join("serve.log"));
-        panic!("the service did not become ready: {log:?}");
     }
 
-    /// Runs a command; what it prints.
+    /// Runs a command and returns its standard output.
     fn run(&mut self, command: &str) -> String {
         let command = command.replace("127.0.0.1:8080", &format!("127.0.0.1:{}", self.port));
         if command.ends_with('&') {
@@ -171,7 +166,7 @@ impl Walk {
         printed
     }
 
-    /// Runs an entry and holds what it prints against what the README says.
+    /// Runs a command and compares its output with that of the README.
     fn check(&mut self, entry: &Entry) {
         let printed = self.run(&entry.command);
         self.learn_ids(&entry.output, &printed);
@@ -180,7 +175,7 @@ impl Walk {
             let mut rows: Vec<&str> = printed.lines().collect();
             for line in entry.output.lines().filter(|line| *line != "…") {
                 let found = rows.iter().position(|row| *row == line);
-                // Rows past those shown are others in each run.
+                // Which rows are shown before the `…` differs from run to run.
                 if entry.output.contains('…') || line.starts_with("Job,") {
                     rows.remove(found.unwrap_or_else(|| panic!("no line {line}\n{context}")));
                 }
@@ -188,8 +183,7 @@ impl Walk {
             return;
         }
         let mut printed = flat(&printed);
-        // How often progress is told depends on the moment; the last event before the end tells
-        // the last of it.
+        // The number of progress events depends on timing. Only the last one is compared.
         let progress = "event:progressdata:";
         if let Some(last) = printed.rfind(progress) {
             printed.replace_range(..last, "");
@@ -202,7 +196,7 @@ impl Walk {
         }
     }
 
-    /// Notes which id of this walk stands where the README prints one of its own.
+    /// Records the id of this run for each id that the README prints.
     fn learn_ids(&mut self, expected: &str, printed: &str) {
         for (at, _) in expected.match_indices("\":\"") {
             let value = expected[at + 3..].split('"').next().unwrap();
@@ -220,7 +214,7 @@ impl Walk {
     }
 }
 
-/// A text without white space, its ids, whole or cut short, being one.
+/// A text without white space, with each id, whole or shortened, replaced by `id`.
 fn flat(text: &str) -> String {
     let text: String = text.split_whitespace().collect();
     let mut out = String::with_capacity(text.len());
@@ -228,33 +222,33 @@ fn flat(text: &str) -> String {
         if index > 0 {
             out.push('"');
         }
-        let cut_short = part.len() > 8 && part.as_bytes()[8] == b'-' && part.ends_with('…');
-        out.push_str(if is_id(part) || cut_short { "id" } else { part });
+        let shortened = part.len() > 8 && part.as_bytes()[8] == b'-' && part.ends_with('…');
+        out.push_str(if is_id(part) || shortened { "id" } else { part });
     }
     out
 }
 
 #[test]
-fn from_upload_to_release() {
-    let mut walk = Walk::new();
+fn the_section_from_upload_to_release_is_correct() {
+    let mut shell = ReadmeShell::new();
     let entries = entries("From upload to release");
     assert!(entries.len() >= 14, "{} commands", entries.len());
     for entry in &entries {
-        walk.check(entry);
+        shell.check(entry);
     }
     for entry in &self::entries("A wide table, and the trade-off") {
-        walk.check(entry);
+        shell.check(entry);
     }
 }
 
 #[test]
-fn on_files_without_a_server() {
+fn the_section_on_files_is_correct() {
     let section = "On files, without a server";
-    let mut walk = Walk::new();
+    let mut shell = ReadmeShell::new();
     for entry in &entries(section) {
-        walk.check(entry);
+        shell.check(entry);
     }
-    let steps = std::fs::read(walk.folder.path().join("steps.json")).unwrap();
+    let steps = std::fs::read(shell.folder.path().join("steps.json")).unwrap();
     let steps: serde_json::Value = serde_json::from_slice(&steps).unwrap();
     let readme = include_str!("../../README.md");
     let (_, section) = readme.split_once(section).unwrap();
@@ -278,7 +272,7 @@ fn on_files_without_a_server() {
             .iter()
             .map(|child| child.as_str().unwrap())
             .collect();
-        let told = [
+        let found = [
             number("step"),
             text("attribute"),
             text("value"),
@@ -287,6 +281,6 @@ fn on_files_without_a_server() {
             number("groups"),
             number("dr"),
         ];
-        assert_eq!(*row, told, "{item}");
+        assert_eq!(*row, found, "{item}");
     }
 }

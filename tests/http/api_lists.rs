@@ -1,4 +1,4 @@
-//! The contract on lists, headers and the audit log: each test names the sentence it holds.
+//! Rules of the HTTP interface: lists, headers and the audit log.
 
 use std::io::Read;
 
@@ -13,10 +13,10 @@ fn tree(name: &str) -> Value {
     json!({"name": name, "root": {"label": "*", "children": [{"label": "a"}]}})
 }
 
-/// "Lists take `?limit=` (default 100, at most 1000) and `?cursor=`, answer
-/// `{items, next_cursor}`": pages stay put while rows arrive.
+/// Lists take `?limit=` (default 100, at most 1000) and `?cursor=`, and answer
+/// `{items, next_cursor}`. An item that is added between two requests is on a later page.
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_stay_put_while_rows_arrive() {
+async fn pages_are_stable_while_items_are_added() {
     let app = TestApp::new().await;
     let holder = app.token("hospital", Role::Holder).await;
     for number in 0..104 {
@@ -39,9 +39,8 @@ async fn pages_stay_put_while_rows_arrive() {
     assert_eq!(whole["next_cursor"], Value::Null);
 }
 
-/// The same of every list there is.
 #[tokio::test(flavor = "multi_thread")]
-async fn every_list_takes_limit_and_cursor_and_refuses_what_is_neither() {
+async fn every_list_takes_limit_and_cursor_and_refuses_invalid_ones() {
     let hospital = Hospital::new().await;
     let release = hospital.release().await;
     let job = text(&hospital.get(&release).await.json(200)["job_id"]).to_owned();
@@ -79,7 +78,7 @@ async fn every_list_takes_limit_and_cursor_and_refuses_what_is_neither() {
     }
 }
 
-/// "`GET /v1/audit`: newest first", in pages too, and only of the own organization.
+/// `GET /v1/audit` lists the newest event first, across pages.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_audit_log_is_newest_first() {
     let app = TestApp::new().await;
@@ -112,7 +111,7 @@ async fn the_audit_log_is_newest_first() {
     assert_eq!(taxonomies, ["t2", "t1", "t0"]);
 }
 
-/// "Answers are compressed" where the client wishes it, with the same content.
+/// Answers are compressed if the client accepts it, with the same content.
 #[tokio::test(flavor = "multi_thread")]
 async fn answers_are_compressed_by_gzip_and_zstd() {
     let app = TestApp::new().await;
@@ -135,9 +134,9 @@ async fn answers_are_compressed_by_gzip_and_zstd() {
     }
 }
 
-/// "too many requests 429 with `Retry-After`", "`limits.requests_per_second` (per token)".
+/// More than `limits.requests_per_second` requests of a token are answered 429 with `Retry-After`.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_busy_token_is_told_when_to_come_again() {
+async fn a_token_with_too_many_requests_gets_a_retry_after() {
     let app = TestApp::builder().requests_per_second(2).start().await;
     let holder = app.token("hospital", Role::Holder).await;
     for _ in 0..30 {
@@ -149,12 +148,12 @@ async fn a_busy_token_is_told_when_to_come_again() {
             return;
         }
     }
-    panic!("thirty requests at once were admitted");
+    panic!("30 requests within a second were admitted");
 }
 
-/// "201 … `Location`", "ids are UUIDs; times are RFC 3339 UTC".
+/// 201 has a `Location`. Ids are UUIDs, times are RFC 3339 in UTC.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_made_says_where_it_is() {
+async fn a_created_resource_has_a_location() {
     let hospital = Hospital::new().await;
     let release = hospital.release().await;
     hospital.app.token("bts", Role::Recipient).await;

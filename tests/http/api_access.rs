@@ -1,4 +1,4 @@
-//! The contract's *Roles*: each test names the sentence it holds.
+//! Rules of the HTTP interface: authentication, roles, and what another organization may see.
 
 use pais::domain::Role;
 use reqwest::{Method, header};
@@ -9,10 +9,10 @@ use crate::hospital::{Hospital, id, job_on};
 
 const UNKNOWN: &str = "01900000-0000-7000-8000-000000000000";
 
-/// "`Authorization: Bearer <token>` on every `/v1` call"; "no or bad token 401": before the path,
-/// the method, the parameters and the body are looked at.
+/// Every `/v1` call needs `Authorization: Bearer <token>`. A missing or invalid token is 401, before
+/// the path, the method, the parameters and the body are checked.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_without_a_good_token_is_401_whatever_else_is_wrong() {
+async fn a_call_without_a_valid_token_is_401_whatever_else_is_wrong() {
     let app = TestApp::new().await;
     let calls = [
         (Method::GET, "/v1/datasets/no-uuid"),
@@ -47,9 +47,9 @@ async fn a_call_without_a_good_token_is_401_whatever_else_is_wrong() {
     }
 }
 
-/// "A role that may not use an endpoint at all gets 403": before its body is read.
+/// A role that may not use an endpoint gets 403, before the body is read.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_role_that_may_not_is_403_whatever_the_body_is() {
+async fn a_role_without_permission_is_403_whatever_the_body_is() {
     let app = TestApp::new().await;
     let admin = app.token("ops", Role::Admin).await;
     let recipient = app.token("ops", Role::Recipient).await;
@@ -74,7 +74,7 @@ async fn a_role_that_may_not_is_403_whatever_the_body_is() {
         answer.problem(403, "forbidden");
         app.get(&holder, path).await.problem(403, "forbidden");
     }
-    // "`admin`: never sees rows, raw or released"; "`recipient`: nothing else".
+    // An administrator sees no rows, raw or released. A recipient sees releases only.
     for path in ["/v1/releases", "/v1/releases/no-uuid/data", "/v1/datasets"] {
         app.get(&admin, path).await.problem(403, "forbidden");
     }
@@ -91,10 +91,10 @@ async fn a_role_that_may_not_is_403_whatever_the_body_is() {
     }
 }
 
-/// "What belongs to another organization answers 404, the same document as for an id that does
-/// not exist, in paths …"
+/// An id of another organization in a path is answered like an id that does not exist: with 404 and
+/// the same document.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_anothers_is_not_there_in_paths() {
+async fn an_id_of_another_organization_in_a_path_is_404() {
     let hospital = Hospital::new().await;
     let release = hospital.release().await;
     let document = hospital.get(&release).await.json(200);
@@ -141,9 +141,9 @@ async fn what_is_anothers_is_not_there_in_paths() {
     assert_eq!(hospital.get(&dataset).await.json(200)["rows"], 11);
 }
 
-/// "… and in bodies alike: its existence is not disclosed."
+/// The same holds for an id in a body: its existence is not disclosed.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_anothers_is_not_there_in_bodies() {
+async fn an_id_of_another_organization_in_a_body_is_404() {
     let hospital = Hospital::new().await;
     let job = hospital.done(json!({})).await;
     let document = hospital.get(&job).await.json(200);
@@ -186,9 +186,9 @@ async fn what_is_anothers_is_not_there_in_bodies() {
     both("/v1/releases", &from, json!(id(&job))).await;
 }
 
-/// "`expires_at?`, `label?`, `description?`, …": null stands for a field left out.
+/// `null` in an optional field means that the field is absent.
 #[tokio::test(flavor = "multi_thread")]
-async fn null_in_an_optional_field_is_as_if_it_were_left_out() {
+async fn null_in_an_optional_field_is_as_if_it_were_absent() {
     let hospital = Hospital::new().await;
     let app = &hospital.app;
     let admin = app.token("ops", Role::Admin).await;

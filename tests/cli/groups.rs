@@ -1,20 +1,23 @@
-//! `pais anonymize` and `pais verify` on groups: directories of tables, and what is refused.
+//! `pais anonymize` and `pais verify` with groups: anatomized releases, which are directories of
+//! tables, local recoding, and output paths that are refused.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::{Value, json};
 
-/// A directory with a schema, a job and a raw table.
-struct Desk(tempfile::TempDir);
+use crate::cli_dir::CliDir;
+
+/// A directory with a schema of two sensitive columns, a job and a raw table.
+struct GroupsDir(CliDir);
 
 const RAW: &str = "name,age,sex,ill,drug/s,note\n\
     1,20,F,flu,a,x\n2,21,F,hiv,b,\n3,22,M,cold,c,x\n4,40,M,flu,d,y\n5,41,F,hiv,a,y\n\
     6,41,F,gout,b,y\n7,42,M,cold,c,\n8,,M,gout,d,z\n";
 
-impl Desk {
+impl GroupsDir {
     fn new(privacy: &Value) -> Self {
-        let desk = Self(tempfile::tempdir().unwrap());
+        let dir = Self(CliDir::new());
         let schema = json!({"name": "t", "columns": [
             {"name": "name", "role": "identifier"},
             {"name": "age", "role": "quasi_identifier", "kind": "numeric"},
@@ -23,10 +26,10 @@ impl Desk {
             {"name": "drug/s", "role": "sensitive"},
             {"name": "note", "role": "insensitive"},
         ]});
-        desk.write("s.json", &schema.to_string());
-        desk.write("raw.csv", RAW);
-        desk.job("j.json", privacy, &json!({}));
-        desk
+        dir.write("s.json", &schema.to_string());
+        dir.write("raw.csv", RAW);
+        dir.job("j.json", privacy, &json!({}));
+        dir
     }
 
     fn job(&self, name: &str, privacy: &Value, extra: &Value) {
@@ -42,7 +45,7 @@ impl Desk {
     }
 
     fn write(&self, name: &str, text: &str) {
-        std::fs::write(self.path(name), text).unwrap();
+        self.0.write(name, text);
     }
 
     fn read(&self, name: &str) -> String {
@@ -54,11 +57,7 @@ impl Desk {
             status,
             stdout,
             stderr,
-        } = Command::new(env!("CARGO_BIN_EXE_pais"))
-            .current_dir(self.0.path())
-            .args(arguments)
-            .output()
-            .unwrap();
+        } = self.0.run(arguments);
         let text = String::from_utf8([stdout, stderr].concat()).unwrap();
         (status.code(), text)
     }
@@ -78,113 +77,113 @@ fn diverse(k: u32, l: u32) -> Value {
     json!({"model": "l_diversity", "k": k, "l": l})
 }
 
-const HELD: [&str; 2] = ["--raw", "raw.csv"];
+const WITH_RAW: [&str; 2] = ["--raw", "raw.csv"];
 
 #[test]
 fn an_anatomized_release_is_a_directory() {
-    let desk = Desk::new(&diverse(4, 3));
-    let (status, text) = desk.anonymize("j.json", &["-o", "out"]);
+    let dir = GroupsDir::new(&diverse(4, 3));
+    let (status, text) = dir.anonymize("j.json", &["-o", "out"]);
     assert_eq!(status, Some(0), "{text}");
     for file in ["qit.csv", "st_ill.csv", "st_drug%2Fs.csv"] {
-        assert!(Path::new(&desk.path("out").join(file)).is_file(), "{file}");
+        assert!(Path::new(&dir.path("out").join(file)).is_file(), "{file}");
     }
     assert!(
-        desk.read("out/qit.csv")
+        dir.read("out/qit.csv")
             .starts_with("age,sex,note,group_id\n")
     );
-    let (status, text) = desk.verify("j.json", "out", &HELD);
+    let (status, text) = dir.verify("j.json", "out", &WITH_RAW);
     assert_eq!(status, Some(0), "{text}");
     assert!(text.contains("least diversity      3"), "{text}");
-    // It is not checked without the raw table, and does not hold a stricter model.
-    assert_eq!(desk.verify("j.json", "out", &[]).0, Some(2));
-    desk.job("strict.json", &diverse(4, 5), &json!({}));
-    let (status, text) = desk.verify("strict.json", "out", &HELD);
+    // Verifying needs the raw table. The release does not meet a stricter model.
+    assert_eq!(dir.verify("j.json", "out", &[]).0, Some(2));
+    dir.job("strict.json", &diverse(4, 5), &json!({}));
+    let (status, text) = dir.verify("strict.json", "out", &WITH_RAW);
     assert_eq!(status, Some(1), "{text}");
     assert!(
         text.contains("worst groups") && text.contains("group_id = "),
         "{text}"
     );
-    desk.job(
+    dir.job(
         "k.json",
         &json!({"model": "k_anonymity", "k": 5}),
         &json!({}),
     );
-    assert_eq!(desk.verify("k.json", "out", &HELD).0, Some(1));
-    desk.job(
+    assert_eq!(dir.verify("k.json", "out", &WITH_RAW).0, Some(1));
+    dir.job(
         "k.json",
         &json!({"model": "k_anonymity", "k": 4}),
         &json!({}),
     );
-    assert_eq!(desk.verify("k.json", "out", &HELD).0, Some(0));
+    assert_eq!(dir.verify("k.json", "out", &WITH_RAW).0, Some(0));
 }
 
 #[test]
-fn a_tampered_anatomy_does_not_hold() {
-    let desk = Desk::new(&diverse(4, 3));
-    desk.anonymize("j.json", &["-o", "out"]);
-    let qit = desk.read("out/qit.csv");
+fn a_modified_anatomy_is_rejected() {
+    let dir = GroupsDir::new(&diverse(4, 3));
+    dir.anonymize("j.json", &["-o", "out"]);
+    let qit = dir.read("out/qit.csv");
     let mut lines: Vec<&str> = qit.lines().collect();
-    // A row lost; the sensitive tables count one too many.
+    // A row is missing: the sensitive tables count one value too many.
     let last = lines.pop().unwrap();
-    desk.write("out/qit.csv", &(lines.join("\n") + "\n"));
-    let (status, text) = desk.verify("j.json", "out", &HELD);
+    dir.write("out/qit.csv", &(lines.join("\n") + "\n"));
+    let (status, text) = dir.verify("j.json", "out", &WITH_RAW);
     assert_eq!(status, Some(1), "{text}");
     assert!(text.contains("no records lost      NO"), "{text}");
-    // A row twice.
-    desk.write("out/qit.csv", &format!("{qit}{last}\n"));
-    let (status, text) = desk.verify("j.json", "out", &HELD);
+    // A row occurs twice.
+    dir.write("out/qit.csv", &format!("{qit}{last}\n"));
+    let (status, text) = dir.verify("j.json", "out", &WITH_RAW);
     assert_eq!(status, Some(1), "{text}");
     assert!(text.contains("truthful             NO"), "{text}");
-    desk.write("out/qit.csv", &qit);
-    // A value of one group counted in place of another.
-    let counted = desk.read("out/st_ill.csv");
+    dir.write("out/qit.csv", &qit);
+    // A group counts a value that none of its rows has.
+    let counted = dir.read("out/st_ill.csv");
     let (from, to) = if counted.contains("1,cold,") {
         ("1,cold", "1,flu2")
     } else {
         ("1,", "1,")
     };
     assert_ne!(from, to, "{counted}");
-    desk.write("out/st_ill.csv", &counted.replacen(from, to, 1));
-    let (status, text) = desk.verify("j.json", "out", &HELD);
+    dir.write("out/st_ill.csv", &counted.replacen(from, to, 1));
+    let (status, text) = dir.verify("j.json", "out", &WITH_RAW);
     assert_eq!(status, Some(1), "{text}");
     assert!(text.contains("sensitive tables     NO"), "{text}");
-    // No table at all, or one that is no table.
-    desk.write("out/st_ill.csv", "group_id,ill\n1,flu\n");
-    assert_eq!(desk.verify("j.json", "out", &HELD).0, Some(2));
-    std::fs::remove_file(desk.path("out/st_ill.csv")).unwrap();
-    assert_eq!(desk.verify("j.json", "out", &HELD).0, Some(2));
+    // A table without counts, and a missing table.
+    dir.write("out/st_ill.csv", "group_id,ill\n1,flu\n");
+    assert_eq!(dir.verify("j.json", "out", &WITH_RAW).0, Some(2));
+    std::fs::remove_file(dir.path("out/st_ill.csv")).unwrap();
+    assert_eq!(dir.verify("j.json", "out", &WITH_RAW).0, Some(2));
 }
 
-/// Others may part rows that are alike in all exact columns: the counts tell which is where.
+/// Rows with equal exact columns may be in different groups: the counts decide which row is where.
 #[test]
-fn rows_that_are_alike_are_told_by_the_counts() {
-    let desk = Desk::new(&json!({"model": "l_diversity", "k": 2, "l": 2}));
-    desk.write(
+fn equal_rows_are_assigned_to_groups_by_the_counts() {
+    let dir = GroupsDir::new(&json!({"model": "l_diversity", "k": 2, "l": 2}));
+    dir.write(
         "raw.csv",
         "name,age,sex,ill,drug/s,note\n1,20,F,flu,a,\n2,20,F,hiv,b,\n3,20,F,flu,c,\n4,20,F,cold,d,\n",
     );
-    std::fs::create_dir(desk.path("out")).unwrap();
-    desk.write(
+    std::fs::create_dir(dir.path("out")).unwrap();
+    dir.write(
         "out/qit.csv",
         "age,sex,group_id\n20,F,1\n20,F,2\n20,F,1\n20,F,2\n",
     );
-    desk.write(
+    dir.write(
         "out/st_ill.csv",
         "group_id,ill,count\n1,flu,2\n2,cold,1\n2,hiv,1\n",
     );
-    desk.write(
+    dir.write(
         "out/st_drug%2Fs.csv",
         "group_id,drug/s,count\n1,a,1\n1,c,1\n2,b,1\n2,d,1\n",
     );
-    let (status, text) = desk.verify("j.json", "out", &HELD);
+    let (status, text) = dir.verify("j.json", "out", &WITH_RAW);
     assert_eq!(status, Some(1), "{text}");
     // Both records of the first group have the flu: one value deletes them.
     assert!(text.contains("1  group_id = 1"), "{text}");
-    desk.write(
+    dir.write(
         "out/st_ill.csv",
         "group_id,ill,count\n1,flu,1\n1,hiv,1\n2,cold,1\n2,flu,1\n",
     );
-    let (status, text) = desk.verify("j.json", "out", &HELD);
+    let (status, text) = dir.verify("j.json", "out", &WITH_RAW);
     // No patient took `a` or `c` and had hiv.
     assert_eq!(status, Some(1), "{text}");
     assert!(text.contains("sensitive tables     NO"), "{text}");
@@ -192,43 +191,43 @@ fn rows_that_are_alike_are_told_by_the_counts() {
 
 #[test]
 fn a_generalized_table_of_groups_is_a_file() {
-    let desk = Desk::new(&diverse(4, 3));
-    desk.job("g.json", &diverse(4, 3), &json!({"output": "generalized"}));
-    let (status, text) = desk.anonymize("g.json", &["-o", "g.csv"]);
+    let dir = GroupsDir::new(&diverse(4, 3));
+    dir.job("g.json", &diverse(4, 3), &json!({"output": "generalized"}));
+    let (status, text) = dir.anonymize("g.json", &["-o", "g.csv"]);
     assert_eq!(status, Some(0), "{text}");
-    let (status, text) = desk.verify("g.json", "g.csv", &HELD);
+    let (status, text) = dir.verify("g.json", "g.csv", &WITH_RAW);
     assert_eq!(status, Some(0), "{text}");
-    desk.job(
+    dir.job(
         "strict.json",
         &diverse(4, 5),
         &json!({"output": "generalized"}),
     );
-    let (status, text) = desk.verify("strict.json", "g.csv", &HELD);
+    let (status, text) = dir.verify("strict.json", "g.csv", &WITH_RAW);
     assert_eq!(status, Some(1), "{text}");
     assert!(text.contains("age = ["), "{text}");
 }
 
 #[test]
-fn where_the_tables_go_must_fit_what_they_are() {
-    let desk = Desk::new(&diverse(4, 3));
-    desk.write("taken", "a file");
+fn the_output_path_must_match_the_kind_of_output() {
+    let dir = GroupsDir::new(&diverse(4, 3));
+    dir.write("taken", "a file");
     for out in [&["-o", "x.csv"][..], &["-o", "taken"], &[]] {
-        let (status, text) = desk.anonymize("j.json", out);
+        let (status, text) = dir.anonymize("j.json", out);
         assert_eq!(status, Some(2), "{out:?}: {text}");
     }
-    desk.job("g.json", &diverse(4, 3), &json!({"output": "generalized"}));
-    assert_eq!(desk.anonymize("g.json", &["-o", "out"]).0, Some(2));
-    desk.job("h.json", &diverse(4, 9), &json!({}));
-    let (status, text) = desk.anonymize("h.json", &["-o", "out"]);
+    dir.job("g.json", &diverse(4, 3), &json!({"output": "generalized"}));
+    assert_eq!(dir.anonymize("g.json", &["-o", "out"]).0, Some(2));
+    dir.job("h.json", &diverse(4, 9), &json!({}));
+    let (status, text) = dir.anonymize("h.json", &["-o", "out"]);
     assert_eq!(status, Some(1), "{text}");
     assert!(
-        text.contains("not_anonymizable") && !desk.path("out").exists(),
+        text.contains("not_anonymizable") && !dir.path("out").exists(),
         "{text}"
     );
-    desk.job(
+    dir.job(
         "l.json",
         &json!({"model": "lkc", "l": 1, "k": 2, "c": 1}),
         &json!({}),
     );
-    assert_eq!(desk.anonymize("l.json", &["-o", "out"]).0, Some(1));
+    assert_eq!(dir.anonymize("l.json", &["-o", "out"]).0, Some(1));
 }

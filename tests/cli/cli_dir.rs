@@ -1,14 +1,14 @@
-//! A directory to run commands in.
+//! A temporary directory in which a test runs commands.
 
 use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::Value;
 
-/// A directory with a schema `s.json`, a job `j.json` and tables.
-pub struct Desk(tempfile::TempDir);
+/// A temporary directory: a schema `s.json`, a job `j.json` and tables.
+pub struct CliDir(tempfile::TempDir);
 
-impl Desk {
+impl CliDir {
     pub fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
@@ -33,7 +33,7 @@ impl Desk {
             .unwrap()
     }
 
-    /// Anonymizes `input` to `output`, with `report.json` and `steps.json` beside it.
+    /// Anonymizes `input` to `output`; also writes `report.json` and `steps.json`.
     #[track_caller]
     pub fn anonymize(&self, input: &str, output: &str) {
         let ran = self.run(&[
@@ -57,7 +57,7 @@ impl Desk {
         );
     }
 
-    /// Exit status of `pais verify`, and what it prints; held against `raw.csv` where `raw`.
+    /// Exit status and output of `pais verify`; with `raw`, it compares the release with `raw.csv`.
     pub fn verify(&self, release: &str, raw: bool) -> (Option<i32>, String) {
         let mut arguments = vec!["verify", "--schema", "s.json", "--job", "j.json", release];
         if raw {

@@ -1,4 +1,4 @@
-//! The contract on releases and downloads: each test names the sentence it holds.
+//! Rules of the HTTP interface: releases, downloads, reports and grants.
 
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 
 use crate::app::{Answer, send, text};
 use crate::hospital::Hospital;
+use crate::support::hex::hex;
 
 const FORMATS: [(&str, &str); 3] = [
     ("csv", "text/csv"),
@@ -36,14 +37,10 @@ async fn request(
     send(request.bearer_auth(&hospital.token)).await
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// "`{id, rows, suppressed_rows, tables: [{name, rows, sha256}], privacy, cut: {column:
-/// [labels]}, verification, sha256, ...}`; `sha256` of the CSV as served, uncompressed".
+/// A release has the published cut of each column, and the SHA-256 of its CSV as served,
+/// uncompressed.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_release_says_what_it_is() {
+async fn a_release_describes_its_table() {
     let hospital = Hospital::new().await;
     let release = hospital.release().await;
     let document = hospital.get(&release).await.json(200);
@@ -80,8 +77,8 @@ async fn a_release_says_what_it_is() {
     }
 }
 
-/// "`?format=` `csv` (default) `ndjson` `parquet`, which wins over `Accept`; unknown format 400,
-/// unacceptable `Accept` 406".
+/// `?format=` is `csv` (the default), `ndjson` or `parquet` and takes precedence over `Accept`. An
+/// unknown format is 400, an unacceptable `Accept` 406.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_format_is_chosen_by_parameter_or_by_accept() {
     let hospital = Hospital::new().await;
@@ -107,16 +104,15 @@ async fn a_format_is_chosen_by_parameter_or_by_accept() {
     assert_eq!(any.bytes, default.bytes);
     let refused = fetch(&hospital, &data, &[("accept", "application/json")]).await;
     refused.problem(406, "not_acceptable");
-    for word in ["xlsx", "CSV", ""] {
-        let refused = hospital.get(&format!("{data}?format={word}")).await;
+    for format in ["xlsx", "CSV", ""] {
+        let refused = hospital.get(&format!("{data}?format={format}")).await;
         refused.problem(400, "invalid_parameter");
     }
 }
 
-/// "NDJSON and Parquet carry the same values: generalized columns as strings, … untouched numeric
-/// columns as numbers".
+/// CSV, NDJSON and Parquet carry the same values, generalized columns as strings.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_three_formats_are_one_table() {
+async fn the_three_formats_have_the_same_rows() {
     let hospital = Hospital::new().await;
     let data = format!("{}/data", hospital.release().await);
     let csv = hospital.get(&data).await.text;
@@ -175,9 +171,9 @@ fn arrow_cast(column: &dyn Array) -> Vec<String> {
     column.map(|text| text.unwrap().to_owned()).collect()
 }
 
-/// "`ETag`, `Range`", of each format; parts are the same bytes and never compressed.
+/// Every format has an `ETag` and takes `Range`. The parts are uncompressed and add up to the whole.
 #[tokio::test(flavor = "multi_thread")]
-async fn parts_of_every_format_come_together_to_the_whole() {
+async fn the_parts_of_every_format_add_up_to_the_whole() {
     let hospital = Hospital::new().await;
     let release = hospital.release().await;
     let document = hospital.get(&release).await.json(200);
@@ -216,9 +212,9 @@ async fn parts_of_every_format_come_together_to_the_whole() {
     assert_eq!(etags.len(), 3);
 }
 
-/// The same of `HEAD`, `If-None-Match`, `If-Range`, and of ranges outside (416).
+/// Every format takes `HEAD`, `If-None-Match` and `If-Range`. A range outside the table is 416.
 #[tokio::test(flavor = "multi_thread")]
-async fn conditions_are_kept_for_every_format() {
+async fn conditional_requests_work_for_every_format() {
     let hospital = Hospital::new().await;
     let release = hospital.release().await;
     for (format, media) in FORMATS {
@@ -257,7 +253,7 @@ async fn conditions_are_kept_for_every_format() {
             (tail.status.as_u16(), &tail.bytes[..]),
             (206, &whole.bytes[length - 7..])
         );
-        // "A server may ignore `Range`": of several parts the whole table is sent.
+        // A server may ignore `Range`: for several ranges the whole table is sent.
         for ignored in ["bytes=0-1,4-5", "lines=0-1", "bytes=5-2"] {
             let whole = fetch(&hospital, &path, &[("range", ignored)]).await;
             assert_eq!(
@@ -269,10 +265,9 @@ async fn conditions_are_kept_for_every_format() {
     }
 }
 
-/// "`{utility: {dr, discernibility, ncp, …}, risk: {highest, average, records_at_highest},
-/// suppressed_rows, ...}`"; "utility and risk report, JSON, or HTML by `Accept`".
+/// The report of utility and risk is JSON, or an HTML page if `Accept` prefers it.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_report_is_json_or_a_page() {
+async fn a_report_is_json_or_html() {
     let hospital = Hospital::new().await;
     let job = hospital.done(json!({})).await;
     let job = job.rsplit('/').next().unwrap();
@@ -327,7 +322,7 @@ async fn a_report_is_json_or_a_page() {
         assert!(!page.text.contains(loaded), "{loaded}");
     }
     assert!(page.text.contains("&lt;script&gt;alert(&#39;x&#39;)"));
-    for told in [
+    for expected in [
         "What was asked",
         "lkc",
         "What was found",
@@ -339,7 +334,7 @@ async fn a_report_is_json_or_a_page() {
         "Loss by column",
         "Group sizes",
     ] {
-        assert!(page.text.contains(told), "{told}");
+        assert!(page.text.contains(expected), "{expected}");
     }
     let json = fetch(
         &hospital,
@@ -352,8 +347,7 @@ async fn a_report_is_json_or_a_page() {
     refused.problem(406, "not_acceptable");
 }
 
-/// "`recipient`: list and fetch the releases granted to its organization, nothing else"; "201 ·
-/// 200 · 204; `recipient` by organization name or id".
+/// A recipient lists and fetches the releases granted to its organization, and nothing else.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_recipient_fetches_what_was_granted_in_every_format() {
     let hospital = Hospital::new().await;
