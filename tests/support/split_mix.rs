@@ -1,5 +1,7 @@
 //! Pseudorandom numbers that are the same on every machine and with every version of every crate.
 
+#![allow(dead_code, reason = "each test program and benchmark uses a part")]
+
 /// The generator SplitMix64 (Steele, Lea, Flood: *Fast splittable pseudorandom number generators*,
 /// OOPSLA 2014); holds the seed.
 pub struct SplitMix64(pub u64);
