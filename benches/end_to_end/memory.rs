@@ -9,7 +9,7 @@ use std::time::Duration;
 /// How often the memory of the database server is read. Reading it slows the server down.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(500);
 
-/// PeakMemory memory in bytes.
+/// Peak memory in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct PeakMemory {
     /// `VmHWM` of the service's process.

@@ -175,7 +175,8 @@ impl ReadmeShell {
             let mut rows: Vec<&str> = printed.lines().collect();
             for line in entry.output.lines().filter(|line| *line != "…") {
                 let found = rows.iter().position(|row| *row == line);
-                // Which rows are shown before the `…` differs from run to run.
+                // Without `…` the README shows a part of the rows, and which ones differs from run
+                // to run: only the header is compared.
                 if entry.output.contains('…') || line.starts_with("Job,") {
                     rows.remove(found.unwrap_or_else(|| panic!("no line {line}\n{context}")));
                 }

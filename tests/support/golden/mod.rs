@@ -1,4 +1,4 @@
-//! Expected results for Table 1 of the KDD'09 paper, computed by hand from the paper. The command
+//! Expected results for Table 1 of the KDD'09 paper, derived from the paper. The command
 //! line and the HTTP interface must give the same.
 
 pub mod records;
