@@ -1,52 +1,104 @@
-# Everything one does with pais. Each target installs what it needs by scripts/setup.sh.
+# The entry to everything that is done with this project; `make` lists the targets. A target
+# installs what it needs: system packages by scripts/setup.sh, Cargo tools by scripts/tools.sh.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 CARGO ?= cargo
 
+# rustup installs the toolchain of rust-toolchain.toml if it can. If it cannot (no network), the
+# default toolchain is used; `rust-version` in Cargo.toml refuses one that is too old.
+ifndef RUSTUP_TOOLCHAIN
+ifneq ($(shell $(CARGO) --version >/dev/null 2>&1 && echo works),works)
+FALLBACK := $(shell cd / && rustup show active-toolchain 2>/dev/null | cut -d' ' -f1)
+ifneq ($(FALLBACK),)
+$(shell echo "make: the toolchain of rust-toolchain.toml is not available; using $(FALLBACK)" >&2)
+export RUSTUP_TOOLCHAIN := $(FALLBACK)
+endif
+endif
+endif
+
+# All that must hold before a merge, in this order: cheap checks first.
+CHECKS := fmt-check deny unused clippy doc msrv test clean-tree
+
+.NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run test bench check bless fmt doc
+.PHONY: help setup demo run test test-rust test-python bench check list-checks bless release fmt \
+	fmt-check clippy doc deny unused msrv clean-tree advisories
 
 help: ## List the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
 setup:
 	@scripts/setup.sh
 
-demo: setup ## Show the whole way on public data: upload, anonymize, grant, fetch
+demo: setup ## Run the service on public data: upload, anonymize, grant, download
 	@scripts/demo.sh
 
 run: setup ## Run the service with its data in ./data
 	@scripts/run.sh
 
-test: setup ## Run all tests
-	$(CARGO) test --locked
+# The Rust tests build the program. A build of the program alone selects other features of its
+# dependencies, and compiles these again.
+test: test-rust ## Run all tests
+	@PAIS_BIN="$${CARGO_TARGET_DIR:-target}/debug/pais" scripts/test-python.sh
 
-bench: setup ## Measure everything; the figures go to target/bench/summary.json too
-	$(CARGO) bench --locked --bench whole_way --bench breadth --bench groups --bench items
+test-rust: setup
+	$(CARGO) test --workspace --locked
+
+test-python: setup ## Run the tests of the Python client
+	@scripts/test-python.sh
+
+bench: setup ## Run all benchmarks; results are also written to target/bench/summary.json
+	$(CARGO) bench --locked --bench end_to_end --bench load --bench groups --bench items
+
+check: $(CHECKS) ## Run everything that must pass before a merge
+
+list-checks:
+	@echo $(CHECKS)
 
 fmt: ## Format the code
-	$(CARGO) fmt
+	$(CARGO) fmt --all
 
-doc: setup ## Build the code's documentation; warnings are errors
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps
+fmt-check:
+	$(CARGO) fmt --all --check
 
-bless: setup ## Take the present output as the expected one: snapshots, openapi.json, docs/errors.md
-	@mkdir -p openapi
-	$(CARGO) run --locked --quiet -- openapi > openapi/openapi.json.new
-	mv openapi/openapi.json.new openapi/openapi.json
-	INSTA_UPDATE=always $(CARGO) test --locked
+clippy: setup
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
-# Advisories are left out: their database is fetched from a place that builds must not depend on.
-check: setup ## All that must hold before a merge
-	$(CARGO) fmt --check
-	$(CARGO) clippy --locked --all-targets -- -D warnings
-	$(CARGO) test --locked
-	$(CARGO) deny --version >/dev/null 2>&1 || $(CARGO) install cargo-deny --locked
-	$(CARGO) deny --locked check licenses bans sources
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps
-	@if [[ -n "$$(git status --porcelain)" ]]; then \
-		git status --short; \
-		echo "check: the working tree is not clean; commit or remove the files above" >&2; \
+doc: setup ## Build the documentation of the code; warnings are errors
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
+
+msrv: setup ## Build with the minimum supported Rust version
+	@scripts/msrv.sh
+
+# Advisories have a target of their own: their database is a Git repository, which is not reachable
+# from every build machine, and a new advisory must not break the build of an old commit.
+deny: setup
+	@scripts/tools.sh cargo-deny
+	$(CARGO) deny --workspace --locked check licenses bans sources
+
+advisories: setup ## Check the dependencies for known vulnerabilities (needs github.com)
+	@scripts/tools.sh cargo-deny
+	$(CARGO) deny --workspace --locked check advisories
+
+unused: setup
+	@scripts/tools.sh cargo-machete
+	$(CARGO) machete
+
+# What was checked is what is committed. Not every build is made from a Git checkout.
+clean-tree:
+	@if ! git rev-parse --is-inside-work-tree >/dev/null 2>&1; then \
+		echo "clean-tree: not a Git checkout; nothing to check"; \
+	elif [[ -n "$$(git status --porcelain --untracked-files=no)" ]]; then \
+		git status --short --untracked-files=no; \
+		echo "clean-tree: commit or revert the changes above" >&2; \
 		exit 1; \
 	fi
+
+bless: setup ## Accept the present output as expected: snapshots, openapi.json, docs/errors.md
+	$(CARGO) run --locked --quiet --bin pais -- openapi > openapi/openapi.json.new
+	mv openapi/openapi.json.new openapi/openapi.json
+	INSTA_UPDATE=always $(CARGO) test --workspace --locked
+
+release: setup ## Set the version, date the changelog, commit and tag: make release VERSION=1.2.3
+	@scripts/release.sh $(VERSION)

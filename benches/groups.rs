@@ -1,10 +1,10 @@
-//! Groups in memory: a cancer registry as the paper on multiple sensitive attributes measured
-//! one (72,194 rows, four quasi-identifiers, seven sensitive columns; K = 50, L = 10), its
-//! baseline, and Adult generalized group by group.
+//! Group-based methods in memory: a cancer registry like that of the paper on several sensitive
+//! attributes (Gal, Chen, Gangopadhyay 2008: 72,194 rows, four quasi-identifiers, seven sensitive
+//! columns; K = 50, L = 10), the baseline of the paper, and Adult with local recoding.
 //!
-//! `cargo bench --bench groups -- 1000000` adds the registry with so many rows.
+//! `cargo bench --bench groups -- 1000000` adds a registry with this number of rows.
 
-#[allow(dead_code, reason = "other benchmarks use the rest")]
+#[path = "../tests/support/adult.rs"]
 mod adult;
 mod summary_file;
 
@@ -38,16 +38,19 @@ fn main() -> anyhow::Result<()> {
     println!("registry, {paper} rows, K = {K}, L = {L}");
     for columns in [1, 2, 3, 5, SENSITIVE] {
         let report = run(&with_sensitive(columns), &registry, &diverse(json!({})))?;
-        runs.push(told(&format!("{columns} sensitive"), &report));
+        runs.push(print_result(&format!("{columns} sensitive"), &report));
     }
     for limit in [0, 2, 4, 6, 8, 10] {
         let limits = json!({ "recurrence": limit });
         let report = run(&with_sensitive(3), &registry, &diverse(limits))?;
-        runs.push(told(&format!("3 sensitive, recurrence {limit}"), &report));
+        runs.push(print_result(
+            &format!("3 sensitive, recurrence {limit}"),
+            &report,
+        ));
     }
     let mut generalized = diverse(json!({}));
     generalized["output"] = "generalized".into();
-    runs.push(told(
+    runs.push(print_result(
         "3 sensitive, generalized",
         &run(&with_sensitive(3), &registry, &generalized)?,
     ));
@@ -60,10 +63,13 @@ fn main() -> anyhow::Result<()> {
     }
 
     println!("Adult, 45,222 rows, ARX's nine quasi-identifiers, k-anonymity, generalized");
-    let (columns, rows) = nine()?;
+    let (columns, rows) = adult_nine_columns()?;
     for k in [2, 5, 10, 50] {
         let job = json!({"privacy": {"model": "k_anonymity", "k": k}, "recoding": "local"});
-        runs.push(told(&format!("k = {k}"), &run(&columns, &rows, &job)?));
+        runs.push(print_result(
+            &format!("k = {k}"),
+            &run(&columns, &rows, &job)?,
+        ));
     }
 
     for rows in std::env::args()
@@ -73,14 +79,14 @@ fn main() -> anyhow::Result<()> {
         println!("registry, {rows} rows, {SENSITIVE} sensitive");
         let registry = self::registry(rows)?;
         let report = run(&with_sensitive(SENSITIVE), &registry, &diverse(json!({})))?;
-        runs.push(told("anatomized", &report));
+        runs.push(print_result("anatomized", &report));
         let mut job = json!({"privacy": {"model": "k_anonymity", "k": 5}, "recoding": "local"});
-        runs.push(told(
+        runs.push(print_result(
             "5-anonymous, generalized",
             &run(&with_sensitive(SENSITIVE), &registry, &job)?,
         ));
         job["output"] = "anatomized".into();
-        runs.push(told(
+        runs.push(print_result(
             "5-anonymous, anatomized",
             &run(&with_sensitive(SENSITIVE), &registry, &job)?,
         ));
@@ -94,7 +100,7 @@ fn registry(rows: u64) -> anyhow::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// The registry's columns, the sensitive ones after the first few passed over.
+/// The schema of the registry with only the first few sensitive columns.
 fn with_sensitive(columns: usize) -> Value {
     let mut schema = Sample::Registry.schema();
     let mut seen = 0;
@@ -114,7 +120,7 @@ fn diverse(limits: Value) -> Value {
 }
 
 /// Adult with age, eight categorical columns and ARX's hierarchies.
-fn nine() -> anyhow::Result<(Value, Vec<u8>)> {
+fn adult_nine_columns() -> anyhow::Result<(Value, Vec<u8>)> {
     let mut columns = Vec::new();
     for name in adult::COLUMNS {
         let mut column = json!({"name": name, "role": "quasi_identifier"});
@@ -138,13 +144,14 @@ fn arx(column: &str) -> anyhow::Result<Value> {
     Ok(tree["root"].clone())
 }
 
-struct Measured {
+/// Seconds of the search and of search and release together, and the release.
+struct GroupsRun {
     search: f64,
-    whole: f64,
     release: VerifiedRelease,
+    with_release: f64,
 }
 
-fn run(columns: &Value, rows: &[u8], job: &Value) -> anyhow::Result<Measured> {
+fn run(columns: &Value, rows: &[u8], job: &Value) -> anyhow::Result<GroupsRun> {
     const LIMITS: TreeLimits = TreeLimits {
         leaves: 1_000_000,
         depth: 20,
@@ -158,9 +165,9 @@ fn run(columns: &Value, rows: &[u8], job: &Value) -> anyhow::Result<Measured> {
     let steps = prepared.run(&Unobserved)?;
     let search = began.elapsed().as_secs_f64();
     let release = prepared.release(&steps, None, &Unobserved)?;
-    Ok(Measured {
+    Ok(GroupsRun {
         search,
-        whole: began.elapsed().as_secs_f64(),
+        with_release: began.elapsed().as_secs_f64(),
         release,
     })
 }
@@ -172,8 +179,8 @@ fn read(schema: &Schema, rows: &[u8]) -> anyhow::Result<Table> {
     Ok(assembler.finish())
 }
 
-/// Prints a line; the same for programs.
-fn told(name: &str, measured: &Measured) -> Value {
+/// Prints a line of results; returns them as JSON.
+fn print_result(name: &str, measured: &GroupsRun) -> Value {
     let utility = &measured.release.report["utility"];
     let number = |field: &str| utility[field].as_f64().unwrap_or(f64::NAN);
     let error = |field: &str| match utility["query_error"][field].as_f64() {
@@ -184,7 +191,7 @@ fn told(name: &str, measured: &Measured) -> Value {
         "{name:<28} {:>7.3} s search {:>7.3} s with release  {:>7.0} groups {:>9.1} rows around a \
          record  NCP {:.5}  queries {:>7} (<1 % {}, from 1 % {})  peak {} MB",
         measured.search,
-        measured.whole,
+        measured.with_release,
         number("groups"),
         number("average_group_per_record"),
         number("ncp"),
@@ -195,7 +202,7 @@ fn told(name: &str, measured: &Measured) -> Value {
     );
     json!({
         "run": name,
-        "seconds": { "search": measured.search, "with_release": measured.whole },
+        "seconds": { "search": measured.search, "with_release": measured.with_release },
         "peak_bytes": peak() * 1024,
         "utility": {
             "groups": utility["groups"],
@@ -206,7 +213,7 @@ fn told(name: &str, measured: &Measured) -> Value {
     })
 }
 
-/// `VmHWM` of this process, in KiB; 0 where there is no such thing.
+/// `VmHWM` of this process in KiB; 0 if the system does not have it.
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -214,9 +221,9 @@ fn peak() -> u64 {
     number.unwrap_or(0)
 }
 
-/// *Exponential-L* (Machanavajjhala et al., ICDE 2006, as Gal'08 measured it): the k-d split,
-/// where each sensitive column has at least *L* values among the records that agree on all
-/// others. The average group of a record.
+/// *Exponential-L* (Machanavajjhala et al., ICDE 2006, as measured by Gal et al. 2008): the k-d
+/// split in which each sensitive column has at least *L* values among the records that agree on all
+/// other sensitive columns. Returns the average size of the group of a record.
 fn exponential(registry: &[u8], columns: usize) -> f64 {
     let text = String::from_utf8_lossy(registry);
     let mut known: Vec<HashMap<&str, u32>> = vec![HashMap::new(); columns];

@@ -1,9 +1,10 @@
-//! Concurrent item disclosure on medical receipts in memory, at the paper's k = 10: seconds of
-//! search and the memory it takes at its peak, for three relational columns with one set-valued
-//! (R3T1) or two (R3T2); and beside it, on one set-valued column alone, the earlier method that
-//! discloses one item of a class in a round (Itemset Recoding).
+//! Concurrent item disclosure on medical receipts in memory, at k = 10 as in the 2014 paper: seconds
+//! and peak memory of the search for three relational columns with one (R3T1) or two (R3T2)
+//! set-valued columns. On one set-valued column alone (R0T1) it is compared with the earlier method
+//! that discloses one item of a class in a round (Itemset Recoding).
 //!
-//! 100,000 and 1,000,000 rows, or as many as the arguments say; the earlier method at 100,000.
+//! The arguments are numbers of rows, by default 100,000 and 1,000,000. The earlier method is
+//! measured at 100,000 rows.
 
 #[path = "items/recoding.rs"]
 mod recoding;
@@ -22,10 +23,10 @@ use pais::table::{EncodedTable, Schema, Table, csv};
 use pais::taxonomy::TreeLimits;
 use serde_json::{Value, json};
 
-/// *k* of the paper's measurements.
+/// *k* of the measurements in the paper.
 const K: usize = 10;
 
-/// Rows at which the earlier method is measured too.
+/// Rows at which the earlier method is measured.
 const COMPARED: u64 = 100_000;
 
 fn main() -> anyhow::Result<()> {
@@ -35,7 +36,7 @@ fn main() -> anyhow::Result<()> {
         false => asked,
     };
     let mut runs = Vec::new();
-    println!("rows, columns, what, seconds, MiB at peak beside the table");
+    println!("rows, columns, method, seconds, MiB at peak in addition to the table");
     for rows in sizes {
         for (name, dropped) in [
             ("R3T1", &["drugs"][..]),
@@ -47,7 +48,7 @@ fn main() -> anyhow::Result<()> {
         ] {
             let (schema, table) = read(rows, dropped)?;
             let baseline = (name == "R0T1" && rows == COMPARED).then(|| table.clone());
-            let (seconds, bytes) = measured(&schema, table)?;
+            let (seconds, bytes) = measure(&schema, table)?;
             println!("{rows}, {name}, disclosure, {seconds:.2}, {}", bytes >> 20);
             runs.push(json!({
                 "rows": rows, "columns": name, "k": K,
@@ -65,7 +66,7 @@ fn main() -> anyhow::Result<()> {
                     "ratios": { "one item a round / disclosure": earlier / seconds },
                 }));
                 println!(
-                    "  {:.1} times as long; {classes} classes",
+                    "  {:.1} times as long; {classes} equivalence classes",
                     earlier / seconds
                 );
             }
@@ -74,7 +75,7 @@ fn main() -> anyhow::Result<()> {
     summary_file::put(&summary_file::folder()?, "items", runs.into())
 }
 
-/// Receipts without some columns.
+/// Receipts without the dropped columns.
 fn read(rows: u64, dropped: &[&str]) -> anyhow::Result<(Arc<Schema>, Table)> {
     let mut definition = receipts::schema();
     let columns = definition["columns"].as_array_mut().context("columns")?;
@@ -97,13 +98,14 @@ fn read(rows: u64, dropped: &[&str]) -> anyhow::Result<(Arc<Schema>, Table)> {
     Ok((Arc::new(schema), assembler.finish()))
 }
 
-/// Seconds of search, and bytes at its peak beyond those before it.
-fn measured(schema: &Arc<Schema>, table: Table) -> anyhow::Result<(f64, u64)> {
+/// Seconds of the search, and its peak memory in bytes in addition to the memory before it.
+fn measure(schema: &Arc<Schema>, table: Table) -> anyhow::Result<(f64, u64)> {
     let job: Value = json!({"privacy": {"model": "k_anonymity", "k": K}});
     let job: JobDefinition = serde_json::from_value(job)?;
     let prepared = Prepared::new(schema.clone(), job, table, &Unobserved)?;
-    // From here on the peak is the search's own.
-    fs::write("/proc/self/clear_refs", "5").context("resetting the peak of memory")?;
+    // Resets the peak, so that it is that of the search.
+    fs::write("/proc/self/clear_refs", "5")
+        .context("cannot reset the peak memory in /proc/self/clear_refs")?;
     let before = kilobytes("VmRSS:");
     let began = Instant::now();
     prepared.run(&Unobserved)?;
@@ -112,12 +114,13 @@ fn measured(schema: &Arc<Schema>, table: Table) -> anyhow::Result<(f64, u64)> {
     let release = prepared.release(&[], None, &Unobserved)?;
     let remain = &release.report["utility"]["information_remain_by_column"];
     println!(
-        "  {} classes, information remain {remain}",
+        "  {} equivalence classes, information remain {remain}",
         release.report["utility"]["groups"]
     );
     Ok((seconds, bytes))
 }
 
+/// A field in kB of `/proc/self/status`; 0 if it cannot be read.
 fn kilobytes(field: &str) -> u64 {
     let text = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix(field));

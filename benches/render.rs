@@ -1,10 +1,14 @@
-//! The rendering of a released table alone: 1,000,000 rows of 15 columns in memory, to nowhere, in
-//! each format, by one thread and by as many as there are cores.
+//! Rendering a released table only: 1,000,000 rows of 15 columns in memory, in each format, by one
+//! thread and by one thread per core. The output is discarded.
+
+#[path = "../tests/support/split_mix.rs"]
+mod split_mix;
 
 use std::io;
 
 use pais::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable};
 use rayon::ThreadPoolBuilder;
+use split_mix::SplitMix64;
 
 fn main() {
     divan::main();
@@ -12,7 +16,7 @@ fn main() {
 
 const ROWS: usize = 1_000_000;
 
-/// Threads: one, and the default number, which is 0.
+/// Numbers of threads; 0 means one per core.
 const THREADS: [usize; 2] = [1, 0];
 
 #[divan::bench(args = THREADS, sample_count = 10)]
@@ -32,7 +36,6 @@ fn parquet(bencher: divan::Bencher<'_, '_>, threads: usize) {
     bench(bencher, threads, |table| table.write_parquet(io::sink()));
 }
 
-/// What goes nowhere does not fail.
 fn bench(
     bencher: divan::Bencher<'_, '_>,
     threads: usize,
@@ -47,8 +50,9 @@ fn bench(
         .bench_local(|| pool.install(|| write(&table)).expect("a rendered table"));
 }
 
-/// Columns as Adult's release has them: nine of labels, of two to forty distinct values; five of
-/// numbers, one of them with a value of its own in every fourth row; one set; some cells null.
+/// Columns similar to those of a release of Adult: nine of labels with 2 to 40 distinct values, five
+/// of numbers, one of which has a distinct value in every fourth row, and one of sets. Some cells
+/// are null.
 fn table() -> ReleasedTable {
     let label = |distinct: usize| -> Vec<Box<str>> {
         let text = |value| format!("label-{value} of {distinct}").into();
@@ -88,18 +92,11 @@ fn table() -> ReleasedTable {
     }
 }
 
-/// Codes in no order, the same in every run; one in a hundred is null.
+/// Pseudorandom dictionary codes, the same in every run; one in a hundred is null.
 fn codes(seed: u64, distinct: usize) -> Vec<u32> {
-    let mut state = seed + 1;
-    let mut next = || {
-        // SplitMix64.
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    };
+    let mut random = SplitMix64(seed + 1);
     (0..ROWS)
-        .map(|_| match next() {
+        .map(|_| match random.next() {
             null if null % 100 == 0 => NULL_CODE,
             value => (value / 100 % distinct as u64) as u32,
         })

@@ -1,5 +1,6 @@
-//! The search alone, on Adult in memory.
+//! The search only, on Adult in memory.
 
+#[path = "../tests/support/adult.rs"]
 mod adult;
 
 use std::sync::Arc;
@@ -14,14 +15,14 @@ fn main() {
     divan::main();
 }
 
-/// K = 20, C = 100 %, by what the adversary knows.
+/// K = 20 and C = 100 %; the argument is L.
 #[divan::bench(args = [2, 4, 6], sample_count = 20)]
 fn adult_search(bencher: divan::Bencher<'_, '_>, l: u32) {
     let prepared = prepared(l);
     bencher.bench_local(|| prepared.run(&Unobserved).map(|steps| steps.len()));
 }
 
-/// A benchmark that cannot read its own files has nothing to measure.
+/// Panics if the files of the data set cannot be read.
 fn prepared(l: u32) -> Prepared {
     const LIMITS: TreeLimits = TreeLimits {
         leaves: 10_000,

@@ -1,11 +1,11 @@
-//! `summary.json`: what the benchmarks measured, for programs; each has a field of its own.
+//! `summary.json`: the results of the benchmarks, a field for each.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-/// `target/bench`, wherever the target directory is; made if it is not there.
+/// The directory `bench` in the target directory, which is created if it does not exist.
 pub fn folder() -> anyhow::Result<PathBuf> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -14,7 +14,7 @@ pub fn folder() -> anyhow::Result<PathBuf> {
     Ok(folder)
 }
 
-/// Puts a benchmark's field in place of the one of its last run.
+/// Replaces the field of a benchmark, and keeps those of the others.
 pub fn put(folder: &Path, field: &str, value: Value) -> anyhow::Result<()> {
     let path = folder.join("summary.json");
     let before = fs::read(&path).ok();

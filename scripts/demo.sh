@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The complete workflow on public data, with curl: a hospital uploads 45,222 census records,
-# anonymizes them, and grants the release to the blood transfusion service (BTS), which downloads
-# it. Another recipient gets a 404. Runs in a temporary directory and removes it at the end.
+# A demonstration on public data, by curl: a hospital uploads 45,222 census records, has them
+# anonymized, and grants the release to the blood transfusion service, which downloads it; another
+# recipient cannot see it. Runs in a temporary directory, which is removed at the end.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/lib.sh
@@ -9,16 +9,16 @@ source scripts/lib.sh
 adult=tests/data/adult
 work=''
 service=''
-watched=''
+reader=''
 
 clean_up() {
     local status=$?
     trap '' INT TERM HUP
     trap - EXIT
-    [[ -z $watched ]] || kill "$watched" 2>/dev/null || true
+    [[ -z $reader ]] || kill "$reader" 2>/dev/null || true
     [[ -z $service ]] || stop_service "$service" "$work/data"
     if [[ $status -ne 0 && -s $work/service.log ]]; then
-        echo "demo: the end of the service's log:" >&2
+        echo "demo: the last lines of the service's log:" >&2
         tail -n 20 "$work/service.log" >&2
     fi
     [[ -z $work ]] || rm -rf "$work"
@@ -28,7 +28,7 @@ trap clean_up EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-# Prints a JSON document on one line, with long lists, objects and strings shortened.
+# Prints a JSON document on one line, with long lists, objects and texts shortened.
 shorten() {
     python3 -c '
 import json, sys
@@ -60,20 +60,20 @@ print(text if len(text) <= limit else text[:limit - 1] + "…")
 ' "${1:-400}"
 }
 
-# Prints the value of a Python expression over `it`, the last response.
+# Prints the value of a Python expression; `it` is the last answer.
 field() {
     python3 -c 'import json, sys; it = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' \
         "$work/answer" "$1"
 }
 
-# show METHOD PATH BODY STATUS: prints a request and its response, which is in $work/answer.
-show() {
+# print_call METHOD PATH BODY STATUS: prints a call and its answer, which is in $work/answer.
+print_call() {
     printf '%s%s %s%s %s\n' "$BOLD" "$1" "$2" "$PLAIN" "$3"
     printf '  %s%s%s %s\n' "$FAINT" "$4" "$PLAIN" "$(shorten 400 <"$work/answer")"
 }
 
-# call STATUS TOKEN METHOD PATH [curl's arguments …]: sends a request, prints it with its response,
-# and fails unless the status is STATUS. The response is in $work/answer.
+# call STATUS TOKEN METHOD PATH [arguments of curl …]: makes and prints a call, and fails unless the
+# answer has the status. The answer is in $work/answer.
 call() {
     local expected=$1 token=$2 method=$3 path=$4 status argument shown=''
     shift 4
@@ -85,8 +85,8 @@ call() {
     done
     status=$(http --request "$method" --header "Authorization: Bearer $token" \
         --output "$work/answer" --write-out '%{http_code}' "$@" "$address$path")
-    show "$method" "$path" "$shown" "$status"
-    [[ $status == "$expected" ]] || fail "$method $path returned $status, expected $expected"
+    print_call "$method" "$path" "$shown" "$status"
+    [[ $status == "$expected" ]] || fail "$method $path: expected status $expected, got $status"
 }
 
 # post STATUS TOKEN PATH BODY
@@ -100,14 +100,14 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/pais-demo.XXXXXX")
 say "Starting the service on an embedded PostgreSQL in $work"
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 address=http://127.0.0.1:$port
-# The demo must not use a database that the caller's environment names.
+# The demo does not use a database of the caller's environment.
 env -u DATABASE_URL "$PAIS" serve --listen "127.0.0.1:$port" --data-dir "$work/data" \
     >"$work/service.log" 2>&1 &
 service=$!
 wait_ready "$address" "$service" || fail "the service did not start"
 echo "$address is ready"
 
-say "Creating an administrator's token on the command line; it can create organizations and tokens, but read no rows"
+say "An administrator's token, made on the command line; an administrator makes organizations and tokens, and sees no rows"
 echo "pais token create --organization operators --role admin"
 admin=$(env -u DATABASE_URL "$PAIS" token create --organization operators --role admin \
     --data-dir "$work/data" 2>>"$work/service.log")
@@ -124,7 +124,7 @@ recipient=$(field 'it["token"]')
 post 201 "$admin" /v1/tokens '{"organization": "insurer", "role": "recipient", "label": "demo"}'
 stranger=$(field 'it["token"]')
 
-say "Uploading the hospital's taxonomies: how categorical values may be generalized"
+say "The hospital's taxonomies: how categorical values may be generalized"
 : >"$work/taxonomies"
 for name in workclass education occupation relationship race sex native-country; do
     body=$(python3 -c 'import json, sys
@@ -134,7 +134,7 @@ print(json.dumps({"name": sys.argv[1], "root": json.load(open(sys.argv[2]))["roo
     echo "$name $(field 'it["id"]')" >>"$work/taxonomies"
 done
 
-say "Declaring the dataset: 13 quasi-identifiers, one sensitive column, one class"
+say "The dataset: 13 quasi-identifiers, one sensitive column, one class"
 body=$(python3 - "$work/taxonomies" <<'PYTHON'
 import json, sys
 
@@ -156,23 +156,23 @@ PYTHON
 post 201 "$holder" /v1/datasets "$body"
 dataset=$(field 'it["id"]')
 
-say "Uploading the raw rows: $(wc -c <"$adult/adult.csv.gz") bytes of compressed CSV"
+say "The raw rows: $(wc -c <"$adult/adult.csv.gz") bytes of compressed CSV"
 call 201 "$holder" POST "/v1/datasets/$dataset/submissions" --header 'Content-Type: text/csv' \
     --header 'Content-Encoding: gzip' --data-binary "@$adult/adult.csv.gz"
 
-say "Starting the job: anyone who knows up to 4 values of a person finds 20 records or more, and infers a divorce or separation with at most 20 % confidence"
+say "The job: anyone who knows up to 4 values of a person finds at least 20 matching records, and infers a divorce or separation with at most 20 % confidence"
 definition="{\"dataset_id\": \"$dataset\", \"privacy\": {\"model\": \"lkc\", \"l\": 4, \"k\": 20, \"c\": 0.2, \"sensitive_values\": {\"marital-status\": [\"Divorced\", \"Separated\"]}}, \"utility\": {\"objective\": \"classification\"}, \"release\": true}"
-# The job may end sooner than the printing takes, so follow its events before printing anything.
+# The job may be faster than printing, so its events are requested before anything is printed.
 status=$(http --header "Authorization: Bearer $holder" --header 'Content-Type: application/json' \
     --data-binary "$definition" --output "$work/answer" --write-out '%{http_code}' "$address/v1/jobs")
 job=$(<"$work/answer")
 job=${job#*'"id":"'}
 job=${job%%'"'*}
-# The stream ends after the event `end`, which contains the job.
+# The stream ends after the event `end`, which has the job.
 exec {events}< <(http --no-buffer --max-time 600 --header "Authorization: Bearer $holder" \
     "$address/v1/jobs/$job/events")
-show POST /v1/jobs "$(shorten 160 <<<"$definition")" "$status"
-[[ $status == 202 ]] || fail "the job was not accepted: expected status 202"
+print_call POST /v1/jobs "$(shorten 160 <<<"$definition")" "$status"
+[[ $status == 202 ]] || fail "the job was refused"
 printf '%sGET /v1/jobs/%s/events%s\n' "$BOLD" "$job" "$PLAIN"
 python3 -c '
 import json, sys
@@ -191,10 +191,10 @@ for line in sys.stdin:
     elif name == "data" and event == "end":
         open(sys.argv[1], "w").write(value)
 ' "$work/answer" <&"$events" &
-watched=$!
+reader=$!
 exec {events}<&-
-wait "$watched" || fail "the stream of the job's events ended early"
-watched=''
+wait "$reader" || fail "the stream of events was interrupted"
+reader=''
 printf '  %send%s %s\n' "$FAINT" "$PLAIN" "$(shorten 400 <"$work/answer")"
 [[ $(field 'it["status"]') == succeeded ]] || fail "the job did not succeed"
 release=$(field 'it["release_id"]')
@@ -207,7 +207,7 @@ created, ended = (datetime.datetime.strptime(job[name][:19] + job[name][19:-1].l
                   for name in ("created_at", "ended_at"))
 print("%.1f" % (ended - created).total_seconds())' "$work/answer")
 
-say "The steps of the run, and the release it created"
+say "The steps of the run, and its release"
 call 200 "$holder" GET "/v1/jobs/$job/steps"
 python3 -c '
 import json, sys
@@ -225,11 +225,11 @@ rows=$(field 'it["rows"]')
 smallest=$(field 'it["verification"]["smallest_group"]')
 confidence=$(field '"%.1f" % (100 * it["verification"]["greatest_confidence"])')
 
-say "Granting the release to the BTS only"
+say "The grant, to the BTS only"
 post 201 "$holder" "/v1/releases/$release/grants" \
     '{"recipient": "bts", "purpose": "Modelling the demand for blood"}'
 
-say "As the BTS: list, report, table"
+say "As the BTS: list, report and table"
 call 200 "$recipient" GET /v1/releases
 call 200 "$recipient" GET "/v1/releases/$release/report"
 dr=$(field '"%.4f" % it["utility"]["dr"]')
@@ -239,10 +239,10 @@ http --fail --header "Authorization: Bearer $recipient" --output "$work/data.csv
     "$address/v1/releases/$release/data"
 head -n 4 "$work/data.csv" | sed 's/^/  /'
 echo "  …"
-[[ $(sha256sum <"$work/data.csv") == "$sha256  -" ]] || fail "the downloaded table does not match the SHA-256 of the release"
-echo "  ${FAINT}its SHA-256 matches the release: ${sha256:0:16}…${PLAIN}"
+[[ $(sha256sum <"$work/data.csv") == "$sha256  -" ]] || fail "the table does not have the SHA-256 of the release"
+echo "  ${FAINT}its SHA-256 is that of the release: ${sha256:0:16}…${PLAIN}"
 
-say "As another recipient: the release does not exist for them"
+say "As another recipient: the release does not exist"
 call 200 "$stranger" GET /v1/releases
 call 404 "$stranger" GET "/v1/releases/$release"
 call 404 "$stranger" GET "/v1/releases/$release/data"
@@ -250,8 +250,9 @@ call 404 "$stranger" GET "/v1/releases/$release/data"
 say "Summary"
 cat <<END
   $rows records of the hospital were anonymized in $seconds s, in $steps steps, and released.
-  Anyone who knows up to 4 values of a person finds at least $smallest matching records (20 were
-  required), and can be at most $confidence % sure of a divorce or separation (20 % was the limit).
-  The table has $groups groups. Its discernibility ratio is $dr, where 0 is the raw table and 1 a
-  table without information. The BTS downloaded it; the other recipient got a 404.
+  Anyone who knows up to 4 values of a person finds at least $smallest matching records (the job
+  required 20), and infers a divorce or separation with at most $confidence % confidence (20 % was
+  the limit). The table has $groups groups. Its discernibility ratio is $dr: 0 would be the
+  original table, 1 a table without information. The BTS downloaded the table; for the other
+  recipient the release does not exist.
 END

@@ -1,16 +1,20 @@
-# Functions shared by demo.sh and run.sh. Source this file.
+# Functions that the other scripts share; to be sourced.
 # shellcheck shell=bash
 
-# Builds the program and sets PAIS to its path. PAIS_PROFILE=dev builds without optimization:
+# The directory of build results.
+target_dir() {
+    realpath --canonicalize-missing "${CARGO_TARGET_DIR:-target}"
+}
+
+# Builds the program; its path is in PAIS afterwards. PAIS_PROFILE=dev builds without optimization:
 # faster to build, slower to run.
 build_pais() {
-    local profile=${PAIS_PROFILE:-release} target
+    local profile=${PAIS_PROFILE:-release}
     say "Building pais ($profile)"
     cargo build --locked --quiet --profile "$profile" --bin pais
-    target=${CARGO_TARGET_DIR:-target}
     case $profile in
-        dev) PAIS=$target/debug/pais ;;
-        *) PAIS=$target/$profile/pais ;;
+        dev) PAIS=$(target_dir)/debug/pais ;;
+        *) PAIS=$(target_dir)/$profile/pais ;;
     esac
 }
 
@@ -29,12 +33,12 @@ fail() {
     exit 1
 }
 
-# Requests go to this machine, so ignore any proxy that the environment sets.
+# Requests to this machine must not go through a proxy of the environment.
 http() {
     curl --silent --show-error --noproxy '*' "$@"
 }
 
-# Waits up to 120 s until the service at $1, process $2, is ready. Fails if it ends before.
+# Waits until the service at $1, process $2, can serve.
 wait_ready() {
     local tries
     for ((tries = 0; tries < 1200; tries++)); do
@@ -46,7 +50,7 @@ wait_ready() {
     return 1
 }
 
-# Stops the service, process $1, whose data is in $2, and makes sure that its database server ends.
+# Stops the service, process $1, whose data is in $2, and its database server.
 stop_service() {
     local pid=$1 data=$2 tries server
     kill -TERM "$pid" 2>/dev/null || true

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the service in the foreground, with its data in ./data and one token of each role.
-# Ctrl-C stops it; the data are kept. Each start issues new tokens for the same organizations.
+# Runs the service in the foreground, with its data in ./data and a token of each role. Ctrl-C stops
+# it; the data are kept. The tokens are new each time, the organizations are not.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/lib.sh
@@ -20,7 +20,7 @@ clean_up() {
     exit "$status"
 }
 trap clean_up EXIT
-# A signal is the normal way to stop this script, so it is not an error.
+# Being stopped is the normal end.
 trap 'exit 0' INT TERM HUP
 
 build_pais
@@ -43,8 +43,8 @@ cat <<END
   address    http://$listen         (API browser: http://$listen/docs)
   admin      $admin     organizations and tokens
   holder     $holder     hospital: datasets, jobs, releases, grants
-  recipient  $recipient     bts: what it was granted
-  auditor    $auditor     hospital: its events
+  recipient  $recipient     bts: the releases granted to it
+  auditor    $auditor     hospital: its audit log
 
   curl -H "Authorization: Bearer $holder" http://$listen/v1/datasets
 

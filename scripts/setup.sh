@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Installs what is missing on this machine to build and test pais. Does nothing if nothing is
-# missing. Installs packages on Debian only; on other systems it prints what to install.
+# Installs the system packages that building and testing pais needs, if they are missing. Installs
+# on Debian and its derivatives only; on another system it says what to install.
 set -euo pipefail
 
 have() { command -v "$1" >/dev/null 2>&1; }
 
-# On Debian the server's programs are not on PATH.
+# The server's programs are not on PATH on Debian.
 have_postgres() {
     local dir
     if have pg_config; then
@@ -18,7 +18,7 @@ have_postgres() {
     have postgres && have initdb
 }
 
-# The Python client's tests create a virtual environment; on Debian that needs a separate package.
+# The tests of the Python client make a virtual environment; on Debian its module is a package.
 have_venv() { python3 -c 'import ensurepip, venv' >/dev/null 2>&1; }
 
 if ! have cargo; then
@@ -29,6 +29,7 @@ fi
 packages=()
 have_postgres || packages+=(postgresql)
 have cc || packages+=(build-essential)
+have curl || packages+=(curl)
 have python3 || packages+=(python3)
 have_venv || packages+=(python3-venv)
 [[ ${#packages[@]} -eq 0 ]] && exit 0
@@ -46,7 +47,7 @@ if [[ $(id -u) -ne 0 ]]; then
         exit 1
     fi
     as_root=(sudo)
-    # Without a terminal nobody can type a password.
+    # Without a terminal, sudo cannot ask for a password.
     [[ -t 0 ]] || as_root+=(--non-interactive)
 fi
 
@@ -56,12 +57,12 @@ echo "setup: installing ${packages[*]}" >&2
     apt-get install -y -qq --no-install-recommends "${packages[@]}" </dev/null
 
 if ! have_postgres; then
-    echo "setup: the PostgreSQL server's programs are still missing; set" \
+    echo "setup: the programs of the PostgreSQL server are still missing; set" \
         "PAIS__POSTGRES__BIN_DIR to the directory that holds postgres and initdb" >&2
     exit 1
 fi
 if ! have_venv; then
-    echo "setup: $(command -v python3) still has no venv module; put a python3 that has it first" \
-        "on PATH" >&2
+    echo "setup: $(command -v python3) has no venv module; put an interpreter that has it first on" \
+        "PATH" >&2
     exit 1
 fi

@@ -1,19 +1,19 @@
-//! The earlier method, as the 2014 paper tells of it (Section 5): a round discloses one item of
-//! a class, to those of its rows that hold it. Measured against, and nothing else.
+//! Itemset Recoding, the earlier method as described in the 2014 paper (Section 5): a round discloses
+//! one item of a class in those of its rows that have it. For comparison only.
 
 use pais::table::SetColumn;
 use rayon::prelude::*;
 
-/// A class with what its rows still hide.
-struct Class {
+/// An equivalence class with the undisclosed items of its rows.
+struct RecodingClass {
     rows: Vec<Vec<u32>>,
     finished: bool,
 }
 
-/// Discloses until no class can; how many classes there are then.
+/// Discloses items until no class can disclose another; returns the number of classes.
 pub fn recode(column: &SetColumn, k: usize) -> usize {
     let rows = (0..column.rows()).map(|row| column.of_row(row).to_vec());
-    let mut classes = vec![Class {
+    let mut classes = vec![RecodingClass {
         rows: rows.collect(),
         finished: false,
     }];
@@ -31,8 +31,9 @@ pub fn recode(column: &SetColumn, k: usize) -> usize {
     classes.len()
 }
 
-/// Discloses the most frequent item that leaves k rows with it and none or k without.
-fn round(mut class: Class, counts: &mut [u32], k: usize) -> Vec<Class> {
+/// Discloses the most frequent item of a class that at least k rows have, and that no row or at
+/// least k rows do not have.
+fn round(mut class: RecodingClass, counts: &mut [u32], k: usize) -> Vec<RecodingClass> {
     if class.finished {
         return vec![class];
     }
@@ -53,7 +54,7 @@ fn round(mut class: Class, counts: &mut [u32], k: usize) -> Vec<Class> {
         .filter(fits)
         .max_by_key(|item| (counts[**item as usize], std::cmp::Reverse(**item)))
         .copied();
-    // What fewer than k rows hold is looked at no more, as in the method measured against it.
+    // An item of fewer than k rows is ignored from now on, as by concurrent disclosure.
     for row in &mut class.rows {
         row.retain(|&item| counts[item as usize] as usize >= k);
     }
@@ -72,7 +73,7 @@ fn round(mut class: Class, counts: &mut [u32], k: usize) -> Vec<Class> {
         row.retain(|&other| other != item);
     }
     let parts = [with, without].into_iter().filter(|rows| !rows.is_empty());
-    let part = |rows| Class {
+    let part = |rows| RecodingClass {
         rows,
         finished: false,
     };

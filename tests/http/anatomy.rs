@@ -1,4 +1,4 @@
-//! Groups over HTTP: anatomized releases of several tables, and local recoding.
+//! Group-based methods over HTTP: anatomized releases of several tables, and local recoding.
 
 use pais::domain::Role;
 use reqwest::Method;
@@ -7,8 +7,9 @@ use sha2::{Digest, Sha256};
 
 use crate::app::{send, text};
 use crate::hospital::{Hospital, TABLE, id};
+use crate::support::hex::hex;
 
-/// Two sensitive columns, one with a name that a path has to encode.
+/// Two sensitive columns; the name of one must be percent-encoded in a path.
 fn definition() -> Value {
     json!({"name": "two sensitive columns", "columns": [
         {"name": "ID", "role": "identifier"},
@@ -43,12 +44,8 @@ async fn release(hospital: &Hospital, job: Value) -> String {
     format!("/v1/releases/{}", text(&ended["release_id"]))
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// "Tables: `data`; of an anatomized release `qit` and `st_<column>`, where `/data` is 404";
-/// "`sha256` … at the top level where there is one table; `cut` with global recoding only".
+/// An anatomized release has the tables `qit` and `st_<column>`, and no `/data`. `sha256` is at the
+/// top level only for a release of one table, `cut` only with global recoding.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_anatomized_release_has_several_tables() {
     let hospital = Hospital::new().await;
@@ -112,7 +109,7 @@ async fn an_anatomized_release_has_several_tables() {
     .await;
     assert_eq!(page.status, 200);
     assert!(page.text.contains("Table st_Trans/fuse"), "{}", page.text);
-    // A release made later of the same job and seed is the same.
+    // A later release of the same job has the same seed, and so the same tables.
     let again = json!({"job_id": document["job_id"]});
     let again = hospital.post("/v1/releases", &again).await.json(201);
     assert_eq!(again["tables"], document["tables"]);
@@ -123,9 +120,8 @@ async fn an_anatomized_release_has_several_tables() {
         .problem(422, "no_such_step");
 }
 
-/// A recipient fetches each table of a release that was granted to it.
 #[tokio::test(flavor = "multi_thread")]
-async fn every_table_is_granted_with_its_release() {
+async fn a_grant_covers_every_table_of_a_release() {
     let hospital = Hospital::new().await;
     let recipient = hospital.app.token("bts", Role::Recipient).await;
     let job = json!({"privacy": {"model": "k_anonymity", "k": 4}, "recoding": "local",
@@ -146,7 +142,7 @@ async fn every_table_is_granted_with_its_release() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn local_recoding_generalizes_group_by_group() {
+async fn local_recoding_generalizes_each_group_separately() {
     let hospital = Hospital::new().await;
     let job = json!({"privacy": {"model": "k_anonymity", "k": 3}, "recoding": "local",
         "release": true});
@@ -159,10 +155,10 @@ async fn local_recoding_generalizes_group_by_group() {
     assert!(table.text.contains("\"["), "{}", table.text);
 }
 
-/// "Not anonymizable at all …: the job ends `failed` with an error that names the condition and
-/// what would satisfy it. Nothing is released."
+/// A job on a table that cannot meet its model fails with the condition and a parameter that the
+/// table can meet. Nothing is released.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_table_without_diversity_fails_and_says_what_it_has() {
+async fn a_table_with_too_little_diversity_fails_with_a_suggested_l() {
     let hospital = Hospital::new().await;
     let dataset = dataset(&hospital).await;
     let job = json!({"dataset_id": id(&dataset), "release": true,
@@ -176,7 +172,7 @@ async fn a_table_without_diversity_fails_and_says_what_it_has() {
     assert_eq!(ended["error"]["code"], "not_anonymizable");
     assert_eq!(ended["error"]["errors"][0]["pointer"], "/privacy/l");
     let fix = text(&ended["error"]["errors"][0]["suggested_fix"]);
-    // Both words for a transfusion delete all.
+    // Deleting the records of both values of `Trans/fuse` deletes every record, so L is at most 2.
     assert!(fix.contains("lower `l` to at most 2"), "{fix}");
     assert!(ended["release_id"].is_null());
 }

@@ -1,4 +1,4 @@
-//! The service in this process, on a port of its own, and what tests do with it.
+//! The service in the test process, on its own port and database, and requests to it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{database, documented};
 
-/// What a test app may be given beside the defaults.
+/// Settings of a test app that differ from the defaults.
 pub struct Builder {
     requests_per_second: u32,
     cors_origins: Vec<String>,
@@ -29,7 +29,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Jobs stay queued until the test starts workers of its own.
+    /// Starts no workers: jobs stay queued until the test starts some.
     pub fn without_workers(mut self) -> Self {
         self.with_workers = false;
         self
@@ -91,7 +91,7 @@ impl Builder {
     }
 }
 
-/// The service, on a database of its own; stopped when dropped.
+/// The service, on its own database; stopped when dropped.
 pub struct TestApp {
     pub state: AppState,
     pub clock: Arc<FixedClock>,
@@ -126,7 +126,7 @@ impl TestApp {
         }
     }
 
-    /// A token of an organization, which is made if it is not there.
+    /// A new token of an organization, which is created if it does not exist.
     pub async fn token(&self, organization: &str, role: Role) -> String {
         self.token_with_id(organization, role).await.1
     }
@@ -196,17 +196,17 @@ impl TestApp {
     }
 }
 
-/// An answer, read.
+/// A complete answer.
 #[derive(Debug)]
 pub struct Answer {
     pub status: StatusCode,
     pub headers: header::HeaderMap,
-    /// The body as text; what is no UTF-8 is replaced.
+    /// The body as text; invalid UTF-8 is replaced.
     pub text: String,
     pub bytes: bytes::Bytes,
 }
 
-/// Sends a request; whatever the test is about, the OpenAPI document must know the answer.
+/// Sends a request, and checks that the answer is as the OpenAPI document says.
 pub async fn send(request: RequestBuilder) -> Answer {
     let (client, request) = request.build_split();
     let request = request.unwrap();
@@ -225,14 +225,14 @@ pub async fn send(request: RequestBuilder) -> Answer {
 }
 
 impl Answer {
-    /// The JSON body of an answer that must have this status.
+    /// The JSON body; panics if the status is another one.
     #[track_caller]
     pub fn json(&self, status: u16) -> Value {
         assert_eq!(self.status.as_u16(), status, "{}", self.text);
         serde_json::from_str(&self.text).unwrap()
     }
 
-    /// The problem document of an answer that must have this status and code.
+    /// The problem document; panics if the status or the code is another one.
     #[track_caller]
     pub fn problem(&self, status: u16, code: &str) -> Value {
         let document = self.json(status);
@@ -248,7 +248,7 @@ impl Answer {
     }
 }
 
-/// The text of a JSON value that must be one.
+/// The text of a JSON string; panics on another type.
 #[track_caller]
 pub fn text(value: &Value) -> &str {
     value.as_str().unwrap()

@@ -1,18 +1,20 @@
-//! The program killed in the middle of a job, and started again on the same data directory.
+//! The program is killed in the middle of a job and started again on the same data directory.
 
-use std::io::Read;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
-struct Service {
+use crate::support::adult;
+use crate::support::poll::poll_async;
+
+struct ServiceProcess {
     program: Child,
     base: String,
 }
 
-impl Drop for Service {
+impl Drop for ServiceProcess {
     fn drop(&mut self) {
         let _ = self.program.kill();
         let _ = self.program.wait();
@@ -28,7 +30,7 @@ fn pais(data: &Path) -> Command {
     command
 }
 
-async fn start(data: &Path) -> Service {
+async fn start(data: &Path) -> ServiceProcess {
     let port = std::net::TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
@@ -40,20 +42,16 @@ async fn start(data: &Path) -> Service {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let service = Service {
+    let service = ServiceProcess {
         program,
         base: format!("http://{listen}"),
     };
-    let began = Instant::now();
-    while began.elapsed() < Duration::from_secs(120) {
-        if let Ok(answer) = reqwest::get(format!("{}/readyz", service.base)).await
-            && answer.status() == 200
-        {
-            return service;
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    panic!("the service did not become ready");
+    let ready = poll_async(Duration::from_secs(120), async || {
+        let answer = reqwest::get(format!("{}/readyz", service.base)).await;
+        answer.ok().filter(|answer| answer.status() == 200)
+    });
+    ready.await.expect("the service did not become ready");
+    service
 }
 
 async fn call(request: reqwest::RequestBuilder, token: &str) -> Value {
@@ -64,36 +62,17 @@ async fn call(request: reqwest::RequestBuilder, token: &str) -> Value {
     body
 }
 
-fn columns() -> Value {
-    let names = [
-        "age",
-        "workclass",
-        "fnlwgt",
-        "education",
-        "education-num",
-        "marital-status",
-        "occupation",
-        "relationship",
-        "race",
-        "sex",
-        "capital-gain",
-        "capital-loss",
-        "hours-per-week",
-        "native-country",
-        "income",
-    ];
-    let column = |name: &str| match name {
-        "income" => json!({"name": name, "role": "class"}),
-        "marital-status" => json!({"name": name, "role": "sensitive"}),
-        "workclass" | "education" | "occupation" | "relationship" | "race" | "sex"
-        | "native-country" => json!({"name": name, "role": "quasi_identifier"}),
-        _ => json!({"name": name, "role": "quasi_identifier", "kind": "numeric"}),
-    };
-    names.into_iter().map(column).collect()
+/// The body of `POST /v1/datasets` for Adult, without taxonomies.
+fn adult_without_taxonomies() -> Value {
+    let mut dataset = adult::dataset("adult").unwrap();
+    for column in dataset["columns"].as_array_mut().unwrap() {
+        column.as_object_mut().unwrap().remove("taxonomy");
+    }
+    dataset
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_job_that_a_crash_interrupts_is_finished_once() {
+async fn a_job_interrupted_by_a_crash_is_finished_once() {
     const COPIES: u64 = 8;
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
@@ -117,7 +96,7 @@ async fn a_job_that_a_crash_interrupts_is_finished_once() {
     let token = String::from_utf8(made.stdout).unwrap().trim().to_owned();
     let client = reqwest::Client::new();
 
-    let definition = json!({"name": "adult", "columns": columns()});
+    let definition = adult_without_taxonomies();
     let dataset = call(
         client
             .post(format!("{}/v1/datasets", service.base))
@@ -125,11 +104,7 @@ async fn a_job_that_a_crash_interrupts_is_finished_once() {
         &token,
     );
     let dataset = dataset.await["id"].as_str().unwrap().to_owned();
-    let packed = include_bytes!("../data/adult/adult.csv.gz");
-    let mut rows = Vec::new();
-    flate2::read::GzDecoder::new(packed.as_slice())
-        .read_to_end(&mut rows)
-        .unwrap();
+    let rows = adult::csv().unwrap();
     for _ in 0..COPIES {
         let request = client
             .post(format!(
@@ -153,32 +128,22 @@ async fn a_job_that_a_crash_interrupts_is_finished_once() {
     .await;
     let job = job["id"].as_str().unwrap().to_owned();
     let seen = |base: &str| call(client.get(format!("{base}/v1/jobs/{job}")), &token);
-    loop {
+    let running = poll_async(Duration::from_secs(60), async || {
         let seen = seen(&service.base).await;
-        if seen["status"] == "running" {
-            break;
-        }
-        assert_eq!(
-            seen["status"], "queued",
-            "the job ended before the crash: {seen}"
-        );
-    }
-    // A drop kills with SIGKILL; the database server is left behind.
+        let ended = "the job ended before the crash";
+        assert!(seen["ended_at"].is_null(), "{ended}: {seen}");
+        (seen["status"] == "running").then_some(())
+    });
+    running.await.expect("no worker took the job");
+    // A drop kills with SIGKILL; the database server keeps running.
     drop(service);
 
     let service = start(&data).await;
-    let began = Instant::now();
-    let ended = loop {
+    let ended = poll_async(Duration::from_secs(300), async || {
         let seen = seen(&service.base).await;
-        if !matches!(seen["status"].as_str(), Some("queued" | "running")) {
-            break seen;
-        }
-        assert!(
-            began.elapsed() < Duration::from_secs(300),
-            "the job was not taken up: {seen}"
-        );
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    };
+        (!seen["ended_at"].is_null()).then_some(seen)
+    });
+    let ended = ended.await.expect("the job was not continued");
     assert_eq!(ended["status"], "succeeded", "{ended}");
     assert_eq!(ended["attempt"], 2);
     let releases = call(client.get(format!("{}/v1/releases", service.base)), &token).await;
@@ -188,8 +153,8 @@ async fn a_job_that_a_crash_interrupts_is_finished_once() {
     stop(service);
 }
 
-/// Ends the service as an operator does, so that its database server ends too.
-fn stop(mut service: Service) {
+/// Stops the service by SIGTERM, so that its database server stops too.
+fn stop(mut service: ServiceProcess) {
     let pid = rustix::process::Pid::from_child(&service.program);
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
     assert!(service.program.wait().unwrap().success());

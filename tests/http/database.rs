@@ -1,4 +1,4 @@
-//! One PostgreSQL for all tests of this process, and a database of its own for each.
+//! One PostgreSQL server for all tests of the process, with a database for each test.
 
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,15 +12,15 @@ use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
 
 struct Server {
     options: PgConnectOptions,
-    /// Stops the server when this process ends, however it ends: its standard input is a pipe
-    /// that closes then.
+    /// Stops the server when the test process ends, even by a signal: its standard input is a pipe
+    /// that is closed then.
     _janitor: Child,
 }
 
 static SERVER: LazyLock<Server> = LazyLock::new(start);
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
-/// Where a new, empty, migrated database is.
+/// Creates an empty, migrated database; returns how to connect to it.
 pub async fn create() -> PgConnectOptions {
     let server = tokio::task::block_in_place(|| &*SERVER);
     let name = format!("test_{}", COUNT.fetch_add(1, Ordering::Relaxed));
@@ -39,7 +39,8 @@ async fn execute(options: &PgConnectOptions, sql: &str) {
     connection.close().await.unwrap();
 }
 
-/// The server lives on a thread with a runtime of its own: those of the tests end before it.
+/// Starts the server on a thread with its own runtime, since each test's runtime ends with the
+/// test.
 fn start() -> Server {
     let (send, receive) = mpsc::channel();
     std::thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! Datasets: declared, found, deleted; and faults of their columns.
+//! Datasets: declaration, lookup, deletion, retention, and errors of their columns.
 
 use pais::clock::Clock;
 use pais::domain::{DatasetId, OrganizationId, Role};
@@ -25,7 +25,7 @@ async fn organization(app: &TestApp, name: &str) -> OrganizationId {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_dataset_is_kept_as_it_was_declared() {
+async fn a_dataset_is_stored_as_declared() {
     let app = TestApp::new().await;
     let holder = app.token("hospital", Role::Holder).await;
     let tree = taxonomy(&app, &holder, "t").await;
@@ -68,7 +68,7 @@ async fn a_dataset_is_kept_as_it_was_declared() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deleted_dataset_is_gone_and_its_name_free() {
+async fn a_deleted_dataset_is_not_found_and_its_name_is_free() {
     let app = TestApp::new().await;
     let holder = app.token("hospital", Role::Holder).await;
     let answer = app.post(&holder, "/v1/datasets", &minimal("d")).await;
@@ -112,7 +112,7 @@ async fn a_deleted_dataset_is_gone_and_its_name_free() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn retention_ends_a_dataset() {
+async fn a_dataset_is_deleted_after_its_retention_period() {
     let app = TestApp::new().await;
     let holder = app.token("hospital", Role::Holder).await;
     let mut body = minimal("short");
@@ -133,7 +133,7 @@ async fn retention_ends_a_dataset() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_belongs_to_another_organization_is_as_if_it_did_not_exist() {
+async fn a_taxonomy_of_another_organization_is_as_if_it_did_not_exist() {
     let app = TestApp::new().await;
     let holder = app.token("hospital", Role::Holder).await;
     let other = app.token("elsewhere", Role::Holder).await;
@@ -152,7 +152,7 @@ async fn what_belongs_to_another_organization_is_as_if_it_did_not_exist() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn faults_of_columns_are_told_all_at_once() {
+async fn errors_of_columns_are_reported_together() {
     let app = TestApp::new().await;
     let holder = app.token("hospital", Role::Holder).await;
     let body = json!({"name": "d", "columns": [

@@ -1,4 +1,4 @@
-//! Every code of an error is explained, in the documentation and by the service itself.
+//! Every error code is explained, in `docs/errors.md` and at `/docs/errors`.
 
 use pais::domain::Code;
 use pais::http::error_page::{markdown, remedy};
@@ -15,12 +15,12 @@ fn the_committed_table_is_up_to_date() {
     let committed = std::fs::read_to_string(path).unwrap();
     assert!(
         committed == markdown(),
-        "docs/errors.md is behind the code; run `make bless` and look at the difference"
+        "docs/errors.md is not up to date; run `make bless` and review the difference"
     );
 }
 
 #[test]
-fn every_code_has_a_word_of_its_own_and_a_remedy() {
+fn every_code_has_its_own_name_and_a_remedy() {
     for (index, code) in Code::ALL.iter().enumerate() {
         assert!(remedy(*code).ends_with('.'), "{}", code.word());
         let before = &Code::ALL[..index];
@@ -41,7 +41,7 @@ async fn the_type_of_a_problem_leads_to_its_explanation() {
     for code in Code::ALL {
         assert!(page.text.contains(&format!("id=\"{}\"", code.word())));
     }
-    // Both browsers of the documentation work without a network.
+    // Both pages work without a network.
     for loaded in ["<script", "http://", "https://", "<link", "<img"] {
         assert!(!page.text.contains(loaded), "{loaded}");
     }

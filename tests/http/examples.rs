@@ -1,4 +1,4 @@
-//! The examples of the OpenAPI document are sent as they stand there, in the order of a real walk.
+//! Sends the request examples of the OpenAPI document, in the order in which a client would.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::app::{Answer, TestApp, text};
 
-/// An example of the document.
+/// A request example of the document.
 struct Example {
     path: String,
     media_type: String,
@@ -34,7 +34,7 @@ fn examples() -> Vec<Example> {
     examples
 }
 
-/// Sends the example of a path; `id` fills the path, `put` changes ids of the body.
+/// Sends the example of a path; `id` replaces `{id}` in the path, `put` replaces ids in the body.
 async fn send(
     app: &TestApp,
     token: &str,
@@ -65,7 +65,7 @@ async fn send(
 const JSON: &str = "application/json";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_examples_make_a_walk_from_an_organization_to_a_grant() {
+async fn the_examples_lead_from_an_organization_to_a_grant() {
     let app = TestApp::new().await;
     let admin = app.token("operator", Role::Admin).await;
     let holder = app.token("hospital", Role::Holder).await;
@@ -100,21 +100,24 @@ async fn the_examples_make_a_walk_from_an_organization_to_a_grant() {
 
     for example in examples() {
         let at = (example.path.as_str(), example.media_type.as_str());
-        assert!(sent.contains(&at), "{at:?} is an example that nobody sends");
+        assert!(
+            sent.contains(&at),
+            "the test does not send the example {at:?}"
+        );
     }
 }
 
-/// A body without an example is one that text cannot give.
+/// Every request body has an example, except Parquet, which is not text.
 #[test]
-fn every_body_has_an_example() {
+fn every_text_body_has_an_example() {
     let document: Value = serde_json::from_str(&pais::http::document_text()).unwrap();
     for (path, item) in document["paths"].as_object().unwrap() {
         for operation in item.as_object().unwrap().values() {
             let content = operation["requestBody"]["content"].as_object();
             for (media_type, content) in content.into_iter().flatten() {
-                let told = content.get("example").is_some();
+                let has_example = content.get("example").is_some();
                 let binary = media_type == "application/vnd.apache.parquet";
-                assert!(told != binary, "{path} {media_type}");
+                assert!(has_example != binary, "{path} {media_type}");
             }
         }
     }

@@ -1,13 +1,13 @@
-//! The KDD'09 paper's example, from upload to release.
+//! The examples of the papers, from upload to release.
 
 use serde_json::json;
 
 use crate::app::text;
-use crate::golden;
 use crate::hospital::{Hospital, TABLE};
+use crate::support::golden;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn table_1_is_anonymized_as_worked_out() {
+async fn table_1_is_anonymized_as_expected() {
     let hospital = Hospital::new().await;
     let workers = hospital.work();
     for run in golden::runs() {
@@ -22,9 +22,9 @@ async fn table_1_is_anonymized_as_worked_out() {
         let steps = hospital.get(&format!("{job}/steps")).await.json(200);
         run.assert_steps(&steps["items"]);
         let release = format!("/v1/releases/{}", text(&ended["release_id"]));
-        let told = hospital.get(&release).await.json(200);
-        assert_eq!(told["cut"], *run.cut(), "{}", run.name);
-        assert_eq!(told["verification"]["holds"], true);
+        let document = hospital.get(&release).await.json(200);
+        assert_eq!(document["cut"], *run.cut(), "{}", run.name);
+        assert_eq!(document["verification"]["holds"], true);
         let table = hospital.get(&format!("{release}/data")).await;
         assert_eq!(table.status, 200);
         run.assert_labels(&table.text);
@@ -33,7 +33,7 @@ async fn table_1_is_anonymized_as_worked_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_records_of_the_2014_paper_are_anonymized_as_worked_out() {
+async fn the_records_of_the_2014_paper_are_anonymized_as_expected() {
     let hospital = Hospital::new().await;
     let workers = hospital.work();
     for run in golden::records::runs() {

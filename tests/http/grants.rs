@@ -1,4 +1,4 @@
-//! Grants: what a recipient may see, and for how long.
+//! Grants: what a recipient may see, and until when.
 
 use pais::domain::Role;
 use serde_json::json;
@@ -8,7 +8,7 @@ use time::{Duration, OffsetDateTime};
 use crate::app::text;
 use crate::hospital::Hospital;
 
-fn written(at: OffsetDateTime) -> String {
+fn rfc3339(at: OffsetDateTime) -> String {
     at.format(&Rfc3339).unwrap()
 }
 
@@ -45,7 +45,7 @@ async fn a_recipient_sees_what_was_granted_and_nothing_else() {
     let listed = hospital.get(&grants).await.json(200);
     assert_eq!(listed["items"], json!([granted]));
 
-    // Both logs tell who fetched what.
+    // The audit logs of both organizations record the downloads.
     for organization in ["hospital", "bts"] {
         let auditor = hospital.app.token(organization, Role::Auditor).await;
         let events = hospital.app.get(&auditor, "/v1/audit").await.json(200);
@@ -67,7 +67,7 @@ async fn a_recipient_sees_what_was_granted_and_nothing_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_grant_ends_when_it_says() {
+async fn a_grant_ends_when_it_expires() {
     let hospital = Hospital::new().await;
     let release = hospital.release().await;
     let bts = hospital.app.token("bts", Role::Recipient).await;
@@ -76,7 +76,7 @@ async fn a_grant_ends_when_it_says() {
     let asked = json!({
         "recipient": "bts",
         "purpose": "blood usage",
-        "expires_at": written(now + Duration::hours(1)),
+        "expires_at": rfc3339(now + Duration::hours(1)),
     });
     let granted = hospital.post(&grants, &asked).await.json(201);
     let data = format!("{release}/data");
@@ -86,18 +86,18 @@ async fn a_grant_ends_when_it_says() {
     late.problem(404, "not_found");
     let listed = hospital.app.get(&bts, "/v1/releases").await.json(200);
     assert_eq!(listed["items"], json!([]));
-    // What has expired does not stand in the way of a new grant, by id this time.
+    // An expired grant does not prevent a new one. The recipient may be named by id.
     let asked = json!({ "recipient": text(&granted["recipient"]["id"]), "purpose": "more" });
     hospital.post(&grants, &asked).await.json(201);
     assert_eq!(hospital.app.get(&bts, &data).await.status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_grant_that_makes_no_sense_is_refused() {
+async fn an_invalid_grant_is_refused() {
     let hospital = Hospital::new().await;
     let release = hospital.release().await;
     hospital.app.token("bts", Role::Recipient).await;
-    let past = written(hospital.app.state.store.now() - Duration::seconds(1));
+    let past = rfc3339(hospital.app.state.store.now() - Duration::seconds(1));
     let cases = [
         (
             json!({ "recipient": "nobody", "purpose": "x" }),

@@ -1,4 +1,4 @@
-//! A hospital with the table of the KDD'09 paper, and the way from its rows to a release.
+//! A hospital with the table of the KDD'09 paper, and helpers from its rows to a release.
 
 use std::time::Duration;
 
@@ -8,6 +8,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::app::{Answer, TestApp, send, text};
+use crate::support::poll::poll_async;
 
 /// Table 1 of the paper.
 pub const TABLE: &str = include_str!("../data/kdd09/table1.csv");
@@ -20,10 +21,10 @@ pub struct Hospital {
 
 impl Hospital {
     pub async fn new() -> Self {
-        Self::of(TestApp::builder().without_workers().start().await).await
+        Self::with_app(TestApp::builder().without_workers().start().await).await
     }
 
-    pub async fn of(app: TestApp) -> Self {
+    pub async fn with_app(app: TestApp) -> Self {
         let token = app.token("hospital", Role::Holder).await;
         Self { app, token }
     }
@@ -72,7 +73,7 @@ impl Hospital {
         dataset
     }
 
-    /// The path of a queued job; `extra` fields come on top of [`job_on`].
+    /// The path of a queued job; `extra` fields replace those of [`job_on`].
     pub async fn job(&self, dataset: &str, extra: Value) -> String {
         let mut body = job_on(dataset);
         for (name, value) in extra.as_object().unwrap() {
@@ -82,7 +83,7 @@ impl Hospital {
         format!("/v1/jobs/{}", text(&queued.json(202)["id"]))
     }
 
-    /// Starts a worker that beats and looks often.
+    /// Starts a worker with a short heartbeat and a short polling interval.
     pub fn work(&self) -> WorkerPool {
         let state = &self.app.state;
         jobs::start(
@@ -94,16 +95,14 @@ impl Hospital {
         )
     }
 
-    /// The job once it has ended.
+    /// The job, when it has ended; panics after 60 s.
     pub async fn ended(&self, job: &str) -> Value {
-        for _ in 0..600 {
+        let ended = poll_async(Duration::from_secs(60), async || {
             let document = self.get(job).await.json(200);
-            if !document["ended_at"].is_null() {
-                return document;
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-        panic!("{job} has not ended");
+            (!document["ended_at"].is_null()).then_some(document)
+        });
+        let ended = ended.await;
+        ended.unwrap_or_else(|| panic!("{job} has not ended after 60 s"))
     }
 
     /// The path of a job that has succeeded.
@@ -125,7 +124,7 @@ impl Hospital {
     }
 }
 
-/// A worker that beats and looks often.
+/// One worker with a short heartbeat and a short polling interval.
 pub fn settings() -> WorkerSettings {
     WorkerSettings {
         concurrency: 1,
@@ -163,7 +162,7 @@ pub fn definition(name: &str) -> Value {
     ] })
 }
 
-/// A job that the rows of [`TABLE`] can meet.
+/// The body of a job whose model the rows of [`TABLE`] can meet.
 pub fn job_on(dataset: &str) -> Value {
     json!({ "dataset_id": id(dataset), "privacy": {
         "model": "lkc", "l": 2, "k": 2, "c": 0.5, "sensitive_values": { "Surgery": ["Transgender"] },

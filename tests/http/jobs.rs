@@ -1,13 +1,12 @@
 //! `/v1/jobs`, from the request to the end.
 
-use std::time::Duration;
-
 use pais::clock::Clock;
 use pais::domain::Role;
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::app::{Answer, send, text};
+use crate::events::{EventStream, events};
 use crate::hospital::{Hospital, TABLE, id, job_on};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -77,7 +76,7 @@ async fn jobs_of_an_earlier_version_get_their_counts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_job_that_cannot_be_met_fails_and_says_why() {
+async fn a_job_whose_model_cannot_be_met_fails_with_a_reason() {
     let hospital = Hospital::new().await;
     let dataset = hospital.filled_dataset().await;
     let privacy = json!({ "model": "k_anonymity", "k": 12 });
@@ -101,7 +100,7 @@ async fn a_job_that_cannot_be_met_fails_and_says_why() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_run_is_refused_at_once() {
+async fn a_job_that_cannot_run_is_refused() {
     let hospital = Hospital::new().await;
     let empty = hospital.dataset().await;
     let post = async |body: &Value| hospital.post("/v1/jobs", body).await;
@@ -154,7 +153,7 @@ async fn what_cannot_run_is_refused_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_job_keeps_to_the_rows_it_was_made_for() {
+async fn a_job_uses_the_rows_of_its_creation() {
     let hospital = Hospital::new().await;
     let dataset = hospital.filled_dataset().await;
     let job = hospital.job(&dataset, json!({})).await;
@@ -168,7 +167,7 @@ async fn a_job_keeps_to_the_rows_it_was_made_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_retry_with_its_key_makes_no_second_job() {
+async fn a_retry_with_an_idempotency_key_creates_no_second_job() {
     let hospital = Hospital::new().await;
     let dataset = hospital.filled_dataset().await;
     let post = async |body: &Value| {
@@ -213,16 +212,10 @@ async fn the_events_of_a_job_end_with_the_job() {
     let hospital = Hospital::new().await;
     let dataset = hospital.filled_dataset().await;
     let job = hospital.job(&dataset, json!({})).await;
-    let path = format!("{job}/events");
-    let (stream, ended) = tokio::join!(hospital.get(&path), async {
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        let workers = hospital.work();
-        let ended = hospital.ended(&job).await;
-        workers.stop().await;
-        ended
-    });
-    assert_eq!(stream.header("content-type"), "text/event-stream");
-    let events = events(&stream.text);
+    let stream = EventStream::open(&hospital, &job).await;
+    let workers = hospital.work();
+    let (events, ended) = tokio::join!(stream.rest(), hospital.ended(&job));
+    workers.stop().await;
     let (name, end) = events.last().unwrap();
     assert_eq!(name, "end");
     assert_eq!(*end, ended);
@@ -241,28 +234,25 @@ async fn the_events_of_a_job_end_with_the_job() {
     for field in ["rows", "rows_read", "steps_done", "remaining_seconds"] {
         assert_eq!(last[field], ended[field], "{field}");
     }
-    // A job that has ended tells so at once.
-    let late = hospital.get(&path).await;
+    // The stream of a job that has ended has its end only.
+    let late = hospital.get(&format!("{job}/events")).await;
     let late = self::events(&late.text);
     assert_eq!(late.iter().filter(|(name, _)| name == "end").count(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn events_stop_when_the_service_does() {
+async fn events_end_when_the_service_stops() {
     let hospital = Hospital::new().await;
     let dataset = hospital.filled_dataset().await;
     let job = hospital.job(&dataset, json!({})).await;
-    let path = format!("{job}/events");
-    let (stream, ()) = tokio::join!(hospital.get(&path), async {
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        hospital.app.state.shutdown.cancel();
-    });
-    let events = events(&stream.text);
+    let stream = EventStream::open(&hospital, &job).await;
+    hospital.app.state.shutdown.cancel();
+    let events = stream.rest().await;
     assert!(events.iter().all(|(name, _)| name == "progress"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn events_stop_when_their_token_does() {
+async fn events_end_when_their_token_expires_or_is_revoked() {
     let hospital = Hospital::new().await;
     let dataset = hospital.filled_dataset().await;
     let job = hospital.job(&dataset, json!({})).await;
@@ -280,7 +270,7 @@ async fn events_stop_when_their_token_does() {
     app.clock.advance(2 * HOUR);
     let revoked = format!("/v1/tokens/{}", revoked.0);
     assert_eq!(app.delete(&admin, &revoked).await.status, 204);
-    // The job is queued still: nothing else ends them.
+    // The job is still queued, so nothing else ends the streams.
     for stream in streams {
         assert_eq!(stream.status(), 200);
         let events = events(&stream.text().await.unwrap());
@@ -291,14 +281,3 @@ async fn events_stop_when_their_token_does() {
 }
 
 const HOUR: time::Duration = time::Duration::HOUR;
-
-fn events(stream: &str) -> Vec<(String, Value)> {
-    let mut events = Vec::new();
-    for block in stream.split("\n\n") {
-        let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name));
-        if let (Some(event), Some(data)) = (field("event: "), field("data: ")) {
-            events.push((event.to_owned(), serde_json::from_str(data).unwrap()));
-        }
-    }
-    events
-}

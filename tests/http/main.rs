@@ -1,17 +1,18 @@
-//! The service over HTTP, on a real PostgreSQL: the contract as its clients see it.
+//! The service over HTTP, on a real PostgreSQL server, as its clients see it.
 
 mod app;
 mod database;
-#[path = "../golden/mod.rs"]
-mod golden;
+mod events;
 mod hospital;
+#[path = "../support/mod.rs"]
+mod support;
 
 mod anatomy;
-mod contract_access;
-mod contract_jobs;
-mod contract_lists;
-mod contract_releases;
-mod contract_submissions;
+mod api_access;
+mod api_jobs;
+mod api_lists;
+mod api_releases;
+mod api_submissions;
 mod crash;
 mod datasets;
 mod documented;

@@ -1,4 +1,4 @@
-//! The OpenAPI document is the one that is committed, and what it says is so.
+//! The OpenAPI document: the committed file is up to date, and the service serves it.
 
 use reqwest::Method;
 use serde_json::Value;
@@ -10,12 +10,12 @@ fn the_committed_document_is_up_to_date() {
     let committed = include_str!("../../openapi/openapi.json");
     assert!(
         committed == pais::http::document_text(),
-        "openapi/openapi.json is behind the code; run `make bless` and look at the difference"
+        "openapi/openapi.json is not up to date; run `make bless` and review the difference"
     );
 }
 
 #[test]
-fn every_operation_has_a_name_of_its_own() {
+fn every_operation_id_is_unique() {
     let document: Value = serde_json::from_str(&pais::http::document_text()).unwrap();
     let items = document["paths"].as_object().unwrap().values();
     let operations = items.flat_map(|item| item.as_object().unwrap().values());
@@ -39,14 +39,14 @@ async fn the_document_and_its_browser_are_served_without_a_token() {
     assert!(!references.is_empty());
     for reference in references {
         let target = served.pointer(reference.trim_start_matches('#'));
-        assert!(target.is_some(), "{reference} leads nowhere");
+        assert!(target.is_some(), "{reference} has no target");
     }
     let page = send(app.request(Method::GET, "/docs")).await;
     assert_eq!(page.status, 200);
     assert!(page.text.contains("swagger-ui"));
     assert!(
         !page.text.contains("https://"),
-        "the page loads from elsewhere"
+        "the page loads something from another server"
     );
 }
 

@@ -1,4 +1,4 @@
-//! Probes, metrics, request ids, compression, origins.
+//! Probes, metrics, request ids, compression and CORS.
 
 use pais::domain::Role;
 use reqwest::Method;
@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::app::{TestApp, send};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn probes_tell_life_from_readiness() {
+async fn healthz_is_ok_while_readyz_fails() {
     let app = TestApp::new().await;
     let get = async |path| send(app.request(Method::GET, path)).await;
     assert_eq!(get("/healthz").await.json(200), json!({"status": "ok"}));
@@ -29,7 +29,7 @@ async fn probes_tell_life_from_readiness() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn metrics_count_by_route_and_never_by_id() {
+async fn metrics_have_routes_and_no_ids() {
     let app = TestApp::new().await;
     let holder = app.token("hospital", Role::Holder).await;
     let id = "01900000-0000-7000-8000-0000000c0ffe";
@@ -49,7 +49,7 @@ async fn metrics_count_by_route_and_never_by_id() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_answer_has_the_requests_id() {
+async fn every_answer_has_the_id_of_its_request() {
     let app = TestApp::new().await;
     let made = send(app.request(Method::GET, "/healthz")).await;
     assert!(made.header("x-request-id").len() >= 32);
@@ -63,7 +63,7 @@ async fn every_answer_has_the_requests_id() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn answers_are_compressed_where_that_is_wished_and_no_range_asked_for() {
+async fn answers_are_compressed_if_accepted_and_without_a_range() {
     let app = TestApp::new().await;
     for (range, encoding) in [(None, Some("gzip")), (Some("bytes=0-9"), None)] {
         let mut request = app.request(Method::GET, "/openapi.json");

@@ -1,4 +1,4 @@
-//! Organizations, and lists in pages.
+//! Organizations and pages of lists.
 
 use pais::domain::Role;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::app::{TestApp, text};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_organization_is_made_found_and_listed() {
+async fn an_organization_is_created_found_and_listed() {
     let app = TestApp::new().await;
     let admin = app.token("ops", Role::Admin).await;
     let body = json!({"name": "st-mary-1", "display_name": "St. Mary's"});
@@ -43,7 +43,7 @@ async fn a_name_is_a_slug() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_follow_one_another_without_gap_or_overlap() {
+async fn pages_have_no_gap_and_no_overlap() {
     let app = TestApp::new().await;
     let admin = app.token("ops", Role::Admin).await;
     for number in 0..6 {

@@ -1,4 +1,4 @@
-//! Problem documents as clients see them, and bodies that cannot be read.
+//! Problem documents, and request bodies that cannot be read.
 
 use pais::domain::Role;
 use reqwest::{Method, header};
@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::app::{TestApp, send};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn documents_say_what_to_do() {
+async fn problem_documents() {
     let app = TestApp::new().await;
     let admin = app.token("ops", Role::Admin).await;
     let holder = app.token("ops", Role::Holder).await;
@@ -20,13 +20,13 @@ async fn documents_say_what_to_do() {
         app.delete(&holder, "/v1/datasets").await,
         app.get(&holder, "/v1/datasets?limit=0").await,
     ];
-    let faulty = [
+    let invalid = [
         json!({"name": "d"}),
         json!({"name": "d", "columns": [{"name": "x", "role": "Jane Doe"}]}),
         json!({"name": "d", "columns": [], "owner": "Jane Doe"}),
         json!({"name": "d", "columns": [{"name": "x", "role": "class", "domain": [0, 1]}]}),
     ];
-    for body in faulty {
+    for body in invalid {
         documents.push(app.post(&holder, "/v1/datasets", &body).await);
     }
     let documents: Vec<_> = documents
@@ -38,7 +38,7 @@ async fn documents_say_what_to_do() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_must_be_decodable_and_of_its_kind() {
+async fn a_body_must_be_valid_and_of_the_right_media_type() {
     let app = TestApp::builder()
         .limits(|limits| limits.json_bytes = 1000)
         .start()

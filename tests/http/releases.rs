@@ -1,4 +1,4 @@
-//! `/v1/releases` and the tables below it.
+//! `/v1/releases` and the tables of a release.
 
 use pais::domain::Role;
 use reqwest::Method;
@@ -7,10 +7,7 @@ use sha2::{Digest, Sha256};
 
 use crate::app::{Answer, send, text};
 use crate::hospital::{Hospital, id};
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
+use crate::support::hex::hex;
 
 async fn fetch(
     hospital: &Hospital,
@@ -26,7 +23,7 @@ async fn fetch(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_table_is_served_as_it_was_digested() {
+async fn a_table_has_the_digest_of_its_release() {
     let hospital = Hospital::new().await;
     let release = hospital.release().await;
     let document = hospital.get(&release).await.json(200);
@@ -52,7 +49,7 @@ async fn a_table_is_served_as_it_was_digested() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_table_is_served_in_parts_and_only_when_it_is_new() {
+async fn a_table_is_served_in_parts_and_not_again_if_unchanged() {
     let hospital = Hospital::new().await;
     let release = hospital.release().await;
     let data = format!("{release}/data");
@@ -88,7 +85,7 @@ async fn a_table_is_served_in_parts_and_only_when_it_is_new() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_format_is_chosen_by_parameter_before_header() {
+async fn the_format_parameter_takes_precedence_over_accept() {
     let hospital = Hospital::new().await;
     let release = hospital.release().await;
     let data = format!("{release}/data");
@@ -155,7 +152,7 @@ async fn any_step_of_a_job_can_be_released() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_release_of_another_is_not_there() {
+async fn a_release_of_another_organization_is_not_found() {
     let hospital = Hospital::new().await;
     let release = hospital.release().await;
     let other = hospital.app.token("clinic", Role::Holder).await;

@@ -1,5 +1,5 @@
-//! Who may call what: every operation of the OpenAPI document, so that a new one cannot be
-//! forgotten, by every kind of caller, as a golden table.
+//! Permissions: the status of every operation of the OpenAPI document for every kind of caller, as
+//! a snapshot. A new operation is included without a change here.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::app::{TestApp, send};
 
-const NOBODY: &str = "01900000-0000-7000-8000-000000000000";
+const UNKNOWN: &str = "01900000-0000-7000-8000-000000000000";
 
 fn operations() -> Vec<(String, Method)> {
     let document: Value = serde_json::from_str(&pais::http::document_text()).unwrap();
@@ -25,11 +25,11 @@ fn operations() -> Vec<(String, Method)> {
     operations
 }
 
-/// The path with ids that nothing has.
+/// The path with an id that does not exist.
 fn filled(path: &str) -> String {
     let parts = path.split('/').map(|part| match part {
         "{table}" => "data",
-        part if part.starts_with('{') => NOBODY,
+        part if part.starts_with('{') => UNKNOWN,
         part => part,
     });
     parts.collect::<Vec<_>>().join("/")
@@ -59,7 +59,7 @@ async fn each_operation_admits_its_roles_and_no_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_caller_is_judged_before_method_path_parameters_and_body() {
+async fn the_caller_is_checked_before_method_path_parameters_and_body() {
     let app = TestApp::new().await;
     let auditor = app.token("golden", Role::Auditor).await;
     let put = app.request(Method::PUT, "/v1/datasets");
@@ -88,7 +88,7 @@ async fn a_caller_is_judged_before_method_path_parameters_and_body() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn other_schemes_and_malformed_headers_are_no_tokens() {
+async fn other_schemes_and_malformed_headers_are_refused() {
     let app = TestApp::new().await;
     let token = app.token("golden", Role::Holder).await;
     for value in [

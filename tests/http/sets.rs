@@ -38,13 +38,13 @@ fn job(dataset: &str, extra: Value) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sets_are_released_in_every_format_and_again() {
+async fn sets_are_released_in_every_format_and_repeatedly() {
     let hospital = Hospital::new().await;
     let dataset = filled(&hospital).await;
     let profile = hospital.get(&format!("{dataset}/profile")).await.json(200);
     assert_eq!(profile["columns"][2]["set_sizes"]["max"], 3, "{profile}");
-    let wishes = json!({ "diseases": { "level": 1, "values": { "0": ["k", "l"] } } });
-    let body = job(&dataset, json!({ "pre_generalization": wishes }));
+    let levels = json!({ "diseases": { "level": 1, "values": { "0": ["k", "l"] } } });
+    let body = job(&dataset, json!({ "pre_generalization": levels }));
     let queued = hospital.post("/v1/jobs", &body).await.json(202);
     let job = format!("/v1/jobs/{}", text(&queued["id"]));
     let workers = hospital.work();
@@ -82,9 +82,9 @@ async fn sets_are_released_in_every_format_and_again() {
         (remain["diseases"].as_f64().unwrap() - 0.64).abs() < 1e-12,
         "{report}"
     );
-    assert_eq!(report["pre_generalization"], wishes);
+    assert_eq!(report["pre_generalization"], levels);
 
-    // The same table once more, from the job alone; there is no step to stop at.
+    // A second release of the job has the same rows. The job has no steps to release.
     let again = json!({ "job_id": id(&job) });
     let again = hospital.post("/v1/releases", &again).await.json(201);
     let path = format!("/v1/releases/{}/data", text(&again["id"]));
@@ -102,11 +102,11 @@ async fn sets_are_released_in_every_format_and_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_job_on_sets_cannot_ask_is_refused_at_once() {
+async fn an_invalid_job_on_sets_is_refused() {
     let hospital = Hospital::new().await;
     let dataset = filled(&hospital).await;
     let lkc = json!({ "model": "lkc", "l": 2, "k": 2, "c": 1.0 });
-    let wish = |wish: Value| json!({ "pre_generalization": { "diseases": wish } });
+    let generalized = |rule: Value| json!({ "pre_generalization": { "diseases": rule } });
     for (extra, status, code, pointer) in [
         (
             json!({ "privacy": lkc }),
@@ -139,25 +139,25 @@ async fn what_a_job_on_sets_cannot_ask_is_refused_at_once() {
             "/utility/weights/drugs",
         ),
         (
-            wish(json!({ "level": 3 })),
+            generalized(json!({ "level": 3 })),
             422,
             "invalid_job",
             "/pre_generalization/diseases/level",
         ),
         (
-            wish(json!({ "values": { "0": ["p"] } })),
+            generalized(json!({ "values": { "0": ["p"] } })),
             422,
             "invalid_job",
             "/pre_generalization/diseases/values/0/0",
         ),
         (
-            wish(json!({ "values": { "0": ["k"], "1": ["k"] } })),
+            generalized(json!({ "values": { "0": ["k"], "1": ["k"] } })),
             422,
             "invalid_job",
             "/pre_generalization/diseases/values/1/0",
         ),
         (
-            wish(json!({ "level": -1 })),
+            generalized(json!({ "level": -1 })),
             400,
             "invalid_shape",
             "/pre_generalization/diseases/level",

@@ -1,4 +1,4 @@
-//! `/v1/datasets/{id}/submissions`.
+//! `/v1/datasets/{id}/submissions`: uploads.
 
 use std::io::Write;
 use std::time::Duration;
@@ -12,13 +12,11 @@ use tokio::io::AsyncWriteExt;
 
 use crate::app::TestApp;
 use crate::hospital::{Hospital, TABLE};
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
+use crate::support::hex::hex;
+use crate::support::poll::poll_async;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rows_are_stored_whole() {
+async fn a_submission_is_stored_completely() {
     let hospital = Hospital::new().await;
     let dataset = hospital.dataset().await;
     let stored = hospital.submit(&dataset, TABLE).await;
@@ -51,7 +49,7 @@ async fn rows_are_stored_whole() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rows_come_as_ndjson_and_parquet_too() {
+async fn a_submission_may_be_ndjson_or_parquet() {
     let hospital = Hospital::new().await;
     let dataset = hospital.dataset().await;
     let record = json!({
@@ -62,7 +60,7 @@ async fn rows_come_as_ndjson_and_parquet_too() {
     let stored = hospital.submit_with(&dataset, &headers, body).await;
     assert_eq!(stored.json(201)["rows"], 2);
 
-    // A released table is a Parquet file at hand, with too few columns.
+    // A released table in Parquet has too few columns.
     let release = hospital.release().await;
     let path = format!("{release}/data?format=parquet");
     let request = hospital.app.request(Method::GET, &path);
@@ -76,7 +74,7 @@ async fn rows_come_as_ndjson_and_parquet_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_does_not_fit_is_refused_and_leaves_nothing() {
+async fn an_invalid_submission_is_refused_and_stores_nothing() {
     let hospital = Hospital::new().await;
     let dataset = hospital.dataset().await;
     let cases: [(&[u8], u16, &str); 10] = [
@@ -153,7 +151,7 @@ async fn what_does_not_fit_is_refused_and_leaves_nothing() {
 async fn a_body_over_the_limit_is_refused() {
     const LIMIT: usize = 1 << 20;
     let builder = TestApp::builder().limits(|limits| limits.upload_bytes = LIMIT as u64);
-    let hospital = Hospital::of(builder.start().await).await;
+    let hospital = Hospital::with_app(builder.start().await).await;
     let dataset = hospital.dataset().await;
     let header = "ID,Job,Sex,Age,Transfuse,Surgery\n";
     let row = "1,Mover,M,34,Y,Plastic\n";
@@ -162,7 +160,7 @@ async fn a_body_over_the_limit_is_refused() {
     hospital.submit(&dataset, fits).await.json(201);
     let refused = hospital.submit(&dataset, over.clone()).await;
     refused.problem(413, "too_large");
-    // What decides is the size of the decoded body.
+    // The limit applies to the decoded body.
     let small = zstd::encode_all(over.as_bytes(), 1).unwrap();
     let headers = [("content-type", "text/csv"), ("content-encoding", "zstd")];
     let refused = hospital.submit_with(&dataset, &headers, small).await;
@@ -172,7 +170,7 @@ async fn a_body_over_the_limit_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_upload_broken_off_leaves_nothing() {
+async fn an_interrupted_upload_stores_nothing() {
     let hospital = Hospital::new().await;
     let dataset = hospital.dataset().await;
     let address = hospital.app.address();
@@ -184,32 +182,55 @@ async fn an_upload_broken_off_leaves_nothing() {
     );
     connection.write_all(head.as_bytes()).await.unwrap();
     connection.write_all(TABLE.as_bytes()).await.unwrap();
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    uploads_running(&hospital, 1).await;
     drop(connection);
+    uploads_running(&hospital, 0).await;
 
-    // A chunked body that ends in an error is cut off without its last chunk.
-    let frames = stream::iter([Ok(TABLE), Err(std::io::Error::other("gone"))]);
+    // A chunked body that ends in an error has no last chunk.
+    let (interrupt, interrupted) = tokio::sync::oneshot::channel::<()>();
+    let failing = async {
+        let _ = interrupted.await;
+        Err(std::io::Error::other("interrupted"))
+    };
+    let frames = stream::once(async { Ok(TABLE) }).chain(stream::once(failing));
     let path = format!("{dataset}/submissions");
     let request = hospital.app.request(Method::POST, &path);
     let request = request
         .bearer_auth(&hospital.token)
         .header("content-type", "text/csv")
         .body(Body::wrap_stream(frames.boxed()));
-    assert!(request.send().await.is_err());
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    let (sent, ()) = tokio::join!(request.send(), async {
+        uploads_running(&hospital, 1).await;
+        drop(interrupt);
+    });
+    assert!(sent.is_err());
+    uploads_running(&hospital, 0).await;
     nothing_is_stored(&hospital).await;
-    assert_eq!(hospital.app.state.uploads.available_permits(), 2);
+}
+
+/// How long the service may take to begin or end an upload.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// Waits until this many uploads of the two permitted ones are running.
+async fn uploads_running(hospital: &Hospital, expected: usize) {
+    let uploads = &hospital.app.state.uploads;
+    let reached = poll_async(LIMIT, async || {
+        (2 - uploads.available_permits() == expected).then_some(())
+    });
+    reached
+        .await
+        .unwrap_or_else(|| panic!("expected {expected} running uploads"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_retry_with_its_key_gives_the_first_answer() {
+async fn a_retry_with_an_idempotency_key_gets_the_first_answer() {
     let hospital = Hospital::new().await;
     let dataset = hospital.dataset().await;
     let headers = [
         ("content-type", "text/csv"),
         ("idempotency-key", "night of the 3rd"),
     ];
-    // What was refused is not kept.
+    // A refusal is not stored.
     let refused = hospital.submit_with(&dataset, &headers, "ID\n1\n").await;
     refused.problem(422, "invalid_header");
     let first = hospital.submit_with(&dataset, &headers, TABLE).await;
@@ -222,7 +243,7 @@ async fn a_retry_with_its_key_gives_the_first_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_dataset_of_another_is_not_there() {
+async fn a_dataset_of_another_organization_is_not_found() {
     let hospital = Hospital::new().await;
     let dataset = hospital.dataset().await;
     let other = hospital.app.token("clinic", Role::Holder).await;

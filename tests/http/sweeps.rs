@@ -1,4 +1,4 @@
-//! Sweeps: one job over lists of L, K and C.
+//! Sweeps: one job with lists of L, K and C.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ fn privacy(l: Value, k: Value) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sweep_has_a_row_a_combination_and_each_can_be_released() {
+async fn a_sweep_has_a_row_for_each_combination_and_each_can_be_released() {
     let hospital = Hospital::new().await;
     let extra = json!({ "privacy": privacy(json!([1, 2]), json!([2, 12])), "seed": 5 });
     let job = hospital.done(extra).await;
@@ -38,7 +38,7 @@ async fn a_sweep_has_a_row_a_combination_and_each_can_be_released() {
         assert_eq!(row["dr"], Value::Null);
         assert_eq!(row["error"]["code"], "not_anonymizable");
     }
-    // The golden run of the paper's example.
+    // The expected result of the paper's example, as in `tests/data/kdd09/runs.json`.
     let golden = &rows[2];
     assert_eq!(golden["status"], "succeeded");
     assert_eq!(golden["steps"], 6);
@@ -86,7 +86,7 @@ async fn a_sweep_has_a_row_a_combination_and_each_can_be_released() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_job_without_lists_is_no_sweep() {
+async fn a_job_without_lists_has_an_empty_sweep() {
     let hospital = Hospital::new().await;
     let job = hospital.done(json!({})).await;
     let sweep = hospital.get(&format!("{job}/sweep")).await.json(200);
@@ -99,7 +99,7 @@ async fn a_job_without_lists_is_no_sweep() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sweep_that_makes_no_sense_is_refused() {
+async fn an_invalid_sweep_is_refused() {
     let hospital = Hospital::new().await;
     let dataset = hospital.filled_dataset().await;
     let many: Vec<u32> = (1..=33).collect();
@@ -158,7 +158,7 @@ async fn a_sweep_that_makes_no_sense_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_seed_gives_one_order_and_another_model_another() {
+async fn the_row_order_depends_on_the_seed_and_the_model() {
     let hospital = Hospital::new().await;
     let release = async |privacy: Value| {
         let extra = json!({ "privacy": privacy, "seed": 9, "release": true });
@@ -174,5 +174,9 @@ async fn one_seed_gives_one_order_and_another_model_another() {
         rows.map(|row| row.rsplit(',').take(2).collect()).collect()
     };
     let other = release(privacy(json!(1), json!(2))).await;
-    assert_ne!(columns(&first), columns(&other), "rows can be put together");
+    assert_ne!(
+        columns(&first),
+        columns(&other),
+        "rows of the two releases can be linked by their order"
+    );
 }

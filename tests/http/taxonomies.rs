@@ -1,4 +1,4 @@
-//! Taxonomies: trees and their faults.
+//! Taxonomies: valid and invalid trees.
 
 use pais::domain::Role;
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::app::TestApp;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tree_is_kept_as_it_was_sent() {
+async fn a_tree_is_stored_as_sent() {
     let app = TestApp::new().await;
     let holder = app.token("hospital", Role::Holder).await;
     let root = json!({"label": "ANY", "children": [
@@ -37,7 +37,7 @@ async fn a_tree_is_kept_as_it_was_sent() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tree_may_come_as_hierarchy_rows() {
+async fn a_tree_may_be_sent_as_hierarchy_rows() {
     let app = TestApp::new().await;
     let holder = app.token("hospital", Role::Holder).await;
     let rows = "Janitor;Blue-collar;ANY\nMover;Blue-collar;ANY\nLawyer;White-collar;ANY\n";
@@ -76,7 +76,7 @@ async fn a_tree_may_come_as_hierarchy_rows() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn faults_are_named_by_their_place() {
+async fn errors_name_their_position() {
     let app = TestApp::new().await;
     let holder = app.token("hospital", Role::Holder).await;
     let leaf = |label: &str| json!({ "label": label });
@@ -133,7 +133,7 @@ async fn faults_are_named_by_their_place() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tree_of_100_000_leaves_is_taken_where_the_limits_allow() {
+async fn a_tree_of_100_000_leaves_is_accepted_if_the_limits_permit() {
     let builder = TestApp::builder().limits(|limits| {
         limits.json_bytes = 32 << 20;
         limits.taxonomy.leaves = 200_000;
@@ -155,7 +155,7 @@ async fn a_tree_of_100_000_leaves_is_taken_where_the_limits_allow() {
     let columns = json!([{"name": "x", "role": "quasi_identifier", "taxonomy": root}]);
     let body = json!({"name": "d", "columns": columns});
     app.post(&holder, "/v1/datasets", &body).await.json(201);
-    // As deep as a tree may be, in a dataset's body too.
+    // A tree of the maximum depth is accepted, in the body of a dataset too.
     let deep = (0..59).fold(
         json!({"label": "leaf"}),
         |below, level| json!({"label": level.to_string(), "children": [below]}),

@@ -1,4 +1,4 @@
-//! Tokens: shown once, listed without secrets, expired, revoked, counted.
+//! Tokens: secrets, expiry, revocation and rate limits.
 
 use pais::domain::Role;
 use serde_json::json;
@@ -67,7 +67,7 @@ async fn a_token_expires() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn faults_of_a_request_are_told_apart() {
+async fn errors_of_a_request_have_different_codes() {
     let app = TestApp::new().await;
     let admin = app.token("ops", Role::Admin).await;
     let post = async |body| app.post(&admin, "/v1/tokens", &body).await;
@@ -86,7 +86,7 @@ async fn faults_of_a_request_are_told_apart() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_is_bounded_by_itself() {
+async fn the_rate_limit_is_per_token() {
     let app = TestApp::builder().requests_per_second(3).start().await;
     let busy = app.token("ops", Role::Admin).await;
     let calm = app.token("ops", Role::Admin).await;
@@ -98,7 +98,7 @@ async fn a_token_is_bounded_by_itself() {
             break;
         }
     }
-    let refused = refused.expect("some request of twenty was one too many");
+    let refused = refused.expect("none of 20 requests was refused");
     refused.problem(429, "too_many_requests");
     assert_eq!(refused.header("retry-after"), "1");
     app.get(&calm, "/v1/tokens").await.json(200);

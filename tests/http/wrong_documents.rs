@@ -1,8 +1,8 @@
-//! Wrong JSON, parameters, headers and paths.
+//! Invalid JSON, parameters, headers and paths.
 
 use serde_json::{Value, json};
 
-use crate::wrong_input::{Case, Ground, Place, SECRET};
+use crate::wrong_input::{Fixture, InvalidRequest, Position, SECRET};
 
 const JSON: &str = "application/json";
 const UNKNOWN: &str = "01900000-0000-7000-8000-000000000000";
@@ -15,30 +15,32 @@ const TREE: (u16, &str) = (422, "invalid_taxonomy");
 const JOB: (u16, &str) = (422, "invalid_job");
 const PRIVACY: (u16, &str) = (422, "invalid_privacy");
 
-pub fn cases(ground: &Ground) -> Vec<Case> {
+pub fn cases(fixture: &Fixture) -> Vec<InvalidRequest> {
     let mut cases = body_cases();
     cases.extend(dataset_cases());
     cases.extend(taxonomy_cases());
-    cases.extend(job_cases(ground));
-    cases.extend(release_cases(ground));
-    cases.extend(parameter_cases(ground));
+    cases.extend(job_cases(fixture));
+    cases.extend(release_cases(fixture));
+    cases.extend(parameter_cases(fixture));
     cases
 }
 
-fn body_cases() -> Vec<Case> {
-    let case = |name, body: &[u8], refusal| Case::post(name, "/v1/datasets", JSON, body, refusal);
+fn body_cases() -> Vec<InvalidRequest> {
+    let case = |name, body: &[u8], refusal| {
+        InvalidRequest::post(name, "/v1/datasets", JSON, body, refusal)
+    };
     let deep = "{\"name\":".repeat(100_000);
     let long = format!("{{\"name\":\"{}\"}}", SECRET.repeat(100_000));
     vec![
-        case("json: nothing at all", b"", NO_JSON),
-        case("json: cut short", b"{\"name\": \"zz-secret-zz\"", NO_JSON),
+        case("json: an empty body", b"", NO_JSON),
+        case("json: truncated", b"{\"name\": \"zz-secret-zz\"", NO_JSON),
         case(
-            "json: a comma too many",
+            "json: a trailing comma",
             b"{\"name\": \"zz-secret-zz\",}",
             NO_JSON,
         ),
         case(
-            "json: no UTF-8",
+            "json: invalid UTF-8",
             b"{\"name\": \"zz-secret-zz\xff\"}",
             NO_JSON,
         ),
@@ -47,7 +49,7 @@ fn body_cases() -> Vec<Case> {
             b"{\"name\": \"zz-secret-zz\\u0000\"}",
             (400, "malformed_body"),
         ),
-        case("json: nested beyond all bounds", deep.as_bytes(), SHAPE),
+        case("json: nested too deeply", deep.as_bytes(), SHAPE),
         case("json: an array", b"[\"zz-secret-zz\"]", SHAPE),
         case(
             "json: larger than the limit",
@@ -55,19 +57,19 @@ fn body_cases() -> Vec<Case> {
             (413, "too_large"),
         ),
         case(
-            "json: a field twice",
+            "json: a duplicate field",
             b"{\"name\":\"a\",\"name\":\"b\",\"columns\":[]}",
             SHAPE,
         ),
-        Case::post(
-            "json: no media type",
+        InvalidRequest::post(
+            "json: a wrong media type",
             "/v1/jobs",
             "text/plain",
             "{}",
             (415, "unsupported_media_type"),
         ),
-        Case::post(
-            "json: packed",
+        InvalidRequest::post(
+            "json: compressed",
             "/v1/jobs",
             JSON,
             "{}",
@@ -77,17 +79,17 @@ fn body_cases() -> Vec<Case> {
     ]
 }
 
-fn dataset_cases() -> Vec<Case> {
+fn dataset_cases() -> Vec<InvalidRequest> {
     let column = |name, change: Value, refusal, pointer| {
         let mut column = json!({"name": "x", "role": "quasi_identifier"});
         for (key, value) in change.as_object().unwrap() {
             column[key] = value.clone();
         }
         let body = json!({"name": "d", "columns": [column]});
-        Case::json(name, "/v1/datasets", &body, refusal, pointer)
+        InvalidRequest::json(name, "/v1/datasets", &body, refusal, pointer)
     };
     let whole = |name, body: Value, refusal, pointer| {
-        Case::json(name, "/v1/datasets", &body, refusal, pointer)
+        InvalidRequest::json(name, "/v1/datasets", &body, refusal, pointer)
     };
     let one = json!([{"name": "x", "role": "insensitive"}]);
     vec![
@@ -111,13 +113,13 @@ fn dataset_cases() -> Vec<Case> {
             "/name",
         ),
         whole(
-            "dataset: kept for no day",
+            "dataset: a retention of 0 days",
             json!({"name": "d", "columns": one, "retention_days": 0}),
             (422, "invalid_value"),
             "/retention_days",
         ),
         whole(
-            "dataset: a column twice",
+            "dataset: a duplicate column",
             json!({"name": "d", "columns": [one[0], one[0]]}),
             SCHEMA,
             "/columns/1/name",
@@ -135,19 +137,19 @@ fn dataset_cases() -> Vec<Case> {
             "/columns/0/kind",
         ),
         column(
-            "column: a domain of labels",
+            "column: a domain of a categorical column",
             json!({"domain": [1, 2]}),
             SCHEMA,
             "/columns/0/domain",
         ),
         column(
-            "column: a domain upside down",
+            "column: a domain with min > max",
             json!({"kind": "numeric", "domain": [2, 1]}),
             SCHEMA,
             "/columns/0/domain",
         ),
         column(
-            "column: a domain of one",
+            "column: a domain of one number",
             json!({"kind": "numeric", "domain": [2]}),
             SHAPE,
             "/columns/0/domain",
@@ -159,7 +161,7 @@ fn dataset_cases() -> Vec<Case> {
             "/columns/0/separator",
         ),
         column(
-            "column: a taxonomy of no id",
+            "column: a taxonomy with an invalid id",
             json!({"taxonomy": SECRET}),
             SHAPE,
             "/columns/0/taxonomy",
@@ -171,7 +173,7 @@ fn dataset_cases() -> Vec<Case> {
             "/columns/0/taxonomy",
         ),
         column(
-            "column: a tree of no ranges",
+            "column: a tree without ranges for a numeric column",
             json!({"kind": "numeric",
             "taxonomy": {"label": "*", "children": [{"label": "a"}]}}),
             SCHEMA,
@@ -180,9 +182,9 @@ fn dataset_cases() -> Vec<Case> {
     ]
 }
 
-fn taxonomy_cases() -> Vec<Case> {
+fn taxonomy_cases() -> Vec<InvalidRequest> {
     let tree = |name, root: Value, refusal, pointer| {
-        Case::json(
+        InvalidRequest::json(
             name,
             "/v1/taxonomies",
             &json!({"name": "t", "root": root}),
@@ -191,7 +193,7 @@ fn taxonomy_cases() -> Vec<Case> {
         )
     };
     let rows = |name, rows: &str, refusal| {
-        Case::post(name, "/v1/taxonomies?name=t", "text/csv", rows, refusal)
+        InvalidRequest::post(name, "/v1/taxonomies?name=t", "text/csv", rows, refusal)
     };
     let leaf = |label: &str| json!({ "label": label });
     let open = r#"{"label":"x","children":["#;
@@ -207,9 +209,9 @@ fn taxonomy_cases() -> Vec<Case> {
     let few: Vec<Value> = (0..1001).map(|n| json!({"label": n.to_string()})).collect();
     let wide_rows: String = (0..100_000).map(|n| format!("{n};*\n")).collect();
     vec![
-        tree("tree: a root alone", leaf("*"), TREE, "/root"),
+        tree("tree: only a root", leaf("*"), TREE, "/root"),
         tree(
-            "tree: a label twice",
+            "tree: a duplicate label",
             json!({"label": "*", "children": [leaf("a"), leaf("a")]}),
             TREE,
             "/root/children/1",
@@ -232,25 +234,25 @@ fn taxonomy_cases() -> Vec<Case> {
             TREE,
             "/root",
         ),
-        Case::post(
+        InvalidRequest::post(
             "tree: 100,000 leaves",
             "/v1/taxonomies",
             JSON,
             json!({"name": "t", "root": {"label": "*", "children": wide}}).to_string(),
             (413, "too_large"),
         ),
-        Case::post("tree: 10,000 levels", "/v1/taxonomies", JSON, deep, NO_JSON),
-        rows("rows: 10,000 levels", &deep_row.join(";"), TREE).at(Place::Line(1)),
+        InvalidRequest::post("tree: 10,000 levels", "/v1/taxonomies", JSON, deep, NO_JSON),
+        rows("rows: 10,000 levels", &deep_row.join(";"), TREE).at(Position::Line(1)),
         rows("rows: 100,000 leaves", &wide_rows, TREE),
-        rows("rows: two tops", "a;*\nb;+\n", TREE).at(Place::Line(2)),
-        rows("rows: of two lengths", "a;A;*\nb;*\n", TREE).at(Place::Line(2)),
+        rows("rows: two roots", "a;*\nb;+\n", TREE).at(Position::Line(2)),
+        rows("rows: different lengths", "a;A;*\nb;*\n", TREE).at(Position::Line(2)),
         rows("rows: none", "", TREE),
         rows(
-            "rows: a quote never closed",
+            "rows: an unclosed quote",
             "\"a;*\n",
             (400, "malformed_body"),
         ),
-        Case::post(
+        InvalidRequest::post(
             "rows: no name",
             "/v1/taxonomies",
             "text/csv",
@@ -260,14 +262,14 @@ fn taxonomy_cases() -> Vec<Case> {
     ]
 }
 
-fn job_cases(ground: &Ground) -> Vec<Case> {
-    let dataset = ground.dataset.rsplit('/').next().unwrap();
+fn job_cases(fixture: &Fixture) -> Vec<InvalidRequest> {
+    let dataset = fixture.dataset.rsplit('/').next().unwrap();
     let job = |name, change: Value, refusal, pointer| {
         let mut body = json!({"dataset_id": dataset, "privacy": {"model": "k_anonymity", "k": 2}});
         for (key, value) in change.as_object().unwrap() {
             body[key] = value.clone();
         }
-        Case::json(name, "/v1/jobs", &body, refusal, pointer)
+        InvalidRequest::json(name, "/v1/jobs", &body, refusal, pointer)
     };
     let lkc = |l: i64, k: i64, c: f64| {
         json!({"privacy": {"model": "lkc", "l": l, "k": k, "c": c,
@@ -306,11 +308,11 @@ fn job_cases(ground: &Ground) -> Vec<Case> {
             SHAPE,
             "/privacy/alpha",
         ),
-        job("job: k of nothing", lkc(1, 0, 0.5), PRIVACY, "/privacy/k"),
+        job("job: k = 0", lkc(1, 0, 0.5), PRIVACY, "/privacy/k"),
         job("job: l below 1", lkc(-1, 2, 0.5), PRIVACY, "/privacy/l"),
         job("job: c above 1", lkc(1, 2, 1.5), PRIVACY, "/privacy/c"),
         job(
-            "job: values of no sensitive column",
+            "job: sensitive values of another column",
             named,
             JOB,
             "/privacy/sensitive_values/Job",
@@ -328,7 +330,7 @@ fn job_cases(ground: &Ground) -> Vec<Case> {
             "/submissions",
         ),
         job(
-            "job: suppresses more than all",
+            "job: a suppression limit above 1",
             json!({"suppression_limit": 2}),
             (422, "invalid_value"),
             "/suppression_limit",
@@ -340,7 +342,7 @@ fn job_cases(ground: &Ground) -> Vec<Case> {
             "/utility/objective",
         ),
         job(
-            "job: anatomized by one cut",
+            "job: an anatomized release with global recoding",
             json!({"output": "anatomized", "recoding": "global"}),
             JOB,
             "/output",
@@ -348,14 +350,15 @@ fn job_cases(ground: &Ground) -> Vec<Case> {
     ]
 }
 
-fn release_cases(ground: &Ground) -> Vec<Case> {
+fn release_cases(fixture: &Fixture) -> Vec<InvalidRequest> {
     let release = |name, body: Value, refusal, pointer| {
-        Case::json(name, "/v1/releases", &body, refusal, pointer)
+        InvalidRequest::json(name, "/v1/releases", &body, refusal, pointer)
     };
-    let path = format!("{}/grants", ground.release);
-    let grant =
-        |name, body: Value, refusal, pointer| Case::json(name, &path, &body, refusal, pointer);
-    let job = &ground.job;
+    let path = format!("{}/grants", fixture.release);
+    let grant = |name, body: Value, refusal, pointer| {
+        InvalidRequest::json(name, &path, &body, refusal, pointer)
+    };
+    let job = &fixture.job;
     let value = (422, "invalid_value");
     vec![
         release(
@@ -365,19 +368,19 @@ fn release_cases(ground: &Ground) -> Vec<Case> {
             "/job_id",
         ),
         release(
-            "release: a job of no id",
+            "release: an invalid job id",
             json!({"job_id": SECRET}),
             SHAPE,
             "/job_id",
         ),
         release(
-            "release: no such step",
+            "release: an unknown step",
             json!({"job_id": job, "step": 99}),
             (422, "no_such_step"),
             "/step",
         ),
         release(
-            "release: half a step",
+            "release: a fractional step",
             json!({"job_id": job, "step": 0.5}),
             SHAPE,
             "/step",
@@ -389,26 +392,26 @@ fn release_cases(ground: &Ground) -> Vec<Case> {
             "/name",
         ),
         grant(
-            "grant: to nobody",
+            "grant: an unknown recipient",
             json!({"recipient": SECRET, "purpose": "x"}),
             NOT_FOUND,
             "/recipient",
         ),
         grant(
-            "grant: for nothing",
+            "grant: an empty purpose",
             json!({"recipient": "bts", "purpose": " "}),
             value,
             "/purpose",
         ),
         grant(
-            "grant: until yesterday",
+            "grant: expires in the past",
             json!({"recipient": "bts", "purpose": "x",
             "expires_at": "2001-01-01T00:00:00Z"}),
             value,
             "/expires_at",
         ),
         grant(
-            "grant: until no time",
+            "grant: an invalid time",
             json!({"recipient": "bts", "purpose": "x",
             "expires_at": SECRET}),
             SHAPE,
@@ -417,57 +420,62 @@ fn release_cases(ground: &Ground) -> Vec<Case> {
     ]
 }
 
-fn parameter_cases(ground: &Ground) -> Vec<Case> {
-    let parameter = |name, path: String| Case::get(name, path, 400, "invalid_parameter");
-    let release = &ground.release;
-    let submissions = format!("{}/submissions", ground.dataset);
+fn parameter_cases(fixture: &Fixture) -> Vec<InvalidRequest> {
+    let parameter = |name, path: String| InvalidRequest::get(name, path, 400, "invalid_parameter");
+    let release = &fixture.release;
+    let submissions = format!("{}/submissions", fixture.dataset);
     vec![
-        parameter("path: no id", format!("/v1/datasets/{SECRET}")),
-        parameter("path: no UTF-8", "/v1/datasets/%ff".to_owned()),
+        parameter("path: an invalid id", format!("/v1/datasets/{SECRET}")),
+        parameter("path: invalid UTF-8", "/v1/datasets/%ff".to_owned()),
         parameter("list: a limit of 0", "/v1/jobs?limit=0".to_owned()),
         parameter("list: a limit too high", "/v1/jobs?limit=1001".to_owned()),
         parameter(
-            "list: a limit of no number",
+            "list: a limit that is not a number",
             format!("/v1/jobs?limit={SECRET}"),
         ),
         parameter(
-            "list: a cursor of its own making",
+            "list: an invalid cursor",
             format!("/v1/jobs?cursor={SECRET}"),
         ),
         parameter(
             "table: an unknown format",
             format!("{release}/data?format={SECRET}"),
         ),
-        Case::get(
-            "table: unacceptable",
+        InvalidRequest::get(
+            "table: an unacceptable media type",
             format!("{release}/data"),
             406,
             "not_acceptable",
         )
         .header("accept", "image/png"),
-        Case::get(
-            "table: no such",
+        InvalidRequest::get(
+            "table: an unknown table",
             format!("{release}/tables/{SECRET}"),
             404,
             "not_found",
         ),
-        Case::get(
-            "report: unacceptable",
+        InvalidRequest::get(
+            "report: an unacceptable media type",
             format!("{release}/report"),
             406,
             "not_acceptable",
         )
         .header("accept", "image/png"),
-        Case::get("path: nowhere", format!("/v1/{SECRET}"), 404, "not_found"),
-        Case::post(
+        InvalidRequest::get(
+            "path: an unknown path",
+            format!("/v1/{SECRET}"),
+            404,
+            "not_found",
+        ),
+        InvalidRequest::post(
             "path: the wrong method",
             "/v1/audit",
             JSON,
             "{}",
             (405, "method_not_allowed"),
         ),
-        Case::post(
-            "key: far too long",
+        InvalidRequest::post(
+            "key: too long",
             submissions,
             "text/csv",
             "x",

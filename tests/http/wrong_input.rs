@@ -1,5 +1,5 @@
-//! Wrong input of every kind: each is refused by a problem document that names its place, leaves
-//! nothing behind, harms nothing and repeats no value.
+//! Invalid requests of every kind: each is answered by a problem document that names the position
+//! of the error and repeats no value; nothing is stored, and the service stays healthy.
 
 use pais::domain::Role;
 use reqwest::Method;
@@ -9,31 +9,31 @@ use crate::app::{Answer, TestApp, send, text};
 use crate::hospital::Hospital;
 use crate::{wrong_documents, wrong_tables};
 
-/// Stands wherever a value of a patient might.
+/// A value in place of a patient's; no answer may contain it.
 pub const SECRET: &str = "zz-secret-zz";
 
-/// A wrong request and what it is answered with.
-pub struct Case {
+/// An invalid request and the expected answer.
+pub struct InvalidRequest {
     pub name: &'static str,
     pub method: Method,
     pub path: String,
-    /// Beside `Authorization`.
+    /// Headers besides `Authorization`.
     pub headers: Vec<(&'static str, String)>,
     pub body: Vec<u8>,
     pub status: u16,
     pub code: &'static str,
-    pub place: Place,
+    pub position: Position,
 }
 
-/// Where the first fault is said to be.
-pub enum Place {
+/// The expected position of the first error.
+pub enum Position {
     Anywhere,
     Pointer(&'static str),
     Line(u64),
     Column(&'static str),
 }
 
-impl Case {
+impl InvalidRequest {
     pub fn get(
         name: &'static str,
         path: impl Into<String>,
@@ -48,7 +48,7 @@ impl Case {
             body: Vec::new(),
             status,
             code,
-            place: Place::Anywhere,
+            position: Position::Anywhere,
         }
     }
 
@@ -75,7 +75,7 @@ impl Case {
         pointer: &'static str,
     ) -> Self {
         let body = body.to_string();
-        Self::post(name, path, "application/json", body, refusal).at(Place::Pointer(pointer))
+        Self::post(name, path, "application/json", body, refusal).at(Position::Pointer(pointer))
     }
 
     pub fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
@@ -83,8 +83,8 @@ impl Case {
         self
     }
 
-    pub fn at(mut self, place: Place) -> Self {
-        self.place = place;
+    pub fn at(mut self, position: Position) -> Self {
+        self.position = position;
         self
     }
 
@@ -99,14 +99,15 @@ impl Case {
     }
 }
 
-/// What the wrong requests are about.
-pub struct Ground {
+/// The resources that the requests use.
+pub struct Fixture {
     pub dataset: String,
     pub job: String,
     pub release: String,
 }
 
-async fn stored(app: &TestApp) -> Vec<(String, i64)> {
+/// The number of rows of each database table.
+async fn row_counts(app: &TestApp) -> Vec<(String, i64)> {
     let pool = app.state.store.pool();
     let tables: Vec<String> = sqlx::query_scalar(
         "SELECT table_name::text FROM information_schema.tables WHERE table_schema = 'public'
@@ -125,15 +126,15 @@ async fn stored(app: &TestApp) -> Vec<(String, i64)> {
     counts
 }
 
-/// What is wrong with the answer to a wrong request.
-fn fault(case: &Case, answer: &Answer) -> Option<String> {
+/// A message if the answer differs from the expected one.
+fn difference(case: &InvalidRequest, answer: &Answer) -> Option<String> {
     let document: Value = serde_json::from_str(&answer.text).unwrap_or_default();
-    let fault = &document["errors"][0];
-    let is_there = match case.place {
-        Place::Anywhere => true,
-        Place::Pointer(pointer) => fault["pointer"] == pointer,
-        Place::Line(line) => fault["line"] == line,
-        Place::Column(column) => fault["column"] == column,
+    let error = &document["errors"][0];
+    let is_there = match case.position {
+        Position::Anywhere => true,
+        Position::Pointer(pointer) => error["pointer"] == pointer,
+        Position::Line(line) => error["line"] == line,
+        Position::Column(column) => error["column"] == column,
     };
     let is_right = answer.status.as_u16() == case.status
         && answer.status.is_client_error()
@@ -149,39 +150,39 @@ fn fault(case: &Case, answer: &Answer) -> Option<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn wrong_input_is_refused_and_leaves_nothing() {
+async fn invalid_requests_are_refused_and_store_nothing() {
     let builder = TestApp::builder().without_workers();
     let app = builder
         .limits(|limits| limits.upload_bytes = 1 << 20)
         .start()
         .await;
-    let hospital = Hospital::of(app).await;
+    let hospital = Hospital::with_app(app).await;
     let release = hospital.release().await;
     let document = hospital.get(&release).await.json(200);
-    let ground = Ground {
+    let fixture = Fixture {
         dataset: format!("/v1/datasets/{}", text(&document["dataset_id"])),
         job: text(&document["job_id"]).to_owned(),
         release,
     };
     hospital.app.token("bts", Role::Recipient).await;
     let app = &hospital.app;
-    let before = stored(app).await;
-    let mut cases = wrong_tables::cases(&ground);
-    cases.extend(wrong_documents::cases(&ground));
+    let before = row_counts(app).await;
+    let mut cases = wrong_tables::cases(&fixture);
+    cases.extend(wrong_documents::cases(&fixture));
     assert!(cases.len() >= 60, "{}", cases.len());
-    let mut faults = Vec::new();
+    let mut differences = Vec::new();
     for case in cases {
         let name = case.name;
         let answer = case.send(app, &hospital.token).await;
-        faults.extend(fault(&case, &answer));
-        assert_eq!(stored(app).await, before, "{name}");
+        differences.extend(difference(&case, &answer));
+        assert_eq!(row_counts(app).await, before, "{name}");
         let health = send(app.request(Method::GET, "/readyz")).await;
         assert_eq!(health.json(200), json!({"status": "ok"}), "{name}");
     }
-    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
     let spool = std::fs::read_dir(&*app.state.spool).unwrap().count();
-    assert_eq!(spool, 0, "a refused body was left on disk");
-    // And the service still takes what is right.
+    assert_eq!(spool, 0, "a refused upload was left on disk");
+    // The service still accepts a valid request.
     let rows = crate::hospital::TABLE;
-    hospital.submit(&ground.dataset, rows).await.json(201);
+    hospital.submit(&fixture.dataset, rows).await.json(201);
 }

@@ -1,13 +1,13 @@
-//! Wrong files: CSV, NDJSON, Parquet, and what they are packed in.
+//! Invalid files: CSV, NDJSON, Parquet, and their compression.
 
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, StringArray, StructArray};
 use arrow_schema::{DataType, Field};
 
-use crate::contract_submissions::{NDJSON, PARQUET, gzip, ndjson, parquet, written};
+use crate::api_submissions::{NDJSON, PARQUET, gzip, ndjson, parquet, parquet_file};
 use crate::hospital::TABLE;
-use crate::wrong_input::{Case, Ground, Place, SECRET};
+use crate::wrong_input::{Fixture, InvalidRequest, Position, SECRET};
 
 const CSV: &str = "text/csv";
 const HEADER: &str = "ID,Job,Sex,Age,Transfuse,Surgery\n";
@@ -20,47 +20,47 @@ const EMPTY: (u16, &str) = (422, "empty_submission");
 const MEDIA: (u16, &str) = (415, "unsupported_media_type");
 const LARGE: (u16, &str) = (413, "too_large");
 
-pub fn cases(ground: &Ground) -> Vec<Case> {
-    let path = format!("{}/submissions", ground.dataset);
+pub fn cases(fixture: &Fixture) -> Vec<InvalidRequest> {
+    let path = format!("{}/submissions", fixture.dataset);
     let mut cases = csv_cases(&path);
     cases.extend(ndjson_cases(&path));
     cases.extend(parquet_cases(&path));
-    cases.extend(packed_cases(&path));
+    cases.extend(compressed_cases(&path));
     cases
 }
 
-fn csv_cases(path: &str) -> Vec<Case> {
-    let case = |name, body: &[u8], refusal| Case::post(name, path, CSV, body, refusal);
+fn csv_cases(path: &str) -> Vec<InvalidRequest> {
+    let case = |name, body: &[u8], refusal| InvalidRequest::post(name, path, CSV, body, refusal);
     let with = |row: &[u8]| [HEADER.as_bytes(), row].concat();
     let cell = |name, row: &str, column| {
-        case(name, &with(row.as_bytes()), CELLS).at(Place::Column(column))
+        case(name, &with(row.as_bytes()), CELLS).at(Position::Column(column))
     };
     vec![
-        case("csv: nothing at all", b"", EMPTY),
+        case("csv: an empty body", b"", EMPTY),
         case("csv: only a byte order mark", "\u{feff}".as_bytes(), EMPTY),
-        case("csv: a header alone", HEADER.as_bytes(), EMPTY),
-        case("csv: blank lines alone", &with(b"\n\r\n\n"), EMPTY),
+        case("csv: only a header", HEADER.as_bytes(), EMPTY),
+        case("csv: only blank lines", &with(b"\n\r\n\n"), EMPTY),
         case("csv: no header", b"1,zz-secret-zz,M,34,Y,x\n", HEADER_FAULT),
         case(
-            "csv: a column lacks",
+            "csv: a missing column",
             b"ID,Job,Sex,Age,Transfuse\n1,Mover,M,34,Y\n",
             HEADER_FAULT,
         )
-        .at(Place::Column("Surgery")),
+        .at(Position::Column("Surgery")),
         case(
-            "csv: a column too many",
+            "csv: an unknown column",
             b"ID,Job,Sex,Age,Transfuse,Surgery,zz-secret-zz\n",
             HEADER_FAULT,
         )
-        .at(Place::Line(1)),
+        .at(Position::Line(1)),
         case(
-            "csv: a column twice",
+            "csv: a duplicate column",
             b"ID,Job,Sex,Age,Transfuse,Surgery,Job\n",
             HEADER_FAULT,
         )
-        .at(Place::Column("Job")),
+        .at(Position::Column("Job")),
         case(
-            "csv: another case of a name",
+            "csv: a column name in another case",
             b"ID,job,Sex,Age,Transfuse,Surgery\n",
             HEADER_FAULT,
         ),
@@ -70,7 +70,7 @@ fn csv_cases(path: &str) -> Vec<Case> {
             HEADER_FAULT,
         ),
         case(
-            "csv: a header that is no UTF-8",
+            "csv: invalid UTF-8 in the header",
             b"ID,J\xf6b,Sex,Age,Transfuse,Surgery\n",
             MALFORMED,
         ),
@@ -80,12 +80,12 @@ fn csv_cases(path: &str) -> Vec<Case> {
             MALFORMED,
         ),
         case(
-            "csv: a cell that is no UTF-8",
+            "csv: invalid UTF-8 in a cell",
             &with(b"1,zz-secret-zz\xff,M,34,Y,x\n"),
             MALFORMED,
         ),
         case(
-            "csv: an identifier that is no UTF-8",
+            "csv: invalid UTF-8 in an identifier",
             &with(b"zz-secret-zz\xff,Mover,M,34,Y,x\n"),
             MALFORMED,
         ),
@@ -96,43 +96,39 @@ fn csv_cases(path: &str) -> Vec<Case> {
         ),
         case("csv: UTF-16", &utf16(TABLE), MALFORMED),
         case(
-            "csv: a quote never closed",
+            "csv: an unclosed quote",
             &with(b"1,\"zz-secret-zz,M,34,Y,x\n2,Mover,M,1,Y,x\n"),
             MALFORMED,
         ),
         case(
-            "csv: a cell too few",
+            "csv: a missing cell",
             &with(b"1,Mover,M,34,zz-secret-zz\n"),
             CELLS,
         )
-        .at(Place::Line(2)),
+        .at(Position::Line(2)),
         case(
-            "csv: a cell too many",
+            "csv: an extra cell",
             &with(b"1,Mover,M,34,Y,x\n2,Mover,M,34,Y,x,zz-secret-zz\n"),
             CELLS,
         )
-        .at(Place::Line(3)),
-        cell("csv: no leaf", "1,zz-secret-zz,M,34,Y,x\n", "Job"),
+        .at(Position::Line(3)),
+        cell("csv: an unknown label", "1,zz-secret-zz,M,34,Y,x\n", "Job"),
         cell("csv: an inner label", "1,Technical,M,34,Y,x\n", "Job"),
-        cell("csv: a label of another case", "1,mover,M,34,Y,x\n", "Job"),
+        cell("csv: a label in another case", "1,mover,M,34,Y,x\n", "Job"),
         cell("csv: spaces around a label", "1, Mover ,M,34,Y,x\n", "Job"),
+        cell("csv: the root label", "1,Mover,*,34,Y,x\n", "Sex"),
         cell(
-            "csv: the label over all values",
-            "1,Mover,*,34,Y,x\n",
-            "Sex",
-        ),
-        cell(
-            "csv: a word for a number",
+            "csv: text in a numeric column",
             "1,Mover,M,zz-secret-zz,Y,x\n",
             "Age",
         ),
         cell("csv: a decimal comma", "1,Mover,M,\"3,4\",Y,x\n", "Age"),
-        cell("csv: a number that is none", "1,Mover,M,NaN,Y,x\n", "Age"),
-        cell("csv: an endless number", "1,Mover,M,1e999,Y,x\n", "Age"),
+        cell("csv: NaN", "1,Mover,M,NaN,Y,x\n", "Age"),
+        cell("csv: an infinite number", "1,Mover,M,1e999,Y,x\n", "Age"),
         cell("csv: above the domain", "1,Mover,M,99.01,Y,x\n", "Age"),
         cell("csv: below the domain", "1,Mover,M,-1,Y,x\n", "Age"),
         case(
-            "csv: wrong in the last of many rows",
+            "csv: an invalid cell in the last of many rows",
             &with(
                 &[
                     "1,Mover,M,34,Y,x\n".repeat(20_000).as_bytes(),
@@ -142,7 +138,7 @@ fn csv_cases(path: &str) -> Vec<Case> {
             ),
             CELLS,
         )
-        .at(Place::Line(20_002)),
+        .at(Position::Line(20_002)),
         case(
             "csv: larger than the limit",
             &with("1,Mover,M,34,Y,x\n".repeat(70_000).as_bytes()),
@@ -156,26 +152,26 @@ fn utf16(text: &str) -> Vec<u8> {
     units.flat_map(u16::to_le_bytes).collect()
 }
 
-fn ndjson_cases(path: &str) -> Vec<Case> {
-    let case = |name, body: &str, refusal| Case::post(name, path, NDJSON, body, refusal);
+fn ndjson_cases(path: &str) -> Vec<InvalidRequest> {
+    let case = |name, body: &str, refusal| InvalidRequest::post(name, path, NDJSON, body, refusal);
     let good = |from: &str, to: &str| GOOD.replace(from, to);
     let second = |line: String| format!("{GOOD}\n{line}\n");
     vec![
-        case("ndjson: nothing at all", "", EMPTY),
-        case("ndjson: blank lines alone", "\n \n\t\n", EMPTY),
+        case("ndjson: an empty body", "", EMPTY),
+        case("ndjson: only blank lines", "\n \n\t\n", EMPTY),
         case(
-            "ndjson: no JSON",
+            "ndjson: invalid JSON",
             &second(good("34", "zz-secret-zz")),
             MALFORMED,
         )
-        .at(Place::Line(2)),
-        case("ndjson: an array", &format!("[{GOOD}]"), MALFORMED).at(Place::Line(1)),
+        .at(Position::Line(2)),
+        case("ndjson: an array", &format!("[{GOOD}]"), MALFORMED).at(Position::Line(1)),
         case(
-            "ndjson: one object over lines",
+            "ndjson: one object on several lines",
             &good(",", ",\n"),
             MALFORMED,
         )
-        .at(Place::Line(1)),
+        .at(Position::Line(1)),
         case(
             "ndjson: two objects on a line",
             &format!("{GOOD}{GOOD}"),
@@ -188,55 +184,60 @@ fn ndjson_cases(path: &str) -> Vec<Case> {
             MALFORMED,
         ),
         case(
-            "ndjson: half a character",
+            "ndjson: a lone surrogate",
             &second(good("Mover", "zz-secret-zz\\ud800")),
             MALFORMED,
         ),
         case(
-            "ndjson: a key too many",
+            "ndjson: an unknown key",
             &second(good("\"ID\"", "\"zz-secret-zz\":1,\"ID\"")),
             CELLS,
         )
-        .at(Place::Line(2)),
+        .at(Position::Line(2)),
         case(
-            "ndjson: a key lacks",
+            "ndjson: a missing key",
             &second(good("\"Sex\":\"M\",", "")),
             CELLS,
         )
-        .at(Place::Column("Sex")),
+        .at(Position::Column("Sex")),
         case(
-            "ndjson: a key twice",
+            "ndjson: a duplicate key",
             &second(good("\"ID\"", "\"Sex\":\"F\",\"ID\"")),
             CELLS,
         )
-        .at(Place::Column("Sex")),
+        .at(Position::Column("Sex")),
         case(
             "ndjson: a nested value",
             &second(good("34", "{\"zz-secret-zz\":1}")),
             CELLS,
         )
-        .at(Place::Column("Age")),
+        .at(Position::Column("Age")),
         case(
-            "ndjson: an array for no set",
+            "ndjson: an array in a categorical column",
             &second(good("\"Mover\"", "[\"zz-secret-zz\"]")),
             CELLS,
         )
-        .at(Place::Column("Job")),
+        .at(Position::Column("Job")),
         case(
-            "ndjson: a truth for a number",
+            "ndjson: a boolean in a numeric column",
             &second(good("34", "true")),
             CELLS,
         )
-        .at(Place::Column("Age")),
+        .at(Position::Column("Age")),
         case(
             "ndjson: outside the domain",
             &second(good("34", "340")),
             CELLS,
         )
-        .at(Place::Line(2)),
-        case("ndjson: no leaf", &second(good("Mover", SECRET)), CELLS).at(Place::Column("Job")),
-        Case::post(
-            "ndjson: no UTF-8",
+        .at(Position::Line(2)),
+        case(
+            "ndjson: an unknown label",
+            &second(good("Mover", SECRET)),
+            CELLS,
+        )
+        .at(Position::Column("Job")),
+        InvalidRequest::post(
+            "ndjson: invalid UTF-8",
             path,
             NDJSON,
             &b"{\"ID\":\"zz-secret-zz\xff\"}\n"[..],
@@ -250,11 +251,12 @@ fn ndjson_cases(path: &str) -> Vec<Case> {
     ]
 }
 
-fn parquet_cases(path: &str) -> Vec<Case> {
-    let case = |name, body: Vec<u8>, refusal| Case::post(name, path, PARQUET, body, refusal);
+fn parquet_cases(path: &str) -> Vec<InvalidRequest> {
+    let case =
+        |name, body: Vec<u8>, refusal| InvalidRequest::post(name, path, PARQUET, body, refusal);
     let texts = |cells: &[&str]| -> ArrayRef { Arc::new(StringArray::from(cells.to_vec())) };
     let batch =
-        |columns: Vec<(&str, ArrayRef)>| written(RecordBatch::try_from_iter(columns).unwrap());
+        |columns: Vec<(&str, ArrayRef)>| parquet_file(RecordBatch::try_from_iter(columns).unwrap());
     let row = |job: &str, age: &str| {
         vec![
             ("ID", texts(&["1"])),
@@ -283,34 +285,41 @@ fn parquet_cases(path: &str) -> Vec<Case> {
         .map(|(name, column)| (name, column.slice(0, 0)))
         .collect();
     vec![
-        case("parquet: nothing at all", Vec::new(), MALFORMED),
+        case("parquet: an empty body", Vec::new(), MALFORMED),
         case("parquet: CSV", TABLE.as_bytes().to_vec(), MALFORMED),
         case("parquet: only the magic", b"PAR1PAR1".to_vec(), MALFORMED),
         case(
-            "parquet: a footer of nonsense",
+            "parquet: an invalid footer",
             b"PAR1zz-secret-zz\xff\xff\xff\x7fPAR1".to_vec(),
             MALFORMED,
         ),
-        case("parquet: cut short", cut, MALFORMED),
+        case("parquet: truncated", cut, MALFORMED),
         case("parquet: damaged pages", damaged, MALFORMED),
-        case("parquet: a column too many", batch(extra), HEADER_FAULT),
-        case("parquet: a column lacks", batch(lacking), HEADER_FAULT).at(Place::Column("Surgery")),
-        case("parquet: a nested column", batch(nested), CELLS).at(Place::Column("Job")),
+        case("parquet: an unknown column", batch(extra), HEADER_FAULT),
+        case("parquet: a missing column", batch(lacking), HEADER_FAULT)
+            .at(Position::Column("Surgery")),
+        case("parquet: a nested column", batch(nested), CELLS).at(Position::Column("Job")),
         case("parquet: no rows", batch(none), EMPTY),
-        case("parquet: no leaf", batch(row(SECRET, "34")), CELLS).at(Place::Column("Job")),
-        case("parquet: no number", batch(row("Mover", SECRET)), CELLS).at(Place::Column("Age")),
+        case("parquet: an unknown label", batch(row(SECRET, "34")), CELLS)
+            .at(Position::Column("Job")),
+        case(
+            "parquet: text in a numeric column",
+            batch(row("Mover", SECRET)),
+            CELLS,
+        )
+        .at(Position::Column("Age")),
         case(
             "parquet: outside the domain",
             batch(row("Mover", "100")),
             CELLS,
         )
-        .at(Place::Line(1)),
+        .at(Position::Line(1)),
     ]
 }
 
-fn packed_cases(path: &str) -> Vec<Case> {
-    let packed = |name, encoding: &str, body: Vec<u8>, refusal| {
-        Case::post(name, path, CSV, body, refusal).header("content-encoding", encoding)
+fn compressed_cases(path: &str) -> Vec<InvalidRequest> {
+    let compressed = |name, encoding: &str, body: Vec<u8>, refusal| {
+        InvalidRequest::post(name, path, CSV, body, refusal).header("content-encoding", encoding)
     };
     let mut cut = gzip(TABLE.as_bytes());
     cut.truncate(cut.len() - 10);
@@ -319,43 +328,38 @@ fn packed_cases(path: &str) -> Vec<Case> {
     flipped[end] ^= 0xff;
     let zstd = zstd::encode_all(TABLE.as_bytes(), 1).unwrap();
     let bomb = vec![b'\n'; 64 << 20];
-    let plain = |name, media: &str| Case::post(name, path, media, TABLE, MEDIA);
+    let plain = |name, media: &str| InvalidRequest::post(name, path, media, TABLE, MEDIA);
     vec![
-        packed("gzip: it is not", "gzip", TABLE.into(), MALFORMED),
-        packed("gzip: cut short", "gzip", cut, MALFORMED),
-        packed("gzip: a wrong checksum", "gzip", flipped, MALFORMED),
-        packed("gzip: it is zstd", "gzip", zstd.clone(), MALFORMED),
-        packed("gzip: a bomb", "gzip", gzip(&bomb), LARGE),
-        packed("zstd: it is not", "zstd", TABLE.into(), MALFORMED),
-        packed(
-            "zstd: cut short",
+        compressed("gzip: not compressed", "gzip", TABLE.into(), MALFORMED),
+        compressed("gzip: truncated", "gzip", cut, MALFORMED),
+        compressed("gzip: a wrong checksum", "gzip", flipped, MALFORMED),
+        compressed("gzip: zstd instead", "gzip", zstd.clone(), MALFORMED),
+        compressed("gzip: a decompression bomb", "gzip", gzip(&bomb), LARGE),
+        compressed("zstd: not compressed", "zstd", TABLE.into(), MALFORMED),
+        compressed(
+            "zstd: truncated",
             "zstd",
             zstd[..zstd.len() / 2].to_vec(),
             MALFORMED,
         ),
-        packed(
-            "zstd: a bomb",
+        compressed(
+            "zstd: a decompression bomb",
             "zstd",
             zstd::encode_all(&bomb[..], 1).unwrap(),
             LARGE,
         ),
-        packed("an encoding nobody knows", "br", TABLE.into(), MEDIA),
-        packed(
+        compressed("an unknown encoding", "br", TABLE.into(), MEDIA),
+        compressed(
             "two encodings",
             "gzip, gzip",
             gzip(&gzip(TABLE.as_bytes())),
             MEDIA,
         ),
-        packed(
-            "gzip: NDJSON under CSV",
-            "gzip",
-            gzip(&ndjson()),
-            HEADER_FAULT,
-        ),
-        plain("a media type nobody knows", "application/octet-stream"),
+        compressed("gzip: NDJSON as CSV", "gzip", gzip(&ndjson()), HEADER_FAULT),
+        plain("an unknown media type", "application/octet-stream"),
         plain("a form", "multipart/form-data; boundary=x"),
         plain("JSON", "application/json"),
-        plain("another charset", "text/csv; charset=iso-8859-1"),
-        plain("no media type", ""),
+        plain("an unsupported charset", "text/csv; charset=iso-8859-1"),
+        plain("an empty media type", ""),
     ]
 }

@@ -1,0 +1,108 @@
+//! End to end: seconds from the first byte of an upload to the last byte of the download, with
+//! PostgreSQL's COPY of the same CSV in the same run as the reference.
+//!
+//! Adult, and Adult enlarged to `PAIS_BENCH_ROWS` rows (default 1,000,000), at L = 4 and L = 2,
+//! over HTTP against the program itself. Nothing is measured in parallel, since everything runs on
+//! one machine. Results are medians of three runs.
+
+#[path = "../tests/support/adult.rs"]
+mod adult;
+#[path = "end_to_end/client.rs"]
+mod client;
+#[path = "end_to_end/copy.rs"]
+mod copy;
+#[path = "end_to_end/engine.rs"]
+mod engine;
+#[path = "end_to_end/enlarged.rs"]
+mod enlarged;
+#[path = "end_to_end/median.rs"]
+mod median;
+#[path = "end_to_end/memory.rs"]
+mod memory;
+#[path = "end_to_end/service.rs"]
+mod service;
+#[path = "../tests/support/split_mix.rs"]
+mod split_mix;
+#[path = "end_to_end/summary.rs"]
+mod summary;
+mod summary_file;
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::Context;
+use client::EndToEnd;
+use median::median;
+use service::Service;
+use summary::Measurement;
+
+/// Runs of each measurement; the median is the result.
+pub const REPEATS: usize = 3;
+
+/// Bytes read from a file at a time, by the upload and by COPY.
+pub const READ_BYTES: usize = 256 << 10;
+
+/// L of each run. The peak memory of the first is not affected by others.
+const KNOWN_VALUES: [u32; 2] = [4, 2];
+
+fn main() -> anyhow::Result<()> {
+    let enlarged = match std::env::var("PAIS_BENCH_ROWS") {
+        Ok(rows) => rows
+            .parse()
+            .context("PAIS_BENCH_ROWS: expected a number of rows")?,
+        Err(_) => 1_000_000,
+    };
+    let folder = summary_file::folder()?;
+    let adult = adult::csv()?;
+    let records = adult.iter().filter(|&&byte| byte == b'\n').count() - 1;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    let mut measured = Vec::new();
+    for rows in [records, enlarged] {
+        let file = enlarged::file(&folder, &adult, rows)?;
+        measured.extend(runtime.block_on(measure(&file, rows))?);
+    }
+    summary::print(&measured);
+    summary_file::put(&folder, "end_to_end", summary::json(&measured))
+}
+
+async fn measure(file: &Path, rows: usize) -> anyhow::Result<Vec<Measurement>> {
+    let bytes = fs::metadata(file)?.len();
+    println!("{rows} rows: COPY");
+    let copy = copy::measure(file).await?;
+    let mut measured = Vec::new();
+    for l in KNOWN_VALUES {
+        println!("{rows} rows, L = {l}: the engine only");
+        let engine = engine::measure(file, l)?;
+        println!("{rows} rows, L = {l}: the service");
+        let mut service = Service::start().await?;
+        let mut runs = Vec::new();
+        for _ in 0..REPEATS {
+            runs.push(service.end_to_end(file, l).await?);
+        }
+        let peak = service.peak();
+        service.stop()?;
+        measured.push(Measurement {
+            rows,
+            bytes,
+            l,
+            copy,
+            end_to_end: medians(&runs),
+            engine,
+            peak,
+        });
+    }
+    Ok(measured)
+}
+
+/// The median of each phase.
+fn medians(runs: &[EndToEnd]) -> EndToEnd {
+    let of = |phase: fn(&EndToEnd) -> f64| median(&runs.iter().map(phase).collect::<Vec<_>>());
+    EndToEnd {
+        upload: of(|run| run.upload),
+        job: of(|run| run.job),
+        download: of(|run| run.download),
+        downloaded_bytes: runs[0].downloaded_bytes,
+    }
+}

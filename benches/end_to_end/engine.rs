@@ -1,0 +1,81 @@
+//! The engine without the service: seconds of each phase.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::anyhow;
+use pais::domain::{DatasetDefinition, JobDefinition};
+use pais::engine::{Prepared, Unobserved};
+use pais::table::chunk::Assembler;
+use pais::table::{Schema, csv};
+use pais::taxonomy::TreeLimits;
+
+use crate::median::median;
+use crate::{REPEATS, adult};
+
+/// Seconds of each phase.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct EngineSeconds {
+    /// CSV to columns.
+    pub read: f64,
+    /// Columns to codes of the search.
+    pub encode: f64,
+    /// The search.
+    pub search: f64,
+    /// Released table, verification and report.
+    pub release: f64,
+    /// Number of steps of the search.
+    pub steps: u32,
+}
+
+/// Runs a job on a file in memory, several times; the medians.
+pub fn measure(file: &Path, l: u32) -> anyhow::Result<EngineSeconds> {
+    let runs = (0..REPEATS)
+        .map(|_| run(file, l))
+        .collect::<anyhow::Result<Vec<_>>>()?;
+    let medians = |of: fn(&EngineSeconds) -> f64| median(&runs.iter().map(of).collect::<Vec<_>>());
+    Ok(EngineSeconds {
+        read: medians(|run| run.read),
+        encode: medians(|run| run.encode),
+        search: medians(|run| run.search),
+        release: medians(|run| run.release),
+        steps: runs[0].steps,
+    })
+}
+
+fn run(file: &Path, l: u32) -> anyhow::Result<EngineSeconds> {
+    const LIMITS: TreeLimits = TreeLimits {
+        leaves: 10_000,
+        depth: 20,
+    };
+    let definition: DatasetDefinition = serde_json::from_value(adult::dataset("adult")?)?;
+    let schema = Arc::new(Schema::resolve(&definition, LIMITS, |_| None)?);
+    let job: JobDefinition = serde_json::from_value(adult::job(l))?;
+
+    let began = Instant::now();
+    let mut assembler = Assembler::default();
+    csv::read(&schema, File::open(file)?, |chunk| assembler.push(chunk))
+        .map_err(|failure| anyhow!("the file was refused: {failure:?}"))?;
+    let table = assembler.finish();
+    let read = began.elapsed().as_secs_f64();
+
+    let began = Instant::now();
+    let prepared = Prepared::new(schema, job, table, &Unobserved)?;
+    let encode = began.elapsed().as_secs_f64();
+
+    let began = Instant::now();
+    let steps = prepared.run(&Unobserved)?;
+    let search = began.elapsed().as_secs_f64();
+
+    let began = Instant::now();
+    let release = prepared.release(&steps, None, &Unobserved)?;
+    Ok(EngineSeconds {
+        read,
+        encode,
+        search,
+        release: began.elapsed().as_secs_f64(),
+        steps: release.step.unwrap_or(0),
+    })
+}

@@ -1,8 +1,0 @@
-//! One figure of several runs.
-
-/// The median, the lower one of an even number.
-pub fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted[(sorted.len() - 1) / 2]
-}

@@ -1,0 +1,233 @@
+//! `pais anonymize` and `pais verify` with groups: anatomized releases, which are directories of
+//! tables, local recoding, and output paths that are refused.
+
+use std::path::Path;
+use std::process::Output;
+
+use serde_json::{Value, json};
+
+use crate::cli_dir::CliDir;
+
+/// A directory with a schema of two sensitive columns, a job and a raw table.
+struct GroupsDir(CliDir);
+
+const RAW: &str = "name,age,sex,ill,drug/s,note\n\
+    1,20,F,flu,a,x\n2,21,F,hiv,b,\n3,22,M,cold,c,x\n4,40,M,flu,d,y\n5,41,F,hiv,a,y\n\
+    6,41,F,gout,b,y\n7,42,M,cold,c,\n8,,M,gout,d,z\n";
+
+impl GroupsDir {
+    fn new(privacy: &Value) -> Self {
+        let dir = Self(CliDir::new());
+        let schema = json!({"name": "t", "columns": [
+            {"name": "name", "role": "identifier"},
+            {"name": "age", "role": "quasi_identifier", "kind": "numeric"},
+            {"name": "sex", "role": "quasi_identifier"},
+            {"name": "ill", "role": "sensitive"},
+            {"name": "drug/s", "role": "sensitive"},
+            {"name": "note", "role": "insensitive"},
+        ]});
+        dir.write("s.json", &schema.to_string());
+        dir.write("raw.csv", RAW);
+        dir.job("j.json", privacy, &json!({}));
+        dir
+    }
+
+    fn job(&self, name: &str, privacy: &Value, extra: &Value) {
+        let mut job = json!({"privacy": privacy, "recoding": "local"});
+        for (name, value) in extra.as_object().unwrap() {
+            job[name] = value.clone();
+        }
+        self.write(name, &job.to_string());
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        self.0.write(name, text);
+    }
+
+    fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    fn run(&self, arguments: &[&str]) -> (Option<i32>, String) {
+        let Output {
+            status,
+            stdout,
+            stderr,
+        } = self.0.run(arguments);
+        let text = String::from_utf8([stdout, stderr].concat()).unwrap();
+        (status.code(), text)
+    }
+
+    fn anonymize(&self, job: &str, out: &[&str]) -> (Option<i32>, String) {
+        let arguments = ["anonymize", "--schema", "s.json", "--job", job, "raw.csv"];
+        self.run(&[&arguments, out].concat())
+    }
+
+    fn verify(&self, job: &str, release: &str, raw: &[&str]) -> (Option<i32>, String) {
+        let arguments = ["verify", "--schema", "s.json", "--job", job, release];
+        self.run(&[&arguments, raw].concat())
+    }
+}
+
+fn diverse(k: u32, l: u32) -> Value {
+    json!({"model": "l_diversity", "k": k, "l": l})
+}
+
+const WITH_RAW: [&str; 2] = ["--raw", "raw.csv"];
+
+#[test]
+fn an_anatomized_release_is_a_directory() {
+    let dir = GroupsDir::new(&diverse(4, 3));
+    let (status, text) = dir.anonymize("j.json", &["-o", "out"]);
+    assert_eq!(status, Some(0), "{text}");
+    for file in ["qit.csv", "st_ill.csv", "st_drug%2Fs.csv"] {
+        assert!(Path::new(&dir.path("out").join(file)).is_file(), "{file}");
+    }
+    assert!(
+        dir.read("out/qit.csv")
+            .starts_with("age,sex,note,group_id\n")
+    );
+    let (status, text) = dir.verify("j.json", "out", &WITH_RAW);
+    assert_eq!(status, Some(0), "{text}");
+    assert!(text.contains("least diversity      3"), "{text}");
+    // Verifying needs the raw table. The release does not meet a stricter model.
+    assert_eq!(dir.verify("j.json", "out", &[]).0, Some(2));
+    dir.job("strict.json", &diverse(4, 5), &json!({}));
+    let (status, text) = dir.verify("strict.json", "out", &WITH_RAW);
+    assert_eq!(status, Some(1), "{text}");
+    assert!(
+        text.contains("worst groups") && text.contains("group_id = "),
+        "{text}"
+    );
+    dir.job(
+        "k.json",
+        &json!({"model": "k_anonymity", "k": 5}),
+        &json!({}),
+    );
+    assert_eq!(dir.verify("k.json", "out", &WITH_RAW).0, Some(1));
+    dir.job(
+        "k.json",
+        &json!({"model": "k_anonymity", "k": 4}),
+        &json!({}),
+    );
+    assert_eq!(dir.verify("k.json", "out", &WITH_RAW).0, Some(0));
+}
+
+#[test]
+fn a_modified_anatomy_is_rejected() {
+    let dir = GroupsDir::new(&diverse(4, 3));
+    dir.anonymize("j.json", &["-o", "out"]);
+    let qit = dir.read("out/qit.csv");
+    let mut lines: Vec<&str> = qit.lines().collect();
+    // A row is missing: the sensitive tables count one value too many.
+    let last = lines.pop().unwrap();
+    dir.write("out/qit.csv", &(lines.join("\n") + "\n"));
+    let (status, text) = dir.verify("j.json", "out", &WITH_RAW);
+    assert_eq!(status, Some(1), "{text}");
+    assert!(text.contains("no records lost      NO"), "{text}");
+    // A row occurs twice.
+    dir.write("out/qit.csv", &format!("{qit}{last}\n"));
+    let (status, text) = dir.verify("j.json", "out", &WITH_RAW);
+    assert_eq!(status, Some(1), "{text}");
+    assert!(text.contains("truthful             NO"), "{text}");
+    dir.write("out/qit.csv", &qit);
+    // A group counts a value that none of its rows has.
+    let counted = dir.read("out/st_ill.csv");
+    let (from, to) = if counted.contains("1,cold,") {
+        ("1,cold", "1,flu2")
+    } else {
+        ("1,", "1,")
+    };
+    assert_ne!(from, to, "{counted}");
+    dir.write("out/st_ill.csv", &counted.replacen(from, to, 1));
+    let (status, text) = dir.verify("j.json", "out", &WITH_RAW);
+    assert_eq!(status, Some(1), "{text}");
+    assert!(text.contains("sensitive tables     NO"), "{text}");
+    // A table without counts, and a missing table.
+    dir.write("out/st_ill.csv", "group_id,ill\n1,flu\n");
+    assert_eq!(dir.verify("j.json", "out", &WITH_RAW).0, Some(2));
+    std::fs::remove_file(dir.path("out/st_ill.csv")).unwrap();
+    assert_eq!(dir.verify("j.json", "out", &WITH_RAW).0, Some(2));
+}
+
+/// Rows with equal exact columns may be in different groups: the counts decide which row is where.
+#[test]
+fn equal_rows_are_assigned_to_groups_by_the_counts() {
+    let dir = GroupsDir::new(&json!({"model": "l_diversity", "k": 2, "l": 2}));
+    dir.write(
+        "raw.csv",
+        "name,age,sex,ill,drug/s,note\n1,20,F,flu,a,\n2,20,F,hiv,b,\n3,20,F,flu,c,\n4,20,F,cold,d,\n",
+    );
+    std::fs::create_dir(dir.path("out")).unwrap();
+    dir.write(
+        "out/qit.csv",
+        "age,sex,group_id\n20,F,1\n20,F,2\n20,F,1\n20,F,2\n",
+    );
+    dir.write(
+        "out/st_ill.csv",
+        "group_id,ill,count\n1,flu,2\n2,cold,1\n2,hiv,1\n",
+    );
+    dir.write(
+        "out/st_drug%2Fs.csv",
+        "group_id,drug/s,count\n1,a,1\n1,c,1\n2,b,1\n2,d,1\n",
+    );
+    let (status, text) = dir.verify("j.json", "out", &WITH_RAW);
+    assert_eq!(status, Some(1), "{text}");
+    // Both records of the first group have the flu: one value deletes them.
+    assert!(text.contains("1  group_id = 1"), "{text}");
+    dir.write(
+        "out/st_ill.csv",
+        "group_id,ill,count\n1,flu,1\n1,hiv,1\n2,cold,1\n2,flu,1\n",
+    );
+    let (status, text) = dir.verify("j.json", "out", &WITH_RAW);
+    // No patient took `a` or `c` and had hiv.
+    assert_eq!(status, Some(1), "{text}");
+    assert!(text.contains("sensitive tables     NO"), "{text}");
+}
+
+#[test]
+fn a_generalized_table_of_groups_is_a_file() {
+    let dir = GroupsDir::new(&diverse(4, 3));
+    dir.job("g.json", &diverse(4, 3), &json!({"output": "generalized"}));
+    let (status, text) = dir.anonymize("g.json", &["-o", "g.csv"]);
+    assert_eq!(status, Some(0), "{text}");
+    let (status, text) = dir.verify("g.json", "g.csv", &WITH_RAW);
+    assert_eq!(status, Some(0), "{text}");
+    dir.job(
+        "strict.json",
+        &diverse(4, 5),
+        &json!({"output": "generalized"}),
+    );
+    let (status, text) = dir.verify("strict.json", "g.csv", &WITH_RAW);
+    assert_eq!(status, Some(1), "{text}");
+    assert!(text.contains("age = ["), "{text}");
+}
+
+#[test]
+fn the_output_path_must_match_the_kind_of_output() {
+    let dir = GroupsDir::new(&diverse(4, 3));
+    dir.write("taken", "a file");
+    for out in [&["-o", "x.csv"][..], &["-o", "taken"], &[]] {
+        let (status, text) = dir.anonymize("j.json", out);
+        assert_eq!(status, Some(2), "{out:?}: {text}");
+    }
+    dir.job("g.json", &diverse(4, 3), &json!({"output": "generalized"}));
+    assert_eq!(dir.anonymize("g.json", &["-o", "out"]).0, Some(2));
+    dir.job("h.json", &diverse(4, 9), &json!({}));
+    let (status, text) = dir.anonymize("h.json", &["-o", "out"]);
+    assert_eq!(status, Some(1), "{text}");
+    assert!(
+        text.contains("not_anonymizable") && !dir.path("out").exists(),
+        "{text}"
+    );
+    dir.job(
+        "l.json",
+        &json!({"model": "lkc", "l": 1, "k": 2, "c": 1}),
+        &json!({}),
+    );
+    assert_eq!(dir.anonymize("l.json", &["-o", "out"]).0, Some(1));
+}

@@ -1,0 +1,11 @@
+//! The commands `pais anonymize` and `pais verify` on files, and the commands of the README.
+
+mod cli_dir;
+mod golden_runs;
+mod groups;
+mod missing_cells;
+mod readme;
+mod sets;
+#[path = "../support/mod.rs"]
+mod support;
+mod verify;

@@ -1,0 +1,212 @@
+//! `pais verify` on files: releases that meet the model, releases that do not, unreadable files.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::cli_dir::CliDir;
+
+/// A directory with a schema, a job and a raw table of five patients.
+fn patients(privacy: Value, suppression_limit: f64) -> CliDir {
+    let dir = CliDir::new();
+    let job = json!({"tree": {"label": "ANY", "children": [
+            {"label": "Blue", "children": [{"label": "Mover"}, {"label": "Janitor"}]},
+            {"label": "White", "children": [{"label": "Doctor"}, {"label": "Lawyer"}]}]}});
+    let schema = json!({"name": "t", "columns": [
+        {"name": "name", "role": "identifier"},
+        {"name": "job", "role": "quasi_identifier", "taxonomy": job["tree"]},
+        {"name": "age", "role": "quasi_identifier", "kind": "numeric", "domain": [0, 99]},
+        {"name": "ill", "role": "sensitive"},
+        {"name": "cost", "role": "insensitive", "kind": "numeric"},
+    ]});
+    dir.write("s.json", &schema.to_string());
+    let job = json!({"privacy": privacy, "suppression_limit": suppression_limit});
+    dir.write("j.json", &job.to_string());
+    dir.write(
+        "raw.csv",
+        "name,job,age,ill,cost\n1,Mover,20,flu,1.50\n2,Janitor,30,hiv,2\n\
+             3,Doctor,40,flu,3\n4,Lawyer,50,flu,\n5,Lawyer,,flu,5\n",
+    );
+    dir
+}
+
+fn anonymity(k: u64) -> Value {
+    json!({"model": "k_anonymity", "k": k})
+}
+
+#[test]
+fn a_release_meets_its_model_or_not() {
+    let dir = patients(anonymity(2), 0.2);
+    // Rows and columns in another order, a number spelled differently, row 5 suppressed.
+    dir.write(
+        "r.csv",
+        "age,job,cost,ill\n\"[0, 35)\",Blue,2.0,hiv\n\"[35,99]\",White,,flu\n\
+         \"[0,35)\",Blue,1.5,flu\n\"[35,99]\",White,3,flu\n",
+    );
+    let (status, text) = dir.verify("r.csv", true);
+    assert_eq!(status, Some(0), "{text}");
+    assert!(
+        text.contains("1 of 5 raw rows are left out, at most 1"),
+        "{text}"
+    );
+    assert!(text.contains("one cut"), "{text}");
+    let strict = patients(anonymity(3), 0.0);
+    strict.write(
+        "r.csv",
+        &std::fs::read_to_string(dir.path().join("r.csv")).unwrap(),
+    );
+    let (status, text) = strict.verify("r.csv", false);
+    assert_eq!(status, Some(1), "{text}");
+    assert!(
+        text.contains("worst groups") && text.contains("job = Blue"),
+        "{text}"
+    );
+    let (status, text) = strict.verify("r.csv", true);
+    assert_eq!(status, Some(1), "{text}");
+    assert!(text.contains("no records lost      NO"), "{text}");
+}
+
+#[test]
+fn confidence_is_checked_with_equivalent_labels() {
+    let privacy =
+        json!({"model": "lkc", "l": 1, "k": 2, "c": 0.4, "sensitive_values": {"ill": ["hiv"]}});
+    let dir = patients(privacy, 0.0);
+    dir.write(
+        "r.ndjson",
+        "{\"job\":\"Blue\",\"age\":\"*\",\"ill\":\"flu\"}\n{\"job\":\"Blue\",\"age\":\"[0,99]\",\"ill\":\"hiv\"}\n\
+         {\"job\":\"White\",\"age\":\"*\",\"ill\":\"flu\"}\n{\"job\":\"White\",\"age\":\"*\",\"ill\":\"flu\"}\n\
+         {\"job\":\"White\",\"age\":\"*\",\"ill\":\"flu\"}\n",
+    );
+    let (status, text) = dir.verify("r.ndjson", false);
+    assert_eq!(status, Some(1), "{text}");
+    assert!(text.contains("ill = hiv"), "{text}");
+}
+
+#[test]
+fn a_star_is_the_root_of_every_taxonomy() {
+    let dir = patients(anonymity(5), 0.0);
+    let rows = ["flu", "flu", "hiv", "flu", "flu"].map(|ill| format!("*,*,{ill}\n"));
+    dir.write("r.csv", &("job,age,ill\n".to_owned() + &rows.concat()));
+    let (status, text) = dir.verify("r.csv", true);
+    assert_eq!(status, Some(0), "{text}");
+    dir.write(
+        "r.csv",
+        &("job,age,ill\n".to_owned() + &rows[..4].concat() + "*,*,hiv\n"),
+    );
+    let (status, text) = dir.verify("r.csv", true);
+    assert_eq!(status, Some(1), "{text}");
+    assert!(text.contains("1 row stands for no raw row"), "{text}");
+}
+
+#[test]
+fn overlapping_labels_are_matched() {
+    let dir = patients(anonymity(1), 0.0);
+    let head = "job,age,ill\n";
+    let rows =
+        "Blue,\"[0,99]\",hiv\nANY,\"[40,50]\",flu\nANY,\"[20,40]\",flu\nWhite,\"[0,99]\",flu\n";
+    dir.write("r.csv", &format!("{head}{rows}*,\"[0,60)\",flu\n"));
+    let (status, text) = dir.verify("r.csv", true);
+    assert_eq!(status, Some(0), "{text}");
+    assert!(text.contains("overlap"), "{text}");
+    dir.write(
+        "r.csv",
+        &format!("{head}{rows}*,\"[45,60)\",flu\n*,\"[45,60)\",flu\n"),
+    );
+    let (status, text) = dir.verify("r.csv", true);
+    assert_eq!(status, Some(1), "{text}");
+    assert!(text.contains("truthful             NO   1 row"), "{text}");
+}
+
+#[test]
+fn an_unreadable_release_has_its_own_exit_status() {
+    let dir = patients(anonymity(2), 0.0);
+    for (name, text) in [
+        ("a.csv", "job,age,ill\nPilot,\"[0,99]\",flu\n"),
+        ("b.csv", "job,age,ill\nBlue,young,flu\n"),
+        ("c.csv", "job,age\nBlue,*\n"),
+        ("d.csv", "name,job,age,ill\nJane,Blue,*,flu\n"),
+        ("e.csv", "job,age,ill,extra\nBlue,*,flu,x\n"),
+        ("f.parquet", "PAR1"),
+        ("g.xls", ""),
+    ] {
+        dir.write(name, text);
+        let (status, text) = dir.verify(name, false);
+        assert_eq!(status, Some(2), "{name}: {text}");
+        assert!(!text.contains("Jane") && !text.contains("Pilot"), "{text}");
+    }
+    assert_eq!(dir.verify("absent.csv", false).0, Some(2));
+}
+
+#[test]
+fn releases_in_every_format_pass_the_verifier() {
+    let dir = patients(anonymity(2), 0.0);
+    for name in [
+        "o.csv",
+        "o.csv.gz",
+        "o.csv.zst",
+        "o.ndjson",
+        "o.ndjson.gz",
+        "o.parquet",
+    ] {
+        let arguments = [
+            "anonymize",
+            "--schema",
+            "s.json",
+            "--job",
+            "j.json",
+            "raw.csv",
+            "-o",
+            name,
+        ];
+        let output = dir.run(&arguments);
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        assert!(Path::new(&dir.path().join(name)).exists());
+        let (status, text) = dir.verify(name, true);
+        assert_eq!(status, Some(0), "{name}: {text}");
+        assert!(text.contains("one cut"), "{name}: {text}");
+    }
+}
+
+#[test]
+fn groups_are_at_least_as_general_as_requested() {
+    let privacy = anonymity(2);
+    let dir = patients(privacy.clone(), 0.0);
+    let levels = json!({"job": {"level": 1, "values": {"0": ["Lawyer"]}}});
+    let job = json!({"privacy": privacy, "recoding": "local", "pre_generalization": levels});
+    dir.write("j.json", &job.to_string());
+    dir.anonymize("raw.csv", "o.csv");
+    let (status, text) = dir.verify("o.csv", true);
+    assert_eq!(status, Some(0), "{text}");
+    let released = std::fs::read_to_string(dir.path().join("o.csv")).unwrap();
+    for row in released.lines().skip(1) {
+        let label = row.split(',').next().unwrap();
+        assert!(
+            ["ANY", "Blue", "White", "Lawyer"].contains(&label),
+            "{label}"
+        );
+    }
+    let report = dir.json("report.json");
+    assert_eq!(report["pre_generalization"]["job"]["level"], 1);
+    // The NCP counts the loss by pre-generalization too: Blue covers two of the four leaves.
+    assert!(report["utility"]["ncp_by_column"]["job"].as_f64().unwrap() > 0.0);
+    let mut exact = job;
+    exact["output"] = json!("anatomized");
+    dir.write("j.json", &exact.to_string());
+    let refused = dir.run(&[
+        "anonymize",
+        "--schema",
+        "s.json",
+        "--job",
+        "j.json",
+        "raw.csv",
+        "-o",
+        "out",
+    ]);
+    assert_eq!(refused.status.code(), Some(1));
+    let problem: Value = serde_json::from_slice(&refused.stderr).unwrap();
+    assert_eq!(problem["errors"][0]["pointer"], "/pre_generalization");
+}
