@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use pais::domain::{DatasetDefinition, JobDefinition};
-use pais::engine::{VerifiedRelease, Prepared, Unobserved};
+use pais::engine::{Prepared, Unobserved, VerifiedRelease};
 use pais::sample::Sample;
 use pais::table::chunk::Assembler;
 use pais::table::{Schema, Table, csv};

@@ -5,10 +5,12 @@ use std::fmt::Write as _;
 
 use pais_core::definition::{ColumnKind, ColumnRole};
 use pais_core::model::{Diversity, GroupModel};
-use pais_verify::{self, AnatomyAssignment, GroupVerification, VerifyError};
-use pais_core::table::{COUNT_COLUMN, Column, Form, GROUP_COLUMN, ReleasedColumn, ReleasedTable, Table};
-use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::read::reimport;
+use pais_core::schema::{Schema, SchemaColumn};
+use pais_core::table::{
+    COUNT_COLUMN, Column, Form, GROUP_COLUMN, ReleasedColumn, ReleasedTable, Table,
+};
+use pais_verify::{self, AnatomyAssignment, GroupVerification, VerifyError};
 
 use super::directory::Directory;
 use super::failure::Failure;

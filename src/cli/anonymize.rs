@@ -7,9 +7,9 @@ use std::sync::Arc;
 use clap::Args;
 use serde::Serialize;
 
-use pais_core::definition::Output;
 use pais_anonymize::plan::Plan;
-use pais_anonymize::{VerifiedRelease, Observer, Phase, AnonymizationRun, StepItem, StepRecord};
+use pais_anonymize::{AnonymizationRun, Observer, Phase, StepItem, StepRecord, VerifiedRelease};
+use pais_core::definition::Output;
 use pais_core::table::ReleasedTable;
 
 use super::bar::Bar;

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
+use pais_anonymize::{Count, Observer, Phase, RunProgress, RunStatus};
 use pais_core::cancellation::Cancellation;
-use pais_anonymize::{Count, Observer, Phase, RunStatus, RunProgress};
 
 /// Time between two redraws of the line.
 const TICK: Duration = Duration::from_millis(100);
@@ -109,8 +109,8 @@ fn time(duration: Duration) -> String {
 mod tests {
     use std::time::Duration;
 
+    use pais_anonymize::{Phase, RunStatus};
     use pais_core::cancellation::Cancellation;
-use pais_anonymize::{Phase, RunStatus};
 
     use super::{line, time};
 

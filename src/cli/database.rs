@@ -5,8 +5,8 @@ use std::sync::Arc;
 use anyhow::Context;
 use pais::clock::SystemClock;
 use pais::config::Settings;
-use pais_postgres::{self, EmbeddedOptions, EmbeddedServer, PostgresError};
 use pais::store::Store;
+use pais_postgres::{self, EmbeddedOptions, EmbeddedServer, PostgresError};
 use secrecy::ExposeSecret;
 
 /// An open database, and its embedded server if it has one.

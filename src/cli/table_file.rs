@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use pais::problem::{Code, Problem};
 use pais_anonymize::{Count, Observer, Phase, Unobserved};
-use pais_core::table::chunk::Assembler;
 use pais_core::read::{ReadFailure, csv, ndjson, parquet, reimport};
-use pais_core::table::{ReleasedTable, Table};
 use pais_core::schema::Schema;
+use pais_core::table::chunk::Assembler;
+use pais_core::table::{ReleasedTable, Table};
 
 use super::counted::CountedFile;
 use super::documents::in_file;

@@ -7,19 +7,19 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use pais_core::definition::json::escape;
 use pais::problem::{Code, Problem};
+use pais_anonymize::pre_generalization;
+use pais_core::definition::json::escape;
 use pais_core::definition::{ColumnRole, JobDefinition, ModelKind};
 use pais_core::model::{Diversity, GroupModel, KmAnonymity, Lkc, PrivacyModel};
-use pais_anonymize::pre_generalization;
+use pais_core::read::reimport;
+use pais_core::schema::Schema;
+use pais_core::table::{EncodedTable, ReleasedTable};
+use pais_core::taxonomy::MinimumLevels;
 use pais_verify::{
     self, Assignment, ColumnValue, LkcRequirement, Original, OriginalQuasiIdentifier, OriginalSet,
     SensitiveSet, Verification, VerifyError, WorstGroup,
 };
-use pais_core::table::{EncodedTable, ReleasedTable};
-use pais_core::schema::Schema;
-use pais_core::read::reimport;
-use pais_core::taxonomy::MinimumLevels;
 
 use super::anatomized::Anatomized;
 use super::directory::Directory;
@@ -81,7 +81,8 @@ impl Verify {
             }
             PrivacyModel::KmAnonymity(model) => {
                 report.km(model);
-                let found = privacy::verify_km_until_stopped(&table, &quasi_identifiers, model, &never);
+                let found =
+                    privacy::verify_km_until_stopped(&table, &quasi_identifiers, model, &never);
                 report.privacy(&found.map_err(failed)?);
             }
             PrivacyModel::Groups(model) => {

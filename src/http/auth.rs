@@ -4,8 +4,8 @@ use axum::extract::FromRequestParts;
 use axum::http::header;
 use axum::http::request::Parts;
 
-use crate::roles::{Caller, Role};
 use crate::problem::Code;
+use crate::roles::{Caller, Role};
 use crate::store::tokens;
 
 use super::{ApiError, AppState};

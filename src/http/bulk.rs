@@ -3,9 +3,7 @@
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::problem::Code;
-use pais_core::definition::JobDefinition;
-use pais_anonymize::AnonymizationRun;
-use crate::worker::attempt::SEARCHES;
+use pais_anonymize::{JobPlan, PARALLEL_SEARCHES, release_bytes};
 use pais_core::schema::Schema;
 
 use super::{ApiError, AppState};
@@ -33,13 +31,14 @@ pub enum Held {
 pub fn check_fits(
     state: &AppState,
     schema: &Schema,
-    jobs: &[JobDefinition],
+    plans: &[JobPlan],
     rows: u64,
 ) -> Result<(), ApiError> {
-    let searches = jobs.len().min(SEARCHES) as u64;
-    let by = |job| AnonymizationRun::bytes_needed_by(schema, job, rows, searches);
-    let needed = jobs.iter().map(by).max();
-    let needed = needed.unwrap_or_else(|| AnonymizationRun::bytes_needed(schema, rows));
+    let searches = plans.len().min(PARALLEL_SEARCHES) as u64;
+    let needed = plans
+        .iter()
+        .map(|plan| plan.bytes_needed(schema, rows, searches));
+    let needed = needed.max().unwrap_or_else(|| release_bytes(schema, rows));
     let limit = state.limits.job_bytes;
     if needed <= limit {
         return Ok(());

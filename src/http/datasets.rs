@@ -10,11 +10,11 @@ use axum::response::IntoResponse;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use pais_core::definition::TaxonomyNode;
 use crate::problem::{Code, Problem};
-use pais_core::definition::{DatasetDefinition, DatasetId, TaxonomyId, TaxonomyReference};
 use crate::store::datasets::{self, Dataset};
 use crate::store::taxonomies;
+use pais_core::definition::TaxonomyNode;
+use pais_core::definition::{DatasetDefinition, DatasetId, TaxonomyId, TaxonomyReference};
 use pais_core::schema::Schema;
 use pais_core::taxonomy::Tree;
 

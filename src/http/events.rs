@@ -14,8 +14,8 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::roles::Caller;
 use crate::ids::JobId;
+use crate::roles::Caller;
 use crate::store::JobStatus;
 use crate::store::jobs::{self, StoredJob};
 use crate::store::{StoreError, tokens};
@@ -130,7 +130,7 @@ impl Watch {
         loop {
             let job = match self.fresh.take() {
                 Some(job) => job,
-                None => self.status().await?,
+                None => self.look().await?,
             };
             let now = ProgressDocument::from(&job);
             if self.told.as_ref() != Some(&now) {

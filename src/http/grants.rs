@@ -10,8 +10,8 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::problem::{Code, Problem};
 use crate::ids::{GrantId, OrganizationId, ReleaseId};
+use crate::problem::{Code, Problem};
 use crate::store::grants::{self, Granting, NewGrant, StoredGrant};
 
 use super::{ApiError, AppState, Holder, JsonBody, Page, PageQuery, Parameters, Path, text};

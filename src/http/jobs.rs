@@ -14,19 +14,21 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::problem::ProblemDocument;
-use pais_core::definition::{Combination, Sweep, self};
-use crate::roles::Caller;
-use crate::problem::{Code, Problem};
-use pais_core::definition::{DatasetId, JobDefinition, json};
 use crate::ids::{JobId, ReleaseId};
+use crate::problem::ProblemDocument;
+use crate::problem::{Code, Problem};
+use crate::roles::Caller;
 use crate::store::JobStatus;
-use pais_anonymize::{AnonymizationRun, StepItem, SweepItem};
 use crate::store::datasets;
 use crate::store::idempotency::{self, Answer, Begun, Reservation};
 use crate::store::jobs::{self, Cancellation, Creation, NewJob, StoredJob};
+use crate::store::runs;
 use crate::store::submissions;
-use pais_core::schema::Schema;
+use crate::worker::attempt;
+use crate::worker::records::{self, SweepItem};
+use pais_anonymize::{JobPlan, StepItem};
+use pais_core::definition::{CombinationQuery, Sweep, first_list};
+use pais_core::definition::{DatasetId, JobDefinition, json};
 
 use super::bulk;
 use super::extract::media_type;
@@ -158,8 +160,7 @@ async fn create(
 
 /// A job as it was sent.
 struct JobBody {
-    /// Under each of its combinations; one where it is no sweep.
-    jobs: Vec<JobDefinition>,
+    definition: JobDefinition,
     sweep: Sweep,
     sent: Value,
     sha256: [u8; 32],
@@ -177,24 +178,13 @@ impl JobBody {
         if holds_nul(&sent) {
             return Err(ApiError::new(
                 Code::MalformedJson,
-                "a string of the body holds NUL, which is no text",
+                "a string of the body contains NUL; remove it",
             ));
         }
-        let sweep = Sweep::of(&sent)?;
-        let jobs = if sweep.is_sweep {
-            let one = |combination: &Combination| {
-                // JSON that was read is always written.
-                let body = serde_json::to_vec(&combination.apply(&sent)).unwrap_or_default();
-                json::parse(&body)
-            };
-            let jobs = sweep.combinations.iter().map(one);
-            jobs.collect::<Result<_, _>>()?
-        } else {
-            vec![json::parse(body)?]
-        };
+        let definition: JobDefinition = json::parse(body)?;
         Ok(Self {
-            jobs,
-            sweep,
+            sweep: Sweep::new(&definition)?,
+            definition,
             sent,
             sha256: Sha256::digest(body).into(),
         })
@@ -213,36 +203,36 @@ fn holds_nul(value: &Value) -> bool {
 }
 
 async fn check(state: &AppState, caller: Caller, body: &JobBody) -> Result<DatasetId, ApiError> {
-    // The combinations differ in nothing but their privacy parameters.
-    let job = body.jobs.first().ok_or_else(ApiError::not_found)?;
-    let id = job.dataset_id.ok_or_else(|| {
+    let id = body.definition.dataset_id.ok_or_else(|| {
         Problem::at(
             Code::InvalidShape,
             "/dataset_id",
-            "`dataset_id` is missing: which dataset is to be anonymized?",
+            "`dataset_id` is missing; give the id of the dataset to anonymize",
         )
     })?;
     let dataset = datasets::load(&state.store, caller.organization, id).await?;
     let dataset = dataset.ok_or_else(no_dataset)?;
-    for job in &body.jobs {
-        AnonymizationRun::check(&dataset.schema, job)?;
-    }
+    let combinations = body.sweep.combinations.iter();
+    let plans = combinations
+        .map(|combination| JobPlan::new(&dataset.schema, &combination.apply(&body.definition)))
+        .collect::<Result<Vec<_>, _>>()?;
     if body.sweep.is_sweep {
-        check_sweep(&dataset.schema, job, &body.sent)?;
+        check_sweep(&plans, &body.definition)?;
     }
-    let rows = submissions::count_rows(&state.store, id, job.submissions.as_deref()).await?;
-    bulk::check_fits(state, &dataset.schema, &body.jobs, rows)?;
-    for job in &body.jobs {
-        AnonymizationRun::check_work(&dataset.schema, job, rows)?;
+    let submissions = body.definition.submissions.as_deref();
+    let rows = submissions::count_rows(&state.store, id, submissions).await?;
+    bulk::check_fits(state, &dataset.schema, &plans, rows)?;
+    for plan in &plans {
+        plan.check_work(rows)?;
     }
     Ok(id)
 }
 
-fn check_sweep(schema: &Schema, job: &JobDefinition, sent: &Value) -> Result<(), Problem> {
-    if !AnonymizationRun::takes_sweeps(schema, job)? {
+fn check_sweep(plans: &[JobPlan], job: &JobDefinition) -> Result<(), Problem> {
+    if !plans.iter().all(JobPlan::has_steps) {
         return Err(Problem::at(
             Code::InvalidJob,
-            sweep::first_list(sent).unwrap_or_default(),
+            first_list(job).unwrap_or_default(),
             "lists of values are for the models that are reached by top-down specialization; \
              give one value",
         ));
@@ -277,7 +267,7 @@ async fn make(
         dataset,
         definition: &body.sent,
         body_sha256: body.sha256,
-        submissions: body.jobs.first().and_then(|job| job.submissions.as_deref()),
+        submissions: body.definition.submissions.as_deref(),
     };
     match jobs::create(&state.store, caller, &new, reservation, queued).await? {
         Creation::Queued(answer) => {
@@ -401,9 +391,16 @@ async fn steps(
     let (after, limit) = number_page(query.limit, query.cursor.as_deref())?;
     let job = jobs::load(&state.store, caller.organization, id).await?;
     let job = job.ok_or_else(ApiError::not_found)?;
-    let run = Sweep::of(&job.definition)?.find([query.l, query.k, query.c])?;
+    let sweep = Sweep::new(&attempt::stored_job(&job.definition)?)?;
+    let run = sweep.find(CombinationQuery {
+        l: query.l,
+        k: query.k,
+        c: query.c,
+    })?;
     let from = after.map_or(0, |after| after.saturating_add(1));
-    let mut items = jobs::steps(&state.store, id, run as u32, from, limit + 1).await?;
+    let items = runs::steps(&state.store, id, run as u32, from, limit + 1).await?;
+    let items = items.into_iter().map(records::step_item);
+    let mut items = items.collect::<Result<Vec<_>, _>>()?;
     let more = items.len() as i64 > limit;
     items.truncate(limit as usize);
     let next_cursor = items
@@ -433,11 +430,12 @@ async fn sweep_rows(
     let job = jobs::load(&state.store, caller.organization, id).await?;
     job.ok_or_else(ApiError::not_found)?;
     let from = after.map_or(0, |after| after.saturating_add(1));
-    let mut rows = jobs::sweep(&state.store, id, from, limit + 1).await?;
+    let mut rows = runs::sweep(&state.store, id, from, limit + 1).await?;
     let more = rows.len() as i64 > limit;
     rows.truncate(limit as usize);
     let next_cursor = rows.last().filter(|_| more).map(|(run, _)| run.to_string());
-    let items = rows.into_iter().map(|(_, item)| item).collect();
+    let items = rows.into_iter().map(|(_, item)| records::sweep_item(item));
+    let items = items.collect::<Result<_, _>>()?;
     Ok(Json(Page { items, next_cursor }))
 }
 

@@ -4,9 +4,9 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 use crate::problem::{Code, Problem};
-use crate::worker::WorkError;
 use crate::store::StoreError;
 use crate::store::seal::SealError;
+use crate::worker::WorkError;
 
 /// The media type of RFC 9457.
 pub const PROBLEM_JSON: &str = "application/problem+json";
@@ -40,9 +40,9 @@ impl ApiError {
     }
 }
 
-impl From<Problem> for ApiError {
-    fn from(problem: Problem) -> Self {
-        Self::Problem(problem)
+impl<E: Into<Problem>> From<E> for ApiError {
+    fn from(error: E) -> Self {
+        Self::Problem(error.into())
     }
 }
 

@@ -10,12 +10,12 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::problem::Code;
-use pais_core::definition::DatasetId;
-use pais_anonymize::Unobserved;
-use crate::worker::{WorkError, on_thread, source};
 use crate::store::{datasets, submissions};
+use crate::worker::{WorkError, load_rows, on_thread};
+use pais_anonymize::Unobserved;
+use pais_core::definition::DatasetId;
 use pais_core::table::Column;
-use pais_core::table::profile::{ColumnProfile, self};
+use pais_core::table::profile::{self, ColumnProfile};
 
 use super::{ApiError, AppState, Holder, Path, bulk};
 
@@ -60,7 +60,9 @@ async fn show(
     let table = load_rows::load(&state.store, &state.keys, &dataset, None, unobserved).await;
     let mut table = table.map_err(|failure| match failure {
         // Deleted under way: from then on it is as if it had never been there.
-        WorkError::Problem(problem) if problem.code == Code::DatasetDeleted => ApiError::not_found(),
+        WorkError::Problem(problem) if problem.code == Code::DatasetDeleted => {
+            ApiError::not_found()
+        }
         failure => failure.into(),
     })?;
     let document = on_thread(move || {

@@ -13,19 +13,21 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use pais_core::definition::Sweep;
-use crate::roles::{Caller, Role};
-use crate::problem::{Code, Problem};
-use pais_core::definition::{DatasetId, JobDefinition};
 use crate::ids::{JobId, ReleaseId};
+use crate::problem::{Code, Problem};
+use crate::roles::{Caller, Role};
 use crate::store::JobStatus;
-use pais_anonymize::{AnonymizationRun, Unobserved};
-use crate::worker::release_packing::{self, Origin};
-use crate::worker::{attempt, on_thread, source};
 use crate::store::datasets::{self, Found, StoredDataset};
 use crate::store::jobs::{self as stored_jobs, StoredJob};
 use crate::store::releases::{self, NewRelease, StoredRelease, Viewer};
+use crate::store::runs;
+use crate::worker::records;
+use crate::worker::release_packing::{self, Origin};
+use crate::worker::{attempt, load_rows, on_thread};
 use pais_anonymize::utility::Report;
+use pais_anonymize::{AnonymizationRun, JobPlan, Unobserved};
+use pais_core::definition::{CombinationQuery, Sweep};
+use pais_core::definition::{DatasetId, JobDefinition};
 
 use super::accept;
 use super::bulk;
@@ -189,10 +191,15 @@ async fn create(
     let step = definition.step.map(u32::try_from).transpose();
     let step =
         step.map_err(|_| Problem::at(Code::NoSuchStep, "/step", "steps are numbered from 0 on"))?;
-    let sweep = Sweep::of(&job.definition)?;
-    let run = sweep.find([definition.l, definition.k, definition.c])?;
+    let stored = attempt::stored_job(&job.definition)?;
+    let sweep = Sweep::new(&stored)?;
+    let run = sweep.find(CombinationQuery {
+        l: definition.l,
+        k: definition.k,
+        c: definition.c,
+    })?;
     let asked = Asked {
-        job: attempt::under(&job.definition, &sweep, run)?,
+        job: attempt::combination(&stored, &sweep, run)?,
         run: run as u32,
         step,
         name,
@@ -244,8 +251,10 @@ async fn prepare(
     } = asked;
     let store = &state.store;
     let key = load_rows::open_key(&state.keys, &dataset)?;
-    let steps = stored_jobs::step_records(store, &key, job.id, run).await?;
-    if steps.is_empty() && AnonymizationRun::takes_sweeps(&dataset.schema, &definition)? {
+    let steps = runs::step_records(store, &key, job.id, run).await?;
+    let steps = steps.into_iter().map(records::step_record);
+    let steps = steps.collect::<Result<Vec<_>, _>>()?;
+    if steps.is_empty() && JobPlan::new(&dataset.schema, &definition)?.has_steps() {
         let detail = "no generalization meets this combination; the job's `sweep` says why";
         return Err(ApiError::new(Code::JobNotSucceeded, detail));
     }
@@ -274,9 +283,9 @@ async fn prepare(
     let release = on_thread(move || {
         let _place = place;
         let prepared = AnonymizationRun::new(schema, definition, table, &Unobserved::default())?;
-        let finished = prepared.release(&steps, step, &Unobserved::default())?;
+        let release = prepared.release(&steps, step, &Unobserved::default())?;
         drop(prepared);
-        finished::pack(finished, origin)
+        release_packing::pack(release, origin)
     });
     Ok(release.await?)
 }

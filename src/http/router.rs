@@ -21,8 +21,8 @@ use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
-use crate::roles::Caller;
 use crate::problem::{Code, Problem};
+use crate::roles::Caller;
 
 use super::observe::{REQUEST_ID, observe};
 use super::problem::problem_response;

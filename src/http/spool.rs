@@ -9,9 +9,9 @@ use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
 
 use crate::problem::{Code, Problem};
-use crate::worker::{WorkError, finished, on_thread};
 use crate::store::StoreError;
 use crate::store::releases::{self, StoredTable};
+use crate::worker::{WorkError, on_thread, release_packing};
 use pais_core::table::ReleasedTable;
 
 use super::{ApiError, AppState, bulk};
@@ -99,7 +99,7 @@ pub async fn rendered(
     let (target, stored) = (path.clone(), table.clone());
     on_thread(move || {
         let _place = place;
-        let table = finished::unpack(&stored, chunks)?;
+        let table = release_packing::unpack(&stored, chunks)?;
         render(&table, format, &stored.sha256, &target)?;
         sweep(&target).map_err(|error| unwritable(&error))
     })

@@ -15,15 +15,15 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::roles::Caller;
 use crate::problem::{Code, Problem};
-use pais_core::definition::{DatasetId, SubmissionId};
-use crate::worker::{WorkError, on_thread, source};
+use crate::roles::Caller;
 use crate::store::datasets::{self, StoredDataset};
 use crate::store::idempotency::{self, Answer, Begun, Reservation};
 use crate::store::seal::DataKey;
 use crate::store::submissions::{Accepted, Intake, SealedChunk, Submission, Totals};
 use crate::store::{Store, StoreError};
+use crate::worker::{WorkError, load_rows, on_thread};
+use pais_core::definition::{DatasetId, SubmissionId};
 use pais_core::read::ReadFailure;
 use pais_core::schema::Schema;
 use pais_core::table::chunk;

@@ -13,9 +13,9 @@ use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::roles::{Caller, Role};
-use crate::problem::{Code, Problem};
 use crate::ids::ReleaseId;
+use crate::problem::{Code, Problem};
+use crate::roles::{Caller, Role};
 use crate::store::releases::{self, StoredTable};
 
 use super::releases::viewer;

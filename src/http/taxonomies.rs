@@ -9,10 +9,10 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use pais_core::definition::TaxonomyNode;
 use crate::problem::{Code, Problem};
-use pais_core::definition::TaxonomyId;
 use crate::store::taxonomies::{self, Taxonomy, TaxonomySummary};
+use pais_core::definition::TaxonomyId;
+use pais_core::definition::TaxonomyNode;
 use pais_core::taxonomy::{Tree, TreeLimits, hierarchy};
 
 use super::extract::media_type;

@@ -11,9 +11,9 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::ids::TokenId;
 use crate::problem::{Code, Problem};
 use crate::roles::Role;
-use crate::ids::TokenId;
 use crate::store::tokens::{self, NewToken, Token};
 
 use super::{ApiError, AppState, JsonBody, Operator, Page, PageQuery, Parameters, Path, text};

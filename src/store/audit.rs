@@ -7,8 +7,8 @@ use time::OffsetDateTime;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::roles::Caller;
 use crate::ids::{EventId, OrganizationId, TokenId};
+use crate::roles::Caller;
 
 use super::{Store, StoreError};
 

@@ -11,10 +11,12 @@ use time::{Duration, OffsetDateTime};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use pais_core::definition::TaxonomyNode;
-use crate::roles::Caller;
-use pais_core::definition::{ColumnDefinition, DatasetDefinition, DatasetId, SubmissionId, TaxonomyId};
 use crate::ids::{OrganizationId, TokenId};
+use crate::roles::Caller;
+use pais_core::definition::TaxonomyNode;
+use pais_core::definition::{
+    ColumnDefinition, DatasetDefinition, DatasetId, SubmissionId, TaxonomyId,
+};
 use pais_core::schema::Schema;
 use pais_core::taxonomy::{Tree, TreeLimits};
 

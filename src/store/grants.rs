@@ -6,8 +6,8 @@ use sqlx::postgres::PgRow;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use crate::roles::Caller;
 use crate::ids::{GrantId, OrganizationId, ReleaseId};
+use crate::roles::Caller;
 
 use super::audit::{self, Action, NewEvent};
 use super::organizations;

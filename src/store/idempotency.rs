@@ -22,8 +22,8 @@ use sqlx::types::Json;
 use sqlx::{PgConnection, Row};
 use uuid::Uuid;
 
-use crate::problem::{Code, Problem};
 use crate::ids::OrganizationId;
+use crate::problem::{Code, Problem};
 
 use super::{Store, StoreError};
 

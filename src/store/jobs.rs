@@ -9,9 +9,9 @@ use sqlx::{PgConnection, Row};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
+use crate::ids::{JobId, OrganizationId, ReleaseId};
 use crate::roles::Caller;
 use pais_core::definition::{DatasetId, SubmissionId};
-use crate::ids::{JobId, OrganizationId, ReleaseId};
 
 use super::audit::{self, Action, NewEvent};
 use super::idempotency::{Answer, Reservation};

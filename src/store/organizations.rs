@@ -7,9 +7,9 @@ use time::OffsetDateTime;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::roles::Caller;
-use crate::problem::{Code, Problem};
 use crate::ids::OrganizationId;
+use crate::problem::{Code, Problem};
+use crate::roles::Caller;
 
 use super::audit::{self, Action, NewEvent};
 use super::{Store, StoreError, violates};

@@ -10,12 +10,12 @@ use sqlx::Row;
 use sqlx::postgres::types::PgInterval;
 use uuid::Uuid;
 
+use crate::ids::{JobId, OrganizationId};
 use crate::problem::{Code, Problem};
 use pais_core::definition::{DatasetId, SubmissionId};
-use crate::ids::{JobId, OrganizationId};
 
-use super::runs::{self, SealedStep};
 use super::releases::{self, NewRelease};
+use super::runs::{self, SealedStep};
 use super::{Store, StoreError};
 
 /// A job, and the lease under which a worker runs it.

@@ -7,9 +7,9 @@ use sqlx::{PgConnection, Row};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
+use crate::ids::{JobId, OrganizationId, ReleaseId, TokenId};
 use crate::roles::Caller;
 use pais_core::definition::DatasetId;
-use crate::ids::{JobId, OrganizationId, ReleaseId, TokenId};
 
 use super::audit::{self, Action, NewEvent};
 use super::submissions::lock_dataset;

@@ -104,18 +104,16 @@ impl SealedStep {
     ///
     /// # Errors
     /// When the operating system returns no random bytes.
-    pub fn seal(
-        key: &DataKey,
-        job: JobId,
-        run: u32,
-        step: StoredStep,
-    ) -> Result<Self, SealError> {
+    pub fn seal(key: &DataKey, job: JobId, run: u32, step: StoredStep) -> Result<Self, SealError> {
         let StoredStep {
             number: step,
             item,
             suppressed,
         } = step;
-        let bytes: Vec<u8> = suppressed.iter().flat_map(|row| row.to_le_bytes()).collect();
+        let bytes: Vec<u8> = suppressed
+            .iter()
+            .flat_map(|row| row.to_le_bytes())
+            .collect();
         let suppressed = match bytes.as_slice() {
             [] => None,
             bytes => Some(key.seal_step(job, run, step, bytes)?),

@@ -10,10 +10,10 @@ use time::OffsetDateTime;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use pais_core::definition::TaxonomyNode;
-use crate::roles::Caller;
 use crate::ids::OrganizationId;
+use crate::roles::Caller;
 use pais_core::definition::TaxonomyId;
+use pais_core::definition::TaxonomyNode;
 use pais_core::taxonomy::Tree;
 
 use super::audit::{self, Action, NewEvent};

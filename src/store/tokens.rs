@@ -10,8 +10,8 @@ use time::OffsetDateTime;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::roles::{Caller, Role};
 use crate::ids::{OrganizationId, TokenId};
+use crate::roles::{Caller, Role};
 
 use super::audit::{self, Action, NewEvent};
 use super::organizations;

@@ -6,9 +6,9 @@ use pais_core::definition::{JobDefinition, Sweep};
 use pais_core::table::Table;
 use serde_json::Value;
 
+use super::WorkError;
 use super::records::{SweepItem, stored_step, to_json};
 use super::release_packing::{self, Origin};
-use super::WorkError;
 use crate::ids::JobId;
 use crate::store::StoreError;
 use crate::store::datasets::StoredDataset;

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 use crate::problem::{Code, Problem};
-use pais_core::definition::SubmissionId;
-use pais_anonymize::{Count, Observer, Phase};
 use crate::store::datasets::StoredDataset;
 use crate::store::seal::{DataKey, KeyRing};
 use crate::store::submissions::{self, SealedChunk};
 use crate::store::{Store, StoreError};
+use pais_anonymize::{Count, Observer, Phase};
+use pais_core::definition::SubmissionId;
 use pais_core::table::Table;
-use pais_core::table::chunk::{Assembler, self};
+use pais_core::table::chunk::{self, Assembler};
 
 use super::{WorkError, on_thread};
 

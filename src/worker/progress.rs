@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use serde_json::Value;
 
-use pais_core::cancellation::Cancellation;
-use pais_anonymize::{Count, Observer, Phase, RunStatus, RunProgress};
 use crate::store::queue::{Claim, Counts, Sign};
+use pais_anonymize::{Count, Observer, Phase, RunProgress, RunStatus};
+use pais_core::cancellation::Cancellation;
 
 /// Why a run must stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,11 +102,11 @@ mod tests {
     use uuid::Uuid;
 
     use super::{Progress, StopReason};
-    use pais_core::definition::DatasetId;
     use crate::ids::{JobId, OrganizationId};
-    use pais_core::cancellation::Cancellation;
-use pais_anonymize::{Count, Observer, Phase};
     use crate::store::queue::{Claim, Counts};
+    use pais_anonymize::{Count, Observer, Phase};
+    use pais_core::cancellation::Cancellation;
+    use pais_core::definition::DatasetId;
 
     fn progress() -> Progress {
         Progress::new(&Claim {

@@ -8,16 +8,17 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use time::OffsetDateTime;
 
-use pais_core::definition::DatasetId;
 use crate::ids::{JobId, OrganizationId, ReleaseId, TokenId};
-use pais_anonymize::VerifiedRelease;
 use crate::store::StoreError;
 use crate::store::releases::{NewRelease, NewTable, StoredTable};
-use pais_core::table::chunk::{Assembler, ChunkError, self};
-use pais_core::read::csv::CHUNK_ROWS;
+use pais_anonymize::VerifiedRelease;
+use pais_core::definition::DatasetId;
+use pais_core::read::CHUNK_ROWS;
+use pais_core::table::chunk::{self, Assembler, ChunkError};
 use pais_core::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable, Table};
 
 use super::WorkError;
+use super::records::to_json;
 
 /// Whose release it is and where it comes from.
 #[derive(Clone, Debug)]
@@ -50,7 +51,9 @@ struct Shape {
 /// # Errors
 /// When a table does not fit the format of chunks.
 pub fn pack(release: VerifiedRelease, origin: Origin) -> Result<NewRelease, WorkError> {
-    let tables = release.tables.iter().map(pack_table);
+    let tables = release.tables().iter().map(pack_table);
+    let tables = tables.collect::<Result<_, _>>()?;
+    let cut = release.cut.as_ref().map(to_json).transpose()?;
     Ok(NewRelease {
         id: ReleaseId::new(),
         organization: origin.organization,
@@ -62,14 +65,11 @@ pub fn pack(release: VerifiedRelease, origin: Origin) -> Result<NewRelease, Work
         rows: release.rows,
         suppressed_rows: release.suppressed_rows,
         privacy: release.privacy,
-        // Labels by column, which are always JSON.
-        cut: release
-            .cut
-            .map(|cut| serde_json::to_value(cut).unwrap_or_default()),
+        cut,
         verification: release.verification,
         report: release.report,
         created_at: origin.created_at,
-        tables: tables.collect::<Result<_, _>>()?,
+        tables,
     })
 }
 
@@ -103,8 +103,7 @@ fn pack_table(table: &ReleasedTable) -> Result<NewTable, WorkError> {
     Ok(NewTable {
         name: table.name.to_string(),
         rows: table.rows as u64,
-        // Names and words, which are always JSON.
-        columns: serde_json::to_value(shapes).unwrap_or_default(),
+        columns: to_json(&shapes)?,
         sha256,
         csv_bytes,
         chunks,

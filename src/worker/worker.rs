@@ -8,17 +8,17 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::problem::{Code, Problem};
-use pais_anonymize::{Observer, Phase};
 use crate::store::queue::{self, Claim, Ending, Outcome};
 use crate::store::releases::NewRelease;
 use crate::store::seal::KeyRing;
 use crate::store::{Store, StoreError, datasets};
+use pais_anonymize::{Observer, Phase};
 
-use super::attempt::{self, PACKED, Results};
-use super::release_packing::Origin;
+use super::attempt::{self, PACKED, RunResults};
 use super::lease::Lease;
 use super::progress::{Progress, StopReason};
-use super::{WorkError, WorkerSettings, on_thread, source};
+use super::release_packing::Origin;
+use super::{WorkError, WorkerSettings, load_rows, on_thread};
 
 /// A worker of the pool.
 pub(super) struct Worker {
@@ -82,7 +82,7 @@ impl Worker {
     }
 
     /// Runs the attempt: reads, searches, verifies and packs. Writes nothing to the database.
-    async fn run(&self, claim: &Claim, progress: Arc<Progress>) -> Result<Results, WorkError> {
+    async fn run(&self, claim: &Claim, progress: Arc<Progress>) -> Result<RunResults, WorkError> {
         let dataset = datasets::load(&self.store, claim.organization, claim.dataset)
             .await?
             .ok_or_else(|| Problem::new(Code::DatasetDeleted, "the dataset was deleted"))?;
@@ -112,7 +112,7 @@ impl Worker {
     async fn end(
         &self,
         claim: &Claim,
-        outcome: Result<Results, WorkError>,
+        outcome: Result<RunResults, WorkError>,
         progress: &Progress,
     ) -> Result<&'static str, StoreError> {
         let store = &self.store;

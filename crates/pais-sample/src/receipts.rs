@@ -331,8 +331,8 @@ mod tests {
 
     use super::*;
     use pais_core::definition::{DatasetDefinition, JobDefinition};
-    use pais_core::schema::Schema;
     use pais_core::read::csv;
+    use pais_core::schema::Schema;
     use pais_core::taxonomy::TreeLimits;
 
     fn written(rows: u64) -> String {

@@ -6,7 +6,9 @@ use hashbrown::HashMap;
 use rustc_hash::FxHashMap;
 use thiserror::Error;
 
-use pais_core::table::{COUNT_COLUMN, Column, Form, GROUP_COLUMN, NULL_CODE, ReleasedColumn, ReleasedTable};
+use pais_core::table::{
+    COUNT_COLUMN, Column, Form, GROUP_COLUMN, NULL_CODE, ReleasedColumn, ReleasedTable,
+};
 
 use super::truthfulness::{TruthError, column};
 

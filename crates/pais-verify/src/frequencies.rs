@@ -1,7 +1,7 @@
 //! Frequencies of the values of one sensitive column in a group, for the group models that use
 //! them: distinct, entropy and recursive (c,l)-diversity, and t-closeness.
 
-use pais_core::model::{Decimal};
+use pais_core::model::Decimal;
 
 /// Tolerance of an entropy, in nats, for the rounding of its logarithms.
 const ROUNDING: f64 = 1e-9;

@@ -7,6 +7,7 @@
 mod anatomy;
 mod anatomy_assignment;
 mod assignment;
+mod bitmap_search;
 mod bitmaps;
 mod classes;
 mod compress;
@@ -16,17 +17,16 @@ mod frequencies;
 mod itemsets;
 mod lkc;
 mod matching;
+mod minimum_cover;
 mod partition;
 mod popcount;
 mod profiles;
-mod requirement;
 mod qid_search;
+mod requirement;
 mod sets;
-mod minimum_cover;
 mod truthfulness;
 mod unfolding;
 mod verification;
-mod bitmap_search;
 
 #[cfg(test)]
 mod tests;

@@ -6,9 +6,9 @@
 
 use std::ops::Range;
 
+use super::bitmap_search::BitmapSearch;
 use super::counter::Counter;
 use super::profiles::{Grid, Profiles, Splitter, ValueCount};
-use super::bitmap_search::BitmapSearch;
 
 /// Number of an attribute, and number of one of its values.
 pub(super) type KnownValue = (usize, u32);

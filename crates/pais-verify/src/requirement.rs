@@ -41,7 +41,11 @@ pub enum SensitiveSet {
 impl LkcRequirement {
     /// The requirement of a job's model on a table with this number of quasi-identifiers and
     /// these sensitive columns.
-    pub fn from_model(model: &Lkc, quasi_identifiers: usize, sensitive_columns: &[Box<str>]) -> Self {
+    pub fn from_model(
+        model: &Lkc,
+        quasi_identifiers: usize,
+        sensitive_columns: &[Box<str>],
+    ) -> Self {
         let Lkc {
             l,
             k,

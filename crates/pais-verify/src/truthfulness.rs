@@ -8,9 +8,11 @@ use rustc_hash::FxHashSet;
 use thiserror::Error;
 
 use pais_core::table::codes::{Codes, RowCodes};
-use pais_core::with_codes;
-use pais_core::table::{Column, Domain, EncodedTable, Form, NULL_CODE, ReleasedColumn, ReleasedTable};
+use pais_core::table::{
+    Column, Domain, EncodedTable, Form, NULL_CODE, ReleasedColumn, ReleasedTable,
+};
 use pais_core::taxonomy::MinimumLevels;
+use pais_core::with_codes;
 
 use super::cut::Cover;
 use super::sets::{OriginalSet, ReleasedSet, is_at_or_above};
@@ -80,7 +82,8 @@ impl<'a> Original<'a> {
 impl OriginalQuasiIdentifier<'_> {
     /// Whether a label is not below the node that a code is pre-generalized to.
     pub(super) fn admits(&self, label: &str, code: u32) -> bool {
-        let (Some(minimum_levels), Domain::Taxonomy(tree)) = (self.minimum_levels, self.domain) else {
+        let (Some(minimum_levels), Domain::Taxonomy(tree)) = (self.minimum_levels, self.domain)
+        else {
             return true;
         };
         let node = tree.find(label);

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, ResponseBuilder};
 
-use crate::problem::Code;
 use crate::http::problem::PROBLEM_JSON;
+use crate::problem::Code;
 
 /// Adds the problems that follow from the path, the parameters and the body; one that the
 /// operation describes itself stays as it is, and gets the body that all problems have.

@@ -26,7 +26,6 @@ pub enum JobErrorKind {
 /// Why a job is refused, with a pointer into it.
 pub type JobError = Rejection<JobErrorKind>;
 
-
 /// The body of `POST /v1/jobs`; on the command line the same without `dataset_id`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

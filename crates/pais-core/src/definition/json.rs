@@ -142,8 +142,8 @@ pub fn escape(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::parse;
     use super::DocumentErrorKind;
+    use super::parse;
     use crate::definition::DatasetDefinition;
 
     #[test]
@@ -159,18 +159,12 @@ mod tests {
         let body = br#"{"name":"a","columns":[{"name":"x","role":"identifier","kind":17}]}"#;
         let error = parse::<DatasetDefinition>(body).unwrap_err();
         assert_eq!(error.kind, DocumentErrorKind::Shape);
-        assert_eq!(
-            error.faults[0].pointer(),
-            Some("/columns/0/kind")
-        );
+        assert_eq!(error.faults[0].pointer(), Some("/columns/0/kind"));
 
         let body = br#"{"name":"a","columns":[{"name":"x","role":"Jane Doe"}]}"#;
         let error = parse::<DatasetDefinition>(body).unwrap_err();
         assert!(!error.detail.contains("Jane"), "{error}");
-        assert_eq!(
-            error.faults[0].pointer(),
-            Some("/columns/0/role")
-        );
+        assert_eq!(error.faults[0].pointer(), Some("/columns/0/role"));
 
         let body = br#"{"name":"Jane Doe","columns":"Jane Doe"}"#;
         let error = parse::<DatasetDefinition>(body).unwrap_err();

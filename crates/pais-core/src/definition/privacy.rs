@@ -8,8 +8,8 @@ use serde_json::Number;
 
 use super::{JobError, JobErrorKind, OneOrMany, json};
 use crate::model::{
-    Confidence, Decimal, Diversity, GroupModel, KmAnonymity, Lkc, MinimumAnonymity,
-    PriorKnowledge, PrivacyModel, SensitiveValues,
+    Confidence, Decimal, Diversity, GroupModel, KmAnonymity, Lkc, MinimumAnonymity, PriorKnowledge,
+    PrivacyModel, SensitiveValues,
 };
 
 /// The word of a privacy model.
@@ -197,9 +197,12 @@ impl PrivacyDefinition {
             }
             ModelKind::RecursiveClDiversity => {
                 let l = self.whole_l()?;
-                let c = one("c", &self.c)?.copied().and_then(Decimal::factor).ok_or_else(|| {
-                    out_of_range("c", "`c` is a number above 0 with at most six decimals")
-                })?;
+                let c = one("c", &self.c)?
+                    .copied()
+                    .and_then(Decimal::factor)
+                    .ok_or_else(|| {
+                        out_of_range("c", "`c` is a number above 0 with at most six decimals")
+                    })?;
                 self.groups(Diversity::Recursive { c, l })?
             }
             ModelKind::TCloseness => {
@@ -280,10 +283,7 @@ fn known_items(value: Option<i64>) -> Result<NonZeroU32, JobError> {
 }
 
 /// The one value of a parameter that may be a list.
-fn one<'a, T>(
-    parameter: &str,
-    value: &'a Option<OneOrMany<T>>,
-) -> Result<Option<&'a T>, JobError> {
+fn one<'a, T>(parameter: &str, value: &'a Option<OneOrMany<T>>) -> Result<Option<&'a T>, JobError> {
     match value {
         None => Ok(None),
         Some(OneOrMany::One(value)) => Ok(Some(value)),

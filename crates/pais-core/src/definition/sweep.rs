@@ -88,7 +88,9 @@ impl Sweep {
         let wanted = [wanted.l, wanted.k, wanted.c];
         let fits = |combination: &Combination| {
             let pairs = combination.numbers().into_iter().zip(wanted);
-            pairs.into_iter().all(|(value, wanted)| wanted.is_none() || wanted == value)
+            pairs
+                .into_iter()
+                .all(|(value, wanted)| wanted.is_none() || wanted == value)
         };
         let mut found = (0..self.combinations.len()).filter(|&n| fits(&self.combinations[n]));
         match (found.next(), found.next()) {
@@ -155,7 +157,9 @@ fn values<T: Clone + PartialEq>(
         Some(OneOrMany::Many(values)) => values,
     };
     if values.is_empty() {
-        return Err(refused("the list of values to try is empty; give at least one"));
+        return Err(refused(
+            "the list of values to try is empty; give at least one",
+        ));
     }
     // Comparing each with each is cheap only for lists that can be used.
     let compared = &values[..values.len().min(MOST_COMBINATIONS + 1)];

@@ -48,7 +48,11 @@ impl Decimal {
         }
         let denominator = 10u64.pow(part.len() as u32);
         let whole: u64 = whole.parse().ok()?;
-        let part: u64 = if part.is_empty() { 0 } else { part.parse().ok()? };
+        let part: u64 = if part.is_empty() {
+            0
+        } else {
+            part.parse().ok()?
+        };
         Some(Self {
             numerator: whole.checked_mul(denominator)?.checked_add(part)?,
             denominator,

@@ -6,9 +6,9 @@ use std::hash::BuildHasher;
 use crate::definition::{ColumnKind, ColumnRole};
 use crate::taxonomy::interval::number;
 
+use crate::schema::SchemaColumn;
 use crate::table::items;
 use crate::table::{Column, NULL_CODE};
-use crate::schema::SchemaColumn;
 
 /// Why a cell is refused. It never contains the cell's value.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,11 +10,10 @@ use crate::read::{ReadError, ReadErrorKind, ReadFailure};
 use crate::rejection::Fault;
 
 use crate::read::chunk_builder::{ChunkBuilder, RECORD_BYTES};
+use crate::read::header;
 use crate::schema::Schema;
 use crate::table::Table;
-use crate::read::header;
 use crate::table::chunk::Assembler;
-
 
 /// Reads a CSV file with a header row and passes its rows to `chunk`, in chunks of the stored
 /// columns. Returns the number of rows.

@@ -5,12 +5,12 @@ use proptest::prelude::*;
 
 use crate::read::{ReadError, ReadErrorKind};
 
-use crate::table::chunk::Assembler;
 use crate::read::chunk_builder::ReadFailure;
 use crate::read::tests::{Place, schema};
-use crate::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable, Table};
-use crate::schema::Schema;
 use crate::read::{csv, ndjson, parquet};
+use crate::schema::Schema;
+use crate::table::chunk::Assembler;
+use crate::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable, Table};
 
 fn gathered(
     read: impl FnOnce(

@@ -3,12 +3,12 @@
 //! Messages never contain text of the header: in a file without a header the first line is a
 //! patient's.
 
-use crate::read::{ReadError, ReadErrorKind};
 use crate::definition::ColumnRole;
+use crate::read::{ReadError, ReadErrorKind};
 use crate::rejection::Fault;
 
-use crate::schema::Schema;
 use super::cells::check_text;
+use crate::schema::Schema;
 
 /// For each column of the file, its position among the stored columns; `None` for an identifier,
 /// whose cells are not stored.

@@ -1,10 +1,10 @@
 //! Readers of submissions and of released tables: CSV, NDJSON and Parquet.
 
 mod cells;
+mod chunk_builder;
 pub mod csv;
 mod error;
 mod header;
-mod chunk_builder;
 pub mod ndjson;
 pub mod parquet;
 mod parquet_cells;
@@ -18,5 +18,5 @@ mod parquet_tests;
 #[cfg(test)]
 mod tests;
 
-pub use error::{ReadError, ReadErrorKind, ReadFailure};
 pub use chunk_builder::{CHUNK_ROWS, MAX_FAULTS};
+pub use error::{ReadError, ReadErrorKind, ReadFailure};

@@ -15,8 +15,8 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::definition::{ColumnKind, ColumnRole};
-use crate::rejection::Fault;
 use crate::read::{ReadError, ReadFailure};
+use crate::rejection::Fault;
 
 use crate::read::cells::{Refusal, SetCell};
 use crate::read::chunk_builder::{ChunkBuilder, RECORD_BYTES, undecodable};

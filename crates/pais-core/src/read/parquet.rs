@@ -14,17 +14,17 @@ use parquet::arrow::arrow_reader::{
 };
 use parquet::file::reader::ChunkReader;
 
-use crate::read::{ReadError, ReadErrorKind, ReadFailure};
 use crate::definition::ColumnKind;
-use crate::rejection::Place;
+use crate::read::{ReadError, ReadErrorKind, ReadFailure};
 use crate::rejection::Fault;
+use crate::rejection::Place;
 
 use crate::read::chunk_builder::{CHUNK_ROWS, ChunkBuilder};
+use crate::read::header;
 use crate::read::parquet_cells::{is_scalar, push};
 use crate::read::parquet_pages::{PageSizes, measure};
 use crate::schema::Schema;
 use crate::table::Table;
-use crate::read::header;
 
 /// Maximum decoded bytes of a batch if values are stored as a prefix of the previous value.
 const PREFIXED_BATCH_BYTES: u64 = 64 << 20;

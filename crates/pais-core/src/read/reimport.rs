@@ -2,16 +2,16 @@
 
 use std::borrow::Cow;
 
-use crate::read::{ReadError, ReadErrorKind};
 use crate::definition::{ColumnKind, ColumnRole};
+use crate::read::{ReadError, ReadErrorKind};
 use crate::rejection::{Fault, Place};
 use crate::taxonomy::interval::number;
 use crate::taxonomy::{Interval, MISSING_LABEL};
 
 use crate::read::chunk_builder::MAX_FAULTS;
+use crate::schema::{Schema, SchemaColumn};
 use crate::table::items;
 use crate::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable, Table};
-use crate::schema::{Schema, SchemaColumn};
 
 /// The label that other tools write for a suppressed cell, whatever the root of its tree is.
 pub const SUPPRESSED_LABEL: &str = "*";

@@ -2,14 +2,14 @@
 
 use proptest::prelude::*;
 
-use crate::read::{ReadError, ReadErrorKind};
 use crate::definition::DatasetDefinition;
+use crate::read::{ReadError, ReadErrorKind};
 use crate::taxonomy::TreeLimits;
 
-use crate::table::chunk::Assembler;
 use crate::read::csv::{ReadFailure, read};
-use crate::table::{Column, Domain, EncodedTable, Form, ReleasedColumn, ReleasedTable, Table};
 use crate::schema::Schema;
+use crate::table::chunk::Assembler;
+use crate::table::{Column, Domain, EncodedTable, Form, ReleasedColumn, ReleasedTable, Table};
 
 pub(super) fn schema(columns: serde_json::Value) -> Schema {
     let definition: DatasetDefinition =
@@ -150,7 +150,10 @@ fn undecodable_and_empty_files_have_their_own_codes() {
         b"name,job,age,note\nJane,Mover,34,\"x\nJoe,Mover,3,y\n",
         b"na\xffme,job,age,note\nJane,Mover,34,x\n",
     ] {
-        assert_eq!(load(&people(), file).unwrap_err().code, ReadErrorKind::Malformed);
+        assert_eq!(
+            load(&people(), file).unwrap_err().code,
+            ReadErrorKind::Malformed
+        );
     }
     for file in ["", "name,job,age,note\n", "\n\n"] {
         assert_eq!(refusal(file).0, ReadErrorKind::Empty, "{file:?}");

@@ -6,8 +6,8 @@ use crate::definition::{ColumnKind, ColumnRole};
 use crate::taxonomy::interval::number;
 use crate::taxonomy::{MISSING_LABEL, Tree};
 
-use crate::table::{Column, NULL_CODE, SetColumn, Table};
 use crate::schema::{Schema, SchemaColumn};
+use crate::table::{Column, NULL_CODE, SetColumn, Table};
 
 /// What the codes of a quasi-identifier mean.
 #[derive(Clone, Debug)]

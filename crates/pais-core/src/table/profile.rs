@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use crate::definition::{ColumnKind, ColumnRole};
 use crate::taxonomy::interval::number;
 
-use crate::table::{Column, Table};
 use crate::schema::{Schema, SchemaColumn};
+use crate::table::{Column, Table};
 
 /// One stored column in numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use crate::taxonomy::Tree;
 
+use crate::schema::SchemaColumn;
 use crate::table::items;
 use crate::table::{Column, NULL_CODE};
-use crate::schema::SchemaColumn;
 
 /// A set-valued quasi-identifier, a transactional attribute of the 2014 paper.
 ///

@@ -93,7 +93,11 @@ pub fn parse(bytes: &[u8], limits: TreeLimits) -> Result<TaxonomyNode, Hierarchy
     if let Some(first) = faults.first() {
         let line = first.line().unwrap_or_default();
         let detail = format!("the rows do not form a tree: line {line}: {}", first.detail);
-        return Err(HierarchyError::with(HierarchyErrorKind::Tree, detail, faults));
+        return Err(HierarchyError::with(
+            HierarchyErrorKind::Tree,
+            detail,
+            faults,
+        ));
     }
     builder.into_root().ok_or_else(|| {
         let detail = "the hierarchy has no rows; write one row per leaf: `leaf;level1;...;top`";

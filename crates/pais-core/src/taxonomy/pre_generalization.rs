@@ -5,8 +5,8 @@ use hashbrown::HashMap;
 use thiserror::Error;
 
 use crate::definition::PreGeneralization;
-use crate::definition::json::escape;
 use crate::definition::TaxonomyNode;
+use crate::definition::json::escape;
 
 use super::{NodeId, Tree};
 
@@ -276,7 +276,9 @@ mod tests {
         let tree = tree();
         let pruned = |description: Value| {
             let description = serde_json::from_value(description).unwrap();
-            MinimumLevels::new(&tree, &description).unwrap().pruned(&tree)
+            MinimumLevels::new(&tree, &description)
+                .unwrap()
+                .pruned(&tree)
         };
         let (left, map) = pruned(json!({"level": 2, "values": {"0": ["k", "n"]}})).unwrap();
         // K now covers only l and is a sibling of k; M covers m and o, and N is a sibling of n.

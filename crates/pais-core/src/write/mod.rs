@@ -1,10 +1,10 @@
 //! Writers of released tables: CSV, NDJSON and Parquet.
 
 mod csv;
-mod text_table;
 mod ndjson;
 mod ordered_parallel;
 mod parquet;
+mod text_table;
 
 #[cfg(test)]
 mod tests;

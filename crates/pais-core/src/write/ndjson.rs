@@ -5,9 +5,9 @@ use std::io::{self, Write};
 
 use crate::taxonomy::interval::number;
 
-use crate::write::text_table::{RenderedColumn, TextTable};
 use crate::table::items;
 use crate::table::{Form, ReleasedColumn, ReleasedTable};
+use crate::write::text_table::{RenderedColumn, TextTable};
 
 impl ReleasedTable {
     /// Writes the table as NDJSON. Equal tables give equal bytes for every number of threads.

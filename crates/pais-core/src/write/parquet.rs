@@ -20,10 +20,10 @@ use parquet::file::properties::WriterProperties;
 
 use crate::taxonomy::interval::number;
 
-use crate::write::ordered_parallel::ordered_parallel;
 use crate::read::CHUNK_ROWS;
 use crate::table::items;
 use crate::table::{Form, ReleasedColumn, ReleasedTable};
+use crate::write::ordered_parallel::ordered_parallel;
 
 /// The zstd level: the default of the program `zstd`.
 const LEVEL: i32 = 3;

@@ -3,10 +3,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use super::names;
+use crate::{LkcRequirement, SensitiveRequirement, SensitiveSet, VIOLATION_CAP, verify_lkc};
 use pais_core::model::Confidence;
-use crate::{
-    LkcRequirement, SensitiveRequirement, SensitiveSet, VIOLATION_CAP, verify_lkc,
-};
 use pais_core::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable};
 
 const QIDS: usize = 5;

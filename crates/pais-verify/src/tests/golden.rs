@@ -1,9 +1,9 @@
 use super::{names, table, table_1, table_2};
-use pais_core::model::Confidence;
 use crate::{
     ColumnValue, LkcRequirement, SensitiveRequirement, SensitiveSet, VerifyError, verify_lkc,
     verify_lkc_until_stopped,
 };
+use pais_core::model::Confidence;
 use pais_core::table::ReleasedTable;
 
 fn requirement(l: usize, k: u64, c: f64) -> LkcRequirement {

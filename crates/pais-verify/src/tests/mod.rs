@@ -2,8 +2,8 @@
 //! one error each.
 
 mod brute_force;
-mod truthfulness;
 mod golden;
+mod truthfulness;
 mod wide;
 
 use pais_core::table::{Column, Form, ReleasedColumn, ReleasedTable};

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::names;
-use pais_core::model::Confidence;
 use crate::{
     LkcRequirement, SensitiveRequirement, SensitiveSet, VIOLATION_CAP, Verification, verify_lkc,
 };
+use pais_core::model::Confidence;
 use pais_core::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable};
 
 const ATTRIBUTES: [&str; 10] = ["q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "q8", "q9"];
