@@ -14,12 +14,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use pais::domain::{DatasetDefinition, JobDefinition};
-use pais::engine::{Prepared, Unobserved, VerifiedRelease};
-use pais::sample::Sample;
-use pais::table::chunk::Assembler;
-use pais::table::{Schema, Table, csv};
-use pais::taxonomy::TreeLimits;
+use pais_anonymize::{AnonymizationRun, Unobserved, VerifiedRelease};
+use pais_core::definition::{DatasetDefinition, JobDefinition};
+use pais_core::read::csv;
+use pais_core::schema::Schema;
+use pais_core::table::Table;
+use pais_core::table::chunk::Assembler;
+use pais_core::taxonomy::TreeLimits;
+use pais_sample::Sample;
 use serde_json::{Value, json};
 
 /// The seed of the registry.
@@ -160,11 +162,11 @@ fn run(columns: &Value, rows: &[u8], job: &Value) -> anyhow::Result<GroupsRun> {
     let schema = Arc::new(Schema::resolve(&definition, LIMITS, |_| None)?);
     let job: JobDefinition = serde_json::from_value(job.clone())?;
     let table = read(&schema, rows)?;
-    let prepared = Prepared::new(schema, job, table, &Unobserved)?;
+    let prepared = AnonymizationRun::new(schema, job, table, &Unobserved::default())?;
     let began = Instant::now();
-    let steps = prepared.run(&Unobserved)?;
+    let steps = prepared.search(&Unobserved::default())?;
     let search = began.elapsed().as_secs_f64();
-    let release = prepared.release(&steps, None, &Unobserved)?;
+    let release = prepared.release(&steps, None, &Unobserved::default())?;
     Ok(GroupsRun {
         search,
         with_release: began.elapsed().as_secs_f64(),

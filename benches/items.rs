@@ -15,12 +15,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Context;
-use pais::domain::{DatasetDefinition, JobDefinition};
-use pais::engine::{Prepared, Unobserved};
-use pais::sample::receipts;
-use pais::table::chunk::Assembler;
-use pais::table::{EncodedTable, Schema, Table, csv};
-use pais::taxonomy::TreeLimits;
+use pais_anonymize::{AnonymizationRun, Unobserved};
+use pais_core::definition::{DatasetDefinition, JobDefinition};
+use pais_core::read::csv;
+use pais_core::schema::Schema;
+use pais_core::table::chunk::Assembler;
+use pais_core::table::{EncodedTable, Table};
+use pais_core::taxonomy::TreeLimits;
+use pais_sample::receipts;
 use serde_json::{Value, json};
 
 /// *k* of the measurements in the paper.
@@ -102,16 +104,16 @@ fn read(rows: u64, dropped: &[&str]) -> anyhow::Result<(Arc<Schema>, Table)> {
 fn measure(schema: &Arc<Schema>, table: Table) -> anyhow::Result<(f64, u64)> {
     let job: Value = json!({"privacy": {"model": "k_anonymity", "k": K}});
     let job: JobDefinition = serde_json::from_value(job)?;
-    let prepared = Prepared::new(schema.clone(), job, table, &Unobserved)?;
+    let prepared = AnonymizationRun::new(schema.clone(), job, table, &Unobserved::default())?;
     // Resets the peak, so that it is that of the search.
     fs::write("/proc/self/clear_refs", "5")
         .context("cannot reset the peak memory in /proc/self/clear_refs")?;
     let before = kilobytes("VmRSS:");
     let began = Instant::now();
-    prepared.run(&Unobserved)?;
+    prepared.search(&Unobserved::default())?;
     let seconds = began.elapsed().as_secs_f64();
     let bytes = kilobytes("VmHWM:").saturating_sub(before) * 1024;
-    let release = prepared.release(&[], None, &Unobserved)?;
+    let release = prepared.release(&[], None, &Unobserved::default())?;
     let remain = &release.report["utility"]["information_remain_by_column"];
     println!(
         "  {} equivalence classes, information remain {remain}",

@@ -6,7 +6,7 @@ mod split_mix;
 
 use std::io;
 
-use pais::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable};
+use pais_core::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable};
 use rayon::ThreadPoolBuilder;
 use split_mix::SplitMix64;
 

@@ -5,11 +5,12 @@ mod adult;
 
 use std::sync::Arc;
 
-use pais::domain::{DatasetDefinition, JobDefinition};
-use pais::engine::{Prepared, Unobserved};
-use pais::table::chunk::Assembler;
-use pais::table::{Schema, csv};
-use pais::taxonomy::TreeLimits;
+use pais_anonymize::{AnonymizationRun, Unobserved};
+use pais_core::definition::{DatasetDefinition, JobDefinition};
+use pais_core::read::csv;
+use pais_core::schema::Schema;
+use pais_core::table::chunk::Assembler;
+use pais_core::taxonomy::TreeLimits;
 
 fn main() {
     divan::main();
@@ -19,11 +20,15 @@ fn main() {
 #[divan::bench(args = [2, 4, 6], sample_count = 20)]
 fn adult_search(bencher: divan::Bencher<'_, '_>, l: u32) {
     let prepared = prepared(l);
-    bencher.bench_local(|| prepared.run(&Unobserved).map(|steps| steps.len()));
+    bencher.bench_local(|| {
+        prepared
+            .search(&Unobserved::default())
+            .map(|steps| steps.len())
+    });
 }
 
 /// Panics if the files of the data set cannot be read.
-fn prepared(l: u32) -> Prepared {
+fn prepared(l: u32) -> AnonymizationRun {
     const LIMITS: TreeLimits = TreeLimits {
         leaves: 10_000,
         depth: 20,
@@ -35,5 +40,11 @@ fn prepared(l: u32) -> Prepared {
     let text = adult::csv().expect("Adult's records");
     let mut assembler = Assembler::default();
     csv::read(&schema, text.as_slice(), |chunk| assembler.push(chunk)).expect("rows");
-    Prepared::new(Arc::new(schema), job, assembler.finish(), &Unobserved).expect("a job that fits")
+    AnonymizationRun::new(
+        Arc::new(schema),
+        job,
+        assembler.finish(),
+        &Unobserved::default(),
+    )
+    .expect("a job that fits")
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use futures_util::TryStreamExt;
-use pais::postgres::{self, EmbeddedOptions};
+use pais_postgres::{self, EmbeddedOptions};
 use sqlx::{ConnectOptions, Connection, Executor, PgConnection};
 use tokio::fs::File;
 

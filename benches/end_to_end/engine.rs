@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::anyhow;
-use pais::domain::{DatasetDefinition, JobDefinition};
-use pais::engine::{Prepared, Unobserved};
-use pais::table::chunk::Assembler;
-use pais::table::{Schema, csv};
-use pais::taxonomy::TreeLimits;
+use pais_anonymize::{AnonymizationRun, Unobserved};
+use pais_core::definition::{DatasetDefinition, JobDefinition};
+use pais_core::read::csv;
+use pais_core::schema::Schema;
+use pais_core::table::chunk::Assembler;
+use pais_core::taxonomy::TreeLimits;
 
 use crate::median::median;
 use crate::{REPEATS, adult};
@@ -62,15 +63,15 @@ fn run(file: &Path, l: u32) -> anyhow::Result<EngineSeconds> {
     let read = began.elapsed().as_secs_f64();
 
     let began = Instant::now();
-    let prepared = Prepared::new(schema, job, table, &Unobserved)?;
+    let prepared = AnonymizationRun::new(schema, job, table, &Unobserved::default())?;
     let encode = began.elapsed().as_secs_f64();
 
     let began = Instant::now();
-    let steps = prepared.run(&Unobserved)?;
+    let steps = prepared.search(&Unobserved::default())?;
     let search = began.elapsed().as_secs_f64();
 
     let began = Instant::now();
-    let release = prepared.release(&steps, None, &Unobserved)?;
+    let release = prepared.release(&steps, None, &Unobserved::default())?;
     Ok(EngineSeconds {
         read,
         encode,

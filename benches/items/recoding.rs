@@ -1,7 +1,7 @@
 //! Itemset Recoding, the earlier method as described in the 2014 paper (Section 5): a round discloses
 //! one item of a class in those of its rows that have it. For comparison only.
 
-use pais::table::SetColumn;
+use pais_core::table::SetColumn;
 use rayon::prelude::*;
 
 /// An equivalence class with the undisclosed items of its rows.

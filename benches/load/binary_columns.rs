@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use pais::sample::draw::Draw;
+use pais_sample::draw::Draw;
 use serde_json::{Value, json};
 
 /// Quasi-identifiers.

@@ -12,11 +12,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{anyhow, ensure};
-use pais::domain::{DatasetDefinition, JobDefinition};
-use pais::engine::{Prepared, Unobserved};
-use pais::table::chunk::Assembler;
-use pais::table::{Schema, csv};
-use pais::taxonomy::TreeLimits;
+use pais_anonymize::{AnonymizationRun, Unobserved};
+use pais_core::definition::{DatasetDefinition, JobDefinition};
+use pais_core::read::csv;
+use pais_core::schema::Schema;
+use pais_core::table::chunk::Assembler;
+use pais_core::taxonomy::TreeLimits;
 use serde_json::{Value, json};
 
 use crate::median::median;
@@ -58,7 +59,7 @@ pub fn measure(folder: &Path) -> anyhow::Result<Value> {
     for _ in 0..RUNS {
         for (prepared, measured) in prepared.iter().zip(&mut measured) {
             let began = Instant::now();
-            let steps = prepared.run(&Unobserved)?;
+            let steps = prepared.search(&Unobserved::default())?;
             measured.search.push(began.elapsed().as_secs_f64());
             measured.steps = steps.last().map_or(0, |last| last.item.step);
         }
@@ -102,7 +103,7 @@ pub fn measure(folder: &Path) -> anyhow::Result<Value> {
 }
 
 /// Reads the table of a file and prepares its job.
-fn prepare(file: &Path, job: &Value) -> anyhow::Result<Prepared> {
+fn prepare(file: &Path, job: &Value) -> anyhow::Result<AnonymizationRun> {
     const LIMITS: TreeLimits = TreeLimits {
         leaves: 10_000,
         depth: 20,
@@ -113,7 +114,12 @@ fn prepare(file: &Path, job: &Value) -> anyhow::Result<Prepared> {
     let mut assembler = Assembler::default();
     csv::read(&schema, File::open(file)?, |chunk| assembler.push(chunk))
         .map_err(|failure| anyhow!("the file was refused: {failure:?}"))?;
-    Ok(Prepared::new(schema, job, assembler.finish(), &Unobserved)?)
+    Ok(AnonymizationRun::new(
+        schema,
+        job,
+        assembler.finish(),
+        &Unobserved::default(),
+    )?)
 }
 
 /// Seconds and peak memory in bytes of `pais anonymize` from CSV to CSV.

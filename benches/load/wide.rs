@@ -4,12 +4,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::anyhow;
-use pais::domain::{DatasetDefinition, JobDefinition};
-use pais::engine::{Prepared, Unobserved};
-use pais::sample::blood;
-use pais::table::chunk::Assembler;
-use pais::table::{Schema, Table, csv};
-use pais::taxonomy::TreeLimits;
+use pais_anonymize::{AnonymizationRun, Unobserved};
+use pais_core::definition::{DatasetDefinition, JobDefinition};
+use pais_core::read::csv;
+use pais_core::schema::Schema;
+use pais_core::table::Table;
+use pais_core::table::chunk::Assembler;
+use pais_core::taxonomy::TreeLimits;
+use pais_sample::blood;
 use serde_json::{Value, json};
 
 use crate::binary_columns;
@@ -58,9 +60,9 @@ pub fn measure() -> anyhow::Result<Value> {
             "privacy": { "model": "lkc", "l": l, "k": k, "c": c },
             "utility": { "objective": objective },
         }))?;
-        let prepared = Prepared::new(schema, job, table, &Unobserved)?;
+        let prepared = AnonymizationRun::new(schema, job, table, &Unobserved::default())?;
         let began = Instant::now();
-        let steps = prepared.run(&Unobserved)?;
+        let steps = prepared.search(&Unobserved::default())?;
         let seconds = began.elapsed().as_secs_f64();
         let (count, groups) = steps
             .last()

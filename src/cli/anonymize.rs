@@ -7,15 +7,18 @@ use std::sync::Arc;
 use clap::Args;
 use serde::Serialize;
 
-use pais_anonymize::plan::Plan;
-use pais_anonymize::{AnonymizationRun, Observer, Phase, StepItem, StepRecord, VerifiedRelease};
-use pais_core::definition::Output;
+use pais_anonymize::{
+    AnonymizationRun, JobPlan, Observer, Phase, StepItem, StepRecord, VerifiedRelease, run_sweep,
+};
+use pais_core::definition::{JobDefinition, JobError, JobErrorKind, Output, Sweep, first_list};
+use pais_core::schema::Schema;
 use pais_core::table::ReleasedTable;
 
 use super::bar::Bar;
 use super::directory::Directory;
 use super::documents;
 use super::failure::Failure;
+use super::sweep_table::SweepFile;
 use super::table_file::TableFile;
 
 /// Arguments of `pais anonymize`.
@@ -46,7 +49,8 @@ pub struct Anonymize {
 }
 
 impl Anonymize {
-    /// Runs, and writes what was asked for; nothing is written unless all went well.
+    /// Runs, and writes the requested files; nothing is written unless the run succeeds. A job
+    /// with lists of parameters writes a table of its combinations in place of a release.
     ///
     /// # Errors
     /// A problem where the run fails, an unreadable file otherwise.
@@ -56,18 +60,71 @@ impl Anonymize {
         let schema = Arc::new(documents::schema(&self.schema)?);
         let mut job = documents::job(&self.job)?;
         job.seed = self.seed.or(job.seed);
-        let misfit = |problem| documents::in_file(&self.job, problem);
-        let output = Plan::new(&schema, &job).map_err(misfit)?.output();
-        let out = Destination::of(self.output.as_deref(), output)?;
-        bar.progress(Phase::Reading, 0.0);
-        let table = input.read_observed(&schema, &bar)?;
-        let prepared = AnonymizationRun::new(schema, job, table, &bar)?;
-        let steps = prepared.run(&bar)?;
-        let release = prepared.release(&steps, None, &bar)?;
-        bar.progress(Phase::Writing, 0.0);
-        self.write(out, &release, &steps)?;
+        let sweep = Sweep::new(&job).map_err(|error| documents::in_file(&self.job, error))?;
+        match sweep.is_sweep {
+            true => self.sweep(&input, schema, &job, &sweep, &bar)?,
+            false => self.anonymize(&input, schema, job, &bar)?,
+        }
         bar.clear();
         Ok(())
+    }
+
+    fn anonymize(
+        &self,
+        input: &TableFile,
+        schema: Arc<Schema>,
+        job: JobDefinition,
+        bar: &Bar,
+    ) -> Result<(), Failure> {
+        let misfit = |error| documents::in_file(&self.job, error);
+        let output = JobPlan::new(&schema, &job).map_err(misfit)?.output();
+        let out = Destination::of(self.output.as_deref(), output)?;
+        bar.progress(Phase::Reading, 0.0);
+        let table = input.read_observed(&schema, bar)?;
+        let run = AnonymizationRun::new(schema, job, table, bar)?;
+        let steps = run.search(bar)?;
+        let release = run.release(&steps, None, bar)?;
+        bar.progress(Phase::Writing, 0.0);
+        self.write(out, &release, &steps)
+    }
+
+    fn sweep(
+        &self,
+        input: &TableFile,
+        schema: Arc<Schema>,
+        job: &JobDefinition,
+        sweep: &Sweep,
+        bar: &Bar,
+    ) -> Result<(), Failure> {
+        for (option, path) in [("--report", &self.report), ("--steps", &self.steps)] {
+            if path.is_some() {
+                return Err(Failure::Usage(format!(
+                    "{option} is for one release; remove it, or give one value for each parameter"
+                )));
+            }
+        }
+        let out = SweepFile::of(self.output.as_deref())?;
+        let misfit = |error| documents::in_file(&self.job, error);
+        let jobs = sweep.combinations.iter().map(|one| one.apply(job));
+        let jobs: Vec<JobDefinition> = jobs.collect();
+        for combination in &jobs {
+            let plan = JobPlan::new(&schema, combination).map_err(misfit)?;
+            if !plan.has_steps() {
+                let detail = "lists of values are for the models that are reached by top-down \
+                              specialization; give one value";
+                let pointer = first_list(job).unwrap_or_default();
+                return Err(misfit(JobError::at(JobErrorKind::Unfit, pointer, detail)).into());
+            }
+        }
+        let Some(first) = jobs.into_iter().next() else {
+            return out.write(&[]);
+        };
+        bar.progress(Phase::Reading, 0.0);
+        let table = input.read_observed(&schema, bar)?;
+        let run = AnonymizationRun::new(schema, first, table, bar)?;
+        let outcomes = run_sweep(&run, job, sweep, bar)?;
+        bar.progress(Phase::Writing, 0.0);
+        out.write(&outcomes)
     }
 
     fn write(
@@ -91,7 +148,7 @@ impl Anonymize {
                 },
             )?;
         }
-        out.write(&release.tables)
+        out.write(release.tables())
     }
 }
 

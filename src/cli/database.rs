@@ -6,7 +6,7 @@ use anyhow::Context;
 use pais::clock::SystemClock;
 use pais::config::Settings;
 use pais::store::Store;
-use pais_postgres::{self, EmbeddedOptions, EmbeddedServer, PostgresError};
+use pais_postgres::{EmbeddedOptions, EmbeddedServer, PostgresError};
 use secrecy::ExposeSecret;
 
 /// An open database, and its embedded server if it has one.
@@ -25,7 +25,7 @@ impl Database {
         let dir = &settings.server.data_dir;
         let server = match settings.database.url {
             Some(_) => None,
-            None => Some(postgres::start(dir, &embedded(settings)).await?),
+            None => Some(pais_postgres::start(dir, &embedded(settings)).await?),
         };
         Self::open(settings, server).await
     }
@@ -38,7 +38,7 @@ impl Database {
         let dir = &settings.server.data_dir;
         let server = match settings.database.url {
             Some(_) => None,
-            None => Some(postgres::attach_or_start(dir, &embedded(settings)).await?),
+            None => Some(pais_postgres::attach_or_start(dir, &embedded(settings)).await?),
         };
         Self::open(settings, server).await
     }

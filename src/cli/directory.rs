@@ -1,10 +1,10 @@
 //! An anatomized release in a directory: `qit.csv`, and `st_<column>.csv` for each sensitive
 //! column. The file names are percent-encoded.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use pais_core::table::ReleasedTable;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::failure::Failure;
 use super::table_file::TableFile;
@@ -53,19 +53,17 @@ impl Directory {
     }
 }
 
-/// The name of a table's file. Bytes other than letters, digits, `-`, `.`, `_` and `~` are written
-/// as `%XX` (RFC 3986, Section 2.3).
+/// Bytes of a file name that are percent-encoded: all but the unreserved characters of RFC 3986,
+/// Section 2.3.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+
+/// The name of a table's file.
 fn file_name(table: &str) -> String {
-    let mut name = String::with_capacity(table.len() + 4);
-    for byte in table.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            name.push(char::from(byte));
-        } else {
-            // Writing to a string does not fail.
-            let _ = write!(name, "%{byte:02X}");
-        }
-    }
-    name + ".csv"
+    format!("{}.csv", utf8_percent_encode(table, ENCODED))
 }
 
 #[cfg(test)]

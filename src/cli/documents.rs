@@ -8,8 +8,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use pais::problem::{Code, Problem};
-use pais_core::definition::{DatasetDefinition, JobDefinition, json, sweep};
-use pais_core::schema::Schema;
+use pais_core::definition::{DatasetDefinition, JobDefinition, first_list, json};
+use pais_core::schema::{Schema, SchemaErrorKind};
 use pais_core::taxonomy::TreeLimits;
 
 use super::failure::Failure;
@@ -28,28 +28,39 @@ const LIMITS: TreeLimits = TreeLimits {
 pub fn schema(path: &Path) -> Result<Schema, Failure> {
     let definition: DatasetDefinition = parse(path)?;
     let resolved = Schema::resolve(&definition, LIMITS, |_| None);
-    resolved.map_err(|problem| {
-        let problem = if problem.code == Code::NotFound {
+    resolved.map_err(|error| {
+        let problem = if error.kind == SchemaErrorKind::UnknownTaxonomy {
             let detail = "on the command line a taxonomy must be given inline, not by id";
-            Problem::with(Code::InvalidSchema, detail, problem.errors)
+            Problem::with(Code::InvalidSchema, detail, error.faults)
         } else {
-            problem
+            error.into()
         };
         in_file(path, problem).into()
     })
+}
+
+/// Reads a job from a file, whose parameters are single values.
+///
+/// # Errors
+/// As [`job`], and if the job gives a list of values for a parameter.
+pub fn single_job(path: &Path) -> Result<JobDefinition, Failure> {
+    let job = job(path)?;
+    match first_list(&job) {
+        None => Ok(job),
+        Some(pointer) => {
+            let detail = "a release was made under one value of each parameter; give one here";
+            let problem = Problem::at(Code::InvalidJob, pointer, detail);
+            Err(in_file(path, problem).into())
+        }
+    }
 }
 
 /// Reads a job from a file: the body of `POST /v1/jobs`, without the fields that refer to resources
 /// of the service (`dataset_id`, `submissions`).
 ///
 /// # Errors
-/// If the file cannot be read, is not a valid job, or gives a list of values for a parameter.
+/// If the file cannot be read or is not a valid job.
 pub fn job(path: &Path) -> Result<JobDefinition, Failure> {
-    if let Some(pointer) = sweep::first_list(&parse(path)?) {
-        let detail = "only a job of the service can try a list of values; give one value here";
-        let problem = Problem::at(Code::InvalidJob, pointer, detail);
-        return Err(in_file(path, problem).into());
-    }
     let job: JobDefinition = parse(path)?;
     for (given, field) in [
         (job.dataset_id.is_some(), "dataset_id"),
@@ -68,11 +79,12 @@ pub fn job(path: &Path) -> Result<JobDefinition, Failure> {
 
 fn parse<T: DeserializeOwned>(path: &Path) -> Result<T, Failure> {
     let body = std::fs::read(path).map_err(|error| Failure::file(path, &error))?;
-    json::parse(&body).map_err(|problem| in_file(path, problem).into())
+    json::parse(&body).map_err(|error| in_file(path, error).into())
 }
 
-/// The same problem, with the path of the file in front of its detail.
-pub fn in_file(path: &Path, problem: Problem) -> Problem {
+/// An error as a problem, with the path of the file in front of its detail.
+pub fn in_file(path: &Path, error: impl Into<Problem>) -> Problem {
+    let problem = error.into();
     Problem {
         detail: format!("{}: {}", path.display(), problem.detail),
         ..problem

@@ -58,8 +58,8 @@ fn print(problem: &Problem) {
     }
 }
 
-impl From<Problem> for Failure {
-    fn from(problem: Problem) -> Self {
-        Self::Problem(Box::new(problem))
+impl<E: Into<Problem>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::Problem(Box::new(error.into()))
     }
 }

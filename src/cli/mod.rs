@@ -14,9 +14,11 @@ mod openapi;
 mod sample;
 mod serve;
 mod settings;
+mod sweep_table;
 mod table_file;
 mod token;
 mod verify;
+mod verify_text;
 
 use std::process::ExitCode;
 

@@ -106,7 +106,7 @@ async fn work(
     };
     let router = pais::http::router(state, &router_settings);
     let workers = worker_settings(&settings.workers);
-    let pool = jobs::start(store.clone(), keys, workers, wake, shutdown.clone());
+    let pool = worker::start(store.clone(), keys, workers, wake, shutdown.clone());
     tracing::info!(address = %listener.local_addr()?, "serving");
     let grace = settings.server.shutdown_grace();
     let serving = async {
@@ -138,8 +138,8 @@ fn create_empty_spool(data_dir: &Path) -> anyhow::Result<PathBuf> {
     Ok(spool)
 }
 
-fn worker_settings(settings: &WorkerSettings) -> jobs::WorkerSettings {
-    jobs::WorkerSettings {
+fn worker_settings(settings: &WorkerSettings) -> worker::WorkerSettings {
+    worker::WorkerSettings {
         concurrency: settings.jobs,
         lease: settings.lease(),
         heartbeat: settings.heartbeat(),

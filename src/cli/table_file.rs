@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use pais::problem::{Code, Problem};
 use pais_anonymize::{Count, Observer, Phase, Unobserved};
-use pais_core::read::{ReadFailure, csv, ndjson, parquet, reimport};
+use pais_core::read::{ReadError, ReadFailure, csv, ndjson, parquet, reimport};
 use pais_core::schema::Schema;
 use pais_core::table::chunk::Assembler;
 use pais_core::table::{ReleasedTable, Table};
@@ -120,14 +120,14 @@ impl TableFile {
     /// # Errors
     /// If the file cannot be read, or a value is not a generalization under the schema.
     pub fn read_finished(&self, schema: &Schema) -> Result<ReleasedTable, Failure> {
-        let read_by = finished::columns(schema, &self.names()?);
+        let read_by = reimport::columns(schema, &self.names()?);
         let table = self.read(&read_by)?;
         let first_line = match self.format {
             FileFormat::Csv => 2,
             FileFormat::Ndjson | FileFormat::Parquet => 1,
         };
-        let released = finished::released(schema, &read_by, table, first_line);
-        released.map_err(|problem| self.refused(problem))
+        let released = reimport::released(schema, &read_by, table, first_line);
+        released.map_err(|error| self.refused(error))
     }
 
     /// The names of a table's columns, in order.
@@ -198,14 +198,14 @@ impl TableFile {
 
     fn failure<E: std::fmt::Display>(&self, failure: ReadFailure<E>) -> Failure {
         match failure {
-            ReadFailure::Refused(problem) => self.refused(problem),
+            ReadFailure::Refused(error) => self.refused(error),
             ReadFailure::Source(error) => Failure::file(&self.path, &error),
             ReadFailure::Sink(error) => Problem::new(Code::Internal, error.to_string()).into(),
         }
     }
 
-    fn refused(&self, problem: Problem) -> Failure {
-        in_file(&self.path, problem).into()
+    fn refused(&self, error: ReadError) -> Failure {
+        in_file(&self.path, error).into()
     }
 }
 

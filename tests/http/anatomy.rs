@@ -1,6 +1,6 @@
 //! Group-based methods over HTTP: anatomized releases of several tables, and local recoding.
 
-use pais::domain::Role;
+use pais::roles::Role;
 use reqwest::Method;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};

@@ -1,6 +1,6 @@
 //! Rules of the HTTP interface: authentication, roles, and what another organization may see.
 
-use pais::domain::Role;
+use pais::roles::Role;
 use reqwest::{Method, header};
 use serde_json::{Value, json};
 

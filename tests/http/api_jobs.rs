@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
-use pais::domain::Role;
+use pais::roles::Role;
 use reqwest::Method;
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use pais::domain::Role;
+use pais::roles::Role;
 use reqwest::Method;
 use serde_json::{Value, json};
 

@@ -4,7 +4,7 @@ use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_schema::DataType;
 use bytes::Bytes;
-use pais::domain::Role;
+use pais::roles::Role;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use reqwest::Method;
 use serde_json::{Value, json};

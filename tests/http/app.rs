@@ -4,14 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pais::clock::{Clock, FixedClock, SystemClock};
-use pais::domain::{Role, TokenId};
 use pais::http::rate::RateLimiter;
 use pais::http::{AppState, HttpLimits, RouterSettings};
-use pais::jobs::{WorkerPool, WorkerSettings};
+use pais::ids::TokenId;
+use pais::roles::Role;
 use pais::store::seal::KeyRing;
 use pais::store::tokens::{NewToken, create_token};
 use pais::store::{Store, organizations};
-use pais::taxonomy::TreeLimits;
+use pais::worker::{WorkerPool, WorkerSettings};
+use pais_core::taxonomy::TreeLimits;
 use reqwest::{Method, RequestBuilder, StatusCode, header};
 use secrecy::ExposeSecret;
 use serde_json::Value;
@@ -69,7 +70,7 @@ impl Builder {
         let workers = WorkerSettings::default();
         let pool = self
             .with_workers
-            .then(|| pais::jobs::start(store, keys, workers, wake, shutdown.clone()));
+            .then(|| pais::worker::start(store, keys, workers, wake, shutdown.clone()));
         let settings = RouterSettings {
             request_timeout: Duration::from_secs(30),
             cors_origins: self.cors_origins,

@@ -1,9 +1,11 @@
 //! Datasets: declaration, lookup, deletion, retention, and errors of their columns.
 
 use pais::clock::Clock;
-use pais::domain::{DatasetId, OrganizationId, Role};
+use pais::ids::OrganizationId;
+use pais::roles::Role;
 use pais::store::datasets::{self, Found};
 use pais::store::organizations;
+use pais_core::definition::DatasetId;
 use serde_json::{Value, json};
 use time::Duration;
 

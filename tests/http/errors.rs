@@ -1,7 +1,7 @@
 //! Every error code is explained, in `docs/errors.md` and at `/docs/errors`.
 
-use pais::domain::Code;
 use pais::http::error_page::{markdown, remedy};
+use pais::problem::Code;
 use reqwest::Method;
 
 use crate::app::{TestApp, send};
@@ -22,9 +22,9 @@ fn the_committed_table_is_up_to_date() {
 #[test]
 fn every_code_has_its_own_name_and_a_remedy() {
     for (index, code) in Code::ALL.iter().enumerate() {
-        assert!(remedy(*code).ends_with('.'), "{}", code.word());
+        assert!(remedy(*code).ends_with('.'), "{}", code.as_str());
         let before = &Code::ALL[..index];
-        assert!(before.iter().all(|other| other.word() != code.word()));
+        assert!(before.iter().all(|other| other.as_str() != code.as_str()));
     }
 }
 
@@ -39,7 +39,7 @@ async fn the_type_of_a_problem_leads_to_its_explanation() {
     assert_eq!(page.header("content-type"), "text/html; charset=utf-8");
     assert!(page.text.contains(&format!("id=\"{fragment}\"")));
     for code in Code::ALL {
-        assert!(page.text.contains(&format!("id=\"{}\"", code.word())));
+        assert!(page.text.contains(&format!("id=\"{}\"", code.as_str())));
     }
     // Both pages work without a network.
     for loaded in ["<script", "http://", "https://", "<link", "<img"] {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pais::domain::Role;
+use pais::roles::Role;
 use serde_json::Value;
 
 use crate::app::{Answer, TestApp, text};

@@ -1,6 +1,6 @@
 //! Grants: what a recipient may see, and until when.
 
-use pais::domain::Role;
+use pais::roles::Role;
 use serde_json::json;
 use time::format_description::well_known::Rfc3339;
 use time::{Duration, OffsetDateTime};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use pais::domain::Role;
-use pais::jobs::{self, WorkerPool, WorkerSettings};
+use pais::roles::Role;
+use pais::worker::{self, WorkerPool, WorkerSettings};
 use reqwest::Method;
 use serde_json::{Value, json};
 

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use pais::domain::{Code, Role};
+use pais::problem::Code;
+use pais::roles::Role;
 use pais::store::idempotency::{Answer, Begun, KEPT, Reservation, begin, sweep};
 use pais::store::organizations;
 
@@ -14,7 +15,7 @@ const ENDPOINT: &str = "POST /v1/jobs";
 
 struct Keys {
     app: TestApp,
-    organization: pais::domain::OrganizationId,
+    organization: pais::ids::OrganizationId,
 }
 
 impl Keys {

@@ -1,7 +1,7 @@
 //! `/v1/jobs`, from the request to the end.
 
 use pais::clock::Clock;
-use pais::domain::Role;
+use pais::roles::Role;
 use reqwest::Method;
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! Probes, metrics, request ids, compression and CORS.
 
-use pais::domain::Role;
+use pais::roles::Role;
 use reqwest::Method;
 use serde_json::json;
 

@@ -1,6 +1,6 @@
 //! Organizations and pages of lists.
 
-use pais::domain::Role;
+use pais::roles::Role;
 use serde_json::{Value, json};
 
 use crate::app::{TestApp, text};

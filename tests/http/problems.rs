@@ -1,6 +1,6 @@
 //! Problem documents, and request bodies that cannot be read.
 
-use pais::domain::Role;
+use pais::roles::Role;
 use reqwest::{Method, header};
 use serde_json::json;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pais::domain::{Code, Problem};
+use pais::problem::{Code, Problem};
 use pais::store::Store;
 use pais::store::queue::{self, Claim, Counts, Ending, Outcome, Pulse, Sign};
 use serde_json::{Value, json};

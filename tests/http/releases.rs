@@ -1,6 +1,6 @@
 //! `/v1/releases` and the tables of a release.
 
-use pais::domain::Role;
+use pais::roles::Role;
 use reqwest::Method;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
-use pais::domain::Role;
+use pais::roles::Role;
 use reqwest::{Body, Method};
 use serde_json::json;
 use sha2::{Digest, Sha256};

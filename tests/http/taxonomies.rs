@@ -1,6 +1,6 @@
 //! Taxonomies: valid and invalid trees.
 
-use pais::domain::Role;
+use pais::roles::Role;
 use serde_json::json;
 
 use crate::app::TestApp;

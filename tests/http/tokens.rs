@@ -1,6 +1,6 @@
 //! Tokens: secrets, expiry, revocation and rate limits.
 
-use pais::domain::Role;
+use pais::roles::Role;
 use serde_json::json;
 use time::Duration;
 use time::format_description::well_known::Rfc3339;

@@ -1,7 +1,7 @@
 //! Invalid requests of every kind: each is answered by a problem document that names the position
 //! of the error and repeats no value; nothing is stored, and the service stays healthy.
 
-use pais::domain::Role;
+use pais::roles::Role;
 use reqwest::Method;
 use serde_json::{Value, json};
 

@@ -22,6 +22,7 @@ mod partition;
 mod popcount;
 mod profiles;
 mod qid_search;
+mod release;
 mod requirement;
 mod sets;
 mod truthfulness;
@@ -41,6 +42,10 @@ pub use cut::{CutError, check_single_cut};
 pub use itemsets::verify_km;
 pub use lkc::verify_lkc;
 pub use partition::{FailingGroup, GroupVerification, verify_groups};
+pub use release::{
+    FoundRecoding, PrivacyFinding, RawFinding, ReleaseError, ReleaseTables, ReleaseVerification,
+    verify_release,
+};
 pub use requirement::{LkcRequirement, SensitiveRequirement, SensitiveSet};
 pub use sets::OriginalSet;
 pub use truthfulness::{Original, OriginalQuasiIdentifier, TruthError, check_truthful};

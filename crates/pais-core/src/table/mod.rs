@@ -8,12 +8,14 @@ pub mod chunk;
 pub mod codes;
 mod column;
 mod encoded;
+mod minimum_levels;
 pub mod profile;
 mod released;
 mod sets;
 
 pub use column::{Column, NULL_CODE, Table};
 pub use encoded::{Domain, EncodedTable, QuasiIdentifier, SensitiveColumn};
+pub use minimum_levels::{minimum_levels, pre_generalization_error};
 pub(crate) use released::items;
 pub use released::{COUNT_COLUMN, Form, GROUP_COLUMN, ReleasedColumn, ReleasedTable};
 pub use sets::SetColumn;

@@ -1,0 +1,47 @@
+//! A job's pre-generalization on the columns of an encoded table.
+
+use std::collections::BTreeMap;
+
+use crate::definition::json::escape;
+use crate::definition::{JobDefinition, JobError, JobErrorKind};
+use crate::table::{Domain, EncodedTable, QuasiIdentifier};
+use crate::taxonomy::{MinimumLevels, PreGeneralizationError};
+
+/// The least generalization of each leaf, by column that a job pre-generalizes (*PGD* of the 2014
+/// paper, Section 4.1).
+///
+/// # Errors
+/// [`JobErrorKind::Unfit`] for a level or value that a column does not have,
+/// [`JobErrorKind::Shape`] for a key that is not a level; with a pointer into the job.
+pub fn minimum_levels(
+    job: &JobDefinition,
+    table: &EncodedTable,
+) -> Result<BTreeMap<Box<str>, MinimumLevels>, JobError> {
+    let mut minimum_levels = BTreeMap::new();
+    for (name, description) in job.pre_generalization.iter().flatten() {
+        let set = table.sets.iter().find(|column| *column.name == **name);
+        let mut relational = table.quasi_identifiers.iter();
+        let tree = match (set, relational.find(|column| *column.name == **name)) {
+            (Some(set), _) => &set.tree,
+            (None, Some(QuasiIdentifier { domain, .. })) => match domain {
+                Domain::Taxonomy(tree) => tree,
+                Domain::Numeric { .. } => continue,
+            },
+            (None, None) => continue,
+        };
+        let found = MinimumLevels::new(tree, description)
+            .map_err(|error| pre_generalization_error(name, &error))?;
+        minimum_levels.insert(name.as_str().into(), found);
+    }
+    Ok(minimum_levels)
+}
+
+/// The error of a column's pre-generalization, with a pointer into the job.
+pub fn pre_generalization_error(column: &str, error: &PreGeneralizationError) -> JobError {
+    let kind = match error {
+        PreGeneralizationError::NoLevel { .. } => JobErrorKind::Shape,
+        _ => JobErrorKind::Unfit,
+    };
+    let pointer = format!("/pre_generalization/{}{}", escape(column), error.pointer());
+    JobError::at(kind, pointer, error.to_string())
+}

@@ -1,0 +1,258 @@
+//! Verifies a finished release as a whole: its model, and its truthfulness where the raw table is
+//! at hand. The release may come from this project or from any other tool.
+
+mod against_raw;
+mod anatomized;
+mod job_model;
+#[cfg(test)]
+mod tests;
+
+use pais_core::cancellation::Cancellation;
+use pais_core::definition::{ColumnRole, JobDefinition, JobError};
+use pais_core::model::PrivacyModel;
+use pais_core::schema::Schema;
+use pais_core::table::{EncodedTable, ReleasedTable, Table, minimum_levels};
+use thiserror::Error;
+
+use crate::{GroupVerification, Verification, VerifyError, verify_groups, verify_km, verify_lkc};
+
+/// The tables of a release, read by [`pais_core::read::reimport`].
+#[derive(Clone, Debug)]
+pub enum ReleaseTables {
+    /// One table with generalized quasi-identifiers.
+    Generalized(ReleasedTable),
+    /// An anatomized release.
+    Anatomized {
+        /// The quasi-identifier table, with the column `group_id`.
+        qit: ReleasedTable,
+        /// The sensitive tables, in the order of the schema's sensitive columns.
+        counts: Vec<ReleasedTable>,
+    },
+}
+
+/// What was found in a release.
+#[derive(Clone, Debug)]
+pub struct ReleaseVerification {
+    /// The model that was verified, with its parameters in range.
+    pub model: PrivacyModel,
+    /// Whether the release meets the model; `None` where it cannot be decided, because the rows
+    /// of an anatomized release cannot be assigned to raw rows.
+    pub privacy: Option<PrivacyFinding>,
+    /// The comparison with the raw table, where it was given.
+    pub raw: Option<RawFinding>,
+}
+
+/// Whether a release meets a model, with the figures.
+#[derive(Clone, Debug)]
+pub enum PrivacyFinding {
+    /// Of LKC-privacy, its special cases, or k^m-anonymity.
+    Subsets(Verification),
+    /// Of a model of groups.
+    Groups(GroupVerification),
+}
+
+/// The comparison of a release with the raw table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RawFinding {
+    /// Rows of the raw table.
+    pub rows: u64,
+    /// Released rows that are not the generalization of a raw row of their own.
+    pub made_up: u64,
+    /// Raw rows without a released row.
+    pub lost: u64,
+    /// Raw rows that the job allows to be suppressed.
+    pub may_be_lost: u64,
+    /// How the release recodes its columns.
+    pub recoding: FoundRecoding,
+}
+
+/// How a release recodes its columns, as found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FoundRecoding {
+    /// The labels of each column are one cut.
+    Global,
+    /// Labels of a column overlap.
+    Local,
+    /// Exact quasi-identifiers; whether the sensitive tables count the records of each group.
+    Anatomized {
+        /// Whether they do.
+        counts_match: bool,
+    },
+}
+
+/// Why a release cannot be verified.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ReleaseError {
+    /// The job is invalid, or does not fit the schema or the form of the release.
+    #[error(transparent)]
+    Job(#[from] JobError),
+    /// The raw table is needed to verify this release.
+    #[error("an anatomized release is verified against the raw table; provide it")]
+    NeedsRaw,
+    /// The tables are malformed, or do not fit the schema.
+    #[error("{0}")]
+    Malformed(String),
+    /// It was cancelled.
+    #[error("the verification was cancelled")]
+    Cancelled,
+}
+
+impl ReleaseVerification {
+    /// Whether everything that was checked holds. What could not be decided does not hold.
+    pub fn holds(&self) -> bool {
+        let private = self.privacy.as_ref().is_some_and(PrivacyFinding::holds);
+        private && self.raw.as_ref().is_none_or(RawFinding::holds)
+    }
+}
+
+impl PrivacyFinding {
+    /// Whether the release meets the model.
+    pub fn holds(&self) -> bool {
+        match self {
+            Self::Subsets(found) => found.holds,
+            Self::Groups(found) => found.holds,
+        }
+    }
+}
+
+impl RawFinding {
+    /// Whether every released row is true, no more rows are lost than may be, and sensitive
+    /// tables count what their groups have.
+    pub fn holds(&self) -> bool {
+        let counts_match = match self.recoding {
+            FoundRecoding::Global | FoundRecoding::Local => true,
+            FoundRecoding::Anatomized { counts_match } => counts_match,
+        };
+        counts_match && self.made_up == 0 && self.lost <= self.may_be_lost
+    }
+}
+
+/// Verifies a finished release against the privacy model of `job`, and against the raw table
+/// where it is given. It shares no code with the methods of anonymization.
+///
+/// ```
+/// use pais_core::cancellation::Cancellation;
+/// use pais_core::definition::{DatasetDefinition, JobDefinition, json};
+/// use pais_core::read::{csv, reimport};
+/// use pais_core::schema::Schema;
+/// use pais_verify::{ReleaseTables, verify_release};
+///
+/// let dataset: DatasetDefinition = json::parse(
+///     br#"{"name": "a", "columns": [
+///         {"name": "age", "role": "quasi_identifier", "kind": "numeric", "domain": [0, 99]}]}"#,
+/// )?;
+/// let schema = Schema::inline(&dataset)?;
+/// let job: JobDefinition = json::parse(br#"{"privacy": {"model": "k_anonymity", "k": 2}}"#)?;
+///
+/// let read_by = reimport::columns(&schema, &["age".to_owned()]);
+/// let table = csv::read_table(&read_by, "age\n\"[0,50)\"\n\"[0,50)\"\n".as_bytes())?;
+/// let table = reimport::released(&schema, &read_by, table, 2)?;
+/// let raw = csv::read_table(&schema, "age\n21\n25\n".as_bytes())?;
+///
+/// let release = ReleaseTables::Generalized(table);
+/// let found = verify_release(&schema, &job, &release, Some(raw), &Cancellation::new())?;
+/// assert!(found.holds());
+/// assert_eq!(found.raw.unwrap().made_up, 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// [`ReleaseError`]: what cannot be verified. A release that does not hold is a result, not an
+/// error.
+pub fn verify_release(
+    schema: &Schema,
+    job: &JobDefinition,
+    release: &ReleaseTables,
+    raw: Option<Table>,
+    cancellation: &Cancellation,
+) -> Result<ReleaseVerification, ReleaseError> {
+    match release {
+        ReleaseTables::Generalized(table) => {
+            let model = job_model::parse(schema, job)?;
+            let privacy = decide(schema, &model, table, cancellation)?;
+            let raw = raw
+                .map(|raw| compare(schema, job, table, raw))
+                .transpose()?;
+            Ok(ReleaseVerification {
+                model,
+                privacy: Some(privacy),
+                raw,
+            })
+        }
+        ReleaseTables::Anatomized { qit, counts } => {
+            let model = job_model::parse_groups(schema, job)?;
+            let raw = raw.ok_or(ReleaseError::NeedsRaw)?;
+            let allowed = job.suppression_limit()?.floor_of(raw.rows as u64);
+            let tables = (qit, counts.as_slice());
+            let found = anatomized::verify(schema, &model, tables, (&raw, allowed), cancellation)?;
+            Ok(ReleaseVerification {
+                model: PrivacyModel::Groups(model),
+                privacy: found.verification.map(PrivacyFinding::Groups),
+                raw: Some(found.raw),
+            })
+        }
+    }
+}
+
+fn decide(
+    schema: &Schema,
+    model: &PrivacyModel,
+    table: &ReleasedTable,
+    cancellation: &Cancellation,
+) -> Result<PrivacyFinding, ReleaseError> {
+    let names = names(schema, ColumnRole::QuasiIdentifier);
+    let found = match model {
+        PrivacyModel::Lkc(model) => {
+            let requirement = job_model::requirement(schema, model, names.len());
+            verify_lkc(table, &names, &requirement, cancellation).map(PrivacyFinding::Subsets)
+        }
+        PrivacyModel::KmAnonymity(model) => {
+            verify_km(table, &names, *model, cancellation).map(PrivacyFinding::Subsets)
+        }
+        PrivacyModel::Groups(model) => {
+            let sensitive = self::names(schema, ColumnRole::Sensitive);
+            verify_groups(table, &names, &sensitive, model, cancellation)
+                .map(PrivacyFinding::Groups)
+        }
+    };
+    found.map_err(ReleaseError::from)
+}
+
+fn compare(
+    schema: &Schema,
+    job: &JobDefinition,
+    table: &ReleasedTable,
+    raw: Table,
+) -> Result<RawFinding, ReleaseError> {
+    let limit = job.suppression_limit()?;
+    let raw = EncodedTable::new(schema, raw);
+    let rows = raw.rows as u64;
+    let minimum_levels = minimum_levels(job, &raw)?;
+    let found = against_raw::assign_rows(schema, table, &raw, &minimum_levels)
+        .map_err(|error| ReleaseError::Malformed(error.to_string()))?;
+    Ok(RawFinding {
+        rows,
+        made_up: found.made_up,
+        lost: found.lost,
+        may_be_lost: limit.floor_of(rows),
+        recoding: match found.one_cut {
+            true => FoundRecoding::Global,
+            false => FoundRecoding::Local,
+        },
+    })
+}
+
+/// Names of the stored columns with a role, in the declared order.
+fn names(schema: &Schema, role: ColumnRole) -> Vec<Box<str>> {
+    let columns = schema.stored().filter(|column| column.role == role);
+    columns.map(|column| column.name.clone()).collect()
+}
+
+impl From<VerifyError> for ReleaseError {
+    fn from(error: VerifyError) -> Self {
+        match error {
+            VerifyError::Stopped => Self::Cancelled,
+            error => Self::Malformed(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Releases as a whole, on small tables.
+
+use pais_core::cancellation::Cancellation;
+use pais_core::definition::{DatasetDefinition, JobDefinition, JobErrorKind, json};
+use pais_core::read::{csv, reimport};
+use pais_core::schema::Schema;
+use pais_core::table::Table;
+
+use super::{FoundRecoding, ReleaseError, ReleaseTables, ReleaseVerification, verify_release};
+
+const SCHEMA: &[u8] = br#"{"name": "visits", "columns": [
+    {"name": "id", "role": "identifier"},
+    {"name": "age", "role": "quasi_identifier", "kind": "numeric", "domain": [0, 99]},
+    {"name": "diagnosis", "role": "sensitive"}]}"#;
+
+const RAW: &str = "id,age,diagnosis\n1,21,flu\n2,25,cold\n3,71,flu\n4,78,cold\n";
+
+fn schema() -> Schema {
+    let dataset: DatasetDefinition = json::parse(SCHEMA).unwrap();
+    Schema::inline(&dataset).unwrap()
+}
+
+fn raw() -> Table {
+    csv::read_table(&schema(), RAW.as_bytes()).unwrap()
+}
+
+fn job(privacy: &str) -> JobDefinition {
+    json::parse(format!("{{\"privacy\": {privacy}}}").as_bytes()).unwrap()
+}
+
+fn generalized(file: &str) -> ReleaseTables {
+    let schema = schema();
+    let names: Vec<String> = csv::names(file.as_bytes()).unwrap();
+    let read_by = reimport::columns(&schema, &names);
+    let table = csv::read_table(&read_by, file.as_bytes()).unwrap();
+    ReleaseTables::Generalized(reimport::released(&schema, &read_by, table, 2).unwrap())
+}
+
+fn verify(privacy: &str, file: &str) -> Result<ReleaseVerification, ReleaseError> {
+    let release = generalized(file);
+    verify_release(
+        &schema(),
+        &job(privacy),
+        &release,
+        Some(raw()),
+        &Cancellation::new(),
+    )
+}
+
+const HALVES: &str =
+    "age,diagnosis\n\"[0,50)\",flu\n\"[0,50)\",cold\n\"[50,99]\",cold\n\"[50,99]\",flu\n";
+
+#[test]
+fn a_true_and_private_table_holds() {
+    let found = verify(r#"{"model": "lkc", "l": 1, "k": 2, "c": 0.5}"#, HALVES).unwrap();
+    assert!(found.holds());
+    let raw = found.raw.unwrap();
+    assert_eq!((raw.rows, raw.made_up, raw.lost), (4, 0, 0));
+    assert_eq!(raw.recoding, FoundRecoding::Global);
+}
+
+#[test]
+fn a_group_that_is_too_small_does_not_hold() {
+    let found = verify(r#"{"model": "k_anonymity", "k": 3}"#, HALVES).unwrap();
+    assert!(!found.privacy.as_ref().unwrap().holds());
+    assert!(!found.holds());
+}
+
+#[test]
+fn a_changed_cell_is_found() {
+    let changed = HALVES.replacen("flu", "cold", 1);
+    let found = verify(r#"{"model": "k_anonymity", "k": 2}"#, &changed).unwrap();
+    assert!(found.privacy.as_ref().unwrap().holds());
+    assert_eq!(found.raw.as_ref().unwrap().made_up, 1);
+    assert!(!found.holds());
+}
+
+#[test]
+fn a_lost_row_is_found() {
+    let lost = HALVES.replacen("\"[0,50)\",flu\n", "", 1);
+    let found = verify(r#"{"model": "k_anonymity", "k": 1}"#, &lost).unwrap();
+    let raw = found.raw.as_ref().unwrap();
+    assert_eq!((raw.lost, raw.may_be_lost), (1, 0));
+    assert!(!found.holds());
+}
+
+#[test]
+fn a_job_about_unknown_columns_is_refused() {
+    let privacy =
+        r#"{"model": "lkc", "l": 1, "k": 2, "c": 0.5, "sensitive_values": {"drug": ["a"]}}"#;
+    let Err(ReleaseError::Job(error)) = verify(privacy, HALVES) else {
+        panic!("the job was accepted");
+    };
+    assert_eq!(error.kind, JobErrorKind::Unfit);
+    assert_eq!(
+        error.faults[0].pointer(),
+        Some("/privacy/sensitive_values/drug")
+    );
+}
+
+#[test]
+fn an_anatomized_release_needs_the_raw_table() {
+    let ReleaseTables::Generalized(qit) = generalized(HALVES) else {
+        unreachable!("the table is generalized");
+    };
+    let release = ReleaseTables::Anatomized {
+        qit,
+        counts: Vec::new(),
+    };
+    let job = job(r#"{"model": "l_diversity", "k": 2, "l": 2}"#);
+    let found = verify_release(&schema(), &job, &release, None, &Cancellation::new());
+    assert_eq!(found.unwrap_err(), ReleaseError::NeedsRaw);
+}

@@ -1,0 +1,199 @@
+//! The text that `pais verify` prints.
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use pais_core::model::{Diversity, GroupModel, KmAnonymity, PrivacyModel};
+use pais_verify::{
+    ColumnValue, FoundRecoding, GroupVerification, PrivacyFinding, RawFinding, ReleaseVerification,
+    Verification, WorstGroup,
+};
+
+/// Prints what was found. The exit status is 0 where everything holds, else 1.
+pub fn print(found: &ReleaseVerification, quasi_identifiers: usize) -> ExitCode {
+    let mut printout = Printout::default();
+    printout.line("model", model_words(&found.model, quasi_identifiers));
+    match &found.privacy {
+        Some(PrivacyFinding::Subsets(found)) => printout.subsets(found),
+        Some(PrivacyFinding::Groups(found)) => printout.groups(found),
+        None => {
+            let detail = "it is not known which records are in which group";
+            printout.verdict("holds", false, detail);
+        }
+    }
+    if let Some(raw) = &found.raw {
+        printout.raw(raw);
+    }
+    print!("{}", printout.text);
+    match found.holds() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::from(1),
+    }
+}
+
+/// Lines of names and values.
+#[derive(Default)]
+struct Printout {
+    text: String,
+}
+
+impl Printout {
+    fn line(&mut self, name: &str, value: impl std::fmt::Display) {
+        // Writing to a string does not fail.
+        let _ = writeln!(self.text, "{name:<20} {value}");
+    }
+
+    fn verdict(&mut self, name: &str, holds: bool, detail: impl std::fmt::Display) {
+        let verdict = if holds { "yes" } else { "NO" };
+        self.line(name, format_args!("{verdict:<4} {detail}"));
+    }
+
+    fn subsets(&mut self, found: &Verification) {
+        let detail = format_args!(
+            "{} in {}",
+            counted(found.violations, "violation"),
+            counted(found.subsets, "subset")
+        );
+        self.verdict("holds", found.holds, detail);
+        self.line("rows", found.rows);
+        self.line("groups", found.groups);
+        self.line("smallest group", found.smallest_group);
+        self.line("greatest confidence", percent(found.greatest_confidence));
+        self.worst("confidence", found.worst.iter().map(subset_row));
+    }
+
+    fn groups(&mut self, found: &GroupVerification) {
+        let violations = counted(found.violations, "violation");
+        let detail = format!("{violations} in {}", counted(found.groups, "group"));
+        self.verdict("holds", found.holds, detail);
+        self.line("rows", found.rows);
+        self.line("groups", found.groups);
+        self.line("smallest group", found.smallest_group);
+        if let Some(diversity) = found.diversity {
+            self.line("least diversity", diversity);
+        }
+        self.line("greatest confidence", percent(found.greatest_confidence));
+        let rows = found.worst.iter().map(|group| {
+            let diversity = group.diversity.map_or("-".to_owned(), |it| it.to_string());
+            let known = known(&group.quasi_identifiers);
+            format!("{:>8} {diversity:>10}  {known}", group.size)
+        });
+        self.worst("diversity", rows);
+    }
+
+    /// The worst groups, under a head that names their measure.
+    fn worst(&mut self, measure: &str, rows: impl ExactSizeIterator<Item = String>) {
+        if rows.len() == 0 {
+            return;
+        }
+        // Writing to a string does not fail.
+        let _ = writeln!(
+            self.text,
+            "\nworst groups\n{:>8} {measure:>10}  known values",
+            "rows"
+        );
+        for row in rows {
+            let _ = writeln!(self.text, "{row}");
+        }
+        self.text.push('\n');
+    }
+
+    fn raw(&mut self, found: &RawFinding) {
+        if let FoundRecoding::Anatomized { counts_match } = found.recoding
+            && (counts_match || found.made_up == 0)
+        {
+            let detail = match counts_match {
+                true => "they count the records of each group",
+                false => "they do not count the records of the groups",
+            };
+            self.verdict("sensitive tables", counts_match, detail);
+        }
+        let detail = match found.made_up {
+            0 => "each row is the generalization of a raw row of its own".to_owned(),
+            1 => "1 row is not the generalization of a raw row of its own".to_owned(),
+            made_up => {
+                format!("{made_up} rows are not the generalization of a raw row of their own")
+            }
+        };
+        self.verdict("truthful", found.made_up == 0, detail);
+        let (lost, rows, allowed) = (found.lost, found.rows, found.may_be_lost);
+        let detail = format!("{lost} of {rows} raw rows are left out, at most {allowed} may be");
+        self.verdict("no records lost", lost <= allowed, detail);
+        match found.recoding {
+            FoundRecoding::Global => self.line("recoding", "global: each column is one cut"),
+            FoundRecoding::Local => self.line("recoding", "local: labels of a column overlap"),
+            FoundRecoding::Anatomized { .. } => {}
+        }
+    }
+}
+
+/// The model with its parameters, in words.
+fn model_words(model: &PrivacyModel, quasi_identifiers: usize) -> String {
+    match model {
+        PrivacyModel::Lkc(model) => {
+            let all = quasi_identifiers;
+            let l = model.l.map_or(all, |l| all.min(l.get() as usize));
+            let (k, c) = (model.k, percent(model.c.as_f64()));
+            format!("LKC-privacy, L = {l}, K = {k}, C = {c}")
+        }
+        PrivacyModel::KmAnonymity(KmAnonymity { k, m }) => {
+            format!("k^m-anonymity, k = {k}, m = {m}")
+        }
+        PrivacyModel::Groups(model) => group_model_words(model),
+    }
+}
+
+fn group_model_words(model: &GroupModel) -> String {
+    let k = model.k;
+    match &model.diversity {
+        Diversity::None => format!("k-anonymity, K = {k}"),
+        Diversity::Distinct { l } => format!("distinct l-diversity, K = {k}, l = {l}"),
+        Diversity::Entropy { l } => format!("entropy l-diversity, K = {k}, l = {l}"),
+        Diversity::Recursive { c, l } => {
+            format!(
+                "recursive (c,l)-diversity, K = {k}, c = {}, l = {l}",
+                c.as_f64()
+            )
+        }
+        Diversity::Closeness { t } => format!("t-closeness, K = {k}, t = {t}"),
+        Diversity::MinimumCover { l, column_limits } => {
+            let limits = column_limits.iter();
+            let limits: String = limits
+                .map(|(column, limit)| format!(", {column} at most {limit}"))
+                .collect();
+            format!("l-diversity over all sensitive columns, K = {k}, L = {l}{limits}")
+        }
+    }
+}
+
+fn value(value: &ColumnValue) -> String {
+    let text = value.value.as_deref().unwrap_or("(nothing)");
+    format!("{} = {text}", value.column)
+}
+
+/// The values that an adversary knows.
+fn known(values: &[ColumnValue]) -> String {
+    match values.is_empty() {
+        true => "(none needed)".to_owned(),
+        false => values.iter().map(value).collect::<Vec<_>>().join(", "),
+    }
+}
+
+fn subset_row(group: &WorstGroup) -> String {
+    let known = known(&group.quasi_identifiers);
+    let inferred = group.sensitive.as_ref().map(value);
+    let inferred = inferred.map_or(String::new(), |text| format!("  =>  {text}"));
+    let (size, confidence) = (group.size, percent(group.confidence));
+    format!("{size:>8} {confidence:>10}  {known}{inferred}")
+}
+
+/// A number of things, such as `1 violation`.
+fn counted(number: u64, thing: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {thing}{plural}")
+}
+
+fn percent(share: f64) -> String {
+    let hundredths = (share * 10_000.0).round() / 100.0;
+    format!("{hundredths} %")
+}
