@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use futures_util::TryStreamExt;
-use pais_postgres::{self, EmbeddedOptions};
+use pais_postgres::EmbeddedOptions;
 use sqlx::{ConnectOptions, Connection, Executor, PgConnection};
 use tokio::fs::File;
 
@@ -24,7 +24,7 @@ pub async fn measure(file: &Path) -> anyhow::Result<CopySeconds> {
     let data = tempfile::Builder::new()
         .prefix("pais-bench-copy-")
         .tempdir()?;
-    let server = postgres::start(data.path(), &EmbeddedOptions::default()).await?;
+    let server = pais_postgres::start(data.path(), &EmbeddedOptions::default()).await?;
     let measured = async {
         let mut connection = server.connect_options().connect().await?;
         let measured = copy(&mut connection, file).await?;

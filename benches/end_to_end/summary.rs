@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use crate::client::EndToEnd;
 use crate::copy::CopySeconds;
+use crate::engine::EngineSeconds;
 use crate::memory::PeakMemory;
-use engine::EngineSeconds;
 
 /// The results for one table at one L.
 pub struct Measurement {

@@ -54,7 +54,7 @@ fn start() -> Server {
                 max_connections: 100,
                 ..EmbeddedOptions::default()
             };
-            let server = postgres::start(&dir, &options).await.unwrap();
+            let server = pais_postgres::start(&dir, &options).await.unwrap();
             let options = server.connect_options();
             execute(&options, "CREATE DATABASE migrated OWNER pais").await;
             let template = options.clone().database("migrated");
