@@ -94,7 +94,7 @@ post() {
     call "$1" "$2" POST "$3" --header 'Content-Type: application/json' --data-binary "$4"
 }
 
-build_pais
+build_pais dev
 work=$(mktemp -d "${TMPDIR:-/tmp}/pais-demo.XXXXXX")
 
 say "Starting the service on an embedded PostgreSQL in $work"

@@ -6,10 +6,10 @@ target_dir() {
     realpath --canonicalize-missing "${CARGO_TARGET_DIR:-target}"
 }
 
-# Builds the program; its path is in PAIS afterwards. PAIS_PROFILE=dev builds without optimization:
-# faster to build, slower to run.
+# Builds the program; its path is in PAIS afterwards. The profile is PAIS_PROFILE, or $1: `dev` builds
+# faster and shares its results with the tests, `release` is what benchmarks measure.
 build_pais() {
-    local profile=${PAIS_PROFILE:-release}
+    local profile=${PAIS_PROFILE:-$1}
     say "Building pais ($profile)"
     cargo build --locked --quiet --profile "$profile" --bin pais
     case $profile in

@@ -126,7 +126,7 @@ revert() {
 trap revert EXIT
 change_files
 cargo update --workspace --offline --quiet
-PAIS_PROFILE=dev build_pais
+build_pais dev
 "$PAIS" openapi >openapi/openapi.json.new
 mv openapi/openapi.json.new openapi/openapi.json
 git add --update

@@ -23,7 +23,7 @@ trap clean_up EXIT
 # Being stopped is the normal end.
 trap 'exit 0' INT TERM HUP
 
-build_pais
+build_pais release
 
 say "Starting the service; its log follows"
 "$PAIS" serve --listen "$listen" --data-dir "$data" &

@@ -32,7 +32,7 @@ if [[ ! -x $python || ! -f $stamp || $(<"$stamp") != "$wanted" ]]; then
 fi
 
 if [[ -z ${PAIS_BIN:-} ]]; then
-    PAIS_PROFILE=dev build_pais
+    build_pais dev
     PAIS_BIN=$PAIS
 fi
 PAIS_BIN=$(realpath "$PAIS_BIN")

@@ -148,7 +148,7 @@ fn tables_of_other_programs_are_verified() {
     dir.write("r.csv", &format!("{head}Male,q,a\n"));
     let (status, text) = dir.verify("r.csv", false);
     assert_eq!(status, Some(2), "{text}");
-    assert!(text.contains("no label"), "{text}");
+    assert!(text.contains("expected a label"), "{text}");
 }
 
 #[test]

@@ -132,7 +132,7 @@ async fn an_invalid_sweep_is_refused() {
             json!({ "privacy": privacy(json!([1, "2"]), json!(2)) }),
             400,
             "invalid_shape",
-            "/privacy/l",
+            "/privacy/l/1",
         ),
         (
             json!({ "privacy": privacy(json!([1, 2]), json!(2)), "release": true }),
