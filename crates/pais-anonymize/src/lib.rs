@@ -55,6 +55,9 @@ mod sweep;
 pub mod utility;
 mod verdict;
 
+pub use pais_core;
+pub use pais_verify;
+
 pub use error::RunError;
 pub use gate::VerifiedRelease;
 pub use memory::release_bytes;
