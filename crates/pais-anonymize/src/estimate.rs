@@ -44,9 +44,9 @@ pub struct Estimate {
 struct Stage {
     phase: Phase,
     began: Duration,
-    /// The fraction reported last, and in `told` when that fraction was first reported.
+    /// The fraction reported last, and in `reported` when that fraction was first reported.
     fraction: f64,
-    told: Duration,
+    reported: Duration,
 }
 
 impl Estimate {
@@ -78,7 +78,7 @@ impl Estimate {
             Some(stage) if phase == stage.phase => {
                 if fraction != stage.fraction {
                     stage.fraction = fraction;
-                    stage.told = elapsed;
+                    stage.reported = elapsed;
                 }
             }
             before => {
@@ -92,7 +92,7 @@ impl Estimate {
                     // The time before the first report is part of the first phase.
                     began: before.map_or(Duration::ZERO, |_| elapsed),
                     fraction,
-                    told: elapsed,
+                    reported: elapsed,
                 });
             }
         }
@@ -144,10 +144,10 @@ impl Estimate {
             return None;
         }
         let weight = expected.map_or(0.0, |_| EXPECTED);
-        let spent = stage.told.saturating_sub(stage.began).as_secs_f64();
+        let spent = stage.reported.saturating_sub(stage.began).as_secs_f64();
         let whole = (weight * expected.unwrap_or(0.0) + spent) / (weight + stage.fraction);
         let open = 1.0 - stage.fraction;
-        let silence = elapsed.saturating_sub(stage.told).as_secs_f64();
+        let silence = elapsed.saturating_sub(stage.reported).as_secs_f64();
         let here = (open * whole - silence).max(open * OVERDUE * silence);
         let ahead = self.phases.iter().filter(|&&phase| phase > stage.phase);
         Some(here + ahead.count() as f64 * self.reading.unwrap_or(whole))

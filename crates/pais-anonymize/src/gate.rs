@@ -16,7 +16,7 @@ use rayon::prelude::*;
 
 use crate::error::RunError;
 use crate::method::{Candidate, Claim, Method};
-use crate::observer::{Observer, Phase};
+use crate::observer::{Observer, Phase, stop_if_asked};
 use crate::prepared::PreparedTable;
 use crate::verdict::Verdict;
 
@@ -283,12 +283,4 @@ fn raw_sensitive(input: &PreparedTable) -> impl Iterator<Item = RawSensitive<'_>
 /// A result as JSON.
 fn json(value: &impl serde::Serialize) -> Result<serde_json::Value, RunError> {
     serde_json::to_value(value).map_err(RunError::internal)
-}
-
-/// Ends the run where its observer asks for it.
-pub(crate) fn stop_if_asked(observer: &dyn Observer) -> Result<(), RunError> {
-    match observer.must_stop() {
-        true => Err(RunError::Cancelled),
-        false => Ok(()),
-    }
 }

@@ -33,6 +33,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#![forbid(unsafe_code)]
+
 mod cut;
 mod error;
 mod estimate;
@@ -52,6 +54,8 @@ mod row_order;
 mod run;
 mod step;
 mod sweep;
+#[cfg(test)]
+mod test_data;
 pub mod utility;
 mod verdict;
 

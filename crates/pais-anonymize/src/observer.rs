@@ -2,6 +2,8 @@
 
 use pais_core::cancellation::Cancellation;
 
+use crate::error::RunError;
+
 /// The phase of a run. The phases occur in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
@@ -51,6 +53,17 @@ pub trait Observer: Send + Sync {
     /// Whether the run has to stop.
     fn must_stop(&self) -> bool {
         self.cancellation().is_cancelled()
+    }
+}
+
+/// Ends the run if its observer asks for it.
+///
+/// # Errors
+/// [`RunError::Cancelled`].
+pub(crate) fn stop_if_asked(observer: &dyn Observer) -> Result<(), RunError> {
+    match observer.must_stop() {
+        true => Err(RunError::Cancelled),
+        false => Ok(()),
     }
 }
 

@@ -17,8 +17,8 @@ const FLAT_HEIGHT: u32 = 1;
 /// generalizes each relational column along one cut of a tree.
 ///
 /// # Errors
-/// [`JobErrorKind::Shape`] for a key that is not a level, [`JobErrorKind::Unfit`] for a column, level or value that
-/// does not exist.
+/// [`JobErrorKind::Shape`] for a key that is not a level, [`JobErrorKind::Unfit`] for a column,
+/// level or value that does not exist.
 pub(crate) fn check(schema: &Schema, job: &JobDefinition, one_cut: bool) -> Result<(), JobError> {
     for (name, description) in job.pre_generalization.iter().flatten() {
         let pointer = pointer(name);
@@ -110,8 +110,8 @@ fn check_labels(
 /// Returns the generalization of each leaf, by column that a job pre-generalizes.
 ///
 /// # Errors
-/// `invalid_job` for a level or value that a column does not have, `invalid_shape` for a key that
-/// is not a level.
+/// [`JobErrorKind::Unfit`] for a level or value that a column does not have,
+/// [`JobErrorKind::Shape`] for a key that is not a level.
 pub fn minimum_levels(
     job: &JobDefinition,
     table: &EncodedTable,
@@ -185,7 +185,7 @@ impl PreGeneralized {
     /// columns are replaced by generalized ones, with pruned trees.
     ///
     /// # Errors
-    /// `invalid_job` for values that a column without a taxonomy does not have.
+    /// [`JobErrorKind::Unfit`] for values that a column without a taxonomy does not have.
     pub fn new(
         job: &JobDefinition,
         table: &mut EncodedTable,
@@ -202,13 +202,13 @@ impl PreGeneralized {
                 .pruned(tree)
                 .ok_or_else(|| root_beside_others(&pointer(&column.name)))?;
             let codes = column.codes.iter().map(|&code| map[code as usize]);
-            let standing = QuasiIdentifier {
+            let generalized = QuasiIdentifier {
                 name: column.name.clone(),
                 position: column.position,
                 codes: codes.collect(),
                 domain: Domain::Taxonomy(pruned.into()),
             };
-            raw.push(std::mem::replace(column, standing));
+            raw.push(std::mem::replace(column, generalized));
         }
         Ok(Self { minimum_levels, raw })
     }

@@ -7,7 +7,6 @@ use pais_core::schema::Schema;
 use pais_core::table::{Column, Domain, EncodedTable, Table};
 
 use crate::error::RunError;
-use crate::method::Method;
 use crate::pre_generalization::PreGeneralized;
 
 /// A raw table encoded for a job; what methods and the gate work on. Clones share the rows.
@@ -22,14 +21,16 @@ pub(crate) struct PreparedTable {
 }
 
 impl PreparedTable {
-    /// Encodes the rows for a job.
+    /// Encodes the rows for a job. `check` looks at the encoded table before it is generalized
+    /// further; with `one_cut` relational columns are replaced by pre-generalized ones.
     pub(crate) fn new(
         schema: Arc<Schema>,
         job: JobDefinition,
-        method: &dyn Method,
         table: Table,
+        (output, one_cut): (Output, bool),
+        check: impl FnOnce(&EncodedTable) -> Result<(), RunError>,
     ) -> Result<Self, RunError> {
-        let exact = match method.output() {
+        let exact = match output {
             Output::Anatomized => {
                 let positions = schema.stored_with(ColumnRole::QuasiIdentifier);
                 let column = |position: usize| (position, table.columns[position].clone());
@@ -38,8 +39,7 @@ impl PreparedTable {
             Output::Generalized => Vec::new(),
         };
         let mut table = EncodedTable::new(&schema, table);
-        method.check_table(&table)?;
-        let one_cut = method.needs_pre_generalized_codes();
+        check(&table)?;
         let pre_generalization = PreGeneralized::new(&job, &mut table, one_cut)?;
         Ok(Self {
             schema,

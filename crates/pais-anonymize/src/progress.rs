@@ -104,16 +104,16 @@ mod tests {
 
     #[test]
     fn counts_and_phases_are_reported_as_they_arrive() {
-        let tally = RunProgress::new(true, 0.0);
-        assert_eq!(tally.status().phase, None);
-        assert_eq!(tally.status().remaining, None);
-        tally.progress(Phase::Reading, 0.5);
-        tally.counted(Count::RowsRead(20));
-        tally.counted(Count::RowsRead(10));
-        tally.counted(Count::StepsDone(3));
-        let standing = tally.status();
-        assert_eq!(standing.phase, Some(Phase::Reading));
-        assert_eq!((standing.rows_read, standing.steps_done), (20, 3));
-        assert!(standing.remaining.is_some());
+        let progress = RunProgress::new(true, 0.0);
+        assert_eq!(progress.status().phase, None);
+        assert_eq!(progress.status().remaining, None);
+        progress.progress(Phase::Reading, 0.5);
+        progress.counted(Count::RowsRead(20));
+        progress.counted(Count::RowsRead(10));
+        progress.counted(Count::StepsDone(3));
+        let status = progress.status();
+        assert_eq!(status.phase, Some(Phase::Reading));
+        assert_eq!((status.rows_read, status.steps_done), (20, 3));
+        assert!(status.remaining.is_some());
     }
 }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use pais_core::definition::{JobDefinition, JobError};
 use pais_core::schema::Schema;
-use pais_core::table::Table;
+use pais_core::table::{EncodedTable, Table};
 
 use crate::error::RunError;
-use crate::gate::{self, VerifiedRelease, stop_if_asked};
+use crate::gate::{self, VerifiedRelease};
 use crate::method::Method;
-use crate::observer::{Observer, Phase};
+use crate::observer::{Observer, Phase, stop_if_asked};
 use crate::plan::JobPlan;
 use crate::prepared::PreparedTable;
 use crate::step::StepRecord;
@@ -52,8 +52,21 @@ impl AnonymizationRun {
         observer: &dyn Observer,
     ) -> Result<Self, RunError> {
         let JobPlan { method } = JobPlan::new(&schema, &job)?;
+        Self::with_method(method, schema, job, table, observer)
+    }
+
+    /// Encodes the rows for a job that `method` runs.
+    pub(crate) fn with_method(
+        method: Box<dyn Method>,
+        schema: Arc<Schema>,
+        job: JobDefinition,
+        table: Table,
+        observer: &dyn Observer,
+    ) -> Result<Self, RunError> {
         method.check_work(table.rows as u64)?;
-        let input = PreparedTable::new(schema, job, &*method, table)?;
+        let form = (method.output(), method.needs_pre_generalized_codes());
+        let check = |table: &EncodedTable| method.check_table(table);
+        let input = PreparedTable::new(schema, job, table, form, check)?;
         stop_if_asked(observer)?;
         observer.progress(Phase::Reading, 1.0);
         Ok(Self { method, input })

@@ -11,6 +11,8 @@
 //!
 //! Nothing here knows HTTP, a database or an async runtime.
 
+#![forbid(unsafe_code)]
+
 pub mod cancellation;
 pub mod definition;
 pub mod model;

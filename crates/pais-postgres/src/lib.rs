@@ -6,6 +6,8 @@
 //! lock, which is taken first, makes sure that only one process at a time starts a server. The
 //! module needs `/proc`, so it works on Linux only; on other systems use an external PostgreSQL.
 
+#![forbid(unsafe_code)]
+
 mod account;
 mod cluster;
 mod error;

@@ -3,6 +3,8 @@
 //! Every sample writes its rows as a stream, in constant memory. The same seed gives the same rows.
 //! The first *n* rows do not depend on how many rows follow.
 
+#![forbid(unsafe_code)]
+
 pub mod blood;
 mod choice;
 pub mod draw;

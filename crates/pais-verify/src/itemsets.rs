@@ -239,6 +239,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::verify_km;
+    use pais_core::cancellation::Cancellation;
     use pais_core::model::KmAnonymity;
     use pais_core::table::{Column, Form, ReleasedColumn, ReleasedTable};
 
@@ -298,7 +299,7 @@ mod tests {
                 k: NonZeroU64::new(k).unwrap(),
                 m: NonZeroU32::new(m).unwrap(),
             };
-            let found = verify_km(&table(&rows), &names, model, &|| false).unwrap();
+            let found = verify_km(&table(&rows), &names, model, &Cancellation::new()).unwrap();
             let mut smallest = u64::MAX;
             for sex in 0..2 {
                 for set in 0u8..1 << 5 {

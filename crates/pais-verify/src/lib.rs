@@ -4,6 +4,8 @@
 //! anonymizers, so that a bug in them is not repeated here. It decides Definition 3.1 of the
 //! KDD'09 paper exactly, by enumeration, and checks group models one group at a time.
 
+#![forbid(unsafe_code)]
+
 mod anatomy;
 mod anatomy_assignment;
 mod assignment;

@@ -1,40 +1,23 @@
 //! Bit counts over bitmaps: the innermost loops of the search with bitmaps.
+//!
+//! x86-64 processors have had a bit-count instruction since 2008, but code compiled for all of them
+//! must not use it without a check: each function is compiled with and without it, and the first
+//! call chooses.
+
+use multiversion::multiversion;
 
 /// Counts, for each bitmap of `bitmaps`, the bits that it has in common with `mask`. All bitmaps
 /// must be as long as the mask, which must not be empty, and `counts` must have one entry for
 /// each bitmap.
+#[multiversion(targets("x86_64+popcnt"))]
 pub(super) fn count(mask: &[u64], bitmaps: &[u64], counts: &mut [u32]) {
-    // x86-64 processors have had a bit-count instruction since 2008, but code compiled for all of
-    // them must not use it without a check.
-    #[cfg(target_arch = "x86_64")]
-    if std::is_x86_feature_detected!("popcnt") {
-        // SAFETY: the only requirement of the function is the `popcnt` instruction, and the line
-        // above checks that the processor has it.
-        return unsafe { count_by_instruction(mask, bitmaps, counts) };
-    }
     count_inline(mask, bitmaps, counts);
 }
 
 /// The greatest number of bits of a mask in one of its segments; `ends` are the ends of the
 /// segments, in words.
+#[multiversion(targets("x86_64+popcnt"))]
 pub(super) fn most(mask: &[u64], ends: &[usize]) -> u32 {
-    #[cfg(target_arch = "x86_64")]
-    if std::is_x86_feature_detected!("popcnt") {
-        // SAFETY: as in `count`.
-        return unsafe { most_by_instruction(mask, ends) };
-    }
-    most_inline(mask, ends)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "popcnt")]
-fn count_by_instruction(mask: &[u64], bitmaps: &[u64], counts: &mut [u32]) {
-    count_inline(mask, bitmaps, counts);
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "popcnt")]
-fn most_by_instruction(mask: &[u64], ends: &[usize]) -> u32 {
     most_inline(mask, ends)
 }
 

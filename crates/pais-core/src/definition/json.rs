@@ -42,11 +42,11 @@ pub fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, DocumentError> {
     let mut deserializer = serde_json::Deserializer::from_slice(body);
     let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
         let pointer = pointer(error.path());
-        problem(body, error.into_inner(), pointer)
+        document_error(body, error.into_inner(), pointer)
     })?;
     deserializer
         .end()
-        .map_err(|error| problem(body, error, String::new()))?;
+        .map_err(|error| document_error(body, error, String::new()))?;
     Ok(value)
 }
 
@@ -70,7 +70,7 @@ fn has_nul(body: &[u8]) -> bool {
     })
 }
 
-fn problem(body: &[u8], error: serde_json::Error, pointer: String) -> DocumentError {
+fn document_error(body: &[u8], error: serde_json::Error, pointer: String) -> DocumentError {
     let text = error.to_string();
     if text.starts_with("recursion limit exceeded") {
         let detail = format!(

@@ -6,6 +6,7 @@
 mod dataset;
 mod ids;
 mod job;
+mod job_error;
 pub mod json;
 #[cfg(feature = "openapi")]
 mod openapi;
@@ -18,9 +19,10 @@ pub use dataset::{
 };
 pub use ids::{DatasetId, SubmissionId, TaxonomyId};
 pub use job::{
-    JobDefinition, JobError, JobErrorKind, Objective, Output, PreGeneralization, Recoding,
+    JobDefinition, Objective, Output, PreGeneralization, Recoding,
     SplitRule, UtilityDefinition,
 };
+pub use job_error::{JobError, JobErrorKind};
 pub use json::{DocumentError, DocumentErrorKind};
 pub use parameter::OneOrMany;
 pub use privacy::{ModelKind, PrivacyDefinition};

@@ -76,3 +76,51 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for OneOrManyVisitor<T> {
         T::deserialize(MapAccessDeserializer::new(map)).map(OneOrMany::One)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::OneOrMany;
+    use crate::definition::json::parse;
+    use crate::definition::{DocumentErrorKind, JobDefinition};
+
+    fn k_of(k: &Value) -> OneOrMany<i64> {
+        let job = json!({"privacy": {"model": "k_anonymity", "k": k}});
+        let job: JobDefinition = parse(job.to_string().as_bytes()).unwrap();
+        assert_eq!(serde_json::to_value(&job.privacy.k).unwrap(), *k);
+        job.privacy.k.unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn a_value_or_a_list_is_read_and_written_as_it_is(
+            one in any::<i64>(),
+            many in prop::collection::vec(any::<i64>(), 0..5),
+        ) {
+            prop_assert_eq!(k_of(&one.into()).one(), Some(&one));
+            prop_assert_eq!(k_of(&one.into()).many(), None);
+            let list = k_of(&many.clone().into());
+            prop_assert_eq!(list.one(), None);
+            prop_assert_eq!(list.many(), Some(&*many));
+        }
+    }
+
+    #[test]
+    fn a_wrong_type_is_reported_where_it_is() {
+        for (k, pointer) in [
+            (json!([2, "x", 3]), "/privacy/k/1"),
+            (json!([2, [3]]), "/privacy/k/1"),
+            (json!([1.5]), "/privacy/k/0"),
+            (json!("x"), "/privacy/k"),
+            (json!(true), "/privacy/k"),
+            (json!({"from": 2}), "/privacy/k"),
+        ] {
+            let job = json!({"privacy": {"model": "k_anonymity", "k": k}});
+            let error = parse::<JobDefinition>(job.to_string().as_bytes()).unwrap_err();
+            assert_eq!(error.kind, DocumentErrorKind::Shape, "{k}");
+            assert_eq!(error.faults[0].pointer(), Some(pointer), "{k}");
+        }
+    }
+}

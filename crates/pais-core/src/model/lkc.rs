@@ -1,9 +1,9 @@
-//! LKC-privacy, k^m-anonymity, and the privacy models taken together.
+//! LKC-privacy and k^m-anonymity.
 
 use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroU64};
 
-use super::{Confidence, GroupModel};
+use super::Confidence;
 
 /// *L*, the most values of quasi-identifiers that an adversary knows (KDD'09, Definition 3.1).
 pub type PriorKnowledge = NonZeroU32;
@@ -35,15 +35,4 @@ pub struct KmAnonymity {
     pub k: MinimumAnonymity,
     /// Most items that are known of a record.
     pub m: NonZeroU32,
-}
-
-/// A privacy model with its parameters in range.
-#[derive(Clone, Debug, PartialEq)]
-pub enum PrivacyModel {
-    /// k^m-anonymity.
-    KmAnonymity(KmAnonymity),
-    /// LKC-privacy and its special cases.
-    Lkc(Lkc),
-    /// A model of groups of records, such as l-diversity over several sensitive attributes.
-    Groups(GroupModel),
 }

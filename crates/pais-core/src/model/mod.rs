@@ -4,8 +4,10 @@ mod confidence;
 mod decimal;
 mod group_model;
 mod lkc;
+mod privacy_model;
 
 pub use confidence::Confidence;
 pub use decimal::Decimal;
 pub use group_model::{Diversity, GroupModel};
-pub use lkc::{KmAnonymity, Lkc, MinimumAnonymity, PriorKnowledge, PrivacyModel, SensitiveValues};
+pub use lkc::{KmAnonymity, Lkc, MinimumAnonymity, PriorKnowledge, SensitiveValues};
+pub use privacy_model::PrivacyModel;

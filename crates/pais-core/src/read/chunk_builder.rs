@@ -168,7 +168,7 @@ impl<'s, E, F: FnMut(Table) -> Result<(), E>> ChunkBuilder<'s, F> {
     }
 }
 
-/// The problem of a body that cannot be decoded at some place.
+/// The error of a body that cannot be decoded at some place.
 pub(super) fn undecodable(line: u64, column: Option<String>, detail: &str) -> ReadError {
     let fault = Fault::new(place(line, column), detail);
     let detail = format!("the file cannot be decoded: {detail}");

@@ -64,8 +64,8 @@ pub fn read<E>(
             break;
         }
     }
-    if let Some(problem) = unclosed(&reader) {
-        return Err(problem.into());
+    if let Some(error) = unclosed(&reader) {
+        return Err(error.into());
     }
     builder.finish("the file has a header and no rows; a submission needs at least one")
 }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use crate::read::{ReadError, ReadErrorKind};
 
-use crate::read::chunk_builder::ReadFailure;
+use crate::read::ReadFailure;
 use crate::read::tests::{Place, schema};
 use crate::read::{csv, ndjson, parquet};
 use crate::schema::Schema;
@@ -28,7 +28,7 @@ fn gathered(
             assert_eq!(table.rows as u64, rows);
             Ok(table)
         }
-        Err(ReadFailure::Refused(problem)) => Err(problem),
+        Err(ReadFailure::Refused(error)) => Err(error),
         Err(other) => panic!("{other:?}"),
     }
 }
@@ -179,8 +179,8 @@ proptest! {
         let by_parquet = from_parquet(&schema, &in_parquet, u64::MAX);
         let places = |result: &Result<Table, ReadError>, header: u64| match result {
             Ok(_) => Vec::new(),
-            Err(problem) => {
-                let mut places: Vec<_> = problem.errors.iter().map(|fault| {
+            Err(error) => {
+                let mut places: Vec<_> = error.errors.iter().map(|fault| {
                     (fault.line.unwrap() - header, fault.column.clone(), fault.detail.clone())
                 }).collect();
                 places.sort();
@@ -246,7 +246,7 @@ fn damaged_parquet_files_are_refused_without_a_panic() {
             let _ = from_parquet(&schema, &damaged, 1 << 20);
         }
         let cut = from_parquet(&schema, &file[..at], 1 << 20).unwrap_err();
-        assert_eq!(cut.code, ReadErrorKind::Malformed);
+        assert_eq!(cut.kind, ReadErrorKind::Malformed);
     }
 }
 
@@ -259,14 +259,14 @@ fn people() -> Schema {
     ]))
 }
 
-fn in_ndjson(file: &str) -> (Code, Vec<Place>) {
-    let problem = from_ndjson(&people(), file.as_bytes()).unwrap_err();
-    assert!(!format!("{problem:?}").contains("Jane"), "{problem:?}");
-    let places = problem
-        .errors
-        .into_iter()
-        .map(|fault| (fault.line, fault.column));
-    (problem.code, places.collect())
+fn in_ndjson(file: &str) -> (ReadErrorKind, Vec<Place>) {
+    let error = from_ndjson(&people(), file.as_bytes()).unwrap_err();
+    assert!(!format!("{error:?}").contains("Jane"), "{error:?}");
+    let places = error
+        .faults
+        .iter()
+        .map(|fault| (fault.line(), fault.column().map(str::to_owned)));
+    (error.kind, places.collect())
 }
 
 #[test]
@@ -336,14 +336,14 @@ fn undecodable_ndjson_is_malformed() {
         assert_eq!(places[0].0, Some(2), "{bad}");
     }
     let file = [good.as_bytes(), b"{\"name\":\"\xff\"}\n"].concat();
-    let problem = from_ndjson(&people(), &file).unwrap_err();
+    let error = from_ndjson(&people(), &file).unwrap_err();
     assert_eq!(
-        (problem.code, problem.errors[0].line),
+        (error.kind, error.faults[0].line()),
         (ReadErrorKind::Malformed, Some(2))
     );
     let endless = [b"{\"name\":\"".to_vec(), vec![b'x'; 9 << 20]].concat();
     assert_eq!(
-        from_ndjson(&people(), &endless).unwrap_err().code,
+        from_ndjson(&people(), &endless).unwrap_err().kind,
         ReadErrorKind::Malformed
     );
 }

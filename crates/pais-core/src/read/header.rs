@@ -10,12 +10,15 @@ use crate::rejection::Fault;
 use super::cells::check_text;
 use crate::schema::Schema;
 
+/// Most changed, missing or added characters of a name for which a declared one is suggested.
+const MAX_TYPOS: usize = 2;
+
 /// For each column of the file, its position among the stored columns; `None` for an identifier,
 /// whose cells are not stored.
 ///
 /// # Errors
-/// `malformed_body` for undecodable names; `invalid_header`, with all faults, for a column that is
-/// missing, repeated or not declared.
+/// [`ReadErrorKind::Malformed`] for undecodable names; [`ReadErrorKind::Header`], with all faults,
+/// for a column that is missing, repeated or not declared.
 pub fn columns(schema: &Schema, names: &[&[u8]]) -> Result<Vec<Option<usize>>, ReadError> {
     let mut texts = Vec::with_capacity(names.len());
     for name in names {
@@ -81,7 +84,7 @@ pub fn columns(schema: &Schema, names: &[&[u8]]) -> Result<Vec<Option<usize>>, R
     Err(ReadError::with(ReadErrorKind::Header, detail, faults))
 }
 
-/// The problem of an empty file, which has no header either.
+/// The error of an empty file, which has no header either.
 pub fn empty() -> ReadError {
     ReadError::new(
         ReadErrorKind::Empty,
@@ -98,41 +101,21 @@ fn undeclared(schema: &Schema, texts: &[&str], index: usize) -> Fault {
     if texts.len() == 1 && schema.columns.len() > 1 && text.contains([';', '\t']) {
         return fault.fix("separate the cells by commas");
     }
-    let absent = schema
+    let text = text.trim().to_lowercase();
+    let length = text.chars().count();
+    let nearest = schema
         .columns
         .iter()
-        .filter(|column| !texts.contains(&&*column.name));
-    let nearest = absent
-        .map(|column| {
-            (
-                distance(&column.name.to_lowercase(), &text.trim().to_lowercase()),
-                column,
-            )
-        })
+        .filter(|column| !texts.contains(&&*column.name))
+        .map(|column| (column, column.name.to_lowercase()))
+        // The distance is at least the difference of the lengths, and costs their product.
+        .filter(|(_, name)| name.chars().count().abs_diff(length) <= MAX_TYPOS)
+        .map(|(column, name)| (strsim::levenshtein(&name, &text), column))
         .min_by_key(|(distance, _)| *distance);
     match nearest {
-        Some((distance, column)) if distance <= 2 => {
+        Some((distance, column)) if distance <= MAX_TYPOS => {
             fault.fix(format!("did you mean `{}`?", column.name))
         }
         _ => fault.fix("remove the column from the file, or declare it"),
     }
-}
-
-/// Levenshtein distance; [`usize::MAX`] if the lengths differ by more than 2.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    if a.len().abs_diff(b.len()) > 2 {
-        return usize::MAX;
-    }
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let changed = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }

@@ -37,7 +37,7 @@ const PREFIXED_BATCH_BYTES: u64 = 64 << 20;
 /// against the cells as text. Identifiers are not decoded.
 ///
 /// # Errors
-/// As [`ReadFailure`]; `too_large` beyond the limit.
+/// As [`ReadFailure`]; [`ReadErrorKind::TooLarge`] beyond the limit.
 pub fn read<E, R: ChunkReader + 'static>(
     schema: &Schema,
     source: R,
@@ -94,7 +94,7 @@ const NO_ROWS: &str = "the file has no rows; a submission needs at least one";
 /// The names of a file's columns.
 ///
 /// # Errors
-/// `malformed_body` if the source is not a Parquet file.
+/// [`ReadErrorKind::Malformed`] if the source is not a Parquet file.
 pub fn names(source: &impl ChunkReader) -> Result<Vec<String>, ReadError> {
     guarded(|| {
         let opened = ArrowReaderMetadata::load(source, ArrowReaderOptions::new());
@@ -104,7 +104,7 @@ pub fn names(source: &impl ChunkReader) -> Result<Vec<String>, ReadError> {
     })?
 }
 
-/// Runs `work` and turns a panic into a problem: the decoder can panic on a damaged file.
+/// Runs `work` and turns a panic into an error: the decoder can panic on a damaged file.
 fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, ReadError> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|_| damaged())
 }

@@ -15,7 +15,7 @@ use parquet::file::properties::{
     EnabledStatistics, WriterProperties, WriterPropertiesBuilder, WriterVersion,
 };
 
-use crate::read::ReadErrorKind;
+use crate::read::{ReadError, ReadErrorKind};
 
 use crate::read::format_tests::{from_parquet, texts};
 use crate::read::tests::schema;
@@ -123,11 +123,11 @@ fn lists_are_accepted_only_for_sets() {
     assert_eq!(texts(&table.columns[0]), [Some("a|b"), Some(""), None]);
     let refused = read_one(lists(&[&["a|b"]]), "set").unwrap_err();
     assert_eq!(
-        (refused.code, refused.errors[0].line),
+        (refused.kind, refused.faults[0].line()),
         (ReadErrorKind::Cells, Some(1))
     );
     let refused = read_one(lists(&[&["a"]]), "categorical").unwrap_err();
-    assert_eq!(refused.errors[0].column.as_deref(), Some("x"));
+    assert_eq!(refused.faults[0].column(), Some("x"));
     let field = Arc::new(arrow_schema::Field::new(
         "a",
         arrow_schema::DataType::Int64,
@@ -136,7 +136,7 @@ fn lists_are_accepted_only_for_sets() {
     let inner: ArrayRef = Arc::new(Int64Array::from(vec![1]));
     let nested: ArrayRef = Arc::new(StructArray::from(vec![(field, inner)]));
     assert_eq!(
-        read_one(nested, "set").unwrap_err().code,
+        read_one(nested, "set").unwrap_err().kind,
         ReadErrorKind::Cells
     );
 }
@@ -162,15 +162,15 @@ fn columns_are_found_by_name_and_identifiers_dropped() {
     let table = from_parquet(&schema, &good, 1 << 20).unwrap();
     assert_eq!(texts(&table.columns[1]), [Some("1"), Some("2"), Some("3")]);
     let incomplete = file(&[("b", numbers.clone()), ("Jane", text("x"))], plain());
-    let problem = from_parquet(&schema, &incomplete, 1 << 20).unwrap_err();
-    assert_eq!(problem.code, ReadErrorKind::Header);
-    assert!(!format!("{problem:?}").contains("Jane"));
+    let error = from_parquet(&schema, &incomplete, 1 << 20).unwrap_err();
+    assert_eq!(error.kind, ReadErrorKind::Header);
+    assert!(!format!("{error:?}").contains("Jane"));
     let words = file(
         &[("b", text("x")), ("id", text("Jane")), ("a", text("x"))],
         plain(),
     );
-    let problem = from_parquet(&schema, &words, 1 << 20).unwrap_err();
-    let lines: Vec<_> = problem.errors.iter().map(|fault| fault.line).collect();
+    let error = from_parquet(&schema, &words, 1 << 20).unwrap_err();
+    let lines: Vec<_> = error.faults.iter().map(|fault| fault.line()).collect();
     assert_eq!(lines, [Some(1), Some(2), Some(3)]);
     let empty = file(
         &[
@@ -181,7 +181,7 @@ fn columns_are_found_by_name_and_identifiers_dropped() {
         plain(),
     );
     assert_eq!(
-        from_parquet(&schema, &empty, 1 << 20).unwrap_err().code,
+        from_parquet(&schema, &empty, 1 << 20).unwrap_err().kind,
         ReadErrorKind::Empty
     );
     let nul = file(
@@ -189,7 +189,7 @@ fn columns_are_found_by_name_and_identifiers_dropped() {
         plain(),
     );
     assert_eq!(
-        from_parquet(&schema, &nul, 1 << 20).unwrap_err().code,
+        from_parquet(&schema, &nul, 1 << 20).unwrap_err().kind,
         ReadErrorKind::Malformed
     );
 }
@@ -218,7 +218,7 @@ fn files_that_decode_to_more_than_the_limit_are_refused_before_decoding() {
         let file = file(&[("x", repeated.clone())], properties);
         assert!(file.len() < 8 << 20);
         let refused = from_parquet(&insensitive("x", "categorical"), &file, 10 << 20);
-        assert_eq!(refused.unwrap_err().code, ReadErrorKind::TooLarge);
+        assert_eq!(refused.unwrap_err().kind, ReadErrorKind::TooLarge);
         let read = from_parquet(&insensitive("x", "categorical"), &file, 100 << 20).unwrap();
         assert_eq!(read.rows, 64);
     }
@@ -226,5 +226,5 @@ fn files_that_decode_to_more_than_the_limit_are_refused_before_decoding() {
     let same: ArrayRef = Arc::new(BooleanArray::from(vec![true; 1 << 20]));
     let file = file(&[("x", same)], WriterProperties::builder());
     let refused = from_parquet(&insensitive("x", "categorical"), &file, 1 << 19);
-    assert_eq!(refused.unwrap_err().code, ReadErrorKind::TooLarge);
+    assert_eq!(refused.unwrap_err().kind, ReadErrorKind::TooLarge);
 }

@@ -51,8 +51,8 @@ pub fn columns(schema: &Schema, names: &[String]) -> Schema {
 /// Labels and numbers are written in canonical form, so that equal ones have equal text.
 ///
 /// # Errors
-/// `invalid_cells` for cells that are not labels of their column, `invalid_header` for an
-/// identifier that is not completely suppressed.
+/// [`ReadErrorKind::Cells`] for cells that are not labels of their column, [`ReadErrorKind::Header`]
+/// for an identifier that is not completely suppressed.
 pub fn released(
     schema: &Schema,
     read_by: &Schema,

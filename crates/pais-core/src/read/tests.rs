@@ -6,7 +6,8 @@ use crate::definition::DatasetDefinition;
 use crate::read::{ReadError, ReadErrorKind};
 use crate::taxonomy::TreeLimits;
 
-use crate::read::csv::{ReadFailure, read};
+use crate::read::ReadFailure;
+use crate::read::csv::read;
 use crate::schema::Schema;
 use crate::table::chunk::Assembler;
 use crate::table::{Column, Domain, EncodedTable, Form, ReleasedColumn, ReleasedTable, Table};
@@ -41,7 +42,7 @@ fn load(schema: &Schema, file: &[u8]) -> Result<Table, ReadError> {
             assert_eq!(table.rows as u64, rows);
             Ok(table)
         }
-        Err(ReadFailure::Refused(problem)) => Err(problem),
+        Err(ReadFailure::Refused(error)) => Err(error),
         Err(other) => panic!("{other:?}"),
     }
 }
@@ -49,22 +50,22 @@ fn load(schema: &Schema, file: &[u8]) -> Result<Table, ReadError> {
 /// The line and the column of a fault.
 pub(super) type Place = (Option<u64>, Option<String>);
 
-fn refusal(file: &str) -> (Code, Vec<Place>) {
-    let problem = load(&people(), file.as_bytes()).unwrap_err();
-    assert!(!problem.detail.contains("Jane"), "{problem}");
+fn refusal(file: &str) -> (ReadErrorKind, Vec<Place>) {
+    let error = load(&people(), file.as_bytes()).unwrap_err();
+    assert!(!error.detail.contains("Jane"), "{error}");
     assert!(
-        problem
-            .errors
+        error
+            .faults
             .iter()
             .all(|fault| !fault.detail.contains("Jane")),
-        "{problem:?}"
+        "{error:?}"
     );
     (
-        problem.code,
-        problem
-            .errors
-            .into_iter()
-            .map(|fault| (fault.line, fault.column))
+        error.kind,
+        error
+            .faults
+            .iter()
+            .map(|fault| (fault.line(), fault.column().map(str::to_owned)))
             .collect(),
     )
 }
@@ -134,9 +135,9 @@ fn headers_must_name_exactly_the_declared_columns() {
     ] {
         assert_eq!(refusal(file).0, ReadErrorKind::Header, "{file}");
     }
-    let problem = load(&people(), b"name,jop,age,note\nJane,Mover,3,x\n").unwrap_err();
+    let error = load(&people(), b"name,jop,age,note\nJane,Mover,3,x\n").unwrap_err();
     assert_eq!(
-        problem.errors[0].suggested_fix.as_deref(),
+        error.faults[0].suggested_fix.as_deref(),
         Some("did you mean `job`?")
     );
 }
@@ -151,7 +152,7 @@ fn undecodable_and_empty_files_have_their_own_codes() {
         b"na\xffme,job,age,note\nJane,Mover,34,x\n",
     ] {
         assert_eq!(
-            load(&people(), file).unwrap_err().code,
+            load(&people(), file).unwrap_err().kind,
             ReadErrorKind::Malformed
         );
     }

@@ -53,7 +53,7 @@ pub struct ReleasedColumn {
     pub name: Box<str>,
     /// How values are written.
     pub form: Form,
-    /// Labels and codes; null stands where an untouched cell is null or missing.
+    /// Labels and codes; null where an untouched cell is null or missing.
     pub column: crate::table::Column,
     /// Words of an untouched column that mean missing: null in formats that have types, as they
     /// came in CSV.

@@ -377,10 +377,10 @@ mod tests {
         show(&root)
     }
 
-    fn fault(text: &str) -> (Code, u64, String) {
-        let problem = parse(text.as_bytes(), LIMITS).unwrap_err();
-        let first = problem.errors.first().unwrap();
-        (problem.code, first.line().unwrap(), first.detail.clone())
+    fn fault(text: &str) -> (HierarchyErrorKind, u64, String) {
+        let error = parse(text.as_bytes(), LIMITS).unwrap_err();
+        let first = error.faults.first().unwrap();
+        (error.kind, first.line().unwrap(), first.detail.clone())
     }
 
     #[test]
@@ -424,9 +424,9 @@ mod tests {
             (b"a;*\n\"b;*\nc;*\n", 2),
             (b"a;*\nb;\"*\"\"", 2),
         ] {
-            let problem = parse(bytes, LIMITS).unwrap_err();
-            assert_eq!(problem.code, HierarchyErrorKind::Malformed, "{bytes:?}");
-            assert_eq!(problem.errors[0].line, Some(line));
+            let error = parse(bytes, LIMITS).unwrap_err();
+            assert_eq!(error.kind, HierarchyErrorKind::Malformed, "{bytes:?}");
+            assert_eq!(error.faults[0].line(), Some(line));
         }
     }
 
@@ -455,7 +455,7 @@ mod tests {
             );
         }
         assert_eq!(
-            parse(b"\n", LIMITS).unwrap_err().code,
+            parse(b"\n", LIMITS).unwrap_err().kind,
             HierarchyErrorKind::Tree
         );
     }
@@ -463,7 +463,7 @@ mod tests {
     #[test]
     fn at_most_twenty_faults_are_reported() {
         let rows = format!("a;*\n{}", "a;*\n".repeat(50));
-        assert_eq!(parse(rows.as_bytes(), LIMITS).unwrap_err().errors.len(), 20);
+        assert_eq!(parse(rows.as_bytes(), LIMITS).unwrap_err().faults.len(), 20);
     }
 
     #[test]

@@ -6,8 +6,9 @@
 //! the output that is rendered here.
 
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
+
+use crossbeam_channel::{Receiver, Sender, bounded};
 
 /// How many results to compute ahead, so that no thread is idle while the calling thread takes one.
 pub(super) fn ahead() -> usize {
@@ -18,11 +19,14 @@ pub(super) fn ahead() -> usize {
 /// the jobs. Returns what `take` returns.
 ///
 /// `make` runs on the calling thread and on helper threads; together they are as many threads as
-/// the rayon pool has. `take` runs on the calling thread only. At most `ahead` results are being
-/// computed or wait to be taken; if `ahead` is 0 there are no helper threads. After `take` has
-/// returned, no further job is started.
+/// the rayon pool has. `take` and the iterator of jobs run on the calling thread only. At most
+/// `ahead` results are being computed or wait to be taken; if `ahead` is 0 there are no helper
+/// threads. After `take` has returned, no further job is started.
+///
+/// # Panics
+/// If `make`, `take` or the iterator of jobs panics.
 pub(super) fn ordered_parallel<J: Send, R: Send, T>(
-    jobs: impl Iterator<Item = J> + Send,
+    jobs: impl Iterator<Item = J>,
     ahead: usize,
     make: impl Fn(J) -> R + Sync,
     take: impl FnOnce(&mut dyn Iterator<Item = R>) -> T,
@@ -31,171 +35,92 @@ pub(super) fn ordered_parallel<J: Send, R: Send, T>(
     if helpers == 0 {
         return take(&mut jobs.map(make));
     }
-    let pool = OrderedPool {
-        state: Mutex::new(PoolState {
-            jobs: Some(jobs),
-            results: VecDeque::with_capacity(ahead),
-            taken: 0,
-            failed: false,
-        }),
-        next_is_ready: Condvar::new(),
-        slot_is_free: Condvar::new(),
-        ahead,
-        make,
-    };
+    let make = &make;
     thread::scope(|scope| {
-        // Ends the helpers also if `take` panics; otherwise the scope would wait for them forever.
-        let _closing = OnDrop(|| pool.close());
+        let (queue, queued) = bounded::<QueuedJob<J, R>>(ahead);
         for _ in 0..helpers {
+            let queued = queued.clone();
+            let help = move || queued.into_iter().for_each(|job| job.compute(make));
             // If the system cannot start a thread, the calling thread computes more itself.
-            let spawned = thread::Builder::new().spawn_scoped(scope, || pool.run_helper());
-            if spawned.is_err() {
+            if thread::Builder::new().spawn_scoped(scope, help).is_err() {
                 break;
             }
         }
-        take(&mut OrderedResults { pool: &pool })
+        let mut results = OrderedResults {
+            jobs: jobs.fuse(),
+            make,
+            ahead,
+            queue,
+            queued,
+            pending: VecDeque::with_capacity(ahead),
+        };
+        results.fill();
+        // `results` is dropped here also if `take` panics, which ends the helpers.
+        take(&mut results)
     })
 }
 
-/// The state that the threads share.
-struct OrderedPool<I, R, M> {
-    state: Mutex<PoolState<I, R>>,
-    next_is_ready: Condvar,
-    slot_is_free: Condvar,
-    ahead: usize,
-    make: M,
+/// A job that is not started, and where its result goes.
+struct QueuedJob<J, R> {
+    job: J,
+    result: Sender<R>,
 }
 
-struct PoolState<I, R> {
-    /// The jobs that are not started; `None` when all are started.
-    jobs: Option<I>,
-    /// Results, starting with the next one to take; `None` while a result is being computed.
-    results: VecDeque<Option<R>>,
-    /// Number of results taken.
-    taken: usize,
-    /// Whether a helper panicked; the scope propagates its panic.
-    failed: bool,
-}
-
-impl<I, R, M> OrderedPool<I, R, M> {
-    /// Locks the state. A poisoned lock is ignored: only the iterator of jobs can panic while the
-    /// lock is held, and the state is consistent then.
-    fn state(&self) -> MutexGuard<'_, PoolState<I, R>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Starts no further job and discards the results that were not taken.
-    fn close(&self) {
-        let mut state = self.state();
-        state.jobs = None;
-        state.results.clear();
-        self.slot_is_free.notify_all();
-    }
-}
-
-impl<J, R, I, M> OrderedPool<I, R, M>
-where
-    J: Send,
-    R: Send,
-    I: Iterator<Item = J> + Send,
-    M: Fn(J) -> R + Sync,
-{
-    /// Takes the next job and its number, if fewer than `ahead` results are pending.
-    fn claim(&self, state: &mut PoolState<I, R>) -> Option<(usize, J)> {
-        if state.results.len() >= self.ahead {
-            return None;
-        }
-        let Some(job) = state.jobs.as_mut()?.next() else {
-            state.jobs = None;
-            self.slot_is_free.notify_all();
-            return None;
-        };
-        state.results.push_back(None);
-        Some((state.taken + state.results.len() - 1, job))
-    }
-
-    /// Computes the result of a claimed job without holding the lock. Returns the lock.
-    fn compute(&self, (number, job): (usize, J)) -> MutexGuard<'_, PoolState<I, R>> {
-        let result = (self.make)(job);
-        let mut state = self.state();
-        let position = number - state.taken;
-        // After `close` there is no slot, and the result is dropped.
-        if let Some(slot) = state.results.get_mut(position) {
-            *slot = Some(result);
-        }
-        if position == 0 {
-            self.next_is_ready.notify_one();
-        }
-        state
-    }
-
-    /// The loop of a helper thread: computes results until all jobs are started.
-    fn run_helper(&self) {
-        let _on_panic = OnDrop(|| {
-            if thread::panicking() {
-                self.state().failed = true;
-                self.next_is_ready.notify_one();
-            }
-        });
-        let mut state = self.state();
-        while state.jobs.is_some() {
-            if let Some(claimed) = self.claim(&mut state) {
-                drop(state);
-                state = self.compute(claimed);
-            } else if state.jobs.is_some() {
-                let waited = self.slot_is_free.wait(state);
-                state = waited.unwrap_or_else(PoisonError::into_inner);
-            }
-        }
+impl<J, R> QueuedJob<J, R> {
+    fn compute(self, make: &impl Fn(J) -> R) {
+        // Fails if the results are not wanted any more.
+        let _ = self.result.send(make(self.job));
     }
 }
 
 /// Iterator over the results, for the calling thread.
-struct OrderedResults<'a, I, R, M> {
-    pool: &'a OrderedPool<I, R, M>,
+struct OrderedResults<'a, I, M, J, R> {
+    jobs: I,
+    make: &'a M,
+    ahead: usize,
+    queue: Sender<QueuedJob<J, R>>,
+    /// The other end of `queue`: jobs are started in their order, by helpers or the calling thread.
+    queued: Receiver<QueuedJob<J, R>>,
+    /// The results of the jobs that were queued, starting with the next one to take.
+    pending: VecDeque<Receiver<R>>,
 }
 
-impl<J, R, I, M> Iterator for OrderedResults<'_, I, R, M>
-where
-    J: Send,
-    R: Send,
-    I: Iterator<Item = J> + Send,
-    M: Fn(J) -> R + Sync,
-{
-    type Item = R;
-
-    fn next(&mut self) -> Option<R> {
-        let pool = self.pool;
-        let mut state = pool.state();
-        loop {
-            if let Some(made) = state.results.front_mut()
-                && let Some(result) = made.take()
-            {
-                state.results.pop_front();
-                state.taken += 1;
-                pool.slot_is_free.notify_one();
-                return Some(result);
-            }
-            if let Some(claimed) = pool.claim(&mut state) {
-                drop(state);
-                state = pool.compute(claimed);
-            } else if state.results.is_empty() || state.failed {
-                return None;
-            } else {
-                // A helper is computing the next result.
-                let waited = pool.next_is_ready.wait(state);
-                state = waited.unwrap_or_else(PoisonError::into_inner);
-            }
+impl<I: Iterator<Item = J>, M, J, R> OrderedResults<'_, I, M, J, R> {
+    /// Queues jobs until `ahead` results are pending.
+    fn fill(&mut self) {
+        while self.pending.len() < self.ahead
+            && let Some(job) = self.jobs.next()
+        {
+            let (result, receiver) = bounded(1);
+            // Has a slot for each pending result, and its other end is held here.
+            let _ = self.queue.send(QueuedJob { job, result });
+            self.pending.push_back(receiver);
         }
     }
 }
 
-/// Calls a function when it is dropped.
-struct OnDrop<F: Fn()>(F);
+impl<I: Iterator<Item = J>, M: Fn(J) -> R, J, R> Iterator for OrderedResults<'_, I, M, J, R> {
+    type Item = R;
 
-impl<F: Fn()> Drop for OnDrop<F> {
+    fn next(&mut self) -> Option<R> {
+        let result = self.pending.pop_front()?;
+        while result.is_empty()
+            && let Ok(job) = self.queued.try_recv()
+        {
+            job.compute(self.make);
+        }
+        // Waits if a helper is computing the result. An error means that it has panicked; the scope
+        // propagates its panic.
+        let result = result.recv().ok()?;
+        self.fill();
+        Some(result)
+    }
+}
+
+impl<I, M, J, R> Drop for OrderedResults<'_, I, M, J, R> {
+    /// Leaves the helpers nothing to start.
     fn drop(&mut self) {
-        (self.0)();
+        self.queued.try_iter().for_each(drop);
     }
 }
 

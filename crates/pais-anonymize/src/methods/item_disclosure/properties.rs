@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use crate::problem::Code;
 use pais_core::definition::JobDefinition;
-use crate::methods::specialization::tests::{load, schema};
-use crate::{VerifiedRelease, Prepared, Unobserved};
+
+use crate::test_data::{load, schema};
+use crate::{AnonymizationRun, RunError, Unobserved, VerifiedRelease};
 
 #[derive(Clone, Debug)]
 struct ItemCase {
@@ -98,7 +98,7 @@ fn case() -> impl Strategy<Value = ItemCase> {
     })
 }
 
-fn run(case: &ItemCase) -> Result<VerifiedRelease, crate::problem::Problem> {
+fn run(case: &ItemCase) -> Result<VerifiedRelease, RunError> {
     let schema = schema(columns());
     let mut file = "row,a,n,s,t\n".to_owned();
     for row in &case.rows {
@@ -106,7 +106,7 @@ fn run(case: &ItemCase) -> Result<VerifiedRelease, crate::problem::Problem> {
     }
     let table = load(&schema, file.as_bytes());
     let job: JobDefinition = serde_json::from_value(case.job.clone()).unwrap();
-    let prepared = Prepared::new(schema, job, table, &Unobserved::default())?;
+    let prepared = AnonymizationRun::new(schema, job, table, &Unobserved::default())?;
     prepared.release(&[], None, &Unobserved::default())
 }
 
@@ -142,7 +142,7 @@ fn pre_generalized(case: &ItemCase, column: &str, cell: &str) -> BTreeSet<String
 type Row = BTreeMap<String, String>;
 
 fn labels(release: &VerifiedRelease) -> Vec<Row> {
-    let table = &release.tables[0];
+    let table = &release.tables()[0];
     let row = |row: usize| {
         let cell = |column: &pais_core::table::ReleasedColumn| {
             let text = column.column.text(row).unwrap();
@@ -169,8 +169,8 @@ proptest! {
         let limit = case.job["suppression_limit"].as_f64().unwrap();
         let release = match run(&case) {
             Ok(release) => release,
-            Err(problem) => {
-                prop_assert_eq!(problem.code, Code::NotAnonymizable, "{}", problem);
+            Err(error) => {
+                prop_assert!(matches!(error, RunError::NotAnonymizable { .. }), "{}", error);
                 prop_assert!(case.rows.len() < k);
                 return Ok(());
             }
@@ -253,8 +253,8 @@ proptest! {
         case.job["privacy"] = json!({"model": "k_m_anonymity", "k": k, "m": m});
         let release = match run(&case) {
             Ok(release) => release,
-            Err(problem) => {
-                prop_assert_eq!(problem.code, Code::NotAnonymizable, "{}", problem);
+            Err(error) => {
+                prop_assert!(matches!(error, RunError::NotAnonymizable { .. }), "{}", error);
                 return Ok(());
             }
         };

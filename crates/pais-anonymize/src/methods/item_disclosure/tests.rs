@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::problem::{Code, Problem};
-use pais_core::definition::JobDefinition;
-use crate::methods::specialization::tests::{load, schema};
-use crate::{VerifiedRelease, Prepared, Unobserved};
+use pais_core::definition::{JobDefinition, JobErrorKind};
 use pais_core::table::{EncodedTable, ReleasedTable};
+
+use crate::test_data::{load, refusal, schema, unmet};
+use crate::{AnonymizationRun, JobPlan, RunError, Unobserved, VerifiedRelease};
 
 use super::class::EquivalenceClass;
 use super::round::DisclosureRound;
@@ -39,12 +39,12 @@ fn columns() -> Value {
     ])
 }
 
-fn run(columns: &Value, file: &str, job: Value) -> Result<VerifiedRelease, Problem> {
+fn run(columns: &Value, file: &str, job: Value) -> Result<VerifiedRelease, RunError> {
     let schema = schema(columns.clone());
     let job: JobDefinition = serde_json::from_value(job).unwrap();
     let table = load(&schema, file.as_bytes());
-    let prepared = Prepared::new(schema, job, table, &Unobserved::default())?;
-    let steps = prepared.run(&Unobserved::default())?;
+    let prepared = AnonymizationRun::new(schema, job, table, &Unobserved::default())?;
+    let steps = prepared.search(&Unobserved::default())?;
     assert!(steps.is_empty());
     prepared.release(&steps, None, &Unobserved::default())
 }
@@ -70,7 +70,7 @@ fn table_1_becomes_table_2() {
         "3,1980-1989,Female,M,x|y",
         "4,1980-1989,Female,M,x|y",
     ];
-    assert_eq!(rows(&release.tables[0]), expected);
+    assert_eq!(rows(&release.tables()[0]), expected);
     assert_eq!((release.rows, release.suppressed_rows), (4, 0));
     let ncp = |column: &str| {
         let pointer = format!("/utility/ncp_by_column/{column}");
@@ -149,9 +149,8 @@ fn table_3_from_one_class() {
 #[test]
 fn fewer_rows_than_k_are_reported() {
     let job = json!({"privacy": {"model": "k_anonymity", "k": 5}});
-    let problem = run(&columns(), TABLE_1, job).unwrap_err();
-    assert_eq!(problem.code, Code::NotAnonymizable);
-    assert_eq!(problem.errors[0].pointer.as_deref(), Some("/privacy/k"));
+    let error = run(&columns(), TABLE_1, job).unwrap_err();
+    assert_eq!(unmet(&error).pointer(), Some("/privacy/k"));
 }
 
 #[test]
@@ -164,11 +163,11 @@ fn the_trash_bin_takes_whole_records_and_no_more_than_it_holds() {
         "suppression_limit": limit})
     };
     let release = run(&columns, file, job(0.2)).unwrap();
-    assert_eq!(rows(&release.tables[0]), ["1,a", "2,a", "4,a", "5,a"]);
+    assert_eq!(rows(&release.tables()[0]), ["1,a", "2,a", "4,a", "5,a"]);
     assert_eq!(release.suppressed_rows, 1);
     assert_eq!(release.report["utility"]["ncp_by_column"]["drugs"], 0.2);
     let release = run(&columns, file, job(0.1)).unwrap();
-    assert_eq!(rows(&release.tables[0]), ["1,", "2,", "3,", "4,", "5,"]);
+    assert_eq!(rows(&release.tables()[0]), ["1,", "2,", "3,", "4,", "5,"]);
 }
 
 #[test]
@@ -182,9 +181,9 @@ fn a_weight_changes_the_order_of_columns() {
         "utility": {"weights": weights}})
     };
     let release = run(&columns, file, job(json!({}))).unwrap();
-    assert_eq!(rows(&release.tables[0]), ["F,", "F,", "M,", "M,"]);
+    assert_eq!(rows(&release.tables()[0]), ["F,", "F,", "M,", "M,"]);
     let release = run(&columns, file, job(json!({"drugs": 2}))).unwrap();
-    assert_eq!(rows(&release.tables[0]), ["*,a", "*,a", "*,b", "*,b"]);
+    assert_eq!(rows(&release.tables()[0]), ["*,a", "*,a", "*,b", "*,b"]);
 }
 
 #[test]
@@ -194,7 +193,7 @@ fn missing_and_empty_sets_are_the_empty_set() {
     let file = "drugs,id\n,1\nNA,2\na|a,3\na,4\n";
     let job = json!({"privacy": {"model": "k_anonymity", "k": 2}});
     let release = run(&columns, file, job).unwrap();
-    assert_eq!(rows(&release.tables[0]), [",1", ",2", "a,3", "a,4"]);
+    assert_eq!(rows(&release.tables()[0]), [",1", ",2", "a,3", "a,4"]);
     assert_eq!(release.report["utility"]["ncp_by_column"]["drugs"], 0.0);
 }
 
@@ -207,71 +206,69 @@ fn invalid_jobs_are_rejected_with_a_pointer() {
             job[name] = value.clone();
         }
         let job: JobDefinition = serde_json::from_value(job).unwrap();
-        let problem = Prepared::check(&schema, &job).unwrap_err();
-        let pointer = problem.errors[0].pointer.clone().unwrap();
-        (problem.code, pointer)
+        refusal(JobPlan::new(&schema, &job))
     };
     for (change, code, pointer) in [
         (
             json!({"privacy": {"model": "lkc", "l": 1, "k": 2, "c": 1.0}}),
-            Code::InvalidJob,
+            JobErrorKind::Unfit,
             "/privacy/model",
         ),
         (
             json!({"privacy": {"model": "alpha_k", "k": 2, "alpha": 1.0}}),
-            Code::InvalidJob,
+            JobErrorKind::Unfit,
             "/privacy/model",
         ),
-        (json!({"recoding": "local"}), Code::InvalidJob, "/recoding"),
-        (json!({"output": "anatomized"}), Code::InvalidJob, "/output"),
+        (json!({"recoding": "local"}), JobErrorKind::Unfit, "/recoding"),
+        (json!({"output": "anatomized"}), JobErrorKind::Unfit, "/output"),
         (
             json!({"utility": {"objective": "discernibility"}}),
-            Code::InvalidJob,
+            JobErrorKind::Unfit,
             "/utility/objective",
         ),
         (
             json!({"utility": {"weights": {"id": 1.0}}}),
-            Code::InvalidJob,
+            JobErrorKind::Unfit,
             "/utility/weights/id",
         ),
         (
             json!({"utility": {"weights": {"drugs": 0.0}}}),
-            Code::InvalidValue,
+            JobErrorKind::InvalidValue,
             "/utility/weights/drugs",
         ),
         (
             json!({"pre_generalization": {"id": {"level": 1}}}),
-            Code::InvalidJob,
+            JobErrorKind::Unfit,
             "/pre_generalization/id",
         ),
         (
             json!({"pre_generalization": {"x": {"level": 1}}}),
-            Code::InvalidJob,
+            JobErrorKind::Unfit,
             "/pre_generalization/x",
         ),
         (
             json!({"pre_generalization": {"drugs": {"level": 2}}}),
-            Code::InvalidJob,
+            JobErrorKind::Unfit,
             "/pre_generalization/drugs/level",
         ),
         (
             json!({"pre_generalization": {"diseases": {"values": {"3": []}}}}),
-            Code::InvalidJob,
+            JobErrorKind::Unfit,
             "/pre_generalization/diseases/values/3",
         ),
         (
             json!({"pre_generalization": {"diseases": {"values": {"x": []}}}}),
-            Code::InvalidShape,
+            JobErrorKind::Shape,
             "/pre_generalization/diseases/values/x",
         ),
         (
             json!({"pre_generalization": {"diseases": {"values": {"0": ["k", "q"]}}}}),
-            Code::InvalidJob,
+            JobErrorKind::Unfit,
             "/pre_generalization/diseases/values/0/1",
         ),
         (
             json!({"pre_generalization": {"diseases": {"values": {"0": ["k"], "1": ["k"]}}}}),
-            Code::InvalidJob,
+            JobErrorKind::Unfit,
             "/pre_generalization/diseases/values/1/0",
         ),
     ] {
@@ -287,15 +284,16 @@ fn invalid_jobs_are_rejected_with_a_pointer() {
 fn a_value_that_no_row_has_is_unknown_in_a_column_without_a_taxonomy() {
     let job = json!({"privacy": {"model": "k_anonymity", "k": 2},
         "pre_generalization": {"drugs": {"level": 1, "values": {"0": ["a", "q"]}}}});
-    let problem = run(&columns(), TABLE_1, job).unwrap_err();
-    assert_eq!(problem.code, Code::InvalidJob);
-    let pointer = problem.errors[0].pointer.as_deref();
-    assert_eq!(pointer, Some("/pre_generalization/drugs/values/0/1"));
-    assert!(!problem.detail.contains('q'), "{problem}");
+    let RunError::Job(error) = run(&columns(), TABLE_1, job).unwrap_err() else {
+        panic!("the job is refused");
+    };
+    assert!(!error.detail.contains('q'), "{error}");
+    let pointer = "/pre_generalization/drugs/values/0/1".to_owned();
+    assert_eq!(refusal(Err::<(), _>(error)), (JobErrorKind::Unfit, pointer));
     let job = json!({"privacy": {"model": "k_anonymity", "k": 2},
         "pre_generalization": {"drugs": {"level": 1, "values": {"0": ["a", "x"]}}}});
     let release = run(&columns(), TABLE_1, job).unwrap();
-    let cells: Vec<String> = rows(&release.tables[0])
+    let cells: Vec<String> = rows(&release.tables()[0])
         .iter()
         .map(|row| row.rsplit(',').next().unwrap().to_owned())
         .collect();
@@ -316,19 +314,19 @@ fn itemsets_are_held_by_none_or_by_k() {
     let file = "sex,drugs\nF,a|b\nF,a|b\nM,a|c\nM,b|c\nM,c\nM,a\n";
     let job = |m: u32| json!({"privacy": {"model": "k_m_anonymity", "k": 2, "m": m}});
     let release = run(&columns, file, job(1)).unwrap();
-    let found = rows(&release.tables[0]);
+    let found = rows(&release.tables()[0]);
     assert_eq!(found, ["F,a|b", "F,a|b", "M,a", "M,a|c", "M,c", "M,c"]);
     assert_eq!(release.verification["holds"], true);
     // Only one man has both a and c.
     let release = run(&columns, file, job(2)).unwrap();
-    let found = rows(&release.tables[0]);
+    let found = rows(&release.tables()[0]);
     assert_eq!(found, ["F,a|b", "F,a|b", "M,", "M,c", "M,c", "M,c"]);
     let release = run(
         &columns,
         file,
         json!({"privacy": {"model": "k_m_anonymity", "k": 6, "m": 2}}),
     );
-    assert_eq!(rows(&release.unwrap().tables[0]), ["*,"; 6]);
+    assert_eq!(rows(&release.unwrap().tables()[0]), ["*,"; 6]);
 }
 
 #[test]
@@ -336,12 +334,12 @@ fn k_m_anonymity_needs_sets_and_its_parameters() {
     let rejected = |columns: Value, privacy: Value| {
         let schema = schema(columns);
         let job = serde_json::from_value(json!({ "privacy": privacy })).unwrap();
-        Prepared::check(&schema, &job).unwrap_err().code
+        refusal(JobPlan::new(&schema, &job)).0
     };
     let plain = json!([{"name": "sex", "role": "quasi_identifier"}]);
     let model = |m: i64| json!({"model": "k_m_anonymity", "k": 2, "m": m});
-    assert_eq!(rejected(plain, model(2)), Code::InvalidJob);
-    assert_eq!(rejected(columns(), model(0)), Code::InvalidPrivacy);
+    assert_eq!(rejected(plain, model(2)), JobErrorKind::Unfit);
+    assert_eq!(rejected(columns(), model(0)), JobErrorKind::OutOfRange);
     let without = json!({"model": "k_m_anonymity", "k": 2});
-    assert_eq!(rejected(columns(), without), Code::InvalidShape);
+    assert_eq!(rejected(columns(), without), JobErrorKind::Shape);
 }

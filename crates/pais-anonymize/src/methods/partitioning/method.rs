@@ -16,7 +16,7 @@ use super::partition::{SplitGuide, partition, run_error};
 use super::split::GroupPartition;
 use super::{queries, tables};
 use crate::error::RunError;
-use crate::gate::stop_if_asked;
+use crate::observer::stop_if_asked;
 use crate::job_checks::{check_no_weights, check_some, first_set, unfit};
 use crate::memory;
 use crate::method::{Candidate, Claim, Method};

@@ -1,35 +1,19 @@
 //! Golden tests on the paper's small tables, and the jobs that are rejected.
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 
-use crate::problem::{Code, Problem};
-use pais_core::definition::{DatasetDefinition, JobDefinition};
-use crate::{VerifiedRelease, Prepared, Unobserved};
-use pais_core::table::chunk::Assembler;
+use pais_core::definition::{JobDefinition, JobErrorKind};
 use pais_core::table::ReleasedTable;
-use pais_core::schema::Schema;
-use pais_core::read::csv;
-use pais_core::taxonomy::TreeLimits;
 
-pub(super) fn schema(columns: &Value) -> Arc<Schema> {
-    let definition: DatasetDefinition =
-        serde_json::from_value(json!({"name": "t", "columns": columns})).unwrap();
-    let limits = TreeLimits {
-        leaves: 100_000,
-        depth: 60,
-    };
-    Arc::new(Schema::resolve(&definition, limits, |_| None).unwrap())
-}
+use crate::test_data::{load, refusal, schema, unmet};
+use crate::{AnonymizationRun, JobPlan, RunError, Unobserved, VerifiedRelease};
 
-pub(super) fn run(columns: &Value, rows: &str, job: &Value) -> Result<VerifiedRelease, Problem> {
-    let schema = schema(columns);
+pub(super) fn run(columns: &Value, rows: &str, job: &Value) -> Result<VerifiedRelease, RunError> {
+    let schema = schema(columns.clone());
     let job: JobDefinition = serde_json::from_value(job.clone()).unwrap();
-    let mut assembler = Assembler::default();
-    csv::read(&schema, rows.as_bytes(), |chunk| assembler.push(chunk)).unwrap();
-    let prepared = Prepared::new(schema, job, assembler.finish(), &Unobserved::default())?;
-    let steps = prepared.run(&Unobserved::default())?;
+    let table = load(&schema, rows.as_bytes());
+    let prepared = AnonymizationRun::new(schema, job, table, &Unobserved::default())?;
+    let steps = prepared.search(&Unobserved::default())?;
     assert!(steps.is_empty());
     prepared.release(&steps, None, &Unobserved::default())
 }
@@ -69,16 +53,16 @@ fn diverse(k: u32, l: u32) -> Value {
 #[test]
 fn figure_3_is_the_anatomy_of_figure_1() {
     let release = run(&patients(), FIGURE_1, &diverse(4, 2)).unwrap();
-    let names: Vec<&str> = release.tables.iter().map(|table| &*table.name).collect();
+    let names: Vec<&str> = release.tables().iter().map(|table| &*table.name).collect();
     assert_eq!(names, ["qit", "st_Disease Type", "st_Treatment"]);
-    assert_eq!(lines(&release.tables[0]), ["41,1", "42,1", "43,1", "49,1"]);
-    assert!(text(&release.tables[0]).starts_with("Age,group_id\n"));
+    assert_eq!(lines(&release.tables()[0]), ["41,1", "42,1", "43,1", "49,1"]);
+    assert!(text(&release.tables()[0]).starts_with("Age,group_id\n"));
     assert_eq!(
-        text(&release.tables[1]),
+        text(&release.tables()[1]),
         "group_id,Disease Type,count\n1,Flu,1\n1,Heart disease,2\n1,Stomach disease,1\n"
     );
     assert_eq!(
-        text(&release.tables[2]),
+        text(&release.tables()[2]),
         "group_id,Treatment,count\n1,Intravenous therapy,2\n1,Medicine,1\n1,Surgery,1\n"
     );
     assert_eq!(release.verification["diversity"], 2.0);
@@ -91,9 +75,9 @@ fn figure_2_is_the_generalization_of_figure_1() {
     let mut job = diverse(4, 2);
     job["output"] = "generalized".into();
     let release = run(&patients(), FIGURE_1, &job).unwrap();
-    assert_eq!(release.tables.len(), 1);
+    assert_eq!(release.tables().len(), 1);
     assert_eq!(
-        lines(&release.tables[0]),
+        lines(&release.tables()[0]),
         [
             "\"[41,49]\",Flu,Intravenous therapy",
             "\"[41,49]\",Heart disease,Medicine",
@@ -106,15 +90,13 @@ fn figure_2_is_the_generalization_of_figure_1() {
 #[test]
 fn an_unreachable_model_suggests_a_reachable_one() {
     let error = run(&patients(), FIGURE_1, &diverse(4, 4)).unwrap_err();
-    assert_eq!(error.code, Code::NotAnonymizable);
-    let first = &error.errors[0];
-    assert_eq!(first.pointer.as_deref(), Some("/privacy/l"));
+    let first = unmet(&error);
+    assert_eq!(first.pointer(), Some("/privacy/l"));
     let fix = first.suggested_fix.as_deref().unwrap();
     assert!(fix.contains("lower `l` to at most 2"), "{fix}");
     let error = run(&patients(), FIGURE_1, &diverse(5, 2)).unwrap_err();
-    assert_eq!(error.code, Code::NotAnonymizable);
-    assert_eq!(error.errors[0].pointer.as_deref(), Some("/privacy/k"));
-    assert!(error.detail.contains("lower `k` to at most 4"), "{error}");
+    assert_eq!(unmet(&error).pointer(), Some("/privacy/k"));
+    assert!(error.to_string().contains("lower `k` to at most 4"), "{error}");
 }
 
 /// No record is lost: a group is not split where one half would violate the model.
@@ -129,7 +111,7 @@ fn groups_are_halved_while_both_halves_meet_the_model() {
     let mut job = diverse(2, 2);
     job["output"] = "generalized".into();
     let release = run(&patients(), &rows, &job).unwrap();
-    let starts: Vec<String> = lines(&release.tables[0])
+    let starts: Vec<String> = lines(&release.tables()[0])
         .iter()
         .map(|line| line.split("\",").next().unwrap().to_owned())
         .collect();
@@ -149,18 +131,18 @@ fn missing_cells_keep_their_original_text() {
     let rows = "a,b,note,s\n1.50,x,n1,u\nNA,x,n2,NA\n,y,n3,\n2,y,n4,v\n";
     let release = run(&columns, rows, &diverse(4, 2)).unwrap();
     assert_eq!(
-        lines(&release.tables[0]),
+        lines(&release.tables()[0]),
         [",y,n3,1", "1.50,x,n1,1", "2,y,n4,1", "NA,x,n2,1"]
     );
     assert_eq!(
-        text(&release.tables[1]),
+        text(&release.tables()[1]),
         "group_id,s,count\n1,,1\n1,NA,1\n1,u,1\n1,v,1\n"
     );
     let mut job = json!({"privacy": {"model": "k_anonymity", "k": 2}, "recoding": "local"});
     // Missing numbers are far from all others, so medians split them off first.
     job["utility"] = json!({"objective": "discernibility"});
     let release = run(&columns, rows, &job).unwrap();
-    let labels = lines(&release.tables[0]);
+    let labels = lines(&release.tables()[0]);
     assert!(
         labels.iter().filter(|line| line.starts_with('?')).count() == 2,
         "{labels:?}"
@@ -168,7 +150,7 @@ fn missing_cells_keep_their_original_text() {
     let job = json!({"privacy": {"model": "k_anonymity", "k": 4}, "recoding": "local"});
     let release = run(&columns, rows, &job).unwrap();
     // A missing number is covered only by the outermost range.
-    assert!(lines(&release.tables[0])[0].starts_with("\"[1.5,2]\",*,"));
+    assert!(lines(&release.tables()[0])[0].starts_with("\"[1.5,2]\",*,"));
 }
 
 #[test]
@@ -181,7 +163,7 @@ fn a_seed_makes_the_release_reproducible() {
     job["seed"] = 7.into();
     let texts = |job: &Value| -> Vec<String> {
         let release = run(&patients(), &rows, job).unwrap();
-        release.tables.iter().map(text).collect()
+        release.tables().iter().map(text).collect()
     };
     let first = texts(&job);
     assert_eq!(first, texts(&job));
@@ -189,7 +171,7 @@ fn a_seed_makes_the_release_reproducible() {
     assert_ne!(first, texts(&job));
 }
 
-fn rejected(job: Value) -> (Code, String) {
+fn rejected(job: Value) -> (JobErrorKind, String) {
     let job: JobDefinition = serde_json::from_value(job).unwrap();
     let columns = json!([
         {"name": "Age", "role": "quasi_identifier", "kind": "numeric"},
@@ -197,8 +179,7 @@ fn rejected(job: Value) -> (Code, String) {
         {"name": "Disease Type", "role": "sensitive"},
         {"name": "Class", "role": "class"},
     ]);
-    let error = Prepared::check(&schema(&columns), &job).unwrap_err();
-    (error.code, error.errors[0].pointer.clone().unwrap())
+    refusal(JobPlan::new(&schema(columns), &job))
 }
 
 #[test]
@@ -219,62 +200,62 @@ fn unsupported_combinations_are_rejected() {
     for (job, code, pointer) in [
         (
             diverse(json!({"recoding": "global"})),
-            Code::InvalidJob,
+            JobErrorKind::Unfit,
             "/recoding",
         ),
         (
             json!({"privacy": lkc, "recoding": "local"}),
-            Code::InvalidJob,
+            JobErrorKind::Unfit,
             "/recoding",
         ),
         (
             json!({"privacy": lkc, "output": "anatomized"}),
-            Code::InvalidJob,
+            JobErrorKind::Unfit,
             "/output",
         ),
         (
             json!({"privacy": anonymous, "output": "anatomized"}),
-            Code::InvalidJob,
+            JobErrorKind::Unfit,
             "/output",
         ),
         (
             limits("Age", 1),
-            Code::InvalidJob,
+            JobErrorKind::Unfit,
             "/privacy/column_limits/Age",
         ),
         (
             limits("Disease Type", 3),
-            Code::InvalidPrivacy,
+            JobErrorKind::OutOfRange,
             "/privacy/column_limits/Disease Type",
         ),
         (
             limits("Disease Type", -1),
-            Code::InvalidPrivacy,
+            JobErrorKind::OutOfRange,
             "/privacy/column_limits/Disease Type",
         ),
         (
             diverse(json!({"suppression_limit": 2})),
-            Code::InvalidValue,
+            JobErrorKind::InvalidValue,
             "/suppression_limit",
         ),
         (
             diverse(json!({"pre_generalization": {}})),
-            Code::InvalidJob,
+            JobErrorKind::Unfit,
             "/pre_generalization",
         ),
         (
             diverse(json!({"utility": {"objective": "ncp"}})),
-            Code::InvalidJob,
+            JobErrorKind::Unfit,
             "/utility/objective",
         ),
         (
             diverse(json!({"utility": {"objective": "classification"}})),
-            Code::InvalidJob,
+            JobErrorKind::Unfit,
             "/utility/objective",
         ),
         (
             diverse(json!({"utility": {"split": "fixed"}})),
-            Code::InvalidJob,
+            JobErrorKind::Unfit,
             "/utility/split",
         ),
     ] {
@@ -301,13 +282,8 @@ fn unsupported_columns_are_rejected() {
         (json!([quasi, sensitive, group]), &anatomy, "/output"),
     ] {
         let job: JobDefinition = serde_json::from_value(job.clone()).unwrap();
-        let error = Prepared::check(&schema(&columns), &job).unwrap_err();
-        assert_eq!(error.code, Code::InvalidJob);
-        assert_eq!(
-            error.errors[0].pointer.as_deref(),
-            Some(pointer),
-            "{columns}"
-        );
+        let refused = refusal(JobPlan::new(&schema(columns.clone()), &job));
+        assert_eq!(refused, (JobErrorKind::Unfit, pointer.to_owned()), "{columns}");
     }
 }
 
@@ -343,7 +319,7 @@ fn models_of_one_column_hold_in_every_group() {
         }
         let job = json!({"privacy": privacy});
         let release = run(&columns, &rows, &job).unwrap();
-        assert_eq!(release.tables.len(), 1, "generalized is the default");
+        assert_eq!(release.tables().len(), 1, "generalized is the default");
     }
 }
 
@@ -373,9 +349,9 @@ fn models_of_one_column_suggest_parameters_that_the_table_meets() {
         ),
     ] {
         let error = run(&columns, &rows, &json!({"privacy": privacy})).unwrap_err();
-        assert_eq!(error.code, Code::NotAnonymizable, "{privacy}");
-        assert_eq!(error.errors[0].pointer.as_deref(), Some(pointer));
-        let found = error.errors[0].suggested_fix.as_deref().unwrap();
+        let fault = unmet(&error);
+        assert_eq!(fault.pointer(), Some(pointer), "{privacy}");
+        let found = fault.suggested_fix.as_deref().unwrap();
         assert!(found.starts_with(fix), "{found}");
     }
 }
@@ -383,48 +359,45 @@ fn models_of_one_column_suggest_parameters_that_the_table_meets() {
 #[test]
 fn parameters_of_models_of_one_column_are_checked() {
     let (columns, _) = one_column();
-    let schema = schema(&columns);
-    for (privacy, code, pointer) in [
+    let table_schema = schema(columns);
+    for (privacy, kind, pointer) in [
         (
             json!({"model": "t_closeness", "k": 2}),
-            Code::InvalidShape,
+            JobErrorKind::Shape,
             "/privacy",
         ),
         (
             json!({"model": "t_closeness", "k": 2, "t": 1.1}),
-            Code::InvalidPrivacy,
+            JobErrorKind::OutOfRange,
             "/privacy/t",
         ),
         (
             json!({"model": "distinct_l_diversity", "k": 2, "l": 2.5}),
-            Code::InvalidShape,
+            JobErrorKind::Shape,
             "/privacy/l",
         ),
         (
             json!({"model": "entropy_l_diversity", "k": 2, "l": 0.5}),
-            Code::InvalidPrivacy,
+            JobErrorKind::OutOfRange,
             "/privacy/l",
         ),
         (
             json!({"model": "recursive_cl_diversity", "k": 2, "c": 0, "l": 2}),
-            Code::InvalidPrivacy,
+            JobErrorKind::OutOfRange,
             "/privacy/c",
         ),
         (
             json!({"model": "distinct_l_diversity", "k": 2, "l": 2, "c": 1}),
-            Code::InvalidShape,
+            JobErrorKind::Shape,
             "/privacy/c",
         ),
     ] {
         let job: JobDefinition = serde_json::from_value(json!({"privacy": privacy})).unwrap();
-        let error = Prepared::check(&schema, &job).unwrap_err();
-        assert_eq!(
-            (error.code, error.errors[0].pointer.as_deref()),
-            (code, Some(pointer))
-        );
+        let refused = refusal(JobPlan::new(&table_schema, &job));
+        assert_eq!(refused, (kind, pointer.to_owned()));
     }
     let job = json!({"privacy": {"model": "t_closeness", "k": 2, "t": 0.1}});
     let job: JobDefinition = serde_json::from_value(job).unwrap();
-    let error = Prepared::check(&super::tests::schema(&patients()), &job).unwrap_err();
-    assert_eq!(error.errors[0].pointer.as_deref(), Some("/privacy/model"));
+    let (_, pointer) = refusal(JobPlan::new(&schema(patients()), &job));
+    assert_eq!(pointer, "/privacy/model");
 }

@@ -7,6 +7,8 @@
 
 use std::ops::Range;
 
+use multiversion::multiversion;
+
 use super::requirement::Requirement;
 use super::validity::ChildCheck;
 
@@ -209,24 +211,11 @@ impl BitmapTraversal<'_> {
     /// Whether all groups are allowed that result from splitting a group by one of the columns from
     /// `from` on.
     fn count(&mut self, group: BitmapGroup<'_>, from: usize) -> bool {
-        #[cfg(target_arch = "x86_64")]
-        if std::arch::is_x86_feature_detected!("popcnt") {
-            // SAFETY: the function only requires that the processor supports `popcnt`, which the
-            // line above checks.
-            return unsafe { self.count_by_popcnt(group, from) };
-        }
-        self.count_portably(group, from)
-    }
-
-    /// Counts the bits of a word by one instruction instead of a dozen.
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "popcnt")]
-    fn count_by_popcnt(&mut self, group: BitmapGroup<'_>, from: usize) -> bool {
-        self.count_portably(group, from)
+        count_by_popcnt(self, group, from)
     }
 
     #[inline(always)]
-    fn count_portably(&mut self, group: BitmapGroup<'_>, from: usize) -> bool {
+    fn count_inline(&mut self, group: BitmapGroup<'_>, from: usize) -> bool {
         let bitmaps = self.bitmaps;
         // No subgroup has more rows with a sensitive value than the group. So a subgroup with
         // enough rows for the group's most frequent value is always allowed.
@@ -278,6 +267,17 @@ impl BitmapTraversal<'_> {
             self.requirement.allows(rows, count)
         })
     }
+}
+
+/// As [`BitmapTraversal::count_inline`], with one instruction to count the bits of a word instead
+/// of a dozen where the processor has it.
+#[multiversion(targets("x86_64+popcnt"))]
+fn count_by_popcnt(
+    traversal: &mut BitmapTraversal<'_>,
+    group: BitmapGroup<'_>,
+    from: usize,
+) -> bool {
+    traversal.count_inline(group, from)
 }
 
 /// Counts the rows of a mask by sensitive value. Returns the greatest count.

@@ -46,4 +46,4 @@ mod layout_tests;
 #[cfg(test)]
 mod properties;
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;

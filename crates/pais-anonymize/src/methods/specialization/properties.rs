@@ -6,11 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::problem::Code;
 use pais_core::definition::JobDefinition;
-use crate::{VerifiedRelease, Prepared, Unobserved};
 
-use super::tests::{load, schema};
+use crate::test_data::{load, schema};
+use crate::{AnonymizationRun, RunError, Unobserved, VerifiedRelease};
 
 /// A generalized table as text: rows of labels by column.
 type LabelRows = Vec<BTreeMap<String, String>>;
@@ -144,7 +143,7 @@ fn file(case: &SpecializationCase) -> String {
 }
 
 fn labels(release: &VerifiedRelease) -> LabelRows {
-    let table = &release.tables[0];
+    let table = &release.tables()[0];
     let row = |row: usize| {
         let cell = |column: &pais_core::table::ReleasedColumn| {
             (
@@ -280,16 +279,16 @@ fn specialized(case: &SpecializationCase, table: &LabelRows, column: &str) -> Ve
     tables
 }
 
-fn prepared(case: &SpecializationCase) -> Result<Prepared, crate::problem::Problem> {
+fn prepared(case: &SpecializationCase) -> Result<AnonymizationRun, RunError> {
     let schema = schema(case.columns.clone());
     let table = load(&schema, file(case).as_bytes());
     let job: JobDefinition = serde_json::from_value(case.job.clone()).unwrap();
-    Prepared::new(schema, job, table, &Unobserved::default())
+    AnonymizationRun::new(schema, job, table, &Unobserved::default())
 }
 
-fn run(case: &SpecializationCase) -> Result<VerifiedRelease, crate::problem::Problem> {
+fn run(case: &SpecializationCase) -> Result<VerifiedRelease, RunError> {
     let prepared = prepared(case)?;
-    let steps = prepared.run(&Unobserved::default())?;
+    let steps = prepared.search(&Unobserved::default())?;
     prepared.release(&steps, None, &Unobserved::default())
 }
 
@@ -337,18 +336,18 @@ proptest! {
     #[test]
     fn wide_tables_are_private_and_not_too_general_on_any_number_of_threads(case in wide_case()) {
         let Ok(prepared) = prepared(&case).and_then(|prepared| {
-            prepared.run(&Unobserved::default())?;
+            prepared.search(&Unobserved::default())?;
             Ok(prepared)
         }) else {
             return Ok(());
         };
         let on = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| prepared.run(&Unobserved::default())).unwrap()
+            pool.install(|| prepared.search(&Unobserved::default())).unwrap()
         };
         let steps = on(1);
         prop_assert_eq!(&steps, &on(4), "the result depends on the number of threads");
-        let table = labels(&prepared.release(&steps, None, &Unobserved).unwrap());
+        let table = labels(&prepared.release(&steps, None, &Unobserved::default()).unwrap());
         prop_assert!(holds(&table, &case.job, &WIDE));
         for column in WIDE {
             for more in specialized(&case, &table, column) {
@@ -362,7 +361,7 @@ proptest! {
         let Ok(prepared) = prepared(&case) else { return Ok(()) };
         let on = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| prepared.run(&Unobserved::default()))
+            pool.install(|| prepared.search(&Unobserved::default()))
         };
         match (on(1), on(4)) {
             (Ok(one), Ok(four)) => prop_assert_eq!(one, four),
@@ -381,8 +380,8 @@ proptest! {
         let limit = case.job["suppression_limit"].as_f64().unwrap();
         let release = match run(&case) {
             Ok(release) => release,
-            Err(problem) => {
-                prop_assert_eq!(problem.code, Code::NotAnonymizable, "{}", problem);
+            Err(error) => {
+                prop_assert!(matches!(error, RunError::NotAnonymizable { .. }), "{}", error);
                 // Only a table whose topmost values violate the requirement is refused.
                 let topmost = |(row, cells): (usize, &Vec<String>)| {
                     let mut labels: BTreeMap<String, String> =

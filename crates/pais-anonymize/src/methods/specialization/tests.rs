@@ -4,41 +4,24 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::problem::{Code, Problem};
-use pais_core::definition::{DatasetDefinition, JobDefinition};
-use crate::{VerifiedRelease, Prepared, StepItem, StepRecord, Unobserved};
-use pais_core::table::chunk::Assembler;
+use pais_core::definition::{JobDefinition, JobErrorKind};
 use pais_core::schema::Schema;
 use pais_core::table::Table;
-use pais_core::read::csv;
-use pais_core::taxonomy::TreeLimits;
+
+use crate::test_data::{DATA_FOLDER, load, refusal, schema, unmet};
+use crate::{AnonymizationRun, RunError, StepItem, StepRecord, Unobserved, VerifiedRelease};
 
 struct GoldenRun {
     steps: Vec<StepRecord>,
     release: VerifiedRelease,
 }
 
-pub(in crate) fn schema(columns: Value) -> Arc<Schema> {
-    let definition: DatasetDefinition =
-        serde_json::from_value(json!({"name": "t", "columns": columns})).unwrap();
-    let limits = TreeLimits {
-        leaves: 100_000,
-        depth: 60,
-    };
-    Arc::new(Schema::resolve(&definition, limits, |_| None).unwrap())
-}
-
-pub(in crate) fn load(schema: &Schema, file: &[u8]) -> Table {
-    let mut assembler = Assembler::default();
-    csv::read(schema, file, |chunk| assembler.push(chunk)).unwrap();
-    assembler.finish()
-}
-
-fn run(schema: &Arc<Schema>, table: &Table, job: Value) -> Result<GoldenRun, Problem> {
+fn run(schema: &Arc<Schema>, table: &Table, job: Value) -> Result<GoldenRun, RunError> {
     let job: JobDefinition = serde_json::from_value(job).unwrap();
-    let prepared = Prepared::new(Arc::clone(schema), job, table.clone(), &Unobserved)?;
-    let steps = prepared.run(&Unobserved)?;
-    let release = prepared.release(&steps, None, &Unobserved)?;
+    let observer = Unobserved::default();
+    let prepared = AnonymizationRun::new(Arc::clone(schema), job, table.clone(), &observer)?;
+    let steps = prepared.search(&observer)?;
+    let release = prepared.release(&steps, None, &observer)?;
     Ok(GoldenRun { steps, release })
 }
 
@@ -70,10 +53,8 @@ fn table1(age: Value) -> (Arc<Schema>, Table) {
         {"name": "Transfuse", "role": "class"},
         {"name": "Surgery", "role": "sensitive"},
     ]));
-    let table = load(
-        &schema,
-        include_bytes!("../../../tests/data/kdd09/table1.csv"),
-    );
+    let file = std::fs::read(format!("{DATA_FOLDER}/kdd09/table1.csv")).unwrap();
+    let table = load(&schema, &file);
     (schema, table)
 }
 
@@ -260,8 +241,8 @@ fn any_step_can_be_released_and_step_0_is_the_topmost_table() {
     let (schema, table) = table1(dynamic_age());
     let job = lkc(2, 2, 0.5, json!({"objective": "classification"}));
     let job: JobDefinition = serde_json::from_value(job).unwrap();
-    let prepared = Prepared::new(schema, job, table, &Unobserved::default()).unwrap();
-    let steps = prepared.run(&Unobserved::default()).unwrap();
+    let prepared = AnonymizationRun::new(schema, job, table, &Unobserved::default()).unwrap();
+    let steps = prepared.search(&Unobserved::default()).unwrap();
     for step in 0..steps.len() as u32 {
         let release = prepared.release(&steps, Some(step), &Unobserved::default()).unwrap();
         let item = &steps[step as usize].item;
@@ -275,27 +256,26 @@ fn any_step_can_be_released_and_step_0_is_the_topmost_table() {
     }
     let topmost = prepared.release(&steps, Some(0), &Unobserved::default()).unwrap();
     assert_eq!(cut(&topmost, "Age"), ["[1,99]"]);
-    let problem = prepared.release(&steps, Some(99), &Unobserved::default()).unwrap_err();
-    assert_eq!(problem.code, Code::NoSuchStep);
+    let error = prepared.release(&steps, Some(99), &Unobserved::default()).unwrap_err();
+    assert!(matches!(error, RunError::NoSuchStep { step: 99, .. }), "{error}");
 }
 
 #[test]
 fn an_unmet_requirement_is_reported_with_a_value_that_can_be_met() {
     let (schema, table) = table1(dynamic_age());
     let utility = json!({"objective": "classification"});
-    let problem = run(&schema, &table, lkc(2, 12, 0.5, utility.clone()))
+    let error = run(&schema, &table, lkc(2, 12, 0.5, utility.clone()))
         .err()
         .unwrap();
-    assert_eq!(problem.code, Code::NotAnonymizable);
-    assert!(problem.detail.contains("at most 11"), "{problem}");
-    let problem = run(&schema, &table, lkc(2, 2, 0.1, utility)).err().unwrap();
-    assert_eq!(problem.code, Code::NotAnonymizable);
-    assert!(problem.detail.contains("0.1819"), "{problem}");
-    assert!(!problem.detail.contains("Transgender"), "{problem}");
+    assert_eq!(unmet(&error).pointer(), Some("/privacy/k"));
+    assert!(error.to_string().contains("at most 11"), "{error}");
+    let error = run(&schema, &table, lkc(2, 2, 0.1, utility)).err().unwrap();
     assert_eq!(
-        problem.errors[0].pointer.as_deref(),
+        unmet(&error).pointer(),
         Some("/privacy/sensitive_values/Surgery/0")
     );
+    assert!(error.to_string().contains("0.1819"), "{error}");
+    assert!(!error.to_string().contains("Transgender"), "{error}");
 }
 
 fn nine_attributes() -> (Arc<Schema>, Table) {
@@ -329,7 +309,7 @@ fn adult() -> (Arc<Schema>, Table) {
 
 fn adult_with(role: impl Fn(&str) -> &'static str) -> (Arc<Schema>, Table) {
     use std::io::Read;
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/adult");
+    let folder = format!("{DATA_FOLDER}/adult");
     let tree = |name: &str| {
         let file = std::fs::read(format!("{folder}/taxonomies/{name}.json")).unwrap();
         serde_json::from_slice::<Value>(&file).unwrap()["root"].take()
@@ -416,9 +396,9 @@ fn adult_agrees_with_the_reference_and_is_always_verified() {
             }
         }
     }
-    let problem = run(&schema, &table, adult_job(4, 20, 0.05)).err().unwrap();
-    assert_eq!(problem.code, Code::NotAnonymizable);
-    assert!(problem.detail.contains("at least 0.1393"), "{problem}");
+    let error = run(&schema, &table, adult_job(4, 20, 0.05)).err().unwrap();
+    unmet(&error);
+    assert!(error.to_string().contains("at least 0.1393"), "{error}");
 }
 
 /// The nine attributes of Adult as commonly used with ARX: k-anonymity over all of them, k = 5.
@@ -477,8 +457,10 @@ fn no_value_is_specialized_below_the_pre_generalization() {
 
     let refused = |wish: Value| {
         let job = json!({"privacy": {"model": "k_anonymity", "k": 1}, "pre_generalization": wish});
-        let problem = run(&schema, &table, job).err().unwrap();
-        (problem.code, problem.errors[0].pointer.clone().unwrap())
+        match run(&schema, &table, job) {
+            Err(RunError::Job(error)) => refusal(Err::<(), _>(error)),
+            other => panic!("the job is refused, not {:?}", other.err()),
+        }
     };
     for (wish, pointer) in [
         (
@@ -494,11 +476,14 @@ fn no_value_is_specialized_below_the_pre_generalization() {
             "/pre_generalization/Age/level",
         ),
     ] {
-        assert_eq!(refused(wish), (Code::InvalidJob, pointer.to_owned()));
+        assert_eq!(refused(wish), (JobErrorKind::Unfit, pointer.to_owned()));
     }
     let (schema, table) = table1(dynamic_age());
     let job = json!({"privacy": {"model": "k_anonymity", "k": 1},
         "pre_generalization": {"Age": {"level": 1}}});
-    let problem = run(&schema, &table, job).err().unwrap();
-    assert_eq!(problem.code, Code::InvalidJob);
+    let error = run(&schema, &table, job).err().unwrap();
+    assert!(
+        matches!(&error, RunError::Job(error) if error.kind == JobErrorKind::Unfit),
+        "{error}"
+    );
 }
