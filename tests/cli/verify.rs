@@ -95,7 +95,10 @@ fn a_star_is_the_root_of_every_taxonomy() {
     );
     let (status, text) = dir.verify("r.csv", true);
     assert_eq!(status, Some(1), "{text}");
-    assert!(text.contains("1 row is not the generalization of a raw row"), "{text}");
+    assert!(
+        text.contains("1 row is not the generalization of a raw row"),
+        "{text}"
+    );
 }
 
 #[test]

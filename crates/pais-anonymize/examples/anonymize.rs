@@ -22,10 +22,14 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// Anonymizes `tests/data/kdd09/table1.csv` below `root`, and prints what happens.
 pub fn run(root: &Path, out: &mut dyn Write) -> Result<(), Box<dyn Error>> {
-    let dataset: DatasetDefinition = json::parse(&fs::read(root.join("examples/table1/dataset.json"))?)?;
+    let dataset: DatasetDefinition =
+        json::parse(&fs::read(root.join("examples/table1/dataset.json"))?)?;
     let job: JobDefinition = json::parse(&fs::read(root.join("examples/table1/job.json"))?)?;
     let schema = Arc::new(Schema::inline(&dataset)?);
-    let table = csv::read_table(&schema, File::open(root.join("tests/data/kdd09/table1.csv"))?)?;
+    let table = csv::read_table(
+        &schema,
+        File::open(root.join("tests/data/kdd09/table1.csv"))?,
+    )?;
 
     let observer = Unobserved::default();
     let run = AnonymizationRun::new(schema.clone(), job.clone(), table.clone(), &observer)?;
@@ -39,7 +43,11 @@ pub fn run(root: &Path, out: &mut dyn Write) -> Result<(), Box<dyn Error>> {
     let release = run.release(&steps, None, &observer)?;
     let report: Report = serde_json::from_value(release.report.clone())?;
     let (groups, ncp) = (&report.utility.groups, report.utility.ncp);
-    writeln!(out, "{} groups, DR {:.3}, NCP {ncp:.3}", groups.groups, groups.dr)?;
+    writeln!(
+        out,
+        "{} groups, DR {:.3}, NCP {ncp:.3}",
+        groups.groups, groups.dr
+    )?;
 
     let [released] = release.tables() else {
         return Err("a generalized release has one table".into());

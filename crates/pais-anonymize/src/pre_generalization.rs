@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, HashSet};
 use pais_core::definition::PreGeneralization;
 use pais_core::definition::json::escape;
 use pais_core::definition::{ColumnKind, ColumnRole, JobDefinition, JobError, JobErrorKind};
-use pais_core::table::{Domain, EncodedTable, Form, QuasiIdentifier, ReleasedColumn, ReleasedTable};
 use pais_core::schema::{Schema, SchemaColumn};
+use pais_core::table::{
+    Domain, EncodedTable, Form, QuasiIdentifier, ReleasedColumn, ReleasedTable,
+};
 use pais_core::taxonomy::pre_generalization::check_levels;
 use pais_core::taxonomy::{MinimumLevels, PreGeneralizationError, Tree};
 
@@ -194,7 +196,8 @@ impl PreGeneralized {
         let minimum_levels = minimum_levels(job, table)?;
         let mut raw = Vec::new();
         for column in table.quasi_identifiers.iter_mut().filter(|_| one_cut) {
-            let (Some(minimum_levels), Domain::Taxonomy(tree)) = (minimum_levels.get(&column.name), &column.domain)
+            let (Some(minimum_levels), Domain::Taxonomy(tree)) =
+                (minimum_levels.get(&column.name), &column.domain)
             else {
                 continue;
             };
@@ -210,7 +213,10 @@ impl PreGeneralized {
             };
             raw.push(std::mem::replace(column, generalized));
         }
-        Ok(Self { minimum_levels, raw })
+        Ok(Self {
+            minimum_levels,
+            raw,
+        })
     }
 
     /// The generalization of each leaf of a column; `None` if the leaves are not generalized.

@@ -13,8 +13,14 @@ fn root() -> PathBuf {
 
 /// The first code block after a marker, without its fences.
 fn block<'a>(text: &'a str, marker: &str) -> &'a str {
-    let rest = text.split(marker).nth(1).expect("the marker is in the document");
-    let body = rest.split("```").nth(1).expect("a code block follows the marker");
+    let rest = text
+        .split(marker)
+        .nth(1)
+        .expect("the marker is in the document");
+    let body = rest
+        .split("```")
+        .nth(1)
+        .expect("a code block follows the marker");
     body.split_once('\n').expect("a fence has a language").1
 }
 
@@ -36,6 +42,7 @@ fn the_readme_shows_the_output_of_the_example() {
 #[test]
 fn the_guide_lists_the_toy_method_as_it_is_tested() {
     let guide = fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();
-    let toy = fs::read_to_string(root().join("crates/pais-anonymize/src/methods/toy/mod.rs")).unwrap();
+    let toy =
+        fs::read_to_string(root().join("crates/pais-anonymize/src/methods/toy/mod.rs")).unwrap();
     assert_eq!(block(&guide, "<!-- toy-method -->"), toy);
 }

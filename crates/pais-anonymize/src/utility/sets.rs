@@ -46,7 +46,10 @@ pub fn ncp(released: &ReleasedColumn, raw: RawSets) -> f64 {
             continue;
         };
         for &leaf in column.of_row(row as usize) {
-            let node = minimum_levels.map_or_else(|| tree.leaf(leaf), |minimum_levels| minimum_levels.level_of(leaf));
+            let node = minimum_levels.map_or_else(
+                || tree.leaf(leaf),
+                |minimum_levels| minimum_levels.level_of(leaf),
+            );
             if cell.binary_search(&node).is_ok() {
                 disclosed[node.index()] += 1;
             }

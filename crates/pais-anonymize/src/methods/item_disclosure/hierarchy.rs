@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use pais_core::table::{Domain, QuasiIdentifier};
-use pais_core::taxonomy::{MinimumLevels, Interval, MISSING_LABEL, NodeId, Tree};
+use pais_core::taxonomy::{Interval, MISSING_LABEL, MinimumLevels, NodeId, Tree};
 
 use crate::cut::Cut;
 
@@ -149,7 +149,10 @@ impl<'a> Hierarchy<'a> {
 }
 
 /// The values of a taxonomy, and the lowest value of each leaf.
-fn taxonomy_values(tree: &Tree, minimum_levels: Option<&MinimumLevels>) -> (Vec<HierarchyValue>, Vec<u32>) {
+fn taxonomy_values(
+    tree: &Tree,
+    minimum_levels: Option<&MinimumLevels>,
+) -> (Vec<HierarchyValue>, Vec<u32>) {
     let mut values: Vec<HierarchyValue> = Vec::with_capacity(tree.nodes().len());
     for (index, node) in tree.nodes().iter().enumerate() {
         let parent = node.parent.unwrap_or(NodeId::ROOT).0;

@@ -8,8 +8,8 @@
 use hashbrown::HashMap;
 use rayon::prelude::*;
 
-use pais_core::model::KmAnonymity;
 use crate::observer::{Observer, Phase};
+use pais_core::model::KmAnonymity;
 use pais_core::table::{EncodedTable, NULL_CODE};
 use pais_core::taxonomy::MinimumLevels;
 

@@ -3,8 +3,8 @@
 use rayon::prelude::*;
 use thiserror::Error;
 
-use pais_core::model::{Decimal, MinimumAnonymity};
 use crate::observer::{Observer, Phase};
+use pais_core::model::{Decimal, MinimumAnonymity};
 use pais_core::table::EncodedTable;
 use pais_core::taxonomy::MinimumLevels;
 

@@ -14,7 +14,7 @@ use super::dimension::SplitDimension;
 use super::frequency::Remedy;
 use super::loss::Loss;
 
-use super::split::{KdSplit, GroupPartition, SplitProgress, SplitStopped};
+use super::split::{GroupPartition, KdSplit, SplitProgress, SplitStopped};
 
 /// How the split chooses where to divide a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

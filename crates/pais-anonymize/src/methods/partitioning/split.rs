@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use crate::observer::{Observer, Phase};
 
-use super::k_member::KMemberClusters;
 use super::condition::{Condition, GroupChecker};
 use super::dimension::SplitDimension;
+use super::k_member::KMemberClusters;
 use super::loss::{Loss, LossSplit};
 
 /// Fewest rows of a group for which its halves are split in parallel.

@@ -7,9 +7,9 @@
 use std::ops::Range;
 
 use pais_core::table::codes::{Codes, RowCodes};
-use pais_core::with_codes;
 use pais_core::table::{Domain, QuasiIdentifier};
 use pais_core::taxonomy::{Interval, MISSING_LABEL, NodeId};
+use pais_core::with_codes;
 
 /// Index of a concept among those of its attribute; the topmost concept is 0.
 pub type ConceptId = u32;

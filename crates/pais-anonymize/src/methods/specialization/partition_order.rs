@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use pais_core::table::codes::{RowCodes};
+use pais_core::table::codes::RowCodes;
 use pais_core::with_codes;
 
 use super::partitions::{ChildPartition, PartitionId};

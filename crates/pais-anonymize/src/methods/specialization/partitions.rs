@@ -3,8 +3,8 @@
 use super::attribute::ConceptId;
 use super::partition_order::PartitionOrder;
 use super::scan::Scan;
-use super::table_order::{self, TableOrder};
 use super::split_counts::{PartialCounts, SplitCounts};
+use super::table_order::{self, TableOrder};
 
 /// Index of a partition.
 pub type PartitionId = u32;

@@ -7,9 +7,9 @@ use std::ops::Range;
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
-use pais_core::definition::Objective;
 use crate::observer::Observer;
 use crate::step::{StepItem, StepRecord};
+use pais_core::definition::Objective;
 use pais_core::table::EncodedTable;
 use pais_core::table::codes::Codes;
 
@@ -20,9 +20,9 @@ use super::scan::{ChildOfCode, Scan};
 use super::score;
 use super::search::SpecializationSettings;
 use super::sensitive::SensitiveSlots;
+use super::split_counts::SplitCounts;
 use super::suppression::{SensitiveCountCache, Suppression, SuppressionTrial};
 use super::validity::ValidityCheck;
-use super::split_counts::SplitCounts;
 use candidates::Candidate;
 
 /// A specialization that was performed.

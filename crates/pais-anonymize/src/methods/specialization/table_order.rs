@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use pais_core::table::codes::{RowCodes};
+use pais_core::table::codes::RowCodes;
 use pais_core::with_codes;
 
 use super::partition_order::PartitionOrder;

@@ -21,8 +21,8 @@ use crate::observer::Observer;
 
 use super::partitions::Partitions;
 use super::requirement::Requirement;
-use super::subset_traversal::SubsetTraversal;
 use super::split_counts::{PartitionShare, SplitCounts};
+use super::subset_traversal::SubsetTraversal;
 
 /// Number of shares times attributes below which a check is not worth running in parallel; lower in
 /// tests, so that small tables are checked in parallel too.

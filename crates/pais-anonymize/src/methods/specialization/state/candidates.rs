@@ -1,14 +1,14 @@
 //! The candidates of a search, each with its score and the splits that remain to be tried.
 
-use pais_core::definition::{Objective, SplitRule};
 use crate::observer::Observer;
+use pais_core::definition::{Objective, SplitRule};
 
 use super::super::attribute::{Concept, ConceptId, ConceptSplit, Meaning};
 use super::super::interval_splits::IntervalSplits;
 use super::super::scan::Scan;
 use super::super::score::{self, SplitQueue, SplitSelection, TIE};
-use super::super::validity::subsets;
 use super::super::split_counts::SplitCounts;
+use super::super::validity::subsets;
 use super::SearchState;
 
 /// Number of split points of an interval from which on all points are checked in one pass instead
