@@ -244,12 +244,14 @@ mod tests {
     use pais_core::table::{Column, Form, ReleasedColumn, ReleasedTable};
 
     fn table(rows: &[(u8, Vec<u8>)]) -> ReleasedTable {
-        let column = |form, cells: Vec<String>| {
-            Column {
+        let column = |name: &str, form, cells: Vec<String>| ReleasedColumn {
+            name: name.into(),
+            form,
+            column: Column {
                 codes: (0..cells.len() as u32).collect(),
                 dictionary: cells.into_iter().map(Into::into).collect(),
-            }
-            .into_released(form)
+            },
+            missing: Vec::new(),
         };
         let sets = rows.iter().map(|(_, items)| {
             let items: Vec<String> = items.iter().map(u8::to_string).collect();
@@ -260,27 +262,12 @@ mod tests {
             rows: rows.len(),
             columns: vec![
                 column(
+                    "sex",
                     Form::Generalized,
                     rows.iter().map(|(sex, _)| sex.to_string()).collect(),
                 ),
-                column(Form::Set { separator: '|' }, sets.collect()),
+                column("drugs", Form::Set { separator: '|' }, sets.collect()),
             ],
-        }
-    }
-
-    impl Column {
-        fn into_released(self, form: Form) -> ReleasedColumn {
-            ReleasedColumn {
-                name: if form == Form::Generalized {
-                    "sex"
-                } else {
-                    "drugs"
-                }
-                .into(),
-                form,
-                column: self,
-                missing: Vec::new(),
-            }
         }
     }
 

@@ -286,13 +286,11 @@ fn keep_greatest(counts: &mut Vec<u32>, kept: usize) {
 mod tests {
     use proptest::prelude::*;
 
-    use pais_core::cancellation::Cancellation;
-
     use super::{MISSING, MinimumCover};
 
     fn fewest(records: &[Vec<u32>], limits: &[u32], cap: u32) -> u32 {
         let records = records.iter().map(Vec::as_slice);
-        MinimumCover::new(records, limits, &Cancellation::new())
+        MinimumCover::new(records, limits, &|| false)
             .fewest(cap)
             .unwrap()
     }

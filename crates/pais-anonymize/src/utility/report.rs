@@ -189,6 +189,8 @@ pub fn ncp_by_column(
 mod tests {
     use std::sync::Arc;
 
+    use pais_core::cancellation::Cancellation;
+
     use super::{Report, report};
     use pais_core::model::Confidence;
     use pais_core::table::{Column, Domain, Form, ReleasedColumn, ReleasedTable};
@@ -266,7 +268,7 @@ mod tests {
             c,
             sensitive: Vec::new(),
         };
-        let verification = verify_lkc(table, &names, &requirement).unwrap();
+        let verification = verify_lkc(table, &names, &requirement, &Cancellation::new()).unwrap();
         let domains: Vec<_> = domains
             .iter()
             .map(|(name, of)| (name.clone(), of))

@@ -99,8 +99,9 @@ mod tests {
             one in any::<i64>(),
             many in prop::collection::vec(any::<i64>(), 0..5),
         ) {
-            prop_assert_eq!(k_of(&one.into()).one(), Some(&one));
-            prop_assert_eq!(k_of(&one.into()).many(), None);
+            let value = k_of(&one.into());
+            prop_assert_eq!(value.one(), Some(&one));
+            prop_assert_eq!(value.many(), None);
             let list = k_of(&many.clone().into());
             prop_assert_eq!(list.one(), None);
             prop_assert_eq!(list.many(), Some(&*many));

@@ -180,8 +180,9 @@ proptest! {
         let places = |result: &Result<Table, ReadError>, header: u64| match result {
             Ok(_) => Vec::new(),
             Err(error) => {
-                let mut places: Vec<_> = error.errors.iter().map(|fault| {
-                    (fault.line.unwrap() - header, fault.column.clone(), fault.detail.clone())
+                let mut places: Vec<_> = error.faults.iter().map(|fault| {
+                    let column = fault.column().map(str::to_owned);
+                    (fault.line().unwrap() - header, column, fault.detail.clone())
                 }).collect();
                 places.sort();
                 places

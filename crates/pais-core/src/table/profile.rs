@@ -121,20 +121,21 @@ fn profile_column(spec: &SchemaColumn, column: &Column) -> ColumnProfile {
 #[cfg(test)]
 mod tests {
     use super::{SetSizes, profile};
-    use crate::read::format_tests::from_csv;
-    use crate::read::tests::schema;
+    use crate::read::csv;
+    use crate::schema::Schema;
 
     #[test]
     fn profiles_contain_statistics_and_no_values() {
-        let schema = schema(serde_json::json!([
+        let definition = serde_json::json!({"name": "t", "columns": [
             {"name": "name", "role": "identifier"},
             {"name": "job", "role": "quasi_identifier", "missing": ["", "NA"]},
             {"name": "age", "role": "quasi_identifier", "kind": "numeric"},
             {"name": "drugs", "role": "quasi_identifier", "kind": "set"},
-        ]));
+        ]});
+        let schema = Schema::inline(&serde_json::from_value(definition).unwrap()).unwrap();
         let file =
             "name,job,age,drugs\nJane,Mover,34,a|b|a\nJoe,NA,34.0,a\nJim,,,\nJo,Mover,-1,b\n";
-        let found = profile(&schema, &from_csv(&schema, file.as_bytes()).unwrap());
+        let found = profile(&schema, &csv::read_table(&schema, file.as_bytes()).unwrap());
         assert_eq!(found.len(), 3);
         assert_eq!((found[0].distinct, found[0].missing), (1, 2));
         assert_eq!((found[1].distinct, found[1].missing), (2, 1));

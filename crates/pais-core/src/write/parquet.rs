@@ -277,7 +277,7 @@ fn item() -> Arc<Field> {
 mod tests {
     use arrow_array::RecordBatch;
 
-    use super::super::rendering_tests::table;
+    use super::super::tests::table;
     use super::*;
 
     /// The file that ArrowWriter writes from the same arrays.

@@ -1,9 +1,11 @@
+//! Random tables, compared with Definition 3.1 computed row by row.
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
-use super::names;
-use crate::{LkcRequirement, SensitiveRequirement, SensitiveSet, VIOLATION_CAP, verify_lkc};
+use super::{names, verified};
+use crate::{LkcRequirement, SensitiveRequirement, SensitiveSet, VIOLATION_CAP};
 use pais_core::model::Confidence;
 use pais_core::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable};
 
@@ -135,7 +137,7 @@ fn requirements() -> impl Strategy<Value = LkcRequirement> {
 }
 
 fn agree(table: &ReleasedTable, requirement: &LkcRequirement) {
-    let found = verify_lkc(table, &names(&NAMES[..QIDS]), requirement).unwrap();
+    let found = verified(table, &names(&NAMES[..QIDS]), requirement).unwrap();
     let expected = expect(table, requirement);
     assert_eq!(found.holds, expected.holds);
     assert_eq!(found.smallest_group, expected.smallest);

@@ -1,10 +1,13 @@
-use super::{names, table, table_1, table_2};
-use crate::{
-    ColumnValue, LkcRequirement, SensitiveRequirement, SensitiveSet, VerifyError, verify_lkc,
-    verify_lkc_until_stopped,
-};
+//! Golden tests: the tables of the KDD'09 paper, and malformed tables.
+
+use pais_core::cancellation::Cancellation;
 use pais_core::model::Confidence;
 use pais_core::table::ReleasedTable;
+
+use super::{names, table, table_1, table_2, verified};
+use crate::{
+    ColumnValue, LkcRequirement, SensitiveRequirement, SensitiveSet, VerifyError, verify_lkc,
+};
 
 fn requirement(l: usize, k: u64, c: f64) -> LkcRequirement {
     LkcRequirement {
@@ -21,7 +24,7 @@ fn requirement(l: usize, k: u64, c: f64) -> LkcRequirement {
 #[test]
 fn table_1_does_not_satisfy_lkc() {
     let qids = names(&["Job", "Sex", "Age"]);
-    let found = verify_lkc(&table_1(), &qids, &requirement(2, 2, 0.5)).unwrap();
+    let found = verified(&table_1(), &qids, &requirement(2, 2, 0.5)).unwrap();
     assert!(!found.holds);
     assert_eq!((found.rows, found.groups, found.subsets), (11, 11, 3));
     assert_eq!((found.smallest_group, found.greatest_confidence), (1, 1.0));
@@ -32,7 +35,7 @@ fn table_1_does_not_satisfy_lkc() {
 #[test]
 fn table_2_satisfies_lkc() {
     let qids = names(&["Job", "Sex", "Age"]);
-    let found = verify_lkc(&table_2(), &qids, &requirement(2, 2, 0.5)).unwrap();
+    let found = verified(&table_2(), &qids, &requirement(2, 2, 0.5)).unwrap();
     assert!(found.holds);
     assert_eq!((found.rows, found.groups, found.subsets), (11, 5, 3));
     assert_eq!((found.smallest_group, found.greatest_confidence), (2, 0.5));
@@ -42,7 +45,7 @@ fn table_2_satisfies_lkc() {
 #[test]
 fn table_2_is_not_2_anonymous() {
     let qids = names(&["Job", "Sex", "Age"]);
-    let found = verify_lkc(&table_2(), &qids, &requirement(3, 2, 1.0)).unwrap();
+    let found = verified(&table_2(), &qids, &requirement(3, 2, 1.0)).unwrap();
     assert!(!found.holds);
     assert_eq!((found.smallest_group, found.violations), (1, 1));
     let [offender] = &found.worst[..] else {
@@ -64,7 +67,7 @@ fn table_2_is_not_2_anonymous() {
 #[test]
 fn a_confidence_above_the_bound_is_listed_with_its_value() {
     let qids = names(&["Job", "Sex", "Age"]);
-    let found = verify_lkc(&table_2(), &qids, &requirement(2, 2, 0.49)).unwrap();
+    let found = verified(&table_2(), &qids, &requirement(2, 2, 0.49)).unwrap();
     assert!(!found.holds);
     // Non-Technical with M, and Non-Technical with [30,60): one qid each, of four records.
     assert_eq!(found.violations, 2);
@@ -97,7 +100,7 @@ fn a_missing_cell_is_a_value_of_a_quasi_identifier_but_never_sensitive() {
         }],
         ..requirement(1, 2, 0.5)
     };
-    let found = verify_lkc(&table, &names(&["Job"]), &every).unwrap();
+    let found = verified(&table, &names(&["Job"]), &every).unwrap();
     assert!(found.holds);
     assert_eq!(
         (
@@ -112,7 +115,7 @@ fn a_missing_cell_is_a_value_of_a_quasi_identifier_but_never_sensitive() {
 #[test]
 fn an_empty_table_satisfies_lkc() {
     let table = table(&["Job", "Surgery"], &[]);
-    let found = verify_lkc(&table, &names(&["Job"]), &requirement(2, 2, 0.5)).unwrap();
+    let found = verified(&table, &names(&["Job"]), &requirement(2, 2, 0.5)).unwrap();
     assert!(found.holds);
     assert_eq!((found.rows, found.groups, found.smallest_group), (0, 0, 0));
     assert_eq!((found.greatest_confidence, found.subsets), (0.0, 0));
@@ -121,11 +124,11 @@ fn an_empty_table_satisfies_lkc() {
 #[test]
 fn without_quasi_identifiers_the_table_is_one_group() {
     for (qids, l) in [(names(&[]), 2), (names(&["Job"]), 0)] {
-        let found = verify_lkc(&table_1(), &qids, &requirement(l, 11, 0.2)).unwrap();
+        let found = verified(&table_1(), &qids, &requirement(l, 11, 0.2)).unwrap();
         assert!(found.holds, "2 of 11 records are Transgender");
         assert_eq!((found.smallest_group, found.subsets), (11, 1));
         assert!(
-            !verify_lkc(&table_1(), &qids, &requirement(l, 12, 0.2))
+            !verified(&table_1(), &qids, &requirement(l, 12, 0.2))
                 .unwrap()
                 .holds
         );
@@ -139,7 +142,7 @@ fn a_repeated_dictionary_entry_is_counted_as_one_value() {
         &[vec!["a", "Transgender"], vec!["a", "x"]],
     );
     twice.columns[1].column.dictionary = names(&["Transgender", "Transgender"]);
-    let found = verify_lkc(&twice, &names(&["Job"]), &requirement(1, 1, 0.5)).unwrap();
+    let found = verified(&twice, &names(&["Job"]), &requirement(1, 1, 0.5)).unwrap();
     assert_eq!(found.greatest_confidence, 1.0);
 }
 
@@ -147,7 +150,7 @@ fn a_repeated_dictionary_entry_is_counted_as_one_value() {
 fn a_malformed_table_is_an_error() {
     let good = table_2();
     let verify = |table: &ReleasedTable, qids: &[&str]| {
-        verify_lkc(table, &names(qids), &requirement(2, 2, 0.5))
+        verified(table, &names(qids), &requirement(2, 2, 0.5))
     };
     assert_eq!(
         verify(&good, &["Town"]),
@@ -179,6 +182,8 @@ fn a_malformed_table_is_an_error() {
 #[test]
 fn a_verification_can_be_stopped() {
     let qids = names(&["Job", "Sex", "Age"]);
-    let stopped = verify_lkc_until_stopped(&table_1(), &qids, &requirement(2, 2, 0.5), &|| true);
+    let cancellation = Cancellation::new();
+    cancellation.cancel();
+    let stopped = verify_lkc(&table_1(), &qids, &requirement(2, 2, 0.5), &cancellation);
     assert_eq!(stopped, Err(VerifyError::Stopped));
 }

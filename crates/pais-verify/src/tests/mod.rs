@@ -6,7 +6,10 @@ mod golden;
 mod truthfulness;
 mod wide;
 
+use pais_core::cancellation::Cancellation;
 use pais_core::table::{Column, Form, ReleasedColumn, ReleasedTable};
+
+use crate::{LkcRequirement, Verification, VerifyError, verify_lkc};
 
 /// A released table of labels; an empty cell is missing.
 pub(crate) fn table(names: &[&str], rows: &[Vec<&str>]) -> ReleasedTable {
@@ -35,6 +38,15 @@ pub(crate) fn table(names: &[&str], rows: &[Vec<&str>]) -> ReleasedTable {
         rows: rows.len(),
         columns: columns.collect(),
     }
+}
+
+/// The verification of a table under LKC-privacy.
+pub(crate) fn verified(
+    table: &ReleasedTable,
+    quasi_identifiers: &[Box<str>],
+    requirement: &LkcRequirement,
+) -> Result<Verification, VerifyError> {
+    verify_lkc(table, quasi_identifiers, requirement, &Cancellation::new())
 }
 
 pub(crate) fn names(names: &[&str]) -> Vec<Box<str>> {

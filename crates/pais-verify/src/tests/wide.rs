@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::names;
+use super::{names, verified};
 use crate::{
-    LkcRequirement, SensitiveRequirement, SensitiveSet, VIOLATION_CAP, Verification, verify_lkc,
+    LkcRequirement, SensitiveRequirement, SensitiveSet, VIOLATION_CAP, Verification,
 };
 use pais_core::model::Confidence;
 use pais_core::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable};
@@ -131,7 +131,7 @@ fn expect(
 }
 
 fn verify(attributes: usize, table: &ReleasedTable, requirement: &LkcRequirement) -> Verification {
-    verify_lkc(table, &names(&ATTRIBUTES[..attributes]), requirement).unwrap()
+    verified(table, &names(&ATTRIBUTES[..attributes]), requirement).unwrap()
 }
 
 proptest! {
