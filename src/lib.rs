@@ -9,6 +9,7 @@ pub mod http;
 pub mod ids;
 pub mod problem;
 pub mod roles;
+pub mod service;
 pub mod store;
 pub mod telemetry;
 pub mod worker;

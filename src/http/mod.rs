@@ -1,45 +1,26 @@
-//! The HTTP face: router, extractors, problems, one file a resource.
+//! The HTTP layer: requests are parsed, passed to [`crate::service`], and answered.
+//!
+//! - `routes`: one file for each resource, with its handlers and documents.
+//! - `extract`: what handlers take from a request: the caller, the path, the query, the body.
+//! - `upload`: bodies that are read as they stream.
+//! - `response`: errors as problem documents, pages of lists, HTML pages.
+//! - `middleware`: what applies to every request.
+//! - `openapi`: the OpenAPI document.
+//! - `router` puts them together, and `serve` listens.
 
-pub mod accept;
-pub mod audit;
-pub mod auth;
-pub mod bulk;
-pub mod datasets;
-pub mod error_page;
-pub mod events;
 pub mod extract;
-pub mod grants;
-pub mod health;
-mod html;
-pub mod idempotency;
-pub mod jobs;
-pub mod metrics;
-pub mod observe;
+mod metrics_recorder;
+pub mod middleware;
 pub mod openapi;
-pub mod organizations;
-pub mod paging;
-pub mod problem;
-pub mod profile;
-pub mod rate;
-pub mod releases;
-mod report_page;
-pub mod router;
-pub mod serve;
-pub mod spool;
-pub mod state;
-mod submission_format;
-pub mod submissions;
-pub mod tables;
-pub mod taxonomies;
-pub mod text;
-pub mod tokens;
-pub mod upload;
+pub mod rate_limiter;
+pub mod response;
+mod router;
+pub mod routes;
+mod serve;
+mod state;
+mod upload;
 
-pub use auth::{Auditor, Holder, HolderOrRecipient, Operator};
-pub use extract::{Body, JsonBody, Parameters, Path};
-pub use idempotency::IdempotencyKey;
-pub use paging::{Page, PageQuery};
-pub use problem::ApiError;
+pub use rate_limiter::RateLimiter;
 pub use router::{RouterSettings, api_document, document_text, router};
 pub use serve::serve;
-pub use state::{AppState, HttpLimits};
+pub use state::AppState;

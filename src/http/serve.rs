@@ -1,4 +1,4 @@
-//! Listening, and stopping in good order.
+//! Listening, and a graceful stop.
 
 use std::future::IntoFuture;
 use std::io;
@@ -8,13 +8,13 @@ use axum::Router;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::metrics;
+use super::metrics_recorder;
 
-/// How often the metrics' samples are put into their buckets when nobody scrapes them.
-const UPKEEP: Duration = Duration::from_secs(30);
+/// How often the samples of the metrics are put into their buckets if nobody scrapes them.
+const METRICS_UPKEEP_INTERVAL: Duration = Duration::from_secs(30);
 
-/// Serves until `shutdown` is cancelled; then takes no more connections and gives the requests
-/// under way `grace` to end.
+/// Serves until `shutdown` is cancelled. Then it accepts no more connections, and waits up to
+/// `grace` for the running requests to end.
 ///
 /// # Errors
 /// When the listener fails.
@@ -26,8 +26,8 @@ pub async fn serve(
 ) -> io::Result<()> {
     let upkeep = async {
         loop {
-            tokio::time::sleep(UPKEEP).await;
-            metrics::install().run_upkeep();
+            tokio::time::sleep(METRICS_UPKEEP_INTERVAL).await;
+            metrics_recorder::install().run_upkeep();
         }
     };
     let overdue = async {
@@ -41,7 +41,7 @@ pub async fn serve(
         ended = server => ended,
         () = upkeep => Ok(()),
         () = overdue => {
-            tracing::warn!("requests were still under way at the end of the grace period");
+            tracing::warn!("some requests were still running at the end of the grace period");
             Ok(())
         }
     }

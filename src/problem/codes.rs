@@ -1,21 +1,21 @@
-//! The one table of stable error codes.
+//! The table of error codes. A code never changes its meaning.
 
 macro_rules! codes {
-    ($($name:ident = $word:literal, $status:literal, $title:literal;)+) => {
-        /// The stable words of the contract's errors, each with its status and title.
+    ($($name:ident = $code:literal, $status:literal, $title:literal;)+) => {
+        /// The codes of errors, each with its HTTP status and its title.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Code {$(
-            #[doc = concat!("`", $word, "` (", stringify!($status), "): ", $title, ".")]
+            #[doc = concat!("`", $code, "` (", stringify!($status), "): ", $title, ".")]
             $name,
         )+}
 
         impl Code {
-            /// Every code, in the order of the table.
+            /// All codes, in the order of the table.
             pub const ALL: &'static [Self] = &[$(Self::$name),+];
 
-            /// The stable word.
+            /// The code as it is sent.
             pub fn as_str(self) -> &'static str {
-                match self { $(Self::$name => $word),+ }
+                match self { $(Self::$name => $code),+ }
             }
 
             /// The HTTP status.
@@ -23,7 +23,7 @@ macro_rules! codes {
                 match self { $(Self::$name => $status),+ }
             }
 
-            /// What the word means, in a few words.
+            /// The meaning, as a short title.
             pub fn title(self) -> &'static str {
                 match self { $(Self::$name => $title),+ }
             }

@@ -1,4 +1,4 @@
-//! The errors of the libraries as problems: each kind has its code here.
+//! The errors of the libraries as problems, with the code of each kind.
 
 use pais_anonymize::RunError;
 use pais_core::definition::{DocumentErrorKind, JobErrorKind};

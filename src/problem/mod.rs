@@ -1,7 +1,7 @@
-//! Problem documents (RFC 9457) and the one table of stable error codes.
+//! Problem documents (RFC 9457) and the table of error codes.
 //!
-//! A problem is what a user reads, over HTTP and on the command line alike. It says where and
-//! what to do, and never carries the value of a raw cell.
+//! A problem is what a user reads, over HTTP and on the command line. It says where the error is and
+//! what to do, and never contains the value of a raw cell.
 
 mod codes;
 mod from_libraries;
@@ -12,14 +12,14 @@ use utoipa::ToSchema;
 
 pub use codes::Code;
 
-/// A problem: a stable code, a sentence, and the faults behind it.
+/// A problem: a code, a sentence, and the faults that cause it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Which row of the table.
+    /// The code.
     pub code: Code,
     /// What happened and what to do.
     pub detail: String,
-    /// Where, when it is a matter of places.
+    /// The faults with their places. Empty if the problem has no place.
     pub errors: Vec<Fault>,
 }
 
@@ -43,7 +43,7 @@ impl Problem {
         }
     }
 
-    /// A problem with the faults that make it up.
+    /// A problem with the faults that cause it.
     pub fn with(code: Code, detail: impl Into<String>, errors: Vec<Fault>) -> Self {
         Self {
             code,
@@ -52,7 +52,7 @@ impl Problem {
         }
     }
 
-    /// The same problem with what would mend its last fault.
+    /// The same problem, with a suggested fix of its last fault.
     pub fn fix(mut self, fix: impl Into<String>) -> Self {
         if let Some(fault) = self.errors.last_mut() {
             fault.suggested_fix = Some(fix.into());

@@ -52,7 +52,7 @@ pub struct StoredDataset {
 
 /// The state of a dataset that exists or existed.
 #[derive(Clone, Debug)]
-pub enum Found {
+pub enum DatasetState {
     /// It exists.
     Live(Box<StoredDataset>),
     /// It was deleted.
@@ -163,8 +163,8 @@ pub async fn load(
     id: DatasetId,
 ) -> Result<Option<StoredDataset>, StoreError> {
     Ok(match find_any(store, organization, id).await? {
-        Some(Found::Live(dataset)) => Some(*dataset),
-        Some(Found::Deleted) | None => None,
+        Some(DatasetState::Live(dataset)) => Some(*dataset),
+        Some(DatasetState::Deleted) | None => None,
     })
 }
 
@@ -176,7 +176,7 @@ pub async fn find_any(
     store: &Store,
     organization: OrganizationId,
     id: DatasetId,
-) -> Result<Option<Found>, StoreError> {
+) -> Result<Option<DatasetState>, StoreError> {
     let row = sqlx::query(
         "SELECT id, name, definition, wrapped_key, created_at, delete_after FROM datasets
          WHERE organization_id = $1 AND id = $2",
@@ -189,9 +189,9 @@ pub async fn find_any(
     let declared: Option<Json<StoredDefinition>> = row.try_get("definition")?;
     let wrapped_key: Option<Vec<u8>> = row.try_get("wrapped_key")?;
     let (Some(Json(declared)), Some(wrapped_key)) = (declared, wrapped_key) else {
-        return Ok(Some(Found::Deleted));
+        return Ok(Some(DatasetState::Deleted));
     };
-    Ok(Some(Found::Live(Box::new(StoredDataset {
+    Ok(Some(DatasetState::Live(Box::new(StoredDataset {
         id,
         name: row.try_get("name")?,
         schema: Arc::new(schema(&declared)?),

@@ -47,7 +47,7 @@ pub struct NewGrant<'a> {
 
 /// The result of [`create`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Granting {
+pub enum GrantCreation {
     /// The grant was created.
     Made(StoredGrant),
     /// The organization has no such release.
@@ -66,7 +66,7 @@ pub async fn create(
     store: &Store,
     by: Caller,
     grant: &NewGrant<'_>,
-) -> Result<Granting, StoreError> {
+) -> Result<GrantCreation, StoreError> {
     let mut transaction = store.begin().await?;
     // The lock serializes two equal requests.
     let release =
@@ -76,11 +76,11 @@ pub async fn create(
             .fetch_optional(&mut *transaction)
             .await?;
     if release.is_none() {
-        return Ok(Granting::NoRelease);
+        return Ok(GrantCreation::NoRelease);
     }
     let recipient = organizations::find(&mut *transaction, grant.recipient).await?;
     let Some(recipient) = recipient else {
-        return Ok(Granting::NoRecipient);
+        return Ok(GrantCreation::NoRecipient);
     };
     let now = store.now();
     let made = StoredGrant {
@@ -110,7 +110,7 @@ pub async fn create(
     .execute(&mut *transaction)
     .await?;
     if done.rows_affected() == 0 {
-        return Ok(Granting::Exists);
+        return Ok(GrantCreation::Exists);
     }
     let detail = json!({
         "release_id": made.release,
@@ -120,7 +120,7 @@ pub async fn create(
     let event = NewEvent::by(by, Action::GrantCreated, made.id.0, detail);
     audit::record(&mut transaction, now, event).await?;
     transaction.commit().await?;
-    Ok(Granting::Made(made))
+    Ok(GrantCreation::Made(made))
 }
 
 /// The grants of a release after `after`, expired ones included, oldest first, at most `limit`;

@@ -1,10 +1,10 @@
 //! Stored answers for retries of requests with an `Idempotency-Key`.
 //!
-//! A handler works in this order:
+//! A request is processed in this order:
 //!
-//! 1. [`begin`] reserves the key. `InUse`: answer `idempotency_key_in_use`. `Kept`: take the
+//! 1. [`begin`] reserves the key. `InUse`: answer `idempotency_key_in_use`. `Answered`: take the
 //!    SHA-256 of the (decoded) body, which for a streamed body means reading it to its end, and
-//!    answer what [`StoredAnswer::replay`] returns. `Fresh`: go on.
+//!    answer what [`StoredAnswer::replay`] returns. `Reserved`: go on.
 //! 2. In the transaction that creates the resource, as its last statement: [`Reservation::finish`]
 //!    with the body's SHA-256 and the answer. So either both the resource and the answer are
 //!    stored, or neither.
@@ -28,14 +28,14 @@ use crate::problem::{Code, Problem};
 use super::{Store, StoreError};
 
 /// How long answers are stored.
-pub const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+pub const RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The age at which a reservation without an answer is taken to belong to a process that died.
 const STALE: Duration = Duration::from_secs(60 * 60);
 
 /// The answer to the first request with a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct IdempotentAnswer {
     /// HTTP status.
     pub status: u16,
     /// The headers to repeat, in lower case: `content-type`, `location`.
@@ -45,11 +45,11 @@ pub struct Answer {
 }
 
 /// The result of [`begin`].
-pub enum Begun {
+pub enum KeyState {
     /// The key is new, and is now reserved for this request.
-    Fresh(Reservation),
+    Reserved(Reservation),
     /// An earlier request with the key has an answer.
-    Kept(StoredAnswer),
+    Answered(StoredAnswer),
     /// An earlier request with the key is still running.
     InUse,
 }
@@ -58,7 +58,7 @@ pub enum Begun {
 #[derive(Debug)]
 pub struct StoredAnswer {
     body_sha256: Vec<u8>,
-    answer: Answer,
+    answer: IdempotentAnswer,
 }
 
 impl StoredAnswer {
@@ -66,7 +66,7 @@ impl StoredAnswer {
     ///
     /// # Errors
     /// `idempotency_key_reused` if the body is different.
-    pub fn replay(self, body_sha256: &[u8]) -> Result<Answer, Problem> {
+    pub fn replay(self, body_sha256: &[u8]) -> Result<IdempotentAnswer, Problem> {
         if self.body_sha256 == body_sha256 {
             return Ok(self.answer);
         }
@@ -94,7 +94,7 @@ pub async fn begin(
     organization: OrganizationId,
     endpoint: &str,
     key: &str,
-) -> Result<Begun, StoreError> {
+) -> Result<KeyState, StoreError> {
     let now = store.now();
     let id = Uuid::now_v7();
     let reserved = sqlx::query(
@@ -110,12 +110,12 @@ pub async fn begin(
     .bind(key)
     .bind(id)
     .bind(now)
-    .bind(now - KEPT)
+    .bind(now - RETENTION)
     .bind(now - STALE)
     .execute(store.pool())
     .await?;
     if reserved.rows_affected() == 1 {
-        return Ok(Begun::Fresh(Reservation {
+        return Ok(KeyState::Reserved(Reservation {
             store: store.clone(),
             id,
             open: true,
@@ -131,16 +131,16 @@ pub async fn begin(
     .fetch_optional(store.pool())
     .await?;
     let Some(row) = kept else {
-        return Ok(Begun::InUse);
+        return Ok(KeyState::InUse);
     };
     let damaged = || StoreError::Damaged {
         what: "an idempotent answer",
     };
     let status: i32 = row.try_get("status")?;
     let Json(headers) = row.try_get("headers")?;
-    Ok(Begun::Kept(StoredAnswer {
+    Ok(KeyState::Answered(StoredAnswer {
         body_sha256: row.try_get("body_sha256")?,
-        answer: Answer {
+        answer: IdempotentAnswer {
             status: status.try_into().map_err(|_| damaged())?,
             headers,
             body: row.try_get("body")?,
@@ -158,7 +158,7 @@ impl Reservation {
         &self,
         connection: &mut PgConnection,
         body_sha256: &[u8],
-        answer: &Answer,
+        answer: &IdempotentAnswer,
     ) -> Result<bool, StoreError> {
         let kept = sqlx::query(
             "UPDATE idempotent_answers SET body_sha256 = $2, status = $3, headers = $4, body = $5
@@ -216,13 +216,13 @@ async fn free(store: &Store, reservation: Uuid) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Deletes answers older than [`KEPT`]; returns their number. Called periodically.
+/// Deletes answers older than [`RETENTION`]; returns their number. Called periodically.
 ///
 /// # Errors
 /// When the database fails.
-pub async fn sweep(store: &Store) -> Result<u64, StoreError> {
+pub async fn delete_expired(store: &Store) -> Result<u64, StoreError> {
     let swept = sqlx::query("DELETE FROM idempotent_answers WHERE created_at <= $1")
-        .bind(store.now() - KEPT)
+        .bind(store.now() - RETENTION)
         .execute(store.pool())
         .await?;
     Ok(swept.rows_affected())

@@ -20,7 +20,7 @@ pub enum JobStatus {
 }
 
 impl JobStatus {
-    /// The word of the contract.
+    /// The name in JSON and in the database, as in `openapi/openapi.json`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Queued => "queued",

@@ -4,8 +4,8 @@
 use std::collections::HashSet;
 
 use serde_json::{Value, json};
+use sqlx::Row;
 use sqlx::postgres::PgRow;
-use sqlx::{PgConnection, Row};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -14,8 +14,8 @@ use crate::roles::Caller;
 use pais_core::definition::{DatasetId, SubmissionId};
 
 use super::audit::{self, Action, NewEvent};
-use super::idempotency::{Answer, Reservation};
-use super::queue::Counts;
+use super::idempotency::{IdempotentAnswer, Reservation};
+use super::queue::AttemptCounts;
 use super::submissions::lock_dataset;
 use super::{JobStatus, Store, StoreError};
 
@@ -41,7 +41,7 @@ pub struct StoredJob {
     /// Number of rows of its submissions.
     pub rows: u64,
     /// The counts of the current or last attempt.
-    pub counts: Counts,
+    pub counts: AttemptCounts,
     /// Estimated seconds until its end; `None` if it does not run or there is no estimate.
     pub remaining_seconds: Option<f64>,
     /// The problem document of a failed job.
@@ -73,9 +73,9 @@ pub struct NewJob<'a> {
 
 /// The result of [`create`].
 #[derive(Clone, Debug, PartialEq)]
-pub enum Creation {
+pub enum JobCreation {
     /// The job is queued.
-    Queued(Answer),
+    Queued(IdempotentAnswer),
     /// The dataset was deleted meanwhile.
     NoDataset,
     /// The submission at this index of the list is not one of the dataset.
@@ -88,7 +88,7 @@ pub enum Creation {
 
 /// The result of [`cancel`].
 #[derive(Clone, Debug, PartialEq)]
-pub enum Cancellation {
+pub enum JobCancellation {
     /// The job is cancelled, or will be soon.
     Accepted(Box<StoredJob>),
     /// The job has already ended.
@@ -109,17 +109,17 @@ macro_rules! columns {
 /// of the request.
 ///
 /// # Errors
-/// When the database fails.
+/// When the database fails, or the answer cannot be written as JSON.
 pub async fn create(
     store: &Store,
     by: Caller,
     job: &NewJob<'_>,
     reservation: Option<Reservation>,
-    answer: impl FnOnce(&StoredJob) -> Answer,
-) -> Result<Creation, StoreError> {
+    answer: impl FnOnce(&StoredJob) -> Result<IdempotentAnswer, serde_json::Error>,
+) -> Result<JobCreation, StoreError> {
     let mut transaction = store.begin().await?;
     if !lock_dataset(&mut transaction, job.dataset).await? {
-        return Ok(Creation::NoDataset);
+        return Ok(JobCreation::NoDataset);
     }
     let present: Vec<Uuid> =
         sqlx::query_scalar("SELECT id FROM submissions WHERE dataset_id = $1 ORDER BY id")
@@ -127,9 +127,9 @@ pub async fn create(
             .fetch_all(&mut *transaction)
             .await?;
     let chosen = match choose(present, job.submissions) {
-        Ok(chosen) if chosen.is_empty() => return Ok(Creation::NoRows),
+        Ok(chosen) if chosen.is_empty() => return Ok(JobCreation::NoRows),
         Ok(chosen) => chosen,
-        Err(index) => return Ok(Creation::NoSubmission(index)),
+        Err(index) => return Ok(JobCreation::NoSubmission(index)),
     };
     let now = store.now();
     let row = sqlx::query(concat!(
@@ -154,19 +154,19 @@ pub async fn create(
     let detail = json!({ "dataset_id": made.dataset });
     let event = NewEvent::by(by, Action::JobCreated, made.id.0, detail);
     audit::record(&mut transaction, now, event).await?;
-    let answer = answer(&made);
+    let answer = answer(&made)?;
     if let Some(reservation) = &reservation
         && !reservation
             .finish(&mut transaction, &job.body_sha256, &answer)
             .await?
     {
-        return Ok(Creation::KeyTaken);
+        return Ok(JobCreation::KeyTaken);
     }
     transaction.commit().await?;
     if let Some(reservation) = reservation {
         reservation.committed();
     }
-    Ok(Creation::Queued(answer))
+    Ok(JobCreation::Queued(answer))
 }
 
 /// The submissions that a job reads.
@@ -236,7 +236,7 @@ pub async fn list(
 ///
 /// # Errors
 /// When the database fails.
-pub async fn cancel(store: &Store, by: Caller, id: JobId) -> Result<Cancellation, StoreError> {
+pub async fn cancel(store: &Store, by: Caller, id: JobId) -> Result<JobCancellation, StoreError> {
     let now = store.now();
     let mut transaction = store.begin().await?;
     let row = sqlx::query(concat!(
@@ -258,13 +258,13 @@ pub async fn cancel(store: &Store, by: Caller, id: JobId) -> Result<Cancellation
         let event = NewEvent::by(by, Action::JobCancelled, id.0, json!({}));
         audit::record(&mut transaction, now, event).await?;
         transaction.commit().await?;
-        return Ok(Cancellation::Accepted(Box::new(job)));
+        return Ok(JobCancellation::Accepted(Box::new(job)));
     }
     drop(transaction);
     let job = load(store, by.organization, id).await?;
     Ok(match job {
-        Some(_) => Cancellation::Ended,
-        None => Cancellation::NotFound,
+        Some(_) => JobCancellation::Ended,
+        None => JobCancellation::NotFound,
     })
 }
 
@@ -282,7 +282,7 @@ fn stored(row: &PgRow) -> Result<StoredJob, StoreError> {
         progress: row.try_get("progress")?,
         phase: row.try_get("phase")?,
         rows: row.try_get::<i64, _>("rows")?.cast_unsigned(),
-        counts: Counts {
+        counts: AttemptCounts {
             rows_read: row.try_get::<i64, _>("rows_read")?.cast_unsigned(),
             steps_done: row.try_get::<i64, _>("steps_done")?.cast_unsigned(),
         },

@@ -44,6 +44,9 @@ pub enum StoreError {
     /// A data key or a chunk could not be sealed or opened.
     #[error(transparent)]
     Seal(#[from] seal::SealError),
+    /// A value cannot be written as JSON.
+    #[error("a value could not be written as JSON")]
+    Json(#[from] serde_json::Error),
     /// Stored data cannot be decoded.
     #[error("stored data of {what} is damaged")]
     Damaged {

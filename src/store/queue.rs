@@ -41,7 +41,7 @@ pub struct Claim {
 
 /// The counts of an attempt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct AttemptCounts {
     /// Number of rows read.
     pub rows_read: u64,
     /// Number of specializations performed, over all combinations of a sweep.
@@ -50,20 +50,20 @@ pub struct Counts {
 
 /// The state of an attempt that a heartbeat reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Sign {
+pub struct Heartbeat {
     /// Share of the work done, 0 to 1.
     pub progress: f64,
     /// The current phase.
     pub phase: Option<&'static str>,
     /// Its counts.
-    pub counts: Counts,
+    pub counts: AttemptCounts,
     /// Estimated time until its end; `None` if there is no estimate.
     pub remaining: Option<Duration>,
 }
 
 /// The answer to a heartbeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pulse {
+pub enum HeartbeatReply {
     /// The lease is renewed. Continue.
     Held,
     /// The lease is renewed, but the holder has cancelled the job.
@@ -74,7 +74,7 @@ pub enum Pulse {
 
 /// The result of a write that ends an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum EndResult {
     /// The result was written.
     Written,
     /// The holder had cancelled the job: it is now cancelled, and nothing else was written.
@@ -149,7 +149,7 @@ async fn end_exhausted(store: &Store, max_attempts: u32) -> Result<(), StoreErro
                AND (attempt >= $3 OR cancel_requested)
              FOR UPDATE SKIP LOCKED)",
     )
-    .bind(document(&problem))
+    .bind(document(&problem)?)
     .bind(store.now())
     .bind(max_attempts.cast_signed())
     .execute(store.pool())
@@ -166,8 +166,8 @@ pub async fn heartbeat(
     store: &Store,
     claim: &Claim,
     lease: Duration,
-    state: &Sign,
-) -> Result<Pulse, StoreError> {
+    state: &Heartbeat,
+) -> Result<HeartbeatReply, StoreError> {
     let cancel: Option<bool> = sqlx::query_scalar(
         "UPDATE jobs SET lease_expires_at = clock_timestamp() + $3,
                          progress = greatest(progress, $4), phase = $5, rows_read = $6,
@@ -186,15 +186,15 @@ pub async fn heartbeat(
     .fetch_optional(store.pool())
     .await?;
     Ok(match cancel {
-        None => Pulse::Lost,
-        Some(true) => Pulse::CancelRequested,
-        Some(false) => Pulse::Held,
+        None => HeartbeatReply::Lost,
+        Some(true) => HeartbeatReply::CancelRequested,
+        Some(false) => HeartbeatReply::Held,
     })
 }
 
 /// The results of a successful run.
 #[derive(Clone, Copy)]
-pub struct Outcome<'a> {
+pub struct NewRunResults<'a> {
     /// The steps of all runs.
     pub steps: &'a [SealedStep],
     /// The results of the combinations of a sweep; empty for other jobs.
@@ -206,7 +206,7 @@ pub struct Outcome<'a> {
     pub written: &'a (dyn Fn(u64) + Sync),
 }
 
-impl Default for Outcome<'_> {
+impl Default for NewRunResults<'_> {
     fn default() -> Self {
         Self {
             steps: &[],
@@ -225,10 +225,10 @@ impl Default for Outcome<'_> {
 pub async fn succeed(
     store: &Store,
     claim: &Claim,
-    counts: Counts,
-    outcome: Outcome<'_>,
-) -> Result<Ending, StoreError> {
-    let Outcome {
+    counts: AttemptCounts,
+    outcome: NewRunResults<'_>,
+) -> Result<EndResult, StoreError> {
+    let NewRunResults {
         steps,
         sweep,
         release,
@@ -262,16 +262,16 @@ pub async fn succeed(
         return lost_or_cancelled(store, claim, counts).await;
     }
     transaction.commit().await?;
-    Ok(Ending::Written)
+    Ok(EndResult::Written)
 }
 
 async fn lost_or_cancelled(
     store: &Store,
     claim: &Claim,
-    counts: Counts,
-) -> Result<Ending, StoreError> {
+    counts: AttemptCounts,
+) -> Result<EndResult, StoreError> {
     Ok(match cancelled(store, claim, counts).await? {
-        Ending::Written => Ending::Cancelled,
+        EndResult::Written => EndResult::Cancelled,
         other => other,
     })
 }
@@ -283,9 +283,9 @@ async fn lost_or_cancelled(
 pub async fn fail(
     store: &Store,
     claim: &Claim,
-    counts: Counts,
+    counts: AttemptCounts,
     problem: &Problem,
-) -> Result<Ending, StoreError> {
+) -> Result<EndResult, StoreError> {
     let status: Option<String> = sqlx::query_scalar(
         "UPDATE jobs SET
              status = CASE WHEN cancel_requested THEN 'cancelled' ELSE 'failed' END,
@@ -297,16 +297,16 @@ pub async fn fail(
     )
     .bind(claim.job.0)
     .bind(claim.token)
-    .bind(document(problem))
+    .bind(document(problem)?)
     .bind(store.now())
     .bind(counts.rows_read.cast_signed())
     .bind(counts.steps_done.cast_signed())
     .fetch_optional(store.pool())
     .await?;
     Ok(match status.as_deref() {
-        None => Ending::Lost,
-        Some("cancelled") => Ending::Cancelled,
-        Some(_) => Ending::Written,
+        None => EndResult::Lost,
+        Some("cancelled") => EndResult::Cancelled,
+        Some(_) => EndResult::Written,
     })
 }
 
@@ -314,7 +314,11 @@ pub async fn fail(
 ///
 /// # Errors
 /// When the database fails.
-pub async fn cancelled(store: &Store, claim: &Claim, counts: Counts) -> Result<Ending, StoreError> {
+pub async fn cancelled(
+    store: &Store,
+    claim: &Claim,
+    counts: AttemptCounts,
+) -> Result<EndResult, StoreError> {
     let done = sqlx::query(
         "UPDATE jobs SET status = 'cancelled', phase = NULL, remaining_seconds = NULL,
                          rows_read = $4, steps_done = $5, lease_token = NULL,
@@ -329,8 +333,8 @@ pub async fn cancelled(store: &Store, claim: &Claim, counts: Counts) -> Result<E
     .execute(store.pool())
     .await?;
     Ok(match done.rows_affected() {
-        0 => Ending::Lost,
-        _ => Ending::Written,
+        0 => EndResult::Lost,
+        _ => EndResult::Written,
     })
 }
 
@@ -338,7 +342,7 @@ pub async fn cancelled(store: &Store, claim: &Claim, counts: Counts) -> Result<E
 ///
 /// # Errors
 /// When the database fails.
-pub async fn put_back(store: &Store, claim: &Claim) -> Result<Ending, StoreError> {
+pub async fn requeue(store: &Store, claim: &Claim) -> Result<EndResult, StoreError> {
     let done = sqlx::query(
         "UPDATE jobs SET
              status = CASE WHEN cancel_requested THEN 'cancelled' ELSE 'queued' END,
@@ -353,14 +357,13 @@ pub async fn put_back(store: &Store, claim: &Claim) -> Result<Ending, StoreError
     .execute(store.pool())
     .await?;
     Ok(match done.rows_affected() {
-        0 => Ending::Lost,
-        _ => Ending::Written,
+        0 => EndResult::Lost,
+        _ => EndResult::Written,
     })
 }
 
-fn document(problem: &Problem) -> Value {
-    // Serializing cannot fail: a problem document has only strings and numbers.
-    serde_json::to_value(problem.document()).unwrap_or_default()
+fn document(problem: &Problem) -> Result<Value, serde_json::Error> {
+    serde_json::to_value(problem.document())
 }
 
 /// A duration in seconds, rounded to tenths. An estimate is not more precise than that.

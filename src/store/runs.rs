@@ -1,4 +1,4 @@
-//! What the runs of a job leave behind: their steps, and the results of a sweep's combinations.
+//! The results of a job's runs: their steps, and the results of a sweep's combinations.
 
 use serde_json::Value;
 use sqlx::{PgConnection, Row};

@@ -12,7 +12,7 @@ use crate::roles::Caller;
 use pais_core::definition::{DatasetId, SubmissionId};
 
 use super::audit::{self, Action, NewEvent};
-use super::idempotency::{Answer, Reservation};
+use super::idempotency::{IdempotentAnswer, Reservation};
 use super::{Store, StoreError};
 
 /// A stored submission, without its rows.
@@ -47,7 +47,7 @@ pub struct SealedChunk {
 
 /// The totals of a submission, which are known only at its end.
 #[derive(Clone, Debug)]
-pub struct Totals {
+pub struct SubmissionTotals {
     /// Number of rows.
     pub rows: u64,
     /// Size of the decoded body, in bytes.
@@ -56,25 +56,25 @@ pub struct Totals {
     pub sha256: [u8; 32],
 }
 
-/// The result of [`Intake::commit`].
+/// The result of [`SubmissionWriter::commit`].
 #[derive(Debug)]
-pub enum Accepted {
+pub enum SubmissionResult {
     /// The submission is stored.
-    Stored(Answer),
+    Stored(IdempotentAnswer),
     /// The dataset was deleted meanwhile.
     NoDataset,
     /// A later request has taken over the idempotency key.
     KeyTaken,
 }
 
-/// A submission that is being written. If it is dropped before [`Intake::commit`], nothing is
+/// A submission that is being written. If it is dropped before [`SubmissionWriter::commit`], nothing is
 /// stored.
-pub struct Intake {
+pub struct SubmissionWriter {
     transaction: Transaction<'static, Postgres>,
     submission: Submission,
 }
 
-impl Intake {
+impl SubmissionWriter {
     /// Begins a submission.
     ///
     /// # Errors
@@ -132,14 +132,14 @@ impl Intake {
     /// idempotency key of the request.
     ///
     /// # Errors
-    /// When the database fails.
+    /// When the database fails, or the answer cannot be written as JSON.
     pub async fn commit(
         mut self,
         by: Caller,
-        totals: &Totals,
+        totals: &SubmissionTotals,
         reservation: Option<Reservation>,
-        answer: impl FnOnce(&Submission) -> Answer,
-    ) -> Result<Accepted, StoreError> {
+        answer: impl FnOnce(&Submission) -> Result<IdempotentAnswer, serde_json::Error>,
+    ) -> Result<SubmissionResult, StoreError> {
         let submission = Submission {
             rows: totals.rows,
             bytes: totals.bytes,
@@ -148,7 +148,7 @@ impl Intake {
         };
         // From here until the commit, the dataset cannot be deleted.
         if !lock_dataset(&mut self.transaction, submission.dataset).await? {
-            return Ok(Accepted::NoDataset);
+            return Ok(SubmissionResult::NoDataset);
         }
         sqlx::query("UPDATE submissions SET rows = $2, bytes = $3, sha256 = $4 WHERE id = $1")
             .bind(submission.id.0)
@@ -160,19 +160,19 @@ impl Intake {
         let detail = json!({ "dataset_id": submission.dataset, "rows": totals.rows });
         let event = NewEvent::by(by, Action::SubmissionCreated, submission.id.0, detail);
         audit::record(&mut self.transaction, submission.created_at, event).await?;
-        let answer = answer(&submission);
+        let answer = answer(&submission)?;
         if let Some(reservation) = &reservation
             && !reservation
                 .finish(&mut self.transaction, &totals.sha256, &answer)
                 .await?
         {
-            return Ok(Accepted::KeyTaken);
+            return Ok(SubmissionResult::KeyTaken);
         }
         self.transaction.commit().await?;
         if let Some(reservation) = reservation {
             reservation.committed();
         }
-        Ok(Accepted::Stored(answer))
+        Ok(SubmissionResult::Stored(answer))
     }
 }
 

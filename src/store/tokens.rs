@@ -63,7 +63,7 @@ impl Token {
 }
 
 fn role(row: &PgRow) -> Result<Role, StoreError> {
-    Role::from_word(row.try_get("role")?).ok_or(StoreError::Damaged { what: "a token" })
+    Role::from_name(row.try_get("role")?).ok_or(StoreError::Damaged { what: "a token" })
 }
 
 /// A new token and its secret, which is not stored anywhere.
@@ -206,8 +206,7 @@ fn random_secret() -> Result<String, StoreError> {
     rand::rngs::SysRng
         .try_fill_bytes(&mut bytes)
         .map_err(|_| SealError::NoRandomness)?;
-    let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(format!("{PREFIX}{digits}"))
+    Ok(format!("{PREFIX}{}", hex::encode(bytes)))
 }
 
 /// All tokens after `after`, oldest first, at most `limit`.

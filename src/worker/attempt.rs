@@ -1,5 +1,5 @@
-//! The work of an attempt at a job on its thread: one search and perhaps its release, or the
-//! searches of a sweep. It writes nothing.
+//! The work of an attempt at a job on its thread: one search and its release if the job asks for one,
+//! or the searches of a sweep. It writes nothing to the database.
 
 use pais_anonymize::{AnonymizationRun, Observer, Phase, StepRecord, run_sweep};
 use pais_core::definition::{JobDefinition, Sweep};
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::WorkError;
 use super::records::{SweepItem, stored_step, to_json};
-use super::release_packing::{self, Origin};
+use super::release_packing::{self, ReleaseOrigin};
 use crate::ids::JobId;
 use crate::store::StoreError;
 use crate::store::datasets::StoredDataset;
@@ -27,16 +27,16 @@ pub(super) struct RunResults {
     pub(super) release: Option<NewRelease>,
 }
 
-/// A stored job.
+/// Parses the definition of a stored job.
 ///
 /// # Errors
-/// When what is stored is not a job.
+/// When it is damaged.
 pub fn stored_job(definition: &Value) -> Result<JobDefinition, StoreError> {
     let damaged = |_| StoreError::Damaged { what: "a job" };
     serde_json::from_value(definition.clone()).map_err(damaged)
 }
 
-/// A job under one of its combinations.
+/// The definition of a job with the parameters of one of its combinations.
 ///
 /// # Errors
 /// When the job has no combination of this number.
@@ -50,16 +50,17 @@ pub fn combination(
     Ok(combination.apply(job))
 }
 
-/// Fraction of the writing phase that packing takes; the rest is the database's.
+/// Share of the writing phase that is done when the release is packed. The rest is writing it to the
+/// database.
 pub(super) const PACKED: f64 = 0.5;
 
-/// Searches, verifies and packs.
+/// Searches, verifies and packs. For a sweep, searches each combination.
 pub(super) fn run(
     definition: &Value,
     dataset: &StoredDataset,
     table: Table,
     key: &DataKey,
-    origin: Origin,
+    origin: ReleaseOrigin,
     observer: &dyn Observer,
 ) -> Result<RunResults, WorkError> {
     let definition = stored_job(definition)?;

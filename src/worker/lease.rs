@@ -9,9 +9,9 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::store::Store;
-use crate::store::queue::{self, Claim, Pulse};
+use crate::store::queue::{self, Claim, HeartbeatReply};
 
-use super::WorkerSettings;
+use super::WorkerPoolSettings;
 use super::progress::{Progress, StopReason};
 
 /// Longest time between two heartbeats, and so the longest wait of a request to cancel.
@@ -42,7 +42,7 @@ impl Lease {
     pub(super) fn keep(
         store: Store,
         claim: Claim,
-        settings: WorkerSettings,
+        settings: WorkerPoolSettings,
         progress: Arc<Progress>,
         interrupt: CancellationToken,
     ) -> Self {
@@ -68,7 +68,7 @@ impl Drop for Lease {
 struct LeaseKeeper {
     store: Store,
     claim: Claim,
-    settings: WorkerSettings,
+    settings: WorkerPoolSettings,
     progress: Arc<Progress>,
 }
 
@@ -86,12 +86,12 @@ impl LeaseKeeper {
             }
             let sent = Instant::now();
             match self.send_heartbeat().await {
-                Some(Pulse::Held) => renewed = sent,
-                Some(Pulse::CancelRequested) => {
+                Some(HeartbeatReply::Held) => renewed = sent,
+                Some(HeartbeatReply::CancelRequested) => {
                     renewed = sent;
                     self.progress.stop(StopReason::Cancelled);
                 }
-                Some(Pulse::Lost) => return self.progress.stop(StopReason::LeaseLost),
+                Some(HeartbeatReply::Lost) => return self.progress.stop(StopReason::LeaseLost),
                 None if renewed.elapsed() >= self.settings.lease => {
                     return self.progress.stop(StopReason::LeaseLost);
                 }
@@ -106,7 +106,7 @@ impl LeaseKeeper {
 
     /// Sends one heartbeat. Returns `None` if the database fails or does not answer within the
     /// duration of the lease.
-    async fn send_heartbeat(&self) -> Option<Pulse> {
+    async fn send_heartbeat(&self) -> Option<HeartbeatReply> {
         let state = self.progress.now();
         let lease = self.settings.lease;
         let beat = queue::heartbeat(&self.store, &self.claim, lease, &state);

@@ -1,4 +1,4 @@
-//! Raw rows on their way to the engine: sealed chunks opened, decoded and put together.
+//! Loads raw rows for the engine: opens and decodes sealed chunks, and joins them into one table.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ use pais_core::table::chunk::{self, Assembler};
 
 use super::{WorkError, on_thread};
 
-/// Chunks loaded ahead of their decoding.
-const AHEAD: usize = 2;
+/// Number of chunks that wait to be decoded.
+const CHUNKS_AHEAD: usize = 2;
 
-/// Loads the rows of a dataset's submissions (all when `None`) into one table; the rows stand in
-/// the order of the submissions' ids, so that equal submissions always give the same table.
+/// Loads the rows of a dataset's submissions (all if `None`) into one table. The rows are in the
+/// order of the submissions' ids, so the same submissions always give the same table.
 ///
 /// # Errors
-/// `cancelled`; `dataset_deleted` when rows vanished under way; failures of the store.
+/// `cancelled`; `dataset_deleted` if rows were deleted meanwhile; when the database fails.
 pub async fn load(
     store: &Store,
     keys: &KeyRing,
@@ -33,10 +33,10 @@ pub async fn load(
 ) -> Result<Table, WorkError> {
     let key = open_key(keys, dataset)?;
     let rows = submissions::count_rows(store, dataset.id, ids).await?;
-    let (send, receive) = mpsc::channel(AHEAD);
+    let (send, receive) = mpsc::channel(CHUNKS_AHEAD);
     let table = on_thread(move || assemble(receive, &key, rows, &*observer));
     let loading = submissions::load_chunks(store, dataset.id, ids, send);
-    // Both are waited for: were the thread left alone, its panic would go unseen.
+    // Wait for both, so that a panic of the thread is reported.
     let (loaded, table) = tokio::join!(loading, table);
     loaded?;
     let table = table?;
@@ -53,7 +53,7 @@ pub async fn load(
 /// The data key of a dataset.
 ///
 /// # Errors
-/// When it was wrapped with another key-encryption key.
+/// When it was wrapped with a different key-encryption key.
 pub fn open_key(keys: &KeyRing, dataset: &StoredDataset) -> Result<DataKey, StoreError> {
     Ok(keys.open(dataset.id, &dataset.wrapped_key)?)
 }
@@ -79,7 +79,7 @@ fn assemble(
         let decoded = chunk::decode(&opened).map_err(|_| damaged())?;
         table.push(decoded).map_err(|_| damaged())?;
         read += u64::from(chunk.rows);
-        // The other half of the phase is the engine's encoding.
+        // The second half of the phase is the encoding by the engine.
         observer.counted(Count::RowsRead(read));
         observer.progress(Phase::Reading, read as f64 / rows.max(1) as f64 / 2.0);
     }

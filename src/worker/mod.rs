@@ -1,9 +1,9 @@
-//! Runs: workers that take jobs from the durable queue, one attempt at a time under a lease.
+//! The workers, which take jobs from the durable queue and run one attempt at a time under a lease.
 //!
-//! A job is claimed, its rows are opened and put together ([`load_rows`]), the engine runs on a
-//! thread of its own, the release is packed ([`release_packing`]), and all that the run leaves behind
-//! is written in one transaction. A heartbeat keeps the lease meanwhile. Whatever happens to a
-//! worker, its job is either ended once or taken up again when the lease has run out.
+//! A worker claims a job and loads its rows ([`load_rows`]). It runs the engine on a separate thread,
+//! packs the release ([`release_packing`]), and writes all results in one transaction. Meanwhile a
+//! heartbeat renews the lease. Even if a worker dies, its job either ends exactly once, or another
+//! worker claims it when the lease has expired.
 
 pub mod attempt;
 mod lease;
@@ -28,23 +28,23 @@ use crate::store::{Store, StoreError};
 
 use worker::Worker;
 
-/// How jobs are worked on.
+/// The settings of the workers.
 #[derive(Clone, Copy, Debug)]
-pub struct WorkerSettings {
-    /// Jobs at a time.
+pub struct WorkerPoolSettings {
+    /// Number of jobs that run at the same time.
     pub concurrency: usize,
-    /// How long a silent worker keeps its job.
+    /// Duration of a lease: how long a worker keeps its job without a heartbeat.
     pub lease: Duration,
-    /// Longest time between two signs of life; they come more often, so that cancelling works
-    /// within a second.
+    /// Longest time between two heartbeats. They are sent more often than this, so that a job is
+    /// cancelled within a second.
     pub heartbeat: Duration,
-    /// How often an idle worker looks for jobs of other processes.
+    /// How often an idle worker checks the queue for jobs that other processes have created.
     pub poll: Duration,
-    /// How often a job is begun before it is given up.
+    /// Number of attempts at a job before it fails.
     pub max_attempts: u32,
 }
 
-impl Default for WorkerSettings {
+impl Default for WorkerPoolSettings {
     fn default() -> Self {
         Self {
             concurrency: 1,
@@ -56,17 +56,17 @@ impl Default for WorkerSettings {
     }
 }
 
-/// Why work on a table stopped.
+/// Why work on a table ended without a result.
 #[derive(Debug, Error)]
 pub enum WorkError {
-    /// It cannot be done, or was cancelled.
+    /// It is not possible, or it was cancelled.
     #[error(transparent)]
     Problem(Problem),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The thread that did it panicked.
-    #[error("the work ended in a panic")]
+    /// The thread that did the work panicked.
+    #[error("the thread that did the work panicked")]
     Panicked,
 }
 
@@ -83,11 +83,11 @@ pub struct WorkerPool {
     interrupt: CancellationToken,
 }
 
-/// Starts the workers. From the cancellation of `shutdown` on they take no further jobs.
+/// Starts the workers. When `shutdown` is cancelled, they claim no further jobs.
 pub fn start(
     store: Store,
     keys: Arc<KeyRing>,
-    settings: WorkerSettings,
+    settings: WorkerPoolSettings,
     wake: Arc<Notify>,
     shutdown: CancellationToken,
 ) -> WorkerPool {
@@ -114,13 +114,14 @@ pub fn start(
 }
 
 impl WorkerPool {
-    /// Waits until the jobs under way have ended; for the grace of a shutdown.
+    /// Waits until `shutdown` is cancelled and then until the running jobs have ended. For the grace
+    /// period of a shutdown.
     pub async fn drained(&self) {
         self.shutdown.cancelled().await;
         self.tasks.wait().await;
     }
 
-    /// Stops at once: jobs under way go back to the queue, for the next process.
+    /// Stops at once. The running jobs return to the queue, for the next process.
     pub async fn stop(self) {
         self.shutdown.cancel();
         self.interrupt.cancel();
@@ -128,10 +129,10 @@ impl WorkerPool {
     }
 }
 
-/// Runs `work` on a thread that may block.
+/// Runs `work` on a thread that may block. Returns its result.
 ///
 /// # Errors
-/// Those of `work`; [`WorkError::Panicked`] when it panicked.
+/// Those of `work`; [`WorkError::Panicked`] if it panicked.
 pub async fn on_thread<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, WorkError> + Send + 'static,
 ) -> Result<T, WorkError> {

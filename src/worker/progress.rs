@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use serde_json::Value;
 
-use crate::store::queue::{Claim, Counts, Sign};
+use crate::store::queue::{AttemptCounts, Claim, Heartbeat};
 use pais_anonymize::{Count, Observer, Phase, RunProgress, RunStatus};
 use pais_core::cancellation::Cancellation;
 
@@ -40,9 +40,9 @@ impl Progress {
     }
 
     /// The current state of the run, as the heartbeat writes it.
-    pub(super) fn now(&self) -> Sign {
+    pub(super) fn now(&self) -> Heartbeat {
         let snapshot = self.run.status();
-        Sign {
+        Heartbeat {
             progress: snapshot.progress,
             phase: snapshot.phase.map(Phase::as_str),
             counts: counts(&snapshot),
@@ -51,7 +51,7 @@ impl Progress {
     }
 
     /// Rows read and steps done.
-    pub(super) fn counts(&self) -> Counts {
+    pub(super) fn counts(&self) -> AttemptCounts {
         counts(&self.run.status())
     }
 
@@ -75,8 +75,8 @@ impl Progress {
     }
 }
 
-fn counts(snapshot: &RunStatus) -> Counts {
-    Counts {
+fn counts(snapshot: &RunStatus) -> AttemptCounts {
+    AttemptCounts {
         rows_read: snapshot.rows_read,
         steps_done: snapshot.steps_done,
     }
@@ -103,7 +103,7 @@ mod tests {
 
     use super::{Progress, StopReason};
     use crate::ids::{JobId, OrganizationId};
-    use crate::store::queue::{Claim, Counts};
+    use crate::store::queue::{AttemptCounts, Claim};
     use pais_anonymize::{Count, Observer, Phase};
     use pais_core::cancellation::Cancellation;
     use pais_core::definition::DatasetId;
@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(now.phase, Some("searching"));
         assert!(now.progress >= 0.25 && now.progress < 1.0);
         assert!(now.remaining.is_some());
-        let counts = Counts {
+        let counts = AttemptCounts {
             rows_read: 7,
             steps_done: 2,
         };

@@ -1,4 +1,4 @@
-//! The results of runs in the form in which they are stored and shown.
+//! The results of runs in the form in which they are stored and shown to their holders.
 
 use pais_anonymize::{RunError, StepItem, StepRecord, SweepOutcome};
 use serde::{Deserialize, Serialize};
@@ -89,10 +89,10 @@ pub fn stored_step(record: StepRecord) -> Result<StoredStep, StoreError> {
     })
 }
 
-/// A stored step, for a release of it.
+/// Parses a stored step, to release the table after it.
 ///
 /// # Errors
-/// When what is stored is not a step.
+/// When it is damaged.
 pub fn step_record(step: StoredStep) -> Result<StepRecord, StoreError> {
     Ok(StepRecord {
         item: step_item(step.item)?,
@@ -100,10 +100,10 @@ pub fn step_record(step: StoredStep) -> Result<StepRecord, StoreError> {
     })
 }
 
-/// A stored step, as its holder sees it.
+/// Parses a stored step, to show it to its holder.
 ///
 /// # Errors
-/// When what is stored is not a step.
+/// When it is damaged.
 pub fn step_item(item: Value) -> Result<StepItem, StoreError> {
     let damaged = StoreError::Damaged {
         what: "a job's steps",
@@ -111,10 +111,10 @@ pub fn step_item(item: Value) -> Result<StepItem, StoreError> {
     serde_json::from_value(item).map_err(|_| damaged)
 }
 
-/// A stored combination of a sweep.
+/// Parses a stored combination of a sweep.
 ///
 /// # Errors
-/// When what is stored is not a combination.
+/// When it is damaged.
 pub fn sweep_item(item: Value) -> Result<SweepItem, StoreError> {
     let damaged = StoreError::Damaged {
         what: "a job's sweep",
@@ -127,8 +127,5 @@ pub fn sweep_item(item: Value) -> Result<SweepItem, StoreError> {
 /// # Errors
 /// When it cannot be written as JSON.
 pub fn to_json(value: &impl Serialize) -> Result<Value, StoreError> {
-    let damaged = StoreError::Damaged {
-        what: "the result of a run",
-    };
-    serde_json::to_value(value).map_err(|_| damaged)
+    Ok(serde_json::to_value(value)?)
 }

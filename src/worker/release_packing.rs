@@ -1,5 +1,5 @@
-//! Finished releases on their way into the store and back: packed in chunks, with the digest of
-//! the CSV that will be served.
+//! Packs releases for the store, in chunks and with the SHA-256 of the CSV that will be served, and
+//! unpacks stored tables.
 
 use std::io::Write;
 
@@ -20,26 +20,26 @@ use pais_core::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable, T
 use super::WorkError;
 use super::records::to_json;
 
-/// Whose release it is and where it comes from.
+/// The owner and the source of a release.
 #[derive(Clone, Debug)]
-pub struct Origin {
-    /// Whose it is.
+pub struct ReleaseOrigin {
+    /// The organization that owns it.
     pub organization: OrganizationId,
     /// The job it comes from.
     pub job: JobId,
     /// The dataset it comes from.
     pub dataset: DatasetId,
-    /// A name for people.
+    /// A display name.
     pub name: Option<String>,
-    /// Who asked for it; `None` when the job itself makes it at its end.
+    /// The token that requested it; `None` if the job itself creates it at its end.
     pub by: Option<TokenId>,
-    /// When it was made.
+    /// When it was created.
     pub created_at: OffsetDateTime,
 }
 
-/// What `release_tables.columns` holds of each column.
+/// A column in `release_tables.columns`.
 #[derive(Serialize, Deserialize)]
-struct Shape {
+struct ColumnShape {
     name: Box<str>,
     form: Form,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -49,8 +49,8 @@ struct Shape {
 /// Packs a release for the store.
 ///
 /// # Errors
-/// When a table does not fit the format of chunks.
-pub fn pack(release: VerifiedRelease, origin: Origin) -> Result<NewRelease, WorkError> {
+/// When a table cannot be encoded in chunks.
+pub fn pack(release: VerifiedRelease, origin: ReleaseOrigin) -> Result<NewRelease, WorkError> {
     let tables = release.tables().iter().map(pack_table);
     let tables = tables.collect::<Result<_, _>>()?;
     let cut = release.cut.as_ref().map(to_json).transpose()?;
@@ -78,8 +78,8 @@ fn pack_table(table: &ReleasedTable) -> Result<NewTable, WorkError> {
     let damaged = || StoreError::Damaged {
         what: "a finished table",
     };
-    // A digest is one thread's work from the first byte to the last; the others render for it and
-    // make the chunks meanwhile.
+    // The digest is computed by one thread. Meanwhile the other threads render the CSV for it and
+    // encode the chunks.
     let (digested, chunks) = rayon::join(
         || table.write_csv(&mut digest),
         || {
@@ -90,10 +90,10 @@ fn pack_table(table: &ReleasedTable) -> Result<NewTable, WorkError> {
     );
     digested.map_err(|_| damaged())?;
     let chunks = chunks.map_err(|_| damaged())?;
-    let shapes: Vec<Shape> = table
+    let shapes: Vec<ColumnShape> = table
         .columns
         .iter()
-        .map(|column| Shape {
+        .map(|column| ColumnShape {
             name: column.name.clone(),
             form: column.form,
             missing: column.missing.clone(),
@@ -110,45 +110,45 @@ fn pack_table(table: &ReleasedTable) -> Result<NewTable, WorkError> {
     })
 }
 
-/// The rows from `start` on that make a chunk: how many they are, and their bytes.
+/// Encodes the chunk that begins at row `start`. Returns its number of rows and its bytes.
 fn pack_chunk(table: &ReleasedTable, start: usize) -> Result<(u32, Vec<u8>), ChunkError> {
     let end = table.rows.min(start + CHUNK_ROWS);
     let columns = table.columns.iter();
     let part = Table {
         rows: end - start,
         columns: columns
-            .map(|column| cut_down(&column.column, start, end))
+            .map(|column| slice_column(&column.column, start, end))
             .collect(),
     };
     Ok(((end - start) as u32, chunk::encode(&part)?))
 }
 
-/// Rows `start..end` of a column with no more of its dictionary than they need.
-fn cut_down(column: &Column, start: usize, end: usize) -> Column {
-    let mut moved = vec![NULL_CODE; column.dictionary.len()];
+/// Rows `start..end` of a column, with a dictionary that contains only their values.
+fn slice_column(column: &Column, start: usize, end: usize) -> Column {
+    let mut new_codes = vec![NULL_CODE; column.dictionary.len()];
     let mut part = Column {
         dictionary: Vec::new(),
         codes: Vec::with_capacity(end - start),
     };
     for &code in &column.codes[start..end] {
-        let Some(place) = moved.get_mut(code as usize) else {
+        let Some(new_code) = new_codes.get_mut(code as usize) else {
             part.codes.push(NULL_CODE);
             continue;
         };
-        if *place == NULL_CODE {
-            *place = part.dictionary.len() as u32;
+        if *new_code == NULL_CODE {
+            *new_code = part.dictionary.len() as u32;
             part.dictionary
                 .push(column.dictionary[code as usize].clone());
         }
-        part.codes.push(*place);
+        part.codes.push(*new_code);
     }
     part
 }
 
-/// Puts a stored table together again from its chunks.
+/// Joins the chunks of a stored table.
 ///
 /// # Errors
-/// When what is stored does not read back.
+/// When the stored table is damaged.
 pub fn unpack(
     table: &StoredTable,
     chunks: impl IntoIterator<Item = Vec<u8>>,
@@ -156,7 +156,7 @@ pub fn unpack(
     let damaged = || StoreError::Damaged {
         what: "a released table",
     };
-    let shapes: Vec<Shape> =
+    let shapes: Vec<ColumnShape> =
         serde_json::from_value(table.columns.clone()).map_err(|_| damaged())?;
     let mut rows = Assembler::default();
     for bytes in chunks {
@@ -186,7 +186,7 @@ pub fn unpack(
     })
 }
 
-/// A writer that keeps nothing but the SHA-256 and the number of bytes.
+/// A writer that computes the SHA-256 and the number of bytes, and keeps nothing else.
 #[derive(Default)]
 struct DigestWriter {
     hasher: Sha256,
@@ -213,16 +213,16 @@ impl Write for DigestWriter {
 
 #[cfg(test)]
 mod tests {
-    use super::cut_down;
+    use super::slice_column;
     use pais_core::table::{Column, NULL_CODE};
 
     #[test]
-    fn a_part_keeps_only_the_values_it_has() {
+    fn a_slice_has_only_the_values_of_its_rows() {
         let column = Column {
             dictionary: ["a", "b", "c"].map(Into::into).into(),
             codes: vec![0, 2, NULL_CODE, 2, 1],
         };
-        let part = cut_down(&column, 1, 4);
+        let part = slice_column(&column, 1, 4);
         assert_eq!(part.dictionary, ["c".into()]);
         assert_eq!(part.codes, [0, NULL_CODE, 0]);
     }

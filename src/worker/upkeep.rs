@@ -11,7 +11,7 @@ use crate::store::{Store, datasets, idempotency};
 /// Time between two cleanups.
 const INTERVAL: Duration = Duration::from_secs(60);
 
-/// Cleans up until `shutdown`. Wakes the workers when datasets were deleted, because their jobs
+/// Cleans up until `shutdown` is cancelled. Wakes the workers when datasets were deleted, because their jobs
 /// must stop.
 pub(super) async fn keep(store: Store, shutdown: CancellationToken, wake: Arc<Notify>) {
     let mut ticks = tokio::time::interval(INTERVAL);
@@ -31,7 +31,7 @@ pub(super) async fn keep(store: Store, shutdown: CancellationToken, wake: Arc<No
             }
             Err(error) => tracing::warn!(%error, "expired datasets could not be deleted"),
         }
-        if let Err(error) = idempotency::sweep(&store).await {
+        if let Err(error) = idempotency::delete_expired(&store).await {
             tracing::warn!(%error, "old idempotent answers could not be deleted");
         }
     }

@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::problem::{Code, Problem};
-use crate::store::queue::{self, Claim, Ending, Outcome};
+use crate::store::queue::{self, Claim, EndResult, NewRunResults};
 use crate::store::releases::NewRelease;
 use crate::store::seal::KeyRing;
 use crate::store::{Store, StoreError, datasets};
@@ -17,14 +17,14 @@ use pais_anonymize::{Observer, Phase};
 use super::attempt::{self, PACKED, RunResults};
 use super::lease::Lease;
 use super::progress::{Progress, StopReason};
-use super::release_packing::Origin;
-use super::{WorkError, WorkerSettings, load_rows, on_thread};
+use super::release_packing::ReleaseOrigin;
+use super::{WorkError, WorkerPoolSettings, load_rows, on_thread};
 
 /// A worker of the pool.
 pub(super) struct Worker {
     pub(super) store: Store,
     pub(super) keys: Arc<KeyRing>,
-    pub(super) settings: WorkerSettings,
+    pub(super) settings: WorkerPoolSettings,
     pub(super) wake: Arc<Notify>,
     pub(super) shutdown: CancellationToken,
     pub(super) interrupt: CancellationToken,
@@ -95,7 +95,7 @@ impl Worker {
         )
         .await?;
         let key = load_rows::open_key(&self.keys, &dataset)?;
-        let origin = Origin {
+        let origin = ReleaseOrigin {
             organization: claim.organization,
             job: claim.job,
             dataset: claim.dataset,
@@ -129,7 +129,7 @@ impl Worker {
                     let share = rows as f64 / release.map_or(1, rows_of).max(1) as f64;
                     progress.progress(Phase::Writing, PACKED + (1.0 - PACKED) * share);
                 };
-                let outcome = Outcome {
+                let outcome = NewRunResults {
                     steps: &results.steps,
                     sweep: &results.sweep,
                     release,
@@ -140,9 +140,9 @@ impl Worker {
             }
             Err(WorkError::Problem(problem)) if problem.code == Code::Cancelled => {
                 match progress.stopped() {
-                    Some(StopReason::LeaseLost) => ("lease_lost", Ending::Lost),
+                    Some(StopReason::LeaseLost) => ("lease_lost", EndResult::Lost),
                     Some(StopReason::ShuttingDown) => {
-                        ("put_back", queue::put_back(store, claim).await?)
+                        ("put_back", queue::requeue(store, claim).await?)
                     }
                     Some(StopReason::Cancelled) | None => (
                         "cancelled",
@@ -151,11 +151,13 @@ impl Worker {
                 }
             }
             Err(WorkError::Problem(problem)) => ("failed", fail(problem).await?),
-            Err(WorkError::Store(error @ (StoreError::Damaged { .. } | StoreError::Seal(_)))) => {
+            Err(WorkError::Store(
+                error @ (StoreError::Damaged { .. } | StoreError::Seal(_) | StoreError::Json(_)),
+            )) => {
                 tracing::error!(
                     job = %claim.job,
                     error = &error as &dyn std::error::Error,
-                    "a job failed because stored data cannot be read"
+                    "a job failed because data cannot be read or written"
                 );
                 ("failed", fail(internal()).await?)
             }
@@ -166,9 +168,9 @@ impl Worker {
             }
         };
         Ok(match ending {
-            Ending::Written => label,
-            Ending::Cancelled => "cancelled",
-            Ending::Lost => "lease_lost",
+            EndResult::Written => label,
+            EndResult::Cancelled => "cancelled",
+            EndResult::Lost => "lease_lost",
         })
     }
 }

@@ -1,5 +1,5 @@
-//! Examples of request bodies, which together make the walk from an organization to a grant. A
-//! test sends each of them; an id in one stands for an id that an earlier answer gave.
+//! Examples of request bodies. In order, they lead from an organization to a grant. A test sends
+//! each of them, with the ids replaced by those of earlier answers.
 
 use serde_json::{Value, json};
 use utoipa::openapi::RefOr;

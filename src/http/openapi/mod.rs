@@ -1,4 +1,4 @@
-//! The OpenAPI document: what the routes say of themselves, and what holds for all of them.
+//! The OpenAPI document: what the routes declare, and what applies to all of them.
 
 mod examples;
 mod problems;
@@ -28,13 +28,14 @@ use crate::problem::ProblemDocument;
         (name = "audit", description = "Who did what"),
         (name = "operation", description = "Probes and metrics"),
     ),
-    modifiers(&Token)
+    modifiers(&BearerScheme)
 )]
 pub(super) struct Base;
 
-struct Token;
+/// The security scheme: bearer tokens.
+struct BearerScheme;
 
-impl Modify for Token {
+impl Modify for BearerScheme {
     fn modify(&self, document: &mut Document) {
         let scheme = HttpBuilder::new()
             .scheme(HttpAuthScheme::Bearer)
@@ -47,8 +48,7 @@ impl Modify for Token {
     }
 }
 
-/// Says of every operation what holds for all: which problems it may answer with, what a body
-/// looks like, and under which name it is known.
+/// Adds to every operation the problems it may answer with, an example of its body, and its id.
 pub(super) fn complete(document: &mut Document) {
     for (path, item) in &mut document.paths.paths {
         let operations = [
@@ -66,8 +66,8 @@ pub(super) fn complete(document: &mut Document) {
     }
 }
 
-/// Handlers are named alike in every resource, operations must not be: `create` of
-/// `/v1/datasets` is `create_datasets`.
+/// The id of an operation. Handlers of different resources have equal names, but ids of operations
+/// are unique: `create` of `/v1/datasets` is `create_datasets`.
 fn operation_id(handler: &str, path: &str) -> String {
     let is_static = |segment: &&str| !segment.is_empty() && !segment.starts_with('{');
     match path.rsplit('/').find(is_static) {

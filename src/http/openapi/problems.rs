@@ -1,19 +1,19 @@
-//! The problems that an operation may answer with: those that follow from what it takes, beside
-//! those that it names itself.
+//! The problems that an operation may answer with: those that follow from its parameters and its
+//! body, in addition to those that it declares itself.
 
 use std::collections::BTreeMap;
 
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, ResponseBuilder};
 
-use crate::http::problem::PROBLEM_JSON;
+use crate::http::response::error::PROBLEM_JSON;
 use crate::problem::Code;
 
-/// Adds the problems that follow from the path, the parameters and the body; one that the
-/// operation describes itself stays as it is, and gets the body that all problems have.
+/// Adds the problems that follow from the path, the parameters and the body. A problem that the
+/// operation declares itself is kept, and gets the body that all problems have.
 pub(super) fn complete(path: &str, operation: &mut Operation) {
-    for (status, codes) in following(path, operation) {
-        let words: Vec<String> = codes
+    for (status, codes) in implied_codes(path, operation) {
+        let descriptions: Vec<String> = codes
             .iter()
             .map(|code| format!("`{}`: {}", code.as_str(), code.title()))
             .collect();
@@ -22,7 +22,11 @@ pub(super) fn complete(path: &str, operation: &mut Operation) {
             .responses
             .entry(status.to_string())
             .or_insert_with(|| {
-                RefOr::T(ResponseBuilder::new().description(words.join("; ")).build())
+                RefOr::T(
+                    ResponseBuilder::new()
+                        .description(descriptions.join("; "))
+                        .build(),
+                )
             });
     }
     let responses = operation.responses.responses.iter_mut();
@@ -39,7 +43,8 @@ pub(super) fn complete(path: &str, operation: &mut Operation) {
     }
 }
 
-fn following(path: &str, operation: &Operation) -> BTreeMap<u16, Vec<Code>> {
+/// The codes that follow from the path, the parameters and the body, by status.
+fn implied_codes(path: &str, operation: &Operation) -> BTreeMap<u16, Vec<Code>> {
     let mut codes: Vec<Code> = Vec::new();
     if path.starts_with("/v1/") {
         codes.extend([

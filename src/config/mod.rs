@@ -1,0 +1,294 @@
+//! The settings, their sources, and their validation.
+//!
+//! The sources in order, of which a later one overrides an earlier one: `config/default.toml`
+//! (built in), a file, `DATABASE_URL`, variables `PAIS__SECTION__KEY`, flags. Every error names the
+//! key and the source. Neither `Debug` nor an error shows a secret.
+
+mod check;
+mod source;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use figment::Figment;
+use figment::providers::{Format, Toml};
+use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
+
+/// The built-in settings, as documented for users.
+pub const DEFAULTS: &str = include_str!("../../config/default.toml");
+
+/// Why the settings cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file named on the command line cannot be read.
+    #[error("could not read the configuration file {}", .path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The operating system's error.
+        source: std::io::Error,
+    },
+
+    /// A value has the wrong type, a key is unknown, or the file is not valid TOML. One message for
+    /// each error.
+    #[error("settings: {}", .0.join("; "))]
+    Form(Vec<String>),
+
+    /// A value has the right type but is invalid.
+    #[error("setting {key} {reason} (set by {set_by})")]
+    Value {
+        /// The setting, as `section.key`.
+        key: &'static str,
+        /// What is wrong and what is expected.
+        reason: String,
+        /// Where the value comes from.
+        set_by: String,
+    },
+}
+
+/// All settings, complete and checked.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// The HTTP service and its directory.
+    pub server: ServerSettings,
+    /// Limits of requests.
+    pub limits: LimitSettings,
+    /// The job queue and its threads.
+    pub workers: WorkerSettings,
+    /// Memory limits.
+    pub memory: MemorySettings,
+    /// The embedded database server.
+    pub postgres: PostgresSettings,
+    /// The database connection.
+    pub database: DatabaseSettings,
+    /// The key that wraps the datasets' keys.
+    pub encryption: EncryptionSettings,
+    /// The log.
+    pub log: LogSettings,
+}
+
+/// Section `server`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerSettings {
+    /// Address and port to listen on.
+    pub listen: SocketAddr,
+    /// Directory of the embedded database, the key file and temporary files.
+    pub data_dir: PathBuf,
+    /// The URL at which clients reach the service, without a trailing slash.
+    pub public_url: Option<String>,
+    /// Longest time a request may take, in seconds.
+    pub request_timeout_seconds: u64,
+    /// Longest time running requests and jobs have to end after SIGTERM, in seconds.
+    pub shutdown_grace_seconds: u64,
+    /// Origins of web pages that may call the service from a browser.
+    #[serde(default)]
+    pub cors_origins: Vec<String>,
+}
+
+/// Section `limits`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LimitSettings {
+    /// Maximum size of a submission after decompression, in bytes.
+    pub upload_bytes: u64,
+    /// Maximum size of a JSON body, in bytes.
+    pub json_bytes: usize,
+    /// Requests per second for each token; 0 for no limit.
+    pub requests_per_second: u32,
+    /// Maximum number of leaves of one taxonomy.
+    pub taxonomy_leaves: usize,
+    /// Maximum number of levels of one taxonomy.
+    pub taxonomy_depth: usize,
+    /// Maximum number of columns of one dataset.
+    pub columns: usize,
+}
+
+/// Section `workers`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WorkerSettings {
+    /// Number of anonymization jobs that run at the same time.
+    pub jobs: usize,
+    /// Threads of the computing pool; 0 means one for each core.
+    pub threads: usize,
+    /// Duration of a lease, in seconds: how long a worker keeps its job without a heartbeat.
+    pub lease_seconds: u64,
+    /// Longest time between two heartbeats, in seconds; shorter than the lease.
+    pub heartbeat_seconds: u64,
+    /// How often an idle worker checks the queue, in seconds.
+    pub poll_seconds: u64,
+    /// Number of attempts at a job before it fails.
+    pub max_attempts: u32,
+}
+
+/// Section `memory`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MemorySettings {
+    /// Maximum memory for the tables of one job, in bytes.
+    pub job_bytes: u64,
+}
+
+/// Section `postgres`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PostgresSettings {
+    /// Directory of the server's programs. If absent, pais searches for it.
+    pub bin_dir: Option<PathBuf>,
+    /// Maximum number of connections to the embedded server.
+    pub max_connections: u32,
+}
+
+/// Section `database`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DatabaseSettings {
+    /// URL of an external PostgreSQL. If absent, the embedded one is used.
+    #[serde(default, deserialize_with = "source::secret")]
+    pub url: Option<SecretString>,
+    /// Maximum number of connections of this process.
+    pub connections: u32,
+}
+
+/// Section `encryption`. At most one of the two is set.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EncryptionSettings {
+    /// A file with the key.
+    pub key_file: Option<PathBuf>,
+    /// The key itself, 32 bytes as base64.
+    #[serde(default, deserialize_with = "source::secret")]
+    pub key_base64: Option<SecretString>,
+}
+
+/// Section `log`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LogSettings {
+    /// Format of a line.
+    pub format: LogFormat,
+    /// What is logged, in the syntax of `tracing_subscriber`'s `EnvFilter`.
+    pub filter: String,
+}
+
+/// Format of a line of the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// Plain text, for people.
+    Text,
+    /// One JSON object per line.
+    Json,
+}
+
+/// The settings given on the command line. An absent flag does not change its setting.
+#[derive(Debug, Clone, Default)]
+pub struct Flags {
+    /// `--listen`, for `server.listen`.
+    pub listen: Option<SocketAddr>,
+    /// `--data-dir`, for `server.data_dir`.
+    pub data_dir: Option<PathBuf>,
+}
+
+impl Settings {
+    /// Reads the settings of this process from the built-in defaults, `file`, the environment and
+    /// `flags`.
+    ///
+    /// # Errors
+    /// [`ConfigError`], with the key and the source of what is wrong.
+    pub fn load(file: Option<&Path>, flags: &Flags) -> Result<Self, ConfigError> {
+        let environment = std::env::vars_os().filter_map(|(name, value)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        });
+        Self::load_from(file, environment, flags)
+    }
+
+    /// Like [`Settings::load`], with a given environment.
+    ///
+    /// # Errors
+    /// As [`Settings::load`].
+    pub fn load_from(
+        file: Option<&Path>,
+        environment: impl IntoIterator<Item = (String, String)>,
+        flags: &Flags,
+    ) -> Result<Self, ConfigError> {
+        let mut figment = Figment::from(source::NamedSource::new(
+            "the built-in config/default.toml",
+            Toml::string(DEFAULTS),
+        ));
+        if let Some(path) = file {
+            let text = std::fs::read_to_string(path).map_err(|source| ConfigError::File {
+                path: path.to_path_buf(),
+                source,
+            })?;
+            let name = format!("the file {}", path.display());
+            figment = figment.merge(source::NamedSource::new(name, Toml::string(&text)));
+        }
+        for variable in source::variables(environment) {
+            figment = figment.merge(variable);
+        }
+        for flag in source::flags(flags) {
+            figment = figment.merge(flag);
+        }
+        let mut settings: Self = figment.extract().map_err(source::explain)?;
+        settings.normalize();
+        check::check(&settings).map_err(|(key, reason)| ConfigError::Value {
+            key,
+            reason,
+            set_by: source::set_by(&figment, key),
+        })?;
+        Ok(settings)
+    }
+
+    /// Treats an empty secret as not set, because shells and compose files write it so. Removes the
+    /// trailing slash of `server.public_url`.
+    fn normalize(&mut self) {
+        for secret in [&mut self.database.url, &mut self.encryption.key_base64] {
+            if secret
+                .as_ref()
+                .is_some_and(|s| s.expose_secret().is_empty())
+            {
+                *secret = None;
+            }
+        }
+        if let Some(url) = &mut self.server.public_url {
+            url.truncate(url.trim_end_matches('/').len());
+        }
+    }
+}
+
+impl ServerSettings {
+    /// Longest time a request may take.
+    pub fn request_timeout(&self) -> Duration {
+        Duration::from_secs(self.request_timeout_seconds)
+    }
+
+    /// Longest time running requests and jobs have to end after SIGTERM.
+    pub fn shutdown_grace(&self) -> Duration {
+        Duration::from_secs(self.shutdown_grace_seconds)
+    }
+}
+
+impl WorkerSettings {
+    /// Duration of a lease.
+    pub fn lease(&self) -> Duration {
+        Duration::from_secs(self.lease_seconds)
+    }
+
+    /// Longest time between two heartbeats.
+    pub fn heartbeat(&self) -> Duration {
+        Duration::from_secs(self.heartbeat_seconds)
+    }
+
+    /// How often an idle worker checks the queue.
+    pub fn poll(&self) -> Duration {
+        Duration::from_secs(self.poll_seconds)
+    }
+}
+
+#[cfg(test)]
+mod tests;

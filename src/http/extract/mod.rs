@@ -1,0 +1,10 @@
+//! What handlers take from a request. A request that does not fit is refused with a problem
+//! document.
+
+pub(super) mod accept;
+pub mod auth;
+pub mod body;
+pub(super) mod content_type;
+pub mod idempotency_key;
+pub mod page_query;
+pub mod parameters;

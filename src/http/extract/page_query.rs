@@ -1,0 +1,54 @@
+//! `?limit=` and `?cursor=` of lists.
+
+use std::str::FromStr;
+
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use crate::problem::{Code, Problem};
+use crate::service::page::PageRequest;
+
+/// `?limit=` and `?cursor=`.
+#[derive(Clone, Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct PageQuery {
+    /// Items on a page, 1 to 1000; 100 when omitted.
+    pub limit: Option<i64>,
+    /// `next_cursor` of the page before.
+    pub cursor: Option<String>,
+}
+
+impl PageQuery {
+    /// Checks the parameters.
+    ///
+    /// # Errors
+    /// `invalid_parameter`.
+    pub fn parse<C: FromStr>(&self) -> Result<PageRequest<C>, Problem> {
+        page_request(self.limit, self.cursor.as_deref())
+    }
+}
+
+/// Checks the parameters of a page, whose cursor is an id or a number.
+///
+/// # Errors
+/// `invalid_parameter`.
+pub(in crate::http) fn page_request<C: FromStr>(
+    limit: Option<i64>,
+    cursor: Option<&str>,
+) -> Result<PageRequest<C>, Problem> {
+    let limit = u16::try_from(limit.unwrap_or(100)).ok();
+    let limit = limit.filter(|limit| (1..=1000).contains(limit));
+    let limit = limit.ok_or_else(|| {
+        Problem::new(
+            Code::InvalidParameter,
+            "`limit` must be a number from 1 to 1000",
+        )
+    })?;
+    let after = cursor.map(str::parse).transpose().map_err(|_| {
+        Problem::new(
+            Code::InvalidParameter,
+            "`cursor` must be the `next_cursor` of the page before",
+        )
+    })?;
+    Ok(PageRequest { after, limit })
+}

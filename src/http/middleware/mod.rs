@@ -1,0 +1,7 @@
+//! What applies to every request.
+
+pub(super) mod compression;
+pub(super) mod cors;
+pub mod observe;
+pub(super) mod panic;
+pub(super) mod timeout;

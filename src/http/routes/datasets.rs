@@ -1,0 +1,82 @@
+//! `/v1/datasets`.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::IntoResponse;
+use pais_core::definition::{DatasetDefinition, DatasetId};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::http::extract::auth::Holder;
+use crate::http::extract::body::JsonBody;
+use crate::http::extract::page_query::PageQuery;
+use crate::http::extract::parameters::{Parameters, Path};
+use crate::http::response::created::created;
+use crate::http::response::error::ApiError;
+use crate::http::response::page::Page;
+use crate::http::state::AppState;
+use crate::store::datasets::Dataset;
+
+/// The routes of this resource.
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(create, list))
+        .routes(routes!(get, delete))
+}
+
+/// Declare a dataset.
+#[utoipa::path(post, path = "/v1/datasets", tag = "datasets", request_body = DatasetDefinition,
+    responses((status = 201, description = "Declared", body = Dataset,
+        headers(("Location" = String, description = "Its path"))),
+        (status = 404, description = "`not_found`: no such taxonomy"),
+        (status = 409, description = "`name_taken`"),
+        (status = 422, description = "`invalid_schema`, `invalid_taxonomy`, `invalid_name`, `invalid_value`, `limit_exceeded`")))]
+async fn create(
+    State(state): State<AppState>,
+    Holder(caller): Holder,
+    JsonBody(definition): JsonBody<DatasetDefinition>,
+) -> Result<impl IntoResponse, ApiError> {
+    let dataset = state.service.create_dataset(caller, definition).await?;
+    let path = format!("/v1/datasets/{}", dataset.id);
+    Ok(created(path, dataset))
+}
+
+/// List datasets, oldest first.
+#[utoipa::path(get, path = "/v1/datasets", tag = "datasets", params(PageQuery),
+    responses((status = 200, description = "A page", body = Page<Dataset>)))]
+async fn list(
+    State(state): State<AppState>,
+    Holder(caller): Holder,
+    Parameters(query): Parameters<PageQuery>,
+) -> Result<Json<Page<Dataset>>, ApiError> {
+    let datasets = state.service.list_datasets(caller, query.parse()?).await?;
+    Ok(Json(datasets.into()))
+}
+
+/// Look up a dataset: its schema, number of rows, and submissions.
+#[utoipa::path(get, path = "/v1/datasets/{id}", tag = "datasets",
+    params(("id" = DatasetId, Path, description = "Its id")),
+    responses((status = 200, description = "The dataset", body = Dataset)))]
+async fn get(
+    State(state): State<AppState>,
+    Holder(caller): Holder,
+    Path(id): Path<DatasetId>,
+) -> Result<Json<Dataset>, ApiError> {
+    Ok(Json(state.service.get_dataset(caller, id).await?))
+}
+
+/// Delete a dataset.
+///
+/// Its jobs are cancelled, and its rows are unrecoverable from then on; releases stay.
+#[utoipa::path(delete, path = "/v1/datasets/{id}", tag = "datasets",
+    params(("id" = DatasetId, Path, description = "Its id")),
+    responses((status = 204, description = "Deleted")))]
+async fn delete(
+    State(state): State<AppState>,
+    Holder(caller): Holder,
+    Path(id): Path<DatasetId>,
+) -> Result<StatusCode, ApiError> {
+    state.service.delete_dataset(caller, id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

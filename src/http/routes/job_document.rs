@@ -1,0 +1,81 @@
+//! A job as it is shown.
+
+use pais_core::definition::{DatasetId, JobDefinition};
+use serde::Serialize;
+use serde_json::Value;
+use time::OffsetDateTime;
+use utoipa::ToSchema;
+
+use crate::ids::{JobId, ReleaseId};
+use crate::problem::ProblemDocument;
+use crate::store::JobStatus;
+use crate::store::jobs::StoredJob;
+
+/// A job as it stands.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct JobDocument {
+    /// Its id.
+    pub id: JobId,
+    /// What it runs on.
+    pub dataset_id: DatasetId,
+    /// Its state.
+    pub status: JobStatus,
+    /// Share of the work done, 0 to 1, by the time it takes; never shrinks, 1 when it has succeeded.
+    pub progress: f64,
+    /// What is being done: `reading`, `searching`, `verifying` or `writing`.
+    pub phase: Option<String>,
+    /// Rows that it reads: those of its submissions.
+    pub rows: u64,
+    /// Rows read so far, by this attempt.
+    pub rows_read: u64,
+    /// Specializations performed so far, by this attempt; over all combinations of a sweep. 0 for a
+    /// job without steps.
+    pub steps_done: u64,
+    /// Estimated seconds until its end, from the speed it has shown; null while nothing is known,
+    /// and for a job that does not run.
+    pub remaining_seconds: Option<f64>,
+    /// Why it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<ProblemDocument>)]
+    pub error: Option<Value>,
+    /// The release it made at its end, where it was asked to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub release_id: Option<ReleaseId>,
+    /// How often a worker has begun.
+    pub attempt: u32,
+    /// What was asked for, as it was sent.
+    #[schema(value_type = JobDefinition)]
+    pub definition: Value,
+    /// When it was asked for.
+    #[serde(with = "time::serde::rfc3339")]
+    pub created_at: OffsetDateTime,
+    /// When a worker first began.
+    #[serde(with = "time::serde::rfc3339::option")]
+    pub started_at: Option<OffsetDateTime>,
+    /// When it ended.
+    #[serde(with = "time::serde::rfc3339::option")]
+    pub ended_at: Option<OffsetDateTime>,
+}
+
+impl From<StoredJob> for JobDocument {
+    fn from(job: StoredJob) -> Self {
+        Self {
+            id: job.id,
+            dataset_id: job.dataset,
+            status: job.status,
+            progress: job.progress,
+            phase: job.phase,
+            rows: job.rows,
+            rows_read: job.counts.rows_read,
+            steps_done: job.counts.steps_done,
+            remaining_seconds: job.remaining_seconds,
+            error: job.error,
+            release_id: job.release,
+            attempt: job.attempt,
+            definition: job.definition,
+            created_at: job.created_at,
+            started_at: job.started_at,
+            ended_at: job.ended_at,
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! `/v1/jobs`: creation, listing and cancellation of jobs.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::IntoResponse;
+use pais_core::definition::JobDefinition;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::http::extract::auth::Holder;
+use crate::http::extract::body::WholeBody;
+use crate::http::extract::content_type::require_json;
+use crate::http::extract::idempotency_key::IdempotencyKey;
+use crate::http::extract::page_query::PageQuery;
+use crate::http::extract::parameters::{Parameters, Path};
+use crate::http::response::created::idempotent_answer;
+use crate::http::response::error::ApiError;
+use crate::http::response::page::Page;
+use crate::http::state::AppState;
+use crate::ids::JobId;
+use crate::service::jobs::JobRequest;
+use crate::store::idempotency::IdempotentAnswer;
+use crate::store::jobs::StoredJob;
+
+use super::job_document::JobDocument;
+
+/// The routes of jobs.
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(create, list))
+        .routes(routes!(show, cancel))
+}
+
+/// Asks for a run
+///
+/// The job works on the submissions that are there now, later ones do not change it.
+#[utoipa::path(
+    post, path = "/v1/jobs", tag = "jobs",
+    params(("Idempotency-Key" = Option<String>, Header, description = "Makes a retry harmless for 24 h")),
+    request_body = JobDefinition,
+    responses(
+        (status = 202, description = "Queued", body = JobDocument,
+         headers(("Location" = String, description = "The job"))),
+        (status = 404, description = "`not_found`: no such dataset or submission"),
+        (status = 409, description = "`idempotency_key_reused`, `idempotency_key_in_use`"),
+        (status = 422, description = "`invalid_privacy`, `invalid_job`, `invalid_value`"),
+    ),
+)]
+async fn create(
+    State(state): State<AppState>,
+    Holder(caller): Holder,
+    key: IdempotencyKey,
+    headers: HeaderMap,
+    WholeBody(body): WholeBody,
+) -> Result<impl IntoResponse, ApiError> {
+    require_json(&headers)?;
+    let request = JobRequest::parse(&body)?;
+    let key = key.at("POST /v1/jobs");
+    let service = &state.service;
+    let answer = service
+        .create_job(caller, &request, key.as_ref(), queued)
+        .await?;
+    Ok(answer)
+}
+
+fn queued(job: &StoredJob) -> Result<IdempotentAnswer, serde_json::Error> {
+    let document = JobDocument::from(job.clone());
+    idempotent_answer(
+        StatusCode::ACCEPTED,
+        format!("/v1/jobs/{}", job.id),
+        &document,
+    )
+}
+
+/// Jobs, oldest first
+#[utoipa::path(
+    get, path = "/v1/jobs", tag = "jobs", params(PageQuery),
+    responses(
+        (status = 200, description = "A page of jobs", body = Page<JobDocument>),
+    ),
+)]
+async fn list(
+    State(state): State<AppState>,
+    Holder(caller): Holder,
+    Parameters(query): Parameters<PageQuery>,
+) -> Result<Json<Page<JobDocument>>, ApiError> {
+    let jobs = state.service.list_jobs(caller, query.parse()?).await?;
+    Ok(Json(jobs.map(JobDocument::from).into()))
+}
+
+/// One job
+#[utoipa::path(
+    get, path = "/v1/jobs/{id}", tag = "jobs",
+    params(("id" = JobId, Path, description = "The job")),
+    responses(
+        (status = 200, description = "The job as it stands", body = JobDocument),
+    ),
+)]
+async fn show(
+    State(state): State<AppState>,
+    Holder(caller): Holder,
+    Path(id): Path<JobId>,
+) -> Result<Json<JobDocument>, ApiError> {
+    let job = state.service.get_job(caller, id).await?;
+    Ok(Json(job.into()))
+}
+
+/// Cancels a job
+///
+/// A queued job is cancelled at once, a running one within about a second.
+#[utoipa::path(
+    delete, path = "/v1/jobs/{id}", tag = "jobs",
+    params(("id" = JobId, Path, description = "The job")),
+    responses(
+        (status = 202, description = "Cancelled, or about to be", body = JobDocument),
+        (status = 409, description = "`job_ended`"),
+    ),
+)]
+async fn cancel(
+    State(state): State<AppState>,
+    Holder(caller): Holder,
+    Path(id): Path<JobId>,
+) -> Result<(StatusCode, Json<JobDocument>), ApiError> {
+    let job = state.service.cancel_job(caller, id).await?;
+    Ok((StatusCode::ACCEPTED, Json(job.into())))
+}

@@ -1,0 +1,47 @@
+//! The routes, one file for each resource.
+
+pub mod audit;
+pub mod datasets;
+pub mod events;
+pub mod grants;
+pub mod health;
+pub mod job_document;
+pub mod jobs;
+mod metrics;
+pub mod organizations;
+pub mod profile;
+pub mod releases;
+pub mod steps;
+pub mod submissions;
+pub mod tables;
+pub mod taxonomies;
+pub mod tokens;
+
+use utoipa_axum::router::OpenApiRouter;
+
+use super::state::AppState;
+
+/// Resources whose responses begin soon.
+pub(super) fn prompt_routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .merge(organizations::routes())
+        .merge(tokens::routes())
+        .merge(taxonomies::routes())
+        .merge(datasets::routes())
+        .merge(jobs::routes())
+        .merge(steps::routes())
+        .merge(grants::routes())
+        .merge(audit::routes())
+        .merge(health::routes())
+        .merge(metrics::routes())
+}
+
+/// Resources whose requests or responses stream.
+pub(super) fn streaming_routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .merge(submissions::routes())
+        .merge(events::routes())
+        .merge(profile::routes())
+        .merge(releases::routes())
+        .merge(tables::routes())
+}

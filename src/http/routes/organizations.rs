@@ -1,0 +1,87 @@
+//! `/v1/organizations`.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::IntoResponse;
+use serde::Deserialize;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::http::extract::auth::Admin;
+use crate::http::extract::body::JsonBody;
+use crate::http::extract::page_query::PageQuery;
+use crate::http::extract::parameters::{Parameters, Path};
+use crate::http::response::created::created;
+use crate::http::response::error::ApiError;
+use crate::http::response::page::Page;
+use crate::http::state::AppState;
+use crate::ids::OrganizationId;
+use crate::store::organizations::Organization;
+
+/// The routes of this resource.
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(create, list))
+        .routes(routes!(get))
+}
+
+/// A new organization.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewOrganization {
+    /// 1 to 63 lower-case letters, digits and hyphens; unique in the service.
+    #[schema(
+        example = "red-cross-bts",
+        min_length = 1,
+        max_length = 63,
+        pattern = "^[a-z0-9-]+$"
+    )]
+    name: String,
+    /// Its name for people.
+    display_name: Option<String>,
+}
+
+/// Make an organization.
+#[utoipa::path(post, path = "/v1/organizations", tag = "administration",
+    request_body = NewOrganization,
+    responses((status = 201, description = "Made", body = Organization,
+        headers(("Location" = String, description = "Its path"))),
+        (status = 409, description = "`name_taken`"), (status = 422, description = "`invalid_name`")))]
+async fn create(
+    State(state): State<AppState>,
+    Admin(caller): Admin,
+    JsonBody(new): JsonBody<NewOrganization>,
+) -> Result<impl IntoResponse, ApiError> {
+    let display_name = new.display_name.as_deref();
+    let organization = state
+        .service
+        .create_organization(caller, &new.name, display_name)
+        .await?;
+    let path = format!("/v1/organizations/{}", organization.id);
+    Ok(created(path, organization))
+}
+
+/// List organizations, oldest first.
+#[utoipa::path(get, path = "/v1/organizations", tag = "administration", params(PageQuery),
+    responses((status = 200, description = "A page", body = Page<Organization>)))]
+async fn list(
+    State(state): State<AppState>,
+    _: Admin,
+    Parameters(query): Parameters<PageQuery>,
+) -> Result<Json<Page<Organization>>, ApiError> {
+    let organizations = state.service.list_organizations(query.parse()?).await?;
+    Ok(Json(organizations.into()))
+}
+
+/// Look up an organization.
+#[utoipa::path(get, path = "/v1/organizations/{id}", tag = "administration",
+    params(("id" = OrganizationId, Path, description = "Its id")),
+    responses((status = 200, description = "The organization", body = Organization)))]
+async fn get(
+    State(state): State<AppState>,
+    _: Admin,
+    Path(id): Path<OrganizationId>,
+) -> Result<Json<Organization>, ApiError> {
+    Ok(Json(state.service.get_organization(id).await?))
+}

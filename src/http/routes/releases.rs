@@ -1,0 +1,230 @@
+//! `/v1/releases`: anonymized tables are created, listed and reported on.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use pais_anonymize::utility::Report;
+use pais_core::definition::{CombinationQuery, DatasetId};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use time::OffsetDateTime;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::http::extract::accept;
+use crate::http::extract::auth::{Holder, HolderOrRecipient};
+use crate::http::extract::body::JsonBody;
+use crate::http::extract::page_query::PageQuery;
+use crate::http::extract::parameters::{Parameters, Path};
+use crate::http::response::created::created;
+use crate::http::response::error::ApiError;
+use crate::http::response::page::Page;
+use crate::http::response::report_page;
+use crate::http::state::AppState;
+use crate::ids::{JobId, ReleaseId};
+use crate::service::releases::ReleaseRequest;
+use crate::store::releases::StoredRelease;
+
+/// A release that is asked for.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReleaseDefinition {
+    /// A job that has succeeded.
+    pub job_id: JobId,
+    /// *L* of the combination, where the job is a sweep over it.
+    #[serde(default)]
+    pub l: Option<f64>,
+    /// *K* of the combination, where the job is a sweep over it.
+    #[serde(default)]
+    pub k: Option<f64>,
+    /// *C* of the combination, where the job is a sweep over it.
+    #[serde(default)]
+    pub c: Option<f64>,
+    /// After which of its steps; the last when omitted.
+    #[serde(default)]
+    pub step: Option<i64>,
+    /// A name for people.
+    #[serde(default)]
+    pub name: Option<String>,
+}
+
+/// A release.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct ReleaseDocument {
+    /// Its id.
+    pub id: ReleaseId,
+    /// The job it comes from.
+    pub job_id: JobId,
+    /// The dataset it comes from.
+    pub dataset_id: DatasetId,
+    /// A name for people.
+    pub name: Option<String>,
+    /// The step it stands at; null for a method without steps.
+    pub step: Option<u32>,
+    /// Rows released.
+    pub rows: u64,
+    /// Rows left out.
+    pub suppressed_rows: u64,
+    /// Its tables: `data`; or `qit` and one `st_<column>` a sensitive column.
+    #[schema(value_type = Vec<TableDocument>)]
+    pub tables: Value,
+    /// The privacy model with its parameters.
+    #[schema(value_type = Object)]
+    pub privacy: Value,
+    /// Column to the labels of its cut; with global recoding only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<std::collections::BTreeMap<String, Vec<String>>>)]
+    pub cut: Option<Value>,
+    /// What the verifier found.
+    #[schema(value_type = Object)]
+    pub verification: Value,
+    /// Of the CSV as served, hexadecimal; where there is one table.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+    /// When it was made.
+    #[serde(with = "time::serde::rfc3339")]
+    pub created_at: OffsetDateTime,
+}
+
+/// A table of a release.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct TableDocument {
+    /// `data`, `qit` or `st_<column>`.
+    pub name: String,
+    /// Number of rows.
+    pub rows: u64,
+    /// Of the CSV as served, hexadecimal.
+    pub sha256: String,
+    /// Size of the CSV as served.
+    pub bytes: u64,
+}
+
+impl From<StoredRelease> for ReleaseDocument {
+    fn from(release: StoredRelease) -> Self {
+        let sha256 = match release.tables.as_array().map(Vec::as_slice) {
+            Some([table]) => table["sha256"].as_str().map(str::to_owned),
+            _ => None,
+        };
+        Self {
+            id: release.id,
+            job_id: release.job,
+            dataset_id: release.dataset,
+            name: release.name,
+            step: release.step,
+            rows: release.rows,
+            suppressed_rows: release.suppressed_rows,
+            tables: release.tables,
+            privacy: release.privacy,
+            cut: release.cut,
+            verification: release.verification,
+            sha256,
+            created_at: release.created_at,
+        }
+    }
+}
+
+/// The routes of releases.
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(create, list))
+        .routes(routes!(show))
+        .routes(routes!(report))
+}
+
+/// Make a release of a job's table as it stood after a step.
+#[utoipa::path(
+    post, path = "/v1/releases", tag = "releases",
+    request_body = ReleaseDefinition,
+    responses(
+        (status = 201, description = "Made", body = ReleaseDocument,
+         headers(("Location" = String, description = "Its path"))),
+        (status = 404, description = "`not_found`: no such job"),
+        (status = 409, description = "`job_not_succeeded`, `dataset_deleted`"),
+        (status = 422, description = "`no_such_step`, `invalid_job`, `invalid_name`"),
+    ),
+)]
+async fn create(
+    State(state): State<AppState>,
+    Holder(caller): Holder,
+    JsonBody(definition): JsonBody<ReleaseDefinition>,
+) -> Result<impl IntoResponse, ApiError> {
+    let request = ReleaseRequest {
+        job: definition.job_id,
+        combination: CombinationQuery {
+            l: definition.l,
+            k: definition.k,
+            c: definition.c,
+        },
+        step: definition.step,
+        name: definition.name,
+    };
+    let release = state.service.create_release(caller, request).await?;
+    let path = format!("/v1/releases/{}", release.id);
+    Ok(created(path, ReleaseDocument::from(release)))
+}
+
+/// List releases, oldest first: a holder's own, or those granted to a recipient.
+#[utoipa::path(
+    get, path = "/v1/releases", tag = "releases", params(PageQuery),
+    responses((status = 200, description = "A page", body = Page<ReleaseDocument>)),
+)]
+async fn list(
+    State(state): State<AppState>,
+    HolderOrRecipient(caller): HolderOrRecipient,
+    Parameters(query): Parameters<PageQuery>,
+) -> Result<Json<Page<ReleaseDocument>>, ApiError> {
+    let releases = state.service.list_releases(caller, query.parse()?).await?;
+    Ok(Json(releases.map(ReleaseDocument::from).into()))
+}
+
+/// Look up a release.
+#[utoipa::path(
+    get, path = "/v1/releases/{id}", tag = "releases",
+    params(("id" = ReleaseId, Path, description = "Its id")),
+    responses(
+        (status = 200, description = "The release", body = ReleaseDocument),
+    ),
+)]
+async fn show(
+    State(state): State<AppState>,
+    HolderOrRecipient(caller): HolderOrRecipient,
+    Path(id): Path<ReleaseId>,
+) -> Result<Json<ReleaseDocument>, ApiError> {
+    let release = state.service.get_release(caller, id).await?;
+    Ok(Json(release.into()))
+}
+
+/// Fetch the utility and risk report of a release.
+///
+/// As JSON, or as a page for people where `Accept` prefers `text/html`.
+#[utoipa::path(
+    get, path = "/v1/releases/{id}/report", tag = "releases",
+    params(("id" = ReleaseId, Path, description = "The release")),
+    responses(
+        (status = 200, description = "The report", content((Report = "application/json"), (String = "text/html"))),
+        (status = 406, description = "`not_acceptable`"),
+    ),
+)]
+async fn report(
+    State(state): State<AppState>,
+    HolderOrRecipient(caller): HolderOrRecipient,
+    Path(id): Path<ReleaseId>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let service = &state.service;
+    let (owner, report) = service.get_report(caller, id).await?;
+    let wants_page = accept::best(&headers, &["application/json", "text/html"])? == 1;
+    let mut response = if wants_page {
+        let release = service.get_release(caller, id).await?;
+        report_page::page(&release, &report)
+    } else {
+        Json(report).into_response()
+    };
+    response
+        .headers_mut()
+        .insert(header::VARY, HeaderValue::from_static("accept"));
+    service.record_fetch(caller, owner, id, "report").await?;
+    Ok(response)
+}

@@ -1,0 +1,92 @@
+//! `/v1/jobs/{id}/steps` and `/v1/jobs/{id}/sweep`: what a job found.
+
+use axum::Json;
+use axum::extract::State;
+use pais_anonymize::StepItem;
+use pais_core::definition::CombinationQuery;
+use serde::Deserialize;
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::http::extract::auth::Holder;
+use crate::http::extract::page_query::{PageQuery, page_request};
+use crate::http::extract::parameters::{Parameters, Path};
+use crate::http::response::error::ApiError;
+use crate::http::response::page::Page;
+use crate::http::state::AppState;
+use crate::ids::JobId;
+use crate::worker::records::SweepItem;
+
+/// The routes of a job's results.
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(steps))
+        .routes(routes!(sweep_rows))
+}
+
+/// Steps of a top-down run
+///
+/// From step 0, the topmost table, on; none for a job without steps or one that has not
+/// succeeded. The cursor is the number of the last step seen.
+#[utoipa::path(
+    get, path = "/v1/jobs/{id}/steps", tag = "jobs",
+    params(("id" = JobId, Path, description = "The job"), StepQuery),
+    responses(
+        (status = 200, description = "A page of steps", body = Page<StepItem>),
+        (status = 422, description = "`invalid_job`: which combination of the sweep?"),
+    ),
+)]
+async fn steps(
+    State(state): State<AppState>,
+    Holder(caller): Holder,
+    Path(id): Path<JobId>,
+    Parameters(query): Parameters<StepQuery>,
+) -> Result<Json<Page<StepItem>>, ApiError> {
+    let page = page_request(query.limit, query.cursor.as_deref())?;
+    let combination = CombinationQuery {
+        l: query.l,
+        k: query.k,
+        c: query.c,
+    };
+    let service = &state.service;
+    let steps = service.list_steps(caller, id, combination, page).await?;
+    Ok(Json(steps.into()))
+}
+
+/// Combinations of a sweep
+///
+/// One row for each combination of the job's lists of `l`, `k` and `c`, in the order of the
+/// lists; none for a job without lists or one that has not succeeded. Any combination that has
+/// succeeded can be released: `POST /v1/releases` with its `l`, `k` and `c`.
+#[utoipa::path(
+    get, path = "/v1/jobs/{id}/sweep", tag = "jobs",
+    params(("id" = JobId, Path, description = "The job"), PageQuery),
+    responses((status = 200, description = "A page of combinations", body = Page<SweepItem>)),
+)]
+async fn sweep_rows(
+    State(state): State<AppState>,
+    Holder(caller): Holder,
+    Path(id): Path<JobId>,
+    Parameters(query): Parameters<PageQuery>,
+) -> Result<Json<Page<SweepItem>>, ApiError> {
+    let page = query.parse()?;
+    let combinations = state.service.list_combinations(caller, id, page).await?;
+    Ok(Json(combinations.into()))
+}
+
+/// A page of steps, and of which combination they are where the job is a sweep.
+#[derive(Clone, Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct StepQuery {
+    /// Items on a page, 1 to 1000; 100 when omitted.
+    limit: Option<i64>,
+    /// `next_cursor` of the page before.
+    cursor: Option<String>,
+    /// *L* of the combination.
+    l: Option<f64>,
+    /// *K* of the combination.
+    k: Option<f64>,
+    /// *C* of the combination.
+    c: Option<f64>,
+}

@@ -1,0 +1,126 @@
+//! `/v1/datasets/{id}/submissions`: rows are sent to a dataset, and stored completely or not at all.
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use pais_core::definition::{DatasetId, SubmissionId};
+use serde::Serialize;
+use time::OffsetDateTime;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::http::extract::auth::Holder;
+use crate::http::extract::content_type::table_format;
+use crate::http::extract::idempotency_key::IdempotencyKey;
+use crate::http::extract::parameters::Path;
+use crate::http::response::created::idempotent_answer;
+use crate::http::response::error::ApiError;
+use crate::http::state::AppState;
+use crate::http::upload::encoding::ContentEncoding;
+use crate::http::upload::incoming::{IncomingBody, MAX_SILENCE};
+use crate::roles::Caller;
+use crate::service::Service;
+use crate::service::idempotency::RequestKey;
+use crate::service::submissions::SubmissionRequest;
+use crate::store::idempotency::IdempotentAnswer;
+use crate::store::submissions::Submission;
+
+/// A batch of rows that was accepted.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct SubmissionDocument {
+    /// Its id.
+    pub id: SubmissionId,
+    /// The dataset it was sent to.
+    pub dataset_id: DatasetId,
+    /// Number of records.
+    pub rows: u64,
+    /// Length of the decoded body.
+    pub bytes: u64,
+    /// Of the decoded body, hexadecimal.
+    pub sha256: String,
+    /// When it was accepted.
+    #[serde(with = "time::serde::rfc3339")]
+    pub created_at: OffsetDateTime,
+}
+
+/// The route of submissions.
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(create))
+}
+
+/// Sends rows to a dataset
+///
+/// The body is a table whose header or keys name exactly the declared columns, in any order.
+/// It is read as it streams, and stored whole or not at all. A refusal names the first 20
+/// offending cells by line and column.
+#[utoipa::path(
+    post, path = "/v1/datasets/{id}/submissions", tag = "datasets",
+    params(
+        ("id" = DatasetId, Path, description = "The dataset"),
+        ("Content-Encoding" = Option<String>, Header, description = "`gzip` or `zstd`"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Makes a retry harmless for 24 h"),
+    ),
+    request_body(content((String = "text/csv"), (String = "application/x-ndjson"), (String = "application/vnd.apache.parquet")),
+        description = "CSV with a header row, one JSON object a line, or Parquet"),
+    responses(
+        (status = 201, description = "Stored", body = SubmissionDocument,
+         headers(("Location" = String, description = "The dataset"))),
+        (status = 400, description = "`malformed_body`: no UTF-8, no gzip, zstd or Parquet, bad JSON, an unclosed quote, NUL"),
+        (status = 408, description = "`request_timeout`: the client fell silent"),
+        (status = 409, description = "`idempotency_key_reused`, `idempotency_key_in_use`"),
+        (status = 422, description = "`invalid_header`, `invalid_cells`, `empty_submission`"),
+    ),
+)]
+async fn create(
+    State(state): State<AppState>,
+    Holder(caller): Holder,
+    Path(id): Path<DatasetId>,
+    key: IdempotencyKey,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    let mut incoming = IncomingBody::new(body, &headers, MAX_SILENCE);
+    let key = key.at(format!("POST /v1/datasets/{id}/submissions"));
+    match submit(&state.service, caller, id, key, &headers, &mut incoming).await {
+        Ok(answer) => answer.into_response(),
+        Err(error) => {
+            incoming.drain(state.service.limits.upload_bytes).await;
+            error.into_response()
+        }
+    }
+}
+
+async fn submit(
+    service: &Service,
+    caller: Caller,
+    id: DatasetId,
+    key: Option<RequestKey>,
+    headers: &HeaderMap,
+    incoming: &mut IncomingBody,
+) -> Result<IdempotentAnswer, ApiError> {
+    let dataset = service.load_dataset(caller, id).await?;
+    let format = table_format(headers)?;
+    let encoding = ContentEncoding::from_headers(headers)?;
+    let request = SubmissionRequest {
+        dataset: &dataset,
+        format,
+        key,
+        body: &mut *incoming.decoded(encoding),
+    };
+    Ok(service.create_submission(caller, request, stored).await?)
+}
+
+fn stored(submission: &Submission) -> Result<IdempotentAnswer, serde_json::Error> {
+    let document = SubmissionDocument {
+        id: submission.id,
+        dataset_id: submission.dataset,
+        rows: submission.rows,
+        bytes: submission.bytes,
+        sha256: hex::encode(&submission.sha256),
+        created_at: submission.created_at,
+    };
+    let path = format!("/v1/datasets/{}", submission.dataset);
+    idempotent_answer(StatusCode::CREATED, path, &document)
+}

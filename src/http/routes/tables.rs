@@ -1,0 +1,338 @@
+//! `/v1/releases/{id}/data` and `/tables/{table}`: released tables are fetched.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use headers::{ETag, HeaderMapExt, IfNoneMatch, IfRange, Range};
+use serde::Deserialize;
+use tower::ServiceExt;
+use tower_http::services::ServeFile;
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::http::extract::accept;
+use crate::http::extract::auth::HolderOrRecipient;
+use crate::http::extract::parameters::{Parameters, Path};
+use crate::http::response::error::{ApiError, internal_error};
+use crate::http::state::AppState;
+use crate::ids::ReleaseId;
+use crate::problem::{Code, Problem};
+use crate::roles::Caller;
+use crate::service::Service;
+use crate::service::table_format::TableFormat;
+use crate::store::releases::StoredTable;
+
+/// `?format=`.
+#[derive(Clone, Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct FormatQuery {
+    /// `csv`, `ndjson` or `parquet`; wins over `Accept`.
+    pub format: Option<String>,
+}
+
+/// The routes of released tables.
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(data))
+        .routes(routes!(table))
+}
+
+/// Fetch the table of a release.
+///
+/// An anatomized release has several tables and none of this name.
+#[utoipa::path(
+    get, path = "/v1/releases/{id}/data", tag = "releases",
+    params(("id" = ReleaseId, Path, description = "The release"), FormatQuery),
+    responses(
+        (status = 200, description = "The table", content((String = "text/csv"), (String = "application/x-ndjson"), (String = "application/vnd.apache.parquet")),
+         headers(("ETag" = String, description = "Changes never"))),
+        (status = 206, description = "The part asked for by `Range`", content((String = "text/csv"), (String = "application/x-ndjson"), (Vec<u8> = "application/vnd.apache.parquet"))),
+        (status = 304, description = "The client has it, by `If-None-Match`"),
+        (status = 400, description = "`invalid_parameter`: no such format"),
+        (status = 406, description = "`not_acceptable`"),
+        (status = 416, description = "`range_not_satisfiable`"),
+    ),
+)]
+async fn data(
+    State(state): State<AppState>,
+    HolderOrRecipient(caller): HolderOrRecipient,
+    Path(id): Path<ReleaseId>,
+    Parameters(query): Parameters<FormatQuery>,
+    method: Method,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let request = TableRequest {
+        caller,
+        release: id,
+        table: "data",
+        query: &query,
+        method,
+        headers: &headers,
+    };
+    request.answer(&state.service).await
+}
+
+/// Fetch one table of a release: `data`; or `qit` and `st_<column>`.
+#[utoipa::path(
+    get, path = "/v1/releases/{id}/tables/{table}", tag = "releases",
+    params(
+        ("id" = ReleaseId, Path, description = "The release"),
+        ("table" = String, Path, description = "One of the release's `tables`"),
+        FormatQuery,
+    ),
+    responses(
+        (status = 200, description = "The table", content((String = "text/csv"), (String = "application/x-ndjson"), (String = "application/vnd.apache.parquet")),
+         headers(("ETag" = String, description = "Changes never"))),
+        (status = 206, description = "The part asked for by `Range`", content((String = "text/csv"), (String = "application/x-ndjson"), (Vec<u8> = "application/vnd.apache.parquet"))),
+        (status = 304, description = "The client has it, by `If-None-Match`"),
+        (status = 400, description = "`invalid_parameter`: no such format"),
+        (status = 406, description = "`not_acceptable`"),
+        (status = 416, description = "`range_not_satisfiable`"),
+    ),
+)]
+async fn table(
+    State(state): State<AppState>,
+    HolderOrRecipient(caller): HolderOrRecipient,
+    Path((id, name)): Path<(ReleaseId, String)>,
+    Parameters(query): Parameters<FormatQuery>,
+    method: Method,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let request = TableRequest {
+        caller,
+        release: id,
+        table: &name,
+        query: &query,
+        method,
+        headers: &headers,
+    };
+    request.answer(&state.service).await
+}
+
+/// A request for a table of a release.
+struct TableRequest<'a> {
+    caller: Caller,
+    release: ReleaseId,
+    table: &'a str,
+    query: &'a FormatQuery,
+    method: Method,
+    headers: &'a HeaderMap,
+}
+
+impl TableRequest<'_> {
+    async fn answer(self, service: &Service) -> Result<Response, ApiError> {
+        let (caller, id, headers) = (self.caller, self.release, self.headers);
+        let table = service.get_table(caller, id, self.table).await?;
+        let table = Arc::new(table);
+        let format = requested_format(self.query, headers)?;
+        let etag = etag(&table, format)?;
+        if is_cached(headers, &etag) {
+            let mut response = StatusCode::NOT_MODIFIED.into_response();
+            describe(response.headers_mut(), &table, format, etag);
+            return Ok(response);
+        }
+        let is_get = self.method == Method::GET;
+        // Ranges are defined for `GET` only (RFC 9110, 14.2).
+        let range = requested_range(headers, &etag).filter(|_| is_get);
+        let mut response = serve(service, &table, format, self.method, range).await?;
+        if !response.status().is_success() {
+            return Ok(response);
+        }
+        describe(response.headers_mut(), &table, format, etag);
+        if is_get {
+            let owner = table.organization;
+            service.record_fetch(caller, owner, id, self.table).await?;
+        }
+        Ok(response)
+    }
+}
+
+/// `?format=`, or what `Accept` prefers.
+fn requested_format(query: &FormatQuery, headers: &HeaderMap) -> Result<TableFormat, Problem> {
+    let Some(name) = query.format.as_deref() else {
+        let media = TableFormat::ALL.map(TableFormat::media_type);
+        return accept::best(headers, &media).map(|index| TableFormat::ALL[index]);
+    };
+    let format = TableFormat::ALL.into_iter().find(|f| f.as_str() == name);
+    format.ok_or_else(|| {
+        let names = TableFormat::ALL.map(TableFormat::as_str).join(", ");
+        Problem::new(
+            Code::InvalidParameter,
+            format!("`format` must be one of {names}"),
+        )
+    })
+}
+
+/// The entity tag of the bytes of a table in a format. CSV is identified by its SHA-256. The bytes
+/// of the other formats depend on the version of the program, too.
+fn etag(table: &StoredTable, format: TableFormat) -> Result<ETag, Problem> {
+    let tag = match format {
+        TableFormat::Csv => format!("\"{}\"", table.sha256),
+        TableFormat::Ndjson | TableFormat::Parquet => format!(
+            "\"{}-{}-{}\"",
+            table.sha256,
+            format.as_str(),
+            env!("CARGO_PKG_VERSION")
+        ),
+    };
+    tag.parse().map_err(|_| {
+        tracing::error!(tag, "a table's entity tag is invalid");
+        internal_error()
+    })
+}
+
+/// Whether `If-None-Match` matches the tag: by weak comparison, as RFC 9110, 13.1.2 requires.
+fn is_cached(headers: &HeaderMap, etag: &ETag) -> bool {
+    let condition = headers.typed_get::<IfNoneMatch>();
+    condition.is_some_and(|condition| !condition.precondition_passes(etag))
+}
+
+/// `Range`, unless `If-Range` names other bytes, by strong comparison. Anything but one valid range
+/// of bytes is ignored, as RFC 9110, 14.2 permits: then the response is the whole table.
+fn requested_range(headers: &HeaderMap, etag: &ETag) -> Option<Range> {
+    let has_other_bytes = match headers.typed_try_get::<IfRange>() {
+        Ok(Some(condition)) => condition.is_modified(Some(etag), None),
+        Ok(None) => false,
+        Err(_) => true,
+    };
+    let range: Range = headers.typed_get()?;
+    // A malformed range is dropped from the list below, so lists are recognized by the comma.
+    let is_list = headers.get(header::RANGE)?.as_bytes().contains(&b',');
+    // Without the table's size: every range that is well-formed counts as satisfiable.
+    let (first, last) = range.satisfiable_ranges(u64::MAX).next()?;
+    let is_valid = match (first, last) {
+        (Bound::Included(first), Bound::Included(last)) => first <= last,
+        (Bound::Included(_), Bound::Unbounded) => true,
+        _ => false,
+    };
+    (is_valid && !is_list && !has_other_bytes).then_some(range)
+}
+
+/// Serves the file of a rendered table.
+async fn serve(
+    service: &Service,
+    table: &Arc<StoredTable>,
+    format: TableFormat,
+    method: Method,
+    range: Option<Range>,
+) -> Result<Response, ApiError> {
+    // The rendered file may be removed before it is opened; then it is rendered again.
+    for _ in 0..3 {
+        let path = service.render_table(table, format).await?;
+        let mut request = Request::new(Body::empty());
+        *request.method_mut() = method.clone();
+        if let Some(range) = range.clone() {
+            request.headers_mut().typed_insert(range);
+        }
+        // The error type is `Infallible`.
+        let Ok(response) = ServeFile::new(path).oneshot(request).await;
+        match response.status() {
+            StatusCode::NOT_FOUND => {}
+            StatusCode::RANGE_NOT_SATISFIABLE => {
+                let refusal = ApiError::new(
+                    Code::RangeNotSatisfiable,
+                    "`Range` is outside the table; `Content-Range` has its size",
+                );
+                let mut refusal = refusal.into_response();
+                if let Some(size) = response.headers().get(header::CONTENT_RANGE) {
+                    let headers = refusal.headers_mut();
+                    headers.insert(header::CONTENT_RANGE, size.clone());
+                }
+                return Ok(refusal);
+            }
+            status if status.is_success() => return Ok(response.map(Body::new)),
+            status => {
+                tracing::error!(%status, "a rendered table could not be served");
+                break;
+            }
+        }
+    }
+    Err(ApiError::new(
+        Code::Unavailable,
+        "the table could not be served; try again",
+    ))
+}
+
+/// Sets the headers that describe a table.
+fn describe(headers: &mut HeaderMap, table: &StoredTable, format: TableFormat, etag: ETag) {
+    let content_type = match format {
+        TableFormat::Csv => "text/csv; charset=utf-8",
+        TableFormat::Ndjson | TableFormat::Parquet => format.media_type(),
+    };
+    let disposition = format!("attachment; filename=\"{}\"", file_name(table, format));
+    // The modification time of a rendered file is not that of the table.
+    headers.remove(header::LAST_MODIFIED);
+    headers.typed_insert(etag);
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+    headers.insert(header::VARY, HeaderValue::from_static("accept"));
+    headers.insert(
+        header::CACHE_CONTROL,
+        HeaderValue::from_static("private, no-cache"),
+    );
+    if let Ok(disposition) = HeaderValue::try_from(disposition) {
+        headers.insert(header::CONTENT_DISPOSITION, disposition);
+    }
+}
+
+/// A file name that is valid in every file system and in a header.
+fn file_name(table: &StoredTable, format: TableFormat) -> String {
+    let id = table.release.to_string();
+    let stem = table.release_name.as_deref().unwrap_or(&id);
+    let stem = match table.name.as_str() {
+        "data" => stem.to_owned(),
+        name => format!("{stem}-{name}"),
+    };
+    let safe = |char: char| match char {
+        'a'..='z' | 'A'..='Z' | '0'..='9' | '-' | '_' => char,
+        _ => '_',
+    };
+    let stem: String = stem.chars().take(100).map(safe).collect();
+    format!("{stem}.{}", format.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::{HeaderMap, HeaderValue, header};
+
+    use super::{is_cached, requested_range};
+
+    #[test]
+    fn tags_are_compared_weakly_and_ranges_strongly() {
+        let mut headers = HeaderMap::new();
+        headers.insert(
+            header::IF_NONE_MATCH,
+            HeaderValue::from_static("\"x\", W/\"y\""),
+        );
+        headers.insert(header::RANGE, HeaderValue::from_static("bytes=0-1"));
+        let etag = "\"y\"".parse().unwrap();
+        assert!(is_cached(&headers, &etag));
+        assert!(!is_cached(&headers, &"\"z\"".parse().unwrap()));
+        assert!(requested_range(&headers, &etag).is_some());
+        headers.insert(header::IF_RANGE, HeaderValue::from_static("W/\"y\""));
+        assert!(requested_range(&headers, &etag).is_none());
+        headers.insert(header::IF_RANGE, HeaderValue::from_static("\"y\""));
+        assert!(requested_range(&headers, &etag).is_some());
+        for ignored in [
+            "bytes=0-1,3-4",
+            "bytes=0-1,x",
+            "bytes=2-1",
+            "lines=0-1",
+            "bytes=x-",
+            "bytes=-",
+            "bytes",
+        ] {
+            headers.insert(header::RANGE, HeaderValue::from_static(ignored));
+            assert!(requested_range(&headers, &etag).is_none(), "{ignored}");
+        }
+        for accepted in ["bytes=0-0", "bytes=7-", "bytes=-5"] {
+            headers.insert(header::RANGE, HeaderValue::from_static(accepted));
+            assert!(requested_range(&headers, &etag).is_some(), "{accepted}");
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Datasets: checks of their definitions, creation, listing and deletion.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use pais_core::definition::{
+    DatasetDefinition, DatasetId, TaxonomyId, TaxonomyNode, TaxonomyReference,
+};
+use pais_core::schema::Schema;
+use pais_core::taxonomy::{Tree, TreeLimits};
+
+use crate::problem::{Code, Problem};
+use crate::roles::Caller;
+use crate::store::datasets::{self, Dataset, StoredDataset};
+use crate::store::taxonomies;
+
+use super::page::{Listing, PageRequest};
+use super::{Service, ServiceError, ServiceLimits, text};
+
+/// Maximum retention: a century.
+const RETENTION_DAYS: i64 = 36_500;
+
+/// Maximum length of a description, in bytes.
+const DESCRIPTION_BYTES: usize = 10_000;
+
+impl Service {
+    /// Declares a dataset.
+    ///
+    /// # Errors
+    /// A definition that is invalid or exceeds a limit; a taxonomy that does not exist;
+    /// `name_taken`; when the database fails.
+    pub async fn create_dataset(
+        &self,
+        caller: Caller,
+        mut definition: DatasetDefinition,
+    ) -> Result<Dataset, ServiceError> {
+        definition.name = text::name(&definition.name)?;
+        check_definition(&definition, &self.limits)?;
+        let ids = referenced_taxonomies(&definition);
+        let roots = taxonomies::roots(&self.store, caller.organization, &ids).await?;
+        let limits = self.limits.taxonomy;
+        let trees = trees(&roots, limits)?;
+        Schema::resolve(&definition, limits, |id| trees.get(&id).cloned())?;
+
+        let id = DatasetId::new();
+        let wrapped_key = self.keys.new_data_key(id)?;
+        let created =
+            datasets::create(&self.store, caller, id, definition, roots, wrapped_key).await?;
+        Ok(created.ok_or_else(|| text::name_taken("a dataset"))?)
+    }
+
+    /// The datasets of the caller's organization, oldest first.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn list_datasets(
+        &self,
+        caller: Caller,
+        page: PageRequest,
+    ) -> Result<Listing<Dataset>, ServiceError> {
+        let (organization, limit) = (caller.organization, page.rows_to_query());
+        let rows = datasets::list(&self.store, organization, page.after, limit).await?;
+        Ok(Listing::new(rows, page, |dataset| dataset.id.0))
+    }
+
+    /// A dataset of the caller's organization, with its submissions.
+    ///
+    /// # Errors
+    /// `not_found`; when the database fails.
+    pub async fn get_dataset(
+        &self,
+        caller: Caller,
+        id: DatasetId,
+    ) -> Result<Dataset, ServiceError> {
+        let dataset = datasets::find(&self.store, caller.organization, id).await?;
+        dataset.ok_or_else(ServiceError::not_found)
+    }
+
+    /// A dataset of the caller's organization, with its schema and its wrapped key.
+    ///
+    /// # Errors
+    /// `not_found`; when the database fails.
+    pub async fn load_dataset(
+        &self,
+        caller: Caller,
+        id: DatasetId,
+    ) -> Result<StoredDataset, ServiceError> {
+        let dataset = datasets::load(&self.store, caller.organization, id).await?;
+        dataset.ok_or_else(ServiceError::not_found)
+    }
+
+    /// Deletes a dataset with its rows, and wakes the workers to stop its jobs.
+    ///
+    /// # Errors
+    /// `not_found`; when the database fails.
+    pub async fn delete_dataset(&self, caller: Caller, id: DatasetId) -> Result<(), ServiceError> {
+        if !datasets::delete(&self.store, caller, id).await? {
+            return Err(ServiceError::not_found());
+        }
+        self.wake.notify_waiters();
+        Ok(())
+    }
+}
+
+/// Checks everything about a definition except its columns, which [`Schema::resolve`] checks.
+fn check_definition(definition: &DatasetDefinition, limits: &ServiceLimits) -> Result<(), Problem> {
+    let description = definition.description.as_deref();
+    text::check_length("/description", description, DESCRIPTION_BYTES)?;
+    if let Some(days) = definition.retention_days
+        && !(1..=RETENTION_DAYS).contains(&days)
+    {
+        return Err(Problem::at(
+            Code::InvalidValue,
+            "/retention_days",
+            format!("`retention_days` must be a number from 1 to {RETENTION_DAYS}"),
+        ));
+    }
+    if definition.columns.len() > limits.columns {
+        return Err(Problem::at(
+            Code::LimitExceeded,
+            "/columns",
+            format!(
+                "a dataset has at most {} columns (limits.columns)",
+                limits.columns
+            ),
+        ));
+    }
+    Ok(())
+}
+
+/// The taxonomies that a definition refers to by id.
+fn referenced_taxonomies(definition: &DatasetDefinition) -> Vec<TaxonomyId> {
+    let columns = definition.columns.iter();
+    let ids = columns.filter_map(|column| match column.taxonomy {
+        Some(TaxonomyReference::Id(id)) => Some(id),
+        Some(TaxonomyReference::Inline(_)) | None => None,
+    });
+    ids.collect()
+}
+
+/// Builds the trees of stored taxonomies. The limits may have been lowered since they were stored.
+fn trees(
+    roots: &HashMap<TaxonomyId, TaxonomyNode>,
+    limits: TreeLimits,
+) -> Result<HashMap<TaxonomyId, Arc<Tree>>, Problem> {
+    let tree = |(&id, root)| {
+        let tree = Tree::new(root, limits).map_err(|error| {
+            Problem::new(Code::LimitExceeded, format!("taxonomy {id}: {error}"))
+        })?;
+        Ok((id, Arc::new(tree)))
+    };
+    roots.iter().map(tree).collect()
+}

@@ -1,0 +1,6 @@
+//! The rows of a submission on their way into the store: read, encoded, sealed and inserted while
+//! the body still arrives. No stage holds more than a few frames or chunks.
+
+pub mod body;
+pub mod pipeline;
+mod reader;

@@ -1,0 +1,143 @@
+//! The stages of an upload: pump, read and seal, insert. They run at the same time over bounded
+//! channels, so that the slowest stage sets the pace.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pais_core::definition::{DatasetId, SubmissionId};
+use pais_core::read::ReadFailure;
+use pais_core::schema::Schema;
+use pais_core::table::{Table, chunk};
+use tokio::io::AsyncRead;
+use tokio::sync::mpsc;
+
+use crate::problem::{Code, Problem};
+use crate::service::error::ServiceError;
+use crate::service::table_format::TableFormat;
+use crate::store::datasets::StoredDataset;
+use crate::store::seal::DataKey;
+use crate::store::submissions::{SealedChunk, SubmissionTotals, SubmissionWriter};
+use crate::store::{Store, StoreError};
+use crate::worker::{WorkError, on_thread};
+
+use super::body::{FrameReader, frames, pump};
+use super::reader;
+
+/// Number of sealed chunks that wait for the database.
+const CHUNKS_AHEAD: usize = 2;
+
+/// What the rows of a submission are read with.
+pub struct IngestSettings {
+    /// The format of the body.
+    pub format: TableFormat,
+    /// The data key of the dataset.
+    pub key: DataKey,
+    /// Directory of temporary files.
+    pub directory: Arc<PathBuf>,
+    /// Maximum size of the decoded body and of a decoded Parquet file, in bytes.
+    pub limit: u64,
+}
+
+/// Reads, seals and inserts the rows of a submission. They are visible only after the writer's
+/// commit.
+///
+/// # Errors
+/// The error of the body first, then that of the database, then that of the rows: the later ones
+/// follow from the earlier ones.
+pub async fn ingest(
+    store: &Store,
+    dataset: &StoredDataset,
+    settings: IngestSettings,
+    body: &mut (dyn AsyncRead + Send + Unpin),
+) -> Result<(SubmissionWriter, SubmissionTotals), ServiceError> {
+    let submission = SubmissionId::new();
+    let (frame_sender, source) = frames();
+    let (chunk_sender, chunks) = mpsc::channel(CHUNKS_AHEAD);
+    let (format, limit) = (settings.format, settings.limit);
+    let schema = dataset.schema.clone();
+    let reading =
+        on_thread(move || read_and_seal(&settings, &schema, submission, source, &chunk_sender));
+    let inserting = insert(store, dataset.id, submission, format, chunks);
+    let pumping = pump(body, limit, Some(frame_sender));
+    let (digest, rows, writer) = tokio::join!(pumping, reading, inserting);
+    let digest = digest?;
+    let writer = writer?;
+    let rows = rows?;
+    match (digest, writer) {
+        (Some(digest), Some(writer)) if rows > 0 => {
+            let totals = SubmissionTotals {
+                rows,
+                bytes: digest.bytes,
+                sha256: digest.sha256,
+            };
+            Ok((writer, totals))
+        }
+        _ => Err(ServiceError::new(
+            Code::EmptySubmission,
+            "the submission has no rows",
+        )),
+    }
+}
+
+/// Reads the frames of a body, and seals its rows in chunks. Returns the number of rows.
+fn read_and_seal(
+    settings: &IngestSettings,
+    schema: &Schema,
+    submission: SubmissionId,
+    source: FrameReader,
+    out: &mpsc::Sender<SealedChunk>,
+) -> Result<u64, WorkError> {
+    let mut index = 0;
+    let (directory, limit) = (settings.directory.as_path(), settings.limit);
+    let seal = |table: Table| {
+        let encoded = chunk::encode(&table).map_err(|_| StoreError::Damaged {
+            what: "a submission's chunk",
+        })?;
+        let sealed = settings
+            .key
+            .seal_chunk(submission, index, &encoded)
+            .map_err(StoreError::from)?;
+        let chunk = SealedChunk {
+            submission,
+            index,
+            rows: table.rows as u32,
+            sealed,
+        };
+        index += 1;
+        // The receiver is dropped only after an error of the database, which is the one reported.
+        out.blocking_send(chunk).map_err(|_| {
+            WorkError::Problem(Problem::new(Code::Internal, "the rows could not be stored"))
+        })
+    };
+    match reader::read(settings.format, schema, source, directory, limit, seal) {
+        Ok(rows) => Ok(rows),
+        Err(ReadFailure::Refused(error)) => Err(error.into()),
+        // The error of the body is the one reported.
+        Err(ReadFailure::Source(_)) => {
+            let detail = "the body could not be read to its end";
+            Err(Problem::new(Code::MalformedBody, detail).into())
+        }
+        Err(ReadFailure::Sink(error)) => Err(error),
+    }
+}
+
+/// Inserts the chunks of a submission. `None` if there are none.
+async fn insert(
+    store: &Store,
+    dataset: DatasetId,
+    submission: SubmissionId,
+    format: TableFormat,
+    mut chunks: mpsc::Receiver<SealedChunk>,
+) -> Result<Option<SubmissionWriter>, StoreError> {
+    // A connection is taken only when there is something to write.
+    let Some(first) = chunks.recv().await else {
+        return Ok(None);
+    };
+    let mut writer =
+        SubmissionWriter::begin(store, dataset, submission, format.media_type()).await?;
+    writer.add(&first).await?;
+    while let Some(chunk) = chunks.recv().await {
+        writer.add(&chunk).await?;
+    }
+    Ok(Some(writer))
+}

@@ -1,0 +1,206 @@
+//! Jobs: checks, creation, listing and cancellation.
+
+use pais_anonymize::JobPlan;
+use pais_core::definition::{DatasetId, JobDefinition, Sweep, first_list, json};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::ids::JobId;
+use crate::problem::{Code, Problem};
+use crate::roles::Caller;
+use crate::store::idempotency::{IdempotentAnswer, Reservation};
+use crate::store::jobs::{self, JobCancellation, JobCreation, NewJob, StoredJob};
+use crate::store::{datasets, submissions};
+
+use super::idempotency::{KeyedRequest, RequestKey, abandon, key_in_use};
+use super::page::{Listing, PageRequest};
+use super::{Service, ServiceError};
+
+/// A job as it was sent, parsed but not yet checked against its dataset.
+pub struct JobRequest {
+    definition: JobDefinition,
+    sweep: Sweep,
+    sent: Value,
+    sha256: [u8; 32],
+}
+
+impl JobRequest {
+    /// Parses a JSON body.
+    ///
+    /// # Errors
+    /// A body that is not JSON or not a job definition, and lists of privacy parameters that are
+    /// invalid.
+    pub fn parse(body: &[u8]) -> Result<Self, Problem> {
+        let sent: Value = json::parse(body)?;
+        let definition: JobDefinition = json::parse(body)?;
+        Ok(Self {
+            sweep: Sweep::new(&definition)?,
+            definition,
+            sent,
+            sha256: Sha256::digest(body).into(),
+        })
+    }
+}
+
+impl Service {
+    /// Creates a job and wakes a worker. `answer` writes the answer, which is stored under the key
+    /// of the request. A repeated request gets the stored answer.
+    ///
+    /// # Errors
+    /// A job that does not fit its dataset; an idempotency key that is in use or was used with
+    /// another body; when the database fails.
+    pub async fn create_job(
+        &self,
+        caller: Caller,
+        request: &JobRequest,
+        key: Option<&RequestKey>,
+        answer: impl FnOnce(&StoredJob) -> Result<IdempotentAnswer, serde_json::Error>,
+    ) -> Result<IdempotentAnswer, ServiceError> {
+        let reservation = match self.reserve(caller, key).await? {
+            KeyedRequest::New(reservation) => reservation,
+            KeyedRequest::Repeated(stored) => return Ok(stored.replay(&request.sha256)?),
+        };
+        let dataset = match self.check_job(caller, request).await {
+            Ok(dataset) => dataset,
+            Err(error) => {
+                abandon(reservation).await?;
+                return Err(error);
+            }
+        };
+        self.insert_job(caller, dataset, request, reservation, answer)
+            .await
+    }
+
+    /// Checks everything about a job that can be checked without its rows. Returns its dataset.
+    async fn check_job(
+        &self,
+        caller: Caller,
+        request: &JobRequest,
+    ) -> Result<DatasetId, ServiceError> {
+        let job = &request.definition;
+        let id = job.dataset_id.ok_or_else(|| {
+            Problem::at(
+                Code::InvalidShape,
+                "/dataset_id",
+                "`dataset_id` is missing; give the id of the dataset to anonymize",
+            )
+        })?;
+        let dataset = datasets::load(&self.store, caller.organization, id).await?;
+        let dataset = dataset.ok_or_else(no_dataset)?;
+        let combinations = request.sweep.combinations.iter();
+        let plans = combinations
+            .map(|combination| JobPlan::new(&dataset.schema, &combination.apply(job)))
+            .collect::<Result<Vec<_>, _>>()?;
+        if request.sweep.is_sweep {
+            check_sweep(&plans, job)?;
+        }
+        let submissions = job.submissions.as_deref();
+        let rows = submissions::count_rows(&self.store, id, submissions).await?;
+        self.limits.check_memory(&dataset.schema, &plans, rows)?;
+        for plan in &plans {
+            plan.check_work(rows)?;
+        }
+        Ok(id)
+    }
+
+    async fn insert_job(
+        &self,
+        caller: Caller,
+        dataset: DatasetId,
+        request: &JobRequest,
+        reservation: Option<Reservation>,
+        answer: impl FnOnce(&StoredJob) -> Result<IdempotentAnswer, serde_json::Error>,
+    ) -> Result<IdempotentAnswer, ServiceError> {
+        let new = NewJob {
+            dataset,
+            definition: &request.sent,
+            body_sha256: request.sha256,
+            submissions: request.definition.submissions.as_deref(),
+        };
+        match jobs::create(&self.store, caller, &new, reservation, answer).await? {
+            JobCreation::Queued(answer) => {
+                self.wake.notify_one();
+                Ok(answer)
+            }
+            JobCreation::NoDataset => Err(no_dataset()),
+            JobCreation::NoSubmission(index) => Err(Problem::at(
+                Code::NotFound,
+                format!("/submissions/{index}"),
+                "the dataset has no such submission",
+            )
+            .into()),
+            JobCreation::NoRows => Err(Problem::at(
+                Code::InvalidJob,
+                match new.submissions {
+                    Some(_) => "/submissions",
+                    None => "/dataset_id",
+                },
+                "there are no rows to anonymize; send a submission first",
+            )
+            .into()),
+            JobCreation::KeyTaken => Err(key_in_use()),
+        }
+    }
+
+    /// The jobs of the caller's organization, oldest first.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn list_jobs(
+        &self,
+        caller: Caller,
+        page: PageRequest,
+    ) -> Result<Listing<StoredJob>, ServiceError> {
+        let (organization, limit) = (caller.organization, page.rows_to_query());
+        let rows = jobs::list(&self.store, organization, page.after, limit).await?;
+        Ok(Listing::new(rows, page, |job| job.id.0))
+    }
+
+    /// A job of the caller's organization.
+    ///
+    /// # Errors
+    /// `not_found`; when the database fails.
+    pub async fn get_job(&self, caller: Caller, id: JobId) -> Result<StoredJob, ServiceError> {
+        let job = jobs::load(&self.store, caller.organization, id).await?;
+        job.ok_or_else(ServiceError::not_found)
+    }
+
+    /// Cancels a job: a queued one at once, a running one through its worker.
+    ///
+    /// # Errors
+    /// `not_found`; `job_ended`; when the database fails.
+    pub async fn cancel_job(&self, caller: Caller, id: JobId) -> Result<StoredJob, ServiceError> {
+        match jobs::cancel(&self.store, caller, id).await? {
+            JobCancellation::Accepted(job) => Ok(*job),
+            JobCancellation::Ended => Err(ServiceError::new(
+                Code::JobEnded,
+                "the job has ended; there is nothing to cancel",
+            )),
+            JobCancellation::NotFound => Err(ServiceError::not_found()),
+        }
+    }
+}
+
+fn check_sweep(plans: &[JobPlan], job: &JobDefinition) -> Result<(), Problem> {
+    if !plans.iter().all(JobPlan::has_steps) {
+        return Err(Problem::at(
+            Code::InvalidJob,
+            first_list(job).unwrap_or_default(),
+            "lists of values are possible only for the models that use top-down specialization; \
+             give one value",
+        ));
+    }
+    if job.release == Some(true) {
+        return Err(Problem::at(
+            Code::InvalidJob,
+            "/release",
+            "a job with lists has a table for each combination; leave `release` out, and create \
+             releases of the combinations you choose",
+        ));
+    }
+    Ok(())
+}
+
+fn no_dataset() -> ServiceError {
+    ServiceError::not_found_at("/dataset_id")
+}

@@ -1,0 +1,93 @@
+//! The service layer: everything that a request does beyond parsing it and answering it.
+//!
+//! [`Service`] has one method for each operation of the API, in the file of its resource. It checks
+//! what was sent, calls the worker's engine and the store, and returns their types. It does not use
+//! HTTP types: `crate::http` parses requests, calls a method, and writes the response.
+
+pub mod error;
+pub mod idempotency;
+pub mod ingest;
+pub mod limits;
+pub mod page;
+pub mod table_format;
+pub mod table_permits;
+pub mod watch;
+
+mod audit;
+mod datasets;
+mod grants;
+pub mod jobs;
+mod organizations;
+mod profile;
+pub mod releases;
+mod rendered_tables;
+mod steps;
+pub mod submissions;
+mod taxonomies;
+mod text;
+mod tokens;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::sync::{Notify, Semaphore};
+use tokio_util::sync::CancellationToken;
+
+use crate::store::seal::KeyRing;
+use crate::store::{Store, readiness};
+
+pub use error::ServiceError;
+pub use limits::ServiceLimits;
+
+use table_permits::TablePermits;
+
+/// The operations of the API, and the state that they share. Cheap to clone.
+#[derive(Clone)]
+pub struct Service {
+    /// The database.
+    pub store: Store,
+    /// Wraps and unwraps the datasets' keys.
+    pub keys: Arc<KeyRing>,
+    /// Limits on what a client sends.
+    pub limits: ServiceLimits,
+    /// Wakes the workers of this process when a job is created or cancelled.
+    pub wake: Arc<Notify>,
+    /// Cancelled when the service stops; ends streams.
+    pub shutdown: CancellationToken,
+    /// Directory of rendered tables and temporary files.
+    spool: Arc<PathBuf>,
+    /// Permits to hold a table in memory.
+    permits: TablePermits,
+    /// Permits to read an upload.
+    uploads: Arc<Semaphore>,
+}
+
+impl Service {
+    /// Creates the service layer. `spool` is the directory of rendered tables and temporary files.
+    pub fn new(
+        store: Store,
+        keys: Arc<KeyRing>,
+        limits: ServiceLimits,
+        spool: PathBuf,
+        shutdown: CancellationToken,
+    ) -> Self {
+        Self {
+            store,
+            keys,
+            limits,
+            wake: Arc::new(Notify::new()),
+            shutdown,
+            spool: Arc::new(spool),
+            permits: TablePermits::default(),
+            uploads: Arc::new(Semaphore::new(limits.concurrent_uploads)),
+        }
+    }
+
+    /// Whether the database has all migrations.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn is_migrated(&self) -> Result<bool, ServiceError> {
+        Ok(readiness::is_migrated(&self.store).await?)
+    }
+}

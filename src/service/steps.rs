@@ -1,0 +1,56 @@
+//! What a job found: the steps of a run, and the combinations of a sweep.
+
+use pais_anonymize::StepItem;
+use pais_core::definition::{CombinationQuery, Sweep};
+
+use crate::ids::JobId;
+use crate::roles::Caller;
+use crate::store::runs;
+use crate::worker::attempt;
+use crate::worker::records::{self, SweepItem};
+
+use super::page::{Listing, PageRequest};
+use super::{Service, ServiceError};
+
+impl Service {
+    /// The steps of a job, from step 0; for a sweep, those of the combination. The cursor is the
+    /// number of a step.
+    ///
+    /// # Errors
+    /// `not_found`; `invalid_job` if the query names no combination of the sweep; when the database
+    /// fails.
+    pub async fn list_steps(
+        &self,
+        caller: Caller,
+        id: JobId,
+        combination: CombinationQuery,
+        page: PageRequest<u32>,
+    ) -> Result<Listing<StepItem, u32>, ServiceError> {
+        let job = self.get_job(caller, id).await?;
+        let sweep = Sweep::new(&attempt::stored_job(&job.definition)?)?;
+        let run = sweep.find(combination)? as u32;
+        let (first, limit) = (page.first(), page.rows_to_query());
+        let items = runs::steps(&self.store, id, run, first, limit).await?;
+        let items = items.into_iter().map(records::step_item);
+        let items = items.collect::<Result<Vec<_>, _>>()?;
+        Ok(Listing::new(items, page, |item| item.step))
+    }
+
+    /// The combinations of a sweep, in the order of the job's lists. The cursor is the number of a
+    /// combination.
+    ///
+    /// # Errors
+    /// `not_found`; when the database fails.
+    pub async fn list_combinations(
+        &self,
+        caller: Caller,
+        id: JobId,
+        page: PageRequest<u32>,
+    ) -> Result<Listing<SweepItem, u32>, ServiceError> {
+        self.get_job(caller, id).await?;
+        let (first, limit) = (page.first(), page.rows_to_query());
+        let rows = runs::sweep(&self.store, id, first, limit).await?;
+        let rows = Listing::new(rows, page, |&(run, _)| run);
+        Ok(rows.try_map(|(_, item)| records::sweep_item(item))?)
+    }
+}

@@ -1,0 +1,88 @@
+//! Taxonomies: checks of their trees, creation and listing.
+
+use pais_core::definition::{TaxonomyId, TaxonomyNode};
+use pais_core::taxonomy::{Tree, hierarchy};
+
+use crate::problem::{Code, Problem};
+use crate::roles::Caller;
+use crate::store::taxonomies::{self, Taxonomy, TaxonomySummary};
+
+use super::page::{Listing, PageRequest};
+use super::{Service, ServiceError, text};
+
+impl Service {
+    /// Creates a taxonomy from a tree.
+    ///
+    /// # Errors
+    /// `invalid_name`; `invalid_taxonomy` with a pointer below `/root`; `name_taken`; when the
+    /// database fails.
+    pub async fn create_taxonomy(
+        &self,
+        caller: Caller,
+        name: &str,
+        root: &TaxonomyNode,
+    ) -> Result<Taxonomy, ServiceError> {
+        let name = text::name(name)?;
+        let tree = Tree::new(root, self.limits.taxonomy).map_err(|error| {
+            let pointer = format!("/root{}", error.pointer());
+            Problem::at(Code::InvalidTaxonomy, pointer, error.to_string())
+        })?;
+        self.insert_taxonomy(caller, &name, &tree).await
+    }
+
+    /// Creates a taxonomy from hierarchy rows in CSV: `leaf;level1;…;top`, one row for each leaf.
+    ///
+    /// # Errors
+    /// `invalid_name`; `malformed_body` or `invalid_taxonomy` with the row; `name_taken`; when the
+    /// database fails.
+    pub async fn create_taxonomy_from_rows(
+        &self,
+        caller: Caller,
+        name: &str,
+        rows: &[u8],
+    ) -> Result<Taxonomy, ServiceError> {
+        let name = text::name(name)?;
+        let limits = self.limits.taxonomy;
+        let root = hierarchy::parse(rows, limits)?;
+        let tree = Tree::new(&root, limits)
+            .map_err(|error| Problem::new(Code::InvalidTaxonomy, error.to_string()))?;
+        self.insert_taxonomy(caller, &name, &tree).await
+    }
+
+    async fn insert_taxonomy(
+        &self,
+        caller: Caller,
+        name: &str,
+        tree: &Tree,
+    ) -> Result<Taxonomy, ServiceError> {
+        let created = taxonomies::create(&self.store, caller, name, tree).await?;
+        Ok(created.ok_or_else(|| text::name_taken("a taxonomy"))?)
+    }
+
+    /// The taxonomies of the caller's organization without their trees, oldest first.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn list_taxonomies(
+        &self,
+        caller: Caller,
+        page: PageRequest,
+    ) -> Result<Listing<TaxonomySummary>, ServiceError> {
+        let (organization, limit) = (caller.organization, page.rows_to_query());
+        let rows = taxonomies::list(&self.store, organization, page.after, limit).await?;
+        Ok(Listing::new(rows, page, |taxonomy| taxonomy.id.0))
+    }
+
+    /// A taxonomy of the caller's organization, with its tree.
+    ///
+    /// # Errors
+    /// `not_found`; when the database fails.
+    pub async fn get_taxonomy(
+        &self,
+        caller: Caller,
+        id: TaxonomyId,
+    ) -> Result<Taxonomy, ServiceError> {
+        let taxonomy = taxonomies::find(&self.store, caller.organization, id).await?;
+        taxonomy.ok_or_else(ServiceError::not_found)
+    }
+}

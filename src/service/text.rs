@@ -1,0 +1,50 @@
+//! Checks of names and free text.
+
+use crate::problem::{Code, Problem};
+
+/// Maximum length of a name, in bytes.
+const NAME_BYTES: usize = 200;
+
+/// Checks a name and removes surrounding white space.
+///
+/// # Errors
+/// `invalid_name` at `/name` if it is empty or too long, or has control characters.
+pub(super) fn name(text: &str) -> Result<String, Problem> {
+    let name = text.trim();
+    if !(1..=NAME_BYTES).contains(&name.len()) || name.contains(char::is_control) {
+        return Err(Problem::at(
+            Code::InvalidName,
+            "/name",
+            format!("a name has 1 to {NAME_BYTES} bytes and no control characters"),
+        ));
+    }
+    Ok(name.to_owned())
+}
+
+/// Checks that free text has at most this number of bytes.
+///
+/// # Errors
+/// `invalid_value` at `pointer` if it is longer.
+pub(super) fn check_length(
+    pointer: &str,
+    text: Option<&str>,
+    max_bytes: usize,
+) -> Result<(), Problem> {
+    match text {
+        Some(text) if text.len() > max_bytes => Err(Problem::at(
+            Code::InvalidValue,
+            pointer,
+            format!("this text has at most {max_bytes} bytes"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// The error for a name that another resource has. `resource` has its article, such as `a dataset`.
+pub(super) fn name_taken(resource: &str) -> Problem {
+    Problem::at(
+        Code::NameTaken,
+        "/name",
+        format!("there is already {resource} with this name; choose another"),
+    )
+}
