@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use pais::config::{Flags, Settings, WorkerSettings};
-use pais::http::rate::RateLimiter;
-use pais::http::{AppState, HttpLimits, RouterSettings};
+use pais::http::rate_limiter::RateLimiter;
+use pais::http::{AppState, RouterSettings};
+use pais::service::{Service, ServiceLimits};
 use pais::store::Store;
 use pais::telemetry;
 use pais::worker;
@@ -89,22 +90,18 @@ async fn work(
         .context("cannot start the computing pool (workers.threads)")?;
     let keys = Arc::new(keys::open(settings, store).await?);
     let spool = create_empty_spool(&settings.server.data_dir)?;
-    let wake = Arc::new(tokio::sync::Notify::new());
+    let limits = limits(settings);
+    let service = Service::new(store.clone(), keys.clone(), limits, spool, shutdown.clone());
+    let wake = service.wake.clone();
     let state = AppState {
-        store: store.clone(),
-        keys: keys.clone(),
-        limits: limits(settings),
-        rate: RateLimiter::new(settings.limits.requests_per_second).map(Arc::new),
-        spool: Arc::new(spool),
-        shutdown: shutdown.clone(),
-        uploads: Arc::new(tokio::sync::Semaphore::new(CONCURRENT_UPLOADS)),
-        wake: wake.clone(),
+        service,
+        rate_limiter: RateLimiter::new(settings.limits.requests_per_second).map(Arc::new),
     };
     let router_settings = RouterSettings {
         request_timeout: settings.server.request_timeout(),
         cors_origins: settings.server.cors_origins.clone(),
     };
-    let router = pais::http::router(state, &router_settings);
+    let router = pais::http::router(state, &router_settings)?;
     let workers = worker_settings(&settings.workers);
     let pool = worker::start(store.clone(), keys, workers, wake, shutdown.clone());
     tracing::info!(address = %listener.local_addr()?, "serving");
@@ -148,10 +145,10 @@ fn worker_settings(settings: &WorkerSettings) -> worker::WorkerSettings {
     }
 }
 
-fn limits(settings: &Settings) -> HttpLimits {
+fn limits(settings: &Settings) -> ServiceLimits {
     let job_bytes = settings.memory.job_bytes;
     let settings = &settings.limits;
-    HttpLimits {
+    ServiceLimits {
         job_bytes,
         upload_bytes: settings.upload_bytes,
         json_bytes: settings.json_bytes,

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pais::clock::{Clock, FixedClock, SystemClock};
-use pais::http::rate::RateLimiter;
-use pais::http::{AppState, HttpLimits, RouterSettings};
+use pais::http::rate_limiter::RateLimiter;
+use pais::http::{AppState, RouterSettings};
 use pais::ids::TokenId;
 use pais::roles::Role;
+use pais::service::{Service, ServiceLimits};
 use pais::store::seal::KeyRing;
 use pais::store::tokens::{NewToken, create_token};
 use pais::store::{Store, organizations};
@@ -25,7 +26,7 @@ use crate::{database, documented};
 pub struct Builder {
     requests_per_second: u32,
     cors_origins: Vec<String>,
-    limits: HttpLimits,
+    limits: ServiceLimits,
     with_workers: bool,
 }
 
@@ -46,7 +47,7 @@ impl Builder {
         self
     }
 
-    pub fn limits(mut self, change: impl FnOnce(&mut HttpLimits)) -> Self {
+    pub fn limits(mut self, change: impl FnOnce(&mut ServiceLimits)) -> Self {
         change(&mut self.limits);
         self
     }
@@ -57,16 +58,18 @@ impl Builder {
         let shutdown = CancellationToken::new();
         let spool = tempfile::tempdir().unwrap();
         let state = AppState {
-            store,
-            keys: Arc::new(KeyRing::new(&[7; 32])),
-            limits: self.limits,
-            rate: RateLimiter::new(self.requests_per_second).map(Arc::new),
-            spool: Arc::new(spool.path().to_owned()),
-            shutdown: shutdown.clone(),
-            uploads: Arc::new(tokio::sync::Semaphore::new(2)),
-            wake: Arc::new(tokio::sync::Notify::new()),
+            service: Service::new(
+                store,
+                Arc::new(KeyRing::new(&[7; 32])),
+                self.limits,
+                spool.path().to_owned(),
+                shutdown.clone(),
+            ),
+            rate_limiter: RateLimiter::new(self.requests_per_second).map(Arc::new),
         };
-        let (store, keys, wake) = (state.store.clone(), state.keys.clone(), state.wake.clone());
+        let Service {
+            store, keys, wake, ..
+        } = state.service.clone();
         let workers = WorkerSettings::default();
         let pool = self
             .with_workers
@@ -75,7 +78,7 @@ impl Builder {
             request_timeout: Duration::from_secs(30),
             cors_origins: self.cors_origins,
         };
-        let router = pais::http::router(state.clone(), &settings);
+        let router = pais::http::router(state.clone(), &settings).unwrap();
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
         let grace = Duration::from_secs(1);
@@ -113,7 +116,7 @@ impl TestApp {
             with_workers: true,
             requests_per_second: 0,
             cors_origins: Vec::new(),
-            limits: HttpLimits {
+            limits: ServiceLimits {
                 upload_bytes: 1 << 26,
                 json_bytes: 1 << 20,
                 job_bytes: 1 << 30,
@@ -142,7 +145,7 @@ impl TestApp {
         role: Role,
         expires_at: Option<OffsetDateTime>,
     ) -> (TokenId, String) {
-        let store = &self.state.store;
+        let store = &self.state.service.store;
         organizations::find_or_create(store, organization)
             .await
             .unwrap();

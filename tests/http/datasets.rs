@@ -3,7 +3,7 @@
 use pais::clock::Clock;
 use pais::ids::OrganizationId;
 use pais::roles::Role;
-use pais::store::datasets::{self, Found};
+use pais::store::datasets::{self, DatasetState};
 use pais::store::organizations;
 use pais_core::definition::DatasetId;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ async fn taxonomy(app: &TestApp, holder: &str, name: &str) -> Value {
 }
 
 async fn organization(app: &TestApp, name: &str) -> OrganizationId {
-    let found = organizations::find(app.state.store.pool(), name).await;
+    let found = organizations::find(app.state.service.store.pool(), name).await;
     found.unwrap().unwrap().id
 }
 
@@ -55,7 +55,7 @@ async fn a_dataset_is_stored_as_declared() {
 
     let id: DatasetId = text(&made["id"]).parse().unwrap();
     let owner = organization(&app, "hospital").await;
-    let stored = datasets::load(&app.state.store, owner, id)
+    let stored = datasets::load(&app.state.service.store, owner, id)
         .await
         .unwrap()
         .unwrap();
@@ -66,7 +66,11 @@ async fn a_dataset_is_stored_as_declared() {
         .map(|c| c.tree.is_some())
         .collect();
     assert_eq!(trees, [false, true, true, false, false, false]);
-    app.state.keys.open(id, &stored.wrapped_key).unwrap();
+    app.state
+        .service
+        .keys
+        .open(id, &stored.wrapped_key)
+        .unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -92,10 +96,10 @@ async fn a_deleted_dataset_is_not_found_and_its_name_is_free() {
 
     let id: DatasetId = text(&answer.json(201)["id"]).parse().unwrap();
     let owner = organization(&app, "hospital").await;
-    let found = datasets::find_any(&app.state.store, owner, id)
+    let found = datasets::find_any(&app.state.service.store, owner, id)
         .await
         .unwrap();
-    assert!(matches!(found, Some(Found::Deleted)));
+    assert!(matches!(found, Some(DatasetState::Deleted)));
 
     let auditor = app.token("hospital", Role::Auditor).await;
     let events = app.get(&auditor, "/v1/audit").await.json(200);
@@ -124,7 +128,7 @@ async fn a_dataset_is_deleted_after_its_retention_period() {
         .await
         .json(201);
     app.clock.advance(Duration::days(2) - Duration::seconds(1));
-    let store = &app.state.store;
+    let store = &app.state.service.store;
     assert_eq!(datasets::delete_expired(store).await.unwrap(), 0);
     app.clock.advance(Duration::seconds(1));
     assert_eq!(datasets::delete_expired(store).await.unwrap(), 1);

@@ -85,7 +85,7 @@ impl Hospital {
 
     /// Starts a worker with a short heartbeat and a short polling interval.
     pub fn work(&self) -> WorkerPool {
-        let state = &self.app.state;
+        let state = &self.app.state.service;
         worker::start(
             state.store.clone(),
             state.keys.clone(),

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use pais::problem::Code;
 use pais::roles::Role;
-use pais::store::idempotency::{Answer, Begun, KEPT, Reservation, begin, sweep};
+use pais::store::idempotency::{
+    IdempotentAnswer, KeyState, RETENTION, Reservation, begin, delete_expired,
+};
 use pais::store::organizations;
 
 use crate::app::TestApp;
@@ -22,13 +24,13 @@ impl Keys {
     async fn new() -> Self {
         let app = TestApp::new().await;
         app.token("hospital", Role::Holder).await;
-        let found = organizations::find(app.state.store.pool(), "hospital").await;
+        let found = organizations::find(app.state.service.store.pool(), "hospital").await;
         let organization = found.unwrap().unwrap().id;
         Self { app, organization }
     }
 
-    async fn begin(&self, key: &str) -> Begun {
-        let store = &self.app.state.store;
+    async fn begin(&self, key: &str) -> KeyState {
+        let store = &self.app.state.service.store;
         begin(store, self.organization, ENDPOINT, key)
             .await
             .unwrap()
@@ -36,13 +38,13 @@ impl Keys {
 
     async fn reserve(&self, key: &str) -> Reservation {
         match self.begin(key).await {
-            Begun::Fresh(reservation) => reservation,
+            KeyState::Reserved(reservation) => reservation,
             _ => panic!("the key is not free"),
         }
     }
 
     async fn finish(&self, reservation: Reservation, body: &[u8]) -> bool {
-        let mut transaction = self.app.state.store.begin().await.unwrap();
+        let mut transaction = self.app.state.service.store.begin().await.unwrap();
         let kept = reservation
             .finish(&mut transaction, body, &answer())
             .await
@@ -53,8 +55,8 @@ impl Keys {
     }
 }
 
-fn answer() -> Answer {
-    Answer {
+fn answer() -> IdempotentAnswer {
+    IdempotentAnswer {
         status: 202,
         headers: BTreeMap::from([("location".to_owned(), "/v1/jobs/1".to_owned())]),
         body: b"{}".to_vec(),
@@ -65,10 +67,10 @@ fn answer() -> Answer {
 async fn the_first_answer_is_repeated_for_the_same_body() {
     let keys = Keys::new().await;
     let reservation = keys.reserve("a").await;
-    assert!(matches!(keys.begin("a").await, Begun::InUse));
+    assert!(matches!(keys.begin("a").await, KeyState::InUse));
     assert!(keys.finish(reservation, b"body").await);
     let kept = async || match keys.begin("a").await {
-        Begun::Kept(kept) => kept,
+        KeyState::Answered(kept) => kept,
         _ => panic!("nothing is kept"),
     };
     assert_eq!(kept().await.replay(b"body").unwrap(), answer());
@@ -78,8 +80,11 @@ async fn the_first_answer_is_repeated_for_the_same_body() {
 
     keys.app
         .clock
-        .advance(time::Duration::try_from(KEPT).unwrap());
-    assert_eq!(sweep(&keys.app.state.store).await.unwrap(), 1);
+        .advance(time::Duration::try_from(RETENTION).unwrap());
+    assert_eq!(
+        delete_expired(&keys.app.state.service.store).await.unwrap(),
+        1
+    );
     keys.reserve("a").await;
 }
 
@@ -90,7 +95,7 @@ async fn a_key_is_free_again_when_its_request_has_failed() {
     drop(keys.reserve("a").await);
     let fresh = poll_async(Duration::from_secs(10), async || {
         match keys.begin("a").await {
-            Begun::Fresh(reservation) => Some(reservation),
+            KeyState::Reserved(reservation) => Some(reservation),
             _ => None,
         }
     });

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use pais::problem::{Code, Problem};
 use pais::store::Store;
-use pais::store::queue::{self, Claim, Counts, Ending, Outcome, Pulse, Sign};
+use pais::store::queue::{
+    self, AttemptCounts, Claim, EndResult, Heartbeat, HeartbeatReply, NewRunResults,
+};
 use serde_json::{Value, json};
 
 use crate::hospital::Hospital;
@@ -13,7 +15,7 @@ use crate::support::poll::poll_async;
 const SHORT: Duration = Duration::from_millis(200);
 const LONG: Duration = Duration::from_secs(60);
 
-const COUNTS: Counts = Counts {
+const COUNTS: AttemptCounts = AttemptCounts {
     rows_read: 7,
     steps_done: 3,
 };
@@ -22,14 +24,16 @@ async fn claim(store: &Store, lease: Duration) -> Option<Claim> {
     queue::claim(store, lease, 3).await.unwrap()
 }
 
-async fn beat(store: &Store, claim: &Claim) -> Pulse {
-    let sign = Sign {
+async fn beat(store: &Store, claim: &Claim) -> HeartbeatReply {
+    let heartbeat = Heartbeat {
         progress: 0.5,
         phase: Some("searching"),
         counts: COUNTS,
         remaining: Some(Duration::from_millis(1_249)),
     };
-    queue::heartbeat(store, claim, LONG, &sign).await.unwrap()
+    queue::heartbeat(store, claim, LONG, &heartbeat)
+        .await
+        .unwrap()
 }
 
 /// Claims a job as soon as the lease of its former worker has expired.
@@ -47,7 +51,7 @@ async fn count(store: &Store, table: &str) -> i64 {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_is_claimed_once_and_oldest_first() {
     let hospital = Hospital::new().await;
-    let store = &hospital.app.state.store;
+    let store = &hospital.app.state.service.store;
     let dataset = hospital.filled_dataset().await;
     let first = hospital.job(&dataset, json!({})).await;
     let second = hospital.job(&dataset, json!({})).await;
@@ -61,7 +65,7 @@ async fn a_job_is_claimed_once_and_oldest_first() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_expired_lease_is_taken_over_and_its_worker_is_refused() {
     let hospital = Hospital::new().await;
-    let store = &hospital.app.state.store;
+    let store = &hospital.app.state.service.store;
     let dataset = hospital.filled_dataset().await;
     let job = hospital.job(&dataset, json!({ "release": true })).await;
     let dead = claim(store, SHORT).await.unwrap();
@@ -76,18 +80,18 @@ async fn an_expired_lease_is_taken_over_and_its_worker_is_refused() {
     let steps = count(store, "job_steps").await;
 
     // The former worker still runs: everything that it writes is refused.
-    assert_eq!(beat(store, &dead).await, Pulse::Lost);
-    let ending = queue::succeed(store, &dead, COUNTS, Outcome::default())
+    assert_eq!(beat(store, &dead).await, HeartbeatReply::Lost);
+    let ending = queue::succeed(store, &dead, COUNTS, NewRunResults::default())
         .await
         .unwrap();
-    assert_eq!(ending, Ending::Lost);
+    assert_eq!(ending, EndResult::Lost);
     let problem = Problem::new(Code::Internal, "late");
     let ending = queue::fail(store, &dead, COUNTS, &problem).await.unwrap();
-    assert_eq!(ending, Ending::Lost);
-    assert_eq!(queue::put_back(store, &dead).await.unwrap(), Ending::Lost);
+    assert_eq!(ending, EndResult::Lost);
+    assert_eq!(queue::requeue(store, &dead).await.unwrap(), EndResult::Lost);
     assert_eq!(
         queue::cancelled(store, &dead, COUNTS).await.unwrap(),
-        Ending::Lost
+        EndResult::Lost
     );
     assert_eq!(hospital.get(&job).await.json(200), ended);
     assert_eq!(count(store, "job_steps").await, steps);
@@ -97,7 +101,7 @@ async fn an_expired_lease_is_taken_over_and_its_worker_is_refused() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_whose_workers_die_fails_after_three_attempts() {
     let hospital = Hospital::new().await;
-    let store = &hospital.app.state.store;
+    let store = &hospital.app.state.service.store;
     let dataset = hospital.filled_dataset().await;
     let job = hospital.job(&dataset, json!({})).await;
     for attempt in 1..=3 {
@@ -115,11 +119,11 @@ async fn a_job_whose_workers_die_fails_after_three_attempts() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_running_job_is_cancelled_through_its_worker() {
     let hospital = Hospital::new().await;
-    let store = &hospital.app.state.store;
+    let store = &hospital.app.state.service.store;
     let dataset = hospital.filled_dataset().await;
     let job = hospital.job(&dataset, json!({ "release": true })).await;
     let claim = claim(store, LONG).await.unwrap();
-    assert_eq!(beat(store, &claim).await, Pulse::Held);
+    assert_eq!(beat(store, &claim).await, HeartbeatReply::Held);
     let running = hospital.app.delete(&hospital.token, &job).await.json(202);
     assert_eq!(running["status"], "running");
     assert_eq!(running["progress"], 0.5);
@@ -127,12 +131,17 @@ async fn a_running_job_is_cancelled_through_its_worker() {
     assert_eq!(running["rows_read"], 7);
     assert_eq!(running["steps_done"], 3);
     assert_eq!(running["remaining_seconds"], 1.2);
-    assert_eq!(beat(store, &claim).await, Pulse::CancelRequested);
+    assert_eq!(beat(store, &claim).await, HeartbeatReply::CancelRequested);
     // A run that has just succeeded is discarded too.
-    let ending = queue::succeed(store, &claim, Counts::default(), Outcome::default())
-        .await
-        .unwrap();
-    assert_eq!(ending, Ending::Cancelled);
+    let ending = queue::succeed(
+        store,
+        &claim,
+        AttemptCounts::default(),
+        NewRunResults::default(),
+    )
+    .await
+    .unwrap();
+    assert_eq!(ending, EndResult::Cancelled);
     let document = hospital.get(&job).await.json(200);
     assert_eq!(document["status"], "cancelled");
     assert_eq!(document["phase"], Value::Null);
@@ -143,14 +152,14 @@ async fn a_running_job_is_cancelled_through_its_worker() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_returned_to_the_queue_keeps_its_attempts() {
     let hospital = Hospital::new().await;
-    let store = &hospital.app.state.store;
+    let store = &hospital.app.state.service.store;
     let dataset = hospital.filled_dataset().await;
     let job = hospital.job(&dataset, json!({})).await;
     let claimed = claim(store, LONG).await.unwrap();
     assert_eq!(claimed.progress, 0.0);
     beat(store, &claimed).await;
-    let ending = queue::put_back(store, &claimed).await.unwrap();
-    assert_eq!(ending, Ending::Written);
+    let ending = queue::requeue(store, &claimed).await.unwrap();
+    assert_eq!(ending, EndResult::Written);
     let document = hospital.get(&job).await.json(200);
     assert_eq!(document["status"], "queued");
     assert_eq!(document["remaining_seconds"], Value::Null);
