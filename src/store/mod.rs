@@ -4,11 +4,13 @@
 //! does not exist and for what belongs to another organization.
 
 pub mod audit;
+mod dataset_deletion;
 pub mod datasets;
 pub mod grants;
 pub mod idempotency;
 mod job_status;
 pub mod jobs;
+mod new_release;
 pub mod organizations;
 pub mod queue;
 pub mod readiness;

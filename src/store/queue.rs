@@ -14,7 +14,7 @@ use crate::ids::{JobId, OrganizationId};
 use crate::problem::{Code, Problem};
 use pais_core::definition::{DatasetId, SubmissionId};
 
-use super::releases::{self, NewRelease};
+use super::new_release::{self, NewRelease};
 use super::runs::{self, SealedStep};
 use super::{Store, StoreError};
 
@@ -237,7 +237,7 @@ pub async fn succeed(
     let mut transaction = store.begin().await?;
     runs::insert_runs(&mut transaction, claim.job, steps, sweep).await?;
     if let Some(release) = release
-        && releases::insert(&mut transaction, release, written)
+        && new_release::insert(&mut transaction, release, written)
             .await?
             .is_none()
     {

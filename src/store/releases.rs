@@ -2,18 +2,19 @@
 //! them.
 
 use serde_json::{Value, json};
+use sqlx::Row;
 use sqlx::postgres::PgRow;
-use sqlx::{PgConnection, Row};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use crate::ids::{JobId, OrganizationId, ReleaseId, TokenId};
+use crate::ids::{JobId, OrganizationId, ReleaseId};
 use crate::roles::Caller;
 use pais_core::definition::DatasetId;
 
 use super::audit::{self, Action, NewEvent};
-use super::submissions::lock_dataset;
 use super::{Store, StoreError};
+
+pub use super::new_release::{NewRelease, NewTable, create};
 
 /// The organization that reads a release, and in which role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,58 +24,6 @@ pub enum Viewer {
     /// A recipient: can read the releases that the organization has a grant for, until the grant
     /// expires.
     Recipient(OrganizationId),
-}
-
-/// A release to be stored.
-#[derive(Clone, Debug)]
-pub struct NewRelease {
-    /// Its id.
-    pub id: ReleaseId,
-    /// The organization that owns it.
-    pub organization: OrganizationId,
-    /// The job it comes from.
-    pub job: JobId,
-    /// The dataset it comes from.
-    pub dataset: DatasetId,
-    /// A display name.
-    pub name: Option<String>,
-    /// The step of the run that it publishes.
-    pub step: Option<u32>,
-    /// The token that requested it; `None` if the job itself creates it at its end.
-    pub by: Option<TokenId>,
-    /// Number of released rows.
-    pub rows: u64,
-    /// Number of suppressed rows.
-    pub suppressed_rows: u64,
-    /// The privacy model with its parameters.
-    pub privacy: Value,
-    /// The labels of the cut of each column.
-    pub cut: Option<Value>,
-    /// The result of the verification.
-    pub verification: Value,
-    /// The utility and risk report.
-    pub report: Value,
-    /// When it was created.
-    pub created_at: OffsetDateTime,
-    /// Its tables, in order.
-    pub tables: Vec<NewTable>,
-}
-
-/// A table of a release to be stored.
-#[derive(Clone, Debug)]
-pub struct NewTable {
-    /// `data`, `qit` or `st_<column>`.
-    pub name: String,
-    /// Number of rows.
-    pub rows: u64,
-    /// The names and types of its columns.
-    pub columns: Value,
-    /// SHA-256 of the CSV as served.
-    pub sha256: [u8; 32],
-    /// Size of the CSV as served.
-    pub csv_bytes: u64,
-    /// The rows in chunks, each with its number of rows.
-    pub chunks: Vec<(u32, Vec<u8>)>,
 }
 
 /// A stored release, without its rows and its report.
@@ -157,108 +106,6 @@ impl Viewer {
             Self::Recipient(organization) => (false, organization.0),
         }
     }
-}
-
-/// Stores a release that a holder requested; returns `false` if its dataset was deleted meanwhile.
-///
-/// # Errors
-/// When the database fails.
-pub async fn create(store: &Store, release: &NewRelease) -> Result<bool, StoreError> {
-    let mut transaction = store.begin().await?;
-    if insert(&mut transaction, release, &|_| {}).await?.is_none() {
-        return Ok(false);
-    }
-    transaction.commit().await?;
-    Ok(true)
-}
-
-/// Stores a release and calls `written` with the number of rows of each chunk. Returns `None`, and
-/// stores nothing, if its dataset was deleted meanwhile or its job has already created its release.
-///
-/// # Errors
-/// When the database fails.
-pub(super) async fn insert(
-    connection: &mut PgConnection,
-    release: &NewRelease,
-    written: &(dyn Fn(u64) + Sync),
-) -> Result<Option<()>, StoreError> {
-    if !lock_dataset(connection, release.dataset).await? {
-        return Ok(None);
-    }
-    let done = sqlx::query(
-        "INSERT INTO releases (id, organization_id, job_id, dataset_id, name, step, by_job, rows,
-             suppressed_rows, privacy, cut, verification, report, created_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
-         ON CONFLICT (job_id) WHERE by_job DO NOTHING",
-    )
-    .bind(release.id.0)
-    .bind(release.organization.0)
-    .bind(release.job.0)
-    .bind(release.dataset.0)
-    .bind(&release.name)
-    .bind(release.step.map(u32::cast_signed))
-    .bind(release.by.is_none())
-    .bind(release.rows.cast_signed())
-    .bind(release.suppressed_rows.cast_signed())
-    .bind(&release.privacy)
-    .bind(&release.cut)
-    .bind(&release.verification)
-    .bind(&release.report)
-    .bind(release.created_at)
-    .execute(&mut *connection)
-    .await?;
-    if done.rows_affected() == 0 {
-        return Ok(None);
-    }
-    for (position, table) in (0..).zip(&release.tables) {
-        insert_table(connection, release.id, (position, table), written).await?;
-    }
-    let event = NewEvent {
-        organization: release.organization,
-        token: release.by,
-        action: Action::ReleaseCreated,
-        subject: release.id.0,
-        detail: json!({ "job_id": release.job, "step": release.step, "rows": release.rows }),
-    };
-    audit::record(connection, release.created_at, event).await?;
-    Ok(Some(()))
-}
-
-async fn insert_table(
-    connection: &mut PgConnection,
-    release: ReleaseId,
-    (position, table): (i32, &NewTable),
-    written: &(dyn Fn(u64) + Sync),
-) -> Result<(), StoreError> {
-    sqlx::query(
-        "INSERT INTO release_tables (release_id, name, position, rows, columns, sha256, csv_bytes)
-         VALUES ($1, $2, $3, $4, $5, $6, $7)",
-    )
-    .bind(release.0)
-    .bind(&table.name)
-    .bind(position)
-    .bind(table.rows.cast_signed())
-    .bind(&table.columns)
-    .bind(table.sha256.as_slice())
-    .bind(table.csv_bytes.cast_signed())
-    .execute(&mut *connection)
-    .await?;
-    for (index, (rows, data)) in (0..).zip(&table.chunks) {
-        let index: i32 = index;
-        sqlx::query(
-            "INSERT INTO release_chunks (release_id, table_name, index, rows, data)
-             VALUES ($1, $2, $3, $4, $5)",
-        )
-        .bind(release.0)
-        .bind(&table.name)
-        .bind(index)
-        .bind(rows.cast_signed())
-        .bind(data)
-        .execute(&mut *connection)
-        .await?;
-        written(u64::from(*rows));
-    }
-    Ok(())
 }
 
 /// A release; `None` if the viewer cannot read it.

@@ -6,13 +6,13 @@
 //! worker claims it when the lease has expired.
 
 pub mod attempt;
+mod job_worker;
 mod lease;
 pub mod load_rows;
 mod progress;
 pub mod records;
 pub mod release_packing;
 mod upkeep;
-mod worker;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +26,7 @@ use crate::problem::{Code, Problem};
 use crate::store::seal::KeyRing;
 use crate::store::{Store, StoreError};
 
-use worker::Worker;
+use job_worker::Worker;
 
 /// The settings of the workers.
 #[derive(Clone, Copy, Debug)]

@@ -105,7 +105,6 @@ mod tests {
     use crate::ids::{JobId, OrganizationId};
     use crate::store::queue::{AttemptCounts, Claim};
     use pais_anonymize::{Count, Observer, Phase};
-    use pais_core::cancellation::Cancellation;
     use pais_core::definition::DatasetId;
 
     fn progress() -> Progress {

@@ -8,7 +8,7 @@ use crate::problem::{Code, Problem};
 ///
 /// # Errors
 /// `not_acceptable`, with the media types that are offered.
-pub(in crate::http) fn best(headers: &HeaderMap, offered: &[&str]) -> Result<usize, Problem> {
+pub(crate) fn best(headers: &HeaderMap, offered: &[&str]) -> Result<usize, Problem> {
     let mut ranges = Vec::new();
     for value in headers.get_all(header::ACCEPT) {
         let text = value.to_str().unwrap_or_default();

@@ -6,7 +6,7 @@ use crate::problem::{Code, Problem};
 use crate::service::table_format::TableFormat;
 
 /// The media type of a request's body, without parameters, in lower case. Empty if there is none.
-pub(in crate::http) fn media_type(headers: &HeaderMap) -> String {
+pub(crate) fn media_type(headers: &HeaderMap) -> String {
     let (essence, _) = content_type(headers);
     essence.to_ascii_lowercase()
 }
@@ -15,7 +15,7 @@ pub(in crate::http) fn media_type(headers: &HeaderMap) -> String {
 ///
 /// # Errors
 /// `unsupported_media_type`.
-pub(in crate::http) fn require_json(headers: &HeaderMap) -> Result<(), Problem> {
+pub(crate) fn require_json(headers: &HeaderMap) -> Result<(), Problem> {
     if media_type(headers) == "application/json" {
         return Ok(());
     }
@@ -29,7 +29,7 @@ pub(in crate::http) fn require_json(headers: &HeaderMap) -> Result<(), Problem> 
 ///
 /// # Errors
 /// `unsupported_media_type` for any other media type, and for text in another charset than UTF-8.
-pub(in crate::http) fn table_format(headers: &HeaderMap) -> Result<TableFormat, Problem> {
+pub(crate) fn table_format(headers: &HeaderMap) -> Result<TableFormat, Problem> {
     let (essence, parameters) = content_type(headers);
     let has_other_charset = parameters.split(';').any(is_other_charset);
     let mut formats = TableFormat::ALL.into_iter();

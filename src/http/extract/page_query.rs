@@ -32,7 +32,7 @@ impl PageQuery {
 ///
 /// # Errors
 /// `invalid_parameter`.
-pub(in crate::http) fn page_request<C: FromStr>(
+pub(crate) fn page_request<C: FromStr>(
     limit: Option<i64>,
     cursor: Option<&str>,
 ) -> Result<PageRequest<C>, Problem> {

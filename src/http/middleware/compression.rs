@@ -9,7 +9,7 @@ use tower_http::compression::predicate::{DefaultPredicate, NotForContentType, Pr
 
 /// Compresses responses as `Accept-Encoding` asks. Leaves out Parquet, which is compressed already,
 /// and responses with an entity tag.
-pub(in crate::http) fn layer() -> CompressionLayer<impl Predicate> {
+pub(crate) fn layer() -> CompressionLayer<impl Predicate> {
     CompressionLayer::new().compress_when(
         DefaultPredicate::new()
             .and(NotForContentType::const_new(
@@ -25,7 +25,7 @@ fn without_etag(_: StatusCode, _: Version, headers: &HeaderMap, _: &Extensions) 
 }
 
 /// Prevents the compression of byte ranges, which count in the uncompressed table.
-pub(in crate::http) async fn uncompressed_ranges(mut request: Request, next: Next) -> Response {
+pub(crate) async fn uncompressed_ranges(mut request: Request, next: Next) -> Response {
     if request.headers().contains_key(header::RANGE) {
         request.headers_mut().remove(header::ACCEPT_ENCODING);
     }

@@ -7,7 +7,7 @@ use super::observe::REQUEST_ID;
 
 /// Admits these origins. `None` if there are none: then responses have no CORS headers, and
 /// `OPTIONS` is not a method.
-pub(in crate::http) fn layer(origins: &[String]) -> Option<CorsLayer> {
+pub(crate) fn layer(origins: &[String]) -> Option<CorsLayer> {
     let origins: Vec<HeaderValue> = origins
         .iter()
         .filter_map(|origin| HeaderValue::try_from(origin).ok())

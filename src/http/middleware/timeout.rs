@@ -10,7 +10,7 @@ use crate::http::response::error::problem_response;
 use crate::problem::{Code, Problem};
 
 /// Ends requests whose response has not begun within `limit`.
-pub(in crate::http) async fn limit_time(
+pub(crate) async fn limit_time(
     State(limit): State<Duration>,
     request: Request,
     next: Next,

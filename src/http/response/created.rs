@@ -13,7 +13,7 @@ use crate::store::idempotency::IdempotentAnswer;
 use super::error::{internal_error, problem_response};
 
 /// `201 Created` with the path of the new resource and its document.
-pub(in crate::http) fn created(path: String, document: impl Serialize) -> impl IntoResponse {
+pub(crate) fn created(path: String, document: impl Serialize) -> impl IntoResponse {
     let headers = [(header::LOCATION, path)];
     (StatusCode::CREATED, headers, Json(document))
 }
@@ -22,7 +22,7 @@ pub(in crate::http) fn created(path: String, document: impl Serialize) -> impl I
 ///
 /// # Errors
 /// When the document cannot be written as JSON.
-pub(in crate::http) fn idempotent_answer(
+pub(crate) fn idempotent_answer(
     status: StatusCode,
     path: String,
     document: &impl Serialize,

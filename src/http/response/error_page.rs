@@ -129,7 +129,7 @@ pub fn markdown() -> String {
 }
 
 /// The table of all codes as a page. The id of each row is the fragment of the problem's `type`.
-pub(in crate::http) fn page() -> Response {
+pub(crate) fn page() -> Response {
     let content = html! {
         p { "The meaning of each code of a problem document, and what to do about it." }
         table {

@@ -12,7 +12,7 @@ use super::html;
 const SHOWN_ELSEWHERE: [&str; 3] = ["ncp_by_column", "group_sizes", "worst"];
 
 /// The report as a page.
-pub(in crate::http) fn page(release: &StoredRelease, report: &Value) -> Response {
+pub(crate) fn page(release: &StoredRelease, report: &Value) -> Response {
     let id = release.id.to_string();
     let name = release.name.as_deref().unwrap_or(&id);
     let content = html! {

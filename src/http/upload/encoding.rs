@@ -6,7 +6,7 @@ use crate::problem::{Code, Problem};
 
 /// How a body is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::http) enum ContentEncoding {
+pub(crate) enum ContentEncoding {
     /// Not compressed.
     Identity,
     /// RFC 1952.
@@ -20,7 +20,7 @@ impl ContentEncoding {
     ///
     /// # Errors
     /// `unsupported_media_type` for any other, and for several encodings.
-    pub(in crate::http) fn from_headers(headers: &HeaderMap) -> Result<Self, Problem> {
+    pub(crate) fn from_headers(headers: &HeaderMap) -> Result<Self, Problem> {
         let mut values = headers.get_all(header::CONTENT_ENCODING).iter();
         let name = values.next().map(|value| value.to_str().unwrap_or(""));
         let name = name.map(|name| name.trim().to_ascii_lowercase());

@@ -19,7 +19,7 @@ use crate::service::ingest::body::BodyError;
 use super::encoding::ContentEncoding;
 
 /// Longest time a client may send nothing in the middle of its body.
-pub(in crate::http) const MAX_SILENCE: Duration = Duration::from_secs(30);
+pub(crate) const MAX_SILENCE: Duration = Duration::from_secs(30);
 
 /// Size of the buffer that the rest of a refused body is read into, in bytes.
 const DRAIN_BYTES: usize = 64 << 10;
@@ -27,7 +27,7 @@ const DRAIN_BYTES: usize = 64 << 10;
 type RawBody = StreamReader<BoxStream<'static, io::Result<Bytes>>, Bytes>;
 
 /// The body of an upload that has not been read to its end.
-pub(in crate::http) struct IncomingBody {
+pub(crate) struct IncomingBody {
     raw: RawBody,
     /// Whether the client waits for `100 Continue`, which is sent when the body is first read.
     expects_continue: bool,
@@ -37,7 +37,7 @@ pub(in crate::http) struct IncomingBody {
 
 impl IncomingBody {
     /// A body from a client that sends something at least every `max_silence`.
-    pub(in crate::http) fn new(body: Body, headers: &HeaderMap, max_silence: Duration) -> Self {
+    pub(crate) fn new(body: Body, headers: &HeaderMap, max_silence: Duration) -> Self {
         let is_started = Arc::new(AtomicBool::new(false));
         let stream = watch(body.into_data_stream(), max_silence, is_started.clone());
         Self {
@@ -48,7 +48,7 @@ impl IncomingBody {
     }
 
     /// The decoded body. Its errors carry a [`BodyError`], except those of the decoder.
-    pub(in crate::http) fn decoded(
+    pub(crate) fn decoded(
         &mut self,
         encoding: ContentEncoding,
     ) -> Box<dyn AsyncRead + Send + Unpin + '_> {
@@ -70,7 +70,7 @@ impl IncomingBody {
     /// Reads up to `limit` bytes of the rest of a body that was refused. Many clients read the
     /// response only after they have sent the whole body. A client that still waits for
     /// `100 Continue` sends none.
-    pub(in crate::http) async fn drain(&mut self, limit: u64) {
+    pub(crate) async fn drain(&mut self, limit: u64) {
         if self.expects_continue && !self.is_started.load(Ordering::Relaxed) {
             return;
         }

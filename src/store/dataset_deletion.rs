@@ -1,0 +1,117 @@
+//! The deletion of datasets, by their holders and at the end of their retention.
+
+use pais_core::definition::DatasetId;
+use sqlx::{PgConnection, Row};
+use time::OffsetDateTime;
+
+use crate::ids::{OrganizationId, TokenId};
+use crate::roles::Caller;
+
+use super::audit::{self, Action, NewEvent};
+use super::{Store, StoreError};
+
+/// Deletes a dataset at the request of its holder; returns `false` if there is no such dataset.
+///
+/// The schema, the data key and the sealed rows are deleted with the commit. Queued jobs are
+/// cancelled, and running ones are asked to stop (wake the workers afterwards).
+///
+/// # Errors
+/// When the database fails.
+pub async fn delete(store: &Store, by: Caller, id: DatasetId) -> Result<bool, StoreError> {
+    let mut transaction = store.begin().await?;
+    let deletion = DatasetDeletion {
+        organization: by.organization,
+        by: Some(by.token),
+        at: store.now(),
+        reason: "holder",
+    };
+    let deleted = deletion.run(&mut transaction, id).await?;
+    transaction.commit().await?;
+    Ok(deleted)
+}
+
+/// Deletes the datasets whose retention has ended; returns their number. Called periodically.
+///
+/// # Errors
+/// When the database fails. Datasets already deleted by this call stay deleted.
+pub async fn delete_expired(store: &Store) -> Result<u64, StoreError> {
+    let now = store.now();
+    let due = sqlx::query(
+        "SELECT id, organization_id FROM datasets WHERE deleted_at IS NULL AND delete_after <= $1",
+    )
+    .bind(now)
+    .fetch_all(store.pool())
+    .await?;
+    let mut deleted = 0;
+    for row in due {
+        let deletion = DatasetDeletion {
+            organization: OrganizationId(row.try_get("organization_id")?),
+            by: None,
+            at: now,
+            reason: "retention",
+        };
+        let mut transaction = store.begin().await?;
+        let id = DatasetId(row.try_get("id")?);
+        deleted += u64::from(deletion.run(&mut transaction, id).await?);
+        transaction.commit().await?;
+    }
+    Ok(deleted)
+}
+
+struct DatasetDeletion {
+    organization: OrganizationId,
+    by: Option<TokenId>,
+    at: OffsetDateTime,
+    reason: &'static str,
+}
+
+impl DatasetDeletion {
+    async fn run(&self, connection: &mut PgConnection, id: DatasetId) -> Result<bool, StoreError> {
+        let ended = sqlx::query(
+            "UPDATE datasets SET deleted_at = $3, definition = NULL, wrapped_key = NULL
+             WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL",
+        )
+        .bind(self.organization.0)
+        .bind(id.0)
+        .bind(self.at)
+        .execute(&mut *connection)
+        .await?;
+        if ended.rows_affected() == 0 {
+            return Ok(false);
+        }
+        let submissions = sqlx::query("DELETE FROM submissions WHERE dataset_id = $1")
+            .bind(id.0)
+            .execute(&mut *connection)
+            .await?;
+        // The labels of steps can be raw values of columns without a taxonomy.
+        sqlx::query(
+            "DELETE FROM job_steps USING jobs
+             WHERE jobs.id = job_steps.job_id AND jobs.dataset_id = $1",
+        )
+        .bind(id.0)
+        .execute(&mut *connection)
+        .await?;
+        sqlx::query(
+            "UPDATE jobs SET cancel_requested = true,
+                 ended_at = CASE status WHEN 'queued' THEN $2 END,
+                 status = CASE status WHEN 'queued' THEN 'cancelled' ELSE status END
+             WHERE dataset_id = $1 AND status IN ('queued', 'running')",
+        )
+        .bind(id.0)
+        .bind(self.at)
+        .execute(&mut *connection)
+        .await?;
+        let event = NewEvent {
+            organization: self.organization,
+            token: self.by,
+            action: Action::DatasetDeleted,
+            subject: id.0,
+            detail: serde_json::json!({
+                "reason": self.reason,
+                "submissions": submissions.rows_affected(),
+            }),
+        };
+        audit::record(connection, self.at, event).await?;
+        Ok(true)
+    }
+}
