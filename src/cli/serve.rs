@@ -135,8 +135,8 @@ fn create_empty_spool(data_dir: &Path) -> anyhow::Result<PathBuf> {
     Ok(spool)
 }
 
-fn worker_settings(settings: &WorkerSettings) -> worker::WorkerSettings {
-    worker::WorkerSettings {
+fn worker_settings(settings: &WorkerSettings) -> worker::WorkerPoolSettings {
+    worker::WorkerPoolSettings {
         concurrency: settings.jobs,
         lease: settings.lease(),
         heartbeat: settings.heartbeat(),

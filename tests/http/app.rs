@@ -12,7 +12,7 @@ use pais::service::{Service, ServiceLimits};
 use pais::store::seal::KeyRing;
 use pais::store::tokens::{NewToken, create_token};
 use pais::store::{Store, organizations};
-use pais::worker::{WorkerPool, WorkerSettings};
+use pais::worker::{WorkerPool, WorkerPoolSettings};
 use pais_core::taxonomy::TreeLimits;
 use reqwest::{Method, RequestBuilder, StatusCode, header};
 use secrecy::ExposeSecret;
@@ -70,7 +70,7 @@ impl Builder {
         let Service {
             store, keys, wake, ..
         } = state.service.clone();
-        let workers = WorkerSettings::default();
+        let workers = WorkerPoolSettings::default();
         let pool = self
             .with_workers
             .then(|| pais::worker::start(store, keys, workers, wake, shutdown.clone()));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use pais::roles::Role;
-use pais::worker::{self, WorkerPool, WorkerSettings};
+use pais::worker::{self, WorkerPool, WorkerPoolSettings};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -125,8 +125,8 @@ impl Hospital {
 }
 
 /// One worker with a short heartbeat and a short polling interval.
-pub fn settings() -> WorkerSettings {
-    WorkerSettings {
+pub fn settings() -> WorkerPoolSettings {
+    WorkerPoolSettings {
         concurrency: 1,
         lease: Duration::from_secs(5),
         heartbeat: Duration::from_millis(100),
