@@ -100,8 +100,8 @@ fn verify(
         Claim::Global(model) | Claim::Local(model) => decide(input, table, &names, model, observer),
         Claim::Anatomized(model) => {
             let sensitive: Vec<_> = raw_sensitive(input).collect();
-            let joined =
-                pais_verify::join_sensitive(table, &sensitive, rows).map_err(RunError::not_verified)?;
+            let joined = pais_verify::join_sensitive(table, &sensitive, rows)
+                .map_err(RunError::not_verified)?;
             decide(input, &joined, &[GROUP_COLUMN.into()], model, observer)
         }
     }?;
@@ -213,18 +213,27 @@ fn check_cuts(input: &PreparedTable, table: &ReleasedTable) -> Result<(), RunErr
             .find(|released| released.name == column.name)
             .ok_or_else(|| RunError::not_verified("a column is missing"))?;
         match cut_domain(input, column) {
-            Some(domain) => pais_verify::check_single_cut(released, &domain)
-                .map_err(RunError::not_verified),
+            Some(domain) => {
+                pais_verify::check_single_cut(released, &domain).map_err(RunError::not_verified)
+            }
             None => Ok(()),
         }
     };
-    let checked: Vec<_> = input.table.quasi_identifiers.par_iter().map(is_cut).collect();
+    let checked: Vec<_> = input
+        .table
+        .quasi_identifiers
+        .par_iter()
+        .map(is_cut)
+        .collect();
     checked.into_iter().collect()
 }
 
 /// The domain in which a column's labels are one cut: that of its pre-generalized values.
 /// `None` where values are required to be the root, beside which a cut has no other label.
-fn cut_domain<'a>(input: &'a PreparedTable, column: &'a QuasiIdentifier) -> Option<Cow<'a, Domain>> {
+fn cut_domain<'a>(
+    input: &'a PreparedTable,
+    column: &'a QuasiIdentifier,
+) -> Option<Cow<'a, Domain>> {
     let minimum_levels = input.pre_generalization.minimum_levels(&column.name);
     match (minimum_levels, &input.pre_generalization.raw(column).domain) {
         (Some(minimum_levels), Domain::Taxonomy(tree)) => {

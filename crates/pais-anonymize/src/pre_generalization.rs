@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, HashSet};
 use pais_core::definition::PreGeneralization;
 use pais_core::definition::json::escape;
 use pais_core::definition::{ColumnKind, ColumnRole, JobDefinition, JobError, JobErrorKind};
-use pais_core::table::{Domain, EncodedTable, Form, QuasiIdentifier, ReleasedColumn, ReleasedTable};
 use pais_core::schema::{Schema, SchemaColumn};
+use pais_core::table::{
+    Domain, EncodedTable, Form, QuasiIdentifier, ReleasedColumn, ReleasedTable,
+};
 use pais_core::taxonomy::pre_generalization::check_levels;
 use pais_core::taxonomy::{MinimumLevels, PreGeneralizationError, Tree};
 
@@ -175,7 +177,7 @@ fn labels(column: &ReleasedColumn) -> Vec<&str> {
 
 /// The pre-generalization of a table: the generalization of each leaf, and the original columns.
 #[derive(Clone, Debug, Default)]
-pub struct PreGeneralized {
+pub(crate) struct PreGeneralized {
     minimum_levels: BTreeMap<Box<str>, MinimumLevels>,
     raw: Vec<QuasiIdentifier>,
 }
@@ -186,7 +188,7 @@ impl PreGeneralized {
     ///
     /// # Errors
     /// [`JobErrorKind::Unfit`] for values that a column without a taxonomy does not have.
-    pub fn new(
+    pub(crate) fn new(
         job: &JobDefinition,
         table: &mut EncodedTable,
         one_cut: bool,
@@ -194,7 +196,8 @@ impl PreGeneralized {
         let minimum_levels = minimum_levels(job, table)?;
         let mut raw = Vec::new();
         for column in table.quasi_identifiers.iter_mut().filter(|_| one_cut) {
-            let (Some(minimum_levels), Domain::Taxonomy(tree)) = (minimum_levels.get(&column.name), &column.domain)
+            let (Some(minimum_levels), Domain::Taxonomy(tree)) =
+                (minimum_levels.get(&column.name), &column.domain)
             else {
                 continue;
             };
@@ -210,16 +213,19 @@ impl PreGeneralized {
             };
             raw.push(std::mem::replace(column, generalized));
         }
-        Ok(Self { minimum_levels, raw })
+        Ok(Self {
+            minimum_levels,
+            raw,
+        })
     }
 
     /// The generalization of each leaf of a column; `None` if the leaves are not generalized.
-    pub fn minimum_levels(&self, column: &str) -> Option<&MinimumLevels> {
+    pub(crate) fn minimum_levels(&self, column: &str) -> Option<&MinimumLevels> {
         self.minimum_levels.get(column)
     }
 
     /// A column of the table before pre-generalization.
-    pub fn raw<'a>(&'a self, column: &'a QuasiIdentifier) -> &'a QuasiIdentifier {
+    pub(crate) fn raw<'a>(&'a self, column: &'a QuasiIdentifier) -> &'a QuasiIdentifier {
         let same = |raw: &&QuasiIdentifier| raw.position == column.position;
         self.raw.iter().find(same).unwrap_or(column)
     }

@@ -34,7 +34,11 @@ pub(crate) fn publish(
                 is_released[cut.label_of[column.codes[row as usize] as usize] as usize] = true;
             }
         }
-        let labels = cut.labels.iter().zip(is_released).filter(|(_, is_released)| *is_released);
+        let labels = cut
+            .labels
+            .iter()
+            .zip(is_released)
+            .filter(|(_, is_released)| *is_released);
         let labels = labels.map(|(label, _)| label.clone()).collect();
         published.insert(column.name.to_string(), labels);
     }

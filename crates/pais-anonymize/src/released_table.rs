@@ -69,7 +69,10 @@ fn gathered(dictionary: &[Box<str>], codes: &Codes<'_>, rows: &[u32]) -> Column 
 
 /// Cells with a dictionary of only the values that occur in them: one that only a suppressed row
 /// had must not be in the release, in any format.
-pub(crate) fn compact_dictionary(dictionary: &[Box<str>], cells: impl Iterator<Item = u32>) -> Column {
+pub(crate) fn compact_dictionary(
+    dictionary: &[Box<str>],
+    cells: impl Iterator<Item = u32>,
+) -> Column {
     let mut renamed = vec![NULL_CODE; dictionary.len()];
     let mut kept = Vec::new();
     let codes = cells

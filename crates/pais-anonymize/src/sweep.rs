@@ -151,7 +151,9 @@ impl Observer for SearchObserver<'_> {
             // They read the same rows.
             Count::RowsRead(_) => self.sweep.whole.counted(count),
             Count::StepsDone(steps) => {
-                let all = self.sweep.update(self.number, |search| search.steps = steps);
+                let all = self
+                    .sweep
+                    .update(self.number, |search| search.steps = steps);
                 self.sweep.whole.counted(Count::StepsDone(all.steps));
             }
         }

@@ -6,8 +6,8 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use pais_core::definition::PreGeneralization;
-use pais_verify::{VerifyError, group_sizes};
 use pais_core::table::{Domain, ReleasedTable};
+use pais_verify::{VerifyError, group_sizes};
 
 use super::{ColumnNcp, GroupMetrics, QueryError, RawSets, Risk, sets};
 
@@ -121,7 +121,13 @@ pub fn report(
     suppressed_rows: u64,
     greatest_confidence: f64,
 ) -> Result<Report, VerifyError> {
-    report_with_sets(table, quasi_identifiers, &[], suppressed_rows, greatest_confidence)
+    report_with_sets(
+        table,
+        quasi_identifiers,
+        &[],
+        suppressed_rows,
+        greatest_confidence,
+    )
 }
 
 /// As [`report`], with the set-valued quasi-identifiers in addition to the others.
@@ -187,9 +193,9 @@ mod tests {
 
     use super::{Report, report};
     use pais_core::model::Confidence;
-    use pais_verify::{LkcRequirement, verify_lkc};
     use pais_core::table::{Column, Domain, Form, ReleasedColumn, ReleasedTable};
     use pais_core::taxonomy::{Tree, TreeLimits};
+    use pais_verify::{LkcRequirement, verify_lkc};
 
     /// Table 2 of the KDD'09 paper, over the trees of its Figure 2.
     fn table_2() -> (ReleasedTable, Vec<(Box<str>, Domain)>) {

@@ -20,7 +20,7 @@ pub struct RawSets<'a> {
 /// (2014 paper, Section 6, by the figures of its Table 2). Returns 0 if there are no items.
 ///
 /// Takes one look-up for each item.
-pub fn ncp(released: &ReleasedColumn, raw: RawSets) -> f64 {
+pub(super) fn ncp(released: &ReleasedColumn, raw: RawSets) -> f64 {
     let RawSets {
         column,
         minimum_levels,
@@ -46,7 +46,10 @@ pub fn ncp(released: &ReleasedColumn, raw: RawSets) -> f64 {
             continue;
         };
         for &leaf in column.of_row(row as usize) {
-            let node = minimum_levels.map_or_else(|| tree.leaf(leaf), |minimum_levels| minimum_levels.level_of(leaf));
+            let node = minimum_levels.map_or_else(
+                || tree.leaf(leaf),
+                |minimum_levels| minimum_levels.level_of(leaf),
+            );
             if cell.binary_search(&node).is_ok() {
                 disclosed[node.index()] += 1;
             }

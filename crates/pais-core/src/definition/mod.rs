@@ -19,8 +19,7 @@ pub use dataset::{
 };
 pub use ids::{DatasetId, SubmissionId, TaxonomyId};
 pub use job::{
-    JobDefinition, Objective, Output, PreGeneralization, Recoding,
-    SplitRule, UtilityDefinition,
+    JobDefinition, Objective, Output, PreGeneralization, Recoding, SplitRule, UtilityDefinition,
 };
 pub use job_error::{JobError, JobErrorKind};
 pub use json::{DocumentError, DocumentErrorKind};

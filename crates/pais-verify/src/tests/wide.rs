@@ -6,9 +6,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::{names, verified};
-use crate::{
-    LkcRequirement, SensitiveRequirement, SensitiveSet, VIOLATION_CAP, Verification,
-};
+use crate::{LkcRequirement, SensitiveRequirement, SensitiveSet, VIOLATION_CAP, Verification};
 use pais_core::model::Confidence;
 use pais_core::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable};
 

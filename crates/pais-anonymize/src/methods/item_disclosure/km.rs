@@ -8,8 +8,8 @@
 use hashbrown::HashMap;
 use rayon::prelude::*;
 
-use pais_core::model::KmAnonymity;
 use crate::observer::{Observer, Phase};
+use pais_core::model::KmAnonymity;
 use pais_core::table::{EncodedTable, NULL_CODE};
 use pais_core::taxonomy::MinimumLevels;
 
@@ -24,7 +24,7 @@ use super::vocabulary::Vocabulary;
 ///
 /// # Errors
 /// For fewer rows than *k*, for too many items in a column, and on cancellation.
-pub fn search_km<'a>(
+pub(super) fn search_km<'a>(
     table: &'a EncodedTable,
     minimum_levels: impl Fn(&str) -> Option<&'a MinimumLevels>,
     (model, settings): (KmAnonymity, &DisclosureSettings),

@@ -77,9 +77,12 @@ impl ItemDisclosure {
         }
         let minimum_levels = |name: &str| input.pre_generalization.minimum_levels(name);
         let disclosed = match &self.model {
-            PrivacyModel::KmAnonymity(model) => {
-                search_km(&input.table, minimum_levels, (*model, &self.settings), observer)
-            }
+            PrivacyModel::KmAnonymity(model) => search_km(
+                &input.table,
+                minimum_levels,
+                (*model, &self.settings),
+                observer,
+            ),
             PrivacyModel::Lkc(_) | PrivacyModel::Groups(_) => {
                 search(&input.table, minimum_levels, &self.settings, observer)
             }

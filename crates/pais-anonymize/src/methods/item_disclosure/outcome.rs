@@ -8,7 +8,7 @@ use super::vocabulary::Vocabulary;
 
 /// The anonymous table: the cut of each relational column, and the items that each row discloses.
 #[derive(Clone, Debug)]
-pub struct DisclosedTable {
+pub(super) struct DisclosedTable {
     /// The cut of each relational quasi-identifier, in the order of the table.
     pub cuts: Vec<Cut>,
     /// Number of equivalence classes.
@@ -21,7 +21,7 @@ pub struct DisclosedTable {
 
 /// The released cells of a set-valued column.
 #[derive(Clone, Debug)]
-pub struct DisclosedSet {
+pub(super) struct DisclosedSet {
     /// Distinct cells.
     pub cells: Vec<Box<str>>,
     /// By row, an index into `cells`; [`NULL_CODE`] where the row is not released.

@@ -219,8 +219,16 @@ fn invalid_jobs_are_rejected_with_a_pointer() {
             JobErrorKind::Unfit,
             "/privacy/model",
         ),
-        (json!({"recoding": "local"}), JobErrorKind::Unfit, "/recoding"),
-        (json!({"output": "anatomized"}), JobErrorKind::Unfit, "/output"),
+        (
+            json!({"recoding": "local"}),
+            JobErrorKind::Unfit,
+            "/recoding",
+        ),
+        (
+            json!({"output": "anatomized"}),
+            JobErrorKind::Unfit,
+            "/output",
+        ),
         (
             json!({"utility": {"objective": "discernibility"}}),
             JobErrorKind::Unfit,

@@ -4,7 +4,7 @@
 //! The union of two groups that meet one of these models also meets it, so a group that is not
 //! split still meets the model.
 
-use pais_core::model::{Diversity, Decimal};
+use pais_core::model::{Decimal, Diversity};
 use pais_core::table::{NULL_CODE, SensitiveColumn};
 
 /// Tolerance for rounding when an entropy is compared with its bound; the verifier allows more.
@@ -31,7 +31,7 @@ pub(super) struct FrequencyCheck {
 
 /// The change of a parameter with which the whole table would meet the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Remedy {
+pub(super) struct Remedy {
     /// The field of `privacy` to change.
     pub parameter: &'static str,
     /// The suggested change.

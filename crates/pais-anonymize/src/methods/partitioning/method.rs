@@ -16,11 +16,11 @@ use super::partition::{SplitGuide, partition, run_error};
 use super::split::GroupPartition;
 use super::{queries, tables};
 use crate::error::RunError;
-use crate::observer::stop_if_asked;
 use crate::job_checks::{check_no_weights, check_some, first_set, unfit};
 use crate::memory;
 use crate::method::{Candidate, Claim, Method};
 use crate::observer::Observer;
+use crate::observer::stop_if_asked;
 use crate::prepared::{PreparedTable, names};
 use crate::step::StepRecord;
 use crate::utility::{self, Measures, Report};
@@ -292,7 +292,9 @@ fn guide(job: &JobDefinition, output: Output) -> Result<SplitGuide, JobError> {
     }
     check_no_weights(job)?;
     match (utility.objective, output) {
-        (None, Output::Generalized) | (Some(Objective::Ncp), Output::Generalized) => Ok(SplitGuide::Ncp),
+        (None, Output::Generalized) | (Some(Objective::Ncp), Output::Generalized) => {
+            Ok(SplitGuide::Ncp)
+        }
         (None, Output::Anatomized) | (Some(Objective::Discernibility), _) => Ok(SplitGuide::Median),
         (Some(Objective::Ncp), Output::Anatomized) => Err(unfit(
             "/utility/objective",

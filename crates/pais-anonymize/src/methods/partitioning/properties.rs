@@ -204,7 +204,11 @@ fn check(case: &GroupCase) -> Result<(), TestCaseError> {
     let release = match found {
         Ok(release) => release,
         Err(error) => {
-            prop_assert!(matches!(error, RunError::NotAnonymizable { .. }), "{}", error);
+            prop_assert!(
+                matches!(error, RunError::NotAnonymizable { .. }),
+                "{}",
+                error
+            );
             prop_assert!(!holds(&raw.iter().collect::<Vec<_>>()));
             return Ok(());
         }
@@ -333,7 +337,11 @@ fn check_one_column(
     let release = match run(&columns, &("row,n,s\n".to_owned() + &text), &job) {
         Ok(release) => release,
         Err(error) => {
-            prop_assert!(matches!(error, RunError::NotAnonymizable { .. }), "{}", error);
+            prop_assert!(
+                matches!(error, RunError::NotAnonymizable { .. }),
+                "{}",
+                error
+            );
             let k = privacy["k"].as_u64().unwrap() as usize;
             prop_assert!(rows.len() < k || !meets_model(privacy, &all, &all));
             return Ok(());

@@ -1,8 +1,8 @@
 //! The sorted values of a sensitive column.
 
 use pais_core::definition::ColumnKind;
-use pais_core::table::{Column, NULL_CODE};
 use pais_core::schema::SchemaColumn;
+use pais_core::table::{Column, NULL_CODE};
 use pais_core::taxonomy::interval::number;
 
 /// The ranks of a column's values: missing values first, then numbers by size, or other texts by

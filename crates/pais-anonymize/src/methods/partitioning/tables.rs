@@ -5,8 +5,11 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use crate::released_table::compact_dictionary;
-use pais_core::table::{COUNT_COLUMN, Column, Domain, EncodedTable, Form, GROUP_COLUMN, QuasiIdentifier, ReleasedColumn, ReleasedTable};
 use pais_core::schema::{Schema, SchemaColumn};
+use pais_core::table::{
+    COUNT_COLUMN, Column, Domain, EncodedTable, Form, GROUP_COLUMN, QuasiIdentifier,
+    ReleasedColumn, ReleasedTable,
+};
 use pais_core::taxonomy::tree::NodeId;
 use pais_core::taxonomy::{Interval, MISSING_LABEL, Tree};
 

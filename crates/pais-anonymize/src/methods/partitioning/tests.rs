@@ -55,7 +55,10 @@ fn figure_3_is_the_anatomy_of_figure_1() {
     let release = run(&patients(), FIGURE_1, &diverse(4, 2)).unwrap();
     let names: Vec<&str> = release.tables().iter().map(|table| &*table.name).collect();
     assert_eq!(names, ["qit", "st_Disease Type", "st_Treatment"]);
-    assert_eq!(lines(&release.tables()[0]), ["41,1", "42,1", "43,1", "49,1"]);
+    assert_eq!(
+        lines(&release.tables()[0]),
+        ["41,1", "42,1", "43,1", "49,1"]
+    );
     assert!(text(&release.tables()[0]).starts_with("Age,group_id\n"));
     assert_eq!(
         text(&release.tables()[1]),
@@ -96,7 +99,10 @@ fn an_unreachable_model_suggests_a_reachable_one() {
     assert!(fix.contains("lower `l` to at most 2"), "{fix}");
     let error = run(&patients(), FIGURE_1, &diverse(5, 2)).unwrap_err();
     assert_eq!(unmet(&error).pointer(), Some("/privacy/k"));
-    assert!(error.to_string().contains("lower `k` to at most 4"), "{error}");
+    assert!(
+        error.to_string().contains("lower `k` to at most 4"),
+        "{error}"
+    );
 }
 
 /// No record is lost: a group is not split where one half would violate the model.
@@ -283,7 +289,11 @@ fn unsupported_columns_are_rejected() {
     ] {
         let job: JobDefinition = serde_json::from_value(job.clone()).unwrap();
         let refused = refusal(JobPlan::new(&schema(columns.clone()), &job));
-        assert_eq!(refused, (JobErrorKind::Unfit, pointer.to_owned()), "{columns}");
+        assert_eq!(
+            refused,
+            (JobErrorKind::Unfit, pointer.to_owned()),
+            "{columns}"
+        );
     }
 }
 

@@ -269,7 +269,10 @@ fn check_sensitive(schema: &Schema, column: &str, values: &[String]) -> Result<(
     Ok(())
 }
 
-fn settings(schema: &Schema, job: &JobDefinition) -> Result<search::SpecializationSettings, JobError> {
+fn settings(
+    schema: &Schema,
+    job: &JobDefinition,
+) -> Result<search::SpecializationSettings, JobError> {
     let utility = job.utility.clone().unwrap_or_default();
     let has_class = schema
         .stored()

@@ -6,10 +6,10 @@
 
 use thiserror::Error;
 
-use pais_core::model::Decimal;
-use pais_core::definition::{Objective, SplitRule};
 use crate::observer::{Count, Observer, Phase};
 use crate::step::StepRecord;
+use pais_core::definition::{Objective, SplitRule};
+use pais_core::model::Decimal;
 use pais_core::table::EncodedTable;
 
 use super::requirement::Requirement;
@@ -20,7 +20,7 @@ use super::topmost;
 
 /// The settings of a search.
 #[derive(Clone, Copy, Debug)]
-pub struct SpecializationSettings {
+pub(super) struct SpecializationSettings {
     /// The score that selects the next specialization.
     pub objective: Objective,
     /// How numeric intervals are split.
@@ -31,7 +31,7 @@ pub struct SpecializationSettings {
 
 /// Why a search ended without an anonymous table.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum SpecializationError {
+pub(super) enum SpecializationError {
     /// The whole table has fewer than *K* rows.
     #[error("the table has {rows} rows, fewer than the {k} that `k` asks for")]
     FewerRowsThanK {
@@ -59,7 +59,7 @@ pub enum SpecializationError {
 ///
 /// # Errors
 /// When no generalization meets the requirement, or on cancellation.
-pub fn search(
+pub(super) fn search(
     table: &EncodedTable,
     requirement: &Requirement<'_>,
     settings: SpecializationSettings,

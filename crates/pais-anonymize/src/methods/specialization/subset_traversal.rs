@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::bitmaps::GroupBitmaps;
-use super::validity::{ChildCheck, ValidityCheck, ValueColumn};
 use super::split_counts::PartitionShare;
+use super::validity::{ChildCheck, ValidityCheck, ValueColumn};
 
 /// Largest number of counters (attribute values times sensitive values) kept in a dense array.
 const DENSE_COUNTERS: usize = 1 << 16;

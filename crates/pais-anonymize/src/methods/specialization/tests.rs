@@ -244,7 +244,9 @@ fn any_step_can_be_released_and_step_0_is_the_topmost_table() {
     let prepared = AnonymizationRun::new(schema, job, table, &Unobserved::default()).unwrap();
     let steps = prepared.search(&Unobserved::default()).unwrap();
     for step in 0..steps.len() as u32 {
-        let release = prepared.release(&steps, Some(step), &Unobserved::default()).unwrap();
+        let release = prepared
+            .release(&steps, Some(step), &Unobserved::default())
+            .unwrap();
         let item = &steps[step as usize].item;
         assert_eq!(release.report["utility"]["groups"], json!(item.groups));
         let dr = release.report["utility"]["dr"].as_f64().unwrap();
@@ -254,10 +256,17 @@ fn any_step_can_be_released_and_step_0_is_the_topmost_table() {
             "step {step}"
         );
     }
-    let topmost = prepared.release(&steps, Some(0), &Unobserved::default()).unwrap();
+    let topmost = prepared
+        .release(&steps, Some(0), &Unobserved::default())
+        .unwrap();
     assert_eq!(cut(&topmost, "Age"), ["[1,99]"]);
-    let error = prepared.release(&steps, Some(99), &Unobserved::default()).unwrap_err();
-    assert!(matches!(error, RunError::NoSuchStep { step: 99, .. }), "{error}");
+    let error = prepared
+        .release(&steps, Some(99), &Unobserved::default())
+        .unwrap_err();
+    assert!(
+        matches!(error, RunError::NoSuchStep { step: 99, .. }),
+        "{error}"
+    );
 }
 
 #[test]

@@ -18,7 +18,7 @@ use super::sensitive::SensitiveSlots;
 ///
 /// # Errors
 /// The condition that cannot be met by suppression within the budget, or cancellation.
-pub fn suppress(
+pub(super) fn suppress(
     table: &EncodedTable,
     requirement: &Requirement<'_>,
     sensitive: &SensitiveSlots,
