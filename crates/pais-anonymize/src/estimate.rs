@@ -65,9 +65,9 @@ impl Estimate {
         }
     }
 
-    /// Records that at `elapsed` after its beginning the run was in `phase`, with `fraction` (0 to
-    /// 1) of it done. A phase earlier than the current one is ignored. A fraction may decrease, if
-    /// unexpected work was found.
+    /// Records that at `elapsed` after its beginning the run was in `phase`, with `fraction` of it
+    /// done, from 0 to 1. A phase earlier than the current one is ignored. A fraction may decrease,
+    /// if unexpected work was found.
     pub(crate) fn observe(&mut self, elapsed: Duration, phase: Phase, fraction: f64) {
         if fraction.is_nan() {
             return;

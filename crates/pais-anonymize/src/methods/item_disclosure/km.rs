@@ -217,7 +217,6 @@ impl KmSearch<'_> {
             });
         DisclosedTable {
             cuts,
-            classes: state.classes.len(),
             sets: sets.collect(),
             released: vec![true; table.rows],
         }

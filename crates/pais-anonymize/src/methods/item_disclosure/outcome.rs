@@ -11,8 +11,6 @@ use super::vocabulary::Vocabulary;
 pub(super) struct DisclosedTable {
     /// The cut of each relational quasi-identifier, in the order of the table.
     pub cuts: Vec<Cut>,
-    /// Number of equivalence classes.
-    pub classes: usize,
     /// The cells of each set-valued quasi-identifier, in the order of the table.
     pub sets: Vec<DisclosedSet>,
     /// Whether each row is released; the others were moved to the trash bin.
@@ -59,7 +57,6 @@ impl DisclosedTable {
         });
         Self {
             cuts,
-            classes: classes.len(),
             sets: sets.collect(),
             released,
         }

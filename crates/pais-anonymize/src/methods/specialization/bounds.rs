@@ -71,7 +71,6 @@ pub(super) fn resolve<'a>(
             .map(|value| number(value).unwrap_or(NULL_CODE))
             .collect();
         sensitive.push(SensitiveBound {
-            column: &column.name,
             codes: &column.codes,
             numbers,
         });

@@ -6,8 +6,6 @@ use pais_core::table::NULL_CODE;
 /// One sensitive column and the values of it that are bounded.
 #[derive(Clone, Debug)]
 pub(super) struct SensitiveBound<'a> {
-    /// The column's name in the header.
-    pub column: &'a str,
     /// One code per row; [`NULL_CODE`] for a missing cell.
     pub codes: &'a [u32],
     /// By code: the index of the sensitive value among those of all sensitive columns, or
