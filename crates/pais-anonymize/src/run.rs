@@ -127,7 +127,7 @@ impl AnonymizationRun {
     ///
     /// # Errors
     /// As [`JobPlan::new`].
-    pub fn with_job(&self, job: JobDefinition) -> Result<Self, JobError> {
+    pub(crate) fn with_job(&self, job: JobDefinition) -> Result<Self, JobError> {
         let JobPlan { method } = JobPlan::new(&self.input.schema, &job)?;
         let input = PreparedTable {
             job,

@@ -6,7 +6,7 @@ use pais_core::taxonomy::{MinimumLevels, NodeId};
 
 /// The raw sets of a released set-valued column.
 #[derive(Clone, Copy, Debug)]
-pub struct RawSets<'a> {
+pub(crate) struct RawSets<'a> {
     /// The raw sets.
     pub column: &'a SetColumn,
     /// The node that each item is pre-generalized to; `None` without pre-generalization.

@@ -14,16 +14,16 @@ use pais_core::table::EncodedTable;
 use pais_core::table::codes::Codes;
 
 use super::attribute::{Attribute, Concept, ConceptId};
+use super::candidate::Candidate;
 use super::partitions::{PartitionId, Partitions};
 use super::requirement::Requirement;
 use super::scan::{ChildOfCode, Scan};
 use super::score;
-use super::search::SpecializationSettings;
 use super::sensitive::SensitiveSlots;
+use super::settings::SpecializationSettings;
 use super::split_counts::SplitCounts;
 use super::suppression::{SensitiveCountCache, Suppression, SuppressionTrial};
 use super::validity::ValidityCheck;
-use candidates::Candidate;
 
 /// A specialization that was performed.
 pub(super) struct PerformedSpecialization {

@@ -4,6 +4,7 @@ use crate::observer::Observer;
 use pais_core::definition::{Objective, SplitRule};
 
 use super::super::attribute::{Concept, ConceptId, ConceptSplit, Meaning};
+use super::super::candidate::Candidate;
 use super::super::interval_splits::IntervalSplits;
 use super::super::scan::Scan;
 use super::super::score::{self, SplitQueue, SplitSelection, TIE};
@@ -18,18 +19,6 @@ const MIN_POINTS: usize = if cfg!(test) { 2 } else { 6 };
 /// Number of subsets of the other attributes up to which that pass is used. With more subsets, one
 /// check by bitmaps is faster.
 const MAX_SUBSETS: u128 = 10_000;
-
-/// A value of ∪Cut that may still be specialized.
-pub(super) struct Candidate {
-    pub(super) attribute: usize,
-    pub(super) concept: ConceptId,
-    pub(super) splits: SplitQueue,
-    pub(super) split: ConceptSplit,
-    pub(super) score: f64,
-    /// Number of steps performed when the score was last summed over partitions; `None` if it never
-    /// was.
-    pub(super) scored_at: Option<usize>,
-}
 
 impl SearchState<'_> {
     /// Makes every value of ∪Cut a candidate again. After rows were suppressed, scores and split
