@@ -2,7 +2,7 @@
 
 /// *Cut_i* of one attribute: exactly one value on each root-to-leaf path (Section 3.2).
 #[derive(Clone, Debug)]
-pub struct Cut {
+pub(crate) struct Cut {
     /// Labels, from left to right.
     pub labels: Vec<String>,
     /// For each code of the attribute, the index of its label.

@@ -25,7 +25,7 @@ const ALMOST: f64 = 0.99;
 
 /// Estimates the remaining time and the progress of a run.
 #[derive(Clone, Debug)]
-pub struct Estimate {
+pub(crate) struct Estimate {
     /// Phases that the run goes through.
     phases: &'static [Phase],
     now: Option<Stage>,
@@ -52,7 +52,7 @@ struct Stage {
 impl Estimate {
     /// An estimate for a run that has not begun. `progress` is the progress reported by a previous
     /// attempt, 0 if there was none.
-    pub fn new(phases: &'static [Phase], progress: f64) -> Self {
+    pub(crate) fn new(phases: &'static [Phase], progress: f64) -> Self {
         let start = progress.clamp(0.0, 1.0);
         Self {
             phases,
@@ -65,10 +65,10 @@ impl Estimate {
         }
     }
 
-    /// Records that at `elapsed` after its beginning the run was in `phase`, with `fraction` (0 to
-    /// 1) of it done. A phase earlier than the current one is ignored. A fraction may decrease, if
-    /// unexpected work was found.
-    pub fn observe(&mut self, elapsed: Duration, phase: Phase, fraction: f64) {
+    /// Records that at `elapsed` after its beginning the run was in `phase`, with `fraction` of it
+    /// done, from 0 to 1. A phase earlier than the current one is ignored. A fraction may decrease,
+    /// if unexpected work was found.
+    pub(crate) fn observe(&mut self, elapsed: Duration, phase: Phase, fraction: f64) {
         if fraction.is_nan() {
             return;
         }
@@ -99,7 +99,7 @@ impl Estimate {
     }
 
     /// The current phase; `None` before the first report.
-    pub fn phase(&self) -> Option<Phase> {
+    pub(crate) fn phase(&self) -> Option<Phase> {
         self.now.map(|stage| stage.phase)
     }
 
@@ -108,7 +108,7 @@ impl Estimate {
     /// when the estimate does. It advances by the fraction of its remainder that the time since the
     /// last call is of that time plus the remaining time, but never exceeds the share of the total
     /// time that has elapsed.
-    pub fn look(&mut self, elapsed: Duration) -> (f64, Option<f64>) {
+    pub(crate) fn look(&mut self, elapsed: Duration) -> (f64, Option<f64>) {
         let since = elapsed.saturating_sub(self.looked).as_secs_f64();
         self.looked = self.looked.max(elapsed);
         let Some(found) = self.left(elapsed) else {

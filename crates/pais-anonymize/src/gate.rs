@@ -45,11 +45,6 @@ impl VerifiedRelease {
     pub fn tables(&self) -> &[ReleasedTable] {
         &self.tables
     }
-
-    /// As [`Self::tables`], taken out of the release.
-    pub fn into_tables(self) -> Vec<ReleasedTable> {
-        self.tables
-    }
 }
 
 /// Verifies and measures finished tables.

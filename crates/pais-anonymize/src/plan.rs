@@ -10,7 +10,7 @@ use crate::methods;
 ///
 /// ```
 /// use pais_anonymize::JobPlan;
-/// use pais_core::definition::{DatasetDefinition, JobDefinition, JobErrorKind, json};
+/// use pais_core::definition::{DatasetDefinition, JobDefinition, JobErrorKind, Output, json};
 /// use pais_core::schema::Schema;
 ///
 /// let dataset: DatasetDefinition =
@@ -19,6 +19,14 @@ use crate::methods;
 /// let job: JobDefinition = json::parse(br#"{"privacy": {"model": "k_anonymity", "k": 5}}"#)?;
 /// let error = JobPlan::new(&schema, &job).err().unwrap();
 /// assert_eq!(error.kind, JobErrorKind::Unfit);
+/// assert_eq!(error.faults[0].pointer(), Some("/dataset_id"));
+///
+/// let dataset: DatasetDefinition =
+///     json::parse(br#"{"name": "a", "columns": [{"name": "age", "role": "quasi_identifier"}]}"#)?;
+/// let schema = Schema::inline(&dataset)?;
+/// let plan = JobPlan::new(&schema, &job)?;
+/// assert_eq!((plan.output(), plan.has_steps()), (Output::Generalized, true));
+/// assert!(plan.bytes_needed(&schema, 1_000, 1) > 1_000);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct JobPlan {

@@ -177,7 +177,7 @@ fn labels(column: &ReleasedColumn) -> Vec<&str> {
 
 /// The pre-generalization of a table: the generalization of each leaf, and the original columns.
 #[derive(Clone, Debug, Default)]
-pub struct PreGeneralized {
+pub(crate) struct PreGeneralized {
     minimum_levels: BTreeMap<Box<str>, MinimumLevels>,
     raw: Vec<QuasiIdentifier>,
 }
@@ -188,7 +188,7 @@ impl PreGeneralized {
     ///
     /// # Errors
     /// [`JobErrorKind::Unfit`] for values that a column without a taxonomy does not have.
-    pub fn new(
+    pub(crate) fn new(
         job: &JobDefinition,
         table: &mut EncodedTable,
         one_cut: bool,
@@ -220,12 +220,12 @@ impl PreGeneralized {
     }
 
     /// The generalization of each leaf of a column; `None` if the leaves are not generalized.
-    pub fn minimum_levels(&self, column: &str) -> Option<&MinimumLevels> {
+    pub(crate) fn minimum_levels(&self, column: &str) -> Option<&MinimumLevels> {
         self.minimum_levels.get(column)
     }
 
     /// A column of the table before pre-generalization.
-    pub fn raw<'a>(&'a self, column: &'a QuasiIdentifier) -> &'a QuasiIdentifier {
+    pub(crate) fn raw<'a>(&'a self, column: &'a QuasiIdentifier) -> &'a QuasiIdentifier {
         let same = |raw: &&QuasiIdentifier| raw.position == column.position;
         self.raw.iter().find(same).unwrap_or(column)
     }

@@ -15,6 +15,38 @@ use crate::prepared::PreparedTable;
 use crate::step::StepRecord;
 
 /// A raw table encoded for a job, and the method that anonymizes it.
+///
+/// The table is encoded once and searched once; each step can be released.
+///
+/// ```
+/// # use std::sync::Arc;
+/// use pais_anonymize::{AnonymizationRun, RunError, Unobserved};
+/// # use pais_core::definition::{DatasetDefinition, JobDefinition, json};
+/// # use pais_core::read::csv;
+/// # use pais_core::schema::Schema;
+/// # let dataset: DatasetDefinition = json::parse(
+/// #     br#"{"name": "a", "columns": [{"name": "sex", "role": "quasi_identifier"}]}"#,
+/// # )?;
+/// # let schema = Arc::new(Schema::inline(&dataset)?);
+/// # let table = csv::read_table(&schema, "sex\nF\nM\nF\nM\n".as_bytes())?;
+/// # let job: JobDefinition = json::parse(br#"{"privacy": {"model": "k_anonymity", "k": 2}}"#)?;
+///
+/// // Four rows of a column `sex`, with 2-anonymity.
+/// let observer = Unobserved::default();
+/// let run = AnonymizationRun::new(schema, job, table, &observer)?;
+/// let steps = run.search(&observer)?;
+/// // Step 0 is the topmost table; step 1 specializes `*` to F and M.
+/// assert_eq!(steps.len(), 2);
+/// assert_eq!(steps[1].item.children, ["F", "M"]);
+///
+/// let last = run.release(&steps, None, &observer)?;
+/// assert_eq!((last.step, last.rows, last.tables().len()), (Some(1), 4, 1));
+/// let topmost = run.release(&steps, Some(0), &observer)?;
+/// assert_eq!(topmost.cut.unwrap()["sex"], ["*"]);
+/// let error = run.release(&steps, Some(2), &observer).unwrap_err();
+/// assert_eq!(error, RunError::NoSuchStep { step: 2, last: Some(1) });
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct AnonymizationRun {
     method: Box<dyn Method>,
     input: PreparedTable,
@@ -23,7 +55,25 @@ pub struct AnonymizationRun {
 /// Anonymizes a table: searches, and releases the last step.
 ///
 /// The order of released rows is random; drawn from the job's seed where it has one. See the
-/// [crate documentation](crate) for an example.
+/// [crate documentation](crate) for a table that is released; this one is too small.
+///
+/// ```
+/// use pais_anonymize::{RunError, Unobserved, anonymize};
+/// use pais_core::definition::{DatasetDefinition, JobDefinition, json};
+/// use pais_core::read::csv;
+/// use pais_core::schema::Schema;
+///
+/// let dataset: DatasetDefinition = json::parse(
+///     br#"{"name": "a", "columns": [{"name": "sex", "role": "quasi_identifier"}]}"#,
+/// )?;
+/// let schema = Schema::inline(&dataset)?;
+/// let table = csv::read_table(&schema, "sex\nF\nM\n".as_bytes())?;
+/// let job: JobDefinition = json::parse(br#"{"privacy": {"model": "k_anonymity", "k": 3}}"#)?;
+/// let error = anonymize(schema, job, table, &Unobserved::default()).unwrap_err();
+/// let RunError::NotAnonymizable { fault, .. } = error else { panic!("{error}") };
+/// assert_eq!(fault.pointer(), Some("/privacy/k"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
 /// [`RunError`]: the job does not fit the schema, no generalization meets it, or the observer
@@ -77,7 +127,7 @@ impl AnonymizationRun {
     ///
     /// # Errors
     /// As [`JobPlan::new`].
-    pub fn with_job(&self, job: JobDefinition) -> Result<Self, JobError> {
+    pub(crate) fn with_job(&self, job: JobDefinition) -> Result<Self, JobError> {
         let JobPlan { method } = JobPlan::new(&self.input.schema, &job)?;
         let input = PreparedTable {
             job,

@@ -32,6 +32,32 @@ pub struct SweepOutcome {
 ///
 /// `run` holds the encoded rows, prepared for the first combination of `job`.
 ///
+/// ```
+/// # use std::sync::Arc;
+/// use pais_anonymize::{AnonymizationRun, RunError, Unobserved, run_sweep};
+/// use pais_core::definition::{JobDefinition, Sweep, json};
+/// # use pais_core::definition::DatasetDefinition;
+/// # use pais_core::read::csv;
+/// # use pais_core::schema::Schema;
+/// # let dataset: DatasetDefinition = json::parse(
+/// #     br#"{"name": "a", "columns": [{"name": "sex", "role": "quasi_identifier"}]}"#,
+/// # )?;
+/// # let schema = Arc::new(Schema::inline(&dataset)?);
+/// # let table = csv::read_table(&schema, "sex\nF\nM\nF\nM\n".as_bytes())?;
+///
+/// // Four rows of a column `sex`.
+/// let job: JobDefinition = json::parse(br#"{"privacy": {"model": "k_anonymity", "k": [2, 4, 5]}}"#)?;
+/// let sweep = Sweep::new(&job)?;
+/// let observer = Unobserved::default();
+/// let first = sweep.combinations[0].apply(&job);
+/// let run = AnonymizationRun::new(schema, first, table, &observer)?;
+/// let outcomes = run_sweep(&run, &job, &sweep, &observer)?;
+/// let steps: Vec<_> = outcomes.iter().map(|outcome| outcome.steps.as_ref().map(Vec::len)).collect();
+/// assert_eq!((&steps[0], &steps[1]), (&Ok(2), &Ok(1)));
+/// assert!(matches!(steps[2], Err(RunError::NotAnonymizable { .. })));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// [`RunError`], except that a combination that no generalization meets is an outcome of its own.
 pub fn run_sweep(

@@ -5,7 +5,7 @@
 //! - [`taxonomy`]: trees of generalizations and numeric intervals
 //! - [`schema`]: declared columns, checked against one another
 //! - [`table`]: dictionary-encoded tables, raw and released
-//! - [`read`] and [`write`]: CSV, NDJSON and Parquet
+//! - [`read`] and [`mod@write`]: CSV, NDJSON and Parquet
 //! - [`rejection`]: why an input is refused, and where
 //! - [`cancellation`]: a request to stop, shared between threads
 //!

@@ -133,15 +133,6 @@ impl<K> Rejection<K> {
             faults,
         }
     }
-
-    /// The same rejection as part of a larger kind.
-    pub fn map_kind<L>(self, kind: impl FnOnce(K) -> L) -> Rejection<L> {
-        Rejection {
-            kind: kind(self.kind),
-            detail: self.detail,
-            faults: self.faults,
-        }
-    }
 }
 
 impl<K> fmt::Display for Rejection<K> {

@@ -5,14 +5,14 @@ use serde_json::{Value, json};
 use super::draw::Draw;
 
 /// A taxonomy of two groups of leaves, with the frequency of each leaf.
-pub struct WeightedTaxonomy {
+pub(crate) struct WeightedTaxonomy {
     root: &'static str,
     groups: [(&'static str, &'static [(&'static str, f64)]); 2],
 }
 
 impl WeightedTaxonomy {
     /// The taxonomy as JSON.
-    pub fn tree(&self) -> Value {
+    pub(crate) fn tree(&self) -> Value {
         let groups = self.groups.map(|(label, leaves)| {
             let children = leaves.iter().map(|(leaf, _)| json!({ "label": leaf }));
             json!({ "label": label, "children": children.collect::<Vec<_>>() })
@@ -21,7 +21,7 @@ impl WeightedTaxonomy {
     }
 
     /// Draws a leaf by its frequency.
-    pub fn draw(&self, draw: &mut Draw) -> &'static str {
+    pub(crate) fn draw(&self, draw: &mut Draw) -> &'static str {
         let leaves = || self.groups.iter().flat_map(|(_, leaves)| leaves.iter());
         let weights: Vec<f64> = leaves().map(|(_, weight)| *weight).collect();
         let drawn = leaves().nth(draw.weighted(&weights));
@@ -30,7 +30,7 @@ impl WeightedTaxonomy {
 }
 
 /// The insurance that pays.
-pub const INSURANCE: WeightedTaxonomy = WeightedTaxonomy {
+pub(crate) const INSURANCE: WeightedTaxonomy = WeightedTaxonomy {
     root: "Any insurance",
     groups: [
         ("Public", &[("statutory", 36.0), ("state", 22.0)]),
@@ -39,7 +39,7 @@ pub const INSURANCE: WeightedTaxonomy = WeightedTaxonomy {
 };
 
 /// The language a patient speaks at home.
-pub const LANGUAGE: WeightedTaxonomy = WeightedTaxonomy {
+pub(crate) const LANGUAGE: WeightedTaxonomy = WeightedTaxonomy {
     root: "Any language",
     groups: [
         ("National", &[("first", 38.0), ("second", 20.0)]),
@@ -48,7 +48,7 @@ pub const LANGUAGE: WeightedTaxonomy = WeightedTaxonomy {
 };
 
 /// Religion.
-pub const RELIGION: WeightedTaxonomy = WeightedTaxonomy {
+pub(crate) const RELIGION: WeightedTaxonomy = WeightedTaxonomy {
     root: "Any belief",
     groups: [
         ("A or B", &[("A", 32.0), ("B", 22.0)]),
@@ -57,7 +57,7 @@ pub const RELIGION: WeightedTaxonomy = WeightedTaxonomy {
 };
 
 /// How a patient came to the hospital.
-pub const REFERRAL: WeightedTaxonomy = WeightedTaxonomy {
+pub(crate) const REFERRAL: WeightedTaxonomy = WeightedTaxonomy {
     root: "Any way",
     groups: [
         ("Planned", &[("doctor", 38.0), ("hospital", 12.0)]),

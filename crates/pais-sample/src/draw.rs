@@ -63,7 +63,7 @@ impl Draw {
 
     /// A normally distributed number. It is computed as the sum of twelve uniform numbers, which is
     /// close enough here. A logarithm would not give the same result on every machine.
-    pub fn normal(&mut self, mean: f64, deviation: f64) -> f64 {
+    pub(crate) fn normal(&mut self, mean: f64, deviation: f64) -> f64 {
         let sum: f64 = (0..12).map(|_| self.fraction()).sum();
         mean + deviation * (sum - 6.0)
     }

@@ -45,7 +45,7 @@ const COUNTRIES: [(&str, &[&str]); 5] = [
 ];
 
 /// The taxonomy of origins.
-pub fn origins() -> Value {
+pub(crate) fn origins() -> Value {
     let [europe, south_asia, africa, east_asia, latin_america] = COUNTRIES.each_ref().map(group);
     json!({ "label": "Anywhere", "children": [
         europe,
@@ -55,7 +55,7 @@ pub fn origins() -> Value {
 }
 
 /// Draws a country of a region.
-pub fn country(region: &str, draw: &mut Draw) -> &'static str {
+pub(crate) fn country(region: &str, draw: &mut Draw) -> &'static str {
     let found = COUNTRIES.iter().find(|(label, _)| *label == region);
     let (_, countries) = found.unwrap_or(&COUNTRIES[0]);
     countries[draw.skewed(countries.len())]
@@ -82,12 +82,12 @@ const JOBS: [(&str, &[&str]); 5] = [
 ];
 
 /// The taxonomy of jobs.
-pub fn jobs() -> Value {
+pub(crate) fn jobs() -> Value {
     tree("Any job", &JOBS)
 }
 
 /// Draws a job that is plausible for an age.
-pub fn job(age: f64, draw: &mut Draw) -> &'static str {
+pub(crate) fn job(age: f64, draw: &mut Draw) -> &'static str {
     match age {
         ..6.0 => "Child",
         ..18.0 => "Pupil",
@@ -103,7 +103,7 @@ pub fn job(age: f64, draw: &mut Draw) -> &'static str {
 }
 
 /// The taxonomy of education.
-pub fn educations() -> Value {
+pub(crate) fn educations() -> Value {
     tree(
         "Any education",
         &[
@@ -117,7 +117,7 @@ pub fn educations() -> Value {
 }
 
 /// Draws an education that is plausible for an age.
-pub fn education(age: f64, draw: &mut Draw) -> &'static str {
+pub(crate) fn education(age: f64, draw: &mut Draw) -> &'static str {
     match age {
         ..6.0 => "None",
         ..16.0 => "Primary",
@@ -133,7 +133,7 @@ pub fn education(age: f64, draw: &mut Draw) -> &'static str {
 }
 
 /// The taxonomy of marital status.
-pub fn marital_statuses() -> Value {
+pub(crate) fn marital_statuses() -> Value {
     tree(
         "Any status",
         &[
@@ -147,7 +147,7 @@ pub fn marital_statuses() -> Value {
 }
 
 /// Draws a marital status that is plausible for an age.
-pub fn marital(age: f64, draw: &mut Draw) -> &'static str {
+pub(crate) fn marital(age: f64, draw: &mut Draw) -> &'static str {
     if age < 20.0 {
         return "Never married";
     }
@@ -176,12 +176,12 @@ const HOSPITALS: [(&str, &[&str]); 4] = [
 ];
 
 /// The taxonomy of hospitals, by cluster.
-pub fn hospitals() -> Value {
+pub(crate) fn hospitals() -> Value {
     tree("Any hospital", &HOSPITALS)
 }
 
 /// Draws a hospital, mostly one near the district.
-pub fn hospital(district: usize, draw: &mut Draw) -> &'static str {
+pub(crate) fn hospital(district: usize, draw: &mut Draw) -> &'static str {
     let cluster = if draw.chance(0.85) {
         district % 4
     } else {
@@ -192,12 +192,12 @@ pub fn hospital(district: usize, draw: &mut Draw) -> &'static str {
 }
 
 /// Number of districts.
-pub const DISTRICTS: usize = 48;
+pub(crate) const DISTRICTS: usize = 48;
 
 const CLUSTERS: [&str; 4] = ["Northern", "Eastern", "Southern", "Western"];
 
 /// The taxonomy of districts, by part of the country and region.
-pub fn districts() -> Value {
+pub(crate) fn districts() -> Value {
     let part = |part: usize| {
         let region = |region: usize| {
             let inside =
@@ -213,7 +213,7 @@ pub fn districts() -> Value {
 }
 
 /// The label of a district.
-pub fn district(number: usize) -> String {
+pub(crate) fn district(number: usize) -> String {
     format!("District {:02}", number + 1)
 }
 
@@ -237,7 +237,7 @@ const WARDS: [(&str, &[&str]); 4] = [
 ];
 
 /// The taxonomy of wards.
-pub fn wards() -> Value {
+pub(crate) fn wards() -> Value {
     tree("Any ward", &WARDS)
 }
 
@@ -261,7 +261,7 @@ const WARD_OF: [&str; 15] = [
 ];
 
 /// Draws a ward: the usual one for the diagnosis, or one of the two large ones.
-pub fn ward(diagnosis: usize, draw: &mut Draw) -> &'static str {
+pub(crate) fn ward(diagnosis: usize, draw: &mut Draw) -> &'static str {
     if draw.chance(0.5) {
         return WARD_OF[diagnosis % WARD_OF.len()];
     }
@@ -270,18 +270,18 @@ pub fn ward(diagnosis: usize, draw: &mut Draw) -> &'static str {
 
 /// A day within two years. Each month has 28 days.
 #[derive(Clone, Copy, Debug)]
-pub struct Date(usize);
+pub(crate) struct Date(usize);
 
 const DAYS: usize = 2 * 12 * 28;
 
 impl Date {
     /// Draws a day.
-    pub fn drawn(draw: &mut Draw) -> Self {
+    pub(crate) fn drawn(draw: &mut Draw) -> Self {
         Self(draw.below(DAYS))
     }
 
     /// The day `days` days later, or the last day if that is earlier.
-    pub fn later(self, days: usize) -> Self {
+    pub(crate) fn later(self, days: usize) -> Self {
         Self((self.0 + days).min(DAYS - 1))
     }
 }
@@ -300,7 +300,7 @@ impl fmt::Display for Date {
 }
 
 /// The taxonomy of days, by month, quarter and year.
-pub fn days() -> Value {
+pub(crate) fn days() -> Value {
     let month = |month: usize| {
         let days: Vec<Value> = (0..28)
             .map(|day| json!({ "label": Date(month * 28 + day).to_string() }))

@@ -2,16 +2,19 @@
 //!
 //! Each measure is defined in `docs/methods.md`.
 
-pub mod metrics;
-pub mod ncp;
-pub mod queries;
+mod metrics;
+mod ncp;
+mod queries;
 mod report;
-pub mod risk;
+mod risk;
 mod sets;
 
 pub use metrics::{GroupMetrics, SizeBucket};
-pub use ncp::ColumnNcp;
-pub use queries::{QueryDimension, QueryError, QuerySensitive, QueryTable};
-pub use report::{Measures, Report, Utility, ncp_by_column, report, report_with_sets};
+pub use queries::QueryError;
+pub use report::{Report, Utility};
 pub use risk::Risk;
-pub use sets::RawSets;
+
+pub(crate) use ncp::ColumnNcp;
+pub(crate) use queries::{QueryDimension, QuerySensitive, QueryTable};
+pub(crate) use report::{Measures, ncp_by_column, report, report_with_sets};
+pub(crate) use sets::RawSets;

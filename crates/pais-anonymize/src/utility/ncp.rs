@@ -10,7 +10,7 @@ use pais_core::taxonomy::{Interval, MISSING_LABEL};
 /// - interval: its width divided by the width of the domain; 0 for `?`;
 /// - any label of a domain of one value: 0, because there is no information to lose;
 /// - a label that is not in the domain: 1, because it gives no information about the value.
-pub fn of_label(label: &str, domain: &Domain) -> f64 {
+pub(super) fn of_label(label: &str, domain: &Domain) -> f64 {
     match domain {
         Domain::Taxonomy(tree) => tree.find(label).map_or(1.0, |node| tree.ncp(node)),
         Domain::Numeric { .. } if label == MISSING_LABEL => 0.0,
@@ -27,7 +27,7 @@ pub fn of_label(label: &str, domain: &Domain) -> f64 {
 
 /// The information loss of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ColumnNcp {
+pub(crate) struct ColumnNcp {
     /// Sum of the NCP of the released values.
     pub released: f64,
     /// Number of released values.
@@ -36,7 +36,7 @@ pub struct ColumnNcp {
 
 impl ColumnNcp {
     /// Adds up the NCP of a column of labels. An empty cell counts 1, like a suppressed one.
-    pub fn new(column: &ReleasedColumn, domain: &Domain) -> Self {
+    pub(crate) fn new(column: &ReleasedColumn, domain: &Domain) -> Self {
         let Column { dictionary, codes } = &column.column;
         // Labels are counted first and multiplied afterwards: a sum over a million rows would
         // accumulate rounding errors.
@@ -54,7 +54,7 @@ impl ColumnNcp {
 
     /// Mean NCP over the raw rows, from 0 to 1. A suppressed row counts 1, because its value is
     /// lost. Returns 0 if there are no rows.
-    pub fn mean(&self, suppressed_rows: u64) -> f64 {
+    pub(crate) fn mean(&self, suppressed_rows: u64) -> f64 {
         let rows = self.rows + suppressed_rows;
         if rows == 0 {
             0.0

@@ -15,7 +15,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 /// Number of random queries, as in the paper.
-pub const QUERIES: u64 = 8_800;
+pub(super) const QUERIES: u64 = 8_800;
 
 /// A query is large if it counts at least 1 / `LARGE` of the rows.
 const LARGE: u64 = 100;
@@ -47,7 +47,7 @@ pub struct QueryError {
 
 /// A quasi-identifier for queries, with rows in the order of groups.
 #[derive(Clone, Debug)]
-pub struct QueryDimension {
+pub(crate) struct QueryDimension {
     /// The raw code of each row.
     pub codes: Vec<u32>,
     /// For each group, the first and the last code that its label covers; `None` if the release
@@ -57,7 +57,7 @@ pub struct QueryDimension {
 
 /// A sensitive column for queries, with rows in the order of groups.
 #[derive(Clone, Debug)]
-pub struct QuerySensitive {
+pub(crate) struct QuerySensitive {
     /// The rank of each row's value; `u32::MAX` for a missing value, which meets no condition.
     pub ranks: Vec<u32>,
     /// Number of ranks.
@@ -76,7 +76,7 @@ impl QuerySensitive {
 
 /// A release of groups for queries.
 #[derive(Clone, Debug)]
-pub struct QueryTable {
+pub(crate) struct QueryTable {
     /// Number of rows of each group.
     pub sizes: Vec<u32>,
     /// The quasi-identifiers, each with its number of codes.
@@ -111,7 +111,7 @@ impl QueryTable {
     ///
     /// Blocks whose groups cannot meet the conditions are skipped, so a query reads only a part
     /// of the rows.
-    pub fn error(&self, stopped: &(dyn Fn() -> bool + Sync)) -> Option<QueryError> {
+    pub(crate) fn error(&self, stopped: &(dyn Fn() -> bool + Sync)) -> Option<QueryError> {
         let blocks = self.blocks();
         let drawn: Vec<Query> = self.draw();
         let rows = self.sizes.iter().map(|&size| u64::from(size)).sum::<u64>();

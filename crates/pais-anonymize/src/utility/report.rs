@@ -58,7 +58,7 @@ pub struct Utility {
 
 /// The measures that a report is built from.
 #[derive(Clone, Debug, Default)]
-pub struct Measures<'a> {
+pub(crate) struct Measures<'a> {
     /// Number of rows of each group.
     pub sizes: &'a [u32],
     /// Mean NCP of each quasi-identifier.
@@ -115,7 +115,7 @@ impl Report {
 ///
 /// # Errors
 /// [`VerifyError`] for a table that lacks one of the columns or is malformed.
-pub fn report(
+pub(crate) fn report(
     table: &ReleasedTable,
     quasi_identifiers: &[(Box<str>, &Domain)],
     suppressed_rows: u64,
@@ -134,7 +134,7 @@ pub fn report(
 ///
 /// # Errors
 /// As [`report`].
-pub fn report_with_sets(
+pub(crate) fn report_with_sets(
     table: &ReleasedTable,
     quasi_identifiers: &[(Box<str>, &Domain)],
     raw_sets: &[RawSets],
@@ -168,7 +168,7 @@ pub fn report_with_sets(
 ///
 /// # Errors
 /// [`VerifyError`] for a table that lacks one of the columns.
-pub fn ncp_by_column(
+pub(crate) fn ncp_by_column(
     table: &ReleasedTable,
     quasi_identifiers: &[(Box<str>, &Domain)],
     suppressed_rows: u64,

@@ -6,7 +6,7 @@ use pais_core::taxonomy::{MinimumLevels, NodeId};
 
 /// The raw sets of a released set-valued column.
 #[derive(Clone, Copy, Debug)]
-pub struct RawSets<'a> {
+pub(crate) struct RawSets<'a> {
     /// The raw sets.
     pub column: &'a SetColumn,
     /// The node that each item is pre-generalized to; `None` without pre-generalization.
@@ -20,7 +20,7 @@ pub struct RawSets<'a> {
 /// (2014 paper, Section 6, by the figures of its Table 2). Returns 0 if there are no items.
 ///
 /// Takes one look-up for each item.
-pub fn ncp(released: &ReleasedColumn, raw: RawSets) -> f64 {
+pub(super) fn ncp(released: &ReleasedColumn, raw: RawSets) -> f64 {
     let RawSets {
         column,
         minimum_levels,

@@ -10,7 +10,7 @@ pub struct Decimal {
 
 impl Decimal {
     /// 1.
-    pub const ONE: Self = Self {
+    pub(crate) const ONE: Self = Self {
         numerator: 1,
         denominator: 1,
     };
@@ -33,7 +33,7 @@ impl Decimal {
     }
 
     /// A factor, above 0 and at most a million, with at most six decimals. `None` for others.
-    pub fn factor(value: f64) -> Option<Self> {
+    pub(crate) fn factor(value: f64) -> Option<Self> {
         if !(value > 0.0 && value <= 1e6) {
             return None;
         }
@@ -75,7 +75,7 @@ impl Decimal {
 
     /// The smallest whole of which `part` does not exceed this number; [`u64::MAX`] where there
     /// is none.
-    pub fn least_whole(self, part: u64) -> u64 {
+    pub(crate) fn least_whole(self, part: u64) -> u64 {
         let scaled = u128::from(part) * u128::from(self.denominator);
         match self.numerator {
             0 if part > 0 => u64::MAX,
@@ -85,7 +85,7 @@ impl Decimal {
     }
 
     /// Whether this is 1, the bound that no share exceeds.
-    pub fn is_one(self) -> bool {
+    pub(crate) fn is_one(self) -> bool {
         self.numerator == self.denominator
     }
 

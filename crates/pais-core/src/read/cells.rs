@@ -12,7 +12,7 @@ use crate::table::{Column, NULL_CODE};
 
 /// Why a cell is refused. It never contains the cell's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub(super) enum Refusal {
     /// The body cannot be decoded.
     Undecodable(&'static str),
     /// The cell is not valid for its column.
@@ -25,7 +25,7 @@ pub enum Refusal {
 }
 
 /// Builds one column of a chunk from cells.
-pub struct ColumnBuilder<'a> {
+pub(super) struct ColumnBuilder<'a> {
     spec: &'a SchemaColumn,
     hasher: DefaultHashBuilder,
     table: HashTable<u32>,
@@ -34,7 +34,7 @@ pub struct ColumnBuilder<'a> {
 
 impl<'a> ColumnBuilder<'a> {
     /// An empty column.
-    pub fn new(spec: &'a SchemaColumn) -> Self {
+    pub(super) fn new(spec: &'a SchemaColumn) -> Self {
         Self {
             spec,
             hasher: DefaultHashBuilder::default(),
@@ -44,7 +44,7 @@ impl<'a> ColumnBuilder<'a> {
     }
 
     /// The column as declared.
-    pub fn spec(&self) -> &'a SchemaColumn {
+    pub(super) fn spec(&self) -> &'a SchemaColumn {
         self.spec
     }
 
@@ -53,7 +53,7 @@ impl<'a> ColumnBuilder<'a> {
     ///
     /// # Errors
     /// If the cell is not valid for the column.
-    pub fn push(&mut self, cell: &[u8]) -> Result<(), Refusal> {
+    pub(super) fn push(&mut self, cell: &[u8]) -> Result<(), Refusal> {
         let hash = self.hasher.hash_one(cell);
         let dictionary = &self.column.dictionary;
         let found = self
@@ -82,12 +82,12 @@ impl<'a> ColumnBuilder<'a> {
     }
 
     /// Adds a row whose cell is null.
-    pub fn push_null(&mut self) {
+    pub(super) fn push_null(&mut self) {
         self.column.codes.push(NULL_CODE);
     }
 
     /// Returns the column built so far and leaves the builder empty.
-    pub fn take(&mut self) -> Column {
+    pub(super) fn take(&mut self) -> Column {
         self.table.clear();
         std::mem::take(&mut self.column)
     }
@@ -97,7 +97,7 @@ impl<'a> ColumnBuilder<'a> {
 ///
 /// # Errors
 /// If the cell is not UTF-8 or contains NUL, which PostgreSQL cannot store.
-pub fn check_text(cell: &[u8]) -> Result<&str, Refusal> {
+pub(super) fn check_text(cell: &[u8]) -> Result<&str, Refusal> {
     let text =
         std::str::from_utf8(cell).map_err(|_| Refusal::Undecodable("a cell is not UTF-8"))?;
     if memchr::memchr(0, cell).is_some() {
@@ -110,7 +110,7 @@ pub fn check_text(cell: &[u8]) -> Result<&str, Refusal> {
 ///
 /// # Errors
 /// If it is not a leaf of the taxonomy, not a number, or outside the domain.
-pub fn check(spec: &SchemaColumn, cell: &str) -> Result<(), Refusal> {
+pub(super) fn check(spec: &SchemaColumn, cell: &str) -> Result<(), Refusal> {
     if spec.is_missing(cell) {
         return Ok(());
     }
@@ -122,7 +122,7 @@ pub fn check(spec: &SchemaColumn, cell: &str) -> Result<(), Refusal> {
 }
 
 /// Builds the cell of a set from a list of items, joined by the separator as in CSV.
-pub struct SetCell<'a> {
+pub(super) struct SetCell<'a> {
     spec: &'a SchemaColumn,
     text: String,
     items: usize,
@@ -130,7 +130,7 @@ pub struct SetCell<'a> {
 
 impl<'a> SetCell<'a> {
     /// A set without items.
-    pub fn new(spec: &'a SchemaColumn) -> Self {
+    pub(super) fn new(spec: &'a SchemaColumn) -> Self {
         Self {
             spec,
             text: String::new(),
@@ -142,7 +142,7 @@ impl<'a> SetCell<'a> {
     ///
     /// # Errors
     /// For an item that contains the separator and would be read as several items.
-    pub fn add(&mut self, item: &str) -> Result<(), Refusal> {
+    pub(super) fn add(&mut self, item: &str) -> Result<(), Refusal> {
         let separator = self.spec.separator;
         if item.contains(separator) {
             return Err(Refusal::Unfit {
@@ -162,7 +162,7 @@ impl<'a> SetCell<'a> {
     ///
     /// # Errors
     /// For a single empty item, which would be read as the empty set.
-    pub fn text(&self) -> Result<&str, Refusal> {
+    pub(super) fn text(&self) -> Result<&str, Refusal> {
         if self.items == 1 && self.text.is_empty() {
             return Err(Refusal::Unfit {
                 detail: "the only item of the set is empty".to_owned(),

@@ -19,7 +19,7 @@ const MAX_TYPOS: usize = 2;
 /// # Errors
 /// [`ReadErrorKind::Malformed`] for undecodable names; [`ReadErrorKind::Header`], with all faults,
 /// for a column that is missing, repeated or not declared.
-pub fn columns(schema: &Schema, names: &[&[u8]]) -> Result<Vec<Option<usize>>, ReadError> {
+pub(super) fn columns(schema: &Schema, names: &[&[u8]]) -> Result<Vec<Option<usize>>, ReadError> {
     let mut texts = Vec::with_capacity(names.len());
     for name in names {
         let text = check_text(name).map_err(|_| {
@@ -85,7 +85,7 @@ pub fn columns(schema: &Schema, names: &[&[u8]]) -> Result<Vec<Option<usize>>, R
 }
 
 /// The error of an empty file, which has no header either.
-pub fn empty() -> ReadError {
+pub(super) fn empty() -> ReadError {
     ReadError::new(
         ReadErrorKind::Empty,
         "the file is empty; send a header row and at least one row",

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::definition::{ColumnKind, ColumnRole, DatasetDefinition, TaxonomyId, TaxonomyReference};
 use crate::rejection::{Fault, Rejection};
-use crate::taxonomy::{Interval, MISSING_LABEL, Tree, TreeLimits};
+use crate::taxonomy::{Interval, Tree, TreeLimits};
 
 /// The separator of a set's items if the definition has none.
 pub const DEFAULT_SEPARATOR: char = '|';
@@ -234,7 +234,7 @@ impl Schema {
 
     /// The position, among the stored columns, of the column with this name; `None` if there is
     /// none.
-    pub fn stored_position(&self, name: &str) -> Option<usize> {
+    pub(crate) fn stored_position(&self, name: &str) -> Option<usize> {
         self.stored().position(|column| &*column.name == name)
     }
 }
@@ -257,13 +257,8 @@ impl SchemaColumn {
     }
 
     /// Whether the column has a flat tree, in which the service adds the labels `?` and `*`.
-    pub fn is_flat(&self) -> bool {
+    pub(crate) fn is_flat(&self) -> bool {
         self.tree.is_none() && self.kind != ColumnKind::Numeric
-    }
-
-    /// Whether `cell` is the label of missing cells, in a column with a flat tree.
-    pub fn is_missing_label(&self, cell: &str) -> bool {
-        self.is_flat() && cell == MISSING_LABEL
     }
 }
 

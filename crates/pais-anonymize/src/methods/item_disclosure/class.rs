@@ -4,7 +4,7 @@ use super::vocabulary::Vocabulary;
 
 /// A set-valued column in one class.
 #[derive(Clone, Debug, Default)]
-pub struct ClassSet {
+pub(super) struct ClassSet {
     /// Items that every row of the class discloses, in order of disclosure.
     pub disclosed: Vec<u32>,
     /// Start of each row's hidden items in `items`; one entry more than there are rows.
@@ -18,12 +18,12 @@ pub struct ClassSet {
 impl ClassSet {
     /// The hidden items of the row with this index in the class.
     #[inline]
-    pub fn items_of(&self, index: usize) -> &[u32] {
+    pub(super) fn items_of(&self, index: usize) -> &[u32] {
         &self.items[self.starts[index] as usize..self.starts[index + 1] as usize]
     }
 
     /// Number of rows that may still disclose an item.
-    pub fn rows_with_candidates(&self) -> usize {
+    pub(super) fn rows_with_candidates(&self) -> usize {
         if self.finished || self.items.is_empty() {
             return 0;
         }
@@ -32,7 +32,7 @@ impl ClassSet {
     }
 
     /// Keeps only the hidden items that `keeps` accepts.
-    pub fn retain(&mut self, keeps: impl Fn(u32) -> bool) {
+    pub(super) fn retain(&mut self, keeps: impl Fn(u32) -> bool) {
         let (mut kept, mut start) = (0usize, 0usize);
         for row_end in 1..self.starts.len() {
             let end = self.starts[row_end] as usize;
@@ -68,7 +68,7 @@ impl ClassSet {
 
 /// An equivalence class *c*.
 #[derive(Clone, Debug)]
-pub struct EquivalenceClass {
+pub(super) struct EquivalenceClass {
     /// Row numbers, ascending.
     pub rows: Vec<u32>,
     /// One for each set-valued column.
@@ -78,7 +78,7 @@ pub struct EquivalenceClass {
 impl EquivalenceClass {
     /// The class of all rows with every item hidden; `None` where the rows have 2³² items or more
     /// in a column.
-    pub fn whole(rows: usize, sets: &[Vocabulary]) -> Option<Self> {
+    pub(super) fn whole(rows: usize, sets: &[Vocabulary]) -> Option<Self> {
         let set = |vocabulary: &Vocabulary| {
             let mut set = ClassSet::default();
             set.starts.reserve_exact(rows + 1);
@@ -96,14 +96,14 @@ impl EquivalenceClass {
     }
 
     /// Number of rows, *|c|*.
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.rows.len()
     }
 
     /// Divides the class into `parts` classes. `part_of` gives the part of the row with each index,
     /// from 0; rows with `parts` or more are left out. Each part may disclose again, because items
     /// that could not be disclosed in the whole class may be disclosed in a part.
-    pub fn divide(&self, parts: usize, part_of: impl Fn(usize) -> usize) -> Vec<Self> {
+    pub(super) fn divide(&self, parts: usize, part_of: impl Fn(usize) -> usize) -> Vec<Self> {
         let mut classes: Vec<Self> = (0..parts)
             .map(|_| Self {
                 rows: Vec::new(),

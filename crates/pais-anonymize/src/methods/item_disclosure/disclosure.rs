@@ -9,10 +9,10 @@ const NONE: u32 = u32::MAX;
 pub(super) const STRIDE: usize = 1 << 12;
 
 /// A function that returns whether the search must stop.
-pub type StopCheck<'a> = &'a (dyn Fn() -> bool + Sync);
+pub(super) type StopCheck<'a> = &'a (dyn Fn() -> bool + Sync);
 
 /// Working memory of a thread, reused for every class.
-pub struct Scratch {
+pub(super) struct Scratch {
     /// *f_c(α)* by item, 0 between classes.
     frequency: Vec<u32>,
     /// *rank_c(α)* by item, [`NONE`] between classes.
@@ -21,7 +21,7 @@ pub struct Scratch {
 
 impl Scratch {
     /// For columns with at most this many distinct items.
-    pub fn new(items: usize) -> Self {
+    pub(super) fn new(items: usize) -> Self {
         Self {
             frequency: vec![0; items],
             rank: vec![NONE; items],
@@ -30,7 +30,7 @@ impl Scratch {
 }
 
 /// A class in which a round of disclosure has begun.
-pub struct DisclosureAttempt {
+pub(super) struct DisclosureAttempt {
     class: EquivalenceClass,
     /// Index of the set-valued column.
     set: usize,
@@ -59,7 +59,7 @@ struct PivotChoice {
 }
 
 /// How a round ends for a class.
-pub enum RoundOutcome {
+pub(super) enum RoundOutcome {
     /// Nothing is disclosed; the class is finished with this column.
     Kept(EquivalenceClass),
     /// Items are disclosed. These are the parts of the class, ordered by the rank of the disclosed
@@ -71,20 +71,20 @@ pub enum RoundOutcome {
 }
 
 /// A round that depends on whether the trash bin can take the rows that disclose nothing.
-pub struct PendingRound {
+pub(super) struct PendingRound {
     attempt: DisclosureAttempt,
     choice: PivotChoice,
 }
 
 impl PendingRound {
     /// Number of rows that must be suppressed.
-    pub fn rest(&self) -> usize {
+    pub(super) fn rest(&self) -> usize {
         self.choice.rest
     }
 
     /// Uses the trash bin. Returns the parts that disclose items, and the suppressed row numbers,
     /// ascending.
-    pub fn suppress(self) -> (Vec<EquivalenceClass>, Vec<u32>) {
+    pub(super) fn suppress(self) -> (Vec<EquivalenceClass>, Vec<u32>) {
         let Self { attempt, choice } = self;
         let rows = attempt.class.rows.iter().zip(&choice.rank_of);
         let rest = rows
@@ -95,7 +95,7 @@ impl PendingRound {
     }
 
     /// Continues without using the trash bin for these rows.
-    pub fn cancel(
+    pub(super) fn cancel(
         self,
         k: usize,
         capacity: usize,
@@ -113,7 +113,7 @@ impl PendingRound {
 
 /// Begins a round in a class. `capacity` is the number of rows that the trash bin can still take.
 /// If `stop` returns true, the class may be left unchanged.
-pub fn disclose(
+pub(super) fn disclose(
     mut class: EquivalenceClass,
     set: usize,
     (k, capacity): (usize, usize),

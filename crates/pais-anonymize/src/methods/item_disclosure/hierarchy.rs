@@ -25,7 +25,7 @@ struct HierarchyValue {
 /// has a binary tree of intervals over its values: each interval is split at the value that divides
 /// its rows most evenly, the lowest on a tie, until a single value is left. Missing cells are split
 /// off at the root.
-pub struct Hierarchy<'a> {
+pub(super) struct Hierarchy<'a> {
     column: &'a QuasiIdentifier,
     values: Vec<HierarchyValue>,
     /// The lowest value to which each code may be released.
@@ -43,7 +43,7 @@ pub struct Hierarchy<'a> {
 impl<'a> Hierarchy<'a> {
     /// The column at its topmost value. `minimum_levels` is its pre-generalization: the lowest node that
     /// may be released for each leaf.
-    pub fn new(column: &'a QuasiIdentifier, minimum_levels: Option<&MinimumLevels>) -> Self {
+    pub(super) fn new(column: &'a QuasiIdentifier, minimum_levels: Option<&MinimumLevels>) -> Self {
         let mut rows = vec![0u64; column.domain.code_count()];
         for &code in &column.codes {
             rows[code as usize] += 1;
@@ -71,27 +71,27 @@ impl<'a> Hierarchy<'a> {
     }
 
     /// The encoded column.
-    pub fn column(&self) -> &'a QuasiIdentifier {
+    pub(super) fn column(&self) -> &'a QuasiIdentifier {
         self.column
     }
 
     /// Whether the column is at its deepest level.
-    pub fn is_exhausted(&self) -> bool {
+    pub(super) fn is_exhausted(&self) -> bool {
         self.depth >= self.deepest
     }
 
     /// Number of values in the hierarchy.
-    pub fn value_count(&self) -> usize {
+    pub(super) fn value_count(&self) -> usize {
         self.values.len()
     }
 
     /// The value of each code at the next level down.
-    pub fn next_level(&self) -> Vec<u32> {
+    pub(super) fn next_level(&self) -> Vec<u32> {
         self.level(self.depth + 1)
     }
 
     /// The decrease of the column's NCP by the next level down, summed over the rows.
-    pub fn gain(&mut self) -> f64 {
+    pub(super) fn gain(&mut self) -> f64 {
         if let Some(gain) = self.gain {
             return gain;
         }
@@ -107,19 +107,19 @@ impl<'a> Hierarchy<'a> {
     }
 
     /// Moves the whole column one level down.
-    pub fn descend(&mut self) {
+    pub(super) fn descend(&mut self) {
         self.depth += 1;
         self.gain = None;
     }
 
     /// Removes a suppressed row from the counts.
-    pub fn remove_row(&mut self, row: u32) {
+    pub(super) fn remove_row(&mut self, row: u32) {
         self.rows[self.column.codes[row as usize] as usize] -= 1;
         self.gain = None;
     }
 
     /// The current cut: its labels in the order of the codes, and the label of each code.
-    pub fn cut(&self) -> Cut {
+    pub(super) fn cut(&self) -> Cut {
         let level = self.level(self.depth);
         let mut number = vec![u32::MAX; self.values.len()];
         let mut labels = Vec::new();

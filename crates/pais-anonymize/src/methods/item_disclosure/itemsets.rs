@@ -19,7 +19,7 @@ const BUDGET: u64 = 1 << 26;
 /// only add more sets. So no hidden item could be disclosed in addition.
 ///
 /// If `stop` returns true, the result must be discarded.
-pub fn disclosable_items(
+pub(super) fn disclosable_items(
     class: &EquivalenceClass,
     offsets: &[u32],
     (k, m): (usize, u32),

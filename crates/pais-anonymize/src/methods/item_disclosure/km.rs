@@ -24,7 +24,7 @@ use super::vocabulary::Vocabulary;
 ///
 /// # Errors
 /// For fewer rows than *k*, for too many items in a column, and on cancellation.
-pub fn search_km<'a>(
+pub(super) fn search_km<'a>(
     table: &'a EncodedTable,
     minimum_levels: impl Fn(&str) -> Option<&'a MinimumLevels>,
     (model, settings): (KmAnonymity, &DisclosureSettings),
@@ -217,7 +217,6 @@ impl KmSearch<'_> {
             });
         DisclosedTable {
             cuts,
-            classes: state.classes.len(),
             sets: sets.collect(),
             released: vec![true; table.rows],
         }

@@ -8,11 +8,9 @@ use super::vocabulary::Vocabulary;
 
 /// The anonymous table: the cut of each relational column, and the items that each row discloses.
 #[derive(Clone, Debug)]
-pub struct DisclosedTable {
+pub(super) struct DisclosedTable {
     /// The cut of each relational quasi-identifier, in the order of the table.
     pub cuts: Vec<Cut>,
-    /// Number of equivalence classes.
-    pub classes: usize,
     /// The cells of each set-valued quasi-identifier, in the order of the table.
     pub sets: Vec<DisclosedSet>,
     /// Whether each row is released; the others were moved to the trash bin.
@@ -21,7 +19,7 @@ pub struct DisclosedTable {
 
 /// The released cells of a set-valued column.
 #[derive(Clone, Debug)]
-pub struct DisclosedSet {
+pub(super) struct DisclosedSet {
     /// Distinct cells.
     pub cells: Vec<Box<str>>,
     /// By row, an index into `cells`; [`NULL_CODE`] where the row is not released.
@@ -59,7 +57,6 @@ impl DisclosedTable {
         });
         Self {
             cuts,
-            classes: classes.len(),
             sets: sets.collect(),
             released,
         }

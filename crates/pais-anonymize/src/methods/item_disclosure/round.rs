@@ -7,7 +7,7 @@ use super::class::EquivalenceClass;
 use super::disclosure::{PendingRound, RoundOutcome, Scratch, StopCheck, disclose};
 
 /// The parameters of a round, the same for every class.
-pub struct DisclosureRound<'a> {
+pub(super) struct DisclosureRound<'a> {
     /// Index of the set-valued column.
     pub set: usize,
     /// Number of distinct items of the column.
@@ -24,7 +24,7 @@ impl DisclosureRound<'_> {
     ///
     /// Classes that need the trash bin are served in class order: a class may use it if all of its
     /// remaining rows fit. The others continue without it, and may ask again with fewer rows.
-    pub fn run(
+    pub(super) fn run(
         &self,
         classes: Vec<EquivalenceClass>,
         mut capacity: usize,

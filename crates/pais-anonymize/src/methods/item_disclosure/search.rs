@@ -19,7 +19,7 @@ pub(super) const TIE: f64 = 1e-12;
 
 /// The parameters of a search.
 #[derive(Clone, Debug)]
-pub struct DisclosureSettings {
+pub(super) struct DisclosureSettings {
     /// *k*.
     pub k: MinimumAnonymity,
     /// Greatest fraction of the rows that may be moved to the trash bin.
@@ -31,7 +31,7 @@ pub struct DisclosureSettings {
 
 /// Why a search ended without an anonymous table.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum DisclosureError {
+pub(super) enum DisclosureError {
     /// The whole table is smaller than *k*.
     #[error("the table has {rows} rows, fewer than the {k} that `k` asks for")]
     FewerRowsThanK {
@@ -60,7 +60,7 @@ enum NextColumn {
 ///
 /// # Errors
 /// For fewer rows than *k*, for too many items in a column, and on cancellation.
-pub fn search<'a>(
+pub(super) fn search<'a>(
     table: &'a EncodedTable,
     minimum_levels: impl Fn(&str) -> Option<&'a MinimumLevels>,
     settings: &DisclosureSettings,

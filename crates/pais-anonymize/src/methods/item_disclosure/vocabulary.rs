@@ -5,7 +5,7 @@ use pais_core::table::SetColumn;
 use pais_core::taxonomy::{MinimumLevels, NodeId};
 
 /// The items of a column. Items with the same label after pre-generalization are one item.
-pub struct Vocabulary<'a> {
+pub(super) struct Vocabulary<'a> {
     column: &'a SetColumn,
     /// Item of each leaf.
     item_of: Vec<u32>,
@@ -18,7 +18,7 @@ pub struct Vocabulary<'a> {
 impl<'a> Vocabulary<'a> {
     /// The items of a column. `minimum_levels` is its pre-generalization: the lowest node that may be
     /// disclosed for each leaf.
-    pub fn new(column: &'a SetColumn, minimum_levels: Option<&MinimumLevels>) -> Self {
+    pub(super) fn new(column: &'a SetColumn, minimum_levels: Option<&MinimumLevels>) -> Self {
         let tree = &column.tree;
         let floor = |leaf: u32| match minimum_levels {
             Some(minimum_levels) => minimum_levels.level_of(leaf),
@@ -44,17 +44,17 @@ impl<'a> Vocabulary<'a> {
     }
 
     /// Number of items.
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.labels.len()
     }
 
     /// NCP of an item's label, from 0 to 1.
-    pub fn ncp(&self, item: u32) -> f64 {
+    pub(super) fn ncp(&self, item: u32) -> f64 {
         self.ncp[item as usize]
     }
 
     /// Appends a row's items, ascending and without repetition.
-    pub fn push_row(&self, row: usize, items: &mut Vec<u32>) {
+    pub(super) fn push_row(&self, row: usize, items: &mut Vec<u32>) {
         let start = items.len();
         let leaves = self.column.of_row(row).iter();
         items.extend(leaves.map(|&leaf| self.item_of[leaf as usize]));
@@ -70,13 +70,13 @@ impl<'a> Vocabulary<'a> {
     }
 
     /// Number of items in the raw rows, before pre-generalization: the denominator of NCP.
-    pub fn raw_items(&self) -> u64 {
+    pub(super) fn raw_items(&self) -> u64 {
         let rows = 0..self.column.rows();
         rows.map(|row| self.column.of_row(row).len() as u64).sum()
     }
 
     /// The text of a cell with these items: their labels, sorted and joined by the separator.
-    pub fn cell(&self, items: &[u32]) -> String {
+    pub(super) fn cell(&self, items: &[u32]) -> String {
         let mut items = items.to_vec();
         items.sort_unstable();
         let labels: Vec<&str> = items

@@ -13,7 +13,7 @@ use super::frequent::FrequentValues;
 use super::minimum_cover::{CoverAnswer, needs_at_least};
 
 /// The model that every group must meet, with the sensitive values of the table.
-pub struct Condition {
+pub(super) struct Condition {
     /// *K*, the minimum number of rows of a group.
     pub k: usize,
     pub(super) diversity: DiversityCheck,
@@ -95,7 +95,7 @@ impl SensitiveCodes {
 
 impl Condition {
     /// The condition of a model on a table with these sensitive columns and this many rows.
-    pub fn new(model: &GroupModel, sensitive: &[SensitiveColumn], rows: usize) -> Self {
+    pub(super) fn new(model: &GroupModel, sensitive: &[SensitiveColumn], rows: usize) -> Self {
         let diversity = match &model.diversity {
             Diversity::None => DiversityCheck::None,
             Diversity::MinimumCover { l, column_limits } => {
@@ -122,7 +122,7 @@ impl Condition {
 
 /// Checks whether groups meet a condition. Each thread has its own, because it holds working
 /// space.
-pub struct GroupChecker<'a> {
+pub(super) struct GroupChecker<'a> {
     condition: &'a Condition,
     disjoint: DisjointRecords,
     frequent: FrequentValues,
@@ -138,7 +138,7 @@ const WHOLE_TABLE_COVER_BUDGET: u64 = 1 << 24;
 
 impl<'a> GroupChecker<'a> {
     /// A checker for groups under a condition.
-    pub fn new(condition: &'a Condition) -> Self {
+    pub(super) fn new(condition: &'a Condition) -> Self {
         let (values, codes) = match &condition.diversity {
             DiversityCheck::None => (0, 0),
             DiversityCheck::MinimumCover(sensitive) => (sensitive.value_count(), 0),
@@ -154,17 +154,17 @@ impl<'a> GroupChecker<'a> {
 
     /// Whether this many rows are at least *K*.
     #[inline]
-    pub fn has_enough_rows(&self, rows: usize) -> bool {
+    pub(super) fn has_enough_rows(&self, rows: usize) -> bool {
         rows >= self.condition.k
     }
 
     /// Whether the condition also depends on the sensitive values.
-    pub fn checks_values(&self) -> bool {
+    pub(super) fn checks_values(&self) -> bool {
         !matches!(self.condition.diversity, DiversityCheck::None)
     }
 
     /// Whether these rows, as one group, are proven to meet the condition.
-    pub fn accepts(&mut self, rows: &[u32]) -> bool {
+    pub(super) fn accepts(&mut self, rows: &[u32]) -> bool {
         if !self.has_enough_rows(rows.len()) {
             return false;
         }
@@ -234,7 +234,7 @@ pub(super) mod tests {
     use pais_core::table::{NULL_CODE, SensitiveColumn};
 
     /// Records given by the codes of their values.
-    pub fn sensitive_codes<const M: usize>(
+    pub(crate) fn sensitive_codes<const M: usize>(
         records: &[[u32; M]],
         l: u32,
         limits: &[u32; M],
@@ -257,7 +257,7 @@ pub(super) mod tests {
     }
 
     /// Whether all of these records together are accepted as one group.
-    pub fn accepts<const M: usize>(records: &[[u32; M]], l: u32, limits: &[u32; M]) -> bool {
+    pub(crate) fn accepts<const M: usize>(records: &[[u32; M]], l: u32, limits: &[u32; M]) -> bool {
         let condition = Condition {
             k: 1,
             diversity: DiversityCheck::MinimumCover(sensitive_codes(records, l, limits)),

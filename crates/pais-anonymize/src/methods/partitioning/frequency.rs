@@ -31,7 +31,7 @@ pub(super) struct FrequencyCheck {
 
 /// The change of a parameter with which the whole table would meet the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Remedy {
+pub(super) struct Remedy {
     /// The field of `privacy` to change.
     pub parameter: &'static str,
     /// The suggested change.

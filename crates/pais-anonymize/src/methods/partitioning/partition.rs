@@ -27,7 +27,7 @@ pub(super) enum SplitGuide {
 
 /// Why a table has no groups that meet the model.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum PartitionError {
+pub(super) enum PartitionError {
     /// The whole table is smaller than *K*.
     #[error("the table has {rows} rows, fewer than the {k} that `k` asks for")]
     FewerRowsThanK {
@@ -58,7 +58,7 @@ pub enum PartitionError {
 ///
 /// # Errors
 /// When the whole table as one group does not meet it, or on cancellation.
-pub fn partition(
+pub(super) fn partition(
     table: &EncodedTable,
     model: &GroupModel,
     guide: SplitGuide,

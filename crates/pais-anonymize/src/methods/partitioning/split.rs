@@ -25,7 +25,7 @@ const BUCKET_ROWS: (usize, usize) = (8, 256);
 
 /// A partition of the rows of a table into groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GroupPartition {
+pub(super) struct GroupPartition {
     /// Row numbers, one group after another.
     pub rows: Vec<u32>,
     /// Number of rows of each group, at least 1.
@@ -34,7 +34,7 @@ pub struct GroupPartition {
 
 impl GroupPartition {
     /// The rows of each group.
-    pub fn groups(&self) -> impl Iterator<Item = &[u32]> {
+    pub(super) fn groups(&self) -> impl Iterator<Item = &[u32]> {
         let mut rest = self.rows.as_slice();
         self.sizes.iter().map(move |&size| {
             let (group, after) = rest.split_at(size as usize);
@@ -46,7 +46,7 @@ impl GroupPartition {
 
 /// The split was stopped because the caller requested it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SplitStopped;
+pub(super) struct SplitStopped;
 
 /// The inputs of a split, shared by all threads.
 pub(super) struct KdSplit<'a> {

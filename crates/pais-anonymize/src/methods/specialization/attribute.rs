@@ -12,11 +12,11 @@ use pais_core::taxonomy::{Interval, MISSING_LABEL, NodeId};
 use pais_core::with_codes;
 
 /// Index of a concept among those of its attribute; the topmost concept is 0.
-pub type ConceptId = u32;
+pub(super) type ConceptId = u32;
 
 /// The value that a concept represents.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Meaning {
+pub(super) enum Meaning {
     /// A node of the taxonomy.
     Node(NodeId),
     /// An interval of numbers. The topmost interval includes missing cells.
@@ -27,7 +27,7 @@ pub enum Meaning {
 
 /// A value *v* of the generalized table.
 #[derive(Clone, Debug)]
-pub struct Concept {
+pub(super) struct Concept {
     /// The codes it generalizes.
     pub codes: Range<u32>,
     /// The value that it represents.
@@ -36,13 +36,13 @@ pub struct Concept {
 
 /// A possible specialization of a concept, given by its children.
 #[derive(Clone, Debug)]
-pub struct ConceptSplit {
+pub(super) struct ConceptSplit {
     /// *child(v)*, from left to right; together they cover the codes of the parent.
     pub children: Vec<Concept>,
 }
 
 /// A quasi-identifier with its histograms.
-pub struct Attribute<'a> {
+pub(super) struct Attribute<'a> {
     /// The encoded column.
     pub column: &'a QuasiIdentifier,
     /// The code of each row.
@@ -61,7 +61,7 @@ pub struct Attribute<'a> {
 
 impl<'a> Attribute<'a> {
     /// The attribute at its topmost value. Makes two passes over its codes.
-    pub fn new(column: &'a QuasiIdentifier, class: Option<(usize, &Codes<'_>)>) -> Self {
+    pub(super) fn new(column: &'a QuasiIdentifier, class: Option<(usize, &Codes<'_>)>) -> Self {
         let count = column.domain.code_count();
         let codes = Codes::new(&column.codes, count);
         let rows = column.codes.len();
@@ -99,24 +99,24 @@ impl<'a> Attribute<'a> {
 
     /// The concept with this index.
     #[inline]
-    pub fn concept(&self, id: ConceptId) -> &Concept {
+    pub(super) fn concept(&self, id: ConceptId) -> &Concept {
         &self.concepts[id as usize]
     }
 
     /// Whether the attribute is at its topmost value, which gives an adversary no information.
-    pub fn is_topmost(&self) -> bool {
+    pub(super) fn is_topmost(&self) -> bool {
         self.cut.len() == 1 && self.cut[0] == 0
     }
 
     /// Number of rows generalized to a concept, *|T\[v\]|*.
-    pub fn rows(&self, concept: &Concept) -> u64 {
+    pub(super) fn rows(&self, concept: &Concept) -> u64 {
         self.histogram[concept.codes.start as usize..concept.codes.end as usize]
             .iter()
             .sum()
     }
 
     /// The codes of a concept that are numbers; empty unless the column is numeric.
-    pub fn numbers(&self, concept: &Concept) -> Range<u32> {
+    pub(super) fn numbers(&self, concept: &Concept) -> Range<u32> {
         let end = match &self.column.domain {
             Domain::Numeric { values, .. } => values.len() as u32,
             Domain::Taxonomy(_) => 0,
@@ -125,13 +125,13 @@ impl<'a> Attribute<'a> {
     }
 
     /// The label of a concept in the released table.
-    pub fn label(&self, concept: &Concept) -> String {
+    pub(super) fn label(&self, concept: &Concept) -> String {
         label(&self.column.domain, concept.meaning)
     }
 
     /// NCP of a concept, 0 to 1: its share of the leaves, or of the domain's width. 0 for a leaf
     /// and for missing cells.
-    pub fn ncp(&self, concept: &Concept) -> f64 {
+    pub(super) fn ncp(&self, concept: &Concept) -> f64 {
         match (&self.column.domain, concept.meaning) {
             (Domain::Taxonomy(tree), Meaning::Node(node)) => tree.ncp(node),
             (Domain::Numeric { lo, hi, .. }, Meaning::Interval(interval)) if hi > lo => {
@@ -143,7 +143,7 @@ impl<'a> Attribute<'a> {
 
     /// The children of a concept in the taxonomy. `None` for a leaf, and for intervals, whose
     /// children are computed during the search (see [`super::score`]).
-    pub fn taxonomy_split(&self, concept: &Concept) -> Option<ConceptSplit> {
+    pub(super) fn taxonomy_split(&self, concept: &Concept) -> Option<ConceptSplit> {
         let (Domain::Taxonomy(tree), Meaning::Node(node)) = (&self.column.domain, concept.meaning)
         else {
             return None;
@@ -162,7 +162,7 @@ impl<'a> Attribute<'a> {
     }
 
     /// Removes a suppressed row from the histograms.
-    pub fn remove_row(&mut self, row: usize, class: Option<u32>) {
+    pub(super) fn remove_row(&mut self, row: usize, class: Option<u32>) {
         let code = self.column.codes[row] as usize;
         self.histogram[code] -= 1;
         if let Some(class) = class {
@@ -171,7 +171,11 @@ impl<'a> Attribute<'a> {
     }
 
     /// Replaces a concept of the cut by its children. Returns the ids of the children, in order.
-    pub fn specialize(&mut self, parent: ConceptId, split: &ConceptSplit) -> Range<ConceptId> {
+    pub(super) fn specialize(
+        &mut self,
+        parent: ConceptId,
+        split: &ConceptSplit,
+    ) -> Range<ConceptId> {
         let first = self.concepts.len() as ConceptId;
         self.concepts.extend(split.children.iter().cloned());
         let ids = first..self.concepts.len() as ConceptId;
@@ -197,7 +201,7 @@ fn counts(
 }
 
 /// The label of a concept's value.
-pub fn label(domain: &Domain, meaning: Meaning) -> String {
+pub(super) fn label(domain: &Domain, meaning: Meaning) -> String {
     match (domain, meaning) {
         (Domain::Taxonomy(tree), Meaning::Node(node)) => tree.node(node).label.to_string(),
         (_, Meaning::Interval(interval)) => interval.to_string(),

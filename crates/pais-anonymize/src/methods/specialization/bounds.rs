@@ -8,8 +8,8 @@ use pais_core::model::Lkc;
 use pais_core::rejection::Fault;
 use pais_core::table::{EncodedTable, NULL_CODE};
 
+use super::error::SpecializationError;
 use super::requirement::{Requirement, SensitiveBound};
-use super::search::SpecializationError;
 use crate::error::RunError;
 
 /// Where a sensitive value comes from: its column, and its place in the job where it is listed.
@@ -71,7 +71,6 @@ pub(super) fn resolve<'a>(
             .map(|value| number(value).unwrap_or(NULL_CODE))
             .collect();
         sensitive.push(SensitiveBound {
-            column: &column.name,
             codes: &column.codes,
             numbers,
         });

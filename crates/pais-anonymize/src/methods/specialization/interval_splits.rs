@@ -23,7 +23,7 @@ use super::split_counts::{PartitionShare, SplitCounts};
 const DENSE_COUNTERS: usize = 1 << 20;
 
 /// The rows of an interval, counted by partition and by the runs between split points.
-pub struct IntervalSplits<'a> {
+pub(super) struct IntervalSplits<'a> {
     partitions: &'a Partitions,
     requirement: &'a Requirement<'a>,
     split_counts: &'a SplitCounts,
@@ -39,11 +39,11 @@ pub struct IntervalSplits<'a> {
 impl<'a> IntervalSplits<'a> {
     /// Largest number of points of one pass. Bounds the memory independently of the number of
     /// distinct numbers.
-    pub const MAX_POINTS: usize = if cfg!(test) { 3 } else { 1 << 12 };
+    pub(super) const MAX_POINTS: usize = if cfg!(test) { 3 } else { 1 << 12 };
 
     /// `split_counts` must have one child for each of `runs` runs, and may have one more for
     /// missing cells.
-    pub fn new(
+    pub(super) fn new(
         partitions: &'a Partitions,
         requirement: &'a Requirement<'a>,
         split_counts: &'a SplitCounts,
@@ -78,7 +78,7 @@ impl<'a> IntervalSplits<'a> {
     /// Returns for each point whether its split is valid together with `others`, the other
     /// attributes below their topmost value. If the observer stops it, the points not checked
     /// completely are returned as valid.
-    pub fn valid(&self, others: &[usize], observer: &dyn Observer) -> Vec<bool> {
+    pub(super) fn valid(&self, others: &[usize], observer: &dyn Observer) -> Vec<bool> {
         let valid_points = ValidPoints::new(self.ends.len() - 1);
         let depth = others.len().min(self.requirement.l - 1);
         let whole = PartitionGroups {

@@ -80,7 +80,6 @@ fn requirement<'a>(case: &'a LayoutCase) -> Requirement<'a> {
     let bound = |(column, codes): (usize, &'a Vec<u32>)| {
         let first = 3 * column as u32;
         SensitiveBound {
-            column: "s",
             codes,
             numbers: vec![NULL_CODE, first, first + 1, first + 2],
         }

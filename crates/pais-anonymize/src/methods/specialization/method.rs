@@ -10,6 +10,7 @@ use pais_core::model::{Lkc, PrivacyModel};
 use pais_core::schema::Schema;
 use pais_core::table::EncodedTable;
 
+use super::settings::SpecializationSettings;
 use super::{bounds, replay, search, validity};
 use crate::error::RunError;
 use crate::job_checks::{check_global, check_no_weights, check_some, first_set, unfit};
@@ -36,7 +37,7 @@ const CLASS_COUNTERS: usize = 1 << 25;
 /// Top-down specialization under the parameters of one job.
 struct Specialization {
     model: Lkc,
-    settings: search::SpecializationSettings,
+    settings: SpecializationSettings,
     /// In the declared order.
     quasi_identifiers: Vec<Box<str>>,
     /// In the declared order.
@@ -269,10 +270,7 @@ fn check_sensitive(schema: &Schema, column: &str, values: &[String]) -> Result<(
     Ok(())
 }
 
-fn settings(
-    schema: &Schema,
-    job: &JobDefinition,
-) -> Result<search::SpecializationSettings, JobError> {
+fn settings(schema: &Schema, job: &JobDefinition) -> Result<SpecializationSettings, JobError> {
     let utility = job.utility.clone().unwrap_or_default();
     let has_class = schema
         .stored()
@@ -290,7 +288,7 @@ fn settings(
              `discernibility` or `ncp`",
         ));
     }
-    Ok(search::SpecializationSettings {
+    Ok(SpecializationSettings {
         objective,
         split: utility.split.unwrap_or(SplitRule::Fixed),
         suppression_limit: job.suppression_limit()?,

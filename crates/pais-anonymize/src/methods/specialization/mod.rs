@@ -21,6 +21,8 @@
 mod attribute;
 mod bitmaps;
 mod bounds;
+mod candidate;
+mod error;
 mod interval_splits;
 mod method;
 mod partition_order;
@@ -31,6 +33,7 @@ mod scan;
 mod score;
 mod search;
 mod sensitive;
+mod settings;
 mod split_counts;
 mod state;
 mod subset_traversal;

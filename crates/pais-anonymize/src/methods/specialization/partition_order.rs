@@ -28,7 +28,7 @@ enum ScanTask<'a> {
 }
 
 /// The rows of all partitions.
-pub struct PartitionOrder {
+pub(super) struct PartitionOrder {
     /// Row numbers; each partition is a range.
     order: Vec<u32>,
     /// Start of the range of each partition.
@@ -38,7 +38,7 @@ pub struct PartitionOrder {
 
 impl PartitionOrder {
     /// Takes the rows sorted by partition, and the start of each partition.
-    pub fn new(order: Vec<u32>, starts: Vec<u32>) -> Self {
+    pub(super) fn new(order: Vec<u32>, starts: Vec<u32>) -> Self {
         Self {
             order,
             starts,
@@ -48,7 +48,7 @@ impl PartitionOrder {
 
     /// The rows of a partition, which has `size` rows.
     #[inline]
-    pub fn rows(&self, partition: PartitionId, size: u32) -> &[u32] {
+    pub(super) fn rows(&self, partition: PartitionId, size: u32) -> &[u32] {
         let start = self.starts[partition as usize];
         &self.order[start as usize..(start + size) as usize]
     }
@@ -56,7 +56,7 @@ impl PartitionOrder {
     /// Counts the rows of the partitions of `link` by child and slot of sensitive values, partition
     /// by partition. `term` computes a partition's term of the score from its size and the sum of
     /// its children's squared sizes.
-    pub fn count(
+    pub(super) fn count(
         &self,
         link: &[PartitionId],
         sizes: &[u32],
@@ -102,7 +102,7 @@ impl PartitionOrder {
 
     /// Sorts the rows of each partition of `link` by child within its range. Makes one scan of
     /// `T[x]`, shared among the threads.
-    pub fn refine(&mut self, link: &[PartitionId], sizes: &[u32], scan: &Scan<'_>) {
+    pub(super) fn refine(&mut self, link: &[PartitionId], sizes: &[u32], scan: &Scan<'_>) {
         let mut scratch = std::mem::take(&mut self.scratch);
         let child_of = scan.child_of_code.as_slice();
         let sorted = with_codes!(&scan.column.codes, codes => {
@@ -143,7 +143,7 @@ impl PartitionOrder {
     /// Sets the starts of the partitions in `child_partitions`. These are the partitions that each
     /// refined partition was split into, in the order of the children; the first one has the id of
     /// the refined partition.
-    pub fn set_starts(&mut self, child_partitions: &[ChildPartition], sizes: &[u32]) {
+    pub(super) fn set_starts(&mut self, child_partitions: &[ChildPartition], sizes: &[u32]) {
         self.starts.resize(sizes.len(), 0);
         for parts in child_partitions.chunk_by(|a, b| a.link_index == b.link_index) {
             let mut start = self.starts[parts[0].partition as usize];

@@ -7,7 +7,7 @@ use super::split_counts::{PartialCounts, SplitCounts};
 use super::table_order::{self, TableOrder};
 
 /// Index of a partition.
-pub type PartitionId = u32;
+pub(super) type PartitionId = u32;
 
 /// Cost of a random access to a row, in rows read sequentially.
 const RANDOM_READ_COST: u64 = 4;
@@ -15,7 +15,7 @@ const RANDOM_READ_COST: u64 = 4;
 /// A partition that resulted from refining another one. The first child keeps the id of the refined
 /// partition.
 #[derive(Clone, Copy, Debug)]
-pub struct ChildPartition {
+pub(super) struct ChildPartition {
     /// Index of the refined partition in *Link_x*.
     pub link_index: u32,
     /// The number of the child.
@@ -32,7 +32,7 @@ enum RowLayout {
 
 /// All partitions. Every row that is not suppressed is in exactly one partition. A partition is
 /// empty only if its rows were suppressed.
-pub struct Partitions {
+pub(super) struct Partitions {
     layout: RowLayout,
     /// Rows by partition.
     sizes: Vec<u32>,
@@ -54,7 +54,12 @@ pub struct Partitions {
 impl Partitions {
     /// One partition at the topmost values, of `rows` rows without those already `suppressed`
     /// (ascending). `max_value_count` of them have the most frequent sensitive value.
-    pub fn new(rows: usize, suppressed: &[u32], attributes: usize, max_value_count: u32) -> Self {
+    pub(super) fn new(
+        rows: usize,
+        suppressed: &[u32],
+        attributes: usize,
+        max_value_count: u32,
+    ) -> Self {
         let left = rows - suppressed.len();
         let layout = if suppressed.is_empty() {
             RowLayout::Table(TableOrder::new(rows))
@@ -76,18 +81,18 @@ impl Partitions {
     }
 
     /// Number of non-empty partitions, which are the equivalence classes.
-    pub fn count(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         self.live
     }
 
     /// All non-empty partitions.
-    pub fn non_empty(&self) -> impl Iterator<Item = PartitionId> {
+    pub(super) fn non_empty(&self) -> impl Iterator<Item = PartitionId> {
         let live = self.sizes.iter().enumerate().filter(|(_, size)| **size > 0);
         live.map(|(partition, _)| partition as PartitionId)
     }
 
     /// Suppresses the rows of a partition and returns them, ascending.
-    pub fn suppress(&mut self, partition: PartitionId) -> Vec<u32> {
+    pub(super) fn suppress(&mut self, partition: PartitionId) -> Vec<u32> {
         // The table order cannot skip rows: a scan counts every row of the table.
         self.sort();
         let rows = self.rows(partition);
@@ -98,14 +103,14 @@ impl Partitions {
     }
 
     /// Σ|T\[qid\]|², the discernibility cost.
-    pub fn squares(&self) -> u128 {
+    pub(super) fn squares(&self) -> u128 {
         self.squares
     }
 
     /// Number of rows of the smallest partition (0 if there is none), and the greatest share of a
     /// partition's rows that have the same sensitive value, 0 to 1. Makes one scan of the
     /// partitions.
-    pub fn extremes(&self) -> (u64, f64) {
+    pub(super) fn extremes(&self) -> (u64, f64) {
         let mut smallest = u32::MAX;
         let (mut most, mut of) = (0u64, 1u64);
         let live = self.sizes.iter().zip(&self.max_value_counts);
@@ -124,19 +129,19 @@ impl Partitions {
     }
 
     /// *Link_x*: the partitions whose record contains a concept.
-    pub fn link(&self, attribute: usize, concept: ConceptId) -> &[PartitionId] {
+    pub(super) fn link(&self, attribute: usize, concept: ConceptId) -> &[PartitionId] {
         &self.links[attribute][concept as usize]
     }
 
     /// Number of rows of a partition.
     #[inline]
-    pub fn size(&self, partition: PartitionId) -> u32 {
+    pub(super) fn size(&self, partition: PartitionId) -> u32 {
         self.sizes[partition as usize]
     }
 
     /// The rows of a partition, ascending. Makes one pass over the table unless the rows are
     /// [sorted](Self::sort).
-    pub fn rows(&self, partition: PartitionId) -> Vec<u32> {
+    pub(super) fn rows(&self, partition: PartitionId) -> Vec<u32> {
         match &self.layout {
             RowLayout::Table(order) => order.rows_of(partition),
             RowLayout::Partition(order) => order.rows(partition, self.size(partition)).to_vec(),
@@ -145,13 +150,13 @@ impl Partitions {
 
     /// The concept of a partition on an attribute.
     #[inline]
-    pub fn concept(&self, partition: PartitionId, attribute: usize) -> ConceptId {
+    pub(super) fn concept(&self, partition: PartitionId, attribute: usize) -> ConceptId {
         self.records[attribute][partition as usize]
     }
 
     /// Counts the rows of *Link_x* by child and sensitive value. `term` computes a partition's term
     /// of the score from its size and the sum of its children's squared sizes.
-    pub fn count_split(
+    pub(super) fn count_split(
         &mut self,
         (attribute, concept): (usize, ConceptId),
         scan: &Scan<'_>,
@@ -202,12 +207,12 @@ impl Partitions {
 
     /// Whether the rows are not sorted by partition yet.
     #[cfg(test)]
-    pub fn is_in_table_order(&self) -> bool {
+    pub(super) fn is_in_table_order(&self) -> bool {
         matches!(self.layout, RowLayout::Table(_))
     }
 
     /// Switches for good to rows sorted by partition, which makes scans of few rows cheap.
-    pub fn sort(&mut self) {
+    pub(super) fn sort(&mut self) {
         if let RowLayout::Table(order) = &self.layout {
             self.layout = RowLayout::Partition(order.sorted(&self.sizes));
         }
@@ -216,7 +221,7 @@ impl Partitions {
     /// Refines the partitions of *Link_x* by `children`, as counted in `split_counts`. Calls
     /// `placed` for each resulting partition with the refined partition, the number of the child,
     /// and the resulting partition.
-    pub fn refine(
+    pub(super) fn refine(
         &mut self,
         concept: ConceptId,
         children: std::ops::Range<ConceptId>,

@@ -14,13 +14,13 @@ use super::attribute::{Meaning, label};
 /// Recorded steps that do not fit the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the recorded steps do not fit the table; were its rows changed?")]
-pub struct ReplayError;
+pub(super) struct ReplayError;
 
 /// Returns the cuts of all attributes after `step`, in the order of the quasi-identifiers.
 ///
 /// # Errors
 /// When the steps were recorded for another table.
-pub fn cuts_at(
+pub(super) fn cuts_at(
     table: &EncodedTable,
     steps: &[StepRecord],
     step: u32,

@@ -12,7 +12,7 @@ use super::split_counts::{PartialCounts, PartitionShare};
 /// The number of the child for each code of a candidate's attribute; 0 for codes outside the
 /// candidate.
 #[derive(Default)]
-pub struct ChildOfCode {
+pub(super) struct ChildOfCode {
     child_of: Vec<u32>,
     /// The codes of the candidate. All entries outside this range are 0.
     assigned: Range<usize>,
@@ -20,7 +20,7 @@ pub struct ChildOfCode {
 
 impl ChildOfCode {
     /// Assigns the codes to the children of a split.
-    pub fn assign_split(&mut self, attribute: &Attribute<'_>, split: &ConceptSplit) {
+    pub(super) fn assign_split(&mut self, attribute: &Attribute<'_>, split: &ConceptSplit) {
         let first = split.children.iter().map(|child| child.codes.start).min();
         let end = split.children.iter().map(|child| child.codes.end).max();
         self.clear(attribute, first.unwrap_or(0)..end.unwrap_or(0));
@@ -32,7 +32,7 @@ impl ChildOfCode {
     /// Splits an interval at `points` (codes in ascending order) and assigns the codes to the
     /// resulting runs of numbers; missing cells, if the interval has any, are one more child.
     /// Returns the number of children.
-    pub fn assign_points(
+    pub(super) fn assign_points(
         &mut self,
         attribute: &Attribute<'_>,
         interval: &Concept,
@@ -61,13 +61,13 @@ impl ChildOfCode {
     }
 
     /// By code, the number of the child.
-    pub fn as_slice(&self) -> &[u32] {
+    pub(super) fn as_slice(&self) -> &[u32] {
         &self.child_of
     }
 }
 
 /// A candidate, and what is needed to count its rows.
-pub struct Scan<'a> {
+pub(super) struct Scan<'a> {
     /// The attribute.
     pub column: &'a Attribute<'a>,
     /// The child of each code.
@@ -82,14 +82,14 @@ pub struct Scan<'a> {
 
 impl Scan<'_> {
     /// Number of counters of a partition: one for each child and slot.
-    pub fn counters(&self) -> usize {
+    pub(super) fn counters(&self) -> usize {
         self.width.saturating_mul(self.sensitive.count())
     }
 
     /// Adds the shares of a partition to `partial_counts`. `rows` gives the number of rows by
     /// counter index, ascending; the index is child × number of slots + slot. Returns the sum of
     /// the squared sizes of the shares.
-    pub fn add_shares(
+    pub(super) fn add_shares(
         &self,
         partition: PartitionId,
         rows: impl Iterator<Item = (usize, u32)>,
@@ -152,7 +152,7 @@ fn merge(sensitive_counts: &mut Vec<(u32, u32)>, first: usize) {
 }
 
 /// The sum of two arrays of counters, element by element.
-pub fn add_counters<N: AddAssign>(mut one: Vec<N>, other: Vec<N>) -> Vec<N> {
+pub(super) fn add_counters<N: AddAssign>(mut one: Vec<N>, other: Vec<N>) -> Vec<N> {
     let counters = one.iter_mut().zip(other);
     counters.for_each(|(one, other)| *one += other);
     one

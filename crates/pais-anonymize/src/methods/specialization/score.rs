@@ -11,10 +11,10 @@ use pais_core::taxonomy::Interval;
 use super::attribute::{Attribute, Concept, ConceptSplit, Meaning};
 
 /// Scores closer than this are a tie. Ties are resolved in favour of the first in order.
-pub const TIE: f64 = 1e-12;
+pub(super) const TIE: f64 = 1e-12;
 
 /// The entropy *E(T\[x\])* of class counts (Eq. 3), in bits; 0 if there are no rows.
-pub fn entropy(counts: &[u64]) -> f64 {
+pub(super) fn entropy(counts: &[u64]) -> f64 {
     let total: u64 = counts.iter().sum();
     if total == 0 {
         return 0.0;
@@ -34,7 +34,7 @@ pub fn entropy(counts: &[u64]) -> f64 {
 /// One partition's term of the [`Objective::Discernibility`] and [`Objective::DiscernibilityEq4`]
 /// scores, from its size and the sum of its children's squared sizes.
 #[inline]
-pub fn discernibility_term(objective: Objective, size: u64, squared_children: u128) -> f64 {
+pub(super) fn discernibility_term(objective: Objective, size: u64, squared_children: u128) -> f64 {
     match objective {
         Objective::DiscernibilityEq4 => squared_children as f64,
         _ => (u128::from(size) * u128::from(size) - squared_children) as f64,
@@ -42,7 +42,7 @@ pub fn discernibility_term(objective: Objective, size: u64, squared_children: u1
 }
 
 /// Whether the score must be summed over partitions instead of computed from the histogram.
-pub fn is_over_partitions(objective: Objective) -> bool {
+pub(super) fn is_over_partitions(objective: Objective) -> bool {
     matches!(
         objective,
         Objective::Discernibility | Objective::DiscernibilityEq4
@@ -52,7 +52,7 @@ pub fn is_over_partitions(objective: Objective) -> bool {
 /// *Score(v)* of a specialization from the histogram of its attribute: exact for
 /// classification and NCP, an upper bound for the discernibility scores. `weight` is
 /// 1 / (rows × quasi-identifiers), so that the NCP score is the decrease of the table's mean NCP.
-pub fn from_histogram(
+pub(super) fn from_histogram(
     attribute: &Attribute<'_>,
     parent: &Concept,
     split: &ConceptSplit,
@@ -108,7 +108,7 @@ fn class_counts(attribute: &Attribute<'_>, concept: &Concept) -> Vec<u64> {
 /// The splits of a concept, best first: the one of the taxonomy, or for an interval each binary
 /// split at a data value. Interval splits are ordered by InfoGain under classification and by
 /// balance otherwise; ties are ordered by ascending point.
-pub struct SplitQueue {
+pub(super) struct SplitQueue {
     ordered: Vec<u32>,
     next: usize,
     taxonomy: Option<ConceptSplit>,
@@ -116,7 +116,7 @@ pub struct SplitQueue {
 
 /// Which splits of an interval are generated.
 #[derive(Clone, Copy, Debug)]
-pub enum SplitSelection {
+pub(super) enum SplitSelection {
     /// Only the best one.
     Best,
     /// All splits whose two parts have at least `least` rows each.
@@ -128,7 +128,7 @@ pub enum SplitSelection {
 
 impl SplitQueue {
     /// Finds the splits of a concept.
-    pub fn new(
+    pub(super) fn new(
         attribute: &Attribute<'_>,
         concept: &Concept,
         by_gain: bool,
@@ -166,18 +166,22 @@ impl SplitQueue {
     }
 
     /// The split points of an interval that remain to be tried, best first.
-    pub fn remaining(&self) -> &[u32] {
+    pub(super) fn remaining(&self) -> &[u32] {
         &self.ordered[self.next..]
     }
 
     /// Replaces the points that remain to be tried.
-    pub fn keep(&mut self, points: Vec<u32>) {
+    pub(super) fn keep(&mut self, points: Vec<u32>) {
         self.ordered = points;
         self.next = 0;
     }
 
     /// The next best split, `None` when there is none left.
-    pub fn next(&mut self, attribute: &Attribute<'_>, concept: &Concept) -> Option<ConceptSplit> {
+    pub(super) fn next(
+        &mut self,
+        attribute: &Attribute<'_>,
+        concept: &Concept,
+    ) -> Option<ConceptSplit> {
         if let Some(split) = self.taxonomy.take() {
             return Some(split);
         }

@@ -4,62 +4,25 @@
 //! best one is checked, and an invalid one is dropped for good. Scores summed over partitions are
 //! refreshed only when their candidate is the best one, since these scores never increase.
 
-use thiserror::Error;
-
 use crate::observer::{Count, Observer, Phase};
 use crate::step::StepRecord;
 use pais_core::definition::{Objective, SplitRule};
 use pais_core::model::Decimal;
 use pais_core::table::EncodedTable;
 
+use super::error::SpecializationError;
 use super::requirement::Requirement;
 use super::sensitive::SensitiveSlots;
+use super::settings::SpecializationSettings;
 use super::state::SearchState;
 use super::suppression::Suppression;
 use super::topmost;
-
-/// The settings of a search.
-#[derive(Clone, Copy, Debug)]
-pub struct SpecializationSettings {
-    /// The score that selects the next specialization.
-    pub objective: Objective,
-    /// How numeric intervals are split.
-    pub split: SplitRule,
-    /// Largest fraction of rows that may be suppressed.
-    pub suppression_limit: Decimal,
-}
-
-/// Why a search ended without an anonymous table.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum SpecializationError {
-    /// The whole table has fewer than *K* rows.
-    #[error("the table has {rows} rows, fewer than the {k} that `k` asks for")]
-    FewerRowsThanK {
-        /// Number of rows of the table.
-        rows: u64,
-        /// *K*.
-        k: u64,
-    },
-    /// A sensitive value is more frequent in the whole table than *C*.
-    #[error("a sensitive value is more frequent in the whole table than `c` allows")]
-    MoreFrequentThanC {
-        /// Index of the sensitive value among those of all sensitive columns.
-        value: usize,
-        /// Number of rows that have it.
-        holding: u64,
-        /// Number of rows of the table.
-        rows: u64,
-    },
-    /// The observer requested a stop.
-    #[error("the run was cancelled")]
-    Cancelled,
-}
 
 /// Runs top-down specialization. Returns the steps; step 0 is the topmost table.
 ///
 /// # Errors
 /// When no generalization meets the requirement, or on cancellation.
-pub fn search(
+pub(super) fn search(
     table: &EncodedTable,
     requirement: &Requirement<'_>,
     settings: SpecializationSettings,

@@ -21,7 +21,7 @@ const TASK_ROWS: usize = if cfg!(test) { 5 } else { 1 << 16 };
 /// The sensitive values of all rows. A *slot* is a combination of sensitive values that a row may
 /// have in a group of combined columns; one slot of each group has no sensitive value.
 #[derive(Debug)]
-pub struct SensitiveSlots {
+pub(super) struct SensitiveSlots {
     /// Every row has one slot in each slot column. There is at least one slot column.
     pub slots: Vec<SlotColumn>,
     /// By slot, its sensitive values.
@@ -34,7 +34,7 @@ pub struct SensitiveSlots {
 
 /// One slot per row.
 #[derive(Debug)]
-pub struct SlotColumn {
+pub(super) struct SlotColumn {
     /// Number of the first slot of this column: slot = `first` + code.
     pub first: u32,
     /// One code per row.
@@ -70,7 +70,7 @@ struct CombinedColumns {
 impl SensitiveSlots {
     /// Encodes the sensitive columns of `rows` rows. Makes up to three passes over each column,
     /// shared among the threads.
-    pub fn new(requirement: &Requirement<'_>, rows: usize) -> Self {
+    pub(super) fn new(requirement: &Requirement<'_>, rows: usize) -> Self {
         let mut combined_columns: Vec<CombinedColumns> = Vec::new();
         for bound in &requirement.sensitive {
             let column = CombinedColumns::from_bound(bound);
@@ -119,19 +119,19 @@ impl SensitiveSlots {
     }
 
     /// Number of slots.
-    pub fn count(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         self.value_lists.ends.len()
     }
 
     /// Number of slots of the first slot column. Each row has exactly one slot below this number.
-    pub fn first_column_count(&self) -> usize {
+    pub(super) fn first_column_count(&self) -> usize {
         let second = self.slots.get(1).map(|slots| slots.first as usize);
         second.unwrap_or(self.count())
     }
 
     /// The values of a slot, ascending.
     #[inline]
-    pub fn values(&self, slot: usize) -> &[u32] {
+    pub(super) fn values(&self, slot: usize) -> &[u32] {
         self.value_lists.get(slot)
     }
 }

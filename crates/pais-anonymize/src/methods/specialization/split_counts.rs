@@ -10,7 +10,7 @@ use super::scan::Scan;
 
 /// The rows of one partition that would go to one child.
 #[derive(Clone, Copy, Debug)]
-pub struct PartitionShare {
+pub(super) struct PartitionShare {
     /// The partition that the rows are in.
     pub partition: PartitionId,
     /// Number of rows.
@@ -23,7 +23,7 @@ pub struct PartitionShare {
 
 /// A partition that a refinement will create.
 #[derive(Clone, Copy, Debug)]
-pub struct PlannedPartition {
+pub(super) struct PlannedPartition {
     /// Index of the refined partition in *Link_x*.
     pub link_index: u32,
     /// The number of the child.
@@ -35,14 +35,14 @@ pub struct PlannedPartition {
 }
 
 /// The counts of `T[x]`: by child, the partitions of *Link_x* that have rows in it.
-pub struct SplitCounts {
+pub(super) struct SplitCounts {
     /// The attribute of the candidate.
     pub attribute: usize,
     counts: PartialCounts,
 }
 
 /// The counts of one task, or the merged counts of several tasks.
-pub struct PartialCounts {
+pub(super) struct PartialCounts {
     /// By child, the partitions that have rows in it.
     pub children: Vec<Vec<PartitionShare>>,
     /// Sensitive values and the number of rows that have them, share after share.
@@ -54,7 +54,7 @@ pub struct PartialCounts {
 impl SplitCounts {
     /// Makes one scan of the table or of `T[x]`. `term` computes a partition's term of the score
     /// from its size and the sum of its children's squared sizes.
-    pub fn new(
+    pub(super) fn new(
         partitions: &mut Partitions,
         (attribute, concept): (usize, ConceptId),
         scan: &Scan<'_>,
@@ -65,24 +65,24 @@ impl SplitCounts {
     }
 
     /// Σ over partitions of the objective's term.
-    pub fn score(&self) -> f64 {
+    pub(super) fn score(&self) -> f64 {
         self.counts.score
     }
 
     /// By child, the partitions that have rows in it.
-    pub fn children(&self) -> &[Vec<PartitionShare>] {
+    pub(super) fn children(&self) -> &[Vec<PartitionShare>] {
         &self.counts.children
     }
 
     /// The sensitive values of a share's rows, each with the number of rows that have it.
-    pub fn sensitive_counts(&self, share: &PartitionShare) -> &[(u32, u32)] {
+    pub(super) fn sensitive_counts(&self, share: &PartitionShare) -> &[(u32, u32)] {
         &self.counts.sensitive_counts
             [share.sensitive_range.0 as usize..share.sensitive_range.1 as usize]
     }
 
     /// The partitions that the partitions of `link` (of `partitions` in total) are split into: in
     /// the order of `link`, and by ascending child.
-    pub fn parts(&self, link: &[PartitionId], partitions: usize) -> Vec<PlannedPartition> {
+    pub(super) fn parts(&self, link: &[PartitionId], partitions: usize) -> Vec<PlannedPartition> {
         let mut link_index_of = vec![0u32; partitions];
         for (link_index, &partition) in link.iter().enumerate() {
             link_index_of[partition as usize] = link_index as u32;
@@ -108,7 +108,7 @@ impl SplitCounts {
 
 impl PartialCounts {
     /// Empty counts for `width` children.
-    pub fn new(width: usize) -> Self {
+    pub(super) fn new(width: usize) -> Self {
         Self {
             children: vec![Vec::new(); width],
             sensitive_counts: Vec::new(),
@@ -117,7 +117,7 @@ impl PartialCounts {
     }
 
     /// The shares of these counts followed by those of the next ones.
-    pub fn followed_by(mut self, next: Self) -> Self {
+    pub(super) fn followed_by(mut self, next: Self) -> Self {
         let shift = self.sensitive_counts.len() as u32;
         self.sensitive_counts.extend(next.sensitive_counts);
         for (shares, more) in self.children.iter_mut().zip(next.children) {

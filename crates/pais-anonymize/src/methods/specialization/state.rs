@@ -14,19 +14,20 @@ use pais_core::table::EncodedTable;
 use pais_core::table::codes::Codes;
 
 use super::attribute::{Attribute, Concept, ConceptId};
+use super::candidate::Candidate;
 use super::partitions::{PartitionId, Partitions};
 use super::requirement::Requirement;
 use super::scan::{ChildOfCode, Scan};
 use super::score;
-use super::search::SpecializationSettings;
 use super::sensitive::SensitiveSlots;
+use super::settings::SpecializationSettings;
 use super::split_counts::SplitCounts;
 use super::suppression::{SensitiveCountCache, Suppression, SuppressionTrial};
 use super::validity::ValidityCheck;
 use candidates::Candidate;
 
 /// A specialization that was performed.
-pub struct PerformedSpecialization {
+pub(super) struct PerformedSpecialization {
     attribute: usize,
     concept: ConceptId,
     children: Range<ConceptId>,
@@ -34,7 +35,7 @@ pub struct PerformedSpecialization {
 }
 
 /// The state of a search after a number of steps.
-pub struct SearchState<'a> {
+pub(super) struct SearchState<'a> {
     table: &'a EncodedTable,
     requirement: &'a Requirement<'a>,
     settings: SpecializationSettings,
@@ -57,7 +58,7 @@ pub struct SearchState<'a> {
 
 impl<'a> SearchState<'a> {
     /// The state at the topmost table, without the rows that are already `suppressed` (ascending).
-    pub fn new(
+    pub(super) fn new(
         table: &'a EncodedTable,
         requirement: &'a Requirement<'a>,
         settings: SpecializationSettings,
@@ -117,7 +118,7 @@ impl<'a> SearchState<'a> {
     }
 
     /// Counts the rows that a candidate would split, by partition and child.
-    pub fn count_split(&mut self, candidate: usize) -> SplitCounts {
+    pub(super) fn count_split(&mut self, candidate: usize) -> SplitCounts {
         let Candidate {
             attribute,
             concept,
@@ -145,7 +146,7 @@ impl<'a> SearchState<'a> {
     }
 
     /// Whether a candidate is valid for the current table.
-    pub fn is_valid(&mut self, split_counts: &SplitCounts, observer: &dyn Observer) -> bool {
+    pub(super) fn is_valid(&mut self, split_counts: &SplitCounts, observer: &dyn Observer) -> bool {
         let check = ValidityCheck {
             split_counts,
             partitions: &self.partitions,
@@ -170,7 +171,7 @@ impl<'a> SearchState<'a> {
     ///
     /// A specialization without a gain is skipped. Under [`Objective::Ncp`] a suppressed row counts
     /// with an NCP of 1 in every attribute, and the gain is the score minus that loss.
-    pub fn best_with_suppression(
+    pub(super) fn best_with_suppression(
         &mut self,
         observer: &dyn Observer,
     ) -> Option<(usize, Suppression)> {
@@ -236,7 +237,7 @@ impl<'a> SearchState<'a> {
 
     /// Performs a specialization: updates the cut, refines the partitions, suppresses the given
     /// rows, and adds the children as candidates. Returns the suppressed rows in ascending order.
-    pub fn perform(
+    pub(super) fn perform(
         &mut self,
         candidate: usize,
         split_counts: &SplitCounts,
@@ -307,7 +308,7 @@ impl<'a> SearchState<'a> {
     }
 
     /// The record of the step that led to this state.
-    pub fn step(
+    pub(super) fn step(
         &self,
         step: u32,
         performed: Option<PerformedSpecialization>,

@@ -17,7 +17,7 @@ use super::split_counts::SplitCounts;
 
 /// The rows to suppress with a specialization.
 #[derive(Clone, Debug, Default)]
-pub struct Suppression {
+pub(super) struct Suppression {
     /// Parts of refined partitions: the partition and the number of the child.
     pub parts: Vec<(PartitionId, u32)>,
     /// Partitions that are not refined.
@@ -29,13 +29,13 @@ pub struct Suppression {
 /// Caches the sensitive values of partitions, each with the number of rows that have it. They are
 /// counted at the first access.
 #[derive(Default)]
-pub struct SensitiveCountCache {
+pub(super) struct SensitiveCountCache {
     counted: FxHashMap<PartitionId, Box<[(u32, u32)]>>,
 }
 
 impl SensitiveCountCache {
     /// Removes the counts of partitions that change.
-    pub fn invalidate(&mut self, partitions: &[PartitionId]) {
+    pub(super) fn invalidate(&mut self, partitions: &[PartitionId]) {
         for partition in partitions {
             self.counted.remove(partition);
         }
@@ -74,7 +74,7 @@ struct TrialPart {
 }
 
 /// Determines the rows to suppress with a candidate.
-pub struct SuppressionTrial<'a> {
+pub(super) struct SuppressionTrial<'a> {
     /// The partitions of the current table.
     pub partitions: &'a Partitions,
     /// The privacy requirement.
@@ -96,7 +96,7 @@ pub struct SuppressionTrial<'a> {
 impl SuppressionTrial<'_> {
     /// The rows to suppress with the specialization. `None` if they exceed the budget, or if fewer
     /// than *K* rows would be left.
-    pub fn cost(
+    pub(super) fn cost(
         &self,
         split_counts: &SplitCounts,
         count_cache: &mut SensitiveCountCache,

@@ -17,7 +17,7 @@ use super::sensitive::SlotColumn;
 
 /// Largest number of counters of one pass, without the block of counters that all partitions
 /// outside the list share. Together they take at most 2 MiB, the size of a core's cache.
-pub const MAX_COUNTERS: usize = if cfg!(test) { 48 } else { 1 << 18 };
+pub(super) const MAX_COUNTERS: usize = if cfg!(test) { 48 } else { 1 << 18 };
 
 /// Rows of a task; lower in tests, so that small tables are split into tasks too.
 const TASK_ROWS: usize = if cfg!(test) { 5 } else { 1 << 14 };
@@ -26,7 +26,7 @@ const TASK_ROWS: usize = if cfg!(test) { 5 } else { 1 << 14 };
 const NONE: PartitionId = PartitionId::MAX;
 
 /// Every row's partition, in the order of the table.
-pub struct TableOrder {
+pub(super) struct TableOrder {
     partition_of: Vec<PartitionId>,
 }
 
@@ -42,21 +42,26 @@ fn block_starts(link: &[PartitionId], entries: usize, partitions: usize) -> Vec<
 
 impl TableOrder {
     /// All `rows` rows are in partition 0.
-    pub fn new(rows: usize) -> Self {
+    pub(super) fn new(rows: usize) -> Self {
         Self {
             partition_of: vec![0; rows],
         }
     }
 
     /// Number of rows.
-    pub fn rows(&self) -> usize {
+    pub(super) fn rows(&self) -> usize {
         self.partition_of.len()
     }
 
     /// Counts the rows of the partitions of `link` (of `partitions` in total) by index of the
     /// partition in `link`, child, and slot of sensitive values. Makes one pass over the table.
     /// Each thread has its own counters, which are added up at the end.
-    pub fn count(&self, link: &[PartitionId], partitions: usize, scan: &Scan<'_>) -> Vec<u32> {
+    pub(super) fn count(
+        &self,
+        link: &[PartitionId],
+        partitions: usize,
+        scan: &Scan<'_>,
+    ) -> Vec<u32> {
         let block_starts = block_starts(link, scan.counters(), partitions);
         let counters = (link.len() + 1) * scan.counters();
         let zeros = || vec![0u32; counters];
@@ -94,7 +99,7 @@ impl TableOrder {
 
     /// Moves each row to the partition that `child_partitions` gives for the index of the row's
     /// partition in `link` and the row's child. Makes one pass over the table.
-    pub fn refine(
+    pub(super) fn refine(
         &mut self,
         link: &[PartitionId],
         partitions: usize,
@@ -131,14 +136,14 @@ impl TableOrder {
     }
 
     /// The rows of a partition, ascending. Makes one pass over the table.
-    pub fn rows_of(&self, partition: PartitionId) -> Vec<u32> {
+    pub(super) fn rows_of(&self, partition: PartitionId) -> Vec<u32> {
         let rows = self.partition_of.iter().enumerate();
         let rows = rows.filter(|(_, of)| **of == partition);
         rows.map(|(row, _)| row as u32).collect()
     }
 
     /// The rows sorted by partition, ascending within each partition.
-    pub fn sorted(&self, sizes: &[u32]) -> PartitionOrder {
+    pub(super) fn sorted(&self, sizes: &[u32]) -> PartitionOrder {
         let mut sum = 0;
         let starts: Vec<u32> = sizes
             .iter()

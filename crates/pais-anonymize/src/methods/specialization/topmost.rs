@@ -4,8 +4,8 @@
 use crate::observer::Observer;
 use pais_core::table::EncodedTable;
 
+use super::error::SpecializationError;
 use super::requirement::Requirement;
-use super::search::SpecializationError;
 use super::sensitive::SensitiveSlots;
 
 /// Returns the rows to suppress so that the topmost table meets the requirement: ascending, at most
@@ -18,7 +18,7 @@ use super::sensitive::SensitiveSlots;
 ///
 /// # Errors
 /// The condition that cannot be met by suppression within the budget, or cancellation.
-pub fn suppress(
+pub(super) fn suppress(
     table: &EncodedTable,
     requirement: &Requirement<'_>,
     sensitive: &SensitiveSlots,

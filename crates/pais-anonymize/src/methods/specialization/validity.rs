@@ -29,7 +29,7 @@ use super::subset_traversal::SubsetTraversal;
 const MIN_PARALLEL_WORK: usize = if cfg!(test) { 16 } else { 1 << 13 };
 
 /// Number of subsets of `size` elements of a set of `of`; saturates at the greatest `u128`.
-pub fn subsets(of: usize, size: usize) -> u128 {
+pub(super) fn subsets(of: usize, size: usize) -> u128 {
     let size = size.min(of);
     (0..size.min(of - size)).fold(1u128, |count, taken| {
         let next = count.saturating_mul((of - taken) as u128);
@@ -42,7 +42,7 @@ pub fn subsets(of: usize, size: usize) -> u128 {
 }
 
 /// The check of every qid that contains a child of a specialization.
-pub struct ValidityCheck<'a> {
+pub(super) struct ValidityCheck<'a> {
     /// The counts of the specialization.
     pub split_counts: &'a SplitCounts,
     /// The partitions it would refine.
@@ -60,7 +60,7 @@ impl ValidityCheck<'_> {
     ///
     /// # Errors
     /// The attributes of a qid that is not allowed.
-    pub fn run(&self, others: &[usize]) -> Result<(), Vec<usize>> {
+    pub(super) fn run(&self, others: &[usize]) -> Result<(), Vec<usize>> {
         let children = self.split_counts.children();
         let shares: usize = children.iter().map(Vec::len).sum();
         let found_invalid = AtomicBool::new(false);

@@ -4,6 +4,7 @@ use crate::observer::Observer;
 use pais_core::definition::{Objective, SplitRule};
 
 use super::super::attribute::{Concept, ConceptId, ConceptSplit, Meaning};
+use super::super::candidate::Candidate;
 use super::super::interval_splits::IntervalSplits;
 use super::super::scan::Scan;
 use super::super::score::{self, SplitQueue, SplitSelection, TIE};
@@ -19,22 +20,10 @@ const MIN_POINTS: usize = if cfg!(test) { 2 } else { 6 };
 /// check by bitmaps is faster.
 const MAX_SUBSETS: u128 = 10_000;
 
-/// A value of ∪Cut that may still be specialized.
-pub(super) struct Candidate {
-    pub(super) attribute: usize,
-    pub(super) concept: ConceptId,
-    pub(super) splits: SplitQueue,
-    pub(super) split: ConceptSplit,
-    pub(super) score: f64,
-    /// Number of steps performed when the score was last summed over partitions; `None` if it never
-    /// was.
-    pub(super) scored_at: Option<usize>,
-}
-
 impl SearchState<'_> {
     /// Makes every value of ∪Cut a candidate again. After rows were suppressed, scores and split
     /// points change, and an invalid specialization may be valid.
-    pub fn reset_candidates(&mut self) {
+    pub(crate) fn reset_candidates(&mut self) {
         self.candidates.clear();
         for attribute in 0..self.attributes.len() {
             for concept in self.attributes[attribute].cut.clone() {
@@ -86,7 +75,7 @@ impl SearchState<'_> {
     }
 
     /// The candidate with the greatest score. Ties are broken by attribute order, then cut order.
-    pub fn best(&self) -> Option<usize> {
+    pub(crate) fn best(&self) -> Option<usize> {
         let greatest = self
             .candidates
             .iter()
@@ -103,13 +92,13 @@ impl SearchState<'_> {
     }
 
     /// Whether a candidate's score is exact for the table after `steps` steps.
-    pub fn has_current_score(&self, candidate: usize, steps: usize) -> bool {
+    pub(crate) fn has_current_score(&self, candidate: usize, steps: usize) -> bool {
         !score::is_over_partitions(self.settings.objective)
             || self.candidates[candidate].scored_at == Some(steps)
     }
 
     /// Whether a child of a candidate has fewer than *K* rows in total, so that no scan is needed.
-    pub fn has_small_child(&self, candidate: usize) -> bool {
+    pub(crate) fn has_small_child(&self, candidate: usize) -> bool {
         let mut children = self.candidates[candidate].split.children.iter();
         children.any(|child| self.has_too_few(candidate, child))
     }
@@ -130,19 +119,19 @@ impl SearchState<'_> {
     }
 
     /// Sets the score of a candidate, as computed after `steps` steps.
-    pub fn set_score(&mut self, candidate: usize, score: f64, steps: usize) {
+    pub(crate) fn set_score(&mut self, candidate: usize, score: f64, steps: usize) {
         let candidate = &mut self.candidates[candidate];
         candidate.score = score;
         candidate.scored_at = Some(steps);
     }
 
     /// Number of remaining candidates.
-    pub fn candidate_count(&self) -> usize {
+    pub(crate) fn candidate_count(&self) -> usize {
         self.candidates.len()
     }
 
     /// Drops an invalid candidate, or replaces the split of an interval by the next best one.
-    pub fn reject(&mut self, candidate: usize, observer: &dyn Observer) {
+    pub(crate) fn reject(&mut self, candidate: usize, observer: &dyn Observer) {
         if self.has_few_missing_cells(candidate) {
             self.candidates.swap_remove(candidate);
             return;
