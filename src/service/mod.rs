@@ -83,6 +83,11 @@ impl Service {
         }
     }
 
+    /// Number of uploads that can begin without waiting.
+    pub fn free_uploads(&self) -> usize {
+        self.uploads.available_permits()
+    }
+
     /// Whether the database has all migrations.
     ///
     /// # Errors

@@ -102,7 +102,7 @@ async fn every_format_is_accepted_in_every_encoding() {
         assert_eq!(profile["rows"], 33);
         profiles.push(profile["columns"].clone());
         // No part of the upload is left on disk.
-        let spool = std::fs::read_dir(&*hospital.app.state.spool).unwrap();
+        let spool = std::fs::read_dir(hospital.app.spool.path()).unwrap();
         assert_eq!(spool.count(), 0);
     }
     assert_eq!(profiles[0], profiles[1]);

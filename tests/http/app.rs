@@ -88,7 +88,7 @@ impl Builder {
             clock,
             base,
             client: reqwest::Client::new(),
-            _spool: spool,
+            spool,
             _pool: pool,
             _stop: shutdown.drop_guard(),
         }
@@ -101,7 +101,7 @@ pub struct TestApp {
     pub clock: Arc<FixedClock>,
     base: String,
     client: reqwest::Client,
-    _spool: tempfile::TempDir,
+    pub spool: tempfile::TempDir,
     _pool: Option<WorkerPool>,
     _stop: DropGuard,
 }

@@ -213,9 +213,9 @@ const LIMIT: Duration = Duration::from_secs(10);
 
 /// Waits until this many uploads of the two permitted ones are running.
 async fn uploads_running(hospital: &Hospital, expected: usize) {
-    let uploads = &hospital.app.state.uploads;
+    let service = &hospital.app.state.service;
     let reached = poll_async(LIMIT, async || {
-        (2 - uploads.available_permits() == expected).then_some(())
+        (2 - service.free_uploads() == expected).then_some(())
     });
     reached
         .await

@@ -180,7 +180,7 @@ async fn invalid_requests_are_refused_and_store_nothing() {
         assert_eq!(health.json(200), json!({"status": "ok"}), "{name}");
     }
     assert!(differences.is_empty(), "{}", differences.join("\n"));
-    let spool = std::fs::read_dir(&*app.state.spool).unwrap().count();
+    let spool = std::fs::read_dir(app.spool.path()).unwrap().count();
     assert_eq!(spool, 0, "a refused upload was left on disk");
     // The service still accepts a valid request.
     let rows = crate::hospital::TABLE;

@@ -24,7 +24,6 @@ use super::settings::SpecializationSettings;
 use super::split_counts::SplitCounts;
 use super::suppression::{SensitiveCountCache, Suppression, SuppressionTrial};
 use super::validity::ValidityCheck;
-use candidates::Candidate;
 
 /// A specialization that was performed.
 pub(super) struct PerformedSpecialization {
