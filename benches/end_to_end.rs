@@ -37,10 +37,10 @@ use service::Service;
 use summary::Measurement;
 
 /// Runs of each measurement; the median is the result.
-pub const REPEATS: usize = 3;
+pub(crate) const REPEATS: usize = 3;
 
 /// Bytes read from a file at a time, by the upload and by COPY.
-pub const READ_BYTES: usize = 256 << 10;
+pub(crate) const READ_BYTES: usize = 256 << 10;
 
 /// L of each run. The peak memory of the first is not affected by others.
 const KNOWN_VALUES: [u32; 2] = [4, 2];

@@ -30,7 +30,7 @@ mod wide;
 use serde_json::json;
 
 /// Bytes read from a file at a time by an upload.
-pub const READ_BYTES: usize = 256 << 10;
+pub(crate) const READ_BYTES: usize = 256 << 10;
 
 fn main() -> anyhow::Result<()> {
     let folder = summary_file::folder()?;

@@ -10,7 +10,7 @@ use crate::service::{Service, id};
 
 /// Seconds of each phase.
 #[derive(Clone, Copy, Debug)]
-pub struct EndToEnd {
+pub(crate) struct EndToEnd {
     pub upload: f64,
     pub job: f64,
     /// The first download, which includes rendering the table.
@@ -20,7 +20,7 @@ pub struct EndToEnd {
 
 impl EndToEnd {
     /// Seconds of all phases together.
-    pub fn total(&self) -> f64 {
+    pub(crate) fn total(&self) -> f64 {
         self.upload + self.job + self.download
     }
 }
@@ -28,7 +28,7 @@ impl EndToEnd {
 impl Service {
     /// Declares a dataset, uploads the file, runs the job, downloads the release, deletes the
     /// dataset.
-    pub async fn end_to_end(&mut self, file: &Path, l: u32) -> anyhow::Result<EndToEnd> {
+    pub(crate) async fn end_to_end(&mut self, file: &Path, l: u32) -> anyhow::Result<EndToEnd> {
         let dataset = self.declare().await?;
         let began = Instant::now();
         self.send(&dataset, file).await?;

@@ -14,13 +14,13 @@ use crate::{READ_BYTES, REPEATS};
 
 /// Seconds of COPY in and COPY out.
 #[derive(Clone, Copy, Debug)]
-pub struct CopySeconds {
+pub(crate) struct CopySeconds {
     pub copy_in: f64,
     pub copy_out: f64,
 }
 
 /// Copies a file into a new server and out of it, several times; the medians.
-pub async fn measure(file: &Path) -> anyhow::Result<CopySeconds> {
+pub(crate) async fn measure(file: &Path) -> anyhow::Result<CopySeconds> {
     let data = tempfile::Builder::new()
         .prefix("pais-bench-copy-")
         .tempdir()?;

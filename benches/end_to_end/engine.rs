@@ -18,7 +18,7 @@ use crate::{REPEATS, adult};
 
 /// Seconds of each phase.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct EngineSeconds {
+pub(crate) struct EngineSeconds {
     /// CSV to columns.
     pub read: f64,
     /// Columns to codes of the search.
@@ -32,7 +32,7 @@ pub struct EngineSeconds {
 }
 
 /// Runs a job on a file in memory, several times; the medians.
-pub fn measure(file: &Path, l: u32) -> anyhow::Result<EngineSeconds> {
+pub(crate) fn measure(file: &Path, l: u32) -> anyhow::Result<EngineSeconds> {
     let runs = (0..REPEATS)
         .map(|_| run(file, l))
         .collect::<anyhow::Result<Vec<_>>>()?;

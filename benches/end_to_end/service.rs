@@ -20,7 +20,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_pais");
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A running service on a new data directory.
-pub struct Service {
+pub(crate) struct Service {
     process: Child,
     data: tempfile::TempDir,
     address: String,
@@ -31,7 +31,7 @@ pub struct Service {
 }
 
 impl Service {
-    pub async fn start() -> anyhow::Result<Self> {
+    pub(crate) async fn start() -> anyhow::Result<Self> {
         let data = tempfile::Builder::new().prefix("pais-bench-").tempdir()?;
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let log = std::fs::File::create(data.path().join("service.log"))?;
@@ -97,14 +97,14 @@ impl Service {
     }
 
     /// Declares a dataset with Adult's columns; returns its id.
-    pub async fn declare(&mut self) -> anyhow::Result<String> {
+    pub(crate) async fn declare(&mut self) -> anyhow::Result<String> {
         self.datasets += 1;
         let definition = adult::dataset(&format!("adult-{}", self.datasets))?;
         id(&self.post("/v1/datasets", &definition).await?)
     }
 
     /// Uploads a file to a dataset.
-    pub async fn send(&self, dataset: &str, file: &Path) -> anyhow::Result<()> {
+    pub(crate) async fn send(&self, dataset: &str, file: &Path) -> anyhow::Result<()> {
         let body = ReaderStream::with_capacity(File::open(file).await?, READ_BYTES);
         let sent = self
             .client
@@ -118,7 +118,7 @@ impl Service {
     }
 
     /// Waits for the end of a job; returns the job. An error unless it has succeeded.
-    pub async fn ended(&self, job: &str) -> anyhow::Result<Value> {
+    pub(crate) async fn ended(&self, job: &str) -> anyhow::Result<Value> {
         loop {
             let asked = self.client.get(self.at(&format!("/v1/jobs/{job}")));
             let found = answer(asked.bearer_auth(&self.token).send().await?).await?;
@@ -131,23 +131,23 @@ impl Service {
     }
 
     /// The URL of a path.
-    pub fn at(&self, path: &str) -> String {
+    pub(crate) fn at(&self, path: &str) -> String {
         format!("{}{path}", self.address)
     }
 
     /// Posts a body; returns the answer. An error unless the status is 2xx.
-    pub async fn post(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
         let sent = self.client.post(self.at(path)).bearer_auth(&self.token);
         answer(sent.json(body).send().await?).await
     }
 
     /// The peak memory so far, of the service and of its database server.
-    pub fn peak(&self) -> memory::PeakMemory {
+    pub(crate) fn peak(&self) -> memory::PeakMemory {
         self.memory.peak()
     }
 
     /// Stops the service and its database server, and waits for their end.
-    pub fn stop(mut self) -> anyhow::Result<()> {
+    pub(crate) fn stop(mut self) -> anyhow::Result<()> {
         self.terminate();
         let status = self.process.wait()?;
         ensure!(
@@ -181,7 +181,7 @@ impl Drop for Service {
 }
 
 /// The JSON of an answer. An error unless the status is 2xx.
-pub async fn answer(response: reqwest::Response) -> anyhow::Result<Value> {
+pub(crate) async fn answer(response: reqwest::Response) -> anyhow::Result<Value> {
     let status = response.status();
     let text = response.text().await?;
     ensure!(status.is_success(), "{status}: {text}");
@@ -189,6 +189,6 @@ pub async fn answer(response: reqwest::Response) -> anyhow::Result<Value> {
 }
 
 /// The id of a document.
-pub fn id(document: &Value) -> anyhow::Result<String> {
+pub(crate) fn id(document: &Value) -> anyhow::Result<String> {
     Ok(document["id"].as_str().context("no id")?.to_owned())
 }

@@ -8,7 +8,7 @@ use crate::engine::EngineSeconds;
 use crate::memory::PeakMemory;
 
 /// The results for one table at one L.
-pub struct Measurement {
+pub(crate) struct Measurement {
     pub rows: usize,
     pub bytes: u64,
     pub l: u32,
@@ -69,7 +69,7 @@ impl Measurement {
 }
 
 /// Prints the table, a column for each measurement.
-pub fn print(rows: &[Measurement]) {
+pub(crate) fn print(rows: &[Measurement]) {
     let line = |name: &str, value: &dyn Fn(&Measurement) -> String| {
         let cells: String = rows
             .iter()
@@ -111,7 +111,7 @@ pub fn print(rows: &[Measurement]) {
 }
 
 /// The results as JSON.
-pub fn json(rows: &[Measurement]) -> Value {
+pub(crate) fn json(rows: &[Measurement]) -> Value {
     json!({
         "repeats": crate::REPEATS,
         "runs": rows.iter().map(Measurement::json).collect::<Vec<_>>(),

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 const COLUMNS: usize = 41;
 
 /// The body of `POST /v1/datasets`.
-pub fn schema() -> Value {
+pub(crate) fn schema() -> Value {
     let binary = |number| json!({ "name": format!("binary{number}"), "role": "quasi_identifier" });
     let mut columns: Vec<Value> = (0..COLUMNS).map(binary).collect();
     columns.push(json!({ "name": "sensitive", "role": "sensitive" }));
@@ -19,7 +19,7 @@ pub fn schema() -> Value {
 }
 
 /// The rows as CSV with a header; the same on every machine.
-pub fn csv(rows: u64) -> String {
+pub(crate) fn csv(rows: u64) -> String {
     let mut text: String = (0..COLUMNS)
         .map(|number| format!("binary{number},"))
         .collect();

@@ -10,7 +10,7 @@ use crate::{adult, enlarged};
 const ROWS: usize = 1_000_000;
 
 /// Runs two jobs at once and requests the list of jobs until both have ended.
-pub async fn measure(folder: &Path) -> anyhow::Result<Value> {
+pub(crate) async fn measure(folder: &Path) -> anyhow::Result<Value> {
     let file = enlarged::file(folder, &adult::csv()?, ROWS)?;
     let mut service = Service::start().await?;
     let first = service.upload(&file).await?;

@@ -43,7 +43,7 @@ struct LongTable {
 
 /// Measures both tables in turn, so that other load of the machine affects both: the search in this
 /// process, and file to file by `pais anonymize`.
-pub fn measure(folder: &Path) -> anyhow::Result<Value> {
+pub(crate) fn measure(folder: &Path) -> anyhow::Result<Value> {
     let mut measured = [LongTable::default(), LongTable::default()];
     let mut tables = Vec::new();
     for (rows, k) in TABLES {

@@ -12,14 +12,14 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 impl Service {
     /// Uploads the file to a new dataset; returns the id of the dataset.
-    pub async fn upload(&mut self, file: &Path) -> anyhow::Result<String> {
+    pub(crate) async fn upload(&mut self, file: &Path) -> anyhow::Result<String> {
         let dataset = self.declare().await?;
         self.send(&dataset, file).await?;
         Ok(dataset)
     }
 
     /// Seconds from the request for a job to its end.
-    pub async fn job_seconds(&self, dataset: &str, job: &Value) -> anyhow::Result<f64> {
+    pub(crate) async fn job_seconds(&self, dataset: &str, job: &Value) -> anyhow::Result<f64> {
         let mut job = job.clone();
         job["dataset_id"] = dataset.into();
         let began = Instant::now();
@@ -29,7 +29,7 @@ impl Service {
     }
 
     /// Seconds of each request for the list of jobs, until two jobs have ended.
-    pub async fn list_seconds_until_two_have_ended(&self) -> anyhow::Result<Vec<f64>> {
+    pub(crate) async fn list_seconds_until_two_have_ended(&self) -> anyhow::Result<Vec<f64>> {
         let mut seconds = Vec::new();
         loop {
             let began = Instant::now();

@@ -12,7 +12,7 @@ const K: [u32; 3] = [20, 50, 100];
 const C: [f64; 2] = [0.2, 1.0];
 
 /// Seconds from the request to the end of the job, for the sweep and for the longest job.
-pub async fn measure(folder: &Path) -> anyhow::Result<Value> {
+pub(crate) async fn measure(folder: &Path) -> anyhow::Result<Value> {
     let csv = adult::csv()?;
     let rows = csv.iter().filter(|&&byte| byte == b'\n').count() - 1;
     let file = enlarged::file(folder, &csv, rows)?;

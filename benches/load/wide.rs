@@ -42,7 +42,7 @@ const SEARCHES: [(&str, u64, u32, u32, f64, &str); 21] = [
 ];
 
 /// Measures every search once.
-pub fn measure() -> anyhow::Result<Value> {
+pub(crate) fn measure() -> anyhow::Result<Value> {
     println!("41 quasi-identifiers: the search only");
     println!(
         "{:<6} {:>8} {:>2} {:>4} {:>5} {:<15} {:>9} {:>6} {:>7}",

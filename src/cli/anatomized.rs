@@ -13,7 +13,7 @@ use super::failure::Failure;
 ///
 /// # Errors
 /// For tables that are missing, or do not fit the schema.
-pub fn read(schema: &Schema, directory: &Directory) -> Result<ReleaseTables, Failure> {
+pub(crate) fn read(schema: &Schema, directory: &Directory) -> Result<ReleaseTables, Failure> {
     let file = directory.file("qit")?;
     let names = file.names()?;
     let is_in_qit = |column: &&SchemaColumn| match column.role {

@@ -23,7 +23,7 @@ use super::table_file::TableFile;
 
 /// Arguments of `pais anonymize`.
 #[derive(Debug, Args)]
-pub struct Anonymize {
+pub(crate) struct Anonymize {
     /// The dataset: the body of `POST /v1/datasets`, with inline taxonomies.
     #[arg(long, value_name = "S.json")]
     schema: PathBuf,
@@ -54,7 +54,7 @@ impl Anonymize {
     ///
     /// # Errors
     /// A problem where the run fails, an unreadable file otherwise.
-    pub fn run(&self) -> Result<(), Failure> {
+    pub(crate) fn run(&self) -> Result<(), Failure> {
         let input = TableFile::of(&self.input)?;
         let bar = Bar::new();
         let schema = Arc::new(documents::schema(&self.schema)?);

@@ -17,7 +17,7 @@ const TICK: Duration = Duration::from_millis(100);
 const WIDTH: usize = 24;
 
 /// A progress line on standard error. It shows nothing if standard error is not a terminal.
-pub struct Bar {
+pub(crate) struct Bar {
     bar: ProgressBar,
     run: Arc<RunProgress>,
     cancellation: Cancellation,
@@ -25,7 +25,7 @@ pub struct Bar {
 
 impl Bar {
     /// Starts the line for a run that begins now.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let run = Arc::new(RunProgress::new(true, 0.0));
         let cancellation = Cancellation::new();
         if !std::io::stderr().is_terminal() {
@@ -56,7 +56,7 @@ impl Bar {
     }
 
     /// Removes the line.
-    pub fn clear(&self) {
+    pub(crate) fn clear(&self) {
         self.bar.finish_and_clear();
     }
 }
@@ -110,7 +110,6 @@ mod tests {
     use std::time::Duration;
 
     use pais_anonymize::{Phase, RunStatus};
-    use pais_core::cancellation::Cancellation;
 
     use super::{line, time};
 

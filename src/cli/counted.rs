@@ -6,14 +6,14 @@ use std::io::{self, Read};
 use std::rc::Rc;
 
 /// A file that counts the bytes read from it.
-pub struct CountedFile {
+pub(crate) struct CountedFile {
     file: File,
     share: ReadShare,
 }
 
 /// The share of a [`CountedFile`] that has been read. It is updated while the file is read.
 #[derive(Clone, Debug)]
-pub struct ReadShare {
+pub(crate) struct ReadShare {
     read: Rc<Cell<u64>>,
     /// Size of the file in bytes; 0 if it has no size, such as a pipe.
     bytes: u64,
@@ -21,7 +21,7 @@ pub struct ReadShare {
 
 impl CountedFile {
     /// Wraps a file of which nothing has been read yet.
-    pub fn new(file: File) -> Self {
+    pub(crate) fn new(file: File) -> Self {
         let share = ReadShare {
             read: Rc::default(),
             bytes: file.metadata().map_or(0, |metadata| metadata.len()),
@@ -30,7 +30,7 @@ impl CountedFile {
     }
 
     /// A handle on the share that has been read. It stays valid while the file is read.
-    pub fn share(&self) -> ReadShare {
+    pub(crate) fn share(&self) -> ReadShare {
         self.share.clone()
     }
 }
@@ -46,7 +46,7 @@ impl Read for CountedFile {
 
 impl ReadShare {
     /// The share read so far, from 0 to 1; 0 if the size of the file is not known.
-    pub fn now(&self) -> f64 {
+    pub(crate) fn now(&self) -> f64 {
         match self.bytes {
             0 => 0.0,
             bytes => (self.read.get() as f64 / bytes as f64).min(1.0),

@@ -10,7 +10,7 @@ use pais_postgres::{EmbeddedOptions, EmbeddedServer, PostgresError};
 use secrecy::ExposeSecret;
 
 /// An open database, and its embedded server if it has one.
-pub struct Database {
+pub(crate) struct Database {
     /// The database, with all migrations applied.
     pub store: Store,
     server: Option<EmbeddedServer>,
@@ -21,7 +21,7 @@ impl Database {
     ///
     /// # Errors
     /// When the database cannot be started, reached or migrated.
-    pub async fn open_for_service(settings: &Settings) -> anyhow::Result<Self> {
+    pub(crate) async fn open_for_service(settings: &Settings) -> anyhow::Result<Self> {
         let dir = &settings.server.data_dir;
         let server = match settings.database.url {
             Some(_) => None,
@@ -34,7 +34,7 @@ impl Database {
     ///
     /// # Errors
     /// When the database cannot be started, reached or migrated.
-    pub async fn open_for_command(settings: &Settings) -> anyhow::Result<Self> {
+    pub(crate) async fn open_for_command(settings: &Settings) -> anyhow::Result<Self> {
         let dir = &settings.server.data_dir;
         let server = match settings.database.url {
             Some(_) => None,
@@ -65,7 +65,7 @@ impl Database {
 
     /// Waits until the embedded server ends by itself, and returns why. Without an embedded
     /// server it never returns.
-    pub async fn ended(&mut self) -> PostgresError {
+    pub(crate) async fn ended(&mut self) -> PostgresError {
         match &mut self.server {
             Some(server) => server.ended().await,
             None => std::future::pending().await,
@@ -76,7 +76,7 @@ impl Database {
     ///
     /// # Errors
     /// When the embedded server does not stop.
-    pub async fn close(self) -> anyhow::Result<()> {
+    pub(crate) async fn close(self) -> anyhow::Result<()> {
         self.store.close().await;
         if let Some(server) = self.server {
             server.stop().await?;

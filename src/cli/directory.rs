@@ -11,7 +11,7 @@ use super::table_file::TableFile;
 
 /// A directory of tables. It may not exist yet.
 #[derive(Clone, Debug)]
-pub struct Directory {
+pub(crate) struct Directory {
     path: PathBuf,
 }
 
@@ -20,7 +20,7 @@ impl Directory {
     ///
     /// # Errors
     /// If the path is an existing file, or does not exist and has the file extension of a table.
-    pub fn of(path: &Path) -> Result<Self, Failure> {
+    pub(crate) fn of(path: &Path) -> Result<Self, Failure> {
         let names_table = !path.exists() && TableFile::of(path).is_ok();
         if path.is_file() || names_table {
             return Err(Failure::Usage(format!(
@@ -37,7 +37,7 @@ impl Directory {
     ///
     /// # Errors
     /// Never, because the file extension is `.csv`.
-    pub fn file(&self, table: &str) -> Result<TableFile, Failure> {
+    pub(crate) fn file(&self, table: &str) -> Result<TableFile, Failure> {
         TableFile::of(&self.path.join(file_name(table)))
     }
 
@@ -45,7 +45,7 @@ impl Directory {
     ///
     /// # Errors
     /// If the directory cannot be created or a file cannot be written.
-    pub fn write(&self, tables: &[ReleasedTable]) -> Result<(), Failure> {
+    pub(crate) fn write(&self, tables: &[ReleasedTable]) -> Result<(), Failure> {
         std::fs::create_dir_all(&self.path).map_err(|error| Failure::file(&self.path, &error))?;
         tables
             .iter()

@@ -25,7 +25,7 @@ const LIMITS: TreeLimits = TreeLimits {
 ///
 /// # Errors
 /// If the file cannot be read or is not a valid schema.
-pub fn schema(path: &Path) -> Result<Schema, Failure> {
+pub(crate) fn schema(path: &Path) -> Result<Schema, Failure> {
     let definition: DatasetDefinition = parse(path)?;
     let resolved = Schema::resolve(&definition, LIMITS, |_| None);
     resolved.map_err(|error| {
@@ -43,7 +43,7 @@ pub fn schema(path: &Path) -> Result<Schema, Failure> {
 ///
 /// # Errors
 /// As [`job`], and if the job gives a list of values for a parameter.
-pub fn single_job(path: &Path) -> Result<JobDefinition, Failure> {
+pub(crate) fn single_job(path: &Path) -> Result<JobDefinition, Failure> {
     let job = job(path)?;
     match first_list(&job) {
         None => Ok(job),
@@ -60,7 +60,7 @@ pub fn single_job(path: &Path) -> Result<JobDefinition, Failure> {
 ///
 /// # Errors
 /// If the file cannot be read or is not a valid job.
-pub fn job(path: &Path) -> Result<JobDefinition, Failure> {
+pub(crate) fn job(path: &Path) -> Result<JobDefinition, Failure> {
     let job: JobDefinition = parse(path)?;
     for (given, field) in [
         (job.dataset_id.is_some(), "dataset_id"),
@@ -83,7 +83,7 @@ fn parse<T: DeserializeOwned>(path: &Path) -> Result<T, Failure> {
 }
 
 /// An error as a problem, with the path of the file in front of its detail.
-pub fn in_file(path: &Path, error: impl Into<Problem>) -> Problem {
+pub(crate) fn in_file(path: &Path, error: impl Into<Problem>) -> Problem {
     let problem = error.into();
     Problem {
         detail: format!("{}: {}", path.display(), problem.detail),
@@ -95,7 +95,7 @@ pub fn in_file(path: &Path, error: impl Into<Problem>) -> Problem {
 ///
 /// # Errors
 /// If the file cannot be written.
-pub fn write(path: &Path, value: &impl Serialize) -> Result<(), Failure> {
+pub(crate) fn write(path: &Path, value: &impl Serialize) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Failure::file(path, &error);
     let mut out = BufWriter::new(File::create(path).map_err(failed)?);
     serde_json::to_writer_pretty(&mut out, value).map_err(|error| failed(error.into()))?;

@@ -7,7 +7,7 @@ use pais::problem::Problem;
 
 /// Why a command failed.
 #[derive(Debug)]
-pub enum Failure {
+pub(crate) enum Failure {
     /// The run failed. The problem document is printed to standard error; the exit status is 1.
     Problem(Box<Problem>),
     /// The table to check cannot be read. The problem document is printed to standard error; the
@@ -19,13 +19,13 @@ pub enum Failure {
 
 impl Failure {
     /// A file that cannot be read or written.
-    pub fn file(path: &Path, error: &std::io::Error) -> Self {
+    pub(crate) fn file(path: &Path, error: &std::io::Error) -> Self {
         Self::Usage(format!("{}: {error}", path.display()))
     }
 
     /// Turns a [`Self::Problem`] into [`Self::Unreadable`], for a command that only checks: there a
     /// problem means that the check could not be made.
-    pub fn unreadable(self) -> Self {
+    pub(crate) fn unreadable(self) -> Self {
         match self {
             Self::Problem(problem) => Self::Unreadable(problem),
             other => other,
@@ -33,7 +33,7 @@ impl Failure {
     }
 
     /// Prints the failure to standard error and returns its exit status.
-    pub fn report(&self) -> ExitCode {
+    pub(crate) fn report(&self) -> ExitCode {
         match self {
             Self::Problem(problem) => {
                 print(problem);

@@ -20,7 +20,7 @@ const KEY_BYTES: usize = 32;
 ///
 /// # Errors
 /// If the key cannot be read or created, or does not open the data key of the newest dataset.
-pub async fn open(settings: &Settings, store: &Store) -> anyhow::Result<KeyRing> {
+pub(crate) async fn open(settings: &Settings, store: &Store) -> anyhow::Result<KeyRing> {
     let sealed = datasets::newest_key(store).await?;
     let encryption = &settings.encryption;
     let key = if let Some(text) = &encryption.key_base64 {

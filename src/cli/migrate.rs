@@ -9,7 +9,7 @@ use super::settings::SettingsArgs;
 
 /// Flags of `pais migrate`.
 #[derive(clap::Args)]
-pub struct MigrateArgs {
+pub(crate) struct MigrateArgs {
     #[command(flatten)]
     settings: SettingsArgs,
 }
@@ -18,7 +18,7 @@ pub struct MigrateArgs {
 ///
 /// # Errors
 /// If the settings are invalid, or the database cannot be opened or migrated.
-pub fn run(args: &MigrateArgs) -> anyhow::Result<()> {
+pub(crate) fn run(args: &MigrateArgs) -> anyhow::Result<()> {
     let settings = args.settings.load(Flags::default())?;
     telemetry::init(&settings.log)?;
     block_on(async {

@@ -55,7 +55,7 @@ enum Command {
 
 /// Runs the command given on the command line. The exit status is 0 on success, 2 if arguments or
 /// settings are invalid, and 1 if the work failed.
-pub fn main() -> ExitCode {
+pub(crate) fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Serve(args) => serve::run(args),
         Command::Migrate(args) => migrate::run(&args),

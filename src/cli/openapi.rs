@@ -6,7 +6,7 @@ use std::io::Write;
 ///
 /// # Errors
 /// If standard output cannot be written.
-pub fn run() -> anyhow::Result<()> {
+pub(crate) fn run() -> anyhow::Result<()> {
     std::io::stdout().write_all(pais::http::document_text()?.as_bytes())?;
     Ok(())
 }

@@ -15,7 +15,7 @@ use super::failure::Failure;
 
 /// Arguments of `pais sample`.
 #[derive(Debug, Args)]
-pub struct SampleArgs {
+pub(crate) struct SampleArgs {
     /// Which table to write.
     #[arg(value_name = "NAME", value_parser = names())]
     sample: Sample,
@@ -44,7 +44,7 @@ impl SampleArgs {
     ///
     /// # Errors
     /// If a file cannot be written.
-    pub fn run(&self) -> Result<(), Failure> {
+    pub(crate) fn run(&self) -> Result<(), Failure> {
         let folder = &self.output;
         std::fs::create_dir_all(folder).map_err(|error| Failure::file(folder, &error))?;
         let name = self.sample.name();

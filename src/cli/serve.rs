@@ -27,7 +27,7 @@ const CONCURRENT_UPLOADS: usize = 8;
 
 /// Flags of `pais serve`.
 #[derive(clap::Args)]
-pub struct ServeArgs {
+pub(crate) struct ServeArgs {
     /// Address and port to listen on
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<SocketAddr>,
@@ -39,7 +39,7 @@ pub struct ServeArgs {
 ///
 /// # Errors
 /// If the settings are invalid, the service cannot start, or its database ends unexpectedly.
-pub fn run(args: ServeArgs) -> anyhow::Result<()> {
+pub(crate) fn run(args: ServeArgs) -> anyhow::Result<()> {
     let flags = Flags {
         listen: args.listen,
         ..Flags::default()

@@ -7,7 +7,7 @@ use pais::config::{ConfigError, Flags, Settings};
 
 /// The sources of settings other than the environment.
 #[derive(Args)]
-pub struct SettingsArgs {
+pub(crate) struct SettingsArgs {
     /// Settings file (TOML); config/example.toml lists what can be set
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -21,7 +21,7 @@ impl SettingsArgs {
     ///
     /// # Errors
     /// [`ConfigError`], with the key and source of the invalid setting.
-    pub fn load(&self, mut flags: Flags) -> Result<Settings, ConfigError> {
+    pub(crate) fn load(&self, mut flags: Flags) -> Result<Settings, ConfigError> {
         flags.data_dir = self.data_dir.clone();
         Settings::load(self.config.as_deref(), &flags)
     }

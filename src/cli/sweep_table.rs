@@ -12,7 +12,7 @@ use super::documents;
 use super::failure::Failure;
 
 /// Where the table of combinations is written.
-pub enum SweepFile {
+pub(crate) enum SweepFile {
     /// CSV on standard output.
     StandardOutput,
     /// A CSV file.
@@ -32,7 +32,7 @@ impl SweepFile {
     ///
     /// # Errors
     /// For another file extension than `.csv` and `.json`.
-    pub fn of(path: Option<&Path>) -> Result<Self, Failure> {
+    pub(crate) fn of(path: Option<&Path>) -> Result<Self, Failure> {
         let Some(path) = path else {
             return Ok(Self::StandardOutput);
         };
@@ -51,7 +51,7 @@ impl SweepFile {
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn write(&self, outcomes: &[SweepOutcome]) -> Result<(), Failure> {
+    pub(crate) fn write(&self, outcomes: &[SweepOutcome]) -> Result<(), Failure> {
         let items: Vec<SweepItem> = outcomes.iter().map(SweepItem::from).collect();
         let (path, written) = match self {
             Self::StandardOutput => {

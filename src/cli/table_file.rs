@@ -40,7 +40,7 @@ enum FileCompression {
 
 /// A table in a file.
 #[derive(Clone, Debug)]
-pub struct TableFile {
+pub(crate) struct TableFile {
     path: PathBuf,
     format: FileFormat,
     compression: FileCompression,
@@ -51,7 +51,7 @@ impl TableFile {
     ///
     /// # Errors
     /// If the file extension is not one of the accepted ones.
-    pub fn of(path: &Path) -> Result<Self, Failure> {
+    pub(crate) fn of(path: &Path) -> Result<Self, Failure> {
         let name = path.file_name().unwrap_or_default();
         let name = name.to_string_lossy().to_lowercase();
         let (stem, compression) = match (name.strip_suffix(".gz"), name.strip_suffix(".zst")) {
@@ -81,7 +81,7 @@ impl TableFile {
     ///
     /// # Errors
     /// If the file cannot be read, or its rows do not match the schema.
-    pub fn read(&self, schema: &Schema) -> Result<Table, Failure> {
+    pub(crate) fn read(&self, schema: &Schema) -> Result<Table, Failure> {
         self.read_observed(schema, &Unobserved::default())
     }
 
@@ -90,7 +90,7 @@ impl TableFile {
     ///
     /// # Errors
     /// As [`Self::read`].
-    pub fn read_observed(
+    pub(crate) fn read_observed(
         &self,
         schema: &Schema,
         observer: &dyn Observer,
@@ -119,7 +119,7 @@ impl TableFile {
     ///
     /// # Errors
     /// If the file cannot be read, or a value is not a generalization under the schema.
-    pub fn read_finished(&self, schema: &Schema) -> Result<ReleasedTable, Failure> {
+    pub(crate) fn read_finished(&self, schema: &Schema) -> Result<ReleasedTable, Failure> {
         let read_by = reimport::columns(schema, &self.names()?);
         let table = self.read(&read_by)?;
         let first_line = match self.format {
@@ -134,7 +134,7 @@ impl TableFile {
     ///
     /// # Errors
     /// If the file cannot be read.
-    pub fn names(&self) -> Result<Vec<String>, Failure> {
+    pub(crate) fn names(&self) -> Result<Vec<String>, Failure> {
         match self.format {
             FileFormat::Csv => csv::names(self.decompressed(self.file()?)?)
                 .map_err(|failure| self.failure(failure)),
@@ -148,7 +148,7 @@ impl TableFile {
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn write(&self, table: &ReleasedTable) -> Result<(), Failure> {
+    pub(crate) fn write(&self, table: &ReleasedTable) -> Result<(), Failure> {
         self.try_write(table)
             .map_err(|error| Failure::file(&self.path, &error))
     }

@@ -15,7 +15,7 @@ use super::settings::SettingsArgs;
 
 /// The subcommands of `pais token`.
 #[derive(clap::Subcommand)]
-pub enum TokenCommand {
+pub(crate) enum TokenCommand {
     /// Issue a token and print only the token on standard output; create its organization if it
     /// does not exist
     Create(CreateArgs),
@@ -23,7 +23,7 @@ pub enum TokenCommand {
 
 /// Flags of `pais token create`.
 #[derive(clap::Args)]
-pub struct CreateArgs {
+pub(crate) struct CreateArgs {
     /// Name of the organization on whose behalf the token acts
     #[arg(long, value_name = "NAME", value_parser = organization_name)]
     organization: String,
@@ -45,7 +45,7 @@ fn organization_name(text: &str) -> Result<String, Problem> {
 ///
 /// # Errors
 /// If the settings are invalid or the database fails.
-pub fn run(command: TokenCommand) -> anyhow::Result<()> {
+pub(crate) fn run(command: TokenCommand) -> anyhow::Result<()> {
     let TokenCommand::Create(args) = command;
     let settings = args.settings.load(Flags::default())?;
     telemetry::init(&settings.log)?;

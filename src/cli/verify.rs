@@ -18,7 +18,7 @@ use super::{anatomized, documents, verify_text};
 
 /// Arguments of `pais verify`.
 #[derive(Debug, Args)]
-pub struct Verify {
+pub(crate) struct Verify {
     /// The dataset: the body of `POST /v1/datasets`, with inline taxonomies.
     #[arg(long, value_name = "S.json")]
     schema: PathBuf,
@@ -41,7 +41,7 @@ impl Verify {
     ///
     /// # Errors
     /// For what cannot be read.
-    pub fn run(&self) -> Result<ExitCode, Failure> {
+    pub(crate) fn run(&self) -> Result<ExitCode, Failure> {
         self.check().map_err(Failure::unreadable)
     }
 

@@ -10,7 +10,7 @@ use pais_verify::{
 };
 
 /// Prints what was found. The exit status is 0 where everything holds, else 1.
-pub fn print(found: &ReleaseVerification, quasi_identifiers: usize) -> ExitCode {
+pub(crate) fn print(found: &ReleaseVerification, quasi_identifiers: usize) -> ExitCode {
     let mut printout = Printout::default();
     printout.line("model", model_words(&found.model, quasi_identifiers));
     match &found.privacy {

@@ -6,26 +6,26 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 /// A temporary directory: a schema `s.json`, a job `j.json` and tables.
-pub struct CliDir(tempfile::TempDir);
+pub(crate) struct CliDir(tempfile::TempDir);
 
 impl CliDir {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.0.path()
     }
 
-    pub fn write(&self, name: &str, text: &str) {
+    pub(crate) fn write(&self, name: &str, text: &str) {
         std::fs::write(self.path().join(name), text).unwrap();
     }
 
-    pub fn json(&self, name: &str) -> Value {
+    pub(crate) fn json(&self, name: &str) -> Value {
         serde_json::from_slice(&std::fs::read(self.path().join(name)).unwrap()).unwrap()
     }
 
-    pub fn run(&self, arguments: &[&str]) -> Output {
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
         Command::new(env!("CARGO_BIN_EXE_pais"))
             .current_dir(self.path())
             .args(arguments)
@@ -35,7 +35,7 @@ impl CliDir {
 
     /// Anonymizes `input` to `output`; also writes `report.json` and `steps.json`.
     #[track_caller]
-    pub fn anonymize(&self, input: &str, output: &str) {
+    pub(crate) fn anonymize(&self, input: &str, output: &str) {
         let ran = self.run(&[
             "anonymize",
             "--schema",
@@ -58,7 +58,7 @@ impl CliDir {
     }
 
     /// Exit status and output of `pais verify`; with `raw`, it compares the release with `raw.csv`.
-    pub fn verify(&self, release: &str, raw: bool) -> (Option<i32>, String) {
+    pub(crate) fn verify(&self, release: &str, raw: bool) -> (Option<i32>, String) {
         let mut arguments = vec!["verify", "--schema", "s.json", "--job", "j.json", release];
         if raw {
             arguments.extend(["--raw", "raw.csv"]);

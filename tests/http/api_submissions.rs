@@ -13,13 +13,13 @@ use crate::app::{Answer, text};
 use crate::hospital::{Hospital, TABLE, id, job_on};
 use crate::support::hex::hex;
 
-pub const NDJSON: &str = "application/x-ndjson";
-pub const PARQUET: &str = "application/vnd.apache.parquet";
+pub(crate) const NDJSON: &str = "application/x-ndjson";
+pub(crate) const PARQUET: &str = "application/vnd.apache.parquet";
 
 const HEADER: &str = "ID,Job,Sex,Age,Transfuse,Surgery";
 
 /// [`TABLE`] as NDJSON, ages as numbers.
-pub fn ndjson() -> Vec<u8> {
+pub(crate) fn ndjson() -> Vec<u8> {
     let mut lines = TABLE.lines().map(|line| line.split(','));
     let names: Vec<&str> = lines.next().unwrap().collect();
     let mut text = String::new();
@@ -39,7 +39,7 @@ pub fn ndjson() -> Vec<u8> {
 }
 
 /// [`TABLE`] as Parquet, ages as numbers.
-pub fn parquet() -> Vec<u8> {
+pub(crate) fn parquet() -> Vec<u8> {
     let mut lines = TABLE
         .lines()
         .map(|line| line.split(',').collect::<Vec<_>>());
@@ -61,13 +61,13 @@ pub fn parquet() -> Vec<u8> {
 }
 
 /// A record batch as a Parquet file.
-pub fn parquet_file(batch: RecordBatch) -> Vec<u8> {
+pub(crate) fn parquet_file(batch: RecordBatch) -> Vec<u8> {
     let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), None).unwrap();
     writer.write(&batch).unwrap();
     writer.into_inner().unwrap()
 }
 
-pub fn gzip(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     gzip.write_all(bytes).unwrap();
     gzip.finish().unwrap()

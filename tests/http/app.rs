@@ -23,7 +23,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::{database, documented};
 
 /// Settings of a test app that differ from the defaults.
-pub struct Builder {
+pub(crate) struct Builder {
     requests_per_second: u32,
     cors_origins: Vec<String>,
     limits: ServiceLimits,
@@ -32,27 +32,27 @@ pub struct Builder {
 
 impl Builder {
     /// Starts no workers: jobs stay queued until the test starts some.
-    pub fn without_workers(mut self) -> Self {
+    pub(crate) fn without_workers(mut self) -> Self {
         self.with_workers = false;
         self
     }
 
-    pub fn requests_per_second(mut self, requests: u32) -> Self {
+    pub(crate) fn requests_per_second(mut self, requests: u32) -> Self {
         self.requests_per_second = requests;
         self
     }
 
-    pub fn cors_origin(mut self, origin: &str) -> Self {
+    pub(crate) fn cors_origin(mut self, origin: &str) -> Self {
         self.cors_origins.push(origin.to_owned());
         self
     }
 
-    pub fn limits(mut self, change: impl FnOnce(&mut ServiceLimits)) -> Self {
+    pub(crate) fn limits(mut self, change: impl FnOnce(&mut ServiceLimits)) -> Self {
         change(&mut self.limits);
         self
     }
 
-    pub async fn start(self) -> TestApp {
+    pub(crate) async fn start(self) -> TestApp {
         let clock = Arc::new(FixedClock::new(SystemClock.now()));
         let store = Store::new(database::create().await, 5, clock.clone());
         let shutdown = CancellationToken::new();
@@ -96,7 +96,7 @@ impl Builder {
 }
 
 /// The service, on its own database; stopped when dropped.
-pub struct TestApp {
+pub(crate) struct TestApp {
     pub state: AppState,
     pub clock: Arc<FixedClock>,
     base: String,
@@ -107,11 +107,11 @@ pub struct TestApp {
 }
 
 impl TestApp {
-    pub async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         Self::builder().start().await
     }
 
-    pub fn builder() -> Builder {
+    pub(crate) fn builder() -> Builder {
         Builder {
             with_workers: true,
             requests_per_second: 0,
@@ -131,15 +131,15 @@ impl TestApp {
     }
 
     /// A new token of an organization, which is created if it does not exist.
-    pub async fn token(&self, organization: &str, role: Role) -> String {
+    pub(crate) async fn token(&self, organization: &str, role: Role) -> String {
         self.token_with_id(organization, role).await.1
     }
 
-    pub async fn token_with_id(&self, organization: &str, role: Role) -> (TokenId, String) {
+    pub(crate) async fn token_with_id(&self, organization: &str, role: Role) -> (TokenId, String) {
         self.token_until(organization, role, None).await
     }
 
-    pub async fn token_until(
+    pub(crate) async fn token_until(
         &self,
         organization: &str,
         role: Role,
@@ -162,23 +162,23 @@ impl TestApp {
     }
 
     /// Host and port.
-    pub fn address(&self) -> &str {
+    pub(crate) fn address(&self) -> &str {
         self.base.trim_start_matches("http://")
     }
 
-    pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
+    pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
         self.client.request(method, format!("{}{path}", self.base))
     }
 
-    pub async fn get(&self, token: &str, path: &str) -> Answer {
+    pub(crate) async fn get(&self, token: &str, path: &str) -> Answer {
         send(self.request(Method::GET, path).bearer_auth(token)).await
     }
 
-    pub async fn delete(&self, token: &str, path: &str) -> Answer {
+    pub(crate) async fn delete(&self, token: &str, path: &str) -> Answer {
         send(self.request(Method::DELETE, path).bearer_auth(token)).await
     }
 
-    pub async fn post(&self, token: &str, path: &str, body: &Value) -> Answer {
+    pub(crate) async fn post(&self, token: &str, path: &str, body: &Value) -> Answer {
         send(
             self.request(Method::POST, path)
                 .bearer_auth(token)
@@ -188,7 +188,7 @@ impl TestApp {
     }
 
     /// Posts a body as it is.
-    pub async fn post_bytes(
+    pub(crate) async fn post_bytes(
         &self,
         token: &str,
         path: &str,
@@ -202,7 +202,7 @@ impl TestApp {
 
 /// A complete answer.
 #[derive(Debug)]
-pub struct Answer {
+pub(crate) struct Answer {
     pub status: StatusCode,
     pub headers: header::HeaderMap,
     /// The body as text; invalid UTF-8 is replaced.
@@ -211,7 +211,7 @@ pub struct Answer {
 }
 
 /// Sends a request, and checks that the answer is as the OpenAPI document says.
-pub async fn send(request: RequestBuilder) -> Answer {
+pub(crate) async fn send(request: RequestBuilder) -> Answer {
     let (client, request) = request.build_split();
     let request = request.unwrap();
     let (method, path) = (request.method().clone(), request.url().path().to_owned());
@@ -231,14 +231,14 @@ pub async fn send(request: RequestBuilder) -> Answer {
 impl Answer {
     /// The JSON body; panics if the status is another one.
     #[track_caller]
-    pub fn json(&self, status: u16) -> Value {
+    pub(crate) fn json(&self, status: u16) -> Value {
         assert_eq!(self.status.as_u16(), status, "{}", self.text);
         serde_json::from_str(&self.text).unwrap()
     }
 
     /// The problem document; panics if the status or the code is another one.
     #[track_caller]
-    pub fn problem(&self, status: u16, code: &str) -> Value {
+    pub(crate) fn problem(&self, status: u16, code: &str) -> Value {
         let document = self.json(status);
         assert_eq!(self.header("content-type"), "application/problem+json");
         assert_eq!(document["code"], code, "{document}");
@@ -247,13 +247,13 @@ impl Answer {
     }
 
     #[track_caller]
-    pub fn header(&self, name: &str) -> &str {
+    pub(crate) fn header(&self, name: &str) -> &str {
         self.headers[name].to_str().unwrap()
     }
 }
 
 /// The text of a JSON string; panics on another type.
 #[track_caller]
-pub fn text(value: &Value) -> &str {
+pub(crate) fn text(value: &Value) -> &str {
     value.as_str().unwrap()
 }

@@ -21,7 +21,7 @@ static SERVER: LazyLock<Server> = LazyLock::new(start);
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
 /// Creates an empty, migrated database; returns how to connect to it.
-pub async fn create() -> PgConnectOptions {
+pub(crate) async fn create() -> PgConnectOptions {
     let server = tokio::task::block_in_place(|| &*SERVER);
     let name = format!("test_{}", COUNT.fetch_add(1, Ordering::Relaxed));
     let sql = format!("CREATE DATABASE {name} TEMPLATE migrated OWNER pais");

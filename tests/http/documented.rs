@@ -31,7 +31,7 @@ fn operation(method: &Method, path: &str) -> Option<&'static Value> {
 
 /// Panics if the document has no such answer for its operation, or another schema.
 #[track_caller]
-pub fn check(method: &Method, path: &str, answer: &Answer) {
+pub(crate) fn check(method: &Method, path: &str, answer: &Answer) {
     let Some(operation) = operation(method, path) else {
         return;
     };

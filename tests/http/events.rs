@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::hospital::Hospital;
 
 /// The name and the data of each complete event of a stream.
-pub fn events(stream: &str) -> Vec<(String, Value)> {
+pub(crate) fn events(stream: &str) -> Vec<(String, Value)> {
     let (complete, _) = stream.rsplit_once("\n\n").unwrap_or_default();
     let mut events = Vec::new();
     for block in complete.split("\n\n") {
@@ -19,14 +19,14 @@ pub fn events(stream: &str) -> Vec<(String, Value)> {
 }
 
 /// A stream that is being read.
-pub struct EventStream {
+pub(crate) struct EventStream {
     response: Response,
     text: String,
 }
 
 impl EventStream {
     /// Opens the stream of a job and waits for its first event.
-    pub async fn open(hospital: &Hospital, job: &str) -> Self {
+    pub(crate) async fn open(hospital: &Hospital, job: &str) -> Self {
         let request = hospital.app.request(Method::GET, &format!("{job}/events"));
         let request = request.bearer_auth(&hospital.token);
         let response = request.send().await.unwrap();
@@ -43,7 +43,7 @@ impl EventStream {
     }
 
     /// All events, when the service has ended the stream.
-    pub async fn rest(mut self) -> Vec<(String, Value)> {
+    pub(crate) async fn rest(mut self) -> Vec<(String, Value)> {
         while self.read().await {}
         events(&self.text)
     }

@@ -11,40 +11,40 @@ use crate::app::{Answer, TestApp, send, text};
 use crate::support::poll::poll_async;
 
 /// Table 1 of the paper.
-pub const TABLE: &str = include_str!("../data/kdd09/table1.csv");
+pub(crate) const TABLE: &str = include_str!("../data/kdd09/table1.csv");
 
 /// The service without workers, and the token of a holder.
-pub struct Hospital {
+pub(crate) struct Hospital {
     pub app: TestApp,
     pub token: String,
 }
 
 impl Hospital {
-    pub async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         Self::with_app(TestApp::builder().without_workers().start().await).await
     }
 
-    pub async fn with_app(app: TestApp) -> Self {
+    pub(crate) async fn with_app(app: TestApp) -> Self {
         let token = app.token("hospital", Role::Holder).await;
         Self { app, token }
     }
 
-    pub async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> Answer {
         self.app.get(&self.token, path).await
     }
 
-    pub async fn post(&self, path: &str, body: &Value) -> Answer {
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
         self.app.post(&self.token, path, body).await
     }
 
     /// The path of a new dataset with the columns of [`TABLE`].
-    pub async fn dataset(&self) -> String {
+    pub(crate) async fn dataset(&self) -> String {
         let name = format!("patients {}", uuid::Uuid::new_v4());
         let made = self.post("/v1/datasets", &definition(&name)).await;
         format!("/v1/datasets/{}", text(&made.json(201)["id"]))
     }
 
-    pub async fn submit(&self, dataset: &str, body: impl Into<reqwest::Body>) -> Answer {
+    pub(crate) async fn submit(&self, dataset: &str, body: impl Into<reqwest::Body>) -> Answer {
         let path = format!("{dataset}/submissions");
         self.app
             .post_bytes(&self.token, &path, "text/csv", body)
@@ -52,7 +52,7 @@ impl Hospital {
     }
 
     /// Submits with further headers.
-    pub async fn submit_with(
+    pub(crate) async fn submit_with(
         &self,
         dataset: &str,
         headers: &[(&str, &str)],
@@ -67,14 +67,14 @@ impl Hospital {
     }
 
     /// The path of a dataset that holds [`TABLE`].
-    pub async fn filled_dataset(&self) -> String {
+    pub(crate) async fn filled_dataset(&self) -> String {
         let dataset = self.dataset().await;
         self.submit(&dataset, TABLE).await.json(201);
         dataset
     }
 
     /// The path of a queued job; `extra` fields replace those of [`job_on`].
-    pub async fn job(&self, dataset: &str, extra: Value) -> String {
+    pub(crate) async fn job(&self, dataset: &str, extra: Value) -> String {
         let mut body = job_on(dataset);
         for (name, value) in extra.as_object().unwrap() {
             body[name] = value.clone();
@@ -84,7 +84,7 @@ impl Hospital {
     }
 
     /// Starts a worker with a short heartbeat and a short polling interval.
-    pub fn work(&self) -> WorkerPool {
+    pub(crate) fn work(&self) -> WorkerPool {
         let state = &self.app.state.service;
         worker::start(
             state.store.clone(),
@@ -96,7 +96,7 @@ impl Hospital {
     }
 
     /// The job, when it has ended; panics after 60 s.
-    pub async fn ended(&self, job: &str) -> Value {
+    pub(crate) async fn ended(&self, job: &str) -> Value {
         let ended = poll_async(Duration::from_secs(60), async || {
             let document = self.get(job).await.json(200);
             (!document["ended_at"].is_null()).then_some(document)
@@ -106,7 +106,7 @@ impl Hospital {
     }
 
     /// The path of a job that has succeeded.
-    pub async fn done(&self, extra: Value) -> String {
+    pub(crate) async fn done(&self, extra: Value) -> String {
         let dataset = self.filled_dataset().await;
         let job = self.job(&dataset, extra).await;
         let workers = self.work();
@@ -117,7 +117,7 @@ impl Hospital {
     }
 
     /// The path of a release that its job made.
-    pub async fn release(&self) -> String {
+    pub(crate) async fn release(&self) -> String {
         let job = self.done(json!({ "release": true })).await;
         let document = self.get(&job).await.json(200);
         format!("/v1/releases/{}", text(&document["release_id"]))
@@ -125,7 +125,7 @@ impl Hospital {
 }
 
 /// One worker with a short heartbeat and a short polling interval.
-pub fn settings() -> WorkerPoolSettings {
+pub(crate) fn settings() -> WorkerPoolSettings {
     WorkerPoolSettings {
         concurrency: 1,
         lease: Duration::from_secs(5),
@@ -136,12 +136,12 @@ pub fn settings() -> WorkerPoolSettings {
 }
 
 /// The id at the end of a path.
-pub fn id(path: &str) -> &str {
+pub(crate) fn id(path: &str) -> &str {
     path.rsplit('/').next().unwrap()
 }
 
 /// The columns of [`TABLE`].
-pub fn definition(name: &str) -> Value {
+pub(crate) fn definition(name: &str) -> Value {
     let leaf = |label: &str| json!({ "label": label });
     let jobs = json!({ "label": "ANY_Job", "children": [
         { "label": "Blue-collar", "children": [
@@ -163,7 +163,7 @@ pub fn definition(name: &str) -> Value {
 }
 
 /// The body of a job whose model the rows of [`TABLE`] can meet.
-pub fn job_on(dataset: &str) -> Value {
+pub(crate) fn job_on(dataset: &str) -> Value {
     json!({ "dataset_id": id(dataset), "privacy": {
         "model": "lkc", "l": 2, "k": 2, "c": 0.5, "sensitive_values": { "Surgery": ["Transgender"] },
     } })

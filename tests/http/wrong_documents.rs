@@ -15,7 +15,7 @@ const TREE: (u16, &str) = (422, "invalid_taxonomy");
 const JOB: (u16, &str) = (422, "invalid_job");
 const PRIVACY: (u16, &str) = (422, "invalid_privacy");
 
-pub fn cases(fixture: &Fixture) -> Vec<InvalidRequest> {
+pub(crate) fn cases(fixture: &Fixture) -> Vec<InvalidRequest> {
     let mut cases = body_cases();
     cases.extend(dataset_cases());
     cases.extend(taxonomy_cases());

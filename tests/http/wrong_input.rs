@@ -10,10 +10,10 @@ use crate::hospital::Hospital;
 use crate::{wrong_documents, wrong_tables};
 
 /// A value in place of a patient's; no answer may contain it.
-pub const SECRET: &str = "zz-secret-zz";
+pub(crate) const SECRET: &str = "zz-secret-zz";
 
 /// An invalid request and the expected answer.
-pub struct InvalidRequest {
+pub(crate) struct InvalidRequest {
     pub name: &'static str,
     pub method: Method,
     pub path: String,
@@ -26,7 +26,7 @@ pub struct InvalidRequest {
 }
 
 /// The expected position of the first error.
-pub enum Position {
+pub(crate) enum Position {
     Anywhere,
     Pointer(&'static str),
     Line(u64),
@@ -34,7 +34,7 @@ pub enum Position {
 }
 
 impl InvalidRequest {
-    pub fn get(
+    pub(crate) fn get(
         name: &'static str,
         path: impl Into<String>,
         status: u16,
@@ -52,7 +52,7 @@ impl InvalidRequest {
         }
     }
 
-    pub fn post(
+    pub(crate) fn post(
         name: &'static str,
         path: impl Into<String>,
         media_type: &str,
@@ -67,7 +67,7 @@ impl InvalidRequest {
         }
     }
 
-    pub fn json(
+    pub(crate) fn json(
         name: &'static str,
         path: &str,
         body: &Value,
@@ -78,12 +78,12 @@ impl InvalidRequest {
         Self::post(name, path, "application/json", body, refusal).at(Position::Pointer(pointer))
     }
 
-    pub fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
+    pub(crate) fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.headers.push((name, value.into()));
         self
     }
 
-    pub fn at(mut self, position: Position) -> Self {
+    pub(crate) fn at(mut self, position: Position) -> Self {
         self.position = position;
         self
     }
@@ -100,7 +100,7 @@ impl InvalidRequest {
 }
 
 /// The resources that the requests use.
-pub struct Fixture {
+pub(crate) struct Fixture {
     pub dataset: String,
     pub job: String,
     pub release: String,

@@ -20,7 +20,7 @@ const EMPTY: (u16, &str) = (422, "empty_submission");
 const MEDIA: (u16, &str) = (415, "unsupported_media_type");
 const LARGE: (u16, &str) = (413, "too_large");
 
-pub fn cases(fixture: &Fixture) -> Vec<InvalidRequest> {
+pub(crate) fn cases(fixture: &Fixture) -> Vec<InvalidRequest> {
     let path = format!("{}/submissions", fixture.dataset);
     let mut cases = csv_cases(&path);
     cases.extend(ndjson_cases(&path));

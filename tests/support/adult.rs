@@ -11,7 +11,7 @@ use flate2::read::MultiGzDecoder;
 use serde_json::{Value, json};
 
 /// All columns, in the order of the file.
-pub const COLUMNS: [&str; 15] = [
+pub(crate) const COLUMNS: [&str; 15] = [
     "age",
     "workclass",
     "fnlwgt",
@@ -30,7 +30,7 @@ pub const COLUMNS: [&str; 15] = [
 ];
 
 /// The columns of integers.
-pub const NUMERIC: [&str; 6] = [
+pub(crate) const NUMERIC: [&str; 6] = [
     "age",
     "fnlwgt",
     "education-num",
@@ -44,14 +44,14 @@ fn folder() -> PathBuf {
 }
 
 /// The 45,222 complete records as CSV with a header.
-pub fn csv() -> std::io::Result<Vec<u8>> {
+pub(crate) fn csv() -> std::io::Result<Vec<u8>> {
     let mut text = Vec::new();
     MultiGzDecoder::new(File::open(folder().join("adult.csv.gz"))?).read_to_end(&mut text)?;
     Ok(text)
 }
 
 /// The body of `POST /v1/datasets`, with the taxonomies of the categorical columns.
-pub fn dataset(name: &str) -> anyhow::Result<Value> {
+pub(crate) fn dataset(name: &str) -> anyhow::Result<Value> {
     let mut columns = Vec::new();
     for column in COLUMNS {
         let mut declared = json!({"name": column, "role": match column {
@@ -72,7 +72,7 @@ pub fn dataset(name: &str) -> anyhow::Result<Value> {
 }
 
 /// The body of `POST /v1/jobs` without `dataset_id`: LKC-privacy with K = 20, C = 100 %.
-pub fn job(l: u32) -> Value {
+pub(crate) fn job(l: u32) -> Value {
     json!({
         "privacy": {
             "model": "lkc", "l": l, "k": 20, "c": 1.0,

@@ -2,8 +2,8 @@
 
 #![allow(dead_code, reason = "each test program uses a part")]
 
-pub mod adult;
-pub mod golden;
-pub mod hex;
-pub mod poll;
-pub mod split_mix;
+pub(crate) mod adult;
+pub(crate) mod golden;
+pub(crate) mod hex;
+pub(crate) mod poll;
+pub(crate) mod split_mix;

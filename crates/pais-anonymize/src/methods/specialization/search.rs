@@ -6,8 +6,6 @@
 
 use crate::observer::{Count, Observer, Phase};
 use crate::step::StepRecord;
-use pais_core::definition::{Objective, SplitRule};
-use pais_core::model::Decimal;
 use pais_core::table::EncodedTable;
 
 use super::error::SpecializationError;
