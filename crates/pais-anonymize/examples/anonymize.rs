@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// Anonymizes `tests/data/kdd09/table1.csv` below `root`, and prints what happens.
-pub fn run(root: &Path, out: &mut dyn Write) -> Result<(), Box<dyn Error>> {
+pub(crate) fn run(root: &Path, out: &mut dyn Write) -> Result<(), Box<dyn Error>> {
     let dataset: DatasetDefinition =
         json::parse(&fs::read(root.join("examples/table1/dataset.json"))?)?;
     let job: JobDefinition = json::parse(&fs::read(root.join("examples/table1/job.json"))?)?;
