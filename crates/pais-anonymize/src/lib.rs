@@ -67,7 +67,6 @@ pub use gate::VerifiedRelease;
 pub use memory::release_bytes;
 pub use observer::{Count, Observer, Phase, Unobserved};
 pub use plan::JobPlan;
-pub use pre_generalization::minimum_levels;
 pub use progress::{RunProgress, RunStatus};
 pub use run::{AnonymizationRun, anonymize};
 pub use step::{StepItem, StepRecord};

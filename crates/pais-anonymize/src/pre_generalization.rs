@@ -7,10 +7,11 @@ use pais_core::definition::json::escape;
 use pais_core::definition::{ColumnKind, ColumnRole, JobDefinition, JobError, JobErrorKind};
 use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::table::{
-    Domain, EncodedTable, Form, QuasiIdentifier, ReleasedColumn, ReleasedTable,
+    Domain, EncodedTable, Form, QuasiIdentifier, ReleasedColumn, ReleasedTable, minimum_levels,
+    pre_generalization_error,
 };
 use pais_core::taxonomy::pre_generalization::check_levels;
-use pais_core::taxonomy::{MinimumLevels, PreGeneralizationError, Tree};
+use pais_core::taxonomy::{MinimumLevels, Tree};
 
 /// Height of the tree of a column without a taxonomy: `*` above its values.
 const FLAT_HEIGHT: u32 = 1;
@@ -34,7 +35,8 @@ pub(crate) fn check(schema: &Schema, job: &JobDefinition, one_cut: bool) -> Resu
         match &spec.tree {
             Some(tree) => {
                 let minimum_levels = MinimumLevels::new(tree, description);
-                let minimum_levels = minimum_levels.map_err(|error| misfit(&pointer, &error))?;
+                let minimum_levels =
+                    minimum_levels.map_err(|error| pre_generalization_error(name, &error))?;
                 if one_cut && minimum_levels.pruned(tree).is_none() {
                     return Err(root_beside_others(&pointer));
                 }
@@ -47,7 +49,7 @@ pub(crate) fn check(schema: &Schema, job: &JobDefinition, one_cut: bool) -> Resu
             }
             None => {
                 let checked = check_levels(FLAT_HEIGHT, description);
-                checked.map_err(|error| misfit(&pointer, &error))?;
+                checked.map_err(|error| pre_generalization_error(name, &error))?;
                 let other = (FLAT_HEIGHT - description.level.min(FLAT_HEIGHT)).to_string();
                 let named = |values: &Vec<String>| !values.is_empty();
                 if one_cut && description.values.get(&other).is_some_and(named) {
@@ -61,18 +63,6 @@ pub(crate) fn check(schema: &Schema, job: &JobDefinition, one_cut: bool) -> Resu
 
 fn pointer(column: &str) -> String {
     format!("/pre_generalization/{}", escape(column))
-}
-
-fn misfit(pointer: &str, error: &PreGeneralizationError) -> JobError {
-    let code = match error {
-        PreGeneralizationError::NoLevel { .. } => JobErrorKind::Shape,
-        _ => JobErrorKind::Unfit,
-    };
-    JobError::at(
-        code,
-        pointer.to_owned() + &error.pointer(),
-        error.to_string(),
-    )
 }
 
 fn root_beside_others(pointer: &str) -> JobError {
@@ -107,34 +97,6 @@ fn check_labels(
         return Err(JobError::at(JobErrorKind::Unfit, pointer, detail));
     }
     Ok(())
-}
-
-/// Returns the generalization of each leaf, by column that a job pre-generalizes.
-///
-/// # Errors
-/// [`JobErrorKind::Unfit`] for a level or value that a column does not have,
-/// [`JobErrorKind::Shape`] for a key that is not a level.
-pub fn minimum_levels(
-    job: &JobDefinition,
-    table: &EncodedTable,
-) -> Result<BTreeMap<Box<str>, MinimumLevels>, JobError> {
-    let mut minimum_levels = BTreeMap::new();
-    for (name, description) in job.pre_generalization.iter().flatten() {
-        let set = table.sets.iter().find(|column| *column.name == **name);
-        let mut relational = table.quasi_identifiers.iter();
-        let tree = match (set, relational.find(|column| *column.name == **name)) {
-            (Some(set), _) => &set.tree,
-            (None, Some(QuasiIdentifier { domain, .. })) => match domain {
-                Domain::Taxonomy(tree) => tree,
-                Domain::Numeric { .. } => continue,
-            },
-            (None, None) => continue,
-        };
-        let found = MinimumLevels::new(tree, description);
-        let found = found.map_err(|error| misfit(&pointer(name), &error))?;
-        minimum_levels.insert(name.as_str().into(), found);
-    }
-    Ok(minimum_levels)
 }
 
 /// Returns a job's pre-generalization as published in a release; `None` if the job has none. The
