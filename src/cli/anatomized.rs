@@ -57,6 +57,7 @@ fn whole_numbers(name: &str) -> SchemaColumn {
         domain: None,
         separator: DEFAULT_SEPARATOR,
         missing: Vec::new(),
+        round_range: false,
     }
 }
 

@@ -7,6 +7,7 @@
 //! - [`table`]: dictionary-encoded tables, raw and released
 //! - [`read`] and [`mod@write`]: CSV, NDJSON and Parquet
 //! - [`rejection`]: why an input is refused, and where
+//! - [`warning`]: what a holder should know about an input that is not refused
 //! - [`cancellation`]: a request to stop, shared between threads
 //!
 //! Nothing here knows HTTP, a database or an async runtime.
@@ -21,4 +22,5 @@ pub mod rejection;
 pub mod schema;
 pub mod table;
 pub mod taxonomy;
+pub mod warning;
 pub mod write;

@@ -397,7 +397,7 @@ mod tests {
     #[test]
     fn rows_match_the_schema() {
         let job: JobDefinition = serde_json::from_value(job()).unwrap();
-        assert!(job.privacy.parse().is_ok());
+        assert!(job.privacy_model().is_ok());
         let mut rows = 0;
         let read = csv::read(&resolved(), written(2000).as_bytes(), |chunk| {
             rows += chunk.rows;

@@ -51,6 +51,7 @@ impl LkcRequirement {
             k,
             c,
             sensitive_values,
+            ..
         } = model;
         let sensitive = match sensitive_values {
             None => sensitive_columns

@@ -32,7 +32,7 @@ fn plan_among(
     schema: &Schema,
     job: &JobDefinition,
 ) -> Result<Box<dyn Method>, JobError> {
-    let model = job.privacy.parse()?;
+    let model = schema.privacy_model(job)?;
     for plan in methods {
         if let Some(method) = plan(schema, job, &model)? {
             return Ok(method);

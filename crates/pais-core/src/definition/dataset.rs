@@ -45,6 +45,14 @@ pub struct ColumnDefinition {
     /// Words that mean missing; default the empty cell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<Vec<String>>,
+    /// Whether the outermost interval of a numeric column without a `domain` is widened to round
+    /// numbers, so that it does not disclose the smallest and the greatest number; default false.
+    #[serde(
+        default,
+        deserialize_with = "crate::definition::json::or_default",
+        skip_serializing_if = "std::ops::Not::not"
+    )]
+    pub round_range: bool,
 }
 
 /// What a column is for the adversary and the analyst.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{DatasetId, JobError, JobErrorKind, PrivacyDefinition, SubmissionId};
-use crate::model::Decimal;
+use crate::model::{Decimal, MissingSensitive, PrivacyModel};
 
 /// The body of `POST /v1/jobs`; on the command line the same without `dataset_id`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -23,6 +23,12 @@ pub struct JobDefinition {
     /// Largest fraction of rows that may be suppressed; default 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suppression_limit: Option<f64>,
+    /// What rows may be suppressed for; default `size`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suppression_for: Option<SuppressionFor>,
+    /// How missing sensitive cells count; default `excluded`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing_sensitive: Option<MissingSensitive>,
     /// One cut for the whole table, or groups.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recoding: Option<Recoding>,
@@ -44,6 +50,24 @@ pub struct JobDefinition {
 }
 
 impl JobDefinition {
+    /// The privacy model with its parameters in range.
+    ///
+    /// # Errors
+    /// As [`PrivacyDefinition::parse`].
+    pub fn privacy_model(&self) -> Result<PrivacyModel, JobError> {
+        self.privacy.parse(self.missing_sensitive())
+    }
+
+    /// How missing sensitive cells count.
+    pub fn missing_sensitive(&self) -> MissingSensitive {
+        self.missing_sensitive.unwrap_or_default()
+    }
+
+    /// What rows may be suppressed for.
+    pub fn suppression_for(&self) -> SuppressionFor {
+        self.suppression_for.unwrap_or_default()
+    }
+
     /// The largest fraction of rows that may be suppressed; 0 if it was not given.
     ///
     /// # Errors
@@ -112,6 +136,19 @@ pub enum Recoding {
     Global,
     /// Groups of a k-d split.
     Local,
+}
+
+/// What rows may be suppressed for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum SuppressionFor {
+    /// Only to remove groups of fewer than *K* rows.
+    #[default]
+    Size,
+    /// To remove groups whose confidence is above *C* too. What is missing from the release was
+    /// then sensitive, which the release says.
+    SizeAndConfidence,
 }
 
 /// What stands in the released table.

@@ -19,7 +19,8 @@ pub use dataset::{
 };
 pub use ids::{DatasetId, SubmissionId, TaxonomyId};
 pub use job::{
-    JobDefinition, Objective, Output, PreGeneralization, Recoding, SplitRule, UtilityDefinition,
+    JobDefinition, Objective, Output, PreGeneralization, Recoding, SplitRule, SuppressionFor,
+    UtilityDefinition,
 };
 pub use job_error::{JobError, JobErrorKind};
 pub use json::{DocumentError, DocumentErrorKind};

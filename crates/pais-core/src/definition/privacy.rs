@@ -8,8 +8,8 @@ use serde_json::Number;
 
 use super::{JobError, JobErrorKind, OneOrMany, json};
 use crate::model::{
-    Confidence, Decimal, Diversity, GroupModel, KmAnonymity, Lkc, MinimumAnonymity, PriorKnowledge,
-    PrivacyModel, SensitiveValues,
+    Confidence, Decimal, Diversity, GroupModel, KmAnonymity, Lkc, MinimumAnonymity,
+    MissingSensitive, PriorKnowledge, PrivacyModel, SensitiveValues,
 };
 
 /// The word of a privacy model.
@@ -103,7 +103,7 @@ impl PrivacyDefinition {
     /// [`JobErrorKind::Shape`] for a missing parameter, one of another model, or a list where one
     /// value is needed; [`JobErrorKind::OutOfRange`] for a value out of range; both with a pointer
     /// below `/privacy`.
-    pub fn parse(&self) -> Result<PrivacyModel, JobError> {
+    pub fn parse(&self, missing_sensitive: MissingSensitive) -> Result<PrivacyModel, JobError> {
         let taken: &[&str] = match self.model {
             ModelKind::Lkc => &["l", "k", "c", "sensitive_values"],
             ModelKind::KAnonymity => &["k"],
@@ -153,24 +153,28 @@ impl PrivacyDefinition {
                 k: self.anonymity()?,
                 c: confidence("c", one("c", &self.c)?)?,
                 sensitive_values,
+                missing_sensitive,
             }),
             ModelKind::KAnonymity => PrivacyModel::Lkc(Lkc {
                 l: None,
                 k: self.anonymity()?,
                 c: Confidence::UNBOUNDED,
                 sensitive_values: Some(SensitiveValues::new()),
+                missing_sensitive,
             }),
             ModelKind::ConfidenceBounding => PrivacyModel::Lkc(Lkc {
                 l: None,
                 k: MinimumAnonymity::MIN,
                 c: confidence("c", one("c", &self.c)?)?,
                 sensitive_values,
+                missing_sensitive,
             }),
             ModelKind::AlphaK => PrivacyModel::Lkc(Lkc {
                 l: None,
                 k: self.anonymity()?,
                 c: confidence("alpha", self.alpha.as_ref())?,
                 sensitive_values,
+                missing_sensitive,
             }),
             ModelKind::LDiversity => {
                 let l = self.whole_l()?;

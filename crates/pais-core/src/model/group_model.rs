@@ -60,6 +60,25 @@ pub enum Diversity {
 }
 
 impl Diversity {
+    /// Whether some group of records fails to meet it. Sensitive columns are given by name; without
+    /// any, nothing is bound.
+    pub fn binds(&self, sensitive: &[Box<str>]) -> bool {
+        let some = !sensitive.is_empty();
+        match self {
+            Self::None => false,
+            Self::MinimumCover { l, column_limits } => {
+                let may_be_eliminated =
+                    |name: &Box<str>| column_limits.get(&**name).is_none_or(|&limit| limit > 0);
+                l.get() > 1 && sensitive.iter().any(may_be_eliminated)
+            }
+            Self::Distinct { l } => some && l.get() > 1,
+            Self::Entropy { l } => some && *l > 1.0,
+            // With l = 1 the tail is the whole group, of which no value has more than all.
+            Self::Recursive { c, l } => some && (l.get() > 1 || !c.times_exceeds(1, 1)),
+            Self::Closeness { t } => some && !t.is_one(),
+        }
+    }
+
     /// Whether the model is defined for exactly one sensitive column.
     pub fn is_of_one_column(&self) -> bool {
         match self {

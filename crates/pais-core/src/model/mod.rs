@@ -9,5 +9,7 @@ mod privacy_model;
 pub use confidence::Confidence;
 pub use decimal::Decimal;
 pub use group_model::{Diversity, GroupModel};
-pub use lkc::{KmAnonymity, Lkc, MinimumAnonymity, PriorKnowledge, SensitiveValues};
+pub use lkc::{
+    KmAnonymity, Lkc, MinimumAnonymity, MissingSensitive, PriorKnowledge, SensitiveValues,
+};
 pub use privacy_model::PrivacyModel;

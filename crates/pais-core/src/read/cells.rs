@@ -7,7 +7,7 @@ use crate::definition::{ColumnKind, ColumnRole};
 use crate::taxonomy::interval::number;
 
 use crate::schema::SchemaColumn;
-use crate::table::items;
+use crate::schema::items;
 use crate::table::{Column, NULL_CODE};
 
 /// Why a cell is refused. It never contains the cell's value.

@@ -9,8 +9,8 @@ use crate::taxonomy::interval::number;
 use crate::taxonomy::{Interval, MISSING_LABEL};
 
 use crate::read::chunk_builder::MAX_FAULTS;
+use crate::schema::items;
 use crate::schema::{Schema, SchemaColumn};
-use crate::table::items;
 use crate::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable, Table};
 
 /// The label that other tools write for a suppressed cell, whatever the root of its tree is.
@@ -38,6 +38,7 @@ pub fn columns(schema: &Schema, names: &[String]) -> Schema {
         domain: None,
         separator: column.separator,
         missing: Vec::new(),
+        round_range: false,
     };
     let columns = schema.columns.iter().filter(is_expected);
     Schema {

@@ -1,10 +1,16 @@
 //! A dataset's schema with its taxonomies resolved, and the checks of column definitions.
 
+mod privacy;
+mod value;
+
 use std::sync::Arc;
 
 use crate::definition::{ColumnKind, ColumnRole, DatasetDefinition, TaxonomyId, TaxonomyReference};
 use crate::rejection::{Fault, Rejection};
 use crate::taxonomy::{Interval, Tree, TreeLimits};
+
+pub use value::canonical_text;
+pub(crate) use value::items;
 
 /// The separator of a set's items if the definition has none.
 pub const DEFAULT_SEPARATOR: char = '|';
@@ -43,6 +49,8 @@ pub struct SchemaColumn {
     pub separator: char,
     /// Words that mean missing.
     pub missing: Vec<Box<str>>,
+    /// Whether the outermost interval is widened to round numbers where no domain is declared.
+    pub round_range: bool,
 }
 
 impl SchemaColumn {
@@ -174,6 +182,7 @@ impl Schema {
                 domain,
                 separator: separator.flatten().unwrap_or(DEFAULT_SEPARATOR),
                 missing: missing.into_iter().map(Into::into).collect(),
+                round_range: column.round_range,
             });
         }
         let classes = columns

@@ -11,11 +11,12 @@ mod encoded;
 mod minimum_levels;
 pub mod profile;
 mod released;
+mod row_warnings;
 mod sets;
 
 pub use column::{Column, NULL_CODE, Table};
 pub use encoded::{Domain, EncodedTable, QuasiIdentifier, SensitiveColumn};
 pub use minimum_levels::{minimum_levels, pre_generalization_error};
-pub(crate) use released::items;
 pub use released::{COUNT_COLUMN, Form, GROUP_COLUMN, ReleasedColumn, ReleasedTable};
+pub use row_warnings::{ValueCounts, row_warnings};
 pub use sets::SetColumn;

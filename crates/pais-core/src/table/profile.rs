@@ -101,7 +101,7 @@ fn profile_column(spec: &SchemaColumn, column: &Column) -> ColumnProfile {
             let mut items = HashSet::new();
             let (mut least, mut most, mut sum, mut cells) = (u64::MAX, 0, 0, 0);
             for (text, rows) in present {
-                let set: HashSet<&str> = crate::table::items(text, spec.separator).collect();
+                let set: HashSet<&str> = crate::schema::items(text, spec.separator).collect();
                 let size = set.len() as u64;
                 (least, most) = (least.min(size), most.max(size));
                 (sum, cells) = (sum + size * rows, cells + rows);

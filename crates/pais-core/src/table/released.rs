@@ -41,11 +41,6 @@ impl Form {
     }
 }
 
-/// The items of a set's cell; an empty cell has none.
-pub(crate) fn items(cell: &str, separator: char) -> impl Iterator<Item = &str> {
-    cell.split(separator).filter(move |_| !cell.is_empty())
-}
-
 /// A column of a released table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReleasedColumn {

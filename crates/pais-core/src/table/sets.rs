@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::taxonomy::Tree;
 
 use crate::schema::SchemaColumn;
-use crate::table::items;
+use crate::schema::items;
 use crate::table::{Column, NULL_CODE};
 
 /// A set-valued quasi-identifier, a transactional attribute of the 2014 paper.

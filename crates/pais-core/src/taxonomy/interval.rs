@@ -96,9 +96,55 @@ pub fn number(text: &str) -> Option<f64> {
     (value.abs() <= MAX_MAGNITUDE).then_some(value + 0.0)
 }
 
+/// The one spelling of a number: the shortest decimal that reads back equal, whole numbers without
+/// a fraction. `None` for text that is no number.
+///
+/// Whole numbers of 64 bits keep all their digits; others are equal where their 64-bit
+/// floating-point numbers are. Greater ones, and those below 0.00001, have an exponent.
+pub fn canonical_number(text: &str) -> Option<String> {
+    let value = number(text)?;
+    if let Some(whole) = whole_number(text) {
+        return Some(whole.to_string());
+    }
+    let magnitude = value.abs();
+    if value == 0.0 || (1e-5..1e17).contains(&magnitude) {
+        return Some(value.to_string());
+    }
+    let text = format!("{value:e}");
+    let whole = whole_number(&text).map(|whole| whole.to_string());
+    Some(whole.unwrap_or(text))
+}
+
+/// The whole number of 64 bits that a decimal is, exactly; `None` for any other.
+fn whole_number(text: &str) -> Option<i64> {
+    let (sign, text) = match text.strip_prefix('-') {
+        Some(text) => (-1, text),
+        None => (1, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let (decimal, exponent) = match text.split_once(['e', 'E']) {
+        Some((decimal, exponent)) => (decimal, exponent.parse::<i32>().ok()?),
+        None => (text, 0),
+    };
+    let (whole, part) = decimal.split_once('.').unwrap_or((decimal, ""));
+    let digits = [whole, part].concat();
+    let significant = digits.trim_start_matches('0');
+    if significant.is_empty() {
+        return Some(0);
+    }
+    // The value is `significant` without its last zeros, times a power of ten.
+    let kept = significant.trim_end_matches('0');
+    let dropped = significant.len() - kept.len();
+    let power = i64::from(exponent) - part.len() as i64 + dropped as i64;
+    let whole: i64 = kept.parse().ok()?;
+    let scale = 10i64.checked_pow(u32::try_from(power).ok()?)?;
+    (sign * whole).checked_mul(scale)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Interval, number};
+    use proptest::prelude::*;
+
+    use super::{Interval, canonical_number, number};
 
     #[test]
     fn labels_are_postgresql_ranges() {
@@ -110,6 +156,49 @@ mod tests {
             "[60,30)", "[1,1)", "(1,2]", "[1;2)", "x", "", "[nan,1)", "inf", "-",
         ] {
             assert_eq!(Interval::parse(label), None, "{label}");
+        }
+    }
+
+    #[test]
+    fn a_number_has_one_spelling() {
+        for (spellings, canonical) in [
+            (
+                &["200", "200.0", "2e2", "+200", "0200", "2.00E+2", "20000e-2"][..],
+                "200",
+            ),
+            (&["0", "-0", "0.0", "0e5", "-.0"], "0"),
+            (&[".5", "0.50", "5e-1"], "0.5"),
+            (&["-7", "-7.", "-07.000"], "-7"),
+            (
+                &["9007199254740993", "9007199254740993.0"],
+                "9007199254740993",
+            ),
+            (&["1e300"], "1e300"),
+            (&["0.0000001", "1e-7"], "1e-7"),
+            (&["1e17", "100000000000000000"], "100000000000000000"),
+        ] {
+            for spelling in spellings {
+                assert_eq!(
+                    canonical_number(spelling).as_deref(),
+                    Some(canonical),
+                    "{spelling}"
+                );
+            }
+        }
+        assert_eq!(canonical_number("1,5"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn a_canonical_number_reads_back_equal_and_is_canonical(
+            digits in "[+-]?[0-9]{1,20}(\\.[0-9]{0,20})?(e[+-]?[0-9]{1,2})?",
+        ) {
+            let Some(canonical) = canonical_number(&digits) else {
+                return Ok(());
+            };
+            prop_assert_eq!(number(&digits), number(&canonical), "{} {}", digits, canonical);
+            let again = canonical_number(&canonical);
+            prop_assert_eq!(again.as_deref(), Some(&*canonical));
         }
     }
 

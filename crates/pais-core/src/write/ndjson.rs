@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use crate::taxonomy::interval::number;
 
-use crate::table::items;
+use crate::schema::items;
 use crate::table::{Form, ReleasedColumn, ReleasedTable};
 use crate::write::text_table::{RenderedColumn, TextTable};
 

@@ -21,7 +21,7 @@ use parquet::file::properties::WriterProperties;
 use crate::taxonomy::interval::number;
 
 use crate::read::CHUNK_ROWS;
-use crate::table::items;
+use crate::schema::items;
 use crate::table::{Form, ReleasedColumn, ReleasedTable};
 use crate::write::ordered_parallel::ordered_parallel;
 

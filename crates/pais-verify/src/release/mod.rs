@@ -14,7 +14,10 @@ use pais_core::schema::Schema;
 use pais_core::table::{EncodedTable, ReleasedTable, Table, minimum_levels};
 use thiserror::Error;
 
-use crate::{GroupVerification, Verification, VerifyError, verify_groups, verify_km, verify_lkc};
+use crate::{
+    GroupVerification, LkcRequirement, Verification, VerifyError, verify_groups, verify_km,
+    verify_lkc,
+};
 
 /// The tables of a release, read by [`pais_core::read::reimport`].
 #[derive(Clone, Debug)]
@@ -168,7 +171,7 @@ pub fn verify_release(
 ) -> Result<ReleaseVerification, ReleaseError> {
     match release {
         ReleaseTables::Generalized(table) => {
-            let model = job_model::parse(schema, job)?;
+            let model = schema.privacy_model(job)?;
             let privacy = decide(schema, &model, table, cancellation)?;
             let raw = raw
                 .map(|raw| compare(schema, job, table, raw))
@@ -203,7 +206,8 @@ fn decide(
     let names = names(schema, ColumnRole::QuasiIdentifier);
     let found = match model {
         PrivacyModel::Lkc(model) => {
-            let requirement = job_model::requirement(schema, model, names.len());
+            let sensitive = self::names(schema, ColumnRole::Sensitive);
+            let requirement = LkcRequirement::from_model(model, names.len(), &sensitive);
             verify_lkc(table, &names, &requirement, cancellation).map(PrivacyFinding::Subsets)
         }
         PrivacyModel::KmAnonymity(model) => {

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use pais_core::definition::json::escape;
 use pais_core::definition::{
     ColumnRole, JobDefinition, JobError, ModelKind, Objective, Output, Recoding,
 };
@@ -38,8 +37,6 @@ struct Partitioning {
     guide: SplitGuide,
     /// In the declared order.
     quasi_identifiers: Vec<Box<str>>,
-    /// In the declared order.
-    sensitive: Vec<Box<str>>,
     /// The groups, once they are found.
     partition: OnceLock<GroupPartition>,
 }
@@ -74,11 +71,7 @@ impl Partitioning {
     fn new(schema: &Schema, job: &JobDefinition, model: GroupModel) -> Result<Self, JobError> {
         // Groups need no suppression: removing rows makes none of them more diverse.
         job.suppression_limit()?;
-        let default = match model.diversity {
-            Diversity::MinimumCover { .. } => Output::Anatomized,
-            _ => Output::Generalized,
-        };
-        let output = job.output.unwrap_or(default);
+        let output = schema.output(job, &PrivacyModel::Groups(model.clone()));
         if job.pre_generalization.is_some() && output == Output::Anatomized {
             return Err(unfit(
                 "/pre_generalization",
@@ -100,7 +93,6 @@ impl Partitioning {
             output,
             guide: guide(job, output)?,
             quasi_identifiers: names(schema, ColumnRole::QuasiIdentifier),
-            sensitive: names(schema, ColumnRole::Sensitive),
             model,
             partition: OnceLock::new(),
         };
@@ -110,40 +102,8 @@ impl Partitioning {
 
     fn check_columns(&self, schema: &Schema) -> Result<(), JobError> {
         check_some(&self.quasi_identifiers)?;
-        if self.sensitive.is_empty() && self.model.diversity != Diversity::None {
-            return Err(unfit(
-                "/privacy/model",
-                "the dataset has no column of the role `sensitive`, that this model needs",
-            ));
-        }
-        if self.model.diversity.is_of_one_column() && self.sensitive.len() != 1 {
-            return Err(unfit(
-                "/privacy/model",
-                format!(
-                    "this model takes exactly one sensitive column, and the dataset has {}; \
-                     `l_diversity` takes several",
-                    self.sensitive.len()
-                ),
-            ));
-        }
-        if let Diversity::MinimumCover { column_limits, .. } = &self.model.diversity {
-            let known = |column: &String| self.sensitive.iter().any(|name| **name == **column);
-            if let Some(column) = column_limits.keys().find(|column| !known(column)) {
-                return Err(unfit(
-                    format!("/privacy/column_limits/{}", escape(column)),
-                    "the dataset has no column of this name and the role `sensitive`",
-                ));
-            }
-        }
         if self.output == Output::Generalized {
             return Ok(());
-        }
-        if self.sensitive.is_empty() {
-            return Err(unfit(
-                "/output",
-                "anatomized output separates sensitive columns from the others, and the dataset has no \
-                 column of the role `sensitive`",
-            ));
         }
         let reserved = |name: &str| name == GROUP_COLUMN || name == COUNT_COLUMN;
         if let Some(column) = schema.columns.iter().find(|column| reserved(&column.name)) {

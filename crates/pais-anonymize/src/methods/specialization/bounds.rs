@@ -28,6 +28,7 @@ pub(super) fn resolve<'a>(
         k,
         c,
         sensitive_values,
+        ..
     } = model;
     let all = table.quasi_identifiers.len();
     let mut names = Vec::new();

@@ -1,8 +1,5 @@
 //! Top-down specialization as a method: LKC-privacy and its special cases by one cut a column.
 
-use std::collections::HashSet;
-
-use pais_core::definition::json::escape;
 use pais_core::definition::{
     ColumnRole, JobDefinition, JobError, JobErrorKind, Objective, SplitRule,
 };
@@ -22,9 +19,6 @@ use crate::step::StepRecord;
 use crate::utility::{self, Report};
 use crate::verdict::Verdict;
 use crate::{pre_generalization, published_cut, released_table, row_order};
-
-/// Most sensitive values that a job may list for a column.
-const MOST_VALUES: usize = 10_000;
 
 /// Most subsets of quasi-identifiers times rows that a search and its verification may have to
 /// count: hours on a large machine. Most are never counted, since subsets share their prefixes
@@ -57,7 +51,6 @@ pub(crate) fn plan(
     let quasi_identifiers = names(schema, ColumnRole::QuasiIdentifier);
     check_some(&quasi_identifiers)?;
     let sensitive = names(schema, ColumnRole::Sensitive);
-    check_bounds(schema, model, &sensitive)?;
     let settings = settings(schema, job)?;
     Ok(Some(Box::new(Specialization {
         model: model.clone(),
@@ -207,67 +200,6 @@ fn check_columns(schema: &Schema, job: &JobDefinition) -> Result<(), JobError> {
     }
     check_no_weights(job)?;
     pre_generalization::check(schema, job, true)
-}
-
-fn check_bounds(schema: &Schema, model: &Lkc, sensitive: &[Box<str>]) -> Result<(), JobError> {
-    let mut bounded = !sensitive.is_empty();
-    if let Some(values) = &model.sensitive_values {
-        bounded = !values.is_empty();
-        for (column, values) in values {
-            check_sensitive(schema, column, values)?;
-        }
-    }
-    if !model.c.is_unbounded() && !bounded {
-        let detail = "a confidence below 1 bounds nothing without sensitive values; give a column \
-                      the role `sensitive` and name it, or set the bound to 1";
-        return Err(unfit("/privacy", detail));
-    }
-    Ok(())
-}
-
-fn check_sensitive(schema: &Schema, column: &str, values: &[String]) -> Result<(), JobError> {
-    let pointer = format!("/privacy/sensitive_values/{}", escape(column));
-    let spec = schema.stored().find(|spec| *spec.name == *column);
-    let Some(spec) = spec.filter(|spec| spec.role == ColumnRole::Sensitive) else {
-        return Err(unfit(
-            pointer,
-            "the dataset has no column of this name and the role `sensitive`",
-        ));
-    };
-    if values.is_empty() {
-        return Err(unfit(
-            pointer,
-            "name at least one sensitive value, or leave the column out",
-        ));
-    }
-    if values.len() > MOST_VALUES {
-        let detail = format!(
-            "{} values are named and {MOST_VALUES} can be; leave `sensitive_values` out to bound all",
-            values.len()
-        );
-        return Err(unfit(pointer, detail));
-    }
-    let mut named = HashSet::with_capacity(values.len());
-    for (index, value) in values.iter().enumerate() {
-        let pointer = format!("{pointer}/{index}");
-        if !named.insert(value) {
-            return Err(unfit(pointer, "this value is named twice"));
-        }
-        if spec.is_missing(value) {
-            return Err(unfit(
-                pointer,
-                "a word for missing cannot be a sensitive value",
-            ));
-        }
-        let is_leaf = |tree: &pais_core::taxonomy::Tree| tree.leaf_number(value).is_some();
-        if !spec.tree.as_deref().is_none_or(is_leaf) {
-            return Err(unfit(
-                pointer,
-                "this value is not a leaf of the column's taxonomy",
-            ));
-        }
-    }
-    Ok(())
 }
 
 fn settings(schema: &Schema, job: &JobDefinition) -> Result<SpecializationSettings, JobError> {

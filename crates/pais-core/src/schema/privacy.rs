@@ -1,0 +1,259 @@
+//! A job's privacy model checked against the columns: whether it can be applied to them, and
+//! whether it asks for anything.
+//!
+//! Jobs and verifications make the same checks.
+
+use std::collections::HashSet;
+
+use super::{Schema, SchemaColumn};
+use crate::definition::json::escape;
+use crate::definition::{
+    ColumnRole, JobDefinition, JobError, JobErrorKind, ModelKind, Output, Recoding,
+};
+use crate::model::{Diversity, GroupModel, Lkc, MinimumAnonymity, PrivacyModel};
+use crate::warning::{Warning, WarningCode};
+
+/// Most sensitive values that a job may list for a column.
+const MOST_VALUES: usize = 10_000;
+
+impl Schema {
+    /// The privacy model of a job. Its listed sensitive values have the form of the column's cells.
+    ///
+    /// # Errors
+    /// Parameters that are missing or out of range, columns and values that do not exist, and a
+    /// model that binds nothing; with a pointer into the job.
+    pub fn privacy_model(&self, job: &JobDefinition) -> Result<PrivacyModel, JobError> {
+        let mut model = job.privacy_model()?;
+        match &mut model {
+            PrivacyModel::Lkc(lkc) => {
+                if lkc.asks_nothing() {
+                    return Err(asks_nothing(
+                        "every table meets the model with K = 1 and a confidence of 1; raise `k`, \
+                         or lower the greatest confidence",
+                    ));
+                }
+                self.check_lkc(lkc)?;
+                self.list_canonical_values(lkc);
+            }
+            PrivacyModel::KmAnonymity(model) if model.k == MinimumAnonymity::MIN => {
+                return Err(asks_nothing(
+                    "every table meets the model with K = 1; raise `k`",
+                ));
+            }
+            PrivacyModel::KmAnonymity(_) => {}
+            PrivacyModel::Groups(model) => self.check_groups(model)?,
+        }
+        let is_anatomized = self.output(job, &model) == Output::Anatomized;
+        if is_anatomized && job.privacy.model == ModelKind::KAnonymity {
+            return Err(unfit(
+                "/output",
+                "anatomized output has exact quasi-identifiers, so k-anonymity alone protects \
+                 nobody in it; choose a model of diversity, or `generalized`",
+            ));
+        }
+        if let (true, PrivacyModel::Groups(model)) = (is_anatomized, &model)
+            && !model.diversity.binds(&self.names(ColumnRole::Sensitive))
+        {
+            return Err(unfit(
+                "/output",
+                "anatomized output has exact quasi-identifiers, and the model's diversity binds \
+                 nothing; raise `l` or the column limits, or choose `generalized`",
+            ));
+        }
+        Ok(model)
+    }
+
+    /// What the released tables of a job contain.
+    pub fn output(&self, job: &JobDefinition, model: &PrivacyModel) -> Output {
+        let is_minimum_cover = matches!(
+            model,
+            PrivacyModel::Groups(GroupModel {
+                diversity: Diversity::MinimumCover { .. },
+                ..
+            })
+        );
+        let is_global = job.recoding == Some(Recoding::Global);
+        job.output.unwrap_or(match is_minimum_cover && !is_global {
+            true => Output::Anatomized,
+            false => Output::Generalized,
+        })
+    }
+
+    /// What a holder should know about a model before any row is read: sensitive columns that it
+    /// leaves without a bound although it bounds others.
+    pub fn model_warnings(&self, model: &PrivacyModel) -> Vec<Warning> {
+        let unbounded = |name: &str, field: &str| {
+            let detail = format!(
+                "the model bounds no value of the sensitive column `{name}`; add it, or give it \
+                 the role `insensitive`"
+            );
+            let code = WarningCode::UnboundedSensitiveColumn;
+            Warning::at(code, format!("/privacy/{field}"), detail)
+        };
+        let sensitive = self.names(ColumnRole::Sensitive);
+        let names = sensitive.iter().map(AsRef::as_ref);
+        match model {
+            PrivacyModel::Lkc(Lkc {
+                sensitive_values: Some(listed),
+                c,
+                ..
+            }) if !c.is_unbounded() => names
+                .filter(|name| !listed.contains_key(*name))
+                .map(|name| unbounded(name, "sensitive_values"))
+                .collect(),
+            PrivacyModel::Groups(GroupModel {
+                diversity: Diversity::MinimumCover { column_limits, .. },
+                ..
+            }) => names
+                .filter(|name| column_limits.get(*name) == Some(&0))
+                .map(|name| unbounded(name, "column_limits"))
+                .collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Names of the stored columns with a role, in the declared order.
+    pub fn names(&self, role: ColumnRole) -> Vec<Box<str>> {
+        let columns = self.stored().filter(|column| column.role == role);
+        columns.map(|column| column.name.clone()).collect()
+    }
+
+    fn sensitive(&self, name: &str) -> Option<&SchemaColumn> {
+        let mut columns = self.stored();
+        columns.find(|column| *column.name == *name && column.role == ColumnRole::Sensitive)
+    }
+
+    fn check_lkc(&self, model: &Lkc) -> Result<(), JobError> {
+        let mut bounds_some = !self.names(ColumnRole::Sensitive).is_empty();
+        if let Some(listed) = &model.sensitive_values {
+            bounds_some = !listed.is_empty();
+            for (column, values) in listed {
+                self.check_listed(column, values)?;
+            }
+        }
+        if !model.c.is_unbounded() && !bounds_some {
+            let detail = "a confidence below 1 bounds nothing without sensitive values; give a \
+                          column the role `sensitive` and name it, or set the bound to 1";
+            return Err(unfit("/privacy", detail));
+        }
+        Ok(())
+    }
+
+    fn check_listed(&self, column: &str, values: &[String]) -> Result<(), JobError> {
+        let pointer = format!("/privacy/sensitive_values/{}", escape(column));
+        let Some(spec) = self.sensitive(column) else {
+            return Err(unfit(pointer, NO_SENSITIVE_COLUMN));
+        };
+        if values.is_empty() {
+            return Err(unfit(
+                pointer,
+                "name at least one sensitive value, or leave the column out",
+            ));
+        }
+        if values.len() > MOST_VALUES {
+            let detail = format!(
+                "{} values are named and {MOST_VALUES} can be; leave `sensitive_values` out to \
+                 bound all",
+                values.len()
+            );
+            return Err(unfit(pointer, detail));
+        }
+        let mut named = HashSet::with_capacity(values.len());
+        for (index, value) in values.iter().enumerate() {
+            let pointer = format!("{pointer}/{index}");
+            let value = spec.canonical(value);
+            if spec.is_missing(&value) {
+                return Err(unfit(
+                    pointer,
+                    "a word for missing cannot be a sensitive value",
+                ));
+            }
+            if let Some(detail) = spec.why_no_value(&value) {
+                return Err(unfit(pointer, detail));
+            }
+            if !named.insert(value) {
+                return Err(unfit(pointer, "this value is named twice"));
+            }
+        }
+        Ok(())
+    }
+
+    fn list_canonical_values(&self, model: &mut Lkc) {
+        for (column, values) in model.sensitive_values.iter_mut().flatten() {
+            let Some(spec) = self.sensitive(column) else {
+                continue;
+            };
+            for value in values {
+                *value = spec.canonical(value).into_owned();
+            }
+        }
+    }
+
+    fn check_groups(&self, model: &GroupModel) -> Result<(), JobError> {
+        let sensitive = self.names(ColumnRole::Sensitive);
+        let binds = model.diversity.binds(&sensitive);
+        if sensitive.is_empty() && model.diversity != Diversity::None {
+            return Err(unfit(
+                "/privacy/model",
+                "the dataset has no column of the role `sensitive`, that this model needs",
+            ));
+        }
+        if model.diversity.is_of_one_column() && sensitive.len() != 1 {
+            return Err(unfit(
+                "/privacy/model",
+                format!(
+                    "this model takes exactly one sensitive column, and the dataset has {}; \
+                     `l_diversity` takes several",
+                    sensitive.len()
+                ),
+            ));
+        }
+        if let Diversity::MinimumCover { l, column_limits } = &model.diversity {
+            if let Some(column) = column_limits
+                .keys()
+                .find(|column| self.sensitive(column).is_none())
+            {
+                let pointer = format!("/privacy/column_limits/{}", escape(column));
+                return Err(unfit(pointer, NO_SENSITIVE_COLUMN));
+            }
+            if l.get() > 1 && !binds {
+                return Err(unfit(
+                    "/privacy/column_limits",
+                    "all limits are 0, so no sensitive value may be eliminated and the diversity \
+                     binds nothing; raise a limit, or leave `column_limits` out",
+                ));
+            }
+        }
+        if model.k == MinimumAnonymity::MIN && !binds {
+            return Err(asks_nothing(
+                "every table meets the model with these parameters; raise `k`, or ask for more \
+                 diversity",
+            ));
+        }
+        Ok(())
+    }
+}
+
+const NO_SENSITIVE_COLUMN: &str = "the dataset has no column of this name and the role `sensitive`";
+
+impl SchemaColumn {
+    /// Why a text in canonical form is no value of the column; `None` for a value.
+    fn why_no_value(&self, value: &str) -> Option<&'static str> {
+        if self.kind == crate::definition::ColumnKind::Numeric {
+            let is_number = crate::taxonomy::interval::number(value).is_some();
+            return (!is_number).then_some("this value is not a number, and the column is numeric");
+        }
+        let is_leaf = |tree: &crate::taxonomy::Tree| tree.leaf_number(value).is_some();
+        let is_value = self.tree.as_deref().is_none_or(is_leaf);
+        (!is_value).then_some("this value is not a leaf of the column's taxonomy")
+    }
+}
+
+fn unfit(pointer: impl Into<String>, detail: impl Into<String>) -> JobError {
+    JobError::at(JobErrorKind::Unfit, pointer, detail)
+}
+
+fn asks_nothing(detail: &str) -> JobError {
+    let detail = format!("the job asks for nothing: {detail}");
+    unfit("/privacy", detail)
+}

@@ -1,0 +1,137 @@
+//! What a holder should know about the rows of a table under a privacy model.
+
+use std::collections::HashSet;
+
+use crate::definition::ColumnRole;
+use crate::definition::json::escape;
+use crate::model::{Lkc, PrivacyModel};
+use crate::schema::SchemaColumn;
+use crate::table::{Column, NULL_CODE};
+use crate::warning::{Warning, WarningCode};
+
+/// The share of distinct values among a column's cells from which on it nearly identifies its rows.
+const NEARLY_UNIQUE: f64 = 0.9;
+
+/// Tables with fewer rows have too few values to say that a column identifies them.
+const LEAST_ROWS: usize = 10;
+
+/// The warnings about the rows of a table, given by its columns as they were declared: listed
+/// sensitive values that are in no row, and sensitive and insensitive columns whose values single
+/// rows out.
+///
+/// One pass over the codes of each of these columns.
+pub fn row_warnings<'a>(
+    model: &PrivacyModel,
+    columns: impl IntoIterator<Item = (&'a SchemaColumn, &'a Column)>,
+) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    for (spec, column) in columns {
+        if !matches!(spec.role, ColumnRole::Sensitive | ColumnRole::Insensitive) {
+            continue;
+        }
+        let found = CountedValues::new(spec, column);
+        if let PrivacyModel::Lkc(model) = model
+            && spec.role == ColumnRole::Sensitive
+        {
+            warnings.extend(absent_values(model, spec, column, &found));
+        }
+        warnings.extend(found.warning(spec));
+    }
+    warnings
+}
+
+/// How often the values of a column are in its rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ValueCounts {
+    /// Rows that are not missing.
+    pub rows: u64,
+    /// Distinct values.
+    pub distinct: u64,
+    /// Rows whose value is in no other row.
+    pub single: u64,
+}
+
+impl ValueCounts {
+    /// The warning about a column with these counts.
+    pub fn warning(self, column: &str, role: ColumnRole) -> Option<Warning> {
+        if (self.rows as usize) < LEAST_ROWS || self.single == 0 {
+            return None;
+        }
+        let role = role.as_str();
+        if self.distinct as f64 >= NEARLY_UNIQUE * self.rows as f64 {
+            let detail = format!(
+                "the {role} column `{column}` has {} distinct values in {} rows and is released \
+                 unchanged, so it nearly identifies each row; leave it out (role `identifier`), or \
+                 make it a quasi-identifier",
+                self.distinct, self.rows
+            );
+            return Some(Warning::new(WarningCode::NearlyUniqueColumn, detail));
+        }
+        let detail = format!(
+            "the {role} column `{column}` is released unchanged, and in {} of {} rows its value is \
+             in no other row; a reader who knows it finds the row",
+            self.single, self.rows
+        );
+        Some(Warning::new(WarningCode::SingledOutRows, detail))
+    }
+}
+
+/// Rows by code, missing values counted as in no row.
+struct CountedValues {
+    rows: Vec<u32>,
+}
+
+impl CountedValues {
+    fn new(spec: &SchemaColumn, column: &Column) -> Self {
+        let mut rows = vec![0u32; column.dictionary.len()];
+        for &code in column.codes.iter().filter(|&&code| code != NULL_CODE) {
+            rows[code as usize] += 1;
+        }
+        for (rows, text) in rows.iter_mut().zip(&column.dictionary) {
+            if spec.is_missing(text) {
+                *rows = 0;
+            }
+        }
+        Self { rows }
+    }
+
+    fn warning(&self, spec: &SchemaColumn) -> Option<Warning> {
+        let present = self.rows.iter().filter(|&&rows| rows > 0);
+        let counts = ValueCounts {
+            rows: present.clone().map(|&rows| u64::from(rows)).sum(),
+            distinct: present.clone().count() as u64,
+            single: present.filter(|&&rows| rows == 1).count() as u64,
+        };
+        counts.warning(&spec.name, spec.role)
+    }
+}
+
+fn absent_values(
+    model: &Lkc,
+    spec: &SchemaColumn,
+    column: &Column,
+    found: &CountedValues,
+) -> Vec<Warning> {
+    let listed = model.sensitive_values.as_ref();
+    let Some(listed) = listed.and_then(|listed| listed.get(&*spec.name)) else {
+        return Vec::new();
+    };
+    let values = column.dictionary.iter().zip(&found.rows);
+    let present: HashSet<&str> = values
+        .filter(|(_, rows)| **rows > 0)
+        .map(|(text, _)| &**text)
+        .collect();
+    let absent = listed.iter().enumerate();
+    absent
+        .filter(|(_, value)| !present.contains(value.as_str()))
+        .map(|(index, _)| {
+            let pointer = format!("/privacy/sensitive_values/{}/{index}", escape(&spec.name));
+            let detail = format!(
+                "this value of `{}` is in no row, so its bound has no effect; check its spelling, \
+                 also upper and lower case",
+                spec.name
+            );
+            Warning::at(WarningCode::ListedValueAbsent, pointer, detail)
+        })
+        .collect()
+}
