@@ -13,6 +13,7 @@ use pais_anonymize::{
 use pais_core::definition::{JobDefinition, JobError, JobErrorKind, Output, Sweep, first_list};
 use pais_core::schema::Schema;
 use pais_core::table::ReleasedTable;
+use pais_core::warning::Warning;
 
 use super::bar::Bar;
 use super::directory::Directory;
@@ -43,7 +44,8 @@ pub(crate) struct Anonymize {
     /// Writes the steps of the run.
     #[arg(long, value_name = "T.json")]
     steps: Option<PathBuf>,
-    /// Makes the order of rows repeatable; random when omitted.
+    /// Makes the order of rows repeatable; random when omitted. For tests: who guesses the seed
+    /// and has the rows knows the order.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 }
@@ -85,7 +87,11 @@ impl Anonymize {
         let steps = run.search(bar)?;
         let release = run.release(&steps, None, bar)?;
         bar.progress(Phase::Writing, 0.0);
-        self.write(out, &release, &steps)
+        self.write(out, &release, &steps)?;
+        bar.clear();
+        let of_release = release.warnings.iter().cloned();
+        print_warnings(run.warnings().into_iter().chain(of_release));
+        Ok(())
     }
 
     fn sweep(
@@ -183,5 +189,16 @@ impl Destination {
         let mut out = std::io::stdout().lock();
         let written = table.write_csv(&mut out).and_then(|()| out.flush());
         written.map_err(|error| Failure::file(Path::new("standard output"), &error))
+    }
+}
+
+/// Prints each warning once on standard error.
+fn print_warnings(warnings: impl Iterator<Item = Warning>) {
+    let mut printed: Vec<Warning> = Vec::new();
+    for warning in warnings {
+        if !printed.contains(&warning) {
+            eprintln!("warning: {}", warning.detail);
+            printed.push(warning);
+        }
     }
 }

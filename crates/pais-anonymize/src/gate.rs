@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use pais_core::definition::ColumnRole;
 use pais_core::model::{GroupModel, PrivacyModel};
 use pais_core::table::{Column, Domain, GROUP_COLUMN, QuasiIdentifier, ReleasedTable};
+use pais_core::warning::Warning;
 use pais_verify::{
     GroupVerification, LkcRequirement, Original, RawSensitive, Verification, VerifyError,
 };
@@ -36,6 +37,8 @@ pub struct VerifiedRelease {
     pub cut: Option<BTreeMap<String, Vec<String>>>,
     /// What the verifier found, as JSON.
     pub verification: serde_json::Value,
+    /// What the holder should know about it.
+    pub warnings: Vec<Warning>,
     /// The utility and risk report, as JSON; see [`crate::utility::Report`].
     pub report: serde_json::Value,
 }
@@ -66,11 +69,14 @@ pub(crate) fn admit(
     stop_if_asked(observer)?;
     observer.progress(Phase::Verifying, 1.0);
     let rows = candidate.rows.len() as u64;
+    let suppressed_rows = input.table.rows as u64 - rows;
+    let warnings = input.release_warnings(&candidate.tables, suppressed_rows);
     Ok(VerifiedRelease {
         tables: candidate.tables,
         step: candidate.step,
         rows,
-        suppressed_rows: input.table.rows as u64 - rows,
+        suppressed_rows,
+        warnings,
         privacy: json(&input.job.privacy)?,
         cut: candidate.cut,
         verification: json(&verdict)?,

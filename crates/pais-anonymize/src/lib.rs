@@ -29,7 +29,8 @@
 //! let release = anonymize(schema, job, table, &Unobserved::default())?;
 //! let mut released = Vec::new();
 //! release.tables()[0].write_csv(&mut released)?;
-//! assert!(String::from_utf8(released)?.starts_with("age,diagnosis\n\"[0,71)\""));
+//! let released = String::from_utf8(released)?;
+//! assert_eq!(released.matches("\"[0,71)\"").count(), 2);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
-use pais_core::definition::{ColumnRole, JobDefinition, Output};
+use pais_core::definition::{ColumnRole, JobDefinition, Output, SuppressionFor};
+use pais_core::model::PrivacyModel;
 use pais_core::schema::Schema;
-use pais_core::table::{Column, Domain, EncodedTable, Table};
+use pais_core::table::{Column, Domain, EncodedTable, ReleasedTable, Table, row_warnings};
+use pais_core::warning::{Warning, WarningCode};
 
 use crate::error::RunError;
 use crate::pre_generalization::PreGeneralized;
+use crate::row_order::OrderSource;
 
 /// A raw table encoded for a job; what methods and the gate work on. Clones share the rows.
 #[derive(Clone)]
@@ -18,6 +21,9 @@ pub(crate) struct PreparedTable {
     pub(crate) pre_generalization: Arc<PreGeneralized>,
     /// Quasi-identifiers as they were read, with their positions, where they are released so.
     pub(crate) exact: Arc<Vec<(usize, Column)>>,
+    pub(crate) model: PrivacyModel,
+    /// What the random orders of the run depend on.
+    pub(crate) order: OrderSource,
 }
 
 impl PreparedTable {
@@ -38,6 +44,8 @@ impl PreparedTable {
             }
             Output::Generalized => Vec::new(),
         };
+        let model = schema.privacy_model(&job)?;
+        let order = OrderSource::new(&job, &table);
         let mut table = EncodedTable::new(&schema, table);
         check(&table)?;
         let pre_generalization = PreGeneralized::new(&job, &mut table, one_cut)?;
@@ -47,6 +55,8 @@ impl PreparedTable {
             table: Arc::new(table),
             pre_generalization: Arc::new(pre_generalization),
             exact: Arc::new(exact),
+            model,
+            order,
         })
     }
 
@@ -58,6 +68,53 @@ impl PreparedTable {
     /// Names of all stored columns, in the declared order.
     pub(crate) fn stored_names(&self) -> Vec<&str> {
         self.schema.stored().map(|column| &*column.name).collect()
+    }
+
+    /// What the holder should know about the job and the raw rows.
+    pub(crate) fn warnings(&self) -> Vec<Warning> {
+        let mut warnings = self.job_warnings();
+        let stored: Vec<_> = self.schema.stored().collect();
+        let columns = self.table.untouched.iter();
+        let columns =
+            columns.filter_map(|(position, column)| Some((*stored.get(*position)?, column)));
+        warnings.extend(row_warnings(&self.model, columns));
+        warnings
+    }
+
+    /// What the holder should know about a release: about the job and the released rows.
+    pub(crate) fn release_warnings(
+        &self,
+        tables: &[ReleasedTable],
+        suppressed_rows: u64,
+    ) -> Vec<Warning> {
+        let mut warnings = self.job_warnings();
+        let for_confidence = self.job.suppression_for() == SuppressionFor::SizeAndConfidence;
+        if suppressed_rows > 0 && for_confidence {
+            let detail = "rows were suppressed to reach the greatest confidence too: who knows that a \
+                          person is in the raw table and finds no such row in the release learns that \
+                          the person's sensitive values were frequent among those alike";
+            let code = WarningCode::SuppressedForConfidence;
+            warnings.push(Warning::at(code, "/suppression_for", detail));
+        }
+        let stored: Vec<_> = self.schema.stored().collect();
+        // Of an anatomized release the sensitive columns are in tables of their own.
+        let columns = tables.iter().flat_map(|table| &table.columns);
+        let columns = columns.filter_map(|released| {
+            let spec = stored.iter().find(|spec| spec.name == released.name)?;
+            Some((*spec, &released.column))
+        });
+        warnings.extend(row_warnings(&self.model, columns));
+        warnings
+    }
+
+    fn job_warnings(&self) -> Vec<Warning> {
+        let mut warnings = self.schema.model_warnings(&self.model);
+        if self.job.seed.is_some() && self.order.key.is_none() {
+            let detail = "the order of the released rows comes from `seed` and the rows alone; a \
+                          seeded file is for tests, do not hand it out";
+            warnings.push(Warning::at(WarningCode::SeededOrder, "/seed", detail));
+        }
+        warnings
     }
 
     /// The relational quasi-identifiers with the domains of their raw values.

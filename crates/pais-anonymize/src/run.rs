@@ -5,6 +5,7 @@ use std::sync::Arc;
 use pais_core::definition::{JobDefinition, JobError};
 use pais_core::schema::Schema;
 use pais_core::table::{EncodedTable, Table};
+use pais_core::warning::Warning;
 
 use crate::error::RunError;
 use crate::gate::{self, VerifiedRelease};
@@ -130,10 +131,24 @@ impl AnonymizationRun {
     pub(crate) fn with_job(&self, job: JobDefinition) -> Result<Self, JobError> {
         let JobPlan { method } = JobPlan::new(&self.input.schema, &job)?;
         let input = PreparedTable {
+            model: self.input.schema.privacy_model(&job)?,
             job,
             ..self.input.clone()
         };
         Ok(Self { method, input })
+    }
+
+    /// The same run with the secret of its dataset, on which the order of a seeded release then
+    /// depends. A run without one, such as that of the command line, has an order that a guessed
+    /// seed and the rows give away.
+    pub fn with_order_key(mut self, key: [u8; 32]) -> Self {
+        self.input.order.key = Some(key);
+        self
+    }
+
+    /// What the holder should know about the job and its rows.
+    pub fn warnings(&self) -> Vec<Warning> {
+        self.input.warnings()
     }
 
     /// Searches for an anonymous table; the steps from the topmost table on, empty for a method

@@ -124,7 +124,8 @@ impl Method for ItemDisclosure {
         let table = &input.table;
         let rows = 0..table.rows as u32;
         let rows = rows.filter(|&row| disclosed.released[row as usize]);
-        let rows = row_order::shuffled(rows.collect(), &input.job, 0)?;
+        let rows =
+            row_order::shuffled(input, row_order::Purpose::Rows { step: 0 }, rows.collect())?;
         let cuts = disclosed.cuts.clone();
         let (cuts, published) = published_cut::publish(&input.schema, table, cuts, &rows);
         let sets = released_sets(table, &disclosed.sets, &rows);

@@ -21,14 +21,11 @@ use crate::method::{Candidate, Claim, Method};
 use crate::observer::Observer;
 use crate::observer::stop_if_asked;
 use crate::prepared::{PreparedTable, names};
+use crate::row_order::Purpose;
 use crate::step::StepRecord;
 use crate::utility::{self, Measures, Report};
 use crate::verdict::Verdict;
 use crate::{pre_generalization, row_order};
-
-/// The orders that one seed gives must be unrelated; these numbers keep them apart.
-const ORDER_OF_ROWS: u32 = 0;
-const ORDER_OF_GROUPS: u32 = 1;
 
 /// The k-d split under the parameters of one job.
 struct Partitioning {
@@ -189,7 +186,7 @@ impl Method for Partitioning {
         let partition = self.partition(input, observer)?;
         let table = &input.table;
         let rows = (0..table.rows as u32).collect();
-        let rows = row_order::shuffled(rows, &input.job, ORDER_OF_ROWS)?;
+        let rows = row_order::shuffled(input, Purpose::Rows { step: 0 }, rows)?;
         let model = PrivacyModel::Groups(self.model.clone());
         let (tables, claim) = match self.output {
             Output::Generalized => {
@@ -198,7 +195,7 @@ impl Method for Partitioning {
             }
             Output::Anatomized => {
                 let groups = (0..partition.sizes.len() as u32).collect();
-                let numbers = row_order::shuffled(groups, &input.job, ORDER_OF_GROUPS)?;
+                let numbers = row_order::shuffled(input, Purpose::Groups, groups)?;
                 let groups = (partition, numbers.as_slice());
                 let made = tables::anatomized(&input.schema, table, &input.exact, groups, &rows);
                 (made, Claim::Anatomized(model))

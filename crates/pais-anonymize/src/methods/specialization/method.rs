@@ -153,7 +153,7 @@ impl Method for Specialization {
         }
         let table = &input.table;
         let cuts = replay::cuts_at(table, steps, step).map_err(RunError::internal)?;
-        let rows = row_order::released_rows(table.rows, steps, step, &input.job)?;
+        let rows = row_order::released_rows(input, steps, step)?;
         let (cuts, published) = published_cut::publish(&input.schema, table, cuts, &rows);
         let released = released_table::assemble(&input.schema, table, &cuts, Vec::new(), &rows);
         Ok(Candidate {

@@ -74,7 +74,7 @@ impl Method for Topmost {
         let (schema, table) = (&input.schema, &input.table);
         let cuts = table.quasi_identifiers.iter().map(topmost_cut).collect();
         // Released rows are shuffled: their raw order may disclose who they are.
-        let rows = row_order::shuffled((0..table.rows as u32).collect(), &input.job, 0)?;
+        let rows = row_order::released_rows(input, &[], 0)?;
         let (cuts, published) = published_cut::publish(schema, table, cuts, &rows);
         let released = released_table::assemble(schema, table, &cuts, Vec::new(), &rows);
         Ok(Candidate {
