@@ -6,7 +6,7 @@ use pais_core::schema::Schema;
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::{Purpose, RowDraw};
+use super::RowDraw;
 use crate::{AnonymizationRun, Unobserved};
 
 /// The released rows of `rows` patients, each with a note of its own, in the order of the release.
@@ -80,9 +80,4 @@ proptest! {
         let drawn: HashSet<u64> = (0..400).map(|_| draw.below(small)).collect();
         prop_assert_eq!(drawn.len() as u64, small, "every number is drawn");
     }
-}
-
-#[test]
-fn purposes_have_unrelated_orders() {
-    assert_ne!(Purpose::Groups, Purpose::Rows { step: 0 });
 }

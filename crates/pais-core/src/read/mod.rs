@@ -1,5 +1,6 @@
 //! Readers of submissions and of released tables: CSV, NDJSON and Parquet.
 
+pub mod anatomized;
 mod cells;
 mod chunk_builder;
 pub mod csv;

@@ -1,0 +1,119 @@
+//! What the gate accepts, the verifier accepts: of random tables, models, formats and spellings,
+//! every release that a run makes is written to a file, read back, and verified against the raw
+//! file as `pais verify --raw` does it.
+//!
+//! Every run draws new cases. A failure prints the number of its case; `PAIS_CASE=<number>` runs
+//! that case alone.
+
+mod case;
+mod dice;
+mod files;
+
+use std::sync::Arc;
+
+use pais_anonymize::{AnonymizationRun, JobPlan, RunError, Unobserved, VerifiedRelease};
+use pais_core::cancellation::Cancellation;
+use pais_verify::{PrivacyFinding, verify_release};
+use rand::TryRng;
+
+use case::Case;
+use dice::Dice;
+
+/// Releases that are made and verified.
+const RELEASES: usize = 2_000;
+
+/// What became of a case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Outcome {
+    /// The raw file or the job is refused.
+    Refused,
+    /// No generalization meets the model.
+    NotAnonymizable,
+    /// A release was made and verified; whether it is anatomized.
+    Released { anatomized: bool },
+}
+
+#[test]
+fn what_anonymize_releases_verify_accepts() {
+    if let Ok(case) = std::env::var("PAIS_CASE") {
+        let outcome = run(case.parse().expect("PAIS_CASE is a whole number"));
+        println!("{outcome:?}");
+        return;
+    }
+    let first = rand::rngs::SysRng.try_next_u64().unwrap() >> 16;
+    let mut counts = std::collections::HashMap::new();
+    let mut released = 0;
+    for case in first.. {
+        let outcome = std::panic::catch_unwind(|| run(case)).unwrap_or_else(|panic| {
+            eprintln!("run this case alone by PAIS_CASE={case}");
+            std::panic::resume_unwind(panic)
+        });
+        *counts.entry(outcome).or_insert(0u32) += 1;
+        released += usize::from(matches!(outcome, Outcome::Released { .. }));
+        if released == RELEASES {
+            break;
+        }
+        let cases = case - first + 1;
+        assert!(
+            cases < 200 + 20 * released as u64,
+            "few cases end in a release: {counts:?}"
+        );
+    }
+    println!("cases from {first} on: {counts:?}");
+    assert!(
+        counts[&Outcome::Released { anatomized: true }] > 50,
+        "{counts:?}"
+    );
+}
+
+fn run(number: u64) -> Outcome {
+    let mut dice = Dice::new(number);
+    let case = Case::draw(&mut dice);
+    let Ok(raw) = files::read_raw(&case) else {
+        return Outcome::Refused;
+    };
+    let Ok(plan) = JobPlan::new(&case.schema, &case.job) else {
+        return Outcome::Refused;
+    };
+    let output = plan.output();
+    let release = match release(&case, raw.clone()) {
+        Ok(release) => release,
+        Err(RunError::NotAnonymizable { .. }) => return Outcome::NotAnonymizable,
+        Err(RunError::Job(_)) => return Outcome::Refused,
+        Err(error) => panic!("{error}\n{case:#?}"),
+    };
+    let format = files::Format::draw(&mut dice);
+    let tables = files::through(&case.schema, release.tables(), output, format);
+    let cancellation = Cancellation::new();
+    let found = verify_release(&case.schema, &case.job, &tables, Some(raw), &cancellation);
+    let found = found.unwrap_or_else(|error| panic!("{error}\n{format:?} {release:#?}\n{case:#?}"));
+    assert!(
+        found.holds(),
+        "{found:#?}\n{format:?} {release:#?}\n{case:#?}"
+    );
+    let confidence = match found.privacy.as_ref().unwrap() {
+        PrivacyFinding::Subsets(found) => found.greatest_confidence,
+        PrivacyFinding::Groups(found) => found.greatest_confidence,
+    };
+    for stated in [
+        &release.verification["greatest_confidence"],
+        &release.report["utility"]["greatest_confidence"],
+    ] {
+        assert_eq!(stated.as_f64(), Some(confidence), "{release:#?}\n{case:#?}");
+    }
+    Outcome::Released {
+        anatomized: release.tables().len() > 1,
+    }
+}
+
+fn release(case: &Case, raw: pais_core::table::Table) -> Result<VerifiedRelease, RunError> {
+    let observer = Unobserved::default();
+    let schema = Arc::new(case.schema.clone());
+    let run = AnonymizationRun::new(schema, case.job.clone(), raw, &observer)?;
+    let steps = run.search(&observer)?;
+    let step = match steps.len() {
+        0 => None,
+        count => Some(case.step % count as u32),
+    };
+    run.release(&steps, step, &observer)
+}
