@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cancellation;
+mod canonical_text;
 pub mod definition;
 pub mod model;
 pub mod read;

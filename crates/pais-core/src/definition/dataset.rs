@@ -42,7 +42,9 @@ pub struct ColumnDefinition {
     /// Between the items of a set; default `|`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub separator: Option<String>,
-    /// Words that mean missing; default the empty cell.
+    /// Words that mean missing; default the empty cell. Null always does. Numbers are compared by
+    /// value. In a column that is released as it is, the empty cell of a text or set means missing
+    /// too where no word is declared, because CSV does not keep it apart from null.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<Vec<String>>,
     /// Whether the outermost interval of a numeric column without a `domain` is widened to round

@@ -1,4 +1,5 @@
-//! Checks and codes the cells of one column for a chunk. A distinct value is checked once.
+//! Checks and codes the cells of one column for a chunk. A distinct spelling is checked once, and
+//! all spellings of a value have its code.
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 use std::hash::BuildHasher;
@@ -25,10 +26,16 @@ pub(super) enum Refusal {
 }
 
 /// Builds one column of a chunk from cells.
+///
+/// Each cell is stored in canonical form. A spelling is made canonical and checked once per chunk;
+/// each further cell in it costs one or two hash look-ups.
 pub(super) struct ColumnBuilder<'a> {
     spec: &'a SchemaColumn,
     hasher: DefaultHashBuilder,
+    /// The codes of canonical texts.
     table: HashTable<u32>,
+    /// The codes of other spellings of these texts.
+    aliases: HashTable<(Box<[u8]>, u32)>,
     column: Column,
 }
 
@@ -39,6 +46,7 @@ impl<'a> ColumnBuilder<'a> {
             spec,
             hasher: DefaultHashBuilder::default(),
             table: HashTable::new(),
+            aliases: HashTable::new(),
             column: Column::default(),
         }
     }
@@ -54,41 +62,79 @@ impl<'a> ColumnBuilder<'a> {
     /// # Errors
     /// If the cell is not valid for the column.
     pub(super) fn push(&mut self, cell: &[u8]) -> Result<(), Refusal> {
+        let code = self.code(cell);
+        self.column
+            .codes
+            .push(code.as_ref().copied().unwrap_or(NULL_CODE));
+        code.map(drop)
+    }
+
+    /// The code of a cell, which is added if it is new.
+    #[inline]
+    fn code(&mut self, cell: &[u8]) -> Result<u32, Refusal> {
         let hash = self.hasher.hash_one(cell);
-        let dictionary = &self.column.dictionary;
-        let found = self
-            .table
-            .find(hash, |&code| dictionary[code as usize].as_bytes() == cell);
-        if let Some(&code) = found {
-            self.column.codes.push(code);
-            return Ok(());
+        if let Some(code) = self.find(hash, cell) {
+            return Ok(code);
         }
-        let checked = check_text(cell).and_then(|text| check(self.spec, text).map(|()| text));
-        let text = match checked {
-            Ok(text) => text,
-            Err(refusal) => {
-                self.column.codes.push(NULL_CODE);
-                return Err(refusal);
-            }
+        let alias = self.aliases.find(hash, |(spelling, _)| **spelling == *cell);
+        if let Some((_, code)) = alias {
+            return Ok(*code);
+        }
+        self.add(hash, cell)
+    }
+
+    fn find(&self, hash: u64, text: &[u8]) -> Option<u32> {
+        let dictionary = &self.column.dictionary;
+        let is_text = |&code: &u32| dictionary[code as usize].as_bytes() == text;
+        self.table.find(hash, is_text).copied()
+    }
+
+    /// Adds a new spelling, of a known or of a new value.
+    #[cold]
+    fn add(&mut self, hash: u64, cell: &[u8]) -> Result<u32, Refusal> {
+        let text = self.spec.canonical(check_text(cell)?);
+        check(self.spec, &text)?;
+        let is_canonical = text.as_bytes() == cell;
+        let own_hash = match is_canonical {
+            true => hash,
+            false => self.hasher.hash_one(text.as_bytes()),
         };
+        let code = match self.find(own_hash, text.as_bytes()) {
+            Some(known) => known,
+            None => self.insert(own_hash, text.into()),
+        };
+        if !is_canonical {
+            let hasher = &self.hasher;
+            let rehash = |(spelling, _): &(Box<[u8]>, u32)| hasher.hash_one(&**spelling);
+            self.aliases
+                .insert_unique(hash, (cell.into(), code), rehash);
+        }
+        Ok(code)
+    }
+
+    fn insert(&mut self, hash: u64, text: Box<str>) -> u32 {
         let code = self.column.dictionary.len() as u32;
-        self.column.dictionary.push(text.into());
+        self.column.dictionary.push(text);
         let (dictionary, hasher) = (&self.column.dictionary, &self.hasher);
         self.table.insert_unique(hash, code, |&code| {
             hasher.hash_one(dictionary[code as usize].as_bytes())
         });
-        self.column.codes.push(code);
-        Ok(())
+        code
     }
 
-    /// Adds a row whose cell is null.
+    /// Adds a row whose cell is null. It is stored as a word for missing where CSV does not show
+    /// null as missing.
     pub(super) fn push_null(&mut self) {
-        self.column.codes.push(NULL_CODE);
+        // A word for missing is never refused.
+        let word = self.spec.null_word().map(str::as_bytes);
+        let code = word.and_then(|word| self.code(word).ok());
+        self.column.codes.push(code.unwrap_or(NULL_CODE));
     }
 
     /// Returns the column built so far and leaves the builder empty.
     pub(super) fn take(&mut self) -> Column {
         self.table.clear();
+        self.aliases.clear();
         std::mem::take(&mut self.column)
     }
 }
@@ -106,11 +152,11 @@ pub(super) fn check_text(cell: &[u8]) -> Result<&str, Refusal> {
     Ok(text)
 }
 
-/// Checks that a cell is valid for its column.
+/// Checks that a cell in canonical form is valid for its column.
 ///
 /// # Errors
 /// If it is not a leaf of the taxonomy, not a number, or outside the domain.
-pub(super) fn check(spec: &SchemaColumn, cell: &str) -> Result<(), Refusal> {
+fn check(spec: &SchemaColumn, cell: &str) -> Result<(), Refusal> {
     if spec.is_missing(cell) {
         return Ok(());
     }
@@ -225,8 +271,6 @@ fn check_label(spec: &SchemaColumn, cell: &str) -> Result<(), Refusal> {
         };
         let fix = if cell.is_empty() {
             Some("write the missing value as one of the column's `missing` words".to_owned())
-        } else if tree.leaf_number(cell.trim()).is_some() {
-            Some("remove the spaces around the value".to_owned())
         } else {
             None
         };

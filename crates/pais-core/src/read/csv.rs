@@ -1,6 +1,7 @@
 //! Reads CSV submissions, a header and rows, in chunks.
 //!
-//! RFC 4180 with commas. BOM and CRLF are accepted, blank lines are skipped. Line numbers in faults
+//! RFC 4180 with commas. BOM and CRLF are accepted, blank lines are skipped; a line with a quoted
+//! empty cell is not blank. Line numbers in faults
 //! are physical: the line on which the record starts. The header is line 1.
 
 use std::convert::Infallible;
@@ -18,8 +19,8 @@ use crate::table::chunk::Assembler;
 /// Reads a CSV file with a header row and passes its rows to `chunk`, in chunks of the stored
 /// columns. Returns the number of rows.
 ///
-/// One pass over the bytes. A cell costs one hash look-up; a distinct value of a chunk costs one
-/// check and one allocation. Memory is one chunk. Up to [`crate::read::MAX_FAULTS`] faults are
+/// One pass over the bytes. A cell costs one hash look-up, or two in a spelling that is not
+/// canonical; a distinct spelling of a chunk costs one check and one allocation. Memory is one chunk. Up to [`crate::read::MAX_FAULTS`] faults are
 /// collected before the file is refused; no chunk is passed on after the first fault.
 ///
 /// # Errors
@@ -39,20 +40,18 @@ pub fn read<E>(
     if !next(&mut reader, &mut record)? {
         return Err(unclosed(&reader).unwrap_or_else(header::empty).into());
     }
-    let names: Vec<&[u8]> = cells_of(&record).collect();
+    let names: Vec<&[u8]> = cells_of(&reader, &record).collect();
     let slots = header::columns(schema, &names)?;
     let width = slots.len();
     let mut builder = ChunkBuilder::new(schema, chunk);
     while next(&mut reader, &mut record)? {
         if record.len() == width {
-            for (cell, slot) in cells_of(&record).zip(&slots) {
+            for (cell, slot) in cells_of(&reader, &record).zip(&slots) {
                 builder.push_cell(*slot, cell, || line(&reader, &record))?;
             }
             if !builder.has_max_faults() {
                 builder.end_row()?;
             }
-        } else if is_blank(&record) {
-            continue;
         } else {
             let detail = format!(
                 "the record has {} cells, but the header has {width}",
@@ -122,45 +121,76 @@ pub fn names(source: impl Read) -> Result<Vec<String>, ReadFailure<Infallible>> 
     let mut record = csv::ByteRecord::new();
     next(&mut reader, &mut record)?;
     let name = |cell| String::from_utf8_lossy(cell).into_owned();
-    Ok(cells_of(&record).map(name).collect())
+    Ok(cells_of(&reader, &record).map(name).collect())
 }
 
+/// Reads the next record that is not a blank line.
 fn next<E, R: Read>(
     reader: &mut csv::Reader<CountingReader<R>>,
     record: &mut csv::ByteRecord,
 ) -> Result<bool, ReadFailure<E>> {
-    reader.get_mut().since_record = 0;
-    reader
-        .read_byte_record(record)
-        .map_err(|error| match error.into_kind() {
-            csv::ErrorKind::Io(error) => ReadFailure::source(error),
-            // The reader has no other error: byte records are not decoded, and `flexible` is set.
-            kind => ReadFailure::Source(std::io::Error::other(format!("{kind:?}"))),
-        })
+    loop {
+        reader.get_mut().since_record = 0;
+        let is_record =
+            reader
+                .read_byte_record(record)
+                .map_err(|error| match error.into_kind() {
+                    csv::ErrorKind::Io(error) => ReadFailure::source(error),
+                    // The reader has no other error: byte records are not decoded, and `flexible` is
+                    // set.
+                    kind => ReadFailure::Source(std::io::Error::other(format!("{kind:?}"))),
+                })?;
+        if !is_record || !is_blank(reader, record) {
+            return Ok(is_record);
+        }
+    }
 }
 
 /// Cells without the CR of a CRLF, which the reader leaves at the end of the last cell.
-fn cells_of(record: &csv::ByteRecord) -> impl Iterator<Item = &[u8]> {
+fn cells_of<'r, R: Read>(
+    reader: &csv::Reader<CountingReader<R>>,
+    record: &'r csv::ByteRecord,
+) -> impl Iterator<Item = &'r [u8]> {
     let last = record.len().saturating_sub(1);
+    // A CR that is part of a quoted cell is before the closing quote.
+    let has_crlf = record.get(last).is_some_and(|cell| cell.ends_with(b"\r"))
+        && reader.get_ref().before(line_end(reader), 1) == Some(b'\r');
     record
         .iter()
         .enumerate()
         .map(move |(index, cell)| match cell.strip_suffix(b"\r") {
-            Some(cell) if index == last => cell,
+            Some(cell) if has_crlf && index == last => cell,
             _ => cell,
         })
 }
 
-fn is_blank(record: &csv::ByteRecord) -> bool {
-    record.len() == 1 && matches!(&record[0], b"" | b"\r")
+/// Whether a record is a blank line that ends in CRLF; the reader skips those that end in LF. The
+/// quoted empty cell is not blank.
+fn is_blank<R: Read>(reader: &csv::Reader<CountingReader<R>>, record: &csv::ByteRecord) -> bool {
+    if record.len() != 1 || record[0] != *b"\r" {
+        return false;
+    }
+    let (counted, end) = (reader.get_ref(), line_end(reader));
+    counted.before(end, 1) == Some(b'\r') && counted.before(end, 2) != Some(b'"')
+}
+
+/// The number of bytes before the line feed that ends the last read record, or before the end of
+/// the file.
+fn line_end<R: Read>(reader: &csv::Reader<CountingReader<R>>) -> u64 {
+    reader.position().byte() - u64::from(is_terminated(reader))
+}
+
+/// Whether the last read record ends in a line feed. Only the last one of a file may not.
+fn is_terminated<R: Read>(reader: &csv::Reader<CountingReader<R>>) -> bool {
+    let counted = reader.get_ref();
+    let at_end = counted.ended && reader.position().byte() == counted.bytes;
+    !at_end || counted.last == b'\n'
 }
 
 /// The physical line on which the last read record starts. The reader counts line feeds up to the
 /// record's end, so those inside the record and the one at its end are subtracted.
 fn line<R: Read>(reader: &csv::Reader<CountingReader<R>>, record: &csv::ByteRecord) -> u64 {
-    let counted = reader.get_ref();
-    let at_end = counted.ended && reader.position().byte() == counted.bytes;
-    let terminated = u64::from(!at_end || counted.last == b'\n');
+    let terminated = u64::from(is_terminated(reader));
     let inside = memchr::memchr_iter(b'\n', record.as_slice()).count() as u64;
     reader.position().line() - inside - terminated
 }
@@ -176,10 +206,20 @@ fn unclosed<R: Read>(reader: &csv::Reader<CountingReader<R>>) -> Option<ReadErro
     })
 }
 
+/// The bytes before the end of a line that decide whether a CR belongs to its last cell.
+const LINE_END: usize = 2;
+
 /// Counts bytes and quotes while reading, so that faults of the whole file are found in the same
 /// pass.
 struct CountingReader<R> {
     source: R,
+    /// The last block that was read, after the last bytes of the one before. The block is left out
+    /// where it has no CR.
+    recent: Vec<u8>,
+    /// The offset of the first byte of `recent` in the file.
+    recent_start: u64,
+    /// The last bytes that were read.
+    tail: Vec<u8>,
     bytes: u64,
     quotes: u64,
     last: u8,
@@ -191,12 +231,37 @@ impl<R> CountingReader<R> {
     fn new(source: R) -> Self {
         Self {
             source,
+            recent: Vec::new(),
+            recent_start: 0,
+            tail: Vec::with_capacity(2 * LINE_END),
             bytes: 0,
             quotes: 0,
             last: b'\n',
             ended: false,
             since_record: 0,
         }
+    }
+
+    /// The byte `distance` bytes before an offset of the file, for an offset in the last block.
+    /// `None` also for a byte of a block without CR.
+    fn before(&self, offset: u64, distance: u64) -> Option<u8> {
+        let index = offset
+            .checked_sub(distance)?
+            .checked_sub(self.recent_start)?;
+        self.recent.get(usize::try_from(index).ok()?).copied()
+    }
+
+    /// Keeps a block that begins at the offset `self.bytes`.
+    fn keep(&mut self, block: &[u8]) {
+        self.recent.clear();
+        self.recent.extend_from_slice(&self.tail);
+        self.recent_start = self.bytes - self.tail.len() as u64;
+        if memchr::memchr(b'\r', block).is_some() {
+            self.recent.extend_from_slice(block);
+        }
+        let last = &block[block.len().saturating_sub(LINE_END)..];
+        self.tail.extend_from_slice(last);
+        self.tail.drain(..self.tail.len().saturating_sub(LINE_END));
     }
 }
 
@@ -208,6 +273,7 @@ impl<R: Read> Read for CountingReader<R> {
             return Ok(0);
         };
         self.last = last;
+        self.keep(&buffer[..read]);
         self.bytes += read as u64;
         self.since_record += read as u64;
         self.quotes += memchr::memchr_iter(b'"', &buffer[..read]).count() as u64;

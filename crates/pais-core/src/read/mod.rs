@@ -5,6 +5,7 @@ mod cells;
 mod chunk_builder;
 pub mod csv;
 mod error;
+mod fixed_point;
 mod header;
 pub mod ndjson;
 pub mod parquet;
@@ -17,7 +18,12 @@ mod format_tests;
 #[cfg(test)]
 mod parquet_tests;
 #[cfg(test)]
+mod read_back_tests;
+#[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod value_tests;
 
 pub use chunk_builder::{CHUNK_ROWS, MAX_FAULTS};
 pub use error::{ReadError, ReadErrorKind, ReadFailure};
+pub use fixed_point::{ReadBackError, read_back_error};

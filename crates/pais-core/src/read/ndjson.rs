@@ -1,8 +1,8 @@
 //! Reads NDJSON submissions: one JSON object per line. Its keys are the declared columns, in any
 //! order.
 //!
-//! Numbers are kept as they are written, so that 1.50 stays 1.50 and no digit is lost. Blank lines
-//! are skipped. Line numbers in faults are record numbers. Messages never contain keys or values: a
+//! Numbers are read as text, so that no digit is lost: a JSON number in a column of text stays as it
+//! is written. Blank lines are skipped. Line numbers in faults are record numbers. Messages never contain keys or values: a
 //! key can also be a patient's data.
 
 use std::borrow::Cow;
@@ -26,8 +26,8 @@ use crate::table::Table;
 /// Reads an NDJSON file and passes its rows to `chunk`, in chunks of the stored columns. Returns
 /// the number of rows.
 ///
-/// One pass over the bytes. A cell costs one hash look-up; a distinct value of a chunk costs one
-/// check and one allocation. Memory is one chunk and one record.
+/// One pass over the bytes. A cell costs one hash look-up, or two in a spelling that is not
+/// canonical; a distinct spelling of a chunk costs one check and one allocation. Memory is one chunk and one record.
 ///
 /// # Errors
 /// As [`ReadFailure`].

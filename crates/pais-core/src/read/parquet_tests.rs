@@ -22,7 +22,7 @@ use crate::read::tests::schema;
 use crate::schema::Schema;
 use crate::table::Table;
 
-fn file(columns: &[(&str, ArrayRef)], properties: WriterPropertiesBuilder) -> Vec<u8> {
+pub(super) fn file(columns: &[(&str, ArrayRef)], properties: WriterPropertiesBuilder) -> Vec<u8> {
     let columns = columns
         .iter()
         .map(|(name, array)| (*name, array.clone(), true));

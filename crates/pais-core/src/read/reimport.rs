@@ -5,13 +5,11 @@ use std::borrow::Cow;
 use crate::definition::{ColumnKind, ColumnRole};
 use crate::read::{ReadError, ReadErrorKind};
 use crate::rejection::{Fault, Place};
-use crate::taxonomy::interval::number;
-use crate::taxonomy::{Interval, MISSING_LABEL};
+use crate::taxonomy::{Interval, MISSING_LABEL, Node, NodeId};
 
 use crate::read::chunk_builder::MAX_FAULTS;
-use crate::schema::items;
-use crate::schema::{Schema, SchemaColumn};
-use crate::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable, Table};
+use crate::schema::{Schema, SchemaColumn, canonical_text, items};
+use crate::table::{Column, Form, ReleasedColumn, ReleasedTable, Table};
 
 /// The label that other tools write for a suppressed cell, whatever the root of its tree is.
 pub const SUPPRESSED_LABEL: &str = "*";
@@ -123,16 +121,10 @@ fn with_canonical_labels(
     first_line: u64,
     faults: &mut Vec<Fault>,
 ) -> Column {
-    let mut unknown = Vec::new();
-    for (code, text) in column.dictionary.iter_mut().enumerate() {
-        match canonical_label(spec, text).map(|label| (*label != **text).then(|| label.into())) {
-            Some(Some(label)) => *text = label,
-            Some(None) => {}
-            None => unknown.push(code as u32),
-        }
-    }
-    for code in unknown.into_iter().take(MAX_FAULTS) {
-        let row = column.codes.iter().position(|&other| other == code);
+    let texts = (0..).zip(&column.dictionary);
+    let unknown = texts.filter(|(_, text)| canonical_label(spec, text).is_none());
+    for (code, _) in unknown.take(MAX_FAULTS) {
+        let row = column.codes.iter().position(|&other: &u32| other == code);
         let line = first_line + row.unwrap_or(0) as u64;
         let detail = match spec.kind {
             ColumnKind::Numeric if spec.tree.is_none() => {
@@ -142,101 +134,90 @@ fn with_canonical_labels(
         };
         faults.push(Fault::cell(line, &*spec.name, detail));
     }
-    if column.codes.contains(&NULL_CODE) {
-        let missing = column.dictionary.len() as u32;
-        // A null cell of a set is written as the empty set: nothing is known of its items.
-        let label = match spec.kind {
-            ColumnKind::Set => "",
-            ColumnKind::Categorical | ColumnKind::Numeric => MISSING_LABEL,
-        };
-        column.dictionary.push(label.into());
-        let nulls = column.codes.iter_mut().filter(|code| **code == NULL_CODE);
-        nulls.for_each(|code| *code = missing);
-    }
+    column.replace_texts(|text| Some(canonical_label(spec, text).unwrap_or(Cow::Borrowed(text))));
+    // A null cell of a set is written as the empty set: nothing is known of its items.
+    column.replace_null(match spec.kind {
+        ColumnKind::Set => "",
+        ColumnKind::Categorical | ColumnKind::Numeric => MISSING_LABEL,
+    });
     column
 }
 
 /// The canonical form of a label of the column; `None` if the text is not such a label.
-fn canonical_label<'a>(spec: &'a SchemaColumn, text: &'a str) -> Option<Cow<'a, str>> {
-    if spec.kind == ColumnKind::Set {
-        if spec.is_missing(text) {
-            return Some("".into());
-        }
-        let items = items(text, spec.separator);
-        let mut labels: Vec<Cow<str>> = items
-            .map(|item| canonical_item_label(spec, item))
-            .collect::<Option<_>>()?;
-        labels.sort_unstable();
-        labels.dedup();
-        let mut separator = [0; 4];
-        return Some(
-            labels
-                .join(spec.separator.encode_utf8(&mut separator))
-                .into(),
-        );
+pub(super) fn canonical_label<'a>(spec: &SchemaColumn, text: &'a str) -> Option<Cow<'a, str>> {
+    if spec.kind != ColumnKind::Set {
+        return canonical_item_label(spec, text);
     }
-    canonical_item_label(spec, text)
+    // A label of the taxonomy can be equal to a word for missing.
+    let is_known = |item| spec.tree.as_ref()?.find(&canonical_text(item));
+    let is_of_tree = items(text, spec.separator).all(|item| is_known(item).is_some());
+    if !is_of_tree && spec.is_missing(text) {
+        return Some("".into());
+    }
+    let items = items(text, spec.separator);
+    let mut labels: Vec<Cow<str>> = items
+        .map(|item| canonical_item_label(spec, item))
+        .collect::<Option<_>>()?;
+    labels.sort_unstable();
+    labels.dedup();
+    let mut separator = [0; 4];
+    Some(
+        labels
+            .join(spec.separator.encode_utf8(&mut separator))
+            .into(),
+    )
 }
 
-fn canonical_item_label<'a>(spec: &'a SchemaColumn, text: &'a str) -> Option<Cow<'a, str>> {
+fn canonical_item_label<'a>(spec: &SchemaColumn, text: &'a str) -> Option<Cow<'a, str>> {
+    let text = canonical_text(text);
     let tree = spec.tree.as_deref();
-    if text == MISSING_LABEL || tree.is_some_and(|tree| tree.find(text).is_some()) {
-        return Some(text.into());
+    if text == MISSING_LABEL || tree.is_some_and(|tree| tree.find(&text).is_some()) {
+        return Some(text);
     }
-    if spec.is_missing(text) {
+    if spec.is_missing(&text) {
         return Some(MISSING_LABEL.into());
     }
     if text == SUPPRESSED_LABEL {
         return Some(match tree {
-            Some(tree) => (*tree.nodes()[0].label).into(),
-            None => text.into(),
+            Some(tree) => tree.node(NodeId::ROOT).label.to_string().into(),
+            None => text,
         });
     }
     if spec.kind != ColumnKind::Numeric {
-        return tree.is_none().then_some(text.into());
+        return tree.is_none().then_some(text);
     }
-    let interval = Interval::parse(text)?;
+    let interval = Interval::parse(&text)?;
     let Some(tree) = tree else {
         return Some(interval.to_string().into());
     };
     // The tree's labels can contain spaces that the table's labels do not have, or the reverse.
-    let is_same_interval =
-        |node: &&crate::taxonomy::Node| Interval::parse(&node.label) == Some(interval);
-    tree.nodes()
-        .iter()
-        .find(is_same_interval)
-        .map(|node| (*node.label).into())
+    let is_same_interval = |node: &&Node| Interval::parse(&node.label) == Some(interval);
+    let node = tree.nodes().iter().find(is_same_interval)?;
+    Some(node.label.to_string().into())
 }
 
-/// An untouched column with its numbers in canonical form and the items of its sets in order. Two
-/// tables must be in this form to be compared: formats that have types keep the value of a cell,
-/// not its text.
+/// A column of exact values in canonical form, as two tables must have it to be compared, and with
+/// empty cells, which are how CSV shows null, as null where they are no values.
+///
+/// Texts that become equal are merged.
 pub fn rewritten(spec: &SchemaColumn, mut column: Column) -> Column {
-    for text in &mut column.dictionary {
-        if let Some(new) = plain(spec, text) {
-            *text = new.into();
-        }
-    }
+    column.replace_texts(|text| exact_text(spec, text));
     column
 }
 
-/// The canonical form of a value of an untouched column; `None` if the text is in that form
-/// already.
-pub fn plain(spec: &SchemaColumn, text: &str) -> Option<String> {
-    if spec.is_missing(text) {
-        return None;
+/// The canonical form of an exact cell; `None` for null.
+pub(super) fn exact_text<'t>(spec: &SchemaColumn, text: &'t str) -> Option<Cow<'t, str>> {
+    let text = spec.canonical(text);
+    let is_null = text.is_empty() && spec.is_empty_null();
+    (!is_null).then_some(text)
+}
+
+/// The column by which the exact values of an anatomized table are read: as declared, except that
+/// the empty cell, which is how CSV shows null, is missing where it is no value.
+pub fn exact_column(spec: &SchemaColumn) -> SchemaColumn {
+    let mut column = spec.clone();
+    if column.missing.is_empty() && column.is_empty_null() {
+        column.missing.push("".into());
     }
-    let new = match spec.kind {
-        ColumnKind::Categorical => return None,
-        ColumnKind::Numeric => match text.parse::<i64>() {
-            Ok(whole) => whole.to_string(),
-            Err(_) => number(text)?.to_string(),
-        },
-        ColumnKind::Set => {
-            let mut items: Vec<&str> = text.split(spec.separator).collect();
-            items.sort_unstable();
-            items.join(spec.separator.encode_utf8(&mut [0; 4]))
-        }
-    };
-    (new != text).then_some(new)
+    column
 }

@@ -1,15 +1,20 @@
 //! A dataset's schema with its taxonomies resolved, and the checks of column definitions.
 
 mod privacy;
+#[cfg(test)]
+mod tests;
 mod value;
+mod warnings;
 
 use std::sync::Arc;
 
-use crate::definition::{ColumnKind, ColumnRole, DatasetDefinition, TaxonomyId, TaxonomyReference};
+use crate::definition::{
+    ColumnDefinition, ColumnKind, ColumnRole, DatasetDefinition, TaxonomyId, TaxonomyReference,
+};
 use crate::rejection::{Fault, Rejection};
 use crate::taxonomy::{Interval, Tree, TreeLimits};
 
-pub use value::canonical_text;
+pub use crate::canonical_text::canonical_text;
 pub(crate) use value::items;
 
 /// The separator of a set's items if the definition has none.
@@ -47,17 +52,10 @@ pub struct SchemaColumn {
     pub domain: Option<(f64, f64)>,
     /// The character between two items of a set.
     pub separator: char,
-    /// Words that mean missing.
+    /// Words that mean missing: each in canonical form, and as declared.
     pub missing: Vec<Box<str>>,
     /// Whether the outermost interval is widened to round numbers where no domain is declared.
     pub round_range: bool,
-}
-
-impl SchemaColumn {
-    /// Whether `cell` is a word for missing.
-    pub fn is_missing(&self, cell: &str) -> bool {
-        self.missing.iter().any(|word| &**word == cell)
-    }
 }
 
 /// The declared columns, checked one by one and against each other.
@@ -169,11 +167,20 @@ impl Schema {
                     "a set can be a quasi-identifier or insensitive, not sensitive or the class",
                 ));
             }
-            let missing = column
-                .missing
-                .clone()
-                .unwrap_or_else(|| vec![String::new()]);
-            columns.push(SchemaColumn {
+            let default = [String::new()];
+            let missing = column.missing.as_deref().unwrap_or(&default);
+            if let Some(word) = missing.iter().position(|word| is_unwritable(word)) {
+                faults.push(Fault::at(
+                    at(&format!("missing/{word}")),
+                    "a word for missing must not end in a carriage return or contain NUL",
+                ));
+            }
+            if column.round_range {
+                faults.extend(unfit_round_range(column).map(|detail| {
+                    Fault::at(at("round_range"), detail).fix("leave `round_range` out")
+                }));
+            }
+            let mut resolved = SchemaColumn {
                 name: column.name.as_str().into(),
                 role: column.role,
                 kind: column.kind,
@@ -181,9 +188,11 @@ impl Schema {
                 ranges,
                 domain,
                 separator: separator.flatten().unwrap_or(DEFAULT_SEPARATOR),
-                missing: missing.into_iter().map(Into::into).collect(),
+                missing: Vec::new(),
                 round_range: column.round_range,
-            });
+            };
+            resolved.missing = resolved.words_for_missing(missing);
+            columns.push(resolved);
         }
         let classes = columns
             .iter()
@@ -269,6 +278,23 @@ impl SchemaColumn {
     pub(crate) fn is_flat(&self) -> bool {
         self.tree.is_none() && self.kind != ColumnKind::Numeric
     }
+}
+
+/// Whether a word for missing cannot be read back from every format.
+fn is_unwritable(word: &str) -> bool {
+    word.ends_with('\r') || word.contains('\0')
+}
+
+/// Why the range of a column cannot be widened; `None` where it can.
+fn unfit_round_range(column: &ColumnDefinition) -> Option<&'static str> {
+    if column.kind != ColumnKind::Numeric {
+        return Some("only a numeric column has a range that can be widened");
+    }
+    if column.domain.is_some() {
+        return Some("the column's `domain` is its range, which is not widened");
+    }
+    let has_taxonomy = column.taxonomy.is_some();
+    has_taxonomy.then_some("the column's taxonomy defines its range, which is not widened")
 }
 
 fn single_char(text: &str) -> Option<char> {

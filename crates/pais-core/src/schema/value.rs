@@ -2,42 +2,44 @@
 
 use std::borrow::Cow;
 
-use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
-
 use super::SchemaColumn;
+use crate::canonical_text::canonical_text;
 use crate::definition::{ColumnKind, ColumnRole};
-use crate::taxonomy::interval::canonical_number;
+use crate::taxonomy::interval::{canonical_number, is_plain_number};
 
 /// The items of a set's cell; an empty cell has none.
 pub(crate) fn items(cell: &str, separator: char) -> impl Iterator<Item = &str> {
     cell.split(separator).filter(move |_| !cell.is_empty())
 }
 
-/// Text without white space around it and in Unicode NFC. Text that has this form is borrowed.
-pub fn canonical_text(text: &str) -> Cow<'_, str> {
-    let trimmed = text.trim();
-    if trimmed.is_ascii() || is_nfc_quick(trimmed.chars()) == IsNormalized::Yes {
-        return Cow::Borrowed(trimmed);
-    }
-    Cow::Owned(trimmed.nfc().collect())
-}
-
 impl SchemaColumn {
-    /// The one form of a cell, or of a value that a job lists, of this column. A word for missing
-    /// is returned as it is declared.
+    /// Whether a cell means missing: the cell, or its canonical form, is a word for missing.
+    pub fn is_missing(&self, cell: &str) -> bool {
+        let is_word = |text: &str| self.missing.iter().any(|word| **word == *text);
+        if is_word(cell) {
+            return true;
+        }
+        // Only white space can have the empty word as its canonical form.
+        if self.missing.iter().all(|word| word.is_empty()) && !cell.trim().is_empty() {
+            return false;
+        }
+        let canonical = self.canonical(cell);
+        *canonical != *cell && is_word(&canonical)
+    }
+
+    /// The one form of a cell, or of a value that a job lists, of this column.
     ///
     /// - Numbers: the shortest decimal that reads back equal, whole ones without a fraction.
     /// - Text of quasi-identifiers, sensitive and class columns, and of columns with a taxonomy,
     ///   and the items of their sets: without white space around it and in Unicode NFC.
-    /// - Other text: as it is, except for carriage returns at its end, which CSV cannot keep
-    ///   apart from the end of a line.
+    /// - Other text: as it is, except for carriage returns at its end, which not every program
+    ///   that reads CSV keeps apart from the end of a line.
     ///
-    /// Text that is no value of the column is returned in some form that is none either.
+    /// Text that is no value of the column is returned in some form that is none either. The
+    /// canonical form of a word for missing is a word for missing too.
     pub fn canonical<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        if self.is_missing(text) {
-            return Cow::Borrowed(text);
-        }
         match self.kind {
+            ColumnKind::Numeric if is_plain_number(text) => Cow::Borrowed(text),
             ColumnKind::Numeric => match canonical_number(text) {
                 Some(number) if number != text => Cow::Owned(number),
                 _ => Cow::Borrowed(text),
@@ -50,6 +52,54 @@ impl SchemaColumn {
         }
     }
 
+    /// The word for missing with which a null cell is stored: the first one, unless the empty cell
+    /// means missing, as which CSV shows null. `None` for a null cell that stays null.
+    pub(crate) fn null_word(&self) -> Option<&str> {
+        let has_empty_word = self.missing.iter().any(|word| word.is_empty());
+        self.missing
+            .first()
+            .map(AsRef::as_ref)
+            .filter(|_| !has_empty_word)
+    }
+
+    /// Whether the empty cell of an exact column is null: it is a word for missing, or no value.
+    pub(crate) fn is_empty_null(&self) -> bool {
+        self.is_missing("") || !self.has_empty_value()
+    }
+
+    /// Whether the empty cell is a value of the column where it is no word for missing.
+    fn has_empty_value(&self) -> bool {
+        match self.kind {
+            ColumnKind::Numeric => false,
+            ColumnKind::Categorical => self.tree.is_none(),
+            ColumnKind::Set => true,
+        }
+    }
+
+    /// The words for missing of this column: the canonical forms of the declared ones, then those
+    /// declared in another form.
+    ///
+    /// A column that is released as it is and has no such word has the empty one, if that would be
+    /// a value: CSV could not keep it apart from null.
+    pub(super) fn words_for_missing(&self, declared: &[String]) -> Vec<Box<str>> {
+        let mut words: Vec<Box<str>> = Vec::with_capacity(declared.len());
+        let canonical = declared.iter().map(|word| self.canonical(word));
+        let exact = declared.iter().map(|word| Cow::Borrowed(word.as_str()));
+        for word in canonical.chain(exact) {
+            if !words.iter().any(|known| **known == *word) {
+                words.push(word.into());
+            }
+        }
+        let is_untouched = !matches!(
+            self.role,
+            ColumnRole::QuasiIdentifier | ColumnRole::Identifier
+        );
+        if words.is_empty() && is_untouched && self.has_empty_value() {
+            words.push("".into());
+        }
+        words
+    }
+
     /// Whether values of this column are compared with labels, or with one another.
     fn is_compared(&self) -> bool {
         self.tree.is_some()
@@ -57,8 +107,7 @@ impl SchemaColumn {
     }
 
     fn canonical_set<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let is_canonical = |item: &str| matches!(canonical_text(item), Cow::Borrowed(same) if same.len() == item.len());
-        if items(text, self.separator).all(is_canonical) {
+        if items(text, self.separator).all(|item| *canonical_text(item) == *item) {
             return Cow::Borrowed(text);
         }
         let items: Vec<Cow<'_, str>> = items(text, self.separator).map(canonical_text).collect();

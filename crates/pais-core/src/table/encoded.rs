@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::definition::{ColumnKind, ColumnRole};
 use crate::taxonomy::interval::number;
-use crate::taxonomy::{MISSING_LABEL, Tree};
+use crate::taxonomy::{MISSING_LABEL, Tree, round_range};
 
 use crate::schema::{Schema, SchemaColumn};
 use crate::table::{Column, NULL_CODE, SetColumn, Table};
@@ -85,11 +85,13 @@ pub struct EncodedTable {
 }
 
 impl EncodedTable {
-    /// Encodes a table whose cells were checked against `schema` when they were read.
+    /// Encodes a table whose cells were checked against `schema` when they were read. It is
+    /// brought to canonical form first ([`Table::canonical`]).
     ///
     /// Reads the text of each distinct value once, and makes one pass over the codes of each
     /// column.
     pub fn new(schema: &Schema, table: Table) -> Self {
+        let table = table.canonical(schema);
         let mut encoded = Self {
             rows: table.rows,
             quasi_identifiers: Vec::new(),
@@ -179,7 +181,11 @@ fn numeric(spec: &SchemaColumn, dictionary: &[Box<str>], missing: bool) -> Recod
         values.first().copied().unwrap_or(0.0),
         values.last().copied().unwrap_or(0.0),
     );
-    let (lo, hi) = spec.domain.unwrap_or(range);
+    let (lo, hi) = match spec.domain {
+        Some(domain) => domain,
+        None if spec.round_range => round_range(range.0, range.1),
+        None => range,
+    };
     (
         Domain::Numeric {
             values,

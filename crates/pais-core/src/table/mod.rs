@@ -4,6 +4,7 @@
 //! A cell is a `u32` code into its column's dictionary; each distinct value is handled as text
 //! only once.
 
+mod canonical;
 pub mod chunk;
 pub mod codes;
 mod column;
@@ -13,6 +14,7 @@ pub mod profile;
 mod released;
 mod row_warnings;
 mod sets;
+mod value_counter;
 
 pub use column::{Column, NULL_CODE, Table};
 pub use encoded::{Domain, EncodedTable, QuasiIdentifier, SensitiveColumn};
@@ -20,3 +22,4 @@ pub use minimum_levels::{minimum_levels, pre_generalization_error};
 pub use released::{COUNT_COLUMN, Form, GROUP_COLUMN, ReleasedColumn, ReleasedTable};
 pub use row_warnings::{ValueCounts, row_warnings};
 pub use sets::SetColumn;
+pub use value_counter::{ColumnValueCounts, ValueCounters};

@@ -1,6 +1,8 @@
 //! Column statistics that a dataset's holder may see without seeing a row.
 
-use hashbrown::HashSet;
+use std::borrow::Cow;
+
+use hashbrown::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 
 use crate::definition::{ColumnKind, ColumnRole};
@@ -30,6 +32,14 @@ pub struct ColumnProfile {
     /// Greatest number of a numeric column; absent where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<f64>,
+    /// Number of distinct values that differ from another value of the column only in upper and
+    /// lower case; of a set the items.
+    #[serde(default)]
+    pub case_variants: u64,
+    /// Number of rows whose value is in no other row, rows without a value left out. Two sets are
+    /// the same value if they have the same items.
+    #[serde(default)]
+    pub single_rows: u64,
     /// Sizes of a set's cells; absent where all are missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub set_sizes: Option<SetSizes>,
@@ -74,48 +84,66 @@ fn profile_column(spec: &SchemaColumn, column: &Column) -> ColumnProfile {
         missing,
         min: None,
         max: None,
+        case_variants: 0,
+        single_rows: 0,
         set_sizes: None,
     };
-    let mut present: Vec<(&str, u64)> = Vec::new();
+    let mut present: HashMap<Cow<'_, str>, u64> = HashMap::with_capacity(rows.len());
     for (text, &rows) in column.dictionary.iter().zip(&rows) {
-        if spec.is_missing(text) {
+        // Rows that were stored by an earlier version can have several spellings of a value.
+        let value = spec.canonical(text);
+        if spec.is_missing(&value) {
             profile.missing += rows;
         } else if rows > 0 {
-            present.push((text, rows));
+            *present.entry(value).or_default() += rows;
         }
     }
-    match spec.kind {
-        ColumnKind::Categorical => profile.distinct = present.len() as u64,
-        ColumnKind::Numeric => {
-            let mut numbers: Vec<f64> = present
-                .iter()
-                .filter_map(|(text, _)| number(text))
-                .collect();
-            numbers.sort_by(f64::total_cmp);
-            numbers.dedup();
-            profile.distinct = numbers.len() as u64;
-            profile.min = numbers.first().copied();
-            profile.max = numbers.last().copied();
-        }
-        ColumnKind::Set => {
-            let mut items = HashSet::new();
-            let (mut least, mut most, mut sum, mut cells) = (u64::MAX, 0, 0, 0);
-            for (text, rows) in present {
-                let set: HashSet<&str> = crate::schema::items(text, spec.separator).collect();
-                let size = set.len() as u64;
-                (least, most) = (least.min(size), most.max(size));
-                (sum, cells) = (sum + size * rows, cells + rows);
-                items.extend(set);
-            }
-            profile.distinct = items.len() as u64;
-            profile.set_sizes = (cells > 0).then(|| SetSizes {
-                min: least,
-                max: most,
-                mean: sum as f64 / cells as f64,
-            });
-        }
+    if spec.kind == ColumnKind::Set {
+        add_sets(&mut profile, spec.separator, &present);
+        return profile;
+    }
+    profile.distinct = present.len() as u64;
+    profile.single_rows = present.values().filter(|rows| **rows == 1).count() as u64;
+    if spec.kind == ColumnKind::Numeric {
+        let numbers = || present.keys().filter_map(|text| number(text));
+        profile.min = numbers().reduce(f64::min);
+        profile.max = numbers().reduce(f64::max);
+    } else {
+        profile.case_variants = case_variants(present.keys().map(AsRef::as_ref));
     }
     profile
+}
+
+fn add_sets(profile: &mut ColumnProfile, separator: char, present: &HashMap<Cow<'_, str>, u64>) {
+    let mut sets: HashMap<Vec<&str>, u64> = HashMap::with_capacity(present.len());
+    for (text, rows) in present {
+        let mut set: Vec<&str> = crate::schema::items(text, separator).collect();
+        set.sort_unstable();
+        set.dedup();
+        *sets.entry(set).or_default() += rows;
+    }
+    let items: HashSet<&str> = sets.keys().flatten().copied().collect();
+    profile.distinct = items.len() as u64;
+    profile.case_variants = case_variants(items.into_iter());
+    profile.single_rows = sets.values().filter(|rows| **rows == 1).count() as u64;
+    let size = |set: &Vec<&str>| set.len() as u64;
+    let cells: u64 = sets.values().sum();
+    let sum: u64 = sets.iter().map(|(set, rows)| size(set) * rows).sum();
+    let (min, max) = (sets.keys().map(size).min(), sets.keys().map(size).max());
+    profile.set_sizes = min.zip(max).map(|(min, max)| SetSizes {
+        min,
+        max,
+        mean: sum as f64 / cells as f64,
+    });
+}
+
+/// The number of values that are equal to another one in lower case.
+fn case_variants<'t>(values: impl Iterator<Item = &'t str>) -> u64 {
+    let mut counts: HashMap<String, u64> = HashMap::new();
+    for value in values {
+        *counts.entry(value.to_lowercase()).or_default() += 1;
+    }
+    counts.values().filter(|count| **count > 1).sum()
 }
 
 #[cfg(test)]
@@ -148,7 +176,25 @@ mod tests {
             mean,
         };
         assert_eq!(found[2].set_sizes, Some(sizes));
+        let single_rows: Vec<u64> = found.iter().map(|column| column.single_rows).collect();
+        assert_eq!(single_rows, [0, 1, 3]);
         let json = serde_json::to_string(&found).unwrap();
         assert!(!json.contains("Mover") && !json.contains("\"a\""), "{json}");
+    }
+
+    #[test]
+    fn values_that_differ_only_in_case_are_counted() {
+        let definition = serde_json::json!({"name": "t", "columns": [
+            {"name": "disease", "role": "sensitive"},
+            {"name": "codes", "role": "quasi_identifier", "kind": "set"},
+        ]});
+        let schema = Schema::inline(&serde_json::from_value(definition).unwrap()).unwrap();
+        let file =
+            "disease,codes\nHIV,a|b\nhiv,B|a\nHiv,c\nFlu,b|a\n,c\nHIV ,x\n\u{c9}a,d\n\u{e9}A,d\n";
+        let found = profile(&schema, &csv::read_table(&schema, file.as_bytes()).unwrap());
+        assert_eq!((found[0].distinct, found[0].case_variants), (6, 5));
+        assert_eq!(found[0].single_rows, 5);
+        // The sets a|b and b|a are one value.
+        assert_eq!((found[1].case_variants, found[1].single_rows), (2, 2));
     }
 }

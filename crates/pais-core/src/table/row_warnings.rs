@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use serde::{Deserialize, Serialize};
+
 use crate::definition::ColumnRole;
 use crate::definition::json::escape;
 use crate::model::{Lkc, PrivacyModel};
@@ -41,7 +43,7 @@ pub fn row_warnings<'a>(
 }
 
 /// How often the values of a column are in its rows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ValueCounts {
     /// Rows that are not missing.
     pub rows: u64,

@@ -2,11 +2,14 @@
 //!
 //! Fields are separated by `;`, or by `,` if the first row has no `;`, and may be quoted. A label
 //! repeated from one level to the next is one node: such files use this to write leaves at
-//! different depths.
+//! different depths. Labels are trimmed and brought to Unicode NFC first.
+
+use std::borrow::Cow;
 
 use csv::{ReaderBuilder, StringRecord};
 use hashbrown::HashMap;
 
+use crate::canonical_text::canonical_text;
 use crate::definition::TaxonomyNode;
 use crate::rejection::{Fault, Rejection};
 
@@ -230,7 +233,8 @@ impl HierarchyBuilder {
                 row.len()
             ));
         }
-        let mut path: Vec<&str> = row.iter().rev().collect();
+        let labels: Vec<Cow<'_, str>> = row.iter().map(canonical_text).collect();
+        let mut path: Vec<&str> = labels.iter().rev().map(AsRef::as_ref).collect();
         if path.contains(&"") {
             return fault("a label is empty; every level needs one".to_owned());
         }
@@ -403,6 +407,14 @@ mod tests {
     fn a_label_repeated_from_level_to_level_is_one_node() {
         let rows = "Janitor;Blue;Work;*\nRetired;Retired;Retired;*\n?;?;*;*\nMover;Blue;Work;*";
         assert_eq!(tree(rows), "*(Work(Blue(Janitor Mover)) Retired ?)");
+    }
+
+    #[test]
+    fn labels_that_differ_in_spaces_and_unicode_form_are_one_node() {
+        let rows = "Re\u{301}tire\u{301};R\u{e9}tir\u{e9} ;*\nMover; Blue;* \nJanitor;Blue\t;*\n";
+        assert_eq!(tree(rows), "*(R\u{e9}tir\u{e9} Blue(Mover Janitor))");
+        assert_eq!(fault("a;*\na ;*\n").1, 2);
+        assert_eq!(fault("a;*\n ;*\n").1, 2);
     }
 
     #[test]

@@ -115,6 +115,52 @@ pub fn canonical_number(text: &str) -> Option<String> {
     Some(whole.unwrap_or(text))
 }
 
+/// Whether a text is, at a glance, a number in canonical form. `false` for a few that are, such as
+/// those with many digits.
+pub(crate) fn is_plain_number(text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
+    let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || !is_digits(whole) || !is_digits(part) {
+        return false;
+    }
+    if whole.starts_with('0') && whole.len() > 1 {
+        return false;
+    }
+    if whole.len() == digits.len() {
+        // -0 is written 0. 18 digits fit into 64 bits.
+        return whole.len() <= 18 && text != "-0";
+    }
+    // A 64-bit floating-point number keeps every decimal of 15 digits; below 0.00001 it has an
+    // exponent.
+    let has_canonical_end = !part.is_empty() && !part.ends_with('0');
+    has_canonical_end
+        && whole.len() + part.len() <= 15
+        && (whole != "0" || !part.starts_with("00000"))
+}
+
+/// A decimal number, exactly: a whole number of at most 38 digits, times a power of ten. `None` for
+/// text that is no number, and for one that needs more digits.
+pub(crate) fn whole_and_power(text: &str) -> Option<(i128, i32)> {
+    number(text)?;
+    let (decimal, exponent) = match text.split_once(['e', 'E']) {
+        Some((decimal, exponent)) => (decimal, exponent.parse::<i32>().ok()?),
+        None => (text, 0),
+    };
+    let (whole, part) = decimal.split_once('.').unwrap_or((decimal, ""));
+    let digits = [whole, part].concat();
+    let kept = digits.trim_end_matches('0');
+    let dropped = i32::try_from(digits.len() - kept.len()).ok()?;
+    let power = exponent
+        .checked_sub(i32::try_from(part.len()).ok()?)?
+        .checked_add(dropped)?;
+    match kept.trim_start_matches(['+', '-']) {
+        "" => Some((0, 0)),
+        significant if significant.trim_start_matches('0').len() > 38 => None,
+        _ => Some((kept.parse().ok()?, power)),
+    }
+}
+
 /// The whole number of 64 bits that a decimal is, exactly; `None` for any other.
 fn whole_number(text: &str) -> Option<i64> {
     let (sign, text) = match text.strip_prefix('-') {
@@ -144,7 +190,7 @@ fn whole_number(text: &str) -> Option<i64> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Interval, canonical_number, number};
+    use super::{Interval, canonical_number, is_plain_number, number, whole_and_power};
 
     #[test]
     fn labels_are_postgresql_ranges() {
@@ -199,6 +245,45 @@ mod tests {
             prop_assert_eq!(number(&digits), number(&canonical), "{} {}", digits, canonical);
             let again = canonical_number(&canonical);
             prop_assert_eq!(again.as_deref(), Some(&*canonical));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_plain_number_is_canonical(digits in "-?[0-9]{1,19}(\\.[0-9]{0,16})?") {
+            if is_plain_number(&digits) {
+                let canonical = canonical_number(&digits);
+                prop_assert_eq!(canonical.as_deref(), Some(&*digits));
+            }
+        }
+
+        #[test]
+        fn a_number_is_a_whole_one_times_a_power_of_ten(
+            text in "[+-]?[0-9]{1,12}(\\.[0-9]{0,12})?(e[+-]?[0-9]{1,2})?",
+        ) {
+            let (whole, power) = whole_and_power(&text).unwrap();
+            prop_assert_eq!(number(&format!("{whole}e{power}")), number(&text));
+            prop_assert!(whole % 10 != 0 || (whole, power) == (0, 0));
+        }
+    }
+
+    #[test]
+    fn common_numbers_are_plain() {
+        for text in [
+            "0",
+            "7",
+            "-7",
+            "34.5",
+            "0.00001",
+            "-0.5",
+            "123456789012345678",
+        ] {
+            assert!(is_plain_number(text), "{text}");
+        }
+        for text in [
+            "", "-", ".", "-0", "007", "1.0", "1.", ".5", "+1", "1e5", "NA", "0.000001",
+        ] {
+            assert!(!is_plain_number(text), "{text}");
         }
     }
 

@@ -3,8 +3,10 @@
 pub mod hierarchy;
 pub mod interval;
 pub mod pre_generalization;
+mod round_range;
 pub mod tree;
 
 pub use interval::Interval;
 pub use pre_generalization::{MinimumLevels, PreGeneralizationError};
+pub(crate) use round_range::round_range;
 pub use tree::{MISSING_LABEL, Node, NodeId, Tree, TreeError, TreeLimits};

@@ -4,6 +4,7 @@
 use hashbrown::HashMap;
 use thiserror::Error;
 
+use crate::canonical_text::canonical_text;
 use crate::definition::PreGeneralization;
 use crate::definition::TaxonomyNode;
 use crate::definition::json::escape;
@@ -91,7 +92,7 @@ impl MinimumLevels {
             let level = level(key)?;
             for (index, value) in values.iter().enumerate() {
                 let key = || key.clone();
-                let leaf = tree.leaf_number(value);
+                let leaf = tree.leaf_number(&canonical_text(value));
                 let leaf =
                     leaf.ok_or_else(|| PreGeneralizationError::UnknownValue { key: key(), index })?;
                 if levels[leaf as usize].replace(level).is_some() {
@@ -251,6 +252,14 @@ mod tests {
         ] {
             assert_eq!(minimum_levels(description).unwrap().join(" "), expected);
         }
+    }
+
+    #[test]
+    fn listed_values_are_compared_in_canonical_form() {
+        let found = minimum_levels(json!({"values": {"1": [" k", "o\t"]}}));
+        assert_eq!(found.unwrap().join(" "), "K l m n N z");
+        let twice = minimum_levels(json!({"values": {"1": ["l", "l "]}}));
+        assert_eq!(twice.unwrap_err().pointer(), "/values/1/1");
     }
 
     #[test]

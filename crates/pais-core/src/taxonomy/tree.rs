@@ -3,6 +3,7 @@
 use hashbrown::HashMap;
 use thiserror::Error;
 
+use crate::canonical_text::canonical_text;
 use crate::definition::TaxonomyNode;
 
 use super::Interval;
@@ -136,7 +137,8 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// Builds a tree from its JSON form.
+    /// Builds a tree from its JSON form. Labels are brought to the form of cells, without white
+    /// space around them and in Unicode NFC.
     ///
     /// # Errors
     /// The first fault in preorder.
@@ -205,26 +207,24 @@ impl Tree {
                 limit: limits.depth,
             });
         }
-        if node.label.is_empty() {
+        let label = canonical_text(&node.label);
+        if label.is_empty() {
             return Err(TreeError::EmptyLabel { path: path.clone() });
         }
-        if node.label == MISSING_LABEL && (path.len() != 1 || !node.children.is_empty()) {
+        if label == MISSING_LABEL && (path.len() != 1 || !node.children.is_empty()) {
             return Err(TreeError::ReservedLabel { path: path.clone() });
         }
         let id = NodeId(self.nodes.len() as u32);
-        if self
-            .by_label
-            .insert(node.label.as_str().into(), id)
-            .is_some()
-        {
+        let label: Box<str> = label.into();
+        if self.by_label.insert(label.clone(), id).is_some() {
             return Err(TreeError::RepeatedLabel {
-                label: node.label.clone(),
+                label: label.into(),
                 path: path.clone(),
             });
         }
         let first_leaf = self.leaves.len() as u32;
         self.nodes.push(Node {
-            label: node.label.as_str().into(),
+            label,
             parent,
             children: Vec::with_capacity(node.children.len()),
             first_leaf,

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::types::Int32Type;
 use arrow_array::{
-    ArrayRef, DictionaryArray, Float64Array, Int64Array, PrimitiveArray, StringArray,
+    ArrayRef, Decimal128Array, DictionaryArray, Float64Array, Int64Array, PrimitiveArray,
+    StringArray,
 };
 use arrow_schema::{DataType, Field, FieldRef};
 use parquet::arrow::ArrowWriter;
@@ -18,7 +19,7 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 
-use crate::taxonomy::interval::number;
+use crate::taxonomy::interval::{canonical_number, number, whole_and_power};
 
 use crate::read::CHUNK_ROWS;
 use crate::schema::items;
@@ -27,6 +28,12 @@ use crate::write::ordered_parallel::ordered_parallel;
 
 /// The zstd level: the default of the program `zstd`.
 const LEVEL: i32 = 3;
+
+/// Maximum number of digits of a decimal.
+const DECIMAL_DIGITS: u8 = 38;
+
+/// 2⁵³: up to it, 64-bit floating-point numbers keep every whole number.
+const LARGEST_WHOLE: f64 = 9_007_199_254_740_992.0;
 
 /// Number of rows of a row group.
 const GROUP_ROWS: usize = 16 * CHUNK_ROWS;
@@ -162,6 +169,12 @@ enum TypedValues<'a> {
     },
     Integers(Vec<Option<i64>>),
     Numbers(Vec<Option<f64>>),
+    /// Numbers that 64-bit floating-point numbers do not keep: whole numbers beyond 2⁵³ in a column
+    /// with fractions. `scale` is the number of decimals.
+    Decimals {
+        values: Vec<Option<i128>>,
+        scale: i8,
+    },
     Sets {
         values: Vec<Option<&'a str>>,
         separator: char,
@@ -193,10 +206,13 @@ impl<'a> TypedValues<'a> {
                 }
                 let parse = |text: &Option<&str>| match text {
                     None => Some(None),
-                    Some(text) => number(text).map(Some),
+                    Some(text) => floating_point(text).map(Some),
                 };
                 if let Some(values) = texts.iter().map(parse).collect::<Option<Vec<_>>>() {
                     return Ok(Self::Numbers(values));
+                }
+                if let Some(decimals) = Self::decimals(&texts) {
+                    return Ok(decimals);
                 }
             }
             Form::Generalized | Form::Text => {}
@@ -215,8 +231,31 @@ impl<'a> TypedValues<'a> {
         })
     }
 
+    /// The numbers as decimals; `None` where 38 digits are too few for them.
+    fn decimals(texts: &[Option<&str>]) -> Option<Self> {
+        let parse = |text: &Option<&str>| match text {
+            None => Some(None),
+            Some(text) => whole_and_power(text).map(Some),
+        };
+        let numbers: Vec<_> = texts.iter().map(parse).collect::<Option<_>>()?;
+        let powers = numbers.iter().flatten().map(|(_, power)| *power);
+        let scale = i8::try_from(powers.min()?.checked_neg()?.max(0)).ok()?;
+        let is_within = |value: &i128| value.unsigned_abs() < 10u128.pow(DECIMAL_DIGITS.into());
+        let scaled = |(whole, power): (i128, i32)| {
+            let factor = u32::try_from(power + i32::from(scale)).ok()?;
+            let value = 10i128.checked_pow(factor)?.checked_mul(whole)?;
+            Some(value).filter(is_within)
+        };
+        let values = numbers
+            .into_iter()
+            .map(|number| number.map_or(Some(None), |number| scaled(number).map(Some)))
+            .collect::<Option<_>>()?;
+        (scale <= DECIMAL_DIGITS as i8).then_some(Self::Decimals { values, scale })
+    }
+
     fn data_type(&self) -> DataType {
         match self {
+            Self::Decimals { scale, .. } => DataType::Decimal128(DECIMAL_DIGITS, *scale),
             Self::Text { .. } => {
                 DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
             }
@@ -251,6 +290,15 @@ impl<'a> TypedValues<'a> {
                 let at = |code| numbers.get(values(code)).copied().flatten();
                 Arc::new(codes.iter().map(at).collect::<Float64Array>())
             }
+            Self::Decimals {
+                values: numbers,
+                scale,
+            } => {
+                let at = |code| numbers.get(values(code)).copied().flatten();
+                let array = codes.iter().map(at).collect::<Decimal128Array>();
+                let array = array.with_precision_and_scale(DECIMAL_DIGITS, *scale);
+                Arc::new(array.map_err(io::Error::other)?)
+            }
             Self::Sets {
                 values: sets,
                 separator,
@@ -267,6 +315,17 @@ impl<'a> TypedValues<'a> {
             }
         })
     }
+}
+
+/// A number as a 64-bit floating-point number; `None` if that does not read back as the number.
+fn floating_point(text: &str) -> Option<f64> {
+    let value = number(text)?;
+    // Below this, every whole number is one, and others are only equal by it.
+    if value.abs() <= LARGEST_WHOLE {
+        return Some(value);
+    }
+    let read_back = canonical_number(&format!("{value:e}"));
+    (read_back == canonical_number(text)).then_some(value)
 }
 
 fn item() -> Arc<Field> {
