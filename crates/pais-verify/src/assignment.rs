@@ -10,9 +10,11 @@ use pais_core::table::{Column, Domain, Form, NULL_CODE, ReleasedColumn, Released
 use pais_core::taxonomy::{Interval, MISSING_LABEL};
 
 use super::classes::refine;
+use super::cover::outermost;
 use super::matching::{MatchingSide, maximum_matching};
+use super::original::{Original, OriginalQuasiIdentifier};
 use super::sets::{OriginalSet, ReleasedSet};
-use super::truthfulness::{Original, OriginalQuasiIdentifier, TruthError, column};
+use super::truthfulness::{TruthError, column};
 
 /// The result of assigning raw rows to the rows of a finished table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +35,9 @@ pub struct Assignment {
 /// column's words for missing) are equal. A released set fits a raw one if each of its items is an
 /// item of the raw set or an ancestor of one.
 ///
+/// A missing number is covered by `?` and by the outermost interval: the declared domain, or
+/// without one the released interval that encloses all others.
+///
 /// If the labels of each column are one cut and there are no sets, this takes one pass over the
 /// columns. Otherwise it takes a maximum matching of the distinct records that agree on all other
 /// columns, in the worst case cubic in their number.
@@ -40,20 +45,49 @@ pub struct Assignment {
 /// # Errors
 /// [`TruthError`] for a column that the finished table does not have exactly once.
 pub fn assign(released: &ReleasedTable, original: &Original) -> Result<Assignment, TruthError> {
+    let labelled: Vec<LabelledColumn> = original
+        .quasi_identifiers
+        .iter()
+        .map(|raw| Ok(LabelledColumn::new(raw, column(released, raw.name)?)))
+        .collect::<Result<_, TruthError>>()?;
+    let found = assign_labelled(released, original, &labelled, MissingCells::OwnLabel)?;
+    let is_ambiguous = |column: &LabelledColumn| column.ambiguous.is_some();
+    if found.made_up == 0 || !labelled.iter().any(is_ambiguous) {
+        return Ok(found);
+    }
+    let other = assign_labelled(released, original, &labelled, MissingCells::EveryLabel)?;
+    Ok(match other.made_up < found.made_up {
+        true => other,
+        false => found,
+    })
+}
+
+/// Which labels cover missing cells in a column with the label `?` and an interval that encloses
+/// all others of the column.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum MissingCells {
+    /// Only `?`: the interval is what suppression left of the parts of a greater one.
+    OwnLabel,
+    /// Both: the interval is that of a group with missing cells.
+    EveryLabel,
+}
+
+fn assign_labelled(
+    released: &ReleasedTable,
+    original: &Original,
+    labelled: &[LabelledColumn],
+    missing: MissingCells,
+) -> Result<Assignment, TruthError> {
     let mut ids = vec![0u32; original.rows + released.rows];
     let mut classes = 1;
     for (name, raw) in &original.untouched {
         let numbers = Untouched::new(raw, column(released, name)?);
         classes = refine(&mut ids, classes, numbers.all(), numbers.count);
     }
-    let mut labelled = Vec::with_capacity(original.quasi_identifiers.len());
-    for raw in &original.quasi_identifiers {
-        labelled.push(LabelledColumn::new(raw, column(released, raw.name)?));
-    }
     let mut open: Vec<MatchedColumn> = Vec::new();
     let mut one_cut = true;
     for column in labelled {
-        let Some(cut) = column.cut() else {
+        let Some(cut) = column.cut(missing) else {
             one_cut = false;
             open.push(MatchedColumn::Labels(column));
             continue;
@@ -141,8 +175,9 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// Parses a label; `None` if it is not a label of the domain.
-    fn parse(label: &str, domain: &Domain) -> Option<Self> {
+    /// Parses a label of a column with this outermost interval; `None` if it is not a label of the
+    /// domain.
+    fn parse(label: &str, domain: &Domain, outermost: Option<Interval>) -> Option<Self> {
         match domain {
             Domain::Taxonomy(tree) => {
                 let node = tree.node(tree.find(label)?);
@@ -151,7 +186,7 @@ impl Span {
                     missing: None,
                 })
             }
-            Domain::Numeric { values, lo, hi, .. } => {
+            Domain::Numeric { values, .. } => {
                 let (whole, missing) = (values.len() as u32, Some(values.len() as u32));
                 if label == MISSING_LABEL {
                     return Some(Self {
@@ -169,10 +204,10 @@ impl Span {
                 let start = values.partition_point(|&value| value < interval.lo);
                 let end = values
                     .partition_point(|&value| value < interval.lo || interval.contains(value));
-                let outermost = interval.encloses(&Interval::closed(*lo, *hi));
+                let covers = outermost.is_some_and(|outermost| interval.encloses(&outermost));
                 Some(Self {
                     codes: start as u32..end as u32,
-                    missing: missing.filter(|_| outermost),
+                    missing: missing.filter(|_| covers),
                 })
             }
         }
@@ -192,6 +227,9 @@ pub(super) struct LabelledColumn<'a> {
     pub(super) spans: Vec<Option<Span>>,
     /// The text of each label. The last entry, for cells without a label, is empty.
     texts: Vec<Box<str>>,
+    /// In a column without a declared domain, the interval that encloses all others, if `?` is a
+    /// label too: both may cover missing cells.
+    ambiguous: Option<u32>,
 }
 
 impl<'a> LabelledColumn<'a> {
@@ -207,8 +245,17 @@ impl<'a> LabelledColumn<'a> {
             .collect();
         let mut spans = vec![None; known.len() + 1];
         let mut texts = vec![Box::<str>::default(); known.len() + 1];
+        let outermost = outermost(raw, finished);
+        let has_missing_label = known.contains_key(MISSING_LABEL);
+        let mut ambiguous = None;
         for (label, number) in known {
-            spans[number as usize] = Span::parse(label, raw.domain);
+            let span = Span::parse(label, raw.domain, outermost);
+            let is_interval = Interval::parse(label).is_some();
+            let covers_missing = span.as_ref().is_some_and(|span| span.missing.is_some());
+            if has_missing_label && is_interval && covers_missing && !raw.declared_domain {
+                ambiguous = Some(number);
+            }
+            spans[number as usize] = span;
             texts[number as usize] = label.into();
         }
         let none = spans.len() as u32 - 1;
@@ -222,6 +269,7 @@ impl<'a> LabelledColumn<'a> {
             labels: labels.collect(),
             spans,
             texts,
+            ambiguous,
         }
     }
 
@@ -234,7 +282,7 @@ impl<'a> LabelledColumn<'a> {
 
     /// The number of the label that covers each raw code, or the number of entries in `spans` if
     /// none does; `None` if two labels cover the same code.
-    fn cut(&self) -> Option<Vec<u32>> {
+    fn cut(&self, missing: MissingCells) -> Option<Vec<u32>> {
         let none = self.spans.len() as u32;
         let mut label_of = vec![none; self.raw.domain.code_count()];
         let mut occurs = vec![false; self.spans.len()];
@@ -248,7 +296,10 @@ impl<'a> LabelledColumn<'a> {
             .filter(|(label, _)| occurs[*label])
         {
             let Some(span) = span else { continue };
-            for code in span.codes.clone().chain(span.missing) {
+            let is_ambiguous = self.ambiguous == Some(label as u32);
+            let covers_missing = !is_ambiguous || missing == MissingCells::EveryLabel;
+            let missing_code = span.missing.filter(|_| covers_missing);
+            for code in span.codes.clone().chain(missing_code) {
                 // The code for missing is out of range in a column without missing cells.
                 let Some(over) = label_of.get_mut(code as usize) else {
                     continue;
@@ -298,7 +349,7 @@ impl<'a> SetValuedColumn<'a> {
 
 /// A column in which a finished row may fit raw rows with different values.
 enum MatchedColumn<'a> {
-    Labels(LabelledColumn<'a>),
+    Labels(&'a LabelledColumn<'a>),
     Sets(SetValuedColumn<'a>),
 }
 

@@ -26,7 +26,7 @@ use std::ops::Range;
 
 use super::bitmaps::{AttributeValue, GroupBitmaps};
 use super::profiles::{Grid, Profiles, ValueCount};
-use super::qid_search::GroupVisitor;
+use super::qid_search::{FoundQids, GroupVisitor};
 use super::unfolding::Unfolding;
 
 /// A search over the qids of a group with bitmaps. It reports neither the qid of a group nor
@@ -392,7 +392,7 @@ fn visit<V: GroupVisitor>(visitor: &mut V, records: u32, most: Option<u32>) {
         // `NAMES_VALUES`.
         let value = u32::MAX;
         let most = most.map(|records| ValueCount { value, records });
-        visitor.group(records, most, 1, Vec::new);
+        visitor.group(records, most, FoundQids::default);
     }
 }
 

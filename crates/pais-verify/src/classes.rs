@@ -14,8 +14,6 @@ use rustc_hash::FxHashMap;
 use pais_core::table::{Column, NULL_CODE, ReleasedColumn, ReleasedTable};
 
 use super::VerifyError;
-use super::profiles::{Profiles, ValueCount};
-use super::requirement::SensitiveRequirement;
 use super::sets::key;
 
 /// A column whose values are numbered 0, 1, … without gaps. Equal texts, and equal sets, have the
@@ -116,6 +114,14 @@ impl<'a> Values<'a> {
         self.number[(code as usize).min(self.number.len() - 1)]
     }
 
+    /// For each value by its number, whether it means that the cell is missing.
+    pub(super) fn missing(&self) -> Vec<bool> {
+        let is_missing = |text: &str| self.column.missing.iter().any(|word| **word == *text);
+        (0..self.count() as u32)
+            .map(|value| self.text(value).is_none_or(is_missing))
+            .collect()
+    }
+
     /// The text of a value by its number; `None` for null.
     pub(super) fn text(&self, number: u32) -> Option<&str> {
         let code = self.codes[number as usize] as usize;
@@ -161,15 +167,9 @@ impl Classes {
         Ok(Self { of_row, sizes, row })
     }
 
-    /// The classes as profiles, with the number of rows that have each sensitive value.
-    pub(super) fn profiles(self, sensitive: &SensitiveIndex) -> Result<Profiles, VerifyError> {
-        let (starts, value_counts) = sensitive.value_counts(&self)?;
-        Ok(Profiles::new(
-            (0..self.sizes.len() as u32).collect(),
-            self.sizes,
-            starts,
-            value_counts,
-        ))
+    /// Rows of the smallest class; 0 without rows.
+    pub(super) fn smallest(&self) -> u64 {
+        u64::from(self.sizes.iter().copied().min().unwrap_or(0))
     }
 }
 
@@ -204,105 +204,6 @@ pub(super) fn refine(
         }
     }
     next as usize
-}
-
-/// The sensitive values of a requirement that occur in a table, numbered across its columns.
-pub(super) struct SensitiveIndex<'a> {
-    /// Each column with, for each of its values, the number among the sensitive values;
-    /// `u32::MAX` for a value that is not sensitive.
-    columns: Vec<(Values<'a>, Vec<u32>)>,
-    /// Column (index in `columns`) and value of each sensitive value.
-    values: Vec<(usize, u32)>,
-}
-
-impl<'a> SensitiveIndex<'a> {
-    /// Finds the sensitive values of the requirements in a table.
-    pub(super) fn new(
-        table: &'a ReleasedTable,
-        requirements: &[SensitiveRequirement],
-    ) -> Result<Self, VerifyError> {
-        let mut found = Self {
-            columns: Vec::new(),
-            values: Vec::new(),
-        };
-        for requirement in requirements {
-            let column = Values::new(table, &requirement.column)?;
-            let mut numbers = vec![u32::MAX; column.count()];
-            for (value, number) in numbers.iter_mut().enumerate() {
-                let text = column.text(value as u32);
-                if text.is_some_and(|text| requirement.values.contains(column.column, text)) {
-                    *number = found.values.len() as u32;
-                    found.values.push((found.columns.len(), value as u32));
-                }
-            }
-            found.columns.push((column, numbers));
-        }
-        Ok(found)
-    }
-
-    /// Number of sensitive values that occur in the table.
-    pub(super) fn count(&self) -> usize {
-        self.values.len()
-    }
-
-    /// Column and text of a sensitive value.
-    pub(super) fn name(&self, number: u32) -> (&str, &str) {
-        let (column, value) = self.values[number as usize];
-        let (column, _) = &self.columns[column];
-        // Null is never sensitive, so each sensitive value has a text.
-        (&column.column.name, column.text(value).unwrap_or_default())
-    }
-
-    /// The number of rows of each class with each sensitive value, as (`starts`, `value_counts`):
-    /// `value_counts[starts[i]..starts[i + 1]]` are those of class `i`.
-    fn value_counts(&self, classes: &Classes) -> Result<(Vec<u32>, Vec<ValueCount>), VerifyError> {
-        let count = classes.sizes.len();
-        let sensitive_of =
-            |column: &(Values, Vec<u32>), row: usize| column.1[column.0.at(row) as usize];
-        let mut ends = vec![0u64; count + 1];
-        for column in &self.columns {
-            for (row, &class) in classes.of_row.iter().enumerate() {
-                ends[class as usize + 1] += u64::from(sensitive_of(column, row) != u32::MAX);
-            }
-        }
-        for class in 0..count {
-            ends[class + 1] += ends[class];
-        }
-        if ends[count] >= u64::from(u32::MAX) {
-            return Err(VerifyError::TooManySensitiveCells);
-        }
-        let mut cells = vec![0u32; ends[count] as usize];
-        let mut free = ends.clone();
-        for column in &self.columns {
-            for (row, &class) in classes.of_row.iter().enumerate() {
-                let value = sensitive_of(column, row);
-                if value != u32::MAX {
-                    cells[free[class as usize] as usize] = value;
-                    free[class as usize] += 1;
-                }
-            }
-        }
-        let mut starts = Vec::with_capacity(count + 1);
-        starts.push(0);
-        let mut value_counts: Vec<ValueCount> = Vec::new();
-        let mut index = vec![u32::MAX; self.count()];
-        for class in 0..count {
-            let first = value_counts.len();
-            for &value in &cells[ends[class] as usize..ends[class + 1] as usize] {
-                let at = &mut index[value as usize];
-                if *at == u32::MAX {
-                    *at = value_counts.len() as u32;
-                    value_counts.push(ValueCount { value, records: 0 });
-                }
-                value_counts[*at as usize].records += 1;
-            }
-            for entry in &value_counts[first..] {
-                index[entry.value as usize] = u32::MAX;
-            }
-            starts.push(value_counts.len() as u32);
-        }
-        Ok((starts, value_counts))
-    }
 }
 
 /// The sizes of the groups of records that are equal on `quasi_identifiers`, in records and in

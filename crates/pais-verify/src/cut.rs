@@ -3,61 +3,9 @@
 use thiserror::Error;
 
 use pais_core::table::{Domain, NULL_CODE, ReleasedColumn};
-use pais_core::taxonomy::{Interval, MISSING_LABEL};
 
-/// The part of the domain that a label of a released column covers.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Cover {
-    /// Leaves `first..end` of the taxonomy, by number.
-    Leaves {
-        /// First leaf.
-        first: u32,
-        /// One past the last leaf.
-        end: u32,
-    },
-    /// Numbers in an interval. The interval of the whole domain also covers missing cells.
-    Numbers(Interval),
-    /// Only missing cells, in a numeric column.
-    Missing,
-}
-
-impl Cover {
-    /// Parses a label; `None` if it is not a label of the domain.
-    pub(super) fn parse(label: &str, domain: &Domain) -> Option<Self> {
-        match domain {
-            Domain::Taxonomy(tree) => {
-                let node = tree.node(tree.find(label)?);
-                Some(Self::Leaves {
-                    first: node.first_leaf,
-                    end: node.end_leaf,
-                })
-            }
-            Domain::Numeric { .. } if label == MISSING_LABEL => Some(Self::Missing),
-            Domain::Numeric { lo, hi, .. } => {
-                let interval = Interval::parse(label)?;
-                Interval::closed(*lo, *hi)
-                    .encloses(&interval)
-                    .then_some(Self::Numbers(interval))
-            }
-        }
-    }
-
-    /// Whether the label covers a cell with this code.
-    pub(super) fn contains(&self, code: u32, domain: &Domain) -> bool {
-        match (self, domain) {
-            (Self::Leaves { first, end }, _) => (*first..*end).contains(&code),
-            (Self::Missing, Domain::Numeric { values, .. }) => code as usize == values.len(),
-            (Self::Numbers(interval), Domain::Numeric { values, lo, hi, .. }) => {
-                match values.get(code as usize) {
-                    Some(&value) => interval.contains(value),
-                    None => *interval == Interval::closed(*lo, *hi),
-                }
-            }
-            // Not reached: a cover is parsed with the domain that it is used with.
-            (_, Domain::Taxonomy(_)) => false,
-        }
-    }
-}
+use super::cover::{Cover, outermost};
+use super::original::OriginalQuasiIdentifier;
 
 /// Why the labels of a column are not a cut.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -89,11 +37,16 @@ pub enum CutError {
 }
 
 /// Checks that the labels that occur in a column belong to one cut of its domain (KDD'09,
-/// Section 3.2): no label is an ancestor of another or overlaps it.
+/// Section 3.2): no label is an ancestor of another or overlaps it. The domain of `raw` is that of
+/// the cut, and `source_rows` are the raw rows of the released ones.
 ///
 /// # Errors
 /// [`CutError`] with the first error found.
-pub fn check_single_cut(column: &ReleasedColumn, domain: &Domain) -> Result<(), CutError> {
+pub fn check_single_cut(
+    column: &ReleasedColumn,
+    raw: &OriginalQuasiIdentifier,
+    source_rows: &[u32],
+) -> Result<(), CutError> {
     let name = || column.name.clone();
     let dictionary = &column.column.dictionary;
     let mut occurs = vec![false; dictionary.len()];
@@ -111,9 +64,10 @@ pub fn check_single_cut(column: &ReleasedColumn, domain: &Domain) -> Result<(), 
         .collect();
     labels.sort_unstable();
     labels.dedup();
+    let outermost = outermost(raw, column);
     let mut covers = Vec::with_capacity(labels.len());
     for label in labels {
-        let cover = Cover::parse(label, domain).ok_or_else(|| CutError::UnknownLabel {
+        let cover = Cover::parse(label, raw, outermost).ok_or_else(|| CutError::UnknownLabel {
             column: name(),
             label: label.clone(),
         })?;
@@ -124,23 +78,28 @@ pub fn check_single_cut(column: &ReleasedColumn, domain: &Domain) -> Result<(), 
         one: one.into(),
         other: other.into(),
     };
-    if let Domain::Numeric { lo, hi, .. } = domain {
-        let outermost = Cover::Numbers(Interval::closed(*lo, *hi));
-        let whole = covers.iter().find(|(cover, _)| *cover == outermost);
-        let missing = covers.iter().find(|(cover, _)| *cover == Cover::Missing);
-        // `?` is a label of its own only after the outermost interval has been specialized.
-        if let (Some((_, whole)), Some((_, missing))) = (whole, missing) {
-            return Err(overlap(whole, missing));
-        }
+    let covers_missing =
+        |(cover, _): &&(Cover, _)| matches!(cover, Cover::Numbers { missing, .. } if *missing);
+    let whole = covers.iter().find(covers_missing);
+    let missing = covers.iter().find(|(cover, _)| *cover == Cover::Missing);
+    // `?` is a label of its own only after the outermost interval has been specialized. Without a
+    // declared domain, one of the parts of that interval can be the only one released.
+    if let (Some((_, whole)), Some((_, missing))) = (whole, missing)
+        && (raw.declared_domain || is_label_of_missing(whole, column, raw, source_rows))
+    {
+        return Err(overlap(whole, missing));
     }
     // In the order of their starts, if any covers overlap, then two adjacent ones do.
     covers.sort_by(|(one, _), (other, _)| start(one).total_cmp(&start(other)));
     for pair in covers.windows(2) {
         let apart = match (pair[0].0, pair[1].0) {
             (Cover::Leaves { end, .. }, Cover::Leaves { first, .. }) => end <= first,
-            (Cover::Numbers(one), Cover::Numbers(other)) => {
-                one.hi < other.lo || (one.hi == other.lo && !one.closed)
-            }
+            (
+                Cover::Numbers { interval: one, .. },
+                Cover::Numbers {
+                    interval: other, ..
+                },
+            ) => one.hi < other.lo || (one.hi == other.lo && !one.closed),
             _ => true,
         };
         if !apart {
@@ -153,7 +112,29 @@ pub fn check_single_cut(column: &ReleasedColumn, domain: &Domain) -> Result<(), 
 fn start(cover: &Cover) -> f64 {
     match cover {
         Cover::Leaves { first, .. } => f64::from(*first),
-        Cover::Numbers(interval) => interval.lo,
+        Cover::Numbers { interval, .. } => interval.lo,
         Cover::Missing => f64::INFINITY,
     }
+}
+
+/// Whether some row with this label has a missing cell in the raw column.
+fn is_label_of_missing(
+    label: &str,
+    column: &ReleasedColumn,
+    raw: &OriginalQuasiIdentifier,
+    source_rows: &[u32],
+) -> bool {
+    let Domain::Numeric { values, .. } = raw.domain else {
+        return false;
+    };
+    let dictionary = column.column.dictionary.iter();
+    let is_label: Vec<bool> = dictionary.map(|text| **text == *label).collect();
+    let mut rows = column.column.codes.iter().zip(source_rows);
+    rows.any(|(&code, &source)| {
+        let code = raw
+            .codes
+            .get(source as usize)
+            .filter(|_| is_label.get(code as usize) == Some(&true));
+        code.is_some_and(|&code| code as usize == values.len())
+    })
 }

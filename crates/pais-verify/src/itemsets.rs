@@ -9,10 +9,11 @@
 use hashbrown::HashMap;
 
 use pais_core::cancellation::Cancellation;
-use pais_core::model::KmAnonymity;
+use pais_core::model::{KmAnonymity, MissingSensitive};
 use pais_core::table::{Form, ReleasedTable};
 
 use super::classes::{Classes, Values};
+use super::sensitive::ConfidenceMeter;
 use super::sets::items;
 use super::verification::{
     ColumnValue, VIOLATION_CAP, Verification, VerifyError, WORST_GROUPS, WorstGroup,
@@ -27,7 +28,8 @@ const STRIDE: u64 = 1 << 20;
 /// Decides k^m-anonymity over `quasi_identifiers`; those released as sets are the set-valued
 /// ones. Stops once `cancellation` is requested. In the result, `smallest_group` is the fewest rows of
 /// a group that contain a set of at most m items, including the empty set, and `subsets` is the
-/// number of sets that were enumerated.
+/// number of sets that were enumerated. The confidence in the values of the columns `sensitive`
+/// is measured over the same rows.
 ///
 /// # Errors
 /// [`VerifyError`] for a table that lacks a column or is malformed, if there are too many sets to
@@ -35,6 +37,7 @@ const STRIDE: u64 = 1 << 20;
 pub fn verify_km(
     table: &ReleasedTable,
     quasi_identifiers: &[Box<str>],
+    sensitive: &[Box<str>],
     model: KmAnonymity,
     cancellation: &Cancellation,
 ) -> Result<Verification, VerifyError> {
@@ -43,7 +46,7 @@ pub fn verify_km(
         .iter()
         .map(|name| Values::new(table, name));
     let values = values.collect::<Result<Vec<_>, _>>()?;
-    let groups_of_all = Classes::new(table.rows, &values)?.sizes.len() as u64;
+    let classes = Classes::new(table.rows, &values)?;
     let is_set = |values: &Values| matches!(values.column.form, Form::Set { .. });
     let (sets, relational): (Vec<Values>, Vec<Values>) = values.into_iter().partition(is_set);
     let groups = Classes::new(table.rows, &relational)?;
@@ -56,6 +59,7 @@ pub fn verify_km(
         lists: &lists,
         k: model.k.get(),
         m: model.m.get(),
+        confidence: ConfidenceMeter::new(table, sensitive)?,
         stopped,
         lookups: 0,
         smallest: u64::MAX,
@@ -68,7 +72,7 @@ pub fn verify_km(
             group,
             items: Vec::new(),
         };
-        search.note(rows.len(), &known);
+        search.note(rows, &known);
         search.extend(rows, 0, known)?;
     }
     let worst_group = |found: &ItemsetViolation| WorstGroup {
@@ -91,9 +95,12 @@ pub fn verify_km(
     Ok(Verification {
         holds: search.violations == 0,
         rows: table.rows as u64,
-        groups: groups_of_all,
+        groups: classes.sizes.len() as u64,
         smallest_group: if table.rows == 0 { 0 } else { search.smallest },
-        greatest_confidence: 0.0,
+        smallest_equivalence_class: classes.smallest(),
+        greatest_confidence: search.confidence.greatest(),
+        greatest_bounded_confidence: None,
+        missing_sensitive: MissingSensitive::Excluded,
         subsets: search.subsets,
         violations: search.violations.min(VIOLATION_CAP),
         worst,
@@ -167,6 +174,7 @@ struct ItemsetSearch<'a> {
     lists: &'a ItemLists<'a>,
     k: u64,
     m: u32,
+    confidence: ConfidenceMeter<'a>,
     stopped: &'a (dyn Fn() -> bool + Sync),
     /// Number of look-ups so far.
     lookups: u64,
@@ -177,9 +185,11 @@ struct ItemsetSearch<'a> {
 }
 
 impl ItemsetSearch<'_> {
-    /// Records the number of rows that contain a set of items.
-    fn note(&mut self, rows: usize, known: &KnownItems) {
-        let rows = rows as u64;
+    /// Records the number of rows that contain a set of items, and the confidence in their
+    /// sensitive values.
+    fn note(&mut self, rows: &[u32], known: &KnownItems) {
+        self.confidence.measure(rows);
+        let rows = rows.len() as u64;
         self.subsets += 1;
         self.smallest = self.smallest.min(rows);
         if rows >= self.k {
@@ -222,7 +232,7 @@ impl ItemsetSearch<'_> {
         for (item, rows_with_item) in holding {
             let mut known = known.clone();
             known.items.push(item);
-            self.note(rows_with_item.len(), &known);
+            self.note(&rows_with_item, &known);
             // Sets with an item that all rows have are contained in the same rows as those without.
             if rows_with_item.len() < rows.len() {
                 self.extend(&rows_with_item, item + 1, known)?;
@@ -243,7 +253,10 @@ mod tests {
     use pais_core::model::KmAnonymity;
     use pais_core::table::{Column, Form, ReleasedColumn, ReleasedTable};
 
-    fn table(rows: &[(u8, Vec<u8>)]) -> ReleasedTable {
+    /// Sex, items, and a sensitive value, which is missing where it is 0.
+    type Row = (u8, Vec<u8>, u8);
+
+    fn table(rows: &[Row]) -> ReleasedTable {
         let column = |name: &str, form, cells: Vec<String>| ReleasedColumn {
             name: name.into(),
             form,
@@ -251,33 +264,31 @@ mod tests {
                 codes: (0..cells.len() as u32).collect(),
                 dictionary: cells.into_iter().map(Into::into).collect(),
             },
-            missing: Vec::new(),
+            missing: vec!["0".into()],
         };
-        let sets = rows.iter().map(|(_, items)| {
+        let sets = rows.iter().map(|(_, items, _)| {
             let items: Vec<String> = items.iter().map(u8::to_string).collect();
             items.join("|")
         });
+        let cells = |of: fn(&Row) -> u8| rows.iter().map(|row| of(row).to_string()).collect();
         ReleasedTable {
             name: "data".into(),
             rows: rows.len(),
             columns: vec![
-                column(
-                    "sex",
-                    Form::Generalized,
-                    rows.iter().map(|(sex, _)| sex.to_string()).collect(),
-                ),
+                column("sex", Form::Generalized, cells(|row| row.0)),
                 column("drugs", Form::Set { separator: '|' }, sets.collect()),
+                column("illness", Form::Text, cells(|row| row.2)),
             ],
         }
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 300,
-            rng_seed: proptest::test_runner::RngSeed::Fixed(2008), ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig::with_cases(300))]
 
         #[test]
         fn agrees_with_brute_force(
-            rows in prop::collection::vec((0..2u8, prop::collection::vec(0..5u8, 0..5)), 0..10),
+            rows in prop::collection::vec(
+                (0..2u8, prop::collection::vec(0..5u8, 0..5), 0..4u8), 0..12),
             k in 1..4u64,
             m in 1..6u32,
         ) {
@@ -286,24 +297,34 @@ mod tests {
                 k: NonZeroU64::new(k).unwrap(),
                 m: NonZeroU32::new(m).unwrap(),
             };
-            let found = verify_km(&table(&rows), &names, model, &Cancellation::new()).unwrap();
-            let mut smallest = u64::MAX;
+            let sensitive = ["illness".into()];
+            let cancellation = Cancellation::new();
+            let found = verify_km(&table(&rows), &names, &sensitive, model, &cancellation).unwrap();
+            let (mut smallest, mut greatest) = (u64::MAX, 0f64);
             for sex in 0..2 {
                 for set in 0u8..1 << 5 {
                     if set.count_ones() > m {
                         continue;
                     }
-                    let holds = |row: &&(u8, Vec<u8>)| {
+                    let holds = |row: &&Row| {
                         row.0 == sex && (0..5).all(|item| set >> item & 1 == 0 || row.1.contains(&item))
                     };
-                    let holding = rows.iter().filter(holds).count() as u64;
-                    if holding > 0 {
-                        smallest = smallest.min(holding);
+                    let holding: Vec<&Row> = rows.iter().filter(holds).collect();
+                    if !holding.is_empty() {
+                        smallest = smallest.min(holding.len() as u64);
+                    }
+                    let of = |value: u8| holding.iter().filter(|row| row.2 == value).count();
+                    let present: usize = (1..4).map(of).sum();
+                    let most = (1..4).map(of).max().unwrap();
+                    if present > 0 {
+                        greatest = greatest.max(most as f64 / present as f64);
                     }
                 }
             }
             let least = if rows.is_empty() { 0 } else { smallest };
             prop_assert_eq!(found.smallest_group, least);
+            prop_assert_eq!(found.greatest_confidence, greatest);
+            prop_assert_eq!(found.greatest_bounded_confidence, None);
             prop_assert_eq!(found.holds, rows.is_empty() || smallest >= k);
             prop_assert_eq!(found.holds, found.worst.is_empty());
         }

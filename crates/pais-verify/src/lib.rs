@@ -14,22 +14,27 @@ mod bitmaps;
 mod classes;
 mod compress;
 mod counter;
+mod cover;
 mod cut;
+mod extremes;
 mod frequencies;
 mod itemsets;
 mod lkc;
 mod matching;
 mod minimum_cover;
+mod original;
 mod partition;
 mod popcount;
 mod profiles;
 mod qid_search;
 mod release;
 mod requirement;
+mod sensitive;
 mod sets;
 mod truthfulness;
 mod unfolding;
 mod verification;
+mod violations;
 
 #[cfg(test)]
 mod tests;
@@ -43,6 +48,7 @@ pub use classes::group_sizes;
 pub use cut::{CutError, check_single_cut};
 pub use itemsets::verify_km;
 pub use lkc::verify_lkc;
+pub use original::{Original, OriginalQuasiIdentifier};
 pub use partition::{FailingGroup, GroupVerification, verify_groups};
 pub use release::{
     FoundRecoding, PrivacyFinding, RawFinding, ReleaseError, ReleaseTables, ReleaseVerification,
@@ -50,7 +56,7 @@ pub use release::{
 };
 pub use requirement::{LkcRequirement, SensitiveRequirement, SensitiveSet};
 pub use sets::OriginalSet;
-pub use truthfulness::{Original, OriginalQuasiIdentifier, TruthError, check_truthful};
+pub use truthfulness::{TruthError, check_truthful};
 pub use verification::{
     ColumnValue, VIOLATION_CAP, Verification, VerifyError, WORST_GROUPS, WorstGroup,
 };

@@ -366,8 +366,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None,
-            rng_seed: proptest::test_runner::RngSeed::Fixed(2008), ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig::with_cases(400))]
 
         #[test]
         fn fewest_agrees_with_brute_force((records, limits, cap) in group()) {

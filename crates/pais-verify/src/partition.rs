@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use pais_core::cancellation::Cancellation;
-use pais_core::model::{Diversity, GroupModel};
+use pais_core::model::{Diversity, GroupModel, MissingSensitive};
 use pais_core::table::ReleasedTable;
 
 use super::classes::{Classes, Values};
@@ -28,6 +28,9 @@ pub struct GroupVerification {
     pub groups: u64,
     /// Records of the smallest group; 0 for an empty table.
     pub smallest_group: u64,
+    /// Records of the smallest equivalence class, the records that agree on all quasi-identifiers
+    /// that the groups know. A model of groups knows them all, so this equals `smallest_group`.
+    pub smallest_equivalence_class: u64,
     /// The diversity of the group that has least of it, in the measure of the model and exact:
     /// under `l_diversity` the fewest sensitive values that have to be struck out before no
     /// record is left, counted up to L; under `distinct_l_diversity` distinct values; under
@@ -36,9 +39,13 @@ pub struct GroupVerification {
     /// distance, of the group where it is greatest. Null under `k_anonymity`, for an empty
     /// table, and for a ratio to nothing.
     pub diversity: Option<f64>,
-    /// The greatest share of a group's records that hold the same value of a sensitive column,
-    /// from 0 to 1.
+    /// The greatest confidence in a value of any sensitive column, from 0 to 1: the share of the
+    /// value among the records of a group that have a value in its column. It is measured whether
+    /// the model bounds it or not; 0 if no record has a sensitive value.
     pub greatest_confidence: f64,
+    /// How missing sensitive cells count in the confidence. Models of groups always exclude them.
+    #[serde(default)]
+    pub missing_sensitive: MissingSensitive,
     /// Number of groups that do not meet the model, counted up to 10,000.
     pub violations: u64,
     /// Up to 10 of them, those with the fewest records below K first, then the least diverse.
@@ -66,12 +73,13 @@ struct GroupResult {
     diversity: Option<f64>,
     /// Whether its diversity meets the model.
     diverse: bool,
-    /// The greatest share of the group's records that have one sensitive value, from 0 to 1.
+    /// The greatest confidence in one sensitive value, from 0 to 1.
     confidence: f64,
 }
 
 /// Decides whether every group of equal values on `quasi_identifiers` meets the model. The
-/// diversity is that of the columns `sensitive`.
+/// diversity and the greatest confidence are those of the columns `sensitive`, which must be all
+/// declared sensitive columns.
 ///
 /// # Errors
 /// [`VerifyError`] for a table that lacks a column or is malformed, and [`VerifyError::Stopped`]
@@ -126,20 +134,20 @@ pub fn verify_groups(
     let least = found
         .iter()
         .min_by(|one, other| check.rank(one).total_cmp(&check.rank(other)));
+    let smallest = found.iter().map(|found| u64::from(found.size)).min();
+    let smallest = smallest.unwrap_or(0);
     Ok(GroupVerification {
         holds: failing.is_empty(),
         rows: table.rows as u64,
         groups: found.len() as u64,
-        smallest_group: found
-            .iter()
-            .map(|found| u64::from(found.size))
-            .min()
-            .unwrap_or(0),
+        smallest_group: smallest,
+        smallest_equivalence_class: smallest,
         diversity: least.and_then(|found| found.diversity),
         greatest_confidence: found
             .iter()
             .map(|found| found.confidence)
             .fold(0.0, f64::max),
+        missing_sensitive: MissingSensitive::Excluded,
         violations: violations.min(VIOLATION_CAP),
         worst: failing
             .iter()
@@ -197,16 +205,7 @@ impl<'a> GroupModelCheck<'a> {
         sensitive: &'a [Values<'a>],
         stopped: &'a (dyn Fn() -> bool + Sync),
     ) -> Self {
-        let missing: Vec<Vec<bool>> = sensitive
-            .iter()
-            .map(|values| {
-                let words = &values.column.missing;
-                let is_missing = |text: &str| words.iter().any(|word| **word == *text);
-                (0..values.count() as u32)
-                    .map(|value| values.text(value).is_none_or(is_missing))
-                    .collect()
-            })
-            .collect();
+        let missing: Vec<Vec<bool>> = sensitive.iter().map(Values::missing).collect();
         let limits = match &model.diversity {
             Diversity::MinimumCover { l, column_limits } => sensitive
                 .iter()
@@ -255,21 +254,29 @@ impl<'a> GroupModelCheck<'a> {
             return Err(VerificationStopped);
         }
         let (diversity, diverse) = self.diversity(rows)?;
-        let mut most = 0;
-        for column in 0..self.sensitive.len() {
-            let mut values: Vec<u32> = rows.iter().map(|&row| self.value(column, row)).collect();
-            values.retain(|&value| value != MISSING);
-            values.sort_unstable();
-            let runs = values.chunk_by(|one, other| one == other).map(<[u32]>::len);
-            most = most.max(runs.max().unwrap_or(0));
-        }
+        let confidence = (0..self.sensitive.len())
+            .map(|column| self.confidence(column, rows))
+            .fold(0.0, f64::max);
         Ok(GroupResult {
             group,
             size: rows.len() as u32,
             diversity,
             diverse,
-            confidence: most as f64 / rows.len() as f64,
+            confidence,
         })
+    }
+
+    /// The greatest share of one value of a column among the rows that have a value in it; 0 if
+    /// none has.
+    fn confidence(&self, column: usize, rows: &[u32]) -> f64 {
+        let values = rows.iter().map(|&row| self.value(column, row));
+        let mut present: Vec<u32> = values.filter(|&value| value != MISSING).collect();
+        present.sort_unstable();
+        let runs = present
+            .chunk_by(|one, other| one == other)
+            .map(<[u32]>::len);
+        runs.max()
+            .map_or(0.0, |most| most as f64 / present.len() as f64)
     }
 
     /// A group's diversity, and whether it meets the model.

@@ -13,6 +13,17 @@ use super::profiles::{Grid, Profiles, Splitter, ValueCount};
 /// Number of an attribute, and number of one of its values.
 pub(super) type KnownValue = (usize, u32);
 
+/// All qids of the greatest size that have one group.
+#[derive(Default)]
+pub(super) struct FoundQids {
+    /// The values that select the group.
+    pub(super) known: Vec<KnownValue>,
+    /// Values of further attributes, which all records of the group have.
+    pub(super) shared: Vec<KnownValue>,
+    /// How many of `shared` each qid has in addition to `known`.
+    pub(super) more: usize,
+}
+
 /// Decides which groups the search explores, and receives the groups of complete qids.
 pub(super) trait GroupVisitor {
     /// Whether [`Self::group`] needs the most frequent sensitive value also for a group that is
@@ -27,16 +38,9 @@ pub(super) trait GroupVisitor {
     /// for its confidence. If false, it must also be false for a lower confidence.
     fn confidence_matters(&self, most: u32, records: u32) -> bool;
 
-    /// Receives the group of a complete qid: its number of records, its most frequent sensitive
-    /// value, and the number of qids of the greatest size that have this group. `qid` returns
-    /// one of them, or only its prefix if the prefix already selects a single profile.
-    fn group(
-        &mut self,
-        records: u32,
-        most: Option<ValueCount>,
-        qids: u64,
-        qid: impl FnOnce() -> Vec<KnownValue>,
-    );
+    /// Receives the group of complete qids: its number of records, its most frequent sensitive
+    /// value, and the qids.
+    fn group(&mut self, records: u32, most: Option<ValueCount>, qids: impl FnOnce() -> FoundQids);
 
     /// Whether to stop the search.
     fn should_stop(&self) -> bool;
@@ -107,7 +111,6 @@ impl<'g> QidSearch<'g> {
             // No attribute splits a single profile, and all attributes together split a group into
             // its profiles.
             let alone = group.len() == 1;
-            let qids = if alone { choose(remaining, need) } else { 1 };
             for profile in group {
                 let class = profiles.class[profile];
                 let (prefix, grid) = (&self.prefix, self.grid);
@@ -119,12 +122,18 @@ impl<'g> QidSearch<'g> {
                         best
                     }
                 });
-                visitor.group(profiles.records[profile], most, qids, || {
-                    let mut qid = prefix.clone();
+                visitor.group(profiles.records[profile], most, || {
+                    let mut known = prefix.clone();
+                    let values = grid.values(class)[from..].iter().copied();
+                    let mut shared: Vec<KnownValue> = (from..).zip(values).collect();
                     if !alone {
-                        qid.extend((from..).zip(grid.values(class)[from..].iter().copied()));
+                        known.append(&mut shared);
                     }
-                    qid
+                    FoundQids {
+                        known,
+                        more: if alone { need } else { 0 },
+                        shared,
+                    }
                 });
             }
             return;
@@ -137,10 +146,9 @@ impl<'g> QidSearch<'g> {
                 });
             let prefix = &self.prefix;
             self.counter.drain(|known, records, most| {
-                visitor.group(records, most, 1, || {
-                    let mut qid = prefix.clone();
-                    qid.push(known);
-                    qid
+                visitor.group(records, most, || FoundQids {
+                    known: prefix.iter().copied().chain([known]).collect(),
+                    ..FoundQids::default()
                 });
             });
             return;
@@ -206,13 +214,7 @@ impl<V: GroupVisitor> GroupVisitor for Probe<'_, V> {
         self.inner.confidence_matters(most, records)
     }
 
-    fn group(
-        &mut self,
-        records: u32,
-        most: Option<ValueCount>,
-        _: u64,
-        _: impl FnOnce() -> Vec<KnownValue>,
-    ) {
+    fn group(&mut self, records: u32, most: Option<ValueCount>, _: impl FnOnce() -> FoundQids) {
         self.found |= self.size_matters(records)
             || most.is_some_and(|most| self.confidence_matters(most.records, records));
     }

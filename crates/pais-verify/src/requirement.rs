@@ -1,7 +1,6 @@
 //! The requirement on a table: LKC-privacy with its parameters.
 
-use pais_core::model::{Confidence, Lkc};
-use pais_core::table::ReleasedColumn;
+use pais_core::model::{Confidence, Lkc, MissingSensitive};
 
 /// LKC-privacy (KDD'09, Definition 3.1). Its special cases (Section 3.1) differ only in the
 /// parameters: with `l` = number of quasi-identifiers it is k-anonymity (`c` = 1), confidence
@@ -17,6 +16,8 @@ pub struct LkcRequirement {
     pub c: Confidence,
     /// *S*: the sensitive values of each column; columns not listed here have none.
     pub sensitive: Vec<SensitiveRequirement>,
+    /// How the missing cells of a sensitive column count in the confidence in its values.
+    pub missing_sensitive: MissingSensitive,
 }
 
 /// The sensitive values of one column.
@@ -51,7 +52,7 @@ impl LkcRequirement {
             k,
             c,
             sensitive_values,
-            ..
+            missing_sensitive,
         } = model;
         let sensitive = match sensitive_values {
             None => sensitive_columns
@@ -78,17 +79,17 @@ impl LkcRequirement {
             k: k.get(),
             c: *c,
             sensitive,
+            missing_sensitive: *missing_sensitive,
         }
     }
 }
 
 impl SensitiveSet {
-    /// Whether a value of this column is sensitive.
-    pub(super) fn contains(&self, column: &ReleasedColumn, value: &str) -> bool {
-        let listed = match self {
+    /// Whether it has a value. A column's words for missing are not told apart here.
+    pub(super) fn lists(&self, value: &str) -> bool {
+        match self {
             Self::Every => true,
             Self::Listed(values) => values.iter().any(|listed| &**listed == value),
-        };
-        listed && !column.missing.iter().any(|word| &**word == value)
+        }
     }
 }

@@ -8,88 +8,16 @@ use rustc_hash::FxHashSet;
 use thiserror::Error;
 
 use pais_core::table::codes::{Codes, RowCodes};
-use pais_core::table::{
-    Column, Domain, EncodedTable, Form, NULL_CODE, ReleasedColumn, ReleasedTable,
-};
-use pais_core::taxonomy::MinimumLevels;
+use pais_core::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable};
 use pais_core::with_codes;
 
-use super::cut::Cover;
-use super::sets::{OriginalSet, ReleasedSet, is_at_or_above};
+use super::cover::{Cover, outermost};
+use super::original::{Original, OriginalQuasiIdentifier};
+use super::sets::{OriginalSet, ReleasedSet};
 
 /// Up to this many pairs of code and label, over all threads, the checked pairs are kept in bit
 /// sets; beyond it, in hash sets.
 const DENSE_PAIRS: usize = 1 << 28;
-
-/// The raw table that a release is compared with, restricted to what the release should contain.
-#[derive(Clone, Debug)]
-pub struct Original<'a> {
-    /// Number of rows.
-    pub rows: usize,
-    /// The generalized columns.
-    pub quasi_identifiers: Vec<OriginalQuasiIdentifier<'a>>,
-    /// The set-valued columns.
-    pub sets: Vec<OriginalSet<'a>>,
-    /// Name and cells of the columns that are released unchanged.
-    pub untouched: Vec<(&'a str, &'a Column)>,
-}
-
-/// A column before its generalization.
-#[derive(Clone, Debug)]
-pub struct OriginalQuasiIdentifier<'a> {
-    /// As declared.
-    pub name: &'a str,
-    /// The domain of its codes.
-    pub domain: &'a Domain,
-    /// One code for each row.
-    pub codes: &'a [u32],
-    /// The node that each leaf of a taxonomy is pre-generalized to; `None` without
-    /// pre-generalization. No released label may be below that node.
-    pub minimum_levels: Option<&'a MinimumLevels>,
-}
-
-impl<'a> Original<'a> {
-    /// All columns of an encoded table. `names[position]` is the name of the stored column at
-    /// `position`; returns `None` if a position has no name.
-    pub fn from_table(table: &'a EncodedTable, names: &'a [impl AsRef<str>]) -> Option<Self> {
-        let quasi_identifiers =
-            table
-                .quasi_identifiers
-                .iter()
-                .map(|column| OriginalQuasiIdentifier {
-                    name: &column.name,
-                    domain: &column.domain,
-                    codes: &column.codes,
-                    minimum_levels: None,
-                });
-        let sets = table.sets.iter().map(|column| OriginalSet {
-            column,
-            minimum_levels: None,
-        });
-        let untouched = table
-            .untouched
-            .iter()
-            .map(|(position, column)| names.get(*position).map(|name| (name.as_ref(), column)));
-        Some(Self {
-            rows: table.rows,
-            quasi_identifiers: quasi_identifiers.collect(),
-            sets: sets.collect(),
-            untouched: untouched.collect::<Option<_>>()?,
-        })
-    }
-}
-
-impl OriginalQuasiIdentifier<'_> {
-    /// Whether a label is not below the node that a code is pre-generalized to.
-    pub(super) fn admits(&self, label: &str, code: u32) -> bool {
-        let (Some(minimum_levels), Domain::Taxonomy(tree)) = (self.minimum_levels, self.domain)
-        else {
-            return true;
-        };
-        let node = tree.find(label);
-        node.is_some_and(|node| is_at_or_above(tree, node, minimum_levels.level_of(code)))
-    }
-}
 
 /// Why a released table is not truthful to the raw one. Row numbers are those of the release and
 /// start at 0. No message contains the value of a cell.
@@ -165,7 +93,9 @@ pub enum TruthError {
 /// - Each row comes from a raw row of its own (`source_rows[row]`), and no raw row is missing but
 ///   the suppressed ones.
 /// - Each generalized value covers the raw one (it is an ancestor of it, or an interval that
-///   contains it) and is not below the pre-generalization.
+///   contains it) and is not below the pre-generalization. A missing number is covered by `?` and
+///   by the outermost interval: the declared domain, or without one the released interval that
+///   encloses all others.
 /// - Each released set is a subset of the raw one after pre-generalization.
 /// - Each value of an unchanged column equals the raw one.
 ///
@@ -271,11 +201,10 @@ fn check_generalized(
     raw: &OriginalQuasiIdentifier,
     source_rows: &[u32],
 ) -> Result<(), TruthError> {
-    let covers: Vec<Option<Cover>> = released
-        .column
-        .dictionary
-        .iter()
-        .map(|label| Cover::parse(label, raw.domain))
+    let outermost = outermost(raw, released);
+    let labels = released.column.dictionary.iter();
+    let covers: Vec<Option<Cover>> = labels
+        .map(|label| Cover::parse(label, raw, outermost))
         .collect();
     let codes = raw.domain.code_count();
     let mut checked = CheckedPairs::new(codes, covers.len());

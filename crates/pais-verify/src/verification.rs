@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use pais_core::model::MissingSensitive;
+
 /// Violating qids are counted up to this number. Beyond it the exact number does not help to
 /// choose other parameters.
 pub const VIOLATION_CAP: u64 = 10_000;
@@ -28,10 +30,23 @@ pub struct Verification {
     /// The smallest *|T\[qid\]|* over all qids with at most L values, in records; 0 for an empty
     /// table. Exact, whether the table holds or not.
     pub smallest_group: u64,
-    /// The greatest *P(s|qid)* of a sensitive value over all qids with at most L values, from 0
-    /// to 1; 0 when no sensitive value stands in the table. Exact but for the rounding of the
-    /// division.
+    /// Records of the smallest equivalence class, the records that agree on all quasi-identifiers;
+    /// 0 for an empty table. Equal to `smallest_group` where the model knows all quasi-identifiers.
+    pub smallest_equivalence_class: u64,
+    /// The greatest *P(s|qid)* over all qids with at most L values, from 0 to 1, measured for
+    /// every declared sensitive column: over the values that the model lists for the column, else
+    /// over all its values. It is measured whether the model bounds it or not; 0 if no record has
+    /// such a value. Exact but for the rounding of the division.
+    ///
+    /// Under k^m-anonymity a group is known by all its values of columns that are not set-valued
+    /// and by at most m items.
     pub greatest_confidence: f64,
+    /// The greatest *P(s|qid)* of the values that the model bounds, which `holds` compares with C;
+    /// null if the model bounds none (C = 1, or no sensitive value).
+    pub greatest_bounded_confidence: Option<f64>,
+    /// How missing sensitive cells count in *P(s|qid)*.
+    #[serde(default)]
+    pub missing_sensitive: MissingSensitive,
     /// Number of sets of quasi-identifiers of the greatest size that were decided. Quasi-
     /// identifiers that hold one value throughout add nothing to a set and are left out of it.
     pub subsets: u64,
@@ -51,9 +66,10 @@ pub struct WorstGroup {
     pub quasi_identifiers: Vec<ColumnValue>,
     /// *|T\[qid\]|*, in records.
     pub size: u64,
-    /// The sensitive value that is inferred best; null when the group has none.
+    /// The sensitive value of the model that is inferred best; null if the group has none.
     pub sensitive: Option<ColumnValue>,
-    /// *P(s|qid)* of that value, from 0 to 1; 0 when there is none.
+    /// *P(s|qid)* of that value, from 0 to 1, with missing sensitive cells counted as the model
+    /// says; 0 if there is none.
     pub confidence: f64,
 }
 

@@ -34,6 +34,7 @@ pub(super) fn assign_rows(
             .map(|column| OriginalQuasiIdentifier {
                 name: &column.name,
                 domain: &column.domain,
+                declared_domain: stored[column.position].domain.is_some(),
                 codes: &column.codes,
                 minimum_levels: minimum_levels(&column.name),
             })

@@ -7,7 +7,7 @@ use pais_core::read::reimport;
 use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::table::{Column, GROUP_COLUMN, ReleasedTable, Table};
 
-use super::{FoundRecoding, RawFinding, ReleaseError, names};
+use super::{FoundRecoding, RawFinding, ReleaseError};
 use crate::{GroupVerification, assign_anatomy, join_sensitive, verify_groups};
 
 /// What was found in an anatomized release.
@@ -60,7 +60,7 @@ pub(super) fn verify(
             let joined =
                 join_sensitive(qit, &cells, source_rows).map_err(|error| malformed(&error))?;
             let by = [GROUP_COLUMN.into()];
-            let names = names(schema, ColumnRole::Sensitive);
+            let names = schema.names(ColumnRole::Sensitive);
             Some(verify_groups(&joined, &by, &names, model, cancellation)?)
         }
     };

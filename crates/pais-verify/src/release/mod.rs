@@ -10,8 +10,9 @@ mod tests;
 use pais_core::cancellation::Cancellation;
 use pais_core::definition::{ColumnRole, JobDefinition, JobError};
 use pais_core::model::PrivacyModel;
-use pais_core::schema::Schema;
-use pais_core::table::{EncodedTable, ReleasedTable, Table, minimum_levels};
+use pais_core::schema::{Schema, SchemaColumn};
+use pais_core::table::{EncodedTable, ReleasedTable, Table, minimum_levels, row_warnings};
+use pais_core::warning::Warning;
 use thiserror::Error;
 
 use crate::{
@@ -43,6 +44,9 @@ pub struct ReleaseVerification {
     pub privacy: Option<PrivacyFinding>,
     /// The comparison with the raw table, where it was given.
     pub raw: Option<RawFinding>,
+    /// What is worth knowing although it is not refused: bounds without effect, and columns that
+    /// single rows out.
+    pub warnings: Vec<Warning>,
 }
 
 /// Whether a release meets a model, with the figures.
@@ -172,6 +176,7 @@ pub fn verify_release(
     match release {
         ReleaseTables::Generalized(table) => {
             let model = schema.privacy_model(job)?;
+            let warnings = warnings(schema, &model, Some(table), raw.as_ref());
             let privacy = decide(schema, &model, table, cancellation)?;
             let raw = raw
                 .map(|raw| compare(schema, job, table, raw))
@@ -180,6 +185,7 @@ pub fn verify_release(
                 model,
                 privacy: Some(privacy),
                 raw,
+                warnings,
             })
         }
         ReleaseTables::Anatomized { qit, counts } => {
@@ -188,8 +194,10 @@ pub fn verify_release(
             let allowed = job.suppression_limit()?.floor_of(raw.rows as u64);
             let tables = (qit, counts.as_slice());
             let found = anatomized::verify(schema, &model, tables, (&raw, allowed), cancellation)?;
+            let model = PrivacyModel::Groups(model);
             Ok(ReleaseVerification {
-                model: PrivacyModel::Groups(model),
+                warnings: warnings(schema, &model, None, Some(&raw)),
+                model,
                 privacy: found.verification.map(PrivacyFinding::Groups),
                 raw: Some(found.raw),
             })
@@ -203,18 +211,18 @@ fn decide(
     table: &ReleasedTable,
     cancellation: &Cancellation,
 ) -> Result<PrivacyFinding, ReleaseError> {
-    let names = names(schema, ColumnRole::QuasiIdentifier);
+    let names = schema.names(ColumnRole::QuasiIdentifier);
+    let sensitive = schema.names(ColumnRole::Sensitive);
     let found = match model {
         PrivacyModel::Lkc(model) => {
-            let sensitive = self::names(schema, ColumnRole::Sensitive);
             let requirement = LkcRequirement::from_model(model, names.len(), &sensitive);
-            verify_lkc(table, &names, &requirement, cancellation).map(PrivacyFinding::Subsets)
+            verify_lkc(table, &names, &sensitive, &requirement, cancellation)
+                .map(PrivacyFinding::Subsets)
         }
         PrivacyModel::KmAnonymity(model) => {
-            verify_km(table, &names, *model, cancellation).map(PrivacyFinding::Subsets)
+            verify_km(table, &names, &sensitive, *model, cancellation).map(PrivacyFinding::Subsets)
         }
         PrivacyModel::Groups(model) => {
-            let sensitive = self::names(schema, ColumnRole::Sensitive);
             verify_groups(table, &names, &sensitive, model, cancellation)
                 .map(PrivacyFinding::Groups)
         }
@@ -246,10 +254,29 @@ fn compare(
     })
 }
 
-/// Names of the stored columns with a role, in the declared order.
-fn names(schema: &Schema, role: ColumnRole) -> Vec<Box<str>> {
-    let columns = schema.stored().filter(|column| column.role == role);
-    columns.map(|column| column.name.clone()).collect()
+/// What is worth knowing about the model and about the rows: those of the raw table, or else the
+/// released ones.
+fn warnings(
+    schema: &Schema,
+    model: &PrivacyModel,
+    released: Option<&ReleasedTable>,
+    raw: Option<&Table>,
+) -> Vec<Warning> {
+    let mut warnings = schema.model_warnings(model);
+    warnings.extend(match (raw, released) {
+        (Some(raw), _) => row_warnings(model, schema.stored().zip(&raw.columns)),
+        (None, Some(released)) => {
+            let of = |spec: &&SchemaColumn| {
+                let mut columns = released.columns.iter();
+                columns.find(|column| column.name == spec.name)
+            };
+            let pairs = schema.stored().map(|spec| (spec, of(&spec)));
+            let pairs = pairs.filter_map(|(spec, column)| Some((spec, &column?.column)));
+            row_warnings(model, pairs)
+        }
+        (None, None) => Vec::new(),
+    });
+    warnings
 }
 
 impl From<VerifyError> for ReleaseError {

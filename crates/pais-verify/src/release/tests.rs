@@ -5,6 +5,7 @@ use pais_core::definition::{DatasetDefinition, JobDefinition, JobErrorKind, json
 use pais_core::read::{csv, reimport};
 use pais_core::schema::Schema;
 use pais_core::table::Table;
+use pais_core::warning::WarningCode;
 
 use super::{FoundRecoding, ReleaseError, ReleaseTables, ReleaseVerification, verify_release};
 
@@ -78,7 +79,7 @@ fn a_changed_cell_is_found() {
 #[test]
 fn a_lost_row_is_found() {
     let lost = HALVES.replacen("\"[0,50)\",flu\n", "", 1);
-    let found = verify(r#"{"model": "k_anonymity", "k": 1}"#, &lost).unwrap();
+    let found = verify(r#"{"model": "lkc", "l": 1, "k": 1, "c": 0.9}"#, &lost).unwrap();
     let raw = found.raw.as_ref().unwrap();
     assert_eq!((raw.lost, raw.may_be_lost), (1, 0));
     assert!(!found.holds());
@@ -98,16 +99,93 @@ fn a_job_about_unknown_columns_is_refused() {
     );
 }
 
-#[test]
-fn an_anatomized_release_needs_the_raw_table() {
+fn anatomized() -> ReleaseTables {
     let ReleaseTables::Generalized(qit) = generalized(HALVES) else {
         unreachable!("the table is generalized");
     };
-    let release = ReleaseTables::Anatomized {
+    ReleaseTables::Anatomized {
         qit,
         counts: Vec::new(),
-    };
+    }
+}
+
+#[test]
+fn an_anatomized_release_needs_the_raw_table() {
     let job = job(r#"{"model": "l_diversity", "k": 2, "l": 2}"#);
-    let found = verify_release(&schema(), &job, &release, None, &Cancellation::new());
+    let found = verify_release(&schema(), &job, &anatomized(), None, &Cancellation::new());
     assert_eq!(found.unwrap_err(), ReleaseError::NeedsRaw);
+}
+
+/// The fault for which a job is refused.
+fn refusal(found: Result<ReleaseVerification, ReleaseError>) -> Option<String> {
+    let Err(ReleaseError::Job(error)) = found else {
+        panic!("the job was accepted");
+    };
+    assert_eq!(error.kind, JobErrorKind::Unfit);
+    error.faults[0].pointer().map(str::to_owned)
+}
+
+#[test]
+fn anatomy_without_diversity_is_refused() {
+    let unbound = r#"{"model": "l_diversity", "k": 2, "l": 2, "column_limits": {"diagnosis": 0}}"#;
+    for (privacy, pointer) in [
+        (r#"{"model": "k_anonymity", "k": 2}"#, "/output"),
+        (r#"{"model": "l_diversity", "k": 2, "l": 1}"#, "/output"),
+        (unbound, "/privacy/column_limits"),
+    ] {
+        let (release, job) = (anatomized(), job(privacy));
+        let found = verify_release(&schema(), &job, &release, Some(raw()), &Cancellation::new());
+        assert_eq!(refusal(found).as_deref(), Some(pointer), "{privacy}");
+    }
+}
+
+#[test]
+fn jobs_that_ask_for_nothing_are_refused() {
+    for privacy in [
+        r#"{"model": "k_anonymity", "k": 1}"#,
+        r#"{"model": "lkc", "l": 1, "k": 1, "c": 1}"#,
+        r#"{"model": "confidence_bounding", "c": 1}"#,
+        r#"{"model": "k_m_anonymity", "k": 1, "m": 2}"#,
+        r#"{"model": "l_diversity", "k": 1, "l": 1}"#,
+    ] {
+        let found = verify(privacy, HALVES);
+        assert_eq!(refusal(found).as_deref(), Some("/privacy"), "{privacy}");
+    }
+}
+
+#[test]
+fn a_bound_without_effect_is_a_warning() {
+    let privacy = r#"{"model": "lkc", "l": 1, "k": 2, "c": 0.5,
+        "sensitive_values": {"diagnosis": ["Flu"]}}"#;
+    let with_raw = verify(privacy, HALVES).unwrap();
+    let (release, job) = (generalized(HALVES), job(privacy));
+    let alone = verify_release(&schema(), &job, &release, None, &Cancellation::new()).unwrap();
+    for found in [with_raw, alone] {
+        let codes: Vec<WarningCode> = found.warnings.iter().map(|found| found.code).collect();
+        assert_eq!(codes, [WarningCode::ListedValueAbsent]);
+        assert!(found.holds());
+    }
+}
+
+/// Without a declared domain no end of an interval shows the age of the row that is left out.
+#[test]
+fn a_narrowed_outermost_interval_covers_missing_cells() {
+    let schema = String::from_utf8(SCHEMA.to_vec()).unwrap();
+    let dataset: DatasetDefinition =
+        json::parse(schema.replace(r#", "domain": [0, 99]"#, "").as_bytes()).unwrap();
+    let schema = Schema::inline(&dataset).unwrap();
+    let raw = "id,age,diagnosis\n1,21,flu\n2,25,cold\n3,,flu\n4,98,cold\n";
+    let raw = csv::read_table(&schema, raw.as_bytes()).unwrap();
+    let file = "age,diagnosis\n\"[21,25]\",flu\n\"[21,25]\",flu\n\"[21,25]\",cold\n";
+    let names: Vec<String> = csv::names(file.as_bytes()).unwrap();
+    let read_by = reimport::columns(&schema, &names);
+    let table = csv::read_table(&read_by, file.as_bytes()).unwrap();
+    let release =
+        ReleaseTables::Generalized(reimport::released(&schema, &read_by, table, 2).unwrap());
+    let mut job = job(r#"{"model": "k_anonymity", "k": 3}"#);
+    job.suppression_limit = Some(0.25);
+    let found = verify_release(&schema, &job, &release, Some(raw), &Cancellation::new()).unwrap();
+    assert!(found.holds(), "{:?}", found.raw);
+    let raw = found.raw.unwrap();
+    assert_eq!((raw.lost, raw.recoding), (1, FoundRecoding::Global));
 }

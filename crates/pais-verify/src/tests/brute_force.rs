@@ -4,9 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
-use super::{names, verified};
-use crate::{LkcRequirement, SensitiveRequirement, SensitiveSet, VIOLATION_CAP};
-use pais_core::model::Confidence;
+use super::names;
+use crate::{
+    LkcRequirement, SensitiveRequirement, SensitiveSet, VIOLATION_CAP, Verification, verify_lkc,
+};
+use pais_core::cancellation::Cancellation;
+use pais_core::model::{Confidence, MissingSensitive};
 use pais_core::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable};
 
 const QIDS: usize = 5;
@@ -18,8 +21,27 @@ const VALUES: [&str; 5] = ["a", "b", "?", "", "e"];
 struct Expected {
     holds: bool,
     smallest: u64,
+    smallest_class: u64,
+    /// Over all declared sensitive columns.
     greatest: f64,
+    /// Over those that the requirement names.
+    greatest_named: f64,
     violations: u64,
+}
+
+/// The rows among which a confidence in a value of a column is a share.
+fn denominator(
+    table: &ReleasedTable,
+    column: usize,
+    rows: &[usize],
+    reading: MissingSensitive,
+) -> u64 {
+    let text = |row: usize| table.columns[column].column.text(row);
+    let has_value = |row: &&usize| text(**row).is_some_and(|text| !text.is_empty());
+    match reading {
+        MissingSensitive::Excluded => rows.iter().filter(has_value).count() as u64,
+        MissingSensitive::Counted => rows.len() as u64,
+    }
 }
 
 fn expect(table: &ReleasedTable, requirement: &LkcRequirement) -> Expected {
@@ -30,7 +52,9 @@ fn expect(table: &ReleasedTable, requirement: &LkcRequirement) -> Expected {
     let mut expected = Expected {
         holds: true,
         smallest: u64::MAX,
+        smallest_class: u64::MAX,
         greatest: 0.0,
+        greatest_named: 0.0,
         violations: 0,
     };
     let full = requirement.l.min(varying.len());
@@ -38,9 +62,6 @@ fn expect(table: &ReleasedTable, requirement: &LkcRequirement) -> Expected {
         let columns: Vec<usize> = (0..QIDS)
             .filter(|&column| subset >> column & 1 == 1)
             .collect();
-        if columns.len() > requirement.l {
-            continue;
-        }
         let counted =
             columns.len() == full && columns.iter().all(|column| varying.contains(column));
         let mut groups: BTreeMap<Vec<Option<&str>>, Vec<usize>> = BTreeMap::new();
@@ -48,27 +69,37 @@ fn expect(table: &ReleasedTable, requirement: &LkcRequirement) -> Expected {
             let qid = columns.iter().map(|&column| text(column, row)).collect();
             groups.entry(qid).or_default().push(row);
         }
+        if columns.len() == QIDS {
+            let sizes = groups.values().map(|rows| rows.len() as u64);
+            expected.smallest_class = sizes.min().unwrap_or(0);
+        }
+        if columns.len() > requirement.l {
+            continue;
+        }
         for rows in groups.values() {
             let size = rows.len() as u64;
             let mut violates = size < requirement.k;
             expected.smallest = expected.smallest.min(size);
-            for (column, sensitive) in requirement.sensitive.iter().enumerate() {
-                let values: BTreeSet<_> = rows
-                    .iter()
-                    .filter_map(|&row| text(QIDS + column, row))
-                    .collect();
+            for column in QIDS..NAMES.len() {
+                let mut named = requirement.sensitive.iter();
+                let named = named.find(|named| *named.column == *NAMES[column]);
+                let values: BTreeSet<_> =
+                    rows.iter().filter_map(|&row| text(column, row)).collect();
                 for value in values.into_iter().filter(|value| !value.is_empty()) {
-                    if let SensitiveSet::Listed(listed) = &sensitive.values
+                    if let Some(SensitiveSet::Listed(listed)) = named.map(|named| &named.values)
                         && !listed.iter().any(|listed| &**listed == value)
                     {
                         continue;
                     }
-                    let with_value = rows
-                        .iter()
-                        .filter(|&&row| text(QIDS + column, row) == Some(value));
-                    let holding = with_value.count() as u64;
-                    violates |= requirement.c.is_exceeded_by(holding, size);
-                    expected.greatest = expected.greatest.max(holding as f64 / size as f64);
+                    let holding = rows.iter().filter(|&&row| text(column, row) == Some(value));
+                    let holding = holding.count() as u64;
+                    let of = denominator(table, column, rows, requirement.missing_sensitive);
+                    let confidence = holding as f64 / of as f64;
+                    expected.greatest = expected.greatest.max(confidence);
+                    if named.is_some() {
+                        violates |= requirement.c.is_exceeded_by(holding, of);
+                        expected.greatest_named = expected.greatest_named.max(confidence);
+                    }
                 }
             }
             expected.holds &= !violates;
@@ -77,6 +108,7 @@ fn expect(table: &ReleasedTable, requirement: &LkcRequirement) -> Expected {
     }
     if table.rows == 0 {
         expected.smallest = 0;
+        expected.smallest_class = 0;
     }
     expected.violations = expected.violations.min(VIOLATION_CAP);
     expected
@@ -118,27 +150,51 @@ fn requirements() -> impl Strategy<Value = LkcRequirement> {
         Just(SensitiveSet::Listed(Vec::new())),
     ];
     let bound = prop::sample::select(vec![0.2, 0.25, 0.5, 0.6, 0.75, 1.0]);
-    (0..=QIDS + 1, 1u64..7, bound, prop::collection::vec(set, 2)).prop_map(|(l, k, c, sets)| {
-        let sensitive =
-            sets.into_iter()
-                .zip(["s0", "s1"])
-                .map(|(values, column)| SensitiveRequirement {
-                    column: column.into(),
-                    values,
-                });
+    let reading = prop::sample::select(vec![MissingSensitive::Excluded, MissingSensitive::Counted]);
+    // A column without a set is declared, and the requirement does not name it.
+    let sets = prop::collection::vec(prop::option::weighted(0.8, set), 2);
+    let parameters = (0..=QIDS + 1, 1u64..7, bound, sets, reading);
+    parameters.prop_map(|(l, k, c, sets, missing_sensitive)| {
+        let columns = sets.into_iter().zip(["s0", "s1"]);
+        let sensitive = columns.filter_map(|(values, column)| {
+            Some(SensitiveRequirement {
+                column: column.into(),
+                values: values?,
+            })
+        });
         let c = Confidence::new(c).unwrap();
         LkcRequirement {
             l,
             k,
             c,
             sensitive: sensitive.collect(),
+            missing_sensitive,
         }
     })
 }
 
+fn verified(table: &ReleasedTable, requirement: &LkcRequirement) -> Verification {
+    let (known, sensitive) = NAMES.split_at(QIDS);
+    let cancellation = Cancellation::new();
+    verify_lkc(
+        table,
+        &names(known),
+        &names(sensitive),
+        requirement,
+        &cancellation,
+    )
+    .unwrap()
+}
+
 fn agree(table: &ReleasedTable, requirement: &LkcRequirement) {
-    let found = verified(table, &names(&NAMES[..QIDS]), requirement).unwrap();
+    let found = verified(table, requirement);
     let expected = expect(table, requirement);
+    let bounds_some = !requirement.c.is_unbounded() && !requirement.sensitive.is_empty();
+    assert_eq!(
+        found.greatest_bounded_confidence,
+        bounds_some.then_some(expected.greatest_named)
+    );
+    assert_eq!(found.smallest_equivalence_class, expected.smallest_class);
     assert_eq!(found.holds, expected.holds);
     assert_eq!(found.smallest_group, expected.smallest);
     assert_eq!(found.greatest_confidence, expected.greatest);
@@ -160,9 +216,16 @@ fn agree(table: &ReleasedTable, requirement: &LkcRequirement) {
         let holding = group.sensitive.as_ref().map_or(0, |value| {
             rows.iter().filter(|&&row| has(row, value)).count()
         });
-        assert_eq!(holding as f64 / group.size as f64, group.confidence);
+        let column = group.sensitive.as_ref().map_or(QIDS, |value| {
+            NAMES
+                .iter()
+                .position(|name| **name == *value.column)
+                .unwrap()
+        });
+        let of = denominator(table, column, &rows, requirement.missing_sensitive);
+        assert_eq!(holding as f64 / of.max(1) as f64, group.confidence);
         let small = group.size < requirement.k;
-        assert!(small || requirement.c.is_exceeded_by(holding as u64, group.size));
+        assert!(small || requirement.c.is_exceeded_by(holding as u64, of));
     }
     let first = found
         .worst
@@ -171,12 +234,12 @@ fn agree(table: &ReleasedTable, requirement: &LkcRequirement) {
     if let Some(first) = first {
         assert_eq!(first.size, expected.smallest);
     } else if let Some(first) = found.worst.first() {
-        assert_eq!(first.confidence, expected.greatest);
+        assert_eq!(first.confidence, expected.greatest_named);
     }
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
     fn agrees_with_brute_force(table in tables(24, 5), requirement in requirements()) {

@@ -1,7 +1,7 @@
 //! Golden tests: the tables of the KDD'09 paper, and malformed tables.
 
 use pais_core::cancellation::Cancellation;
-use pais_core::model::Confidence;
+use pais_core::model::{Confidence, MissingSensitive};
 use pais_core::table::ReleasedTable;
 
 use super::{names, table, table_1, table_2, verified};
@@ -18,6 +18,7 @@ fn requirement(l: usize, k: u64, c: f64) -> LkcRequirement {
             column: "Surgery".into(),
             values: SensitiveSet::Listed(names(&["Transgender"])),
         }],
+        missing_sensitive: MissingSensitive::Excluded,
     }
 }
 
@@ -39,6 +40,9 @@ fn table_2_satisfies_lkc() {
     assert!(found.holds);
     assert_eq!((found.rows, found.groups, found.subsets), (11, 5, 3));
     assert_eq!((found.smallest_group, found.greatest_confidence), (2, 0.5));
+    assert_eq!(found.greatest_bounded_confidence, Some(0.5));
+    // The one record of a Professional, M, [30,60) is known by three values, not by two.
+    assert_eq!(found.smallest_equivalence_class, 1);
     assert_eq!((found.violations, found.worst.len()), (0, 0));
 }
 
@@ -48,6 +52,7 @@ fn table_2_is_not_2_anonymous() {
     let found = verified(&table_2(), &qids, &requirement(3, 2, 1.0)).unwrap();
     assert!(!found.holds);
     assert_eq!((found.smallest_group, found.violations), (1, 1));
+    assert_eq!(found.smallest_equivalence_class, 1);
     let [offender] = &found.worst[..] else {
         panic!("{:?}", found.worst)
     };
@@ -93,23 +98,23 @@ fn a_missing_cell_is_a_value_of_a_quasi_identifier_but_never_sensitive() {
         vec!["a", ""],
     ];
     let table = table(&["Job", "Surgery"], &rows);
-    let every = LkcRequirement {
+    let every = |missing_sensitive| LkcRequirement {
         sensitive: vec![SensitiveRequirement {
             column: "Surgery".into(),
             values: SensitiveSet::Every,
         }],
+        missing_sensitive,
         ..requirement(1, 2, 0.5)
     };
-    let found = verified(&table, &names(&["Job"]), &every).unwrap();
-    assert!(found.holds);
-    assert_eq!(
-        (
-            found.groups,
-            found.smallest_group,
-            found.greatest_confidence
-        ),
-        (2, 2, 0.5)
-    );
+    let figures = |reading| {
+        let found = verified(&table, &names(&["Job"]), &every(reading)).unwrap();
+        let confidence = found.greatest_confidence;
+        (found.holds, found.groups, found.smallest_group, confidence)
+    };
+    // Group a has 2 records, of which 1 has flu and 1 has no value: 1 of 2 records, and 1 of the
+    // 1 record with a value.
+    assert_eq!(figures(MissingSensitive::Counted), (true, 2, 2, 0.5));
+    assert_eq!(figures(MissingSensitive::Excluded), (false, 2, 2, 1.0));
 }
 
 #[test]
@@ -184,6 +189,7 @@ fn a_verification_can_be_stopped() {
     let qids = names(&["Job", "Sex", "Age"]);
     let cancellation = Cancellation::new();
     cancellation.cancel();
-    let stopped = verify_lkc(&table_1(), &qids, &requirement(2, 2, 0.5), &cancellation);
+    let requirement = requirement(2, 2, 0.5);
+    let stopped = verify_lkc(&table_1(), &qids, &[], &requirement, &cancellation);
     assert_eq!(stopped, Err(VerifyError::Stopped));
 }

@@ -1,8 +1,10 @@
 //! Tests of the verifier: the tables of the paper, comparison with brute force, and tables with
 //! one error each.
 
+mod attacks;
 mod brute_force;
 mod golden;
+mod intervals;
 mod truthfulness;
 mod wide;
 
@@ -40,13 +42,25 @@ pub(crate) fn table(names: &[&str], rows: &[Vec<&str>]) -> ReleasedTable {
     }
 }
 
-/// The verification of a table under LKC-privacy.
+/// The verification of a table under LKC-privacy, with the sensitive columns of the requirement.
 pub(crate) fn verified(
     table: &ReleasedTable,
     quasi_identifiers: &[Box<str>],
     requirement: &LkcRequirement,
 ) -> Result<Verification, VerifyError> {
-    verify_lkc(table, quasi_identifiers, requirement, &Cancellation::new())
+    let declared = requirement
+        .sensitive
+        .iter()
+        .map(|named| named.column.clone());
+    let declared: Vec<Box<str>> = declared.collect();
+    let cancellation = Cancellation::new();
+    verify_lkc(
+        table,
+        quasi_identifiers,
+        &declared,
+        requirement,
+        &cancellation,
+    )
 }
 
 pub(crate) fn names(names: &[&str]) -> Vec<Box<str>> {

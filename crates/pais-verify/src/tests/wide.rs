@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::{names, verified};
 use crate::{LkcRequirement, SensitiveRequirement, SensitiveSet, VIOLATION_CAP, Verification};
-use pais_core::model::Confidence;
+use pais_core::model::{Confidence, MissingSensitive};
 use pais_core::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable};
 
 const ATTRIBUTES: [&str; 10] = ["q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "q8", "q9"];
@@ -67,7 +67,10 @@ fn requirements() -> impl Strategy<Value = LkcRequirement> {
     ];
     let c = prop::sample::select(vec![0.3, 0.5, 0.75, 0.9, 1.0]);
     let sets = prop::collection::vec(set, SENSITIVE.len());
-    (2usize..=7, 1u64..12, c, sets).prop_map(|(l, k, c, sets)| LkcRequirement {
+    let reading = prop::sample::select(vec![MissingSensitive::Excluded, MissingSensitive::Counted]);
+    let parameters = (2usize..=7, 1u64..12, c, sets, reading);
+    parameters.prop_map(|(l, k, c, sets, missing_sensitive)| LkcRequirement {
+        missing_sensitive,
         l,
         k,
         c: Confidence::new(c).unwrap(),
@@ -105,24 +108,29 @@ fn expect(
         }
         for rows in groups.values() {
             let records = rows.len() as u64;
-            let mut most = 0;
+            let mut violates = records < requirement.k;
             for (index, sensitive) in requirement.sensitive.iter().enumerate() {
+                let column = codes(attributes + index);
+                let has_value = |row: &&usize| column[**row] != NULL_CODE;
+                let of = match requirement.missing_sensitive {
+                    MissingSensitive::Excluded => rows.iter().filter(has_value).count() as u64,
+                    MissingSensitive::Counted => records,
+                };
                 for (value, text) in VALUES.iter().enumerate() {
                     let bounded = match &sensitive.values {
                         SensitiveSet::Every => true,
                         SensitiveSet::Listed(listed) => listed.iter().any(|name| **name == **text),
                     };
-                    let column = codes(attributes + index);
                     let holding = rows.iter().filter(|&&row| column[row] == value as u32);
-                    if bounded {
-                        most = most.max(holding.count() as u64);
+                    let holding = holding.count() as u64;
+                    if bounded && holding > 0 {
+                        greatest = greatest.max(holding as f64 / of as f64);
+                        violates |= requirement.c.is_exceeded_by(holding, of);
                     }
                 }
             }
             smallest = smallest.min(records);
-            greatest = greatest.max(most as f64 / records as f64);
-            violations +=
-                u64::from(records < requirement.k || requirement.c.is_exceeded_by(most, records));
+            violations += u64::from(violates);
         }
     }
     (smallest, greatest, violations)
@@ -188,6 +196,7 @@ fn agrees_with_brute_force_on_groups_of_several_words() {
                 k,
                 c: Confidence::new(c).unwrap(),
                 sensitive: SENSITIVE.iter().map(every).collect(),
+                missing_sensitive: MissingSensitive::Excluded,
             };
             let found = verify(attributes as usize, &table, &requirement);
             let expected = expect(attributes as usize, &table, &requirement);
