@@ -1,85 +1,158 @@
 //! The cut that a release publishes.
+//!
+//! It depends on the declared columns and on the released rows alone: a suppressed row leaves no
+//! label, no end of an interval and no split point.
 
 use std::collections::BTreeMap;
 
-use pais_core::schema::Schema;
+use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::table::{Domain, EncodedTable, QuasiIdentifier};
-use pais_core::taxonomy::Interval;
+use pais_core::taxonomy::{Interval, MISSING_LABEL};
+use rayon::prelude::*;
 
 use crate::cut::Cut;
 
-/// The cuts and their published labels, by column: without labels that only a suppressed row had.
+/// The cuts that a release of `rows` publishes, and their labels by column.
 ///
-/// A label of a column without a taxonomy is a raw value or made from raw values. Where rows are
-/// suppressed, labels that no released row has are not published, and an outermost interval ends
-/// where the released numbers do. Columns with a taxonomy or a domain publish only what was
-/// declared.
+/// Labels that no released row has are dropped. An interval that is no node of a taxonomy ends at
+/// the least released number of the next one, which changes the label of no released row. The
+/// outermost intervals end at the declared domain, otherwise at the released numbers. The label of
+/// a code that no released row has is not meaningful.
+///
+/// Makes one pass over the codes of each column; threads share the columns.
 pub(crate) fn publish(
     schema: &Schema,
     table: &EncodedTable,
-    mut cuts: Vec<Cut>,
+    cuts: Vec<Cut>,
     rows: &[u32],
 ) -> (Vec<Cut>, BTreeMap<String, Vec<String>>) {
-    let all = rows.len() == table.rows;
-    let mut published = BTreeMap::new();
-    for (column, cut) in table.quasi_identifiers.iter().zip(&mut cuts) {
-        let declared = schema
-            .stored()
-            .nth(column.position)
-            .is_some_and(|spec| spec.tree.is_some() || spec.domain.is_some());
-        let mut is_released = vec![all || declared; cut.labels.len()];
-        if !all && !declared {
-            narrow(column, cut, rows);
-            for &row in rows {
-                is_released[cut.label_of[column.codes[row as usize] as usize] as usize] = true;
-            }
+    let is_released = (rows.len() < table.rows).then(|| {
+        let mut is_released = vec![false; table.rows];
+        for &row in rows {
+            is_released[row as usize] = true;
         }
-        let labels = cut
-            .labels
-            .iter()
-            .zip(is_released)
-            .filter(|(_, is_released)| *is_released);
-        let labels = labels.map(|(label, _)| label.clone()).collect();
-        published.insert(column.name.to_string(), labels);
-    }
+        is_released
+    });
+    let stored: Vec<&SchemaColumn> = schema.stored().collect();
+    let columns = table.quasi_identifiers.par_iter().zip(cuts);
+    let publish = |(column, cut): (&QuasiIdentifier, Cut)| {
+        let occurs = occurring_codes(column, is_released.as_deref());
+        let mut cut = with_released_labels(cut, &occurs);
+        if let Domain::Numeric { values, lo, hi, .. } = &column.domain {
+            let spec = stored.get(column.position).copied();
+            let domain = match (&is_released, spec.and_then(|spec| spec.domain)) {
+                // Without suppression the domain was computed from the released rows.
+                (None, _) => Some((*lo, *hi)),
+                (_, declared) => declared,
+            };
+            end_at_released_numbers(&mut cut, values, &occurs, domain, |least, greatest| {
+                outermost_ends(spec, least, greatest)
+            });
+        }
+        cut
+    };
+    let cuts: Vec<Cut> = columns.map(publish).collect();
+    let names = table.quasi_identifiers.iter();
+    let names = names.map(|column| column.name.to_string());
+    let published = names.zip(cuts.iter().map(|cut| cut.labels.clone()));
+    let published = published.collect();
     (cuts, published)
 }
 
-/// Ends the outermost intervals of a grown cut at the released numbers.
-fn narrow(column: &QuasiIdentifier, cut: &mut Cut, rows: &[u32]) {
-    let Domain::Numeric {
-        values,
-        lo,
-        hi,
-        missing,
-    } = &column.domain
-    else {
+/// Whether any released row has a code, by code; every row is released if `is_released` is `None`.
+fn occurring_codes(column: &QuasiIdentifier, is_released: Option<&[bool]>) -> Vec<bool> {
+    let mut occurs = vec![false; column.domain.code_count()];
+    match is_released {
+        None => {
+            for &code in &column.codes {
+                occurs[code as usize] = true;
+            }
+        }
+        Some(is_released) => {
+            for (&code, &is_released) in column.codes.iter().zip(is_released) {
+                occurs[code as usize] |= is_released;
+            }
+        }
+    }
+    occurs
+}
+
+/// The cut with only the labels of codes that occur.
+fn with_released_labels(cut: Cut, occurs: &[bool]) -> Cut {
+    let mut is_kept = vec![false; cut.labels.len()];
+    for (&label, _) in cut
+        .label_of
+        .iter()
+        .zip(occurs)
+        .filter(|(_, occurs)| **occurs)
+    {
+        is_kept[label as usize] = true;
+    }
+    let mut kept = 0;
+    let new_number = |&is_kept: &bool| {
+        let number = kept;
+        kept += u32::from(is_kept);
+        if is_kept { number } else { 0 }
+    };
+    let new_numbers: Vec<u32> = is_kept.iter().map(new_number).collect();
+    let labels = cut.labels.into_iter().zip(is_kept);
+    let new = |&label: &u32| new_numbers[label as usize];
+    Cut {
+        labels: labels
+            .filter_map(|(label, is_kept)| is_kept.then_some(label))
+            .collect(),
+        label_of: cut.label_of.iter().map(new).collect(),
+    }
+}
+
+/// Sets the ends of the intervals of a cut without a taxonomy. The outermost intervals end at
+/// `domain`, otherwise where `grown` puts the ends from the least and the greatest released number.
+fn end_at_released_numbers(
+    cut: &mut Cut,
+    values: &[f64],
+    occurs: &[bool],
+    domain: Option<(f64, f64)>,
+    grown: impl Fn(f64, f64) -> (f64, f64),
+) {
+    // The intervals with released numbers, from left to right: the label and the least number.
+    let mut intervals: Vec<(usize, f64)> = Vec::new();
+    let mut greatest = None;
+    for ((&value, &label), _) in values
+        .iter()
+        .zip(&cut.label_of)
+        .zip(occurs)
+        .filter(|(_, occurs)| **occurs)
+    {
+        greatest = Some(value);
+        if intervals
+            .last()
+            .is_none_or(|(last, _)| *last != label as usize)
+        {
+            intervals.push((label as usize, value));
+        }
+    }
+    let (Some(&(_, least)), Some(greatest)) = (intervals.first(), greatest) else {
+        // Every released cell is missing. The ends of the topmost interval are then declared, or
+        // numbers of suppressed rows.
+        for label in cut.labels.iter_mut().filter(|_| domain.is_none()) {
+            MISSING_LABEL.clone_into(label);
+        }
         return;
     };
-    // The topmost interval covers missing cells too, unlike narrower ones.
-    if *missing && cut.labels.len() == 1 {
-        return;
-    }
-    let released = rows
-        .iter()
-        .filter_map(|&row| values.get(column.codes[row as usize] as usize));
-    let (least, most) = released.fold(
-        (f64::INFINITY, f64::NEG_INFINITY),
-        |(least, most), &value| (least.min(value), most.max(value)),
-    );
-    if least > most {
-        return;
-    }
-    for label in &mut cut.labels {
-        let Some(mut interval) = Interval::parse(label) else {
-            continue;
+    let (lo, hi) = domain.unwrap_or_else(|| grown(least, greatest));
+    for (at, &(label, least)) in intervals.iter().enumerate() {
+        let lo = if at == 0 { lo } else { least };
+        let interval = match intervals.get(at + 1) {
+            Some(&(_, next)) => Interval::half_open(lo, next),
+            None => Interval::closed(lo, hi),
         };
-        if interval.lo == *lo {
-            interval.lo = least.min(interval.hi);
-        }
-        if interval.hi == *hi && interval.closed {
-            interval.hi = most.max(interval.lo);
-        }
-        *label = interval.to_string();
+        cut.labels[label] = interval.to_string();
     }
+}
+
+/// The outermost ends of a column without a declared domain, from the released numbers.
+// STAND-IN: where `spec.round_range` is set, the merge rounds both here, as
+// `pais_core::table::encoded` does.
+fn outermost_ends(_spec: Option<&SchemaColumn>, least: f64, greatest: f64) -> (f64, f64) {
+    (least, greatest)
 }

@@ -57,11 +57,18 @@ pub(super) struct Attribute<'a> {
     pub class_histogram: Vec<u64>,
     /// Number of classes, 0 when none are counted.
     pub classes: usize,
+    /// By node of the taxonomy, its NCP, 0 to 1; empty for a column without a taxonomy.
+    node_ncp: Vec<f64>,
 }
 
 impl<'a> Attribute<'a> {
-    /// The attribute at its topmost value. Makes two passes over its codes.
-    pub(super) fn new(column: &'a QuasiIdentifier, class: Option<(usize, &Codes<'_>)>) -> Self {
+    /// The attribute at its topmost value. Makes two passes over its codes. `node_ncp` has the NCP
+    /// of each node of its taxonomy.
+    pub(super) fn new(
+        column: &'a QuasiIdentifier,
+        class: Option<(usize, &Codes<'_>)>,
+        node_ncp: Vec<f64>,
+    ) -> Self {
         let count = column.domain.code_count();
         let codes = Codes::new(&column.codes, count);
         let rows = column.codes.len();
@@ -94,6 +101,7 @@ impl<'a> Attribute<'a> {
             histogram,
             class_histogram,
             classes,
+            node_ncp,
         }
     }
 
@@ -129,11 +137,11 @@ impl<'a> Attribute<'a> {
         label(&self.column.domain, concept.meaning)
     }
 
-    /// NCP of a concept, 0 to 1: its share of the leaves, or of the domain's width. 0 for a leaf
-    /// and for missing cells.
+    /// NCP of a concept, 0 to 1: that of the node, or the share of the domain's width. 0 for missing
+    /// cells.
     pub(super) fn ncp(&self, concept: &Concept) -> f64 {
         match (&self.column.domain, concept.meaning) {
-            (Domain::Taxonomy(tree), Meaning::Node(node)) => tree.ncp(node),
+            (Domain::Taxonomy(_), Meaning::Node(node)) => self.node_ncp[node.index()],
             (Domain::Numeric { lo, hi, .. }, Meaning::Interval(interval)) if hi > lo => {
                 interval.width() / (hi - lo)
             }

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use multiversion::multiversion;
 
-use super::requirement::Requirement;
+use super::requirement::{Requirement, by_value};
 use super::validity::ChildCheck;
 
 /// Bitmaps of one group, and memory for their intersections.
@@ -21,7 +21,7 @@ pub(super) struct GroupBitmaps {
     bits: Vec<u64>,
     /// Attribute and bitmaps of each column, without columns that have only one value in the group.
     columns: Vec<(usize, Range<usize>)>,
-    /// The bitmaps of the sensitive values; empty if *C* bounds none.
+    /// The bitmaps of the counted values; empty if *C* bounds none.
     values: Range<usize>,
     /// Intersections, one after another by depth.
     masks: Vec<u64>,
@@ -38,7 +38,7 @@ impl GroupBitmaps {
     /// Largest number of words of a group's columns: 32 MiB.
     pub(super) const MAX_WORDS: usize = 1 << 22;
 
-    /// Largest number of sensitive values.
+    /// Largest number of counted values.
     pub(super) const MAX_VALUES: usize = 64;
 
     /// Whether all groups are allowed that result from splitting a group of a child's shares by any
@@ -73,8 +73,8 @@ impl GroupBitmaps {
         };
         let allowed = match depth {
             0 => {
-                let greatest = count_values(self, group.mask, &mut traversal.value_counts);
-                requirement.allows(group.rows, greatest)
+                count_values(self, group.mask, &mut traversal.value_counts);
+                requirement.allows_counts(group.rows, by_value(&traversal.value_counts))
             }
             _ => traversal.visit(group, deeper, 0, depth),
         };
@@ -120,7 +120,7 @@ impl GroupBitmaps {
         let check = child.check;
         self.values = built..built;
         if check.requirement.bounds_confidence() {
-            self.values.end += check.requirement.sensitive_values;
+            self.values.end += check.requirement.counted_values;
             self.bits.resize(self.values.end * self.words, 0);
             let mut row = 0;
             for share in shares() {
@@ -160,7 +160,7 @@ struct BitmapGroup<'m> {
 struct BitmapTraversal<'a> {
     bitmaps: &'a GroupBitmaps,
     requirement: &'a Requirement<'a>,
-    /// By sensitive value, the number of rows of the current group that have it.
+    /// By counted value, the number of rows of the current group that have it.
     value_counts: Vec<u64>,
     chosen: &'a mut Vec<usize>,
     stop: &'a dyn Fn() -> bool,
@@ -190,7 +190,7 @@ impl BitmapTraversal<'_> {
                 if rows == 0 {
                     continue;
                 }
-                if !self.requirement.allows(rows, 0) {
+                if !self.requirement.meets_k(rows) {
                     return false;
                 }
                 // All rows have this value, so the column does not split the group: subsets of the
@@ -217,8 +217,7 @@ impl BitmapTraversal<'_> {
     #[inline(always)]
     fn count_inline(&mut self, group: BitmapGroup<'_>, from: usize) -> bool {
         let bitmaps = self.bitmaps;
-        // No subgroup has more rows with a sensitive value than the group. So a subgroup with
-        // enough rows for the group's most frequent value is always allowed.
+        // A subgroup with enough rows for the values of the group is always allowed.
         let mut enough = None;
         for (attribute, numbers) in &bitmaps.columns[from..] {
             let mut left = group.rows;
@@ -233,7 +232,7 @@ impl BitmapTraversal<'_> {
                 if rows == 0 {
                     continue;
                 }
-                if !self.requirement.allows(rows, 0) {
+                if !self.requirement.meets_k(rows) {
                     self.chosen.push(*attribute);
                     return false;
                 }
@@ -241,8 +240,8 @@ impl BitmapTraversal<'_> {
                     continue;
                 }
                 let enough = *enough.get_or_insert_with(|| {
-                    let greatest = count_values(bitmaps, group.mask, &mut self.value_counts);
-                    self.requirement.least_group_for(greatest)
+                    count_values(bitmaps, group.mask, &mut self.value_counts);
+                    self.requirement.least_group_within(&self.value_counts)
                 });
                 if rows < enough && !self.is_bounded(group, bitmap, rows) {
                     self.chosen.push(*attribute);
@@ -254,18 +253,54 @@ impl BitmapTraversal<'_> {
     }
 
     /// Whether no sensitive value exceeds *C* among the rows that a group shares with a bitmap.
-    /// Only the values are counted that would exceed it if all their rows in the group were among
-    /// them.
+    /// There are `rows` of them, at least *K*. Only the values are counted that would exceed *C* if
+    /// all their rows in the group, and all its rows without a value, were among them.
     #[inline(always)]
     fn is_bounded(&self, group: BitmapGroup<'_>, bitmap: &[u64], rows: u64) -> bool {
+        if self.requirement.excludes_missing() {
+            return self.is_bounded_without_missing(group, bitmap, rows);
+        }
         let values = self.bitmaps.values.clone().zip(&self.value_counts);
-        let mut doubtful = values.filter(|&(_, &count)| !self.requirement.allows(rows, count));
+        let mut doubtful = values.filter(|&(_, &count)| !self.requirement.bounds(count, rows));
         doubtful.all(|(value, _)| {
-            let value = self.bitmaps.bitmap(value);
-            let shared = group.mask.iter().zip(bitmap).map(|(a, b)| a & b);
-            let count = ones(shared.zip(value).map(|(a, b)| a & b));
-            self.requirement.allows(rows, count)
+            let count = self.shared_with(group, bitmap, value);
+            self.requirement.bounds(count, rows)
         })
+    }
+
+    /// Like [`Self::is_bounded`], where missing cells are excluded.
+    fn is_bounded_without_missing(
+        &self,
+        group: BitmapGroup<'_>,
+        bitmap: &[u64],
+        rows: u64,
+    ) -> bool {
+        let requirement = self.requirement;
+        let first = self.bitmaps.values.start;
+        let mut values = (0..).zip(&self.value_counts);
+        values.all(|(value, &most)| {
+            if requirement.counts_missing(value) {
+                return true;
+            }
+            let missing = requirement
+                .missing_of(value)
+                .map(|missing| missing as usize);
+            let most_missing = missing.map_or(0, |missing| self.value_counts[missing]);
+            if requirement.bounds(most, rows.saturating_sub(most_missing)) {
+                return true;
+            }
+            let count = |value: usize| self.shared_with(group, bitmap, first + value);
+            let of = rows - missing.map_or(0, count);
+            requirement.bounds(count(value as usize), of)
+        })
+    }
+
+    /// Number of rows that a group, a bitmap and a numbered bitmap share.
+    #[inline(always)]
+    fn shared_with(&self, group: BitmapGroup<'_>, bitmap: &[u64], number: usize) -> u64 {
+        let numbered = self.bitmaps.bitmap(number);
+        let shared = group.mask.iter().zip(bitmap).map(|(a, b)| a & b);
+        ones(shared.zip(numbered).map(|(a, b)| a & b))
     }
 }
 
@@ -280,15 +315,12 @@ fn count_by_popcnt(
     traversal.count_inline(group, from)
 }
 
-/// Counts the rows of a mask by sensitive value. Returns the greatest count.
+/// Counts the rows of a mask by counted value.
 #[inline(always)]
-fn count_values(bitmaps: &GroupBitmaps, mask: &[u64], value_counts: &mut [u64]) -> u64 {
-    let mut greatest = 0;
+fn count_values(bitmaps: &GroupBitmaps, mask: &[u64], value_counts: &mut [u64]) {
     for (value, count) in bitmaps.values.clone().zip(value_counts) {
         *count = ones(mask.iter().zip(bitmaps.bitmap(value)).map(|(a, b)| a & b));
-        greatest = greatest.max(*count);
     }
-    greatest
 }
 
 #[inline(always)]

@@ -3,8 +3,9 @@
 
 use std::collections::HashMap;
 
+use pais_core::definition::SuppressionFor;
 use pais_core::definition::json::escape;
-use pais_core::model::Lkc;
+use pais_core::model::{Lkc, MissingSensitive};
 use pais_core::rejection::Fault;
 use pais_core::table::{EncodedTable, NULL_CODE};
 
@@ -12,13 +13,13 @@ use super::error::SpecializationError;
 use super::requirement::{Requirement, SensitiveBound};
 use crate::error::RunError;
 
-/// Where a sensitive value comes from: its column, and its place in the job where it is listed.
+/// Where a counted value comes from: its column, and its place in the job where it is listed.
 pub(super) struct SensitiveName {
     column: Box<str>,
     place: Option<usize>,
 }
 
-/// The requirement, with the source of each sensitive value by its number.
+/// The requirement, with the source of each counted value by its number.
 pub(super) fn resolve<'a>(
     model: &Lkc,
     table: &'a EncodedTable,
@@ -28,7 +29,7 @@ pub(super) fn resolve<'a>(
         k,
         c,
         sensitive_values,
-        ..
+        missing_sensitive,
     } = model;
     let all = table.quasi_identifiers.len();
     let mut names = Vec::new();
@@ -66,28 +67,41 @@ pub(super) fn resolve<'a>(
             Some(names.len() as u32 - 1)
         };
         let mut number = number;
-        let numbers = column
+        let numbers: Vec<u32> = column
             .values
             .iter()
             .map(|value| number(value).unwrap_or(NULL_CODE))
             .collect();
+        if numbers.iter().all(|&number| number == NULL_CODE) {
+            continue;
+        }
+        let excludes_missing = match missing_sensitive {
+            MissingSensitive::Excluded => column.codes.contains(&NULL_CODE),
+            MissingSensitive::Counted => false,
+        };
+        let missing = excludes_missing.then(|| {
+            names.push(SensitiveName {
+                column: column.name.clone(),
+                place: None,
+            });
+            names.len() as u32 - 1
+        });
         sensitive.push(SensitiveBound {
             codes: &column.codes,
             numbers,
+            missing,
         });
     }
-    let requirement = Requirement {
-        l: l.map_or(all, |l| all.min(l.get() as usize)).max(1),
-        k: *k,
-        c: *c,
-        sensitive,
-        sensitive_values: names.len(),
-    };
-    (requirement, names)
+    let l = l.map_or(all, |l| all.min(l.get() as usize)).max(1);
+    (Requirement::new(l, (*k, *c), sensitive), names)
 }
 
 /// The error of a failed search: the condition that cannot be met, and what would meet it.
-pub(super) fn run_error(error: &SpecializationError, names: &[SensitiveName]) -> RunError {
+pub(super) fn run_error(
+    error: &SpecializationError,
+    names: &[SensitiveName],
+    suppression_for: SuppressionFor,
+) -> RunError {
     match error {
         SpecializationError::Cancelled => RunError::Cancelled,
         SpecializationError::FewerRowsThanK { rows, .. } => {
@@ -96,15 +110,20 @@ pub(super) fn run_error(error: &SpecializationError, names: &[SensitiveName]) ->
         SpecializationError::MoreFrequentThanC {
             value,
             holding,
+            of,
             rows,
         } => {
             let SensitiveName { column, place } = &names[*value];
-            let share = *holding as f64 / *rows as f64;
+            let share = *holding as f64 / *of as f64;
+            let with_value = match of < rows {
+                true => " that have a value in it",
+                false => "",
+            };
             // Rounded up, so that the bound named is one that holds.
             let least = (share * 10_000.0).ceil() / 10_000.0;
             let detail = format!(
-                "a sensitive value of `{column}` is in {:.2} % of the rows of the whole table, more than \
-                 the greatest confidence allows, so no generalization can meet it; set the bound \
+                "a sensitive value of `{column}` is in {:.2} % of the rows of the whole \
+                 table{with_value}, more than the greatest confidence allows, so no generalization can meet it; set the bound \
                  to at least {least}, or take the value out of `sensitive_values`",
                 share * 100.0
             );
@@ -112,8 +131,15 @@ pub(super) fn run_error(error: &SpecializationError, names: &[SensitiveName]) ->
                 Some(place) => format!("/privacy/sensitive_values/{}/{place}", escape(column)),
                 None => "/privacy".to_owned(),
             };
-            let fault = Fault::at(pointer, detail.clone())
-                .fix(format!("set the greatest confidence to at least {least}"));
+            let suppression = match suppression_for {
+                SuppressionFor::Size => {
+                    ", or allow to suppress rows with the value by `\"suppression_for\": \
+                     \"size_and_confidence\"` and a `suppression_limit`"
+                }
+                SuppressionFor::SizeAndConfidence => ", or raise `suppression_limit`",
+            };
+            let fix = format!("set the greatest confidence to at least {least}{suppression}");
+            let fault = Fault::at(pointer, detail.clone()).fix(fix);
             RunError::NotAnonymizable {
                 detail,
                 fault: Box::new(fault),

@@ -20,6 +20,8 @@ pub(super) enum SpecializationError {
         value: usize,
         /// Number of rows that have it.
         holding: u64,
+        /// Number of rows that its share is measured on.
+        of: u64,
         /// Number of rows of the table.
         rows: u64,
     },

@@ -19,7 +19,7 @@ use super::partitions::{PartitionId, Partitions};
 use super::requirement::Requirement;
 use super::split_counts::{PartitionShare, SplitCounts};
 
-/// Largest number of counters (groups times sensitive values) kept in a dense array.
+/// Largest number of counters (groups times counted values) kept in a dense array.
 const DENSE_COUNTERS: usize = 1 << 20;
 
 /// The rows of an interval, counted by partition and by the runs between split points.
@@ -203,8 +203,14 @@ struct SideCounts<'a> {
     interval: &'a IntervalSplits<'a>,
     groups: &'a PartitionGroups,
     sizes: Vec<u64>,
+    /// Number of columns of `greatest`: 1 unless missing cells are excluded.
+    columns: usize,
+    /// By group and sensitive column, the most rows with the same sensitive value.
     greatest: Vec<u64>,
-    /// Rows by group and sensitive value; empty if there are too many counters, then `sparse` is
+    /// By group and sensitive column, the rows without a value; empty unless missing cells are
+    /// excluded.
+    missing: Vec<u64>,
+    /// Rows by group and counted value; empty if there are too many counters, then `sparse` is
     /// used.
     value_counts: Vec<u64>,
     sparse: FxHashMap<usize, u64>,
@@ -216,14 +222,23 @@ struct SideCounts<'a> {
 impl<'a> SideCounts<'a> {
     fn new(interval: &'a IntervalSplits<'a>, groups: &'a PartitionGroups) -> Self {
         let counters = match interval.requirement.bounds_confidence() {
-            true => groups.count * interval.requirement.sensitive_values,
+            true => groups.count * interval.requirement.counted_values,
             false => 0,
+        };
+        let (columns, missing) = match interval.requirement.excludes_missing() {
+            true => {
+                let columns = interval.requirement.sensitive.len();
+                (columns, vec![0; groups.count * columns])
+            }
+            false => (1, Vec::new()),
         };
         Self {
             interval,
             groups,
             sizes: vec![0; groups.count],
-            greatest: vec![0; groups.count],
+            columns,
+            greatest: vec![0; groups.count * columns],
+            missing,
             value_counts: vec![
                 0;
                 if counters <= DENSE_COUNTERS {
@@ -241,10 +256,25 @@ impl<'a> SideCounts<'a> {
     fn clear(&mut self) {
         self.sizes.fill(0);
         self.greatest.fill(0);
+        self.missing.fill(0);
         self.value_counts.fill(0);
         self.sparse.clear();
         self.is_violated.fill(false);
         self.violations = 0;
+    }
+
+    /// Whether the rows of a group counted so far are allowed.
+    fn allows(&self, group: usize) -> bool {
+        let requirement = self.interval.requirement;
+        let size = self.sizes[group];
+        if self.missing.is_empty() {
+            return requirement.meets_k(size) && requirement.bounds(self.greatest[group], size);
+        }
+        let columns = group * self.columns..(group + 1) * self.columns;
+        let missing = &self.missing[columns.clone()];
+        let mut columns = self.greatest[columns].iter().zip(missing);
+        requirement.meets_k(size)
+            && columns.all(|(&greatest, missing)| requirement.bounds(greatest, size - missing))
     }
 
     fn add(&mut self, entries: &[(u32, &PartitionShare)]) {
@@ -258,17 +288,26 @@ impl<'a> SideCounts<'a> {
             let group = self.groups.of[link_index as usize] as usize;
             self.sizes[group] += u64::from(share.size);
             if bounded {
+                let excludes_missing = requirement.excludes_missing();
                 for &(value, rows) in split_counts.sensitive_counts(share) {
-                    let at = group * requirement.sensitive_values + value as usize;
+                    let mut column = group;
+                    if excludes_missing {
+                        column = group * self.columns + requirement.column_of(value);
+                        if requirement.counts_missing(value) {
+                            self.missing[column] += u64::from(rows);
+                            continue;
+                        }
+                    }
+                    let at = group * requirement.counted_values + value as usize;
                     let count = match self.value_counts.get_mut(at) {
                         Some(count) => count,
                         None => self.sparse.entry(at).or_insert(0),
                     };
                     *count += u64::from(rows);
-                    self.greatest[group] = self.greatest[group].max(*count);
+                    self.greatest[column] = self.greatest[column].max(*count);
                 }
             }
-            let is_violated = !requirement.allows(self.sizes[group], self.greatest[group]);
+            let is_violated = !self.allows(group);
             self.violations += usize::from(is_violated);
             self.violations -=
                 usize::from(std::mem::replace(&mut self.is_violated[group], is_violated));

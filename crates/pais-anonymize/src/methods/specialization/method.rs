@@ -1,13 +1,14 @@
 //! Top-down specialization as a method: LKC-privacy and its special cases by one cut a column.
 
 use pais_core::definition::{
-    ColumnRole, JobDefinition, JobError, JobErrorKind, Objective, SplitRule,
+    ColumnRole, JobDefinition, JobError, JobErrorKind, Objective, SplitRule, SuppressionFor,
 };
 use pais_core::model::{Lkc, PrivacyModel};
 use pais_core::schema::Schema;
-use pais_core::table::EncodedTable;
+use pais_core::table::{Domain, EncodedTable};
 
 use super::settings::SpecializationSettings;
+use super::topmost::Draw;
 use super::{bounds, replay, search, validity};
 use crate::error::RunError;
 use crate::job_checks::{check_global, check_no_weights, check_some, first_set, unfit};
@@ -18,7 +19,7 @@ use crate::prepared::{PreparedTable, names};
 use crate::step::StepRecord;
 use crate::utility::{self, Report};
 use crate::verdict::Verdict;
-use crate::{pre_generalization, published_cut, released_table, row_order};
+use crate::{pre_generalization, published_cut, range_ncp, released_table, row_order};
 
 /// Most subsets of quasi-identifiers times rows that a search and its verification may have to
 /// count: hours on a large machine. Most are never counted, since subsets share their prefixes
@@ -131,9 +132,17 @@ impl Method for Specialization {
         input: &PreparedTable,
         observer: &dyn Observer,
     ) -> Result<Vec<StepRecord>, RunError> {
-        let (requirement, values) = bounds::resolve(&self.model, &input.table);
-        search::search(&input.table, &requirement, self.settings, observer)
-            .map_err(|error| bounds::run_error(&error, &values))
+        let table = &input.table;
+        let (requirement, values) = bounds::resolve(&self.model, table);
+        let suppression_for = self.settings.suppression_for;
+        let mut draw = match suppression_for {
+            SuppressionFor::SizeAndConfidence => Some(row_draw(input)?),
+            SuppressionFor::Size => None,
+        };
+        let draw = draw.as_mut().map(|draw| draw as &mut Draw<'_>);
+        let node_ncp = node_ncp(&input.schema, table);
+        search::search(table, &requirement, self.settings, node_ncp, draw, observer)
+            .map_err(|error| bounds::run_error(&error, &values, suppression_for))
     }
 
     fn build(
@@ -186,6 +195,33 @@ impl Method for Specialization {
     }
 }
 
+/// By quasi-identifier, the NCP of each node of its taxonomy; empty for a column without one.
+fn node_ncp(schema: &Schema, table: &EncodedTable) -> Vec<Vec<f64>> {
+    let stored: Vec<_> = schema.stored().collect();
+    let columns = table.quasi_identifiers.iter();
+    let node_ncp = columns.map(|column| match &column.domain {
+        Domain::Taxonomy(tree) => {
+            let kind = stored.get(column.position).map(|spec| spec.kind);
+            range_ncp::node_ncp(tree, kind.unwrap_or_default())
+        }
+        Domain::Numeric { .. } => Vec::new(),
+    });
+    node_ncp.collect()
+}
+
+/// Draws the rows that are suppressed in the topmost table.
+// STAND-IN, replaced at the merge by `RowDraw::new(input, Purpose::Suppression)?` of
+// `crate::row_order`, and `move |count| draw.below(count)`.
+fn row_draw(input: &PreparedTable) -> Result<impl FnMut(u64) -> u64, RunError> {
+    use rand::rngs::{StdRng, SysRng};
+    use rand::{RngExt, SeedableRng};
+    let mut draw = match input.job.seed {
+        Some(seed) => StdRng::seed_from_u64(seed),
+        None => StdRng::try_from_rng(&mut SysRng).map_err(RunError::internal)?,
+    };
+    Ok(move |count: u64| draw.random_range(0..count))
+}
+
 fn check_columns(schema: &Schema, job: &JobDefinition) -> Result<(), JobError> {
     check_global(job)?;
     if let Some(column) = first_set(schema) {
@@ -224,5 +260,6 @@ fn settings(schema: &Schema, job: &JobDefinition) -> Result<SpecializationSettin
         objective,
         split: utility.split.unwrap_or(SplitRule::Fixed),
         suppression_limit: job.suppression_limit()?,
+        suppression_for: job.suppression_for(),
     })
 }

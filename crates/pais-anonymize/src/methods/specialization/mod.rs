@@ -11,7 +11,7 @@
 //!  - 1 byte per row for its sensitive values (more if there are many);
 //!  - 4 bytes per row for its partition or its position in the permutation, and 4 more while
 //!    rows are moved in the permutation;
-//!  - 8 *m* + 12 bytes per partition.
+//!  - 8 *m* + 16 bytes per partition.
 //!
 //! Time: two passes over each column for its histogram. Each candidate that becomes the best one
 //! costs one scan of the table or of `T[x]` (the rows it would split), and a depth-first traversal

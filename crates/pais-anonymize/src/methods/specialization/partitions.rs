@@ -2,6 +2,7 @@
 
 use super::attribute::ConceptId;
 use super::partition_order::PartitionOrder;
+use super::requirement::ValueShare;
 use super::scan::Scan;
 use super::split_counts::{PartialCounts, SplitCounts};
 use super::table_order::{self, TableOrder};
@@ -40,8 +41,8 @@ pub(super) struct Partitions {
     records: Vec<Vec<ConceptId>>,
     /// *Link_x*: by attribute and concept, the partitions whose record contains it.
     links: Vec<Vec<Vec<PartitionId>>>,
-    /// By partition, the number of rows of its most frequent sensitive value.
-    max_value_counts: Vec<u32>,
+    /// By partition, its most frequent sensitive value.
+    greatest: Vec<ValueShare>,
     /// Σ|T\[qid\]|², the discernibility cost.
     squares: u128,
     /// Number of partitions whose rows were not suppressed.
@@ -53,12 +54,12 @@ pub(super) struct Partitions {
 
 impl Partitions {
     /// One partition at the topmost values, of `rows` rows without those already `suppressed`
-    /// (ascending). `max_value_count` of them have the most frequent sensitive value.
+    /// (ascending). `greatest` is their most frequent sensitive value.
     pub(super) fn new(
         rows: usize,
         suppressed: &[u32],
         attributes: usize,
-        max_value_count: u32,
+        greatest: ValueShare,
     ) -> Self {
         let left = rows - suppressed.len();
         let layout = if suppressed.is_empty() {
@@ -74,7 +75,7 @@ impl Partitions {
             live: 1,
             records: vec![vec![0]; attributes],
             links: vec![vec![vec![0]]; attributes],
-            max_value_counts: vec![max_value_count],
+            greatest: vec![greatest],
             squares: (left as u128).pow(2),
             excess: 0,
         }
@@ -108,24 +109,20 @@ impl Partitions {
     }
 
     /// Number of rows of the smallest partition (0 if there is none), and the greatest share of a
-    /// partition's rows that have the same sensitive value, 0 to 1. Makes one scan of the
-    /// partitions.
-    pub(super) fn extremes(&self) -> (u64, f64) {
+    /// partition's rows that have the same sensitive value. Makes one scan of the partitions.
+    pub(super) fn extremes(&self) -> (u64, ValueShare) {
         let mut smallest = u32::MAX;
-        let (mut most, mut of) = (0u64, 1u64);
-        let live = self.sizes.iter().zip(&self.max_value_counts);
-        for (&size, &count) in live.filter(|(size, _)| **size > 0) {
+        let mut greatest = ValueShare::NONE;
+        let live = self.sizes.iter().zip(&self.greatest);
+        for (&size, &share) in live.filter(|(size, _)| **size > 0) {
             smallest = smallest.min(size);
-            let (count, size) = (u64::from(count), u64::from(size));
-            if count * of > most * size {
-                (most, of) = (count, size);
-            }
+            greatest = greatest.greater(share);
         }
         let smallest = match self.live {
             0 => 0,
             _ => u64::from(smallest),
         };
-        (smallest, most as f64 / of as f64)
+        (smallest, greatest)
     }
 
     /// *Link_x*: the partitions whose record contains a concept.
@@ -235,7 +232,7 @@ impl Partitions {
         link.retain(|&partition| self.size(partition) > 0);
         self.links[at].resize_with(children.end as usize, Vec::new);
         let before = self.sizes.len();
-        let parts = split_counts.parts(&link, before);
+        let parts = split_counts.parts(&link, before, scan.requirement);
         // No row moves if each partition goes to one child as a whole, as happens for a value whose
         // other children have no rows.
         let moves = parts.len() > link.len();
@@ -254,7 +251,7 @@ impl Partitions {
                 };
                 self.squares += u128::from(part.size).pow(2);
                 self.sizes[id as usize] = part.size;
-                self.max_value_counts[id as usize] = part.max_value_count;
+                self.greatest[id as usize] = part.greatest;
                 let concept = children.start + part.child;
                 self.records[at][id as usize] = concept;
                 self.links[at][concept as usize].push(id);
@@ -278,7 +275,7 @@ impl Partitions {
     fn push_like(&mut self, other: PartitionId, except: usize) -> PartitionId {
         let id = self.sizes.len() as PartitionId;
         self.sizes.push(0);
-        self.max_value_counts.push(0);
+        self.greatest.push(ValueShare::NONE);
         for (attribute, records) in self.records.iter_mut().enumerate() {
             let concept = records[other as usize];
             records.push(concept);

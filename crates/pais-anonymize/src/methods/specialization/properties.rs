@@ -330,8 +330,7 @@ fn wide_case() -> impl Strategy<Value = SpecializationCase> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150,
-        rng_seed: proptest::test_runner::RngSeed::Fixed(41), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(150))]
 
     #[test]
     fn wide_tables_are_private_and_not_too_general_on_any_number_of_threads(case in wide_case()) {
@@ -371,9 +370,7 @@ proptest! {
 }
 
 proptest! {
-    // A fixed seed gives the same cases each time, so that a failure can be reproduced.
-    #![proptest_config(ProptestConfig { cases: 400,
-        rng_seed: proptest::test_runner::RngSeed::Fixed(2009), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
     fn releases_are_private_truthful_and_not_too_general(case in case()) {

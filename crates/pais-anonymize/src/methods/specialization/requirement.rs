@@ -1,4 +1,12 @@
 //! The LKC-privacy requirement on the anonymous table, resolved against the rows of a run.
+//!
+//! The confidence in a sensitive value is its share among the rows of a group. Where missing cells
+//! are excluded, only the rows that have a value in its column count. Then the missing cells of a
+//! column are counted like one more value, the last one of the column, and the rows without a value
+//! are subtracted from the size of the group.
+//!
+//! Both readings are anti-monotone: the share of a group is the mean of the shares of its parts,
+//! weighted by their rows that have a value. A part in which no row has one imposes nothing.
 
 use pais_core::model::{Confidence, MinimumAnonymity};
 use pais_core::table::NULL_CODE;
@@ -8,9 +16,49 @@ use pais_core::table::NULL_CODE;
 pub(super) struct SensitiveBound<'a> {
     /// One code per row; [`NULL_CODE`] for a missing cell.
     pub codes: &'a [u32],
-    /// By code: the index of the sensitive value among those of all sensitive columns, or
+    /// By code: the index of the value among the counted values of all sensitive columns, or
     /// [`NULL_CODE`] for a value that is not sensitive.
     pub numbers: Vec<u32>,
+    /// The index under which the missing cells are counted, the greatest one of the column. `None`
+    /// if no cell is missing, or if missing cells count like other values.
+    pub missing: Option<u32>,
+}
+
+/// The most frequent sensitive value of some rows: how many of them have it, and how many rows its
+/// share is measured on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ValueShare {
+    /// Number of rows with the value.
+    pub holding: u32,
+    /// Number of rows that its share is measured on; 0 if no row has a value.
+    pub of: u32,
+}
+
+impl ValueShare {
+    /// The share of nothing.
+    pub(super) const NONE: Self = Self { holding: 0, of: 1 };
+
+    /// The greater of two shares; the first one if they are equal.
+    #[inline]
+    pub(super) fn greater(self, other: Self) -> Self {
+        let left = u64::from(other.holding) * u64::from(self.of);
+        match left > u64::from(self.holding) * u64::from(other.of) {
+            true => other,
+            false => self,
+        }
+    }
+
+    /// From 0 to 1.
+    pub(super) fn as_f64(self) -> f64 {
+        f64::from(self.holding) / f64::from(self.of.max(1))
+    }
+}
+
+/// Rows by counted value, as [`Requirement::greatest_share`] takes them.
+#[inline]
+pub(super) fn by_value(totals: &[u64]) -> impl DoubleEndedIterator<Item = (u32, u64)> {
+    let totals = totals.iter().enumerate();
+    totals.map(|(value, &total)| (value as u32, total))
 }
 
 /// *L*, *K*, *C* and *S* of Definition 3.1.
@@ -24,39 +72,166 @@ pub(super) struct Requirement<'a> {
     pub c: Confidence,
     /// *S*, by column; empty if no sensitive value is bounded.
     pub sensitive: Vec<SensitiveBound<'a>>,
-    /// Number of sensitive values over all columns.
-    pub sensitive_values: usize,
+    /// Number of counted values over all columns: the sensitive values, and one more for the
+    /// missing cells of each column that excludes them.
+    pub counted_values: usize,
+    /// By counted value, the index of its column in `sensitive`.
+    column_of: Vec<u32>,
+    /// By counted value, the one that counts the missing cells of its column, or [`NULL_CODE`].
+    /// Empty if no column excludes missing cells.
+    missing_of: Vec<u32>,
 }
 
-impl Requirement<'_> {
-    /// Whether a group of `size` rows, of which `with_value` have the same sensitive value, is
-    /// allowed.
+impl<'a> Requirement<'a> {
+    /// The requirement with these bounded columns. Their counted values are numbered from 0,
+    /// column after column.
+    pub(super) fn new(
+        l: usize,
+        (k, c): (MinimumAnonymity, Confidence),
+        sensitive: Vec<SensitiveBound<'a>>,
+    ) -> Self {
+        let mut column_of = Vec::new();
+        let mut missing_of = Vec::new();
+        for (column, bound) in sensitive.iter().enumerate() {
+            let numbers = bound.numbers.iter().copied().chain(bound.missing);
+            let end = numbers.filter(|&number| number != NULL_CODE).max();
+            let end = end.map_or(column_of.len(), |last| last as usize + 1);
+            column_of.resize(end.max(column_of.len()), column as u32);
+            missing_of.resize(column_of.len(), bound.missing.unwrap_or(NULL_CODE));
+        }
+        if sensitive.iter().all(|bound| bound.missing.is_none()) {
+            missing_of.clear();
+        }
+        Self {
+            l,
+            k,
+            c,
+            sensitive,
+            counted_values: column_of.len(),
+            column_of,
+            missing_of,
+        }
+    }
+
+    /// Whether a group of `size` rows has enough of them.
     #[inline]
-    pub(super) fn allows(&self, size: u64, with_value: u64) -> bool {
-        size >= self.k.get() && !self.c.is_exceeded_by(with_value, size)
+    pub(super) fn meets_k(&self, size: u64) -> bool {
+        size >= self.k.get()
+    }
+
+    /// Whether a group of `size` rows with this most frequent sensitive value is allowed.
+    #[inline]
+    pub(super) fn allows(&self, size: u64, greatest: ValueShare) -> bool {
+        self.meets_k(size) && self.bounds(u64::from(greatest.holding), u64::from(greatest.of))
+    }
+
+    /// Whether `holding` rows with the same sensitive value are within *C* among `of` rows.
+    #[inline]
+    pub(super) fn bounds(&self, holding: u64, of: u64) -> bool {
+        !self.c.is_exceeded_by(holding, of)
+    }
+
+    /// Whether a group of `size` rows is allowed. `counts` are the rows by counted value, as for
+    /// [`Self::greatest_share`].
+    #[inline]
+    pub(super) fn allows_counts(
+        &self,
+        size: u64,
+        counts: impl DoubleEndedIterator<Item = (u32, u64)>,
+    ) -> bool {
+        self.meets_k(size) && self.allows(size, self.greatest_share(size, counts))
+    }
+
+    /// The sensitive value with the greatest share among `size` rows. `counts` are the rows by
+    /// counted value, in ascending order of the values; values without rows may be omitted.
+    #[inline]
+    pub(super) fn greatest_share(
+        &self,
+        size: u64,
+        counts: impl DoubleEndedIterator<Item = (u32, u64)>,
+    ) -> ValueShare {
+        if !self.excludes_missing() {
+            let holding = counts.map(|(_, count)| count).max().unwrap_or(0) as u32;
+            let of = size as u32;
+            return ValueShare { holding, of };
+        }
+        let mut greatest = ValueShare::NONE;
+        // In descending order the missing cells of a column come before its values.
+        let mut missing = (NULL_CODE, 0);
+        for (value, count) in counts.rev() {
+            let counter = self.missing_of[value as usize];
+            if counter == value {
+                missing = (value, count);
+                continue;
+            }
+            let without_value = if counter == missing.0 { missing.1 } else { 0 };
+            greatest = ValueShare {
+                holding: count as u32,
+                of: (size - without_value) as u32,
+            }
+            .greater(greatest);
+        }
+        greatest
     }
 
     /// Whether *C* bounds any sensitive value.
     pub(super) fn bounds_confidence(&self) -> bool {
-        self.sensitive_values > 0 && !self.c.is_unbounded()
+        self.counted_values > 0 && !self.c.is_unbounded()
     }
 
-    /// The smallest size of a group in which `with_value` rows may have the same sensitive value;
-    /// at least *K*.
-    pub(super) fn least_group_for(&self, with_value: u64) -> u64 {
-        self.c.least_group(with_value).max(self.k.get())
-    }
-
-    /// Calls `found` with the index of each sensitive value that `row` has.
+    /// Whether the missing cells of any column are counted apart. Otherwise the share of every
+    /// value is measured on all rows of a group.
     #[inline]
-    pub(super) fn for_each_sensitive_value(&self, row: usize, mut found: impl FnMut(usize)) {
+    pub(super) fn excludes_missing(&self) -> bool {
+        !self.missing_of.is_empty()
+    }
+
+    /// The index in `sensitive` of the column of a counted value.
+    #[inline]
+    pub(super) fn column_of(&self, value: u32) -> usize {
+        self.column_of[value as usize] as usize
+    }
+
+    /// The value that counts the missing cells of the column of a counted value; `None` if the
+    /// share of its values is measured on all rows.
+    #[inline]
+    pub(super) fn missing_of(&self, value: u32) -> Option<u32> {
+        let counter = self.missing_of.get(value as usize).copied();
+        counter.filter(|&counter| counter != NULL_CODE)
+    }
+
+    /// Whether a counted value counts the missing cells of its column.
+    #[inline]
+    pub(super) fn counts_missing(&self, value: u32) -> bool {
+        self.missing_of(value) == Some(value)
+    }
+
+    /// A size from which on every subgroup of a group is allowed, whatever rows it has; `totals`
+    /// are the rows of the whole group by counted value. At least *K*.
+    pub(super) fn least_group_within(&self, totals: &[u64]) -> u64 {
+        let (mut greatest, mut most_missing) = (0, 0);
+        for (value, &count) in totals.iter().enumerate() {
+            if self.counts_missing(value as u32) {
+                most_missing = count.max(most_missing);
+            } else {
+                greatest = count.max(greatest);
+            }
+        }
+        // No subgroup has more rows with a value, or more without one, than the whole group.
+        let least = self.c.least_group(greatest).saturating_add(most_missing);
+        least.max(self.k.get())
+    }
+
+    /// Calls `found` with the index of each counted value that `row` has.
+    #[inline]
+    pub(super) fn for_each_counted_value(&self, row: usize, mut found: impl FnMut(usize)) {
         for bound in &self.sensitive {
-            let code = bound.codes[row];
-            if code != NULL_CODE {
-                let number = bound.numbers[code as usize];
-                if number != NULL_CODE {
-                    found(number as usize);
-                }
+            let number = match bound.codes[row] {
+                NULL_CODE => bound.missing.unwrap_or(NULL_CODE),
+                code => bound.numbers[code as usize],
+            };
+            if number != NULL_CODE {
+                found(number as usize);
             }
         }
     }

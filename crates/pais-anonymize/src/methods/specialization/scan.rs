@@ -118,17 +118,16 @@ impl Scan<'_> {
                 merge(&mut partial_counts.sensitive_counts, first);
             }
             let sensitive_counts = &partial_counts.sensitive_counts[first..];
-            let most = sensitive_counts
+            let counts = sensitive_counts
                 .iter()
-                .map(|&(_, count)| count)
-                .max()
-                .unwrap_or(0);
+                .map(|&(value, count)| (value, u64::from(count)));
+            let greatest = self.requirement.greatest_share(u64::from(size), counts);
             squares += u128::from(size).pow(2);
             partial_counts.children[child].push(PartitionShare {
                 partition,
                 size,
                 sensitive_range: (first as u32, partial_counts.sensitive_counts.len() as u32),
-                meets: self.requirement.allows(u64::from(size), u64::from(most)),
+                meets: self.requirement.allows(u64::from(size), greatest),
             });
         }
         squares

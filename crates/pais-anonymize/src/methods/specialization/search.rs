@@ -14,9 +14,13 @@ use super::sensitive::SensitiveSlots;
 use super::settings::SpecializationSettings;
 use super::state::SearchState;
 use super::suppression::Suppression;
-use super::topmost;
+use super::topmost::{self, Draw};
 
 /// Runs top-down specialization. Returns the steps; step 0 is the topmost table.
+///
+/// `node_ncp` has, for each quasi-identifier with a taxonomy, the NCP of its nodes. `draw` is given
+/// if rows of the topmost table may be suppressed to reach *C*; it returns a random number below
+/// the given one.
 ///
 /// # Errors
 /// When no generalization meets the requirement, or on cancellation.
@@ -24,12 +28,21 @@ pub(super) fn search(
     table: &EncodedTable,
     requirement: &Requirement<'_>,
     settings: SpecializationSettings,
+    node_ncp: Vec<Vec<f64>>,
+    draw: Option<&mut Draw<'_>>,
     observer: &dyn Observer,
 ) -> Result<Vec<StepRecord>, SpecializationError> {
     let budget = settings.suppression_limit.floor_of(table.rows as u64);
     let sensitive = SensitiveSlots::new(requirement, table.rows);
-    let suppressed = topmost::suppress(table, requirement, &sensitive, budget, observer)?;
-    let mut state = SearchState::new(table, requirement, settings, sensitive, &suppressed, budget);
+    let suppressed = match draw {
+        Some(draw) => topmost::suppress(table, requirement, &sensitive, (budget, draw), observer)?,
+        None => {
+            topmost::check(table, requirement, &sensitive)?;
+            Vec::new()
+        }
+    };
+    let topmost = (suppressed.as_slice(), budget);
+    let mut state = SearchState::new(table, requirement, settings, sensitive, node_ncp, topmost);
     let mut steps = vec![state.step(0, None, suppressed)];
     let mut decided = 0usize;
     loop {

@@ -1,4 +1,5 @@
-//! The sensitive values of a row as one code, so that a scan counts a row by one addition.
+//! The sensitive values of a row as one code, so that a scan counts a row by one addition. Missing
+//! cells are a value too where the requirement excludes them.
 //!
 //! Sensitive columns are combined as long as their values have few combinations. With more
 //! combinations a row has several codes, and is counted once for each.
@@ -28,7 +29,7 @@ pub(super) struct SensitiveSlots {
     value_lists: ValueLists,
     /// Whether the values of all slots, slot after slot, are strictly ascending.
     pub is_ascending: bool,
-    /// By sensitive value, the number of rows that have it.
+    /// By counted value, the number of rows that have it.
     pub rows_by_value: Vec<u64>,
 }
 
@@ -89,7 +90,7 @@ impl SensitiveSlots {
             slots: Vec::new(),
             value_lists: ValueLists::default(),
             is_ascending: true,
-            rows_by_value: vec![0; requirement.sensitive_values],
+            rows_by_value: vec![0; requirement.counted_values],
         };
         if combined_columns.is_empty() {
             sensitive.value_lists.push([]);
@@ -137,12 +138,15 @@ impl SensitiveSlots {
 }
 
 impl CombinedColumns {
-    /// A single column. A value that is not sensitive has the code 0.
+    /// A single column. A value that is not counted has the code 0.
     fn from_bound(bound: &SensitiveBound<'_>) -> Self {
         let sensitive = bound.numbers.iter().copied();
         let mut values: Vec<u32> = sensitive.filter(|&number| number != NULL_CODE).collect();
         values.sort_unstable();
         values.dedup();
+        // Missing cells that are counted have the last code.
+        values.extend(bound.missing);
+        let missing_code = bound.missing.map_or(0, |_| values.len() as u32);
         let position = |number: &u32| {
             values
                 .binary_search(number)
@@ -150,7 +154,7 @@ impl CombinedColumns {
         };
         let code_of: Vec<u32> = bound.numbers.iter().map(position).collect();
         // The code of a missing cell is beyond the last code.
-        let code = |&code: &u32| code_of.get(code as usize).copied().unwrap_or(0);
+        let code = |&code: &u32| code_of.get(code as usize).copied().unwrap_or(missing_code);
         let mut value_lists = ValueLists::default();
         value_lists.push([]);
         values.iter().for_each(|&value| value_lists.push([value]));

@@ -1,6 +1,6 @@
 //! The settings of a search.
 
-use pais_core::definition::{Objective, SplitRule};
+use pais_core::definition::{Objective, SplitRule, SuppressionFor};
 use pais_core::model::Decimal;
 
 /// The settings of a search.
@@ -12,4 +12,6 @@ pub(super) struct SpecializationSettings {
     pub split: SplitRule,
     /// Largest fraction of rows that may be suppressed.
     pub suppression_limit: Decimal,
+    /// What rows may be suppressed for.
+    pub suppression_for: SuppressionFor,
 }

@@ -6,6 +6,7 @@
 
 use super::attribute::ConceptId;
 use super::partitions::{PartitionId, Partitions};
+use super::requirement::{Requirement, ValueShare};
 use super::scan::Scan;
 
 /// The rows of one partition that would go to one child.
@@ -30,8 +31,8 @@ pub(super) struct PlannedPartition {
     pub child: u32,
     /// Number of rows.
     pub size: u32,
-    /// Number of rows that have the most frequent sensitive value.
-    pub max_value_count: u32,
+    /// Its most frequent sensitive value.
+    pub greatest: ValueShare,
 }
 
 /// The counts of `T[x]`: by child, the partitions of *Link_x* that have rows in it.
@@ -82,7 +83,12 @@ impl SplitCounts {
 
     /// The partitions that the partitions of `link` (of `partitions` in total) are split into: in
     /// the order of `link`, and by ascending child.
-    pub(super) fn parts(&self, link: &[PartitionId], partitions: usize) -> Vec<PlannedPartition> {
+    pub(super) fn parts(
+        &self,
+        link: &[PartitionId],
+        partitions: usize,
+        requirement: &Requirement<'_>,
+    ) -> Vec<PlannedPartition> {
         let mut link_index_of = vec![0u32; partitions];
         for (link_index, &partition) in link.iter().enumerate() {
             link_index_of[partition as usize] = link_index as u32;
@@ -92,12 +98,13 @@ impl SplitCounts {
             .flat_map(|(child, shares)| shares.iter().map(move |share| (child as u32, share)));
         let mut parts: Vec<_> = parts
             .map(|(child, share)| {
-                let value_counts = self.sensitive_counts(share).iter().map(|&(_, count)| count);
+                let counts = self.sensitive_counts(share).iter();
+                let counts = counts.map(|&(value, count)| (value, u64::from(count)));
                 PlannedPartition {
                     link_index: link_index_of[share.partition as usize],
                     child,
                     size: share.size,
-                    max_value_count: value_counts.max().unwrap_or(0),
+                    greatest: requirement.greatest_share(u64::from(share.size), counts),
                 }
             })
             .collect();

@@ -16,7 +16,7 @@ use pais_core::table::codes::Codes;
 use super::attribute::{Attribute, Concept, ConceptId};
 use super::candidate::Candidate;
 use super::partitions::{PartitionId, Partitions};
-use super::requirement::Requirement;
+use super::requirement::{Requirement, by_value};
 use super::scan::{ChildOfCode, Scan};
 use super::score;
 use super::sensitive::SensitiveSlots;
@@ -57,13 +57,14 @@ pub(super) struct SearchState<'a> {
 
 impl<'a> SearchState<'a> {
     /// The state at the topmost table, without the rows that are already `suppressed` (ascending).
+    /// At most `budget` rows may be suppressed. `node_ncp` is as for [`super::search::search`].
     pub(super) fn new(
         table: &'a EncodedTable,
         requirement: &'a Requirement<'a>,
         settings: SpecializationSettings,
         sensitive: SensitiveSlots,
-        suppressed: &[u32],
-        budget: u64,
+        node_ncp: Vec<Vec<f64>>,
+        (suppressed, budget): (&[u32], u64),
     ) -> Self {
         let class = match settings.objective {
             Objective::Classification => table
@@ -76,21 +77,23 @@ impl<'a> SearchState<'a> {
         let columns = &table.quasi_identifiers;
         let attributes: Vec<_> = columns
             .par_iter()
-            .map(|column| Attribute::new(column, class))
+            .zip(node_ncp)
+            .map(|(column, node_ncp)| Attribute::new(column, class, node_ncp))
             .collect();
         let left = (table.rows - suppressed.len()) as f64;
         let topmost = |attribute: &Attribute<'_>| left * attribute.ncp(attribute.concept(0));
         let ncp_sums = attributes.iter().map(topmost).collect();
         let mut rows_by_value = sensitive.rows_by_value.clone();
         for &row in suppressed {
-            requirement.for_each_sensitive_value(row as usize, |value| rows_by_value[value] -= 1);
+            requirement.for_each_counted_value(row as usize, |value| rows_by_value[value] -= 1);
         }
-        let most = rows_by_value.into_iter().max().unwrap_or(0) as u32;
+        let left = (table.rows - suppressed.len()) as u64;
+        let greatest = requirement.greatest_share(left, by_value(&rows_by_value));
         let mut state = Self {
             table,
             requirement,
             settings,
-            partitions: Partitions::new(table.rows, suppressed, attributes.len(), most),
+            partitions: Partitions::new(table.rows, suppressed, attributes.len(), greatest),
             attributes,
             sensitive,
             candidates: Vec::new(),
@@ -192,6 +195,7 @@ impl<'a> SearchState<'a> {
             let trial = SuppressionTrial {
                 partitions: &self.partitions,
                 requirement: self.requirement,
+                suppression_for: self.settings.suppression_for,
                 others: &self.others(attribute),
                 candidate: (attribute, concept),
                 first_child: self.attributes[attribute].concepts.len() as ConceptId,
@@ -324,7 +328,7 @@ impl<'a> SearchState<'a> {
             let name = attribute.column.name.to_string();
             (name, (ncp_sum + suppressed_so_far) / rows)
         });
-        let (smallest_group, confidence) = self.partitions.extremes();
+        let (smallest_group, greatest) = self.partitions.extremes();
         let label = |attribute: usize, concept: ConceptId| {
             let column = &self.attributes[attribute];
             column.label(column.concept(concept))
@@ -349,7 +353,7 @@ impl<'a> SearchState<'a> {
             score: performed.as_ref().map(|performed| performed.score),
             groups: self.partitions.count() as u64,
             smallest_group,
-            greatest_confidence: (self.requirement.sensitive_values > 0).then_some(confidence),
+            greatest_confidence: (self.requirement.counted_values > 0).then(|| greatest.as_f64()),
             dr: self.partitions.squares() as f64 / (left * left),
             ncp: ncp_total / cells,
             ncp_by_column: ncp_by_column.collect(),

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::bitmaps::GroupBitmaps;
+use super::requirement::by_value;
 use super::split_counts::PartitionShare;
 use super::validity::{ChildCheck, ValidityCheck, ValueColumn};
 
@@ -32,7 +33,7 @@ pub(super) struct SubsetTraversal<'a> {
 impl<'a> SubsetTraversal<'a> {
     pub(super) fn new(child: &'a ChildCheck<'a>, found_invalid: &'a AtomicBool) -> Self {
         let widest = child.columns.first().map_or(0, |column| column.width);
-        let values = child.check.requirement.sensitive_values;
+        let values = child.check.requirement.counted_values;
         Self {
             child,
             found_invalid,
@@ -150,7 +151,7 @@ impl<'a> SubsetTraversal<'a> {
             ..
         } = *self.child.check;
         let shares = self.child.shares;
-        let mut greatest = 0;
+        let (mut greatest, mut most_missing) = (0, 0);
         if requirement.bounds_confidence() {
             for &share in group {
                 for &(value, count) in split_counts.sensitive_counts(&shares[share as usize]) {
@@ -158,6 +159,9 @@ impl<'a> SubsetTraversal<'a> {
                     *total += u64::from(count);
                     greatest = greatest.max(*total);
                 }
+            }
+            if requirement.excludes_missing() {
+                (greatest, most_missing) = self.greatest_totals(group);
             }
             for &share in group {
                 for &(value, _) in split_counts.sensitive_counts(&shares[share as usize]) {
@@ -175,15 +179,17 @@ impl<'a> SubsetTraversal<'a> {
                 }
                 *count += u64::from(shares[share as usize].size);
             }
-            // No subgroup has more rows with a sensitive value than the whole group.
+            // No subgroup has more rows with a sensitive value, or more without a value, than the
+            // whole group.
             let least = self
                 .seen
                 .iter()
                 .map(|&code| self.counts[code as usize])
                 .min();
             let least = least.unwrap_or(0);
-            let allowed = requirement.allows(least, 0)
-                && (requirement.allows(least, greatest) || self.are_bounded(group, column));
+            let allowed = requirement.meets_k(least)
+                && (requirement.bounds(greatest, least.saturating_sub(most_missing))
+                    || self.are_bounded(group, column));
             for code in self.seen.drain(..) {
                 self.counts[code as usize] = 0;
             }
@@ -195,8 +201,29 @@ impl<'a> SubsetTraversal<'a> {
         true
     }
 
+    /// The most rows of a group with the same sensitive value, and the most rows without a value
+    /// in the same sensitive column, given that `totals` counts the rows of the group.
+    fn greatest_totals(&self, group: &[u32]) -> (u64, u64) {
+        let ValidityCheck {
+            requirement,
+            split_counts,
+            ..
+        } = *self.child.check;
+        let (mut greatest, mut most_missing) = (0, 0);
+        for &share in group {
+            for &(value, _) in split_counts.sensitive_counts(&self.child.shares[share as usize]) {
+                let most = match requirement.counts_missing(value) {
+                    true => &mut most_missing,
+                    false => &mut greatest,
+                };
+                *most = self.totals[value as usize].max(*most);
+            }
+        }
+        (greatest, most_missing)
+    }
+
     /// Whether the groups that result from splitting these shares by a column are bounded by *C*.
-    /// Their sizes are already in `counts`.
+    /// Their sizes are already in `counts`, and they have at least *K* rows.
     fn are_bounded(&mut self, group: &[u32], column: &ValueColumn) -> bool {
         let ValidityCheck {
             requirement,
@@ -204,21 +231,29 @@ impl<'a> SubsetTraversal<'a> {
             ..
         } = *self.child.check;
         let shares = self.child.shares;
-        let values = requirement.sensitive_values;
+        let values = requirement.counted_values;
         let counters = column.width.saturating_mul(values);
         if counters > DENSE_COUNTERS {
             return self.are_bounded_sorted(group, column);
         }
         self.value_counts
             .resize(counters.max(self.value_counts.len()), 0);
+        let excludes_missing = requirement.excludes_missing();
         let mut bounded = true;
         for &share in group {
             let code = column.codes[share as usize] as usize;
             for &(value, count) in split_counts.sensitive_counts(&shares[share as usize]) {
                 let counter = &mut self.value_counts[code * values + value as usize];
                 *counter += u64::from(count);
-                bounded &= requirement.allows(self.counts[code], *counter);
+                bounded &= excludes_missing || requirement.bounds(*counter, self.counts[code]);
             }
+        }
+        if excludes_missing {
+            // The rows without a value are known only when all shares are counted.
+            bounded = self.seen.iter().all(|&code| {
+                let block = &self.value_counts[code as usize * values..][..values];
+                requirement.allows_counts(self.counts[code as usize], by_value(block))
+            });
         }
         for &code in &self.seen {
             self.value_counts[code as usize * values..(code as usize + 1) * values].fill(0);
@@ -242,10 +277,15 @@ impl<'a> SubsetTraversal<'a> {
         });
         let mut entries: Vec<_> = entries.collect();
         entries.sort_unstable();
-        let mut runs = entries.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1));
-        runs.all(|run| {
-            let rows = run.iter().map(|&(.., count)| u64::from(count)).sum();
-            requirement.allows(self.counts[run[0].0 as usize], rows)
+        let mut subgroups = entries.chunk_by(|(a, ..), (b, ..)| a == b);
+        subgroups.all(|subgroup| {
+            let runs = subgroup.chunk_by(|(_, a, _), (_, b, _)| a == b);
+            let total = |run: &[(u32, u32, u32)]| {
+                let rows = run.iter().map(|&(.., count)| u64::from(count)).sum();
+                (run[0].1, rows)
+            };
+            let size = self.counts[subgroup[0].0 as usize];
+            requirement.allows_counts(size, runs.map(total))
         })
     }
 
@@ -260,8 +300,7 @@ impl<'a> SubsetTraversal<'a> {
     /// share by share. A word of 64 rows takes about as long as one share.
     fn bitmaps_are_cheaper(&self, shares: usize, rows: usize, from: usize) -> bool {
         let requirement = self.child.check.requirement;
-        if requirement.bounds_confidence()
-            && requirement.sensitive_values > GroupBitmaps::MAX_VALUES
+        if requirement.bounds_confidence() && requirement.counted_values > GroupBitmaps::MAX_VALUES
         {
             return false;
         }

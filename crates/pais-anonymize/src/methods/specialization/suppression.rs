@@ -1,14 +1,20 @@
 //! The rows that must be suppressed to make a specialization valid.
 //!
-//! A group that has fewer than *K* rows or exceeds *C* is removed by suppressing all its rows. That
-//! removes rows from other groups too, which may then violate the requirement themselves. So the
-//! groups are checked in rounds until a round suppresses nothing. Each round but the last
-//! suppresses at least one part of a partition for good, so the rounds end, and the remaining table
-//! has no violating qid. The trial is given up as soon as the suppressed rows exceed the budget.
+//! A group that has fewer than *K* rows is removed by suppressing all its rows. That removes rows
+//! from other groups too, which may then violate the requirement themselves. So the groups are
+//! checked in rounds until a round suppresses nothing. Each round but the last suppresses at least
+//! one part of a partition for good, so the rounds end, and the remaining table has no violating
+//! qid. The trial is given up as soon as the suppressed rows exceed the budget.
+//!
+//! A group with at least *K* rows that exceeds *C* is suppressed only if the job asks for it: its
+//! absence discloses that its rows had the same sensitive value. Otherwise the specialization is
+//! invalid. Which rows are suppressed for *K* does not depend on the order in which groups are
+//! checked, so *C* is checked on the table that remains.
 
 use rustc_hash::FxHashMap;
 
 use crate::observer::Observer;
+use pais_core::definition::SuppressionFor;
 
 use super::attribute::ConceptId;
 use super::partitions::{PartitionId, Partitions};
@@ -26,7 +32,7 @@ pub(super) struct Suppression {
     pub rows: u64,
 }
 
-/// Caches the sensitive values of partitions, each with the number of rows that have it. They are
+/// Caches the counted values of partitions, each with the number of rows that have it. They are
 /// counted at the first access.
 #[derive(Default)]
 pub(super) struct SensitiveCountCache {
@@ -50,8 +56,7 @@ impl SensitiveCountCache {
         self.counted.entry(partition).or_insert_with(|| {
             let mut values = Vec::new();
             for row in partitions.rows(partition) {
-                requirement
-                    .for_each_sensitive_value(row as usize, |value| values.push(value as u32));
+                requirement.for_each_counted_value(row as usize, |value| values.push(value as u32));
             }
             values.sort_unstable();
             let runs = values.chunk_by(|a, b| a == b);
@@ -79,6 +84,8 @@ pub(super) struct SuppressionTrial<'a> {
     pub partitions: &'a Partitions,
     /// The privacy requirement.
     pub requirement: &'a Requirement<'a>,
+    /// What rows may be suppressed for.
+    pub suppression_for: SuppressionFor,
     /// The attributes below their topmost value, without the candidate's own.
     pub others: &'a [usize],
     /// The candidate's attribute and concept.
@@ -94,8 +101,8 @@ pub(super) struct SuppressionTrial<'a> {
 }
 
 impl SuppressionTrial<'_> {
-    /// The rows to suppress with the specialization. `None` if they exceed the budget, or if fewer
-    /// than *K* rows would be left.
+    /// The rows to suppress with the specialization. `None` if they exceed the budget, if fewer
+    /// than *K* rows would be left, or if a group would exceed *C* that must not be suppressed.
     pub(super) fn cost(
         &self,
         split_counts: &SplitCounts,
@@ -107,28 +114,29 @@ impl SuppressionTrial<'_> {
             suppressed_rows: 0,
             totals: Vec::new(),
         };
-        state.totals.resize(self.requirement.sensitive_values, 0);
-        let mut start = 0;
-        for shares in split_counts.children() {
-            let group: Vec<u32> = (start..start + shares.len() as u32).collect();
-            start += shares.len() as u32;
-            let depth = self.others.len().min(self.requirement.l - 1);
-            state.visit(&group, self.others, depth, false)?;
-        }
+        state.totals.resize(self.requirement.counted_values, 0);
+        let to_remove = match self.suppression_for {
+            SuppressionFor::Size => GroupCheck::RemoveSmall,
+            SuppressionFor::SizeAndConfidence => GroupCheck::RemoveViolating,
+        };
+        self.visit_children(split_counts, &mut state, to_remove)?;
         state.parts.extend(self.untouched(count_cache));
         let mut all = self.others.to_vec();
         all.push(self.candidate.0);
         let depth = all.len().min(self.requirement.l);
         loop {
             let before = state.suppressed_rows;
-            let group: Vec<u32> = (0..state.parts.len() as u32).collect();
-            state.visit(&group, &all, depth, true)?;
+            state.visit(&state.all_parts(), &all, depth, (to_remove, true))?;
             if state.suppressed_rows == before {
                 break;
             }
         }
         if self.left - state.suppressed_rows < self.requirement.k.get() {
             return None;
+        }
+        if to_remove == GroupCheck::RemoveSmall && self.requirement.bounds_confidence() {
+            self.visit_children(split_counts, &mut state, GroupCheck::Refuse)?;
+            state.visit(&state.all_parts(), &all, depth, (GroupCheck::Refuse, true))?;
         }
         let suppressed = || state.parts.iter().filter(|part| part.suppressed);
         Some(Suppression {
@@ -141,6 +149,23 @@ impl SuppressionTrial<'_> {
                 .collect(),
             rows: state.suppressed_rows,
         })
+    }
+
+    /// Checks every qid that contains a child. The parts of the children are the first ones.
+    fn visit_children(
+        &self,
+        split_counts: &SplitCounts,
+        state: &mut TrialState<'_>,
+        check: GroupCheck,
+    ) -> Option<()> {
+        let depth = self.others.len().min(self.requirement.l - 1);
+        let mut start = 0;
+        for shares in split_counts.children() {
+            let group: Vec<u32> = (start..start + shares.len() as u32).collect();
+            start += shares.len() as u32;
+            state.visit(&group, self.others, depth, (check, false))?;
+        }
+        Some(())
     }
 
     fn refined(&self, split_counts: &SplitCounts) -> Vec<TrialPart> {
@@ -168,18 +193,17 @@ impl SuppressionTrial<'_> {
             let sensitive_counts = count_cache
                 .get_or_count(partition, self.partitions, self.requirement)
                 .to_vec();
-            let greatest = sensitive_counts
+            let counts = sensitive_counts
                 .iter()
-                .map(|&(_, count)| count)
-                .max()
-                .unwrap_or(0);
+                .map(|&(value, count)| (value, u64::from(count)));
+            let meets = self.requirement.allows_counts(size, counts);
             TrialPart {
                 partition,
                 child: None,
                 concept: self.partitions.concept(partition, attribute),
                 size,
                 sensitive_counts,
-                meets: self.requirement.allows(size, u64::from(greatest)),
+                meets,
                 suppressed: false,
             }
         };
@@ -191,6 +215,17 @@ impl SuppressionTrial<'_> {
     }
 }
 
+/// What is done with a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum GroupCheck {
+    /// Suppress it if it has fewer than *K* rows.
+    RemoveSmall,
+    /// Suppress it if it has fewer than *K* rows or exceeds *C*.
+    RemoveViolating,
+    /// Give up if it has fewer than *K* rows or exceeds *C*.
+    Refuse,
+}
+
 struct TrialState<'a> {
     trial: &'a SuppressionTrial<'a>,
     parts: Vec<TrialPart>,
@@ -199,19 +234,24 @@ struct TrialState<'a> {
 }
 
 impl TrialState<'_> {
-    /// Suppresses every violating group that results from splitting `group` by `depth` of the
-    /// attributes. `None` if the budget is exceeded. With `changed`, only groups that have lost a
-    /// part are checked, since the others were valid before.
+    /// Checks every group that results from splitting `group` by `depth` of the attributes. `None`
+    /// if the budget is exceeded or a group is refused. With `changed`, only groups that have lost
+    /// a part are checked, since the others were valid before.
     fn visit(
         &mut self,
         group: &[u32],
         attributes: &[usize],
         depth: usize,
-        changed: bool,
+        (check, changed): (GroupCheck, bool),
     ) -> Option<()> {
+        let requirement = self.trial.requirement;
         let may_violate = group.iter().any(|&part| {
             let part = &self.parts[part as usize];
-            !part.suppressed && !part.meets
+            let meets = match check {
+                GroupCheck::RemoveSmall => requirement.meets_k(part.size),
+                GroupCheck::RemoveViolating | GroupCheck::Refuse => part.meets,
+            };
+            !part.suppressed && !meets
         });
         let touched = !changed
             || group
@@ -221,8 +261,11 @@ impl TrialState<'_> {
             return Some(());
         }
         if depth == 0 {
-            if self.allows(group) {
+            if self.allows(group, check) {
                 return Some(());
+            }
+            if check == GroupCheck::Refuse {
+                return None;
             }
             for &part in group {
                 let part = &mut self.parts[part as usize];
@@ -244,7 +287,12 @@ impl TrialState<'_> {
             sorted.sort_unstable();
             for run in sorted.chunk_by(|(a, _), (b, _)| a == b) {
                 let run: Vec<u32> = run.iter().map(|&(_, part)| part).collect();
-                self.visit(&run, &attributes[position + 1..], depth - 1, changed)?;
+                self.visit(
+                    &run,
+                    &attributes[position + 1..],
+                    depth - 1,
+                    (check, changed),
+                )?;
             }
         }
         Some(())
@@ -258,7 +306,13 @@ impl TrialState<'_> {
         self.trial.partitions.concept(part.partition, attribute)
     }
 
-    fn allows(&mut self, group: &[u32]) -> bool {
+    fn all_parts(&self) -> Vec<u32> {
+        (0..self.parts.len() as u32).collect()
+    }
+
+    /// Whether what is left of a group passes a check.
+    fn allows(&mut self, group: &[u32], check: GroupCheck) -> bool {
+        let requirement = self.trial.requirement;
         let parts = &self.parts;
         let remaining = || {
             group
@@ -270,15 +324,23 @@ impl TrialState<'_> {
         if size == 0 {
             return true;
         }
-        let mut greatest = 0;
+        if check == GroupCheck::RemoveSmall {
+            return requirement.meets_k(size);
+        }
+        let mut values = Vec::new();
         for &(value, count) in remaining().flat_map(|part| &part.sensitive_counts) {
             let total = &mut self.totals[value as usize];
+            if *total == 0 {
+                values.push(value);
+            }
             *total += u64::from(count);
-            greatest = greatest.max(*total);
         }
-        for &(value, _) in remaining().flat_map(|part| &part.sensitive_counts) {
-            self.totals[value as usize] = 0;
-        }
-        self.trial.requirement.allows(size, greatest)
+        values.sort_unstable();
+        let totals = &mut self.totals;
+        let counts: Vec<_> = values
+            .into_iter()
+            .map(|value| (value, std::mem::take(&mut totals[value as usize])))
+            .collect();
+        requirement.allows_counts(size, counts.into_iter())
     }
 }

@@ -8,13 +8,32 @@ use super::error::SpecializationError;
 use super::requirement::Requirement;
 use super::sensitive::SensitiveSlots;
 
+/// Draws a number below the given one, each with the same probability.
+pub(super) type Draw<'a> = dyn FnMut(u64) -> u64 + 'a;
+
+/// Checks that the topmost table meets the requirement.
+///
+/// # Errors
+/// The condition that it does not meet.
+pub(super) fn check(
+    table: &EncodedTable,
+    requirement: &Requirement<'_>,
+    sensitive: &SensitiveSlots,
+) -> Result<(), SpecializationError> {
+    let rows = enough_rows(table, requirement)?;
+    match most_frequent(requirement, &sensitive.rows_by_value, rows) {
+        Some(exceeding) => Err(exceeding.error(rows)),
+        None => Ok(()),
+    }
+}
+
 /// Returns the rows to suppress so that the topmost table meets the requirement: ascending, at most
 /// `budget`.
 ///
 /// Suppression can only fix a sensitive value that is more frequent than *C*: the minimum number of
-/// its rows is suppressed, the first ones in the table. With fewer rows other values become more
-/// frequent, so this is repeated until all values are within *C*. Each round suppresses at least
-/// one row or is the last.
+/// its rows is suppressed, drawn at random. With fewer rows other values become more frequent, so
+/// this is repeated until all values are within *C*. Each round suppresses at least one row or is
+/// the last.
 ///
 /// # Errors
 /// The condition that cannot be met by suppression within the budget, or cancellation.
@@ -22,59 +41,39 @@ pub(super) fn suppress(
     table: &EncodedTable,
     requirement: &Requirement<'_>,
     sensitive: &SensitiveSlots,
-    budget: u64,
+    (budget, draw): (u64, &mut Draw<'_>),
     observer: &dyn Observer,
 ) -> Result<Vec<u32>, SpecializationError> {
-    let rows = table.rows as u64;
-    if rows < requirement.k.get() {
-        return Err(SpecializationError::FewerRowsThanK {
-            rows,
-            k: requirement.k.get(),
-        });
-    }
-    let mut rows_by_value = sensitive.rows_by_value.clone();
-    let whole = rows_by_value.clone();
+    let rows = enough_rows(table, requirement)?;
+    let whole = &sensitive.rows_by_value;
+    let mut rows_by_value = whole.clone();
     let mut is_suppressed = Vec::new();
     let mut suppressed = 0u64;
-    // By value: all its rows before this one are suppressed already, so no row is checked twice.
-    let mut next = vec![0usize; requirement.sensitive_values];
+    // By value, the rows that were not drawn yet; listed at the first draw.
+    let mut drawable: Vec<Option<Vec<u32>>> = vec![None; whole.len()];
     loop {
         if observer.must_stop() {
             return Err(SpecializationError::Cancelled);
         }
         let left = rows - suppressed;
-        let greatest = rows_by_value
-            .iter()
-            .copied()
-            .enumerate()
-            .max_by_key(|&(value, count)| (count, !value));
-        let Some((value, count)) = greatest else {
+        let Some(exceeding) = most_frequent(requirement, &rows_by_value, left) else {
             break;
         };
-        if !requirement.c.is_exceeded_by(count, left) {
-            break;
-        }
-        let error = SpecializationError::MoreFrequentThanC {
-            value,
-            holding: whole[value],
-            rows,
-        };
-        let needed = fewest_to_suppress(count, left, requirement);
+        let mut needed = exceeding.fewest_to_suppress(requirement);
         if suppressed + needed > budget || left - needed < requirement.k.get() {
-            return Err(error);
+            let value = exceeding.value;
+            return Err(ExceedingValue::new(requirement, whole, value, rows).error(rows));
         }
         suppressed += needed;
         is_suppressed.resize(table.rows, false);
-        let mut to_suppress = needed;
-        while to_suppress > 0 && next[value] < table.rows {
-            let row = next[value];
-            next[value] += 1;
-            let mut has_value = false;
-            requirement.for_each_sensitive_value(row, |found| has_value |= found == value);
-            if has_value && !is_suppressed[row] {
+        let with_value = drawable[exceeding.value]
+            .get_or_insert_with(|| rows_with(requirement, exceeding.value, table.rows));
+        while needed > 0 && !with_value.is_empty() {
+            let row = with_value.swap_remove(draw(with_value.len() as u64) as usize) as usize;
+            if !is_suppressed[row] {
                 is_suppressed[row] = true;
-                to_suppress -= 1;
-                requirement.for_each_sensitive_value(row, |found| rows_by_value[found] -= 1);
+                needed -= 1;
+                requirement.for_each_counted_value(row, |found| rows_by_value[found] -= 1);
             }
         }
     }
@@ -85,17 +84,90 @@ pub(super) fn suppress(
     Ok(suppressed.map(|(row, _)| row as u32).collect())
 }
 
-/// The minimum number of `count` rows with a value that must be suppressed among `left` rows so
-/// that the value is within *C*.
-fn fewest_to_suppress(count: u64, left: u64, requirement: &Requirement<'_>) -> u64 {
-    let (mut low, mut high) = (0, count);
-    while low < high {
-        let middle = low + (high - low) / 2;
-        if requirement.c.is_exceeded_by(count - middle, left - middle) {
-            low = middle + 1;
-        } else {
-            high = middle;
+/// The number of rows, at least *K*.
+fn enough_rows(
+    table: &EncodedTable,
+    requirement: &Requirement<'_>,
+) -> Result<u64, SpecializationError> {
+    let rows = table.rows as u64;
+    match requirement.meets_k(rows) {
+        true => Ok(rows),
+        false => Err(SpecializationError::FewerRowsThanK {
+            rows,
+            k: requirement.k.get(),
+        }),
+    }
+}
+
+/// The rows that have a counted value, ascending.
+fn rows_with(requirement: &Requirement<'_>, value: usize, rows: usize) -> Vec<u32> {
+    let has_value = |row: &u32| {
+        let mut has_value = false;
+        requirement.for_each_counted_value(*row as usize, |found| has_value |= found == value);
+        has_value
+    };
+    (0..rows as u32).filter(has_value).collect()
+}
+
+/// A sensitive value and the rows that its share is measured on.
+#[derive(Clone, Copy)]
+struct ExceedingValue {
+    value: usize,
+    holding: u64,
+    of: u64,
+}
+
+/// The most frequent sensitive value among `rows` rows if it is more frequent than *C*; the first
+/// one of equally frequent ones.
+fn most_frequent(
+    requirement: &Requirement<'_>,
+    rows_by_value: &[u64],
+    rows: u64,
+) -> Option<ExceedingValue> {
+    let is_sensitive = |value: &usize| !requirement.counts_missing(*value as u32);
+    let exceeding = (0..rows_by_value.len())
+        .filter(is_sensitive)
+        .map(|value| ExceedingValue::new(requirement, rows_by_value, value, rows))
+        .filter(|value| !requirement.bounds(value.holding, value.of));
+    exceeding.reduce(
+        |one, other| match other.holding * one.of > one.holding * other.of {
+            true => other,
+            false => one,
+        },
+    )
+}
+
+impl ExceedingValue {
+    fn new(requirement: &Requirement<'_>, rows_by_value: &[u64], value: usize, rows: u64) -> Self {
+        let missing = requirement.missing_of(value as u32);
+        Self {
+            value,
+            holding: rows_by_value[value],
+            of: rows - missing.map_or(0, |missing| rows_by_value[missing as usize]),
         }
     }
-    low
+
+    fn error(self, rows: u64) -> SpecializationError {
+        let Self { value, holding, of } = self;
+        SpecializationError::MoreFrequentThanC {
+            value,
+            holding,
+            of,
+            rows,
+        }
+    }
+
+    /// The minimum number of rows with the value that must be suppressed so that it is within *C*.
+    fn fewest_to_suppress(self, requirement: &Requirement<'_>) -> u64 {
+        let (mut low, mut high) = (0, self.holding);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if requirement.bounds(self.holding - middle, self.of - middle) {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
+        }
+        low
+    }
 }

@@ -20,7 +20,7 @@ use rayon::prelude::*;
 use crate::observer::Observer;
 
 use super::partitions::Partitions;
-use super::requirement::Requirement;
+use super::requirement::{Requirement, by_value};
 use super::split_counts::{PartitionShare, SplitCounts};
 use super::subset_traversal::SubsetTraversal;
 
@@ -109,15 +109,14 @@ impl ValidityCheck<'_> {
     /// Whether these shares together form an allowed group.
     pub(super) fn allows(&self, shares: &[PartitionShare]) -> bool {
         let size = shares.iter().map(|share| u64::from(share.size)).sum();
-        let mut totals = vec![0u64; self.requirement.sensitive_values];
+        let mut totals = vec![0u64; self.requirement.counted_values];
         for &(value, count) in shares
             .iter()
             .flat_map(|share| self.split_counts.sensitive_counts(share))
         {
             totals[value as usize] += u64::from(count);
         }
-        let greatest = totals.into_iter().max().unwrap_or(0);
-        self.requirement.allows(size, greatest)
+        self.requirement.allows_counts(size, by_value(&totals))
     }
 }
 

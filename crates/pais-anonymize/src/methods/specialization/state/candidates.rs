@@ -32,10 +32,14 @@ impl SearchState<'_> {
         }
     }
 
-    /// Makes a concept a candidate, unless it has no children.
+    /// Makes a concept a candidate, unless it has no children or no row has it: a specialization
+    /// without rows changes nothing.
     pub(super) fn add_candidate(&mut self, attribute: usize, concept: ConceptId) {
         let column = &self.attributes[attribute];
         let value = column.concept(concept);
+        if column.rows(value) == 0 {
+            return;
+        }
         let by_gain = self.settings.objective == Objective::Classification;
         let mut splits = SplitQueue::new(column, value, by_gain, self.split_selection());
         let Some(split) = splits.next(column, value) else {
