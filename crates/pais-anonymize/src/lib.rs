@@ -49,6 +49,7 @@ mod pre_generalization;
 mod prepared;
 mod progress;
 mod published_cut;
+mod range_ncp;
 mod released_table;
 mod row_order;
 mod run;

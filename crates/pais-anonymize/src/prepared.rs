@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pais_core::definition::{ColumnRole, JobDefinition, Output};
 use pais_core::schema::Schema;
-use pais_core::table::{Column, Domain, EncodedTable, Table};
+use pais_core::table::{Column, EncodedTable, Table};
 
 use crate::error::RunError;
 use crate::pre_generalization::PreGeneralized;
@@ -58,13 +58,6 @@ impl PreparedTable {
     /// Names of all stored columns, in the declared order.
     pub(crate) fn stored_names(&self) -> Vec<&str> {
         self.schema.stored().map(|column| &*column.name).collect()
-    }
-
-    /// The relational quasi-identifiers with the domains of their raw values.
-    pub(crate) fn raw_domains(&self) -> Vec<(Box<str>, &Domain)> {
-        let columns = self.table.quasi_identifiers.iter();
-        let raw = columns.map(|column| self.pre_generalization.raw(column));
-        raw.map(|raw| (raw.name.clone(), &raw.domain)).collect()
     }
 }
 
