@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pais_anonymize::{AnonymizationRun, JobPlan, StepRecord, Unobserved};
+use pais_anonymize::{AnonymizationRun, JobPlan, StepRecord, Unobserved, utility};
 use pais_core::definition::{CombinationQuery, JobDefinition, Sweep};
 use serde_json::Value;
 
@@ -170,7 +170,8 @@ impl Service {
         release.ok_or_else(ServiceError::not_found)
     }
 
-    /// The holder and the report of a release that the caller may see.
+    /// The holder and the report of a release that the caller may see. Only holders see what is
+    /// computed from raw rows.
     ///
     /// # Errors
     /// `not_found`; when the database fails.
@@ -180,7 +181,12 @@ impl Service {
         id: ReleaseId,
     ) -> Result<(OrganizationId, Value), ServiceError> {
         let report = releases::report(&self.store, viewer(caller), id).await?;
-        report.ok_or_else(ServiceError::not_found)
+        let (owner, report) = report.ok_or_else(ServiceError::not_found)?;
+        let report = match caller.role {
+            Role::Holder => report,
+            Role::Admin | Role::Recipient | Role::Auditor => utility::for_recipient(report),
+        };
+        Ok((owner, report))
     }
 
     /// A table of a release that the caller may see, without its rows.

@@ -99,9 +99,11 @@ fn check_labels(
     Ok(())
 }
 
-/// Returns a job's pre-generalization as published in a release; `None` if the job has none. The
-/// values of a column without a taxonomy are raw values, so only those that the release contains
-/// are listed.
+/// Returns a job's pre-generalization as published in a release; `None` if the job has none.
+///
+/// Only values that the release covers are listed: those of which some row shows the label or, in
+/// a declared taxonomy, the label of an ancestor. Others would name values that only raw rows
+/// explain.
 pub(crate) fn published(
     schema: &Schema,
     job: &JobDefinition,
@@ -109,23 +111,27 @@ pub(crate) fn published(
 ) -> Option<BTreeMap<String, PreGeneralization>> {
     let mut published = job.pre_generalization.clone()?;
     for (name, description) in &mut published {
-        let declared = schema
-            .stored()
-            .any(|spec| *spec.name == **name && spec.tree.is_some());
-        if declared {
-            continue;
-        }
-        let column = released
-            .columns
-            .iter()
-            .find(|column| *column.name == **name);
+        let mut stored = schema.stored();
+        let spec = stored.find(|spec| *spec.name == **name);
+        let mut columns = released.columns.iter();
+        let column = columns.find(|column| *column.name == **name);
         let shown: HashSet<&str> = column.into_iter().flat_map(labels).collect();
+        let tree = spec.and_then(|spec| spec.tree.as_deref());
         for values in description.values.values_mut() {
-            values.retain(|value| shown.contains(value.as_str()));
+            values.retain(|value| is_covered(value, tree, &shown));
         }
         description.values.retain(|_, values| !values.is_empty());
     }
     Some(published)
+}
+
+/// Whether one of the labels is this value or, in a tree, an ancestor of it.
+fn is_covered(value: &str, tree: Option<&Tree>, labels: &HashSet<&str>) -> bool {
+    let Some((tree, leaf)) = tree.and_then(|tree| Some((tree, tree.find(value)?))) else {
+        return labels.contains(value);
+    };
+    let mut path = std::iter::successors(Some(leaf), |&node| tree.node(node).parent);
+    path.any(|node| labels.contains(&*tree.node(node).label))
 }
 
 /// The labels in a column; for a set column the labels of its items.

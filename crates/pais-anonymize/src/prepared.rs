@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pais_core::definition::{ColumnRole, JobDefinition, Output, SuppressionFor};
 use pais_core::model::PrivacyModel;
 use pais_core::schema::Schema;
-use pais_core::table::{Column, Domain, EncodedTable, ReleasedTable, Table, row_warnings};
+use pais_core::table::{Column, EncodedTable, ReleasedTable, Table, row_warnings};
 use pais_core::warning::{Warning, WarningCode};
 
 use crate::error::RunError;
@@ -115,13 +115,6 @@ impl PreparedTable {
             warnings.push(Warning::at(WarningCode::SeededOrder, "/seed", detail));
         }
         warnings
-    }
-
-    /// The relational quasi-identifiers with the domains of their raw values.
-    pub(crate) fn raw_domains(&self) -> Vec<(Box<str>, &Domain)> {
-        let columns = self.table.quasi_identifiers.iter();
-        let raw = columns.map(|column| self.pre_generalization.raw(column));
-        raw.map(|raw| (raw.name.clone(), &raw.domain)).collect()
     }
 }
 

@@ -14,6 +14,14 @@ pub(crate) enum Verdict {
 }
 
 impl Verdict {
+    /// Rows of the smallest group that an adversary of the model can know; 0 for an empty table.
+    pub(crate) fn smallest_group(&self) -> u64 {
+        match self {
+            Self::Subsets(found) => found.smallest_group,
+            Self::Groups(found) => found.smallest_group,
+        }
+    }
+
     /// Greatest confidence in a sensitive value.
     pub(crate) fn greatest_confidence(&self) -> f64 {
         match self {

@@ -14,7 +14,8 @@ pub struct GroupMetrics {
     pub discernibility: u64,
     /// Number of groups.
     pub groups: u64,
-    /// Records of the smallest group; 0 for an empty table.
+    /// Records of the smallest group of equal records over **all** quasi-identifiers; 0 for an
+    /// empty table.
     pub smallest_group: u64,
     /// *|T| / groups*, records of a group on average; 0 for an empty table.
     pub average_group: f64,

@@ -1,7 +1,9 @@
 //! The utility of a released table, and the re-identification risk that remains in it.
 //!
-//! Each measure is defined in `docs/methods.md`.
+//! Each measure is defined in `docs/methods.md`. All but those of [`for_recipient`]'s fields are
+//! computed from the release and from declared domains alone.
 
+mod holder_only;
 mod metrics;
 mod ncp;
 mod queries;
@@ -9,12 +11,12 @@ mod report;
 mod risk;
 mod sets;
 
+pub use holder_only::for_recipient;
 pub use metrics::{GroupMetrics, SizeBucket};
 pub use queries::QueryError;
 pub use report::{Report, Utility};
 pub use risk::Risk;
 
-pub(crate) use ncp::ColumnNcp;
 pub(crate) use queries::{QueryDimension, QuerySensitive, QueryTable};
-pub(crate) use report::{Measures, ncp_by_column, report, report_with_sets};
-pub(crate) use sets::RawSets;
+pub(crate) use report::{anatomized_report, report};
+pub(crate) use sets::{RawSets, item_loss};

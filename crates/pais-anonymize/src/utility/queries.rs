@@ -14,6 +14,8 @@ use rand::{RngExt, SeedableRng};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::holder_only::{rounded, rounded_count};
+
 /// Number of random queries, as in the paper.
 pub(super) const QUERIES: u64 = 8_800;
 
@@ -26,10 +28,14 @@ const CONDITIONS: usize = 4;
 /// Rows of a block. A block is skipped if no group in it can meet a query.
 const BLOCK: usize = 4096;
 
-/// Seed of the random generator, fixed so that equal releases have equal errors.
+/// Seed of the random generator, fixed so that equal releases have equal errors. It is public, so
+/// that unrounded errors would single out the raw table among those that a release may come from.
 const SEED: u64 = 2008;
 
 /// Average relative errors of random count queries: *|estimate - exact| / exact*.
+///
+/// They are computed from raw rows, so a report has them rounded to two significant digits, and
+/// for the holder alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct QueryError {
@@ -43,6 +49,19 @@ pub struct QueryError {
     pub from_one_percent: f64,
     /// How many count 1 % of the rows or more.
     pub queries_from_one_percent: u64,
+}
+
+impl QueryError {
+    /// The errors with two significant digits.
+    pub(super) fn rounded(self) -> Self {
+        Self {
+            queries: rounded_count(self.queries),
+            all: rounded(self.all),
+            below_one_percent: rounded(self.below_one_percent),
+            from_one_percent: rounded(self.from_one_percent),
+            queries_from_one_percent: rounded_count(self.queries_from_one_percent),
+        }
+    }
 }
 
 /// A quasi-identifier for queries, with rows in the order of groups.

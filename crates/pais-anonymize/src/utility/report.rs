@@ -5,14 +5,19 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use pais_core::definition::PreGeneralization;
-use pais_core::table::{Domain, ReleasedTable};
+use pais_core::definition::{ColumnRole, PreGeneralization};
+use pais_core::schema::{Schema, SchemaColumn};
+use pais_core::table::ReleasedTable;
 use pais_verify::{VerifyError, group_sizes};
 
-use super::{ColumnNcp, GroupMetrics, QueryError, RawSets, Risk, sets};
+use super::holder_only::rounded;
+use super::{GroupMetrics, QueryError, Risk, ncp};
+use crate::verdict::Verdict;
 
 /// The report of a release. An empty table has no group: its measures are 0, but for those of
 /// information lost, which tell of suppressed rows too.
+///
+/// What is computed from raw rows is for the holder; [`super::for_recipient`] removes it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Report {
@@ -24,7 +29,8 @@ pub struct Report {
     pub rows: u64,
     /// Number of raw rows that were left out of it.
     pub suppressed_rows: u64,
-    /// What the job asked to be generalized before anything else, as it was asked for.
+    /// What the job asked to be generalized before anything else, without values that no released
+    /// label covers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pre_generalization: Option<BTreeMap<String, PreGeneralization>>,
 }
@@ -36,54 +42,42 @@ pub struct Utility {
     /// Groups of equal generalized records over all quasi-identifiers.
     #[serde(flatten)]
     pub groups: GroupMetrics,
+    /// Records of the smallest group that an adversary of the privacy model can know, as verified:
+    /// under LKC-privacy with at most *L* known values. `smallest_group` is over all
+    /// quasi-identifiers.
+    pub smallest_known_group: u64,
     /// *NCP*, mean of `ncp_by_column`, from 0 to 1, lower is better; 0 without
     /// quasi-identifiers.
     pub ncp: f64,
-    /// Mean NCP of the values of each quasi-identifier over the raw rows, suppressed rows
-    /// counting 1.
+    /// Mean NCP of the released values of each quasi-identifier, suppressed rows counting 1;
+    /// measured in the declared domain, or in the range that the release shows.
     pub ncp_by_column: BTreeMap<String, f64>,
     /// *1 - NCP* (2014 paper, Section 6), from 0 to 1, higher is better.
     pub information_remain: f64,
     /// *1 - NCP* of each quasi-identifier.
     pub information_remain_by_column: BTreeMap<String, f64>,
-    /// Greatest confidence in a sensitive value for an adversary who knows at most L values, as
-    /// verified; 0 when none is bounded. With local recoding, the greatest share of a group's
-    /// records that hold one sensitive value.
+    /// Mean NCP over the items of all raw rows of each set-valued quasi-identifier, hidden and
+    /// suppressed items counting 1 (2014 paper, Section 6). For the holder alone, with two
+    /// significant digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub item_loss_by_column: Option<BTreeMap<String, f64>>,
+    /// Greatest confidence in a sensitive value for an adversary of the privacy model, as
+    /// verified. With local recoding, the greatest share of a group's records that hold one
+    /// sensitive value.
     pub greatest_confidence: f64,
     /// How far random counting queries are off; with local recoding, where there is a sensitive
-    /// value to ask for.
+    /// value to ask for. For the holder alone, with two significant digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query_error: Option<QueryError>,
 }
 
-/// The measures that a report is built from.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Measures<'a> {
-    /// Number of rows of each group.
-    pub sizes: &'a [u32],
-    /// Mean NCP of each quasi-identifier.
-    pub ncp_by_column: BTreeMap<String, f64>,
-    /// Number of released rows.
-    pub rows: u64,
-    /// Number of suppressed rows.
-    pub suppressed_rows: u64,
-    /// The greatest confidence in a sensitive value, as verified.
-    pub greatest_confidence: f64,
-    /// The error of random counting queries, where it was measured.
-    pub query_error: Option<QueryError>,
-}
-
 impl Report {
-    /// Builds the report from the measures of a release.
-    pub(crate) fn new(measures: Measures) -> Self {
-        let Measures {
-            sizes,
-            ncp_by_column,
-            rows,
-            suppressed_rows,
-            greatest_confidence,
-            query_error,
-        } = measures;
+    fn new(
+        sizes: &[u32],
+        ncp_by_column: BTreeMap<String, f64>,
+        (rows, suppressed_rows): (u64, u64),
+        verdict: &Verdict,
+    ) -> Self {
         let columns = ncp_by_column.len();
         let ncp = if columns == 0 {
             0.0
@@ -94,12 +88,14 @@ impl Report {
         Self {
             utility: Utility {
                 groups: GroupMetrics::from_sizes(sizes),
+                smallest_known_group: verdict.smallest_group(),
                 ncp,
                 information_remain: 1.0 - ncp,
                 information_remain_by_column: ncp_by_column.iter().map(remain).collect(),
                 ncp_by_column,
-                greatest_confidence,
-                query_error,
+                item_loss_by_column: None,
+                greatest_confidence: verdict.greatest_confidence(),
+                query_error: None,
             },
             risk: Risk::from_sizes(sizes),
             rows,
@@ -107,121 +103,91 @@ impl Report {
             pre_generalization: None,
         }
     }
+
+    /// The report with the loss of the raw items of each set-valued column, rounded.
+    pub(crate) fn with_item_loss(mut self, by_column: BTreeMap<String, f64>) -> Self {
+        let by_column = by_column.into_iter();
+        let by_column = by_column.map(|(name, loss)| (name, rounded(loss)));
+        self.utility.item_loss_by_column = Some(by_column.collect());
+        self
+    }
+
+    /// The report with the error of random counting queries, rounded.
+    pub(crate) fn with_query_error(mut self, error: Option<QueryError>) -> Self {
+        self.utility.query_error = error.map(QueryError::rounded);
+        self
+    }
 }
 
-/// Measures a released table and returns its report. `quasi_identifiers` are its generalized
-/// columns with the domains that their labels generalize. A numeric column with a taxonomy of
-/// ranges has that taxonomy as its domain.
+/// Measures a released table whose quasi-identifiers are generalized, against the domains that the
+/// schema declares.
 ///
 /// # Errors
-/// [`VerifyError`] for a table that lacks one of the columns or is malformed.
+/// [`VerifyError`] for a table that lacks a quasi-identifier or is malformed.
 pub(crate) fn report(
     table: &ReleasedTable,
-    quasi_identifiers: &[(Box<str>, &Domain)],
+    schema: &Schema,
     suppressed_rows: u64,
-    greatest_confidence: f64,
+    verdict: &Verdict,
 ) -> Result<Report, VerifyError> {
-    report_with_sets(
-        table,
-        quasi_identifiers,
-        &[],
-        suppressed_rows,
-        greatest_confidence,
-    )
-}
-
-/// As [`report`], with the set-valued quasi-identifiers in addition to the others.
-///
-/// # Errors
-/// As [`report`].
-pub(crate) fn report_with_sets(
-    table: &ReleasedTable,
-    quasi_identifiers: &[(Box<str>, &Domain)],
-    raw_sets: &[RawSets],
-    suppressed_rows: u64,
-    greatest_confidence: f64,
-) -> Result<Report, VerifyError> {
-    let relational = quasi_identifiers.iter().map(|(name, _)| &**name);
-    let set_valued = raw_sets.iter().map(|raw| &*raw.column.name);
-    let names: Vec<&str> = relational.chain(set_valued).collect();
+    let names = schema.names(ColumnRole::QuasiIdentifier);
     let sizes = group_sizes(table, &names)?;
-    let mut means = ncp_by_column(table, quasi_identifiers, suppressed_rows)?;
-    for &raw in raw_sets {
-        let name = &raw.column.name;
-        let column = table.columns.iter().find(|column| column.name == *name);
+    let mean = |spec: &&SchemaColumn| {
+        let mut columns = table.columns.iter();
+        let column = columns.find(|column| column.name == spec.name);
         let column = column.ok_or_else(|| VerifyError::NoSuchColumn {
-            column: name.clone(),
+            column: spec.name.clone(),
         })?;
-        means.insert(name.to_string(), sets::ncp(column, raw));
-    }
-    Ok(Report::new(Measures {
-        sizes: &sizes,
-        ncp_by_column: means,
-        rows: table.rows as u64,
-        suppressed_rows,
-        greatest_confidence,
-        query_error: None,
-    }))
+        let ncp = ncp::of_column(column, spec, suppressed_rows);
+        Ok((spec.name.to_string(), ncp))
+    };
+    let columns: Vec<_> = quasi_identifiers(schema).collect();
+    let means: Vec<_> = columns.par_iter().map(mean).collect();
+    let means = means.into_iter().collect::<Result<_, _>>()?;
+    let rows = (table.rows as u64, suppressed_rows);
+    Ok(Report::new(&sizes, means, rows, verdict))
 }
 
-/// Mean NCP of each generalized column, from 0 to 1; suppressed rows count 1.
-///
-/// # Errors
-/// [`VerifyError`] for a table that lacks one of the columns.
-pub(crate) fn ncp_by_column(
-    table: &ReleasedTable,
-    quasi_identifiers: &[(Box<str>, &Domain)],
-    suppressed_rows: u64,
-) -> Result<BTreeMap<String, f64>, VerifyError> {
-    let mean = |(name, domain): &(Box<str>, &Domain)| {
-        let column = table.columns.iter().find(|column| column.name == *name);
-        let column = column.ok_or_else(|| VerifyError::NoSuchColumn {
-            column: name.clone(),
-        })?;
-        let ncp = ColumnNcp::new(column, domain).mean(suppressed_rows);
-        Ok((name.to_string(), ncp))
-    };
-    let means: Vec<_> = quasi_identifiers.par_iter().map(mean).collect();
-    means.into_iter().collect()
+/// The report of an anatomized release with groups of these sizes. Its quasi-identifiers are exact
+/// and lose nothing.
+pub(crate) fn anatomized_report(sizes: &[u32], schema: &Schema, verdict: &Verdict) -> Report {
+    let exact = quasi_identifiers(schema).map(|spec| (spec.name.to_string(), 0.0));
+    let rows = sizes.iter().map(|&size| u64::from(size)).sum();
+    Report::new(sizes, exact.collect(), (rows, 0), verdict)
+}
+
+fn quasi_identifiers(schema: &Schema) -> impl Iterator<Item = &SchemaColumn> {
+    let columns = schema.stored();
+    columns.filter(|spec| spec.role == ColumnRole::QuasiIdentifier)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use pais_core::cancellation::Cancellation;
+    use serde_json::{Value, json};
 
     use super::{Report, report};
+    use crate::test_data::schema;
+    use crate::utility::QueryError;
+    use crate::verdict::Verdict;
+    use pais_core::cancellation::Cancellation;
     use pais_core::model::Confidence;
-    use pais_core::table::{Column, Domain, Form, ReleasedColumn, ReleasedTable};
-    use pais_core::taxonomy::{Tree, TreeLimits};
+    use pais_core::schema::Schema;
+    use pais_core::table::{Column, Form, ReleasedColumn, ReleasedTable};
     use pais_verify::{LkcRequirement, verify_lkc};
 
     /// Table 2 of the KDD'09 paper, over the trees of its Figure 2.
-    fn table_2() -> (ReleasedTable, Vec<(Box<str>, Domain)>) {
-        let tree = |json| {
-            let limits = TreeLimits {
-                leaves: 100,
-                depth: 10,
-            };
-            let root = serde_json::from_str(json).unwrap();
-            Domain::Taxonomy(Arc::new(Tree::new(&root, limits).unwrap()))
-        };
-        let job = tree(
-            r#"{"label": "ANY", "children": [{"label": "Blue-collar", "children": [
+    fn table_2() -> (ReleasedTable, Value) {
+        let declared = json!([
+            {"name": "Job", "role": "quasi_identifier", "taxonomy":
+                {"label": "ANY", "children": [{"label": "Blue-collar", "children": [
                 {"label": "Non-Technical", "children": [{"label": "Janitor"}, {"label": "Mover"}]},
                 {"label": "Technical",
                  "children": [{"label": "Carpenter"}, {"label": "Technician"}]}]},
                 {"label": "White-collar", "children": [{"label": "Professional",
-                 "children": [{"label": "Doctor"}, {"label": "Lawyer"}]}]}]}"#,
-        );
-        let age = Domain::Numeric {
-            values: vec![24.0, 63.0],
-            lo: 1.0,
-            hi: 99.0,
-            missing: false,
-        };
-        let sex = Domain::Taxonomy(Arc::new(Tree::flat(["F", "M"])));
+                 "children": [{"label": "Doctor"}, {"label": "Lawyer"}]}]}]}},
+            {"name": "Sex", "role": "quasi_identifier"},
+            {"name": "Age", "role": "quasi_identifier", "kind": "numeric", "domain": [1, 99]},
+        ]);
         let column = |name: &str, labels: [&str; 3], codes: [u32; 11]| ReleasedColumn {
             name: name.into(),
             form: Form::Generalized,
@@ -249,49 +215,43 @@ mod tests {
             rows: 11,
             columns,
         };
-        (
-            table,
-            vec![
-                ("Job".into(), job),
-                ("Sex".into(), sex),
-                ("Age".into(), age),
-            ],
-        )
+        (table, declared)
     }
 
-    fn report_of(table: &ReleasedTable, domains: &[(Box<str>, Domain)], lost: u64) -> Report {
-        let names: Vec<Box<str>> = domains.iter().map(|(name, _)| name.clone()).collect();
-        let c = Confidence::UNBOUNDED;
+    fn report_of(table: &ReleasedTable, columns: &Value, lost: u64) -> Report {
+        let schema = schema(columns.clone());
+        report(table, &schema, lost, &verdict(table, &schema)).unwrap()
+    }
+
+    fn verdict(table: &ReleasedTable, schema: &Schema) -> Verdict {
         let requirement = LkcRequirement {
             l: 2,
             k: 2,
-            c,
+            c: Confidence::UNBOUNDED,
             sensitive: Vec::new(),
         };
-        let verification = verify_lkc(table, &names, &requirement, &Cancellation::new()).unwrap();
-        let domains: Vec<_> = domains
-            .iter()
-            .map(|(name, of)| (name.clone(), of))
-            .collect();
-        report(table, &domains, lost, verification.greatest_confidence).unwrap()
+        let names = schema.names(pais_core::definition::ColumnRole::QuasiIdentifier);
+        Verdict::Subsets(verify_lkc(table, &names, &requirement, &Cancellation::new()).unwrap())
     }
 
     #[test]
     fn table_2_has_the_measures_of_the_paper() {
-        let (table, domains) = table_2();
+        let (table, columns) = table_2();
         let Report {
             utility,
             risk,
             rows,
             suppressed_rows,
             ..
-        } = report_of(&table, &domains, 0);
+        } = report_of(&table, &columns, 0);
         assert_eq!(utility.groups.discernibility, 29);
         assert_eq!(utility.groups.dr, 29.0 / 121.0);
         assert_eq!(
             (utility.groups.groups, utility.groups.smallest_group),
             (5, 1)
         );
+        // One offender is alone, but no two of its values are.
+        assert_eq!(utility.smallest_known_group, 2);
         assert_eq!(
             (risk.highest, risk.average, risk.records_at_highest),
             (1.0, 5.0 / 11.0, 1)
@@ -311,8 +271,8 @@ mod tests {
 
     #[test]
     fn the_json_has_the_published_fields() {
-        let (table, domains) = table_2();
-        let json = serde_json::to_value(report_of(&table, &domains, 1)).unwrap();
+        let (table, columns) = table_2();
+        let json = serde_json::to_value(report_of(&table, &columns, 1)).unwrap();
         for pointer in [
             "/utility/dr",
             "/utility/discernibility",
@@ -321,6 +281,7 @@ mod tests {
             "/utility/information_remain",
             "/utility/groups",
             "/utility/smallest_group",
+            "/utility/smallest_known_group",
             "/utility/average_group",
             "/utility/average_group_per_record",
             "/risk/highest",
@@ -334,28 +295,59 @@ mod tests {
             );
         }
         let back: Report = serde_json::from_value(json).unwrap();
-        assert_eq!(back, report_of(&table, &domains, 1));
+        assert_eq!(back, report_of(&table, &columns, 1));
     }
 
     #[test]
     fn an_empty_table_has_no_nan() {
-        let (mut table, domains) = table_2();
+        let (mut table, columns) = table_2();
         table.rows = 0;
         for column in &mut table.columns {
             column.column.codes.clear();
         }
-        let found = report_of(&table, &domains, 11);
+        let found = report_of(&table, &columns, 11);
         assert_eq!(
             (found.utility.ncp, found.utility.information_remain),
             (1.0, 0.0)
         );
         assert_eq!((found.utility.groups.dr, found.risk.highest), (0.0, 0.0));
-        let none = report_of(&table, &[], 0);
+        let none = report_of(&table, &json!([{"name": "x", "role": "insensitive"}]), 0);
         assert_eq!(
             (none.utility.ncp, none.utility.information_remain),
             (0.0, 1.0)
         );
         let json = serde_json::to_string(&found).unwrap();
         assert!(!json.contains("null"), "{json}");
+    }
+
+    /// A field that the documentation does not list may be one that recipients must not see.
+    #[test]
+    fn the_documentation_says_what_each_field_is_computed_from() {
+        let (table, columns) = table_2();
+        let report = report_of(&table, &columns, 0)
+            .with_query_error(Some(QueryError::default()))
+            .with_item_loss([("x".to_owned(), 0.0)].into());
+        let report = Report {
+            pre_generalization: Some([].into()),
+            ..report
+        };
+        let documentation = include_str!("../../../../docs/methods.md");
+        let (_, section) = documentation
+            .split_once("### What a report is computed from")
+            .unwrap();
+        let (section, _) = section.split_once("\n#").unwrap();
+        let json = serde_json::to_value(report).unwrap();
+        let nested = ["utility", "risk"].map(|name| json[name].as_object().unwrap());
+        let top = json.as_object().unwrap();
+        let top = top
+            .keys()
+            .filter(|name| !["utility", "risk"].contains(&name.as_str()));
+        for field in nested
+            .into_iter()
+            .flat_map(|fields| fields.keys())
+            .chain(top)
+        {
+            assert!(section.contains(&format!("`{field}`")), "{field}");
+        }
     }
 }

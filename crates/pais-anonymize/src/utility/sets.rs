@@ -1,5 +1,8 @@
-//! NCP of a set-valued column: the information loss of its items, each of which is disclosed,
-//! generalized or hidden.
+//! The loss of the items of a set-valued column, each of which is disclosed, generalized or hidden
+//! (2014 paper, Section 6).
+//!
+//! It counts hidden items, so it is for the holder alone. The NCP of a released set is in
+//! [`super::ncp`].
 
 use pais_core::table::{Form, ReleasedColumn, SetColumn};
 use pais_core::taxonomy::{MinimumLevels, NodeId};
@@ -20,7 +23,7 @@ pub(crate) struct RawSets<'a> {
 /// (2014 paper, Section 6, by the figures of its Table 2). Returns 0 if there are no items.
 ///
 /// Takes one look-up for each item.
-pub(super) fn ncp(released: &ReleasedColumn, raw: RawSets) -> f64 {
+pub(crate) fn item_loss(released: &ReleasedColumn, raw: RawSets) -> f64 {
     let RawSets {
         column,
         minimum_levels,

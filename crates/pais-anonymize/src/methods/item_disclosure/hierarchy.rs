@@ -2,10 +2,12 @@
 
 use std::ops::Range;
 
+use pais_core::definition::ColumnKind;
 use pais_core::table::{Domain, QuasiIdentifier};
 use pais_core::taxonomy::{Interval, MISSING_LABEL, MinimumLevels, NodeId, Tree};
 
 use crate::cut::Cut;
+use crate::range_ncp::node_ncp;
 
 /// A value (node) of the hierarchy.
 struct HierarchyValue {
@@ -43,13 +45,17 @@ pub(super) struct Hierarchy<'a> {
 impl<'a> Hierarchy<'a> {
     /// The column at its topmost value. `minimum_levels` is its pre-generalization: the lowest node that
     /// may be released for each leaf.
-    pub(super) fn new(column: &'a QuasiIdentifier, minimum_levels: Option<&MinimumLevels>) -> Self {
+    pub(super) fn new(
+        column: &'a QuasiIdentifier,
+        kind: ColumnKind,
+        minimum_levels: Option<&MinimumLevels>,
+    ) -> Self {
         let mut rows = vec![0u64; column.domain.code_count()];
         for &code in &column.codes {
             rows[code as usize] += 1;
         }
         let (values, lowest) = match &column.domain {
-            Domain::Taxonomy(tree) => taxonomy_values(tree, minimum_levels),
+            Domain::Taxonomy(tree) => taxonomy_values(tree, kind, minimum_levels),
             Domain::Numeric {
                 values,
                 lo,
@@ -151,10 +157,11 @@ impl<'a> Hierarchy<'a> {
 /// The values of a taxonomy, and the lowest value of each leaf.
 fn taxonomy_values(
     tree: &Tree,
+    kind: ColumnKind,
     minimum_levels: Option<&MinimumLevels>,
 ) -> (Vec<HierarchyValue>, Vec<u32>) {
     let mut values: Vec<HierarchyValue> = Vec::with_capacity(tree.nodes().len());
-    for (index, node) in tree.nodes().iter().enumerate() {
+    for (node, ncp) in tree.nodes().iter().zip(node_ncp(tree, kind)) {
         let parent = node.parent.unwrap_or(NodeId::ROOT).0;
         // Parents come before their children.
         let depth = node
@@ -164,7 +171,7 @@ fn taxonomy_values(
             parent,
             depth,
             label: node.label.to_string(),
-            ncp: tree.ncp(NodeId(index as u32)),
+            ncp,
         });
     }
     let lowest = |leaf: u32| match minimum_levels {
@@ -284,6 +291,7 @@ impl<'a> IntervalTree<'a> {
 #[cfg(test)]
 mod tests {
     use super::Hierarchy;
+    use pais_core::definition::ColumnKind;
     use pais_core::table::{Domain, QuasiIdentifier};
 
     fn ages(values: Vec<f64>, missing: bool, codes: Vec<u32>) -> QuasiIdentifier {
@@ -301,7 +309,7 @@ mod tests {
     }
 
     fn levels(column: &QuasiIdentifier) -> Vec<Vec<String>> {
-        let mut hierarchy = Hierarchy::new(column, None);
+        let mut hierarchy = Hierarchy::new(column, ColumnKind::Numeric, None);
         let mut levels = vec![hierarchy.cut().labels];
         while !hierarchy.is_exhausted() {
             hierarchy.descend();
@@ -332,7 +340,7 @@ mod tests {
             true,
             vec![0, 1, 1, 2, 3, 3, 4],
         );
-        let mut hierarchy = Hierarchy::new(&column, None);
+        let mut hierarchy = Hierarchy::new(&column, ColumnKind::Numeric, None);
         // 3 rows go from 1 to 0.3, 3 rows to 0.7, and the missing one to 0.
         assert!((hierarchy.gain() - (3.0 * 0.7 + 3.0 * 0.3 + 1.0)).abs() < 1e-12);
         hierarchy.remove_row(6);
@@ -343,6 +351,11 @@ mod tests {
     fn missing_cells_are_not_split_off_a_single_number() {
         let column = ages(vec![10.0], true, vec![0, 1]);
         assert_eq!(levels(&column), [["[0,100]"]]);
-        assert_eq!(Hierarchy::new(&column, None).cut().label_of, [0, 0]);
+        assert_eq!(
+            Hierarchy::new(&column, ColumnKind::Numeric, None)
+                .cut()
+                .label_of,
+            [0, 0]
+        );
     }
 }

@@ -38,9 +38,9 @@ pub(super) fn search_km<'a>(
     let vocabularies: Vec<_> = sets
         .map(|column| Vocabulary::new(column, minimum_levels(&column.name)))
         .collect();
-    let columns = table.quasi_identifiers.iter();
+    let columns = table.quasi_identifiers.iter().zip(&settings.kinds);
     let mut hierarchies: Vec<_> = columns
-        .map(|column| Hierarchy::new(column, minimum_levels(&column.name)))
+        .map(|(column, &kind)| Hierarchy::new(column, kind, minimum_levels(&column.name)))
         .collect();
     let search = KmSearch {
         numbering: ItemNumbering::new(&vocabularies, table.rows),

@@ -5,17 +5,19 @@ use std::sync::OnceLock;
 
 use pais_core::definition::json::escape;
 use pais_core::definition::{
-    ColumnRole, JobDefinition, JobError, JobErrorKind, ModelKind, Objective,
+    ColumnKind, ColumnRole, JobDefinition, JobError, JobErrorKind, ModelKind, Objective,
 };
 use pais_core::model::{MinimumAnonymity, PrivacyModel};
 use pais_core::schema::{Schema, SchemaColumn};
-use pais_core::table::{EncodedTable, Form, ReleasedColumn};
+use pais_core::table::{EncodedTable, Form, ReleasedColumn, SetColumn};
 
 use super::km::search_km;
 use super::outcome::{DisclosedSet, DisclosedTable};
 use super::search::{DisclosureError, DisclosureSettings, search};
 use crate::error::RunError;
-use crate::job_checks::{check_global, first_set, is_set, unfit};
+use crate::job_checks::{
+    check_global, check_no_missing_sensitive, check_suppression_for_size, first_set, is_set, unfit,
+};
 use crate::memory;
 use crate::method::{Candidate, Claim, Method};
 use crate::observer::Observer;
@@ -57,6 +59,8 @@ pub(crate) fn plan(
         PrivacyModel::Lkc(_) | PrivacyModel::Groups(_) => return Ok(None),
     };
     check_global(job)?;
+    check_suppression_for_size(job)?;
+    check_no_missing_sensitive(job)?;
     pre_generalization::check(schema, job, false)?;
     Ok(Some(Box::new(ItemDisclosure {
         model: model.clone(),
@@ -150,18 +154,20 @@ impl Method for ItemDisclosure {
             return Err(RunError::internal("there is not exactly one table"));
         };
         let suppressed = (input.table.rows - candidate.rows.len()) as u64;
-        let sets = input.table.sets.iter();
-        let sets: Vec<_> = sets
-            .map(|column| RawSets {
+        let item_loss = |column: &SetColumn| {
+            let mut columns = table.columns.iter();
+            let released = columns.find(|released| released.name == column.name)?;
+            let raw = RawSets {
                 column,
                 minimum_levels: input.pre_generalization.minimum_levels(&column.name),
                 rows: &candidate.rows,
-            })
-            .collect();
-        let confidence = verdict.greatest_confidence();
-        let domains = input.raw_domains();
-        let report = utility::report_with_sets(table, &domains, &sets, suppressed, confidence)
-            .map_err(RunError::internal)?;
+            };
+            Some((column.name.to_string(), utility::item_loss(released, raw)))
+        };
+        let item_loss = input.table.sets.iter().filter_map(item_loss).collect();
+        let report = utility::report(table, &input.schema, suppressed, verdict)
+            .map_err(RunError::internal)?
+            .with_item_loss(item_loss);
         Ok(Report {
             pre_generalization: pre_generalization::published(&input.schema, &input.job, table),
             ..report
@@ -220,8 +226,13 @@ fn settings(
             "with a set-valued quasi-identifier intervals are halved beforehand; leave `split` out",
         ));
     }
+    let relational = |column: &&SchemaColumn| {
+        column.role == ColumnRole::QuasiIdentifier && column.kind != ColumnKind::Set
+    };
+    let kinds = schema.stored().filter(relational).map(|column| column.kind);
     Ok(DisclosureSettings {
         k,
+        kinds: kinds.collect(),
         suppression_limit: job.suppression_limit()?,
         weights: weights(schema, utility.weights.as_ref())?,
     })

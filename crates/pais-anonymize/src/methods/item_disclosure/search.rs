@@ -4,6 +4,7 @@ use rayon::prelude::*;
 use thiserror::Error;
 
 use crate::observer::{Observer, Phase};
+use pais_core::definition::ColumnKind;
 use pais_core::model::{Decimal, MinimumAnonymity};
 use pais_core::table::EncodedTable;
 use pais_core::taxonomy::MinimumLevels;
@@ -24,6 +25,8 @@ pub(super) struct DisclosureSettings {
     pub k: MinimumAnonymity,
     /// Greatest fraction of the rows that may be moved to the trash bin.
     pub suppression_limit: Decimal,
+    /// Kind of each relational quasi-identifier, in the order of the table.
+    pub kinds: Vec<ColumnKind>,
     /// Weight of each quasi-identifier in the choice by NCP: relational columns first, then
     /// set-valued ones, each in the order of the table.
     pub weights: Vec<f64>,
@@ -71,7 +74,7 @@ pub(super) fn search<'a>(
     if rows < k {
         return Err(DisclosureError::FewerRowsThanK { rows, k });
     }
-    let hierarchies = table.quasi_identifiers.iter();
+    let hierarchies = table.quasi_identifiers.iter().zip(&settings.kinds);
     let vocabularies = table.sets.iter();
     let vocabularies: Vec<_> = vocabularies
         .map(|column| Vocabulary::new(column, minimum_levels(&column.name)))
@@ -80,7 +83,7 @@ pub(super) fn search<'a>(
         EquivalenceClass::whole(table.rows, &vocabularies).ok_or(DisclosureError::TooManyItems)?;
     let mut state = DisclosureSearch {
         hierarchies: hierarchies
-            .map(|column| Hierarchy::new(column, minimum_levels(&column.name)))
+            .map(|(column, &kind)| Hierarchy::new(column, kind, minimum_levels(&column.name)))
             .collect(),
         raw_items: vocabularies.iter().map(Vocabulary::raw_items).collect(),
         candidates: hidden_items(&whole),

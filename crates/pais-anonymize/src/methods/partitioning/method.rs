@@ -1,7 +1,6 @@
 //! The k-d split as a method: k-anonymity and models of groups by local recoding, generalized or
 //! anatomized.
 
-use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use pais_core::definition::{
@@ -9,13 +8,16 @@ use pais_core::definition::{
 };
 use pais_core::model::{Diversity, GroupModel, PrivacyModel};
 use pais_core::schema::Schema;
-use pais_core::table::{COUNT_COLUMN, GROUP_COLUMN, ReleasedTable};
+use pais_core::table::{COUNT_COLUMN, GROUP_COLUMN};
 
 use super::partition::{SplitGuide, partition, run_error};
 use super::split::GroupPartition;
 use super::{queries, tables};
 use crate::error::RunError;
-use crate::job_checks::{check_no_weights, check_some, first_set, unfit};
+use crate::job_checks::{
+    check_no_missing_sensitive, check_no_weights, check_some, check_suppression_for_size,
+    first_set, unfit,
+};
 use crate::memory;
 use crate::method::{Candidate, Claim, Method};
 use crate::observer::Observer;
@@ -23,7 +25,7 @@ use crate::observer::stop_if_asked;
 use crate::prepared::{PreparedTable, names};
 use crate::row_order::Purpose;
 use crate::step::StepRecord;
-use crate::utility::{self, Measures, Report};
+use crate::utility::{self, Report};
 use crate::verdict::Verdict;
 use crate::{pre_generalization, row_order};
 
@@ -68,6 +70,8 @@ impl Partitioning {
     fn new(schema: &Schema, job: &JobDefinition, model: GroupModel) -> Result<Self, JobError> {
         // Groups need no suppression: removing rows makes none of them more diverse.
         job.suppression_limit()?;
+        check_suppression_for_size(job)?;
+        check_no_missing_sensitive(job)?;
         let output = schema.output(job, &PrivacyModel::Groups(model.clone()));
         if job.pre_generalization.is_some() && output == Output::Anatomized {
             return Err(unfit(
@@ -125,31 +129,14 @@ impl Partitioning {
         if let Some(partition) = self.partition.get() {
             return Ok(partition);
         }
-        let found = partition(&input.table, &self.model, self.guide, observer);
+        let found = partition(
+            (&input.schema, &input.table),
+            &self.model,
+            self.guide,
+            observer,
+        );
         let found = found.map_err(|error| run_error(&error))?;
         Ok(self.partition.get_or_init(|| found))
-    }
-
-    /// Group sizes and NCP of the released quasi-identifiers.
-    fn loss(
-        &self,
-        input: &PreparedTable,
-        partition: &GroupPartition,
-        table: &ReleasedTable,
-    ) -> Result<(Vec<u32>, BTreeMap<String, f64>), RunError> {
-        let domains = input.raw_domains();
-        match self.output {
-            Output::Generalized => Ok((
-                pais_verify::group_sizes(table, &self.quasi_identifiers)
-                    .map_err(RunError::internal)?,
-                utility::ncp_by_column(table, &domains, 0).map_err(RunError::internal)?,
-            )),
-            // Anatomized quasi-identifiers are exact.
-            Output::Anatomized => {
-                let exact = domains.iter().map(|(name, _)| (name.to_string(), 0.0));
-                Ok((partition.sizes.clone(), exact.collect()))
-            }
-        }
     }
 }
 
@@ -220,21 +207,22 @@ impl Method for Partitioning {
         let partition = self.partition(input, observer)?;
         let table = candidate.tables.first();
         let table = table.ok_or_else(|| RunError::internal("there is no table"))?;
-        let (sizes, ncp_by_column) = self.loss(input, partition, table)?;
-        let queries = queries::query_table(input, partition, self.output == Output::Generalized);
+        let is_generalized = self.output == Output::Generalized;
+        let report = match self.output {
+            Output::Generalized => {
+                utility::report(table, &input.schema, 0, verdict).map_err(RunError::internal)?
+            }
+            Output::Anatomized => {
+                utility::anatomized_report(&partition.sizes, &input.schema, verdict)
+            }
+        };
+        let queries = queries::query_table(input, partition, is_generalized);
         let query_error = queries.error(&|| observer.must_stop());
         stop_if_asked(observer)?;
-        let report = Report::new(Measures {
-            sizes: &sizes,
-            ncp_by_column,
-            rows: input.table.rows as u64,
-            suppressed_rows: 0,
-            greatest_confidence: verdict.greatest_confidence(),
-            query_error,
-        });
+        let pre_generalization = pre_generalization::published(&input.schema, &input.job, table);
         Ok(Report {
-            pre_generalization: input.job.pre_generalization.clone(),
-            ..report
+            pre_generalization,
+            ..report.with_query_error(query_error)
         })
     }
 }

@@ -6,8 +6,10 @@ use thiserror::Error;
 
 use crate::error::RunError;
 use crate::observer::Observer;
+use pais_core::definition::ColumnKind;
 use pais_core::model::GroupModel;
-use pais_core::table::EncodedTable;
+use pais_core::schema::Schema;
+use pais_core::table::{EncodedTable, QuasiIdentifier};
 
 use super::condition::{Condition, DiversityCheck, GroupChecker};
 use super::dimension::SplitDimension;
@@ -59,7 +61,7 @@ pub(super) enum PartitionError {
 /// # Errors
 /// When the whole table as one group does not meet it, or on cancellation.
 pub(super) fn partition(
-    table: &EncodedTable,
+    (schema, table): (&Schema, &EncodedTable),
     model: &GroupModel,
     guide: SplitGuide,
     observer: &dyn Observer,
@@ -78,13 +80,25 @@ pub(super) fn partition(
         .collect();
     let losses = match guide {
         SplitGuide::Median => Vec::new(),
-        SplitGuide::Ncp => table.quasi_identifiers.iter().map(Loss::new).collect(),
+        SplitGuide::Ncp => table
+            .quasi_identifiers
+            .iter()
+            .map(|column| Loss::new(column, kind(schema, column)))
+            .collect(),
     };
     let progress = SplitProgress::new(observer, table.rows);
     let split = KdSplit::new(dimensions, losses, &condition, progress);
     split
         .run(order)
         .map_err(|SplitStopped| PartitionError::Cancelled)
+}
+
+/// The declared kind of a column.
+fn kind(schema: &Schema, column: &QuasiIdentifier) -> ColumnKind {
+    let mut stored = schema.stored();
+    stored
+        .nth(column.position)
+        .map_or_else(ColumnKind::default, |spec| spec.kind)
 }
 
 /// Checks the whole table as one group: no group is more diverse than all rows together.

@@ -185,8 +185,7 @@ impl Method for Specialization {
             return Err(RunError::internal("there is not exactly one table"));
         };
         let suppressed = (input.table.rows - candidate.rows.len()) as u64;
-        let confidence = verdict.greatest_confidence();
-        let report = utility::report(table, &input.raw_domains(), suppressed, confidence)
+        let report = utility::report(table, &input.schema, suppressed, verdict)
             .map_err(RunError::internal)?;
         Ok(Report {
             pre_generalization: pre_generalization::published(&input.schema, &input.job, table),

@@ -94,9 +94,7 @@ impl Method for Topmost {
         verdict: &Verdict,
         _: &dyn Observer,
     ) -> Result<Report, RunError> {
-        let confidence = verdict.greatest_confidence();
-        utility::report(&candidate.tables[0], &input.raw_domains(), 0, confidence)
-            .map_err(RunError::internal)
+        utility::report(&candidate.tables[0], &input.schema, 0, verdict).map_err(RunError::internal)
     }
 }
 
