@@ -1,0 +1,30 @@
+//! The report of a release as each viewer sees it.
+
+use serde_json::Value;
+
+use crate::store::StoreError;
+use crate::store::releases::{StoredReport, Viewer};
+
+/// The report with its warnings, as the viewer sees it.
+///
+/// # Errors
+/// When a warning cannot be written as JSON.
+pub(super) fn shown(stored: StoredReport, viewer: Viewer) -> Result<Value, StoreError> {
+    let mut report = match viewer {
+        Viewer::Holder(_) => stored.report,
+        Viewer::Recipient(_) => for_recipient(stored.report),
+    };
+    report["warnings"] = serde_json::to_value(stored.warnings)?;
+    Ok(report)
+}
+
+/// The report without what needs raw rows.
+fn for_recipient(mut report: Value) -> Value {
+    if let Some(utility) = report
+        .pointer_mut("/utility")
+        .and_then(Value::as_object_mut)
+    {
+        utility.remove("query_error");
+    }
+    report
+}
