@@ -77,9 +77,42 @@ impl From<RunError> for Problem {
                 Self::with(Code::NotAnonymizable, detail, vec![*fault])
             }
             RunError::NoSuchStep { .. } => Self::at(Code::NoSuchStep, "/step", detail),
-            RunError::NotVerified { .. } => Self::new(Code::VerificationFailed, detail),
+            // The reasons of these two can quote labels and intervals, which can be raw values.
+            RunError::NotVerified { .. } => Self::new(Code::VerificationFailed, NOT_VERIFIED),
+            RunError::Internal { .. } => Self::new(Code::Internal, INTERNAL),
             RunError::Cancelled => Self::new(Code::Cancelled, detail),
-            RunError::Internal { .. } => Self::new(Code::Internal, detail),
+        }
+    }
+}
+
+/// The detail of `verification_failed`.
+pub const NOT_VERIFIED: &str = "the verifier did not accept the table, and nothing was released; \
+     this is a fault of the program: please report it with the job's definition";
+
+/// The detail of a fault in the libraries.
+const INTERNAL: &str = "the run failed by a fault of the program or of the system that it runs on; \
+     please report it with the job's definition";
+
+#[cfg(test)]
+mod tests {
+    use pais_anonymize::RunError;
+
+    use crate::problem::{Code, Problem};
+
+    #[test]
+    fn a_table_that_is_not_verified_is_reported_without_its_labels() {
+        let reason = || "the label \"zz-secret-zz\" is not an ancestor".to_owned();
+        for (error, code) in [
+            (
+                RunError::NotVerified { reason: reason() },
+                Code::VerificationFailed,
+            ),
+            (RunError::Internal { reason: reason() }, Code::Internal),
+        ] {
+            let problem = Problem::from(error);
+            assert_eq!(problem.code, code);
+            let document = serde_json::to_string(&problem.document()).unwrap();
+            assert!(!document.contains("secret"), "{document}");
         }
     }
 }

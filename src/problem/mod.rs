@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 pub use codes::Code;
+pub use from_libraries::NOT_VERIFIED;
 
 /// A problem: a code, a sentence, and the faults that cause it.
 #[derive(Clone, Debug, PartialEq, Eq)]

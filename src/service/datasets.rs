@@ -11,7 +11,7 @@ use pais_core::taxonomy::{Tree, TreeLimits};
 
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
-use crate::store::datasets::{self, Dataset, StoredDataset};
+use crate::store::datasets::{self, Dataset, NewDataset, StoredDataset};
 use crate::store::taxonomies;
 
 use super::page::{Listing, PageRequest};
@@ -43,9 +43,14 @@ impl Service {
         Schema::resolve(&definition, limits, |id| trees.get(&id).cloned())?;
 
         let id = DatasetId::new();
-        let wrapped_key = self.keys.new_data_key(id)?;
-        let created =
-            datasets::create(&self.store, caller, id, definition, roots, wrapped_key).await?;
+        let new = NewDataset {
+            id,
+            definition,
+            trees: roots,
+            wrapped_key: self.keys.new_data_key(id)?,
+            warnings: Vec::new(),
+        };
+        let created = datasets::create(&self.store, caller, new).await?;
         Ok(created.ok_or_else(|| text::name_taken("a dataset"))?)
     }
 
@@ -59,7 +64,7 @@ impl Service {
         page: PageRequest,
     ) -> Result<Listing<Dataset>, ServiceError> {
         let (organization, limit) = (caller.organization, page.rows_to_query());
-        let rows = datasets::list(&self.store, organization, page.after, limit).await?;
+        let rows = datasets::list(&self.store, &self.keys, organization, page.after, limit).await?;
         Ok(Listing::new(rows, page, |dataset| dataset.id.0))
     }
 
@@ -72,7 +77,7 @@ impl Service {
         caller: Caller,
         id: DatasetId,
     ) -> Result<Dataset, ServiceError> {
-        let dataset = datasets::find(&self.store, caller.organization, id).await?;
+        let dataset = datasets::find(&self.store, &self.keys, caller.organization, id).await?;
         dataset.ok_or_else(ServiceError::not_found)
     }
 

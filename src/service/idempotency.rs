@@ -55,7 +55,8 @@ impl Service {
         let Some(RequestKey { endpoint, key }) = key else {
             return Ok(KeyedRequest::New(None));
         };
-        match idempotency::begin(&self.store, caller.organization, endpoint, key).await? {
+        let (store, keys) = (&self.store, &self.keys);
+        match idempotency::begin(store, keys, caller.organization, endpoint, key).await? {
             KeyState::Reserved(reservation) => Ok(KeyedRequest::New(Some(reservation))),
             KeyState::Answered(answer) => Ok(KeyedRequest::Repeated(answer)),
             KeyState::InUse => Err(key_in_use()),

@@ -1,16 +1,18 @@
 //! Jobs: checks, creation, listing and cancellation.
 
 use pais_anonymize::JobPlan;
-use pais_core::definition::{DatasetId, JobDefinition, Sweep, first_list, json};
+use pais_core::definition::{JobDefinition, Sweep, first_list, json};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::ids::JobId;
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
+use crate::store::datasets::{self, StoredDataset};
 use crate::store::idempotency::{IdempotentAnswer, Reservation};
 use crate::store::jobs::{self, JobCancellation, JobCreation, NewJob, StoredJob};
-use crate::store::{datasets, submissions};
+use crate::store::submissions;
+use crate::worker::load_rows;
 
 use super::idempotency::{KeyedRequest, RequestKey, abandon, key_in_use};
 use super::page::{Listing, PageRequest};
@@ -76,7 +78,7 @@ impl Service {
         &self,
         caller: Caller,
         request: &JobRequest,
-    ) -> Result<DatasetId, ServiceError> {
+    ) -> Result<StoredDataset, ServiceError> {
         let job = &request.definition;
         let id = job.dataset_id.ok_or_else(|| {
             Problem::at(
@@ -100,24 +102,26 @@ impl Service {
         for plan in &plans {
             plan.check_work(rows)?;
         }
-        Ok(id)
+        Ok(dataset)
     }
 
     async fn insert_job(
         &self,
         caller: Caller,
-        dataset: DatasetId,
+        dataset: StoredDataset,
         request: &JobRequest,
         reservation: Option<Reservation>,
         answer: impl FnOnce(&StoredJob) -> Result<IdempotentAnswer, serde_json::Error>,
     ) -> Result<IdempotentAnswer, ServiceError> {
+        let key = load_rows::open_key(&self.keys, &dataset)?;
         let new = NewJob {
-            dataset,
+            dataset: dataset.id,
+            key: &key,
             definition: &request.sent,
             body_sha256: request.sha256,
             submissions: request.definition.submissions.as_deref(),
         };
-        match jobs::create(&self.store, caller, &new, reservation, answer).await? {
+        match jobs::create(&self.store, &self.keys, caller, &new, reservation, answer).await? {
             JobCreation::Queued(answer) => {
                 self.wake.notify_one();
                 Ok(answer)
@@ -152,7 +156,7 @@ impl Service {
         page: PageRequest,
     ) -> Result<Listing<StoredJob>, ServiceError> {
         let (organization, limit) = (caller.organization, page.rows_to_query());
-        let rows = jobs::list(&self.store, organization, page.after, limit).await?;
+        let rows = jobs::list(&self.store, &self.keys, organization, page.after, limit).await?;
         Ok(Listing::new(rows, page, |job| job.id.0))
     }
 
@@ -161,7 +165,7 @@ impl Service {
     /// # Errors
     /// `not_found`; when the database fails.
     pub async fn get_job(&self, caller: Caller, id: JobId) -> Result<StoredJob, ServiceError> {
-        let job = jobs::load(&self.store, caller.organization, id).await?;
+        let job = jobs::load(&self.store, &self.keys, caller.organization, id).await?;
         job.ok_or_else(ServiceError::not_found)
     }
 
@@ -170,7 +174,7 @@ impl Service {
     /// # Errors
     /// `not_found`; `job_ended`; when the database fails.
     pub async fn cancel_job(&self, caller: Caller, id: JobId) -> Result<StoredJob, ServiceError> {
-        match jobs::cancel(&self.store, caller, id).await? {
+        match jobs::cancel(&self.store, &self.keys, caller, id).await? {
             JobCancellation::Accepted(job) => Ok(*job),
             JobCancellation::Ended => Err(ServiceError::new(
                 Code::JobEnded,

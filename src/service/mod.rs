@@ -21,6 +21,7 @@ mod organizations;
 mod profile;
 pub mod releases;
 mod rendered_tables;
+mod report_view;
 mod steps;
 pub mod submissions;
 mod taxonomies;

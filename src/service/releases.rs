@@ -19,7 +19,7 @@ use crate::worker::{attempt, load_rows, on_thread, records};
 
 use super::page::{Listing, PageRequest};
 use super::table_permits::TableKind;
-use super::{Service, ServiceError, text};
+use super::{Service, ServiceError, report_view, text};
 
 /// A release to be made.
 #[derive(Clone, Debug)]
@@ -56,7 +56,7 @@ impl Service {
         request: ReleaseRequest,
     ) -> Result<StoredRelease, ServiceError> {
         let name = request.name.as_deref().map(text::name).transpose()?;
-        let job = jobs::load(&self.store, caller.organization, request.job).await?;
+        let job = jobs::load(&self.store, &self.keys, caller.organization, request.job).await?;
         let job = job.ok_or_else(|| ServiceError::not_found_at("/job_id"))?;
         if job.status != JobStatus::Succeeded {
             let detail = format!(
@@ -133,11 +133,11 @@ impl Service {
         let schema = dataset.schema;
         let release = on_thread(move || {
             let _permit = permit;
-            let prepared =
-                AnonymizationRun::new(schema, definition, table, &Unobserved::default())?;
-            let release = prepared.release(&steps, step, &Unobserved::default())?;
-            drop(prepared);
-            release_packing::pack(release, origin)
+            let unobserved = Unobserved::default();
+            let run = AnonymizationRun::new(schema, definition.clone(), table, &unobserved)?;
+            let release = run.release(&steps, step, &unobserved)?;
+            drop(run);
+            release_packing::pack(release, origin, &definition)
         });
         Ok(release.await?)
     }
@@ -170,8 +170,8 @@ impl Service {
         release.ok_or_else(ServiceError::not_found)
     }
 
-    /// The holder and the report of a release that the caller may see. Only holders see what is
-    /// computed from raw rows.
+    /// The holder and the report of a release that the caller may see. What needs raw rows is for
+    /// the holder only.
     ///
     /// # Errors
     /// `not_found`; when the database fails.
@@ -180,13 +180,11 @@ impl Service {
         caller: Caller,
         id: ReleaseId,
     ) -> Result<(OrganizationId, Value), ServiceError> {
-        let report = releases::report(&self.store, viewer(caller), id).await?;
-        let (owner, report) = report.ok_or_else(ServiceError::not_found)?;
-        let report = match caller.role {
-            Role::Holder => report,
-            Role::Admin | Role::Recipient | Role::Auditor => utility::for_recipient(report),
-        };
-        Ok((owner, report))
+        let viewer = viewer(caller);
+        let stored = releases::report(&self.store, viewer, id).await?;
+        let stored = stored.ok_or_else(ServiceError::not_found)?;
+        let owner = stored.owner;
+        Ok((owner, report_view::shown(stored, viewer)?))
     }
 
     /// A table of a release that the caller may see, without its rows.

@@ -5,9 +5,10 @@ use pais_core::definition::{CombinationQuery, Sweep};
 
 use crate::ids::JobId;
 use crate::roles::Caller;
+use crate::store::datasets::{self, DatasetState};
 use crate::store::runs;
-use crate::worker::attempt;
 use crate::worker::records::{self, SweepItem};
+use crate::worker::{attempt, load_rows};
 
 use super::page::{Listing, PageRequest};
 use super::{Service, ServiceError};
@@ -30,7 +31,14 @@ impl Service {
         let sweep = Sweep::new(&attempt::stored_job(&job.definition)?)?;
         let run = sweep.find(combination)? as u32;
         let (first, limit) = (page.first(), page.rows_to_query());
-        let items = runs::steps(&self.store, id, run, first, limit).await?;
+        let items = match datasets::find_any(&self.store, caller.organization, job.dataset).await? {
+            Some(DatasetState::Live(dataset)) => {
+                let key = load_rows::open_key(&self.keys, &dataset)?;
+                runs::steps(&self.store, &key, id, run, first, limit).await?
+            }
+            // Its steps were deleted with it.
+            Some(DatasetState::Deleted) | None => Vec::new(),
+        };
         let items = items.into_iter().map(records::step_item);
         let items = items.collect::<Result<Vec<_>, _>>()?;
         Ok(Listing::new(items, page, |item| item.step))

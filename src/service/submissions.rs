@@ -7,6 +7,7 @@ use tokio::io::AsyncRead;
 use crate::roles::Caller;
 use crate::store::datasets::StoredDataset;
 use crate::store::idempotency::{IdempotentAnswer, Reservation};
+use crate::store::seal::DataKey;
 use crate::store::submissions::{Submission, SubmissionResult, SubmissionTotals, SubmissionWriter};
 use crate::worker::load_rows;
 
@@ -65,7 +66,10 @@ impl Service {
             limit,
         };
         match ingest(&self.store, dataset, settings, body).await {
-            Ok((writer, totals)) => commit(caller, writer, &totals, reservation, answer).await,
+            Ok((writer, totals)) => {
+                let key = load_rows::open_key(&self.keys, dataset)?;
+                commit(caller, &key, writer, &totals, reservation, answer).await
+            }
             Err(error) => {
                 abandon(reservation).await?;
                 Err(error)
@@ -76,12 +80,14 @@ impl Service {
 
 async fn commit(
     caller: Caller,
+    key: &DataKey,
     writer: SubmissionWriter,
     totals: &SubmissionTotals,
     reservation: Option<Reservation>,
     answer: impl FnOnce(&Submission) -> Result<IdempotentAnswer, serde_json::Error>,
 ) -> Result<IdempotentAnswer, ServiceError> {
-    match writer.commit(caller, totals, reservation, answer).await? {
+    let result = writer.commit(key, caller, totals, reservation, answer);
+    match result.await? {
         SubmissionResult::Stored(answer) => {
             metrics::counter!("pais_submitted_rows_total").increment(totals.rows);
             Ok(answer)

@@ -143,7 +143,8 @@ impl JobWatcher {
                 }
             }
             let organization = self.caller.organization;
-            match jobs::load(&self.service.store, organization, self.id).await {
+            let (store, keys) = (&self.service.store, &self.service.keys);
+            match jobs::load(store, keys, organization, self.id).await {
                 Ok(Some(job)) => return Some(job),
                 Ok(None) => return None,
                 Err(error) => tracing::warn!(

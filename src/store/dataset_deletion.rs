@@ -12,8 +12,9 @@ use super::{Store, StoreError};
 
 /// Deletes a dataset at the request of its holder; returns `false` if there is no such dataset.
 ///
-/// The schema, the data key and the sealed rows are deleted with the commit. Queued jobs are
-/// cancelled, and running ones are asked to stop (wake the workers afterwards).
+/// The schema, the data key and what is sealed with it are deleted with the commit, and the answers
+/// that are stored for retries of requests on the dataset. Queued jobs are cancelled, and running
+/// ones are asked to stop (wake the workers afterwards).
 ///
 /// # Errors
 /// When the database fails.
@@ -83,7 +84,7 @@ impl DatasetDeletion {
             .bind(id.0)
             .execute(&mut *connection)
             .await?;
-        // The labels of steps can be raw values of columns without a taxonomy.
+        // Neither steps nor listed values can be read without the key.
         sqlx::query(
             "DELETE FROM job_steps USING jobs
              WHERE jobs.id = job_steps.job_id AND jobs.dataset_id = $1",
@@ -91,6 +92,14 @@ impl DatasetDeletion {
         .bind(id.0)
         .execute(&mut *connection)
         .await?;
+        sqlx::query(
+            "UPDATE jobs SET sealed_definition = NULL
+             WHERE dataset_id = $1 AND sealed_definition IS NOT NULL",
+        )
+        .bind(id.0)
+        .execute(&mut *connection)
+        .await?;
+        self.delete_answers(connection, id).await?;
         sqlx::query(
             "UPDATE jobs SET cancel_requested = true,
                  ended_at = CASE status WHEN 'queued' THEN $2 END,
@@ -113,5 +122,26 @@ impl DatasetDeletion {
         };
         audit::record(connection, self.at, event).await?;
         Ok(true)
+    }
+
+    /// Deletes the answers to requests that created a submission or a job of the dataset: they have
+    /// the digest of its rows and the values that the jobs list, under another key.
+    async fn delete_answers(
+        &self,
+        connection: &mut PgConnection,
+        id: DatasetId,
+    ) -> Result<(), StoreError> {
+        sqlx::query(
+            "DELETE FROM idempotent_answers
+             WHERE organization_id = $1 AND status IS NOT NULL
+               AND (headers ->> 'location' = '/v1/datasets/' || $2::uuid::text
+                    OR headers ->> 'location' IN (SELECT '/v1/jobs/' || jobs.id::text FROM jobs
+                                                  WHERE jobs.dataset_id = $2))",
+        )
+        .bind(self.organization.0)
+        .bind(id.0)
+        .execute(connection)
+        .await?;
+        Ok(())
     }
 }

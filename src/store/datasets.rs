@@ -19,8 +19,11 @@ use pais_core::definition::{
 };
 use pais_core::schema::Schema;
 use pais_core::taxonomy::{Tree, TreeLimits};
+use pais_core::warning::Warning;
 
 use super::audit::{self, Action, NewEvent};
+use super::seal::{DataKey, KeyRing, Place};
+use super::submissions::ColumnWarning;
 use super::{Store, StoreError, violates};
 
 pub use super::dataset_deletion::{delete, delete_expired};
@@ -97,21 +100,41 @@ pub struct Dataset {
     pub rows: i64,
     /// The batches, oldest first.
     pub submissions: Vec<SubmissionSummary>,
+    /// What the holder should know about its columns and its rows.
+    pub warnings: Vec<Warning>,
 }
 
-/// Creates a dataset; returns `None` if the name is taken. `trees` contains the taxonomies that the
-/// definition refers to by id.
+/// A dataset to be created.
+#[derive(Clone, Debug)]
+pub struct NewDataset {
+    /// Its id.
+    pub id: DatasetId,
+    /// The definition as declared.
+    pub definition: DatasetDefinition,
+    /// The taxonomies that the definition refers to by id.
+    pub trees: HashMap<TaxonomyId, TaxonomyNode>,
+    /// Its wrapped data key.
+    pub wrapped_key: Vec<u8>,
+    /// What the holder should know about its columns.
+    pub warnings: Vec<Warning>,
+}
+
+/// Creates a dataset; returns `None` if the name is taken.
 ///
 /// # Errors
 /// When the database fails.
 pub async fn create(
     store: &Store,
     by: Caller,
-    id: DatasetId,
-    definition: DatasetDefinition,
-    trees: HashMap<TaxonomyId, TaxonomyNode>,
-    wrapped_key: Vec<u8>,
+    new: NewDataset,
 ) -> Result<Option<Dataset>, StoreError> {
+    let NewDataset {
+        id,
+        definition,
+        trees,
+        wrapped_key,
+        warnings,
+    } = new;
     let now = store.now();
     let declared = StoredDefinition { definition, trees };
     let delete_after = declared
@@ -121,8 +144,9 @@ pub async fn create(
     let mut transaction = store.begin().await?;
     let inserted = sqlx::query(
         "INSERT INTO datasets
-             (id, organization_id, name, definition, wrapped_key, created_at, delete_after)
-         VALUES ($1, $2, $3, $4, $5, $6, $7)",
+             (id, organization_id, name, definition, wrapped_key, created_at, delete_after,
+              warnings)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
     )
     .bind(id.0)
     .bind(by.organization.0)
@@ -131,6 +155,7 @@ pub async fn create(
     .bind(wrapped_key)
     .bind(now)
     .bind(delete_after)
+    .bind(Json(&warnings))
     .execute(&mut *transaction)
     .await;
     match inserted {
@@ -152,6 +177,7 @@ pub async fn create(
         created_at: now,
         rows: 0,
         submissions: Vec::new(),
+        warnings,
     }))
 }
 
@@ -240,80 +266,94 @@ fn schema(declared: &StoredDefinition) -> Result<Schema, StoreError> {
     Schema::resolve(&declared.definition, limits, |id| trees.get(&id).cloned()).map_err(|_| damaged)
 }
 
+/// The columns of a dataset as [`described`] reads them.
+macro_rules! columns {
+    () => {
+        "id, definition -> 'definition' AS definition, wrapped_key, created_at, warnings"
+    };
+}
+
 /// The organization's datasets after `after`, oldest first, at most `limit`.
 ///
 /// # Errors
-/// When the database fails.
+/// When the database fails, or a digest cannot be decrypted.
 pub async fn list(
     store: &Store,
+    keys: &KeyRing,
     organization: OrganizationId,
     after: Option<Uuid>,
     limit: i64,
 ) -> Result<Vec<Dataset>, StoreError> {
-    let rows = sqlx::query(
-        "SELECT id, definition -> 'definition' AS definition, created_at FROM datasets
+    let rows = sqlx::query(concat!(
+        "SELECT ",
+        columns!(),
+        " FROM datasets
          WHERE organization_id = $1 AND deleted_at IS NULL AND ($2::uuid IS NULL OR id > $2)
          ORDER BY id LIMIT $3",
-    )
+    ))
     .bind(organization.0)
     .bind(after)
     .bind(limit)
     .fetch_all(store.pool())
     .await?;
-    with_submissions(store, &rows).await
+    described(store, keys, &rows).await
 }
 
 /// A dataset of the organization that is not deleted; `None` if there is none.
 ///
 /// # Errors
-/// When the database fails.
+/// When the database fails, or a digest cannot be decrypted.
 pub async fn find(
     store: &Store,
+    keys: &KeyRing,
     organization: OrganizationId,
     id: DatasetId,
 ) -> Result<Option<Dataset>, StoreError> {
-    let rows = sqlx::query(
-        "SELECT id, definition -> 'definition' AS definition, created_at FROM datasets
-         WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL",
-    )
+    let rows = sqlx::query(concat!(
+        "SELECT ",
+        columns!(),
+        " FROM datasets WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL",
+    ))
     .bind(organization.0)
     .bind(id.0)
     .fetch_all(store.pool())
     .await?;
-    Ok(with_submissions(store, &rows).await?.pop())
+    Ok(described(store, keys, &rows).await?.pop())
 }
 
-async fn with_submissions(store: &Store, rows: &[PgRow]) -> Result<Vec<Dataset>, StoreError> {
+/// Datasets with their submissions.
+async fn described(
+    store: &Store,
+    keys: &KeyRing,
+    rows: &[PgRow],
+) -> Result<Vec<Dataset>, StoreError> {
     let ids: Vec<Uuid> = rows
         .iter()
         .map(|row| row.try_get("id"))
         .collect::<Result<_, _>>()?;
     let submissions = sqlx::query(
-        "SELECT dataset_id, id, rows, bytes, encode(sha256, 'hex') AS sha256, created_at
+        "SELECT dataset_id, id, rows, bytes, sealed_sha256, created_at, warnings
          FROM submissions WHERE dataset_id = ANY($1) ORDER BY id",
     )
     .bind(&ids)
     .fetch_all(store.pool())
     .await?;
-    let mut by_dataset: HashMap<Uuid, Vec<SubmissionSummary>> = HashMap::new();
+    let mut by_dataset: HashMap<Uuid, Vec<PgRow>> = HashMap::new();
     for row in submissions {
-        let summary = SubmissionSummary {
-            id: SubmissionId(row.try_get("id")?),
-            rows: row.try_get("rows")?,
-            bytes: row.try_get("bytes")?,
-            sha256: row.try_get("sha256")?,
-            created_at: row.try_get("created_at")?,
-        };
-        by_dataset
-            .entry(row.try_get("dataset_id")?)
-            .or_default()
-            .push(summary);
+        let rows = by_dataset.entry(row.try_get("dataset_id")?).or_default();
+        rows.push(row);
     }
     let mut datasets = Vec::with_capacity(rows.len());
     for row in rows {
         let id: Uuid = row.try_get("id")?;
         let Json(definition) = row.try_get::<Json<DatasetDefinition>, _>("definition")?;
-        let submissions = by_dataset.remove(&id).unwrap_or_default();
+        let key = keys.open(DatasetId(id), row.try_get("wrapped_key")?)?;
+        let sent = by_dataset.remove(&id).unwrap_or_default();
+        let submissions = sent.iter().map(|row| summary(&key, row));
+        let submissions = submissions.collect::<Result<Vec<_>, StoreError>>()?;
+        let declared: Option<Json<Vec<Warning>>> = row.try_get("warnings")?;
+        let mut warnings = declared.map(|Json(warnings)| warnings).unwrap_or_default();
+        warnings.extend(row_warnings(&sent)?);
         datasets.push(Dataset {
             id: DatasetId(id),
             name: definition.name,
@@ -323,7 +363,40 @@ async fn with_submissions(store: &Store, rows: &[PgRow]) -> Result<Vec<Dataset>,
             created_at: row.try_get("created_at")?,
             rows: submissions.iter().map(|submission| submission.rows).sum(),
             submissions,
+            warnings,
         });
     }
     Ok(datasets)
+}
+
+fn summary(key: &DataKey, row: &PgRow) -> Result<SubmissionSummary, StoreError> {
+    let id = SubmissionId(row.try_get("id")?);
+    let sha256 = key.open(Place::BodySha256(id), row.try_get("sealed_sha256")?)?;
+    Ok(SubmissionSummary {
+        id,
+        rows: row.try_get("rows")?,
+        bytes: row.try_get("bytes")?,
+        sha256: hex::encode(sha256),
+        created_at: row.try_get("created_at")?,
+    })
+}
+
+/// The warnings of submissions, given oldest first. Of several with one code about one column only
+/// that of the newest submission is kept.
+fn row_warnings(submissions: &[PgRow]) -> Result<Vec<Warning>, StoreError> {
+    let mut warnings: Vec<ColumnWarning> = Vec::new();
+    for row in submissions {
+        let Json(newer) = row.try_get::<Json<Vec<ColumnWarning>>, _>("warnings")?;
+        for new in newer {
+            let is_same = |old: &&mut ColumnWarning| {
+                (&old.column, old.warning.code) == (&new.column, new.warning.code)
+            };
+            match warnings.iter_mut().find(is_same) {
+                Some(old) => *old = new,
+                None => warnings.push(new),
+            }
+        }
+    }
+    let warnings = warnings.into_iter();
+    Ok(warnings.map(|about| about.warning).collect())
 }

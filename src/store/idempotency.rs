@@ -14,8 +14,13 @@
 //!
 //! Only answers to requests that created something are stored. A retry of a rejected request is
 //! processed again.
+//!
+//! An answer can quote what the request sent, and a bare SHA-256 would confirm a guessed body. So the
+//! answer is sealed, and of the body there is a keyed fingerprint, both under keys derived from the
+//! key-encryption key.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::types::Json;
@@ -25,6 +30,7 @@ use uuid::Uuid;
 use crate::ids::OrganizationId;
 use crate::problem::{Code, Problem};
 
+use super::seal::KeyRing;
 use super::{Store, StoreError};
 
 /// How long answers are stored.
@@ -54,10 +60,11 @@ pub enum KeyState {
     InUse,
 }
 
-/// The answer to an earlier request, and the SHA-256 of that request's body.
-#[derive(Debug)]
+/// The answer to an earlier request, and the fingerprint of that request's body.
 pub struct StoredAnswer {
-    body_sha256: Vec<u8>,
+    keys: Arc<KeyRing>,
+    reservation: Uuid,
+    fingerprint: Vec<u8>,
     answer: IdempotentAnswer,
 }
 
@@ -67,7 +74,7 @@ impl StoredAnswer {
     /// # Errors
     /// `idempotency_key_reused` if the body is different.
     pub fn replay(self, body_sha256: &[u8]) -> Result<IdempotentAnswer, Problem> {
-        if self.body_sha256 == body_sha256 {
+        if self.fingerprint == self.keys.fingerprint(self.reservation, body_sha256) {
             return Ok(self.answer);
         }
         Err(Problem::new(
@@ -80,6 +87,7 @@ impl StoredAnswer {
 /// A key that is reserved for a running request.
 pub struct Reservation {
     store: Store,
+    keys: Arc<KeyRing>,
     id: Uuid,
     open: bool,
 }
@@ -88,9 +96,10 @@ pub struct Reservation {
 /// `POST /v1/jobs`.
 ///
 /// # Errors
-/// When the database fails.
+/// When the database fails, or the stored answer cannot be decrypted.
 pub async fn begin(
     store: &Store,
+    keys: &Arc<KeyRing>,
     organization: OrganizationId,
     endpoint: &str,
     key: &str,
@@ -102,7 +111,8 @@ pub async fn begin(
          VALUES ($1, $2, $3, $4, $5)
          ON CONFLICT (organization_id, endpoint, key) DO UPDATE
          SET reservation = excluded.reservation, created_at = excluded.created_at,
-             body_sha256 = NULL, status = NULL, headers = NULL, body = NULL
+             body_sha256 = NULL, status = NULL, headers = NULL, body = NULL,
+             fingerprint = NULL, sealed_body = NULL
          WHERE kept.created_at <= $6 OR (kept.status IS NULL AND kept.created_at <= $7)",
     )
     .bind(organization.0)
@@ -117,13 +127,15 @@ pub async fn begin(
     if reserved.rows_affected() == 1 {
         return Ok(KeyState::Reserved(Reservation {
             store: store.clone(),
+            keys: keys.clone(),
             id,
             open: true,
         }));
     }
     let kept = sqlx::query(
-        "SELECT body_sha256, status, headers, body FROM idempotent_answers
-         WHERE organization_id = $1 AND endpoint = $2 AND key = $3 AND status IS NOT NULL",
+        "SELECT reservation, fingerprint, status, headers, sealed_body FROM idempotent_answers
+         WHERE organization_id = $1 AND endpoint = $2 AND key = $3
+           AND sealed_body IS NOT NULL",
     )
     .bind(organization.0)
     .bind(endpoint)
@@ -138,12 +150,16 @@ pub async fn begin(
     };
     let status: i32 = row.try_get("status")?;
     let Json(headers) = row.try_get("headers")?;
+    let reservation: Uuid = row.try_get("reservation")?;
+    let sealed: &[u8] = row.try_get("sealed_body")?;
     Ok(KeyState::Answered(StoredAnswer {
-        body_sha256: row.try_get("body_sha256")?,
+        keys: keys.clone(),
+        reservation,
+        fingerprint: row.try_get("fingerprint")?,
         answer: IdempotentAnswer {
             status: status.try_into().map_err(|_| damaged())?,
             headers,
-            body: row.try_get("body")?,
+            body: keys.open_answer(reservation, sealed)?,
         },
     }))
 }
@@ -161,14 +177,15 @@ impl Reservation {
         answer: &IdempotentAnswer,
     ) -> Result<bool, StoreError> {
         let kept = sqlx::query(
-            "UPDATE idempotent_answers SET body_sha256 = $2, status = $3, headers = $4, body = $5
+            "UPDATE idempotent_answers
+             SET fingerprint = $2, status = $3, headers = $4, sealed_body = $5
              WHERE reservation = $1",
         )
         .bind(self.id)
-        .bind(body_sha256)
+        .bind(self.keys.fingerprint(self.id, body_sha256))
         .bind(i32::from(answer.status))
         .bind(Json(&answer.headers))
-        .bind(&answer.body)
+        .bind(self.keys.seal_answer(self.id, &answer.body)?)
         .execute(connection)
         .await?;
         Ok(kept.rows_affected() == 1)

@@ -6,16 +6,20 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
+use sqlx::types::Json;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
 use crate::ids::{JobId, OrganizationId, ReleaseId};
 use crate::roles::Caller;
 use pais_core::definition::{DatasetId, SubmissionId};
+use pais_core::warning::Warning;
 
 use super::audit::{self, Action, NewEvent};
 use super::idempotency::{IdempotentAnswer, Reservation};
+use super::job_definition::DefinitionAtRest;
 use super::queue::AttemptCounts;
+use super::seal::{DataKey, KeyRing};
 use super::submissions::lock_dataset;
 use super::{JobStatus, Store, StoreError};
 
@@ -28,7 +32,8 @@ pub struct StoredJob {
     pub organization: OrganizationId,
     /// The dataset it runs on.
     pub dataset: DatasetId,
-    /// The definition as it was sent.
+    /// The definition as it was sent; without the sensitive and pre-generalized values that it
+    /// lists if the dataset was deleted.
     pub definition: Value,
     /// The submissions it reads.
     pub submissions: Vec<SubmissionId>,
@@ -46,6 +51,8 @@ pub struct StoredJob {
     pub remaining_seconds: Option<f64>,
     /// The problem document of a failed job.
     pub error: Option<Value>,
+    /// What the holder should know about its rows. Empty until it has read them.
+    pub warnings: Vec<Warning>,
     /// Number of attempts so far.
     pub attempt: u32,
     /// The release that the job itself created.
@@ -59,10 +66,12 @@ pub struct StoredJob {
 }
 
 /// A job to be created.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy)]
 pub struct NewJob<'a> {
     /// The dataset it runs on.
     pub dataset: DatasetId,
+    /// The data key of the dataset.
+    pub key: &'a DataKey,
     /// The definition as it was sent.
     pub definition: &'a Value,
     /// SHA-256 of the body of the request.
@@ -99,8 +108,10 @@ pub enum JobCancellation {
 
 macro_rules! columns {
     () => {
-        "id, organization_id, dataset_id, definition, submissions, status, progress, phase, rows,
-         rows_read, steps_done, remaining_seconds, error, attempt, created_at, started_at, ended_at,
+        "id, organization_id, dataset_id, definition, sealed_definition, submissions, status,
+         progress, phase, rows, rows_read, steps_done, remaining_seconds, error, warnings, attempt,
+         created_at, started_at, ended_at,
+         (SELECT d.wrapped_key FROM datasets d WHERE d.id = jobs.dataset_id) AS wrapped_key,
          (SELECT r.id FROM releases r WHERE r.job_id = jobs.id AND r.by_job) AS release_id"
     };
 }
@@ -112,6 +123,7 @@ macro_rules! columns {
 /// When the database fails, or the answer cannot be written as JSON.
 pub async fn create(
     store: &Store,
+    keys: &KeyRing,
     by: Caller,
     job: &NewJob<'_>,
     reservation: Option<Reservation>,
@@ -131,26 +143,28 @@ pub async fn create(
         Ok(chosen) => chosen,
         Err(index) => return Ok(JobCreation::NoSubmission(index)),
     };
-    let now = store.now();
+    let (id, now) = (JobId::new(), store.now());
+    let definition = DefinitionAtRest::seal(job.key, id, job.definition)?;
     let row = sqlx::query(concat!(
         "INSERT INTO jobs (id, organization_id, dataset_id, definition, submissions, created_by,
-                           created_at, rows)
-         VALUES ($1, $2, $3, $4, $5, $6, $7,
+                           created_at, sealed_definition, rows)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8,
                  (SELECT coalesce(sum(s.rows), 0)::bigint FROM submissions s
                   WHERE s.id = ANY ($5)))
          RETURNING ",
         columns!()
     ))
-    .bind(JobId::new().0)
+    .bind(id.0)
     .bind(by.organization.0)
     .bind(job.dataset.0)
-    .bind(job.definition)
+    .bind(definition.shown)
     .bind(chosen)
     .bind(by.token.0)
     .bind(now)
+    .bind(definition.sealed)
     .fetch_one(&mut *transaction)
     .await?;
-    let made = stored(&row)?;
+    let made = stored(keys, &row)?;
     let detail = json!({ "dataset_id": made.dataset });
     let event = NewEvent::by(by, Action::JobCreated, made.id.0, detail);
     audit::record(&mut transaction, now, event).await?;
@@ -190,9 +204,10 @@ fn choose(present: Vec<Uuid>, requested: Option<&[SubmissionId]>) -> Result<Vec<
 /// A job of the organization; `None` if there is none.
 ///
 /// # Errors
-/// When the database fails.
+/// When the database fails, or the definition cannot be decrypted.
 pub async fn load(
     store: &Store,
+    keys: &KeyRing,
     organization: OrganizationId,
     id: JobId,
 ) -> Result<Option<StoredJob>, StoreError> {
@@ -205,15 +220,16 @@ pub async fn load(
     .bind(organization.0)
     .fetch_optional(store.pool())
     .await?;
-    row.as_ref().map(stored).transpose()
+    row.as_ref().map(|row| stored(keys, row)).transpose()
 }
 
 /// The jobs of the organization after `after`, oldest first, at most `limit`.
 ///
 /// # Errors
-/// When the database fails.
+/// When the database fails, or a definition cannot be decrypted.
 pub async fn list(
     store: &Store,
+    keys: &KeyRing,
     organization: OrganizationId,
     after: Option<Uuid>,
     limit: i64,
@@ -229,14 +245,19 @@ pub async fn list(
     .bind(limit)
     .fetch_all(store.pool())
     .await?;
-    rows.iter().map(stored).collect()
+    rows.iter().map(|row| stored(keys, row)).collect()
 }
 
 /// Cancels a job. A queued job is cancelled at once. A running one is cancelled by its worker.
 ///
 /// # Errors
-/// When the database fails.
-pub async fn cancel(store: &Store, by: Caller, id: JobId) -> Result<JobCancellation, StoreError> {
+/// When the database fails, or the definition cannot be decrypted.
+pub async fn cancel(
+    store: &Store,
+    keys: &KeyRing,
+    by: Caller,
+    id: JobId,
+) -> Result<JobCancellation, StoreError> {
     let now = store.now();
     let mut transaction = store.begin().await?;
     let row = sqlx::query(concat!(
@@ -254,28 +275,35 @@ pub async fn cancel(store: &Store, by: Caller, id: JobId) -> Result<JobCancellat
     .fetch_optional(&mut *transaction)
     .await?;
     if let Some(row) = row {
-        let job = stored(&row)?;
+        let job = stored(keys, &row)?;
         let event = NewEvent::by(by, Action::JobCancelled, id.0, json!({}));
         audit::record(&mut transaction, now, event).await?;
         transaction.commit().await?;
         return Ok(JobCancellation::Accepted(Box::new(job)));
     }
     drop(transaction);
-    let job = load(store, by.organization, id).await?;
+    let job = load(store, keys, by.organization, id).await?;
     Ok(match job {
         Some(_) => JobCancellation::Ended,
         None => JobCancellation::NotFound,
     })
 }
 
-fn stored(row: &PgRow) -> Result<StoredJob, StoreError> {
+fn stored(keys: &KeyRing, row: &PgRow) -> Result<StoredJob, StoreError> {
+    let id = JobId(row.try_get("id")?);
+    let dataset = DatasetId(row.try_get("dataset_id")?);
+    let wrapped_key: Option<&[u8]> = row.try_get("wrapped_key")?;
+    let definition = DefinitionAtRest {
+        shown: row.try_get("definition")?,
+        sealed: row.try_get("sealed_definition")?,
+    };
     let status: String = row.try_get("status")?;
     let submissions: Vec<Uuid> = row.try_get("submissions")?;
     Ok(StoredJob {
-        id: JobId(row.try_get("id")?),
+        id,
         organization: OrganizationId(row.try_get("organization_id")?),
-        dataset: DatasetId(row.try_get("dataset_id")?),
-        definition: row.try_get("definition")?,
+        dataset,
+        definition: definition.open_if_possible(keys, (dataset, wrapped_key), id)?,
         submissions: submissions.into_iter().map(SubmissionId).collect(),
         status: serde_json::from_value(Value::String(status))
             .map_err(|_| StoreError::Damaged { what: "a job" })?,
@@ -288,6 +316,7 @@ fn stored(row: &PgRow) -> Result<StoredJob, StoreError> {
         },
         remaining_seconds: row.try_get("remaining_seconds")?,
         error: row.try_get("error")?,
+        warnings: row.try_get::<Json<_>, _>("warnings")?.0,
         attempt: row.try_get::<i32, _>("attempt")?.cast_unsigned(),
         release: row.try_get::<Option<Uuid>, _>("release_id")?.map(ReleaseId),
         created_at: row.try_get("created_at")?,

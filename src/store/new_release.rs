@@ -1,8 +1,11 @@
 //! The storage of a new release, with its tables and its event in the audit log.
 
-use pais_core::definition::DatasetId;
+use pais_core::definition::{DatasetId, JobDefinition, SuppressionFor};
+use pais_core::model::MissingSensitive;
+use pais_core::warning::Warning;
 use serde_json::{Value, json};
 use sqlx::PgConnection;
+use sqlx::types::Json;
 use time::OffsetDateTime;
 
 use crate::ids::{JobId, OrganizationId, ReleaseId, TokenId};
@@ -40,10 +43,35 @@ pub struct NewRelease {
     pub verification: Value,
     /// The utility and risk report.
     pub report: Value,
+    /// The readings of the job that the release is made under.
+    pub readings: Readings,
+    /// What a reader should know about it.
+    pub warnings: Vec<Warning>,
     /// When it was created.
     pub created_at: OffsetDateTime,
     /// Its tables, in order.
     pub tables: Vec<NewTable>,
+}
+
+/// The readings of a job that its releases name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Readings {
+    /// What rows could be suppressed for; `None` if none could.
+    pub suppression_for: Option<SuppressionFor>,
+    /// How missing sensitive cells count; `None` for a release of an earlier version, which does
+    /// not name it.
+    pub missing_sensitive: Option<MissingSensitive>,
+}
+
+impl Readings {
+    /// The readings of a job.
+    pub fn of(job: &JobDefinition) -> Self {
+        let may_suppress = job.suppression_limit.is_some_and(|limit| limit > 0.0);
+        Self {
+            suppression_for: may_suppress.then(|| job.suppression_for()),
+            missing_sensitive: Some(job.missing_sensitive()),
+        }
+    }
 }
 
 /// A table of a release to be stored.
@@ -91,8 +119,10 @@ pub(super) async fn insert(
     }
     let done = sqlx::query(
         "INSERT INTO releases (id, organization_id, job_id, dataset_id, name, step, by_job, rows,
-             suppressed_rows, privacy, cut, verification, report, created_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+             suppressed_rows, privacy, cut, verification, report, created_at, suppression_for,
+             missing_sensitive, warnings)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14,
+                 $15::jsonb #>> '{}', $16::jsonb #>> '{}', $17)
          ON CONFLICT (job_id) WHERE by_job DO NOTHING",
     )
     .bind(release.id.0)
@@ -109,6 +139,9 @@ pub(super) async fn insert(
     .bind(&release.verification)
     .bind(&release.report)
     .bind(release.created_at)
+    .bind(release.readings.suppression_for.map(Json))
+    .bind(release.readings.missing_sensitive.map(Json))
+    .bind(Json(&release.warnings))
     .execute(&mut *connection)
     .await?;
     if done.rows_affected() == 0 {

@@ -8,12 +8,15 @@ use std::time::Duration;
 use serde_json::Value;
 use sqlx::Row;
 use sqlx::postgres::types::PgInterval;
+use sqlx::types::Json;
 use uuid::Uuid;
 
 use crate::ids::{JobId, OrganizationId};
 use crate::problem::{Code, Problem};
 use pais_core::definition::{DatasetId, SubmissionId};
+use pais_core::warning::Warning;
 
+use super::job_definition::DefinitionAtRest;
 use super::new_release::{self, NewRelease};
 use super::runs::{self, SealedStep};
 use super::{Store, StoreError};
@@ -28,7 +31,7 @@ pub struct Claim {
     /// The dataset it runs on.
     pub dataset: DatasetId,
     /// The definition of the job.
-    pub definition: Value,
+    pub definition: DefinitionAtRest,
     /// The submissions to read.
     pub submissions: Vec<SubmissionId>,
     /// Number of this attempt, from 1.
@@ -98,15 +101,16 @@ pub async fn claim(
         "UPDATE jobs SET status = 'running', attempt = attempt + 1, lease_token = $1,
                          lease_expires_at = clock_timestamp() + $2,
                          started_at = coalesce(started_at, $3),
-                         rows_read = 0, steps_done = 0, remaining_seconds = NULL
+                         rows_read = 0, steps_done = 0, remaining_seconds = NULL,
+                         warnings = '[]'
          WHERE id = (
              SELECT id FROM jobs
              WHERE status = 'queued'
                 OR (status = 'running' AND lease_expires_at < clock_timestamp()
                     AND attempt < $4 AND NOT cancel_requested)
              ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED)
-         RETURNING id, organization_id, dataset_id, definition, submissions, attempt, lease_token,
-                   progress",
+         RETURNING id, organization_id, dataset_id, definition, sealed_definition, submissions,
+                   attempt, lease_token, progress",
     )
     .bind(Uuid::new_v4())
     .bind(interval(lease))
@@ -120,7 +124,10 @@ pub async fn claim(
         job: JobId(row.try_get("id")?),
         organization: OrganizationId(row.try_get("organization_id")?),
         dataset: DatasetId(row.try_get("dataset_id")?),
-        definition: row.try_get("definition")?,
+        definition: DefinitionAtRest {
+            shown: row.try_get("definition")?,
+            sealed: row.try_get("sealed_definition")?,
+        },
         submissions: submissions.into_iter().map(SubmissionId).collect(),
         attempt: row.try_get::<i32, _>("attempt")?.cast_unsigned(),
         token: row.try_get("lease_token")?,
@@ -190,6 +197,25 @@ pub async fn heartbeat(
         Some(true) => HeartbeatReply::CancelRequested,
         Some(false) => HeartbeatReply::Held,
     })
+}
+
+/// Writes what the holder should know about the rows of a job, as soon as an attempt has read them.
+/// Writes nothing if the lease is lost.
+///
+/// # Errors
+/// When the database fails.
+pub async fn record_warnings(
+    store: &Store,
+    claim: &Claim,
+    warnings: &[Warning],
+) -> Result<(), StoreError> {
+    sqlx::query("UPDATE jobs SET warnings = $3 WHERE id = $1 AND lease_token = $2")
+        .bind(claim.job.0)
+        .bind(claim.token)
+        .bind(Json(warnings))
+        .execute(store.pool())
+        .await?;
+    Ok(())
 }
 
 /// The results of a successful run.

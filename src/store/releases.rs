@@ -1,20 +1,23 @@
 //! Releases: immutable anonymized tables. Their holder and the recipients with a grant can read
 //! them.
 
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
+use sqlx::types::Json;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
 use crate::ids::{JobId, OrganizationId, ReleaseId};
 use crate::roles::Caller;
 use pais_core::definition::DatasetId;
+use pais_core::warning::Warning;
 
 use super::audit::{self, Action, NewEvent};
 use super::{Store, StoreError};
 
-pub use super::new_release::{NewRelease, NewTable, create};
+pub use super::new_release::{NewRelease, NewTable, Readings, create};
 
 /// The organization that reads a release, and in which role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +56,10 @@ pub struct StoredRelease {
     pub cut: Option<Value>,
     /// The result of the verification.
     pub verification: Value,
+    /// The readings of the job that it is made under.
+    pub readings: Readings,
+    /// What a reader should know about it.
+    pub warnings: Vec<Warning>,
     /// When it was created.
     pub created_at: OffsetDateTime,
 }
@@ -81,7 +88,9 @@ pub struct StoredTable {
 macro_rules! columns {
     () => {
         "r.id, r.organization_id, r.job_id, r.dataset_id, r.name, r.step, r.rows,
-         r.suppressed_rows, r.privacy, r.cut, r.verification, r.created_at,
+         r.suppressed_rows, r.privacy, r.cut, r.verification, r.created_at, r.warnings,
+         to_jsonb(r.suppression_for) AS suppression_for,
+         to_jsonb(r.missing_sensitive) AS missing_sensitive,
          (SELECT jsonb_agg(jsonb_build_object(
               'name', t.name, 'rows', t.rows, 'sha256', encode(t.sha256, 'hex'),
               'bytes', t.csv_bytes) ORDER BY t.position)
@@ -161,7 +170,18 @@ pub async fn list(
     rows.iter().map(stored).collect()
 }
 
-/// The holder and the report of a release; `None` if the viewer cannot read it.
+/// The report of a release.
+#[derive(Clone, Debug)]
+pub struct StoredReport {
+    /// The organization that owns the release.
+    pub owner: OrganizationId,
+    /// The report as it was measured.
+    pub report: Value,
+    /// What a reader should know about the release.
+    pub warnings: Vec<Warning>,
+}
+
+/// The report of a release; `None` if the viewer cannot read it.
 ///
 /// # Errors
 /// When the database fails.
@@ -169,10 +189,10 @@ pub async fn report(
     store: &Store,
     viewer: Viewer,
     id: ReleaseId,
-) -> Result<Option<(OrganizationId, Value)>, StoreError> {
+) -> Result<Option<StoredReport>, StoreError> {
     let (holder, organization) = viewer.parts();
     let row = sqlx::query(concat!(
-        "SELECT r.organization_id, r.report FROM releases r WHERE r.id = $4 AND ",
+        "SELECT r.organization_id, r.report, r.warnings FROM releases r WHERE r.id = $4 AND ",
         visible!()
     ))
     .bind(holder)
@@ -182,8 +202,11 @@ pub async fn report(
     .fetch_optional(store.pool())
     .await?;
     let Some(row) = row else { return Ok(None) };
-    let owner = OrganizationId(row.try_get("organization_id")?);
-    Ok(Some((owner, row.try_get("report")?)))
+    Ok(Some(StoredReport {
+        owner: OrganizationId(row.try_get("organization_id")?),
+        report: row.try_get("report")?,
+        warnings: row.try_get::<Json<_>, _>("warnings")?.0,
+    }))
 }
 
 /// A table of a release; `None` if there is none or the viewer cannot read the release.
@@ -286,6 +309,19 @@ fn stored(row: &PgRow) -> Result<StoredRelease, StoreError> {
         privacy: row.try_get("privacy")?,
         cut: row.try_get("cut")?,
         verification: row.try_get("verification")?,
+        readings: Readings {
+            suppression_for: reading(row, "suppression_for")?,
+            missing_sensitive: reading(row, "missing_sensitive")?,
+        },
+        warnings: row.try_get::<Json<_>, _>("warnings")?.0,
         created_at: row.try_get("created_at")?,
     })
+}
+
+fn reading<T: DeserializeOwned>(row: &PgRow, column: &str) -> Result<Option<T>, StoreError>
+where
+    T: Send + Unpin + 'static,
+{
+    let word: Option<Json<T>> = row.try_get(column)?;
+    Ok(word.map(|Json(word)| word))
 }

@@ -1,9 +1,10 @@
 //! The results of a job's runs: their steps, and the results of a sweep's combinations.
 
 use serde_json::Value;
+use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
 
-use super::seal::{DataKey, SealError};
+use super::seal::{DataKey, Place, StepPlace};
 use super::{Store, StoreError};
 use crate::ids::JobId;
 
@@ -22,16 +23,17 @@ pub struct StoredStep {
 /// only run 0.
 ///
 /// # Errors
-/// When the database fails.
+/// When the database fails, or a step cannot be decrypted.
 pub async fn steps(
     store: &Store,
+    key: &DataKey,
     job: JobId,
     run: u32,
     from: u32,
     limit: i64,
 ) -> Result<Vec<Value>, StoreError> {
-    let items = sqlx::query_scalar(
-        "SELECT item FROM job_steps WHERE job_id = $1 AND run = $2 AND step >= $3
+    let rows = sqlx::query(
+        "SELECT step, sealed_item FROM job_steps WHERE job_id = $1 AND run = $2 AND step >= $3
          ORDER BY step LIMIT $4",
     )
     .bind(job.0)
@@ -40,14 +42,44 @@ pub async fn steps(
     .bind(limit)
     .fetch_all(store.pool())
     .await?;
-    Ok(items)
+    rows.iter()
+        .map(|row| {
+            let step = row.try_get::<i32, _>("step")?.cast_unsigned();
+            open_item(key, StepPlace { job, run, step }, row)
+        })
+        .collect()
+}
+
+fn damaged() -> StoreError {
+    StoreError::Damaged {
+        what: "a job's steps",
+    }
+}
+
+/// The step of a row with the column `sealed_item`.
+fn open_item(key: &DataKey, place: StepPlace, row: &PgRow) -> Result<Value, StoreError> {
+    let sealed: &[u8] = row.try_get("sealed_item")?;
+    let item = key.open(Place::Step(place), sealed)?;
+    serde_json::from_slice(&item).map_err(|_| damaged())
+}
+
+/// Seals a step as its holder sees it.
+///
+/// # Errors
+/// When the operating system returns no random bytes.
+pub(super) fn seal_item(
+    key: &DataKey,
+    place: StepPlace,
+    item: &Value,
+) -> Result<Vec<u8>, StoreError> {
+    Ok(key.seal(Place::Step(place), &serde_json::to_vec(item)?)?)
 }
 
 /// All steps of a run of a job, with the suppressed rows of each, so that the state after any step
 /// can be computed again.
 ///
 /// # Errors
-/// When the database fails, or the suppressed rows of a step cannot be decrypted.
+/// When the database fails, or a step cannot be decrypted.
 pub async fn step_records(
     store: &Store,
     key: &DataKey,
@@ -55,24 +87,22 @@ pub async fn step_records(
     run: u32,
 ) -> Result<Vec<StoredStep>, StoreError> {
     let rows = sqlx::query(
-        "SELECT step, item, suppressed FROM job_steps WHERE job_id = $1 AND run = $2
+        "SELECT step, sealed_item, suppressed FROM job_steps WHERE job_id = $1 AND run = $2
          ORDER BY step",
     )
     .bind(job.0)
     .bind(run.cast_signed())
     .fetch_all(store.pool())
     .await?;
-    let damaged = || StoreError::Damaged {
-        what: "a job's steps",
-    };
     rows.iter()
         .map(|row| {
-            let step: i32 = row.try_get("step")?;
-            let sealed: Option<Vec<u8>> = row.try_get("suppressed")?;
+            let step = row.try_get::<i32, _>("step")?.cast_unsigned();
+            let place = StepPlace { job, run, step };
+            let sealed: Option<&[u8]> = row.try_get("suppressed")?;
             let suppressed = match sealed {
                 None => Vec::new(),
                 Some(sealed) => {
-                    let bytes = key.open_step(job, run, step.cast_unsigned(), &sealed)?;
+                    let bytes = key.open(Place::SuppressedRows(place), sealed)?;
                     let (numbers, rest) = bytes.as_chunks::<4>();
                     if !rest.is_empty() {
                         return Err(damaged());
@@ -81,21 +111,21 @@ pub async fn step_records(
                 }
             };
             Ok(StoredStep {
-                number: step.cast_unsigned(),
-                item: row.try_get("item")?,
+                number: step,
+                item: open_item(key, place, row)?,
                 suppressed,
             })
         })
         .collect()
 }
 
-/// A step in the form in which it is stored. The suppressed rows are sealed with the data key of
-/// the dataset.
+/// A step in the form in which it is stored: sealed with the data key of the dataset, because its
+/// labels and split points can be raw values.
 #[derive(Clone, Debug)]
 pub struct SealedStep {
     run: u32,
     step: u32,
-    item: Value,
+    item: Vec<u8>,
     suppressed: Option<Vec<u8>>,
 }
 
@@ -104,24 +134,25 @@ impl SealedStep {
     ///
     /// # Errors
     /// When the operating system returns no random bytes.
-    pub fn seal(key: &DataKey, job: JobId, run: u32, step: StoredStep) -> Result<Self, SealError> {
+    pub fn seal(key: &DataKey, job: JobId, run: u32, step: StoredStep) -> Result<Self, StoreError> {
         let StoredStep {
             number: step,
             item,
             suppressed,
         } = step;
+        let place = StepPlace { job, run, step };
         let bytes: Vec<u8> = suppressed
             .iter()
             .flat_map(|row| row.to_le_bytes())
             .collect();
         let suppressed = match bytes.as_slice() {
             [] => None,
-            bytes => Some(key.seal_step(job, run, step, bytes)?),
+            bytes => Some(key.seal(Place::SuppressedRows(place), bytes)?),
         };
         Ok(Self {
             run,
             step,
-            item,
+            item: seal_item(key, place, &item)?,
             suppressed,
         })
     }
@@ -139,14 +170,14 @@ pub(super) async fn insert_runs(
 ) -> Result<(), StoreError> {
     let runs: Vec<i32> = steps.iter().map(|step| step.run.cast_signed()).collect();
     let numbers: Vec<i32> = steps.iter().map(|step| step.step.cast_signed()).collect();
-    let items: Vec<&Value> = steps.iter().map(|step| &step.item).collect();
+    let items: Vec<&[u8]> = steps.iter().map(|step| step.item.as_slice()).collect();
     let suppressed: Vec<Option<&[u8]>> = steps
         .iter()
         .map(|step| step.suppressed.as_deref())
         .collect();
     sqlx::query(
-        "INSERT INTO job_steps (job_id, run, step, item, suppressed)
-         SELECT $1, * FROM unnest($2::integer[], $3::integer[], $4::jsonb[], $5::bytea[])
+        "INSERT INTO job_steps (job_id, run, step, sealed_item, suppressed)
+         SELECT $1, * FROM unnest($2::integer[], $3::integer[], $4::bytea[], $5::bytea[])
          ON CONFLICT DO NOTHING",
     )
     .bind(job.0)

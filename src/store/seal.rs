@@ -1,12 +1,17 @@
-//! Encryption of raw rows at rest: AES-256-GCM with the data key of the dataset. The key-encryption
-//! key of the configuration wraps the data keys.
+//! Encryption at rest: AES-256-GCM with the data key of the dataset for everything that quotes its
+//! rows. The key-encryption key of the configuration wraps the data keys, and protects answers that
+//! are stored for retries.
 
 use aes_gcm::aead::{Aead, KeyInit, Payload};
 use aes_gcm::{Aes256Gcm, Key, Nonce};
 use rand::TryRng;
 use thiserror::Error;
+use uuid::Uuid;
 
+use crate::ids::JobId;
 use pais_core::definition::{DatasetId, SubmissionId};
+
+use super::keyed_digest::DigestKey;
 
 const NONCE_BYTES: usize = 12;
 const KEY_BYTES: usize = 32;
@@ -24,22 +29,99 @@ pub enum SealError {
     NoRandomness,
 }
 
-/// The key-encryption key.
+/// The key-encryption key, and the keys derived from it.
 pub struct KeyRing {
     cipher: Aes256Gcm,
+    answers: Aes256Gcm,
+    fingerprints: DigestKey,
 }
 
-/// The data key of a dataset, ready for use.
+/// The data key of a dataset, and the keys derived from it.
 pub struct DataKey {
     cipher: Aes256Gcm,
+    digests: DigestKey,
+    row_order: DigestKey,
     dataset: DatasetId,
+}
+
+/// The place of sealed data. Data opens only in the place for which it was sealed.
+#[derive(Clone, Copy, Debug)]
+pub enum Place {
+    /// A chunk of rows of a submission.
+    Chunk {
+        /// The submission.
+        submission: SubmissionId,
+        /// Index of the chunk, from 0.
+        index: u32,
+    },
+    /// The SHA-256 of the body of a submission.
+    BodySha256(SubmissionId),
+    /// The definition of a job, with the values that it lists.
+    Definition(JobId),
+    /// The numbers of the rows that a step of a run suppressed.
+    SuppressedRows(StepPlace),
+    /// A step of a run as its holder sees it.
+    Step(StepPlace),
+}
+
+/// A step of a run of a job.
+#[derive(Clone, Copy, Debug)]
+pub struct StepPlace {
+    /// The job.
+    pub job: JobId,
+    /// Number of the run, from 0.
+    pub run: u32,
+    /// Number of the step, from 0.
+    pub step: u32,
+}
+
+impl Place {
+    /// The associated data that authenticates the place. Forms of equal length begin with unlike
+    /// ids, so no two places have the same.
+    fn associated(self, dataset: DatasetId) -> Vec<u8> {
+        let mut data = dataset.0.as_bytes().to_vec();
+        let mut push = |part: &[u8]| data.extend_from_slice(part);
+        match self {
+            Self::Chunk { submission, index } => {
+                push(submission.0.as_bytes());
+                push(&index.to_be_bytes());
+            }
+            Self::BodySha256(submission) => {
+                push(submission.0.as_bytes());
+                push(b"sha256");
+            }
+            Self::Definition(job) => {
+                push(job.0.as_bytes());
+                push(b"definition");
+            }
+            Self::SuppressedRows(StepPlace { job, run, step }) => {
+                push(job.0.as_bytes());
+                push(&step.to_be_bytes());
+                // The first run has the same associated data as steps had before there were
+                // sweeps, so that steps of that time can still be opened.
+                if run > 0 {
+                    push(&run.to_be_bytes());
+                }
+            }
+            Self::Step(StepPlace { job, run, step }) => {
+                push(job.0.as_bytes());
+                push(b"step");
+                push(&run.to_be_bytes());
+                push(&step.to_be_bytes());
+            }
+        }
+        data
+    }
 }
 
 impl KeyRing {
     /// Creates a key ring with this key-encryption key.
     pub fn new(key: &[u8; KEY_BYTES]) -> Self {
+        let answers = DigestKey::derive(key, "pais: answers stored for retries");
         Self {
-            cipher: Aes256Gcm::new(&Key::<Aes256Gcm>::from(*key)),
+            cipher: cipher(key),
+            answers: cipher(&answers.bytes()),
+            fingerprints: DigestKey::derive(key, "pais: fingerprints of request bodies"),
         }
     }
 
@@ -61,92 +143,69 @@ impl KeyRing {
         let key = open(&self.cipher, wrapped, dataset.0.as_bytes())?;
         let key: [u8; KEY_BYTES] = key.try_into().map_err(|_| SealError::DoesNotOpen)?;
         Ok(DataKey {
-            cipher: Aes256Gcm::new(&Key::<Aes256Gcm>::from(key)),
+            cipher: cipher(&key),
+            digests: DigestKey::derive(&key, "pais: digests of submissions"),
+            row_order: DigestKey::derive(&key, "pais: order of released rows"),
             dataset,
         })
+    }
+
+    /// The fingerprint of the body of a request, given by its SHA-256: without the key it cannot be
+    /// compared to the digest of a guessed body. Equal bodies of two reservations have different
+    /// fingerprints.
+    pub fn fingerprint(&self, reservation: Uuid, body_sha256: &[u8]) -> [u8; 32] {
+        self.fingerprints
+            .digest(&[reservation.as_bytes(), body_sha256])
+    }
+
+    /// Seals the answer that is stored under a reservation.
+    ///
+    /// # Errors
+    /// When the operating system returns no random bytes.
+    pub fn seal_answer(&self, reservation: Uuid, body: &[u8]) -> Result<Vec<u8>, SealError> {
+        seal(&self.answers, body, reservation.as_bytes())
+    }
+
+    /// Opens the answer that is stored under a reservation.
+    ///
+    /// # Errors
+    /// When it belongs to another reservation, or is damaged.
+    pub fn open_answer(&self, reservation: Uuid, sealed: &[u8]) -> Result<Vec<u8>, SealError> {
+        open(&self.answers, sealed, reservation.as_bytes())
     }
 }
 
 impl DataKey {
-    /// Seals a chunk. It can be opened only as the chunk with this index of this submission.
+    /// Seals data of the dataset for its place.
     ///
     /// # Errors
     /// When the operating system returns no random bytes.
-    pub fn seal_chunk(
-        &self,
-        submission: SubmissionId,
-        index: u32,
-        chunk: &[u8],
-    ) -> Result<Vec<u8>, SealError> {
-        seal(
-            &self.cipher,
-            chunk,
-            &self.associated(submission.0.as_bytes(), index),
-        )
+    pub fn seal(&self, place: Place, data: &[u8]) -> Result<Vec<u8>, SealError> {
+        seal(&self.cipher, data, &place.associated(self.dataset))
     }
 
-    /// Opens a chunk.
+    /// Opens data of the dataset.
     ///
     /// # Errors
-    /// When it is a different chunk, or damaged.
-    pub fn open_chunk(
-        &self,
-        submission: SubmissionId,
-        index: u32,
-        sealed: &[u8],
-    ) -> Result<Vec<u8>, SealError> {
-        open(
-            &self.cipher,
-            sealed,
-            &self.associated(submission.0.as_bytes(), index),
-        )
+    /// When it was sealed for another place, or is damaged.
+    pub fn open(&self, place: Place, sealed: &[u8]) -> Result<Vec<u8>, SealError> {
+        open(&self.cipher, sealed, &place.associated(self.dataset))
     }
 
-    /// Seals data of a step of a run of a job.
-    ///
-    /// # Errors
-    /// When the operating system returns no random bytes.
-    pub fn seal_step(
-        &self,
-        job: crate::ids::JobId,
-        run: u32,
-        step: u32,
-        bytes: &[u8],
-    ) -> Result<Vec<u8>, SealError> {
-        seal(&self.cipher, bytes, &self.associated_step(job, run, step))
+    /// The keyed digest of a body that was sent to the dataset, given by its SHA-256. Equal bodies
+    /// of one dataset have equal digests; without the key, a guessed body cannot be compared.
+    pub fn body_digest(&self, body_sha256: &[u8]) -> [u8; 32] {
+        self.digests.digest(&[body_sha256])
     }
 
-    /// Opens data of a step of a run of a job.
-    ///
-    /// # Errors
-    /// When it belongs to a different step, or is damaged.
-    pub fn open_step(
-        &self,
-        job: crate::ids::JobId,
-        run: u32,
-        step: u32,
-        sealed: &[u8],
-    ) -> Result<Vec<u8>, SealError> {
-        open(&self.cipher, sealed, &self.associated_step(job, run, step))
+    /// The key of the order of the dataset's released rows.
+    pub fn order_key(&self) -> [u8; 32] {
+        self.row_order.bytes()
     }
+}
 
-    fn associated_step(&self, job: crate::ids::JobId, run: u32, step: u32) -> Vec<u8> {
-        let mut data = self.associated(job.0.as_bytes(), step).to_vec();
-        // The first run has the same associated data as steps had before there were sweeps, so that
-        // steps of that time can still be opened.
-        if run > 0 {
-            data.extend_from_slice(&run.to_be_bytes());
-        }
-        data
-    }
-
-    fn associated(&self, part: &[u8; 16], index: u32) -> [u8; 36] {
-        let mut data = [0; 36];
-        data[..16].copy_from_slice(self.dataset.0.as_bytes());
-        data[16..32].copy_from_slice(part);
-        data[32..].copy_from_slice(&index.to_be_bytes());
-        data
-    }
+fn cipher(key: &[u8; KEY_BYTES]) -> Aes256Gcm {
+    Aes256Gcm::new(&Key::<Aes256Gcm>::from(*key))
 }
 
 fn random(bytes: &mut [u8]) -> Result<(), SealError> {
@@ -183,26 +242,63 @@ fn open(cipher: &Aes256Gcm, sealed: &[u8], associated: &[u8]) -> Result<Vec<u8>,
 
 #[cfg(test)]
 mod tests {
-    use super::{KeyRing, SealError};
+    use super::{KeyRing, Place, SealError, StepPlace};
+    use crate::ids::JobId;
     use pais_core::definition::{DatasetId, SubmissionId};
+    use uuid::Uuid;
 
     #[test]
-    fn a_chunk_opens_only_with_its_own_key_submission_and_index() {
-        let (dataset, submission) = (DatasetId::new(), SubmissionId::new());
+    fn data_opens_only_with_its_own_key_and_in_its_own_place() {
+        let (dataset, submission, job) = (DatasetId::new(), SubmissionId::new(), JobId::new());
         let ring = KeyRing::new(&[7; 32]);
         let wrapped = ring.new_data_key(dataset).unwrap();
         let key = ring.open(dataset, &wrapped).unwrap();
-        let sealed = key.seal_chunk(submission, 3, b"rows").unwrap();
-        assert_eq!(key.open_chunk(submission, 3, &sealed).unwrap(), b"rows");
-        assert_eq!(
-            key.open_chunk(submission, 4, &sealed),
-            Err(SealError::DoesNotOpen)
-        );
-        assert_eq!(
-            key.open_chunk(SubmissionId::new(), 3, &sealed),
-            Err(SealError::DoesNotOpen)
-        );
+        let chunk = |submission, index| Place::Chunk { submission, index };
+        let step = |run, step| StepPlace { job, run, step };
+        let places = [
+            chunk(submission, 3),
+            chunk(submission, 4),
+            chunk(SubmissionId::new(), 3),
+            Place::BodySha256(submission),
+            Place::Definition(job),
+            Place::SuppressedRows(step(0, 1)),
+            Place::SuppressedRows(step(1, 0)),
+            Place::SuppressedRows(step(1, 1)),
+            Place::Step(step(0, 1)),
+            Place::Step(step(1, 0)),
+        ];
+        for (number, place) in places.into_iter().enumerate() {
+            let sealed = key.seal(place, b"rows").unwrap();
+            for (other, elsewhere) in places.into_iter().enumerate() {
+                let opened = key.open(elsewhere, &sealed);
+                match number == other {
+                    true => assert_eq!(opened.unwrap(), b"rows"),
+                    false => assert_eq!(opened, Err(SealError::DoesNotOpen)),
+                }
+            }
+        }
         assert!(ring.open(DatasetId::new(), &wrapped).is_err());
         assert!(KeyRing::new(&[8; 32]).open(dataset, &wrapped).is_err());
+    }
+
+    #[test]
+    fn a_digest_says_nothing_without_the_key() {
+        let ring = KeyRing::new(&[7; 32]);
+        let [one, two] = [DatasetId::new(), DatasetId::new()].map(|dataset| {
+            let wrapped = ring.new_data_key(dataset).unwrap();
+            ring.open(dataset, &wrapped).unwrap()
+        });
+        assert_eq!(one.body_digest(&[1; 32]), one.body_digest(&[1; 32]));
+        assert_ne!(one.body_digest(&[1; 32]), two.body_digest(&[1; 32]));
+        assert_ne!(one.order_key(), two.order_key());
+        let (first, second) = (Uuid::new_v4(), Uuid::new_v4());
+        assert_ne!(
+            ring.fingerprint(first, &[1; 32]),
+            ring.fingerprint(second, &[1; 32])
+        );
+        let sealed = ring.seal_answer(first, b"{}").unwrap();
+        assert_eq!(ring.open_answer(first, &sealed).unwrap(), b"{}");
+        assert!(ring.open_answer(second, &sealed).is_err());
+        assert!(KeyRing::new(&[8; 32]).open_answer(first, &sealed).is_err());
     }
 }

@@ -2,7 +2,9 @@
 //! at all.
 
 use futures_util::TryStreamExt;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
+use sqlx::types::Json;
 use sqlx::{PgConnection, Postgres, Row, Transaction};
 use time::OffsetDateTime;
 use tokio::sync::mpsc;
@@ -10,9 +12,11 @@ use uuid::Uuid;
 
 use crate::roles::Caller;
 use pais_core::definition::{DatasetId, SubmissionId};
+use pais_core::warning::Warning;
 
 use super::audit::{self, Action, NewEvent};
 use super::idempotency::{IdempotentAnswer, Reservation};
+use super::seal::{DataKey, Place, SealError};
 use super::{Store, StoreError};
 
 /// A stored submission, without its rows.
@@ -54,6 +58,17 @@ pub struct SubmissionTotals {
     pub bytes: u64,
     /// SHA-256 of the decoded body.
     pub sha256: [u8; 32],
+    /// What the holder should know about its rows.
+    pub warnings: Vec<ColumnWarning>,
+}
+
+/// A warning about the rows of a submission, and the column that it is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ColumnWarning {
+    /// Name of the column.
+    pub column: String,
+    /// The warning.
+    pub warning: Warning,
 }
 
 /// The result of [`SubmissionWriter::commit`].
@@ -95,8 +110,8 @@ impl SubmissionWriter {
         };
         let mut transaction = store.begin().await?;
         sqlx::query(
-            "INSERT INTO submissions (id, dataset_id, rows, bytes, sha256, media_type, created_at)
-             VALUES ($1, $2, 0, 0, '', $3, $4)",
+            "INSERT INTO submissions (id, dataset_id, rows, bytes, media_type, created_at)
+             VALUES ($1, $2, 0, 0, $3, $4)",
         )
         .bind(id.0)
         .bind(dataset.0)
@@ -135,6 +150,7 @@ impl SubmissionWriter {
     /// When the database fails, or the answer cannot be written as JSON.
     pub async fn commit(
         mut self,
+        key: &DataKey,
         by: Caller,
         totals: &SubmissionTotals,
         reservation: Option<Reservation>,
@@ -150,13 +166,19 @@ impl SubmissionWriter {
         if !lock_dataset(&mut self.transaction, submission.dataset).await? {
             return Ok(SubmissionResult::NoDataset);
         }
-        sqlx::query("UPDATE submissions SET rows = $2, bytes = $3, sha256 = $4 WHERE id = $1")
-            .bind(submission.id.0)
-            .bind(totals.rows.cast_signed())
-            .bind(totals.bytes.cast_signed())
-            .bind(totals.sha256.as_slice())
-            .execute(&mut *self.transaction)
-            .await?;
+        sqlx::query(
+            "UPDATE submissions
+             SET rows = $2, bytes = $3, sealed_sha256 = $4, body_digest = $5, warnings = $6
+             WHERE id = $1",
+        )
+        .bind(submission.id.0)
+        .bind(totals.rows.cast_signed())
+        .bind(totals.bytes.cast_signed())
+        .bind(seal_sha256(key, submission.id, &totals.sha256)?)
+        .bind(key.body_digest(&totals.sha256))
+        .bind(Json(&totals.warnings))
+        .execute(&mut *self.transaction)
+        .await?;
         let detail = json!({ "dataset_id": submission.dataset, "rows": totals.rows });
         let event = NewEvent::by(by, Action::SubmissionCreated, submission.id.0, detail);
         audit::record(&mut self.transaction, submission.created_at, event).await?;
@@ -174,6 +196,18 @@ impl SubmissionWriter {
         }
         Ok(SubmissionResult::Stored(answer))
     }
+}
+
+/// Seals the SHA-256 of the body of a submission: bare, it would confirm a guessed body.
+///
+/// # Errors
+/// When the operating system returns no random bytes.
+pub(super) fn seal_sha256(
+    key: &DataKey,
+    submission: SubmissionId,
+    sha256: &[u8],
+) -> Result<Vec<u8>, SealError> {
+    key.seal(Place::BodySha256(submission), sha256)
 }
 
 /// Locks a dataset against deletion until the transaction ends. Returns whether it still exists.

@@ -54,40 +54,65 @@ pub fn combination(
 /// database.
 pub(super) const PACKED: f64 = 0.5;
 
-/// Searches, verifies and packs. For a sweep, searches each combination.
-pub(super) fn run(
+/// A job whose rows are encoded, ready for its searches.
+pub(super) struct PreparedAttempt {
+    definition: JobDefinition,
+    sweep: Sweep,
+    run: AnonymizationRun,
+}
+
+/// Encodes the rows of a job.
+pub(super) fn prepare(
     definition: &Value,
     dataset: &StoredDataset,
     table: Table,
-    key: &DataKey,
-    origin: ReleaseOrigin,
     observer: &dyn Observer,
-) -> Result<RunResults, WorkError> {
+) -> Result<PreparedAttempt, WorkError> {
     let definition = stored_job(definition)?;
     let sweep = Sweep::new(&definition)?;
     let job = combination(&definition, &sweep, 0)?;
-    let id = origin.job;
-    let wants_release = job.release.unwrap_or(false);
     let run = AnonymizationRun::new(dataset.schema.clone(), job, table, observer)?;
-    if sweep.is_sweep {
-        return sweep_results(&run, &definition, &sweep, key, id, observer);
-    }
-    let steps = run.search(observer)?;
-    let release = match wants_release {
-        true => Some(run.release(&steps, None, observer)?),
-        false => None,
-    };
-    drop(run);
-    observer.progress(Phase::Writing, 0.0);
-    let steps = seal(key, id, 0, steps)?;
-    let release = release.map(|release| release_packing::pack(release, origin));
-    let release = release.transpose()?;
-    observer.progress(Phase::Writing, PACKED);
-    Ok(RunResults {
-        steps,
-        sweep: Vec::new(),
-        release,
+    Ok(PreparedAttempt {
+        definition,
+        sweep,
+        run,
     })
+}
+
+impl PreparedAttempt {
+    /// Searches, verifies and packs. For a sweep, searches each combination.
+    pub(super) fn run(
+        self,
+        key: &DataKey,
+        origin: ReleaseOrigin,
+        observer: &dyn Observer,
+    ) -> Result<RunResults, WorkError> {
+        let Self {
+            definition,
+            sweep,
+            run,
+        } = self;
+        let id = origin.job;
+        if sweep.is_sweep {
+            return sweep_results(&run, &definition, &sweep, key, id, observer);
+        }
+        let steps = run.search(observer)?;
+        let release = match definition.release {
+            Some(true) => Some(run.release(&steps, None, observer)?),
+            Some(false) | None => None,
+        };
+        drop(run);
+        observer.progress(Phase::Writing, 0.0);
+        let steps = seal(key, id, 0, steps)?;
+        let release = release.map(|release| release_packing::pack(release, origin, &definition));
+        let release = release.transpose()?;
+        observer.progress(Phase::Writing, PACKED);
+        Ok(RunResults {
+            steps,
+            sweep: Vec::new(),
+            release,
+        })
+    }
 }
 
 fn sweep_results(
@@ -114,7 +139,7 @@ fn seal(
     run: u32,
     steps: Vec<StepRecord>,
 ) -> Result<Vec<SealedStep>, WorkError> {
-    let seal = |step| Ok(SealedStep::seal(key, job, run, stored_step(step)?)?);
+    let seal = |step| SealedStep::seal(key, job, run, stored_step(step)?);
     let sealed = steps.into_iter().map(seal);
     Ok(sealed.collect::<Result<_, StoreError>>()?)
 }

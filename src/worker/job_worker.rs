@@ -81,7 +81,8 @@ impl Worker {
         }
     }
 
-    /// Runs the attempt: reads, searches, verifies and packs. Writes nothing to the database.
+    /// Runs the attempt: reads, searches, verifies and packs. Of what it finds, it writes only the
+    /// warnings to the database.
     async fn run(&self, claim: &Claim, progress: Arc<Progress>) -> Result<RunResults, WorkError> {
         let dataset = datasets::load(&self.store, claim.organization, claim.dataset)
             .await?
@@ -103,9 +104,11 @@ impl Worker {
             by: None,
             created_at: self.store.now(),
         };
-        let definition = claim.definition.clone();
-        on_thread(move || attempt::run(&definition, &dataset, table, &key, origin, &*progress))
-            .await
+        let definition = claim.definition.clone().open(&key, claim.job)?;
+        let observer = progress.clone();
+        let prepared =
+            on_thread(move || attempt::prepare(&definition, &dataset, table, &*observer)).await?;
+        on_thread(move || prepared.run(&key, origin, &*progress)).await
     }
 
     /// Writes the result of the attempt. Returns its outcome as a word for the log and the metrics.
@@ -150,7 +153,13 @@ impl Worker {
                     ),
                 }
             }
-            Err(WorkError::Problem(problem)) => ("failed", fail(problem).await?),
+            Err(WorkError::Problem(problem)) => {
+                if problem.code.status() >= 500 {
+                    let code = problem.code.as_str();
+                    tracing::error!(job = %claim.job, code, "a job failed by a fault of the program");
+                }
+                ("failed", fail(problem).await?)
+            }
             Err(WorkError::Store(
                 error @ (StoreError::Damaged { .. } | StoreError::Seal(_) | StoreError::Json(_)),
             )) => {

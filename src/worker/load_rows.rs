@@ -6,7 +6,7 @@ use tokio::sync::mpsc;
 
 use crate::problem::{Code, Problem};
 use crate::store::datasets::StoredDataset;
-use crate::store::seal::{DataKey, KeyRing};
+use crate::store::seal::{DataKey, KeyRing, Place};
 use crate::store::submissions::{self, SealedChunk};
 use crate::store::{Store, StoreError};
 use pais_anonymize::{Count, Observer, Phase};
@@ -73,9 +73,11 @@ fn assemble(
         if observer.must_stop() {
             return Err(Problem::new(Code::Cancelled, "the run was stopped").into());
         }
-        let opened = key
-            .open_chunk(chunk.submission, chunk.index, &chunk.sealed)
-            .map_err(StoreError::from)?;
+        let place = Place::Chunk {
+            submission: chunk.submission,
+            index: chunk.index,
+        };
+        let opened = key.open(place, &chunk.sealed).map_err(StoreError::from)?;
         let decoded = chunk::decode(&opened).map_err(|_| damaged())?;
         table.push(decoded).map_err(|_| damaged())?;
         read += u64::from(chunk.rows);

@@ -31,7 +31,7 @@ pub(super) struct Progress {
 impl Progress {
     /// The progress of an attempt that begins now.
     pub(super) fn new(claim: &Claim) -> Self {
-        let makes_release = claim.definition.get("release") == Some(&Value::Bool(true));
+        let makes_release = claim.definition.shown.get("release") == Some(&Value::Bool(true));
         Self {
             run: RunProgress::new(makes_release, claim.progress),
             stop: AtomicU8::new(0),
@@ -103,6 +103,7 @@ mod tests {
 
     use super::{Progress, StopReason};
     use crate::ids::{JobId, OrganizationId};
+    use crate::store::job_definition::DefinitionAtRest;
     use crate::store::queue::{AttemptCounts, Claim};
     use pais_anonymize::{Count, Observer, Phase};
     use pais_core::definition::DatasetId;
@@ -112,7 +113,10 @@ mod tests {
             job: JobId::new(),
             organization: OrganizationId(Uuid::nil()),
             dataset: DatasetId(Uuid::nil()),
-            definition: json!({ "release": true }),
+            definition: DefinitionAtRest {
+                shown: json!({ "release": true }),
+                sealed: None,
+            },
             submissions: Vec::new(),
             attempt: 2,
             token: Uuid::nil(),

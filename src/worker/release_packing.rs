@@ -10,9 +10,9 @@ use time::OffsetDateTime;
 
 use crate::ids::{JobId, OrganizationId, ReleaseId, TokenId};
 use crate::store::StoreError;
-use crate::store::releases::{NewRelease, NewTable, StoredTable};
+use crate::store::releases::{NewRelease, NewTable, Readings, StoredTable};
 use pais_anonymize::VerifiedRelease;
-use pais_core::definition::DatasetId;
+use pais_core::definition::{DatasetId, JobDefinition};
 use pais_core::read::CHUNK_ROWS;
 use pais_core::table::chunk::{self, Assembler, ChunkError};
 use pais_core::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable, Table};
@@ -46,11 +46,15 @@ struct ColumnShape {
     missing: Vec<Box<str>>,
 }
 
-/// Packs a release for the store.
+/// Packs a release of a job for the store.
 ///
 /// # Errors
 /// When a table cannot be encoded in chunks.
-pub fn pack(release: VerifiedRelease, origin: ReleaseOrigin) -> Result<NewRelease, WorkError> {
+pub fn pack(
+    release: VerifiedRelease,
+    origin: ReleaseOrigin,
+    job: &JobDefinition,
+) -> Result<NewRelease, WorkError> {
     let tables = release.tables().iter().map(pack_table);
     let tables = tables.collect::<Result<_, _>>()?;
     let cut = release.cut.as_ref().map(to_json).transpose()?;
@@ -68,6 +72,8 @@ pub fn pack(release: VerifiedRelease, origin: ReleaseOrigin) -> Result<NewReleas
         cut,
         verification: release.verification,
         report: release.report,
+        readings: Readings::of(job),
+        warnings: Vec::new(),
         created_at: origin.created_at,
         tables,
     })

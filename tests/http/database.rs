@@ -1,5 +1,6 @@
 //! One PostgreSQL server for all tests of the process, with a database for each test.
 
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{LazyLock, mpsc};
@@ -12,6 +13,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
 
 struct Server {
     options: PgConnectOptions,
+    directory: PathBuf,
     /// Stops the server when the test process ends, even by a signal: its standard input is a pipe
     /// that is closed then.
     _janitor: Child,
@@ -27,6 +29,13 @@ pub(crate) async fn create() -> PgConnectOptions {
     let sql = format!("CREATE DATABASE {name} TEMPLATE migrated OWNER pais");
     execute(&server.options, &sql).await;
     server.options.clone().database(&name)
+}
+
+/// The data directory of the server, all of whose changes are on disk.
+pub(crate) async fn written_directory() -> &'static Path {
+    let server = tokio::task::block_in_place(|| &*SERVER);
+    execute(&server.options, "CHECKPOINT").await;
+    &server.directory
 }
 
 async fn execute(options: &PgConnectOptions, sql: &str) {
@@ -73,14 +82,15 @@ fn start() -> Server {
                 .stderr(Stdio::null())
                 .spawn()
                 .unwrap();
-            send.send((options, janitor)).unwrap();
+            send.send((options, dir, janitor)).unwrap();
             std::future::pending::<()>().await;
             drop(server);
         });
     });
-    let (options, janitor) = receive.recv().unwrap();
+    let (options, directory, janitor) = receive.recv().unwrap();
     Server {
         options,
+        directory,
         _janitor: janitor,
     }
 }

@@ -30,10 +30,16 @@ impl Keys {
     }
 
     async fn begin(&self, key: &str) -> KeyState {
-        let store = &self.app.state.service.store;
-        begin(store, self.organization, ENDPOINT, key)
-            .await
-            .unwrap()
+        let service = &self.app.state.service;
+        begin(
+            &service.store,
+            &service.keys,
+            self.organization,
+            ENDPOINT,
+            key,
+        )
+        .await
+        .unwrap()
     }
 
     async fn reserve(&self, key: &str) -> Reservation {

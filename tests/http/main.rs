@@ -2,6 +2,7 @@
 
 mod app;
 mod database;
+mod dump;
 mod events;
 mod hospital;
 #[path = "../support/mod.rs"]
@@ -15,6 +16,7 @@ mod api_releases;
 mod api_submissions;
 mod crash;
 mod datasets;
+mod disclosure;
 mod documented;
 mod errors;
 mod examples;
@@ -22,6 +24,7 @@ mod golden_runs;
 mod grants;
 mod idempotency;
 mod jobs;
+mod old_rows;
 mod openapi;
 mod operation;
 mod organizations;

@@ -8,10 +8,13 @@ use std::collections::BTreeMap;
 
 use pais_core::definition::ColumnRole;
 use pais_core::model::{GroupModel, PrivacyModel};
+use pais_core::read::read_back_error;
+use pais_core::schema::SchemaColumn;
 use pais_core::table::{Column, Domain, GROUP_COLUMN, QuasiIdentifier, ReleasedTable};
 use pais_core::warning::Warning;
 use pais_verify::{
-    GroupVerification, LkcRequirement, Original, RawSensitive, Verification, VerifyError,
+    GroupVerification, LkcRequirement, Original, OriginalQuasiIdentifier, RawSensitive,
+    Verification, VerifyError,
 };
 use rayon::prelude::*;
 
@@ -84,8 +87,8 @@ pub(crate) fn admit(
     })
 }
 
-/// The tables meet the model, every row is a raw row of its own, labels cover their raw values,
-/// and the recoding is the claimed one.
+/// Readers get the tables as they are, the tables meet the model, every row is a raw row of its
+/// own, labels cover their raw values, and the recoding is the claimed one.
 fn verify(
     input: &PreparedTable,
     candidate: &Candidate,
@@ -95,6 +98,11 @@ fn verify(
         .tables
         .split_first()
         .ok_or_else(|| RunError::not_verified("there is no table"))?;
+    for table in &candidate.tables {
+        if let Some(error) = read_back_error(&input.schema, table) {
+            return Err(RunError::not_verified(error));
+        }
+    }
     let rows = candidate.rows.as_slice();
     let names = input.names(ColumnRole::QuasiIdentifier);
     let verdict = match &candidate.claim {
@@ -110,7 +118,7 @@ fn verify(
     match &candidate.claim {
         Claim::Global(_) => {
             check_truthful(input, table, rows)?;
-            check_cuts(input, table)?;
+            check_cuts(input, table, rows)?;
         }
         Claim::Local(_) => check_truthful(input, table, rows)?,
         Claim::Anatomized(_) => check_anatomy(input, table, counts, rows)?,
@@ -138,13 +146,18 @@ fn decide(
             subsets(pais_verify::verify_lkc(
                 table,
                 names,
+                &sensitive,
                 &requirement,
                 cancellation,
             ))
         }
-        PrivacyModel::KmAnonymity(model) => {
-            subsets(pais_verify::verify_km(table, names, *model, cancellation))
-        }
+        PrivacyModel::KmAnonymity(model) => subsets(pais_verify::verify_km(
+            table,
+            names,
+            &sensitive,
+            *model,
+            cancellation,
+        )),
         PrivacyModel::Groups(model) => {
             let found = decide_groups(table, names, &sensitive, model, observer)?;
             accepted(found.holds).map(|()| Verdict::Groups(found))
@@ -182,16 +195,16 @@ fn check_truthful(
     table: &ReleasedTable,
     rows: &[u32],
 ) -> Result<(), RunError> {
-    let names = input.stored_names();
+    let columns: Vec<_> = input.schema.stored().collect();
     let original =
-        original(input, &names).ok_or_else(|| RunError::not_verified("a column has no name"))?;
+        original(input, &columns).ok_or_else(|| RunError::not_verified("a column has no name"))?;
     let suppressed = (input.table.rows - rows.len()) as u64;
     pais_verify::check_truthful(table, &original, rows, suppressed).map_err(RunError::not_verified)
 }
 
 /// The raw table, with the levels that the job requires of its values.
-fn original<'a>(input: &'a PreparedTable, names: &'a [&str]) -> Option<Original<'a>> {
-    let mut original = Original::from_table(&input.table, names)?;
+fn original<'a>(input: &'a PreparedTable, stored: &'a [&SchemaColumn]) -> Option<Original<'a>> {
+    let mut original = Original::from_table(&input.table, stored)?;
     let columns = &input.table.quasi_identifiers;
     let pre_generalization = &input.pre_generalization;
     for (column, original) in columns.iter().zip(&mut original.quasi_identifiers) {
@@ -207,25 +220,28 @@ fn original<'a>(input: &'a PreparedTable, names: &'a [&str]) -> Option<Original<
 }
 
 /// Each relational column is one cut.
-fn check_cuts(input: &PreparedTable, table: &ReleasedTable) -> Result<(), RunError> {
+fn check_cuts(input: &PreparedTable, table: &ReleasedTable, rows: &[u32]) -> Result<(), RunError> {
+    let stored: Vec<_> = input.schema.stored().collect();
     let is_cut = |column: &QuasiIdentifier| {
         let mut released = table.columns.iter();
         let released = released
             .find(|released| released.name == column.name)
             .ok_or_else(|| RunError::not_verified("a column is missing"))?;
-        match cut_domain(input, column) {
-            Some(domain) => {
-                pais_verify::check_single_cut(released, &domain).map_err(RunError::not_verified)
-            }
-            None => Ok(()),
-        }
+        let Some(domain) = cut_domain(input, column) else {
+            return Ok(());
+        };
+        let spec = stored.get(column.position);
+        let raw = OriginalQuasiIdentifier {
+            name: &column.name,
+            domain: &domain,
+            declared_domain: spec.is_some_and(|spec| spec.domain.is_some()),
+            codes: &input.pre_generalization.raw(column).codes,
+            minimum_levels: None,
+        };
+        pais_verify::check_single_cut(released, &raw, rows).map_err(RunError::not_verified)
     };
-    let checked: Vec<_> = input
-        .table
-        .quasi_identifiers
-        .par_iter()
-        .map(is_cut)
-        .collect();
+    let columns = input.table.quasi_identifiers.par_iter();
+    let checked: Vec<_> = columns.map(is_cut).collect();
     checked.into_iter().collect()
 }
 

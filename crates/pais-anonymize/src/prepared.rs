@@ -65,11 +65,6 @@ impl PreparedTable {
         names(&self.schema, role)
     }
 
-    /// Names of all stored columns, in the declared order.
-    pub(crate) fn stored_names(&self) -> Vec<&str> {
-        self.schema.stored().map(|column| &*column.name).collect()
-    }
-
     /// What the holder should know about the job and the raw rows.
     pub(crate) fn warnings(&self) -> Vec<Warning> {
         let mut warnings = self.job_warnings();

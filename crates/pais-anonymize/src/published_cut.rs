@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::table::{Domain, EncodedTable, QuasiIdentifier};
-use pais_core::taxonomy::{Interval, MISSING_LABEL};
+use pais_core::taxonomy::{Interval, MISSING_LABEL, round_range};
 use rayon::prelude::*;
 
 use crate::cut::Cut;
@@ -151,8 +151,9 @@ fn end_at_released_numbers(
 }
 
 /// The outermost ends of a column without a declared domain, from the released numbers.
-// STAND-IN: where `spec.round_range` is set, the merge rounds both here, as
-// `pais_core::table::encoded` does.
-fn outermost_ends(_spec: Option<&SchemaColumn>, least: f64, greatest: f64) -> (f64, f64) {
-    (least, greatest)
+fn outermost_ends(spec: Option<&SchemaColumn>, least: f64, greatest: f64) -> (f64, f64) {
+    match spec.is_some_and(|spec| spec.round_range) {
+        true => round_range(least, greatest),
+        false => (least, greatest),
+    }
 }

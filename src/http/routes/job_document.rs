@@ -1,6 +1,7 @@
 //! A job as it is shown.
 
 use pais_core::definition::{DatasetId, JobDefinition};
+use pais_core::warning::Warning;
 use serde::Serialize;
 use serde_json::Value;
 use time::OffsetDateTime;
@@ -38,12 +39,15 @@ pub struct JobDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<ProblemDocument>)]
     pub error: Option<Value>,
+    /// What the holder should know about its rows; empty until it has read them.
+    pub warnings: Vec<Warning>,
     /// The release it made at its end, where it was asked to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub release_id: Option<ReleaseId>,
     /// How often a worker has begun.
     pub attempt: u32,
-    /// What was asked for, as it was sent.
+    /// What was asked for, as it was sent; when the dataset is deleted, without the sensitive and
+    /// pre-generalized values that it lists.
     #[schema(value_type = JobDefinition)]
     pub definition: Value,
     /// When it was asked for.
@@ -70,6 +74,7 @@ impl From<StoredJob> for JobDocument {
             steps_done: job.counts.steps_done,
             remaining_seconds: job.remaining_seconds,
             error: job.error,
+            warnings: job.warnings,
             release_id: job.release,
             attempt: job.attempt,
             definition: job.definition,

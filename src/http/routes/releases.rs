@@ -5,7 +5,9 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use pais_anonymize::utility::Report;
-use pais_core::definition::{CombinationQuery, DatasetId};
+use pais_core::definition::{CombinationQuery, DatasetId, SuppressionFor};
+use pais_core::model::MissingSensitive;
+use pais_core::warning::Warning;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use time::OffsetDateTime;
@@ -80,6 +82,14 @@ pub struct ReleaseDocument {
     /// What the verifier found.
     #[schema(value_type = Object)]
     pub verification: Value,
+    /// What rows could be suppressed for; absent where none could.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suppression_for: Option<SuppressionFor>,
+    /// How missing sensitive cells count; absent in a release of an earlier version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missing_sensitive: Option<MissingSensitive>,
+    /// What a reader should know about it.
+    pub warnings: Vec<Warning>,
     /// Of the CSV as served, hexadecimal; where there is one table.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
@@ -119,10 +129,23 @@ impl From<StoredRelease> for ReleaseDocument {
             privacy: release.privacy,
             cut: release.cut,
             verification: release.verification,
+            suppression_for: release.readings.suppression_for,
+            missing_sensitive: release.readings.missing_sensitive,
+            warnings: release.warnings,
             sha256,
             created_at: release.created_at,
         }
     }
+}
+
+/// The report of a release. What needs raw rows is for the holder only.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct ReportDocument {
+    /// The figures.
+    #[serde(flatten)]
+    pub report: Report,
+    /// What a reader should know about the release.
+    pub warnings: Vec<Warning>,
 }
 
 /// The routes of releases.
@@ -203,7 +226,7 @@ async fn show(
     get, path = "/v1/releases/{id}/report", tag = "releases",
     params(("id" = ReleaseId, Path, description = "The release")),
     responses(
-        (status = 200, description = "The report", content((Report = "application/json"), (String = "text/html"))),
+        (status = 200, description = "The report", content((ReportDocument = "application/json"), (String = "text/html"))),
         (status = 406, description = "`not_acceptable`"),
     ),
 )]

@@ -15,7 +15,7 @@ use crate::problem::{Code, Problem};
 use crate::service::error::ServiceError;
 use crate::service::table_format::TableFormat;
 use crate::store::datasets::StoredDataset;
-use crate::store::seal::DataKey;
+use crate::store::seal::{DataKey, Place};
 use crate::store::submissions::{SealedChunk, SubmissionTotals, SubmissionWriter};
 use crate::store::{Store, StoreError};
 use crate::worker::{WorkError, on_thread};
@@ -69,6 +69,7 @@ pub async fn ingest(
                 rows,
                 bytes: digest.bytes,
                 sha256: digest.sha256,
+                warnings: Vec::new(),
             };
             Ok((writer, totals))
         }
@@ -95,7 +96,7 @@ fn read_and_seal(
         })?;
         let sealed = settings
             .key
-            .seal_chunk(submission, index, &encoded)
+            .seal(Place::Chunk { submission, index }, &encoded)
             .map_err(StoreError::from)?;
         let chunk = SealedChunk {
             submission,

@@ -229,9 +229,12 @@ mod tests {
             k: 2,
             c: Confidence::UNBOUNDED,
             sensitive: Vec::new(),
+            missing_sensitive: pais_core::model::MissingSensitive::Excluded,
         };
         let names = schema.names(pais_core::definition::ColumnRole::QuasiIdentifier);
-        Verdict::Subsets(verify_lkc(table, &names, &requirement, &Cancellation::new()).unwrap())
+        Verdict::Subsets(
+            verify_lkc(table, &names, &[], &requirement, &Cancellation::new()).unwrap(),
+        )
     }
 
     #[test]

@@ -8,5 +8,5 @@ pub mod tree;
 
 pub use interval::Interval;
 pub use pre_generalization::{MinimumLevels, PreGeneralizationError};
-pub(crate) use round_range::round_range;
+pub use round_range::round_range;
 pub use tree::{MISSING_LABEL, Node, NodeId, Tree, TreeError, TreeLimits};

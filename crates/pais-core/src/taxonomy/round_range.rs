@@ -7,7 +7,7 @@ use super::interval::{number, whole_and_power};
 /// magnitude, and at least 1.
 ///
 /// Computed in decimals: the ends are the numbers nearest to the exact multiples.
-pub(crate) fn round_range(lo: f64, hi: f64) -> (f64, f64) {
+pub fn round_range(lo: f64, hi: f64) -> (f64, f64) {
     exact_range(lo, hi).unwrap_or_else(|| rounded_range(lo, hi))
 }
 

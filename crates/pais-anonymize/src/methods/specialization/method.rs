@@ -16,6 +16,7 @@ use crate::memory;
 use crate::method::{Candidate, Claim, Method};
 use crate::observer::Observer;
 use crate::prepared::{PreparedTable, names};
+use crate::row_order::{Purpose, RowDraw};
 use crate::step::StepRecord;
 use crate::utility::{self, Report};
 use crate::verdict::Verdict;
@@ -136,7 +137,10 @@ impl Method for Specialization {
         let (requirement, values) = bounds::resolve(&self.model, table);
         let suppression_for = self.settings.suppression_for;
         let mut draw = match suppression_for {
-            SuppressionFor::SizeAndConfidence => Some(row_draw(input)?),
+            SuppressionFor::SizeAndConfidence => {
+                let mut draw = RowDraw::new(input, Purpose::Suppression)?;
+                Some(move |count| draw.below(count))
+            }
             SuppressionFor::Size => None,
         };
         let draw = draw.as_mut().map(|draw| draw as &mut Draw<'_>);
@@ -206,19 +210,6 @@ fn node_ncp(schema: &Schema, table: &EncodedTable) -> Vec<Vec<f64>> {
         Domain::Numeric { .. } => Vec::new(),
     });
     node_ncp.collect()
-}
-
-/// Draws the rows that are suppressed in the topmost table.
-// STAND-IN, replaced at the merge by `RowDraw::new(input, Purpose::Suppression)?` of
-// `crate::row_order`, and `move |count| draw.below(count)`.
-fn row_draw(input: &PreparedTable) -> Result<impl FnMut(u64) -> u64, RunError> {
-    use rand::rngs::{StdRng, SysRng};
-    use rand::{RngExt, SeedableRng};
-    let mut draw = match input.job.seed {
-        Some(seed) => StdRng::seed_from_u64(seed),
-        None => StdRng::try_from_rng(&mut SysRng).map_err(RunError::internal)?,
-    };
-    Ok(move |count: u64| draw.random_range(0..count))
 }
 
 fn check_columns(schema: &Schema, job: &JobDefinition) -> Result<(), JobError> {

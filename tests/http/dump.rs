@@ -1,0 +1,162 @@
+//! What someone with a dump of the database, or with its files, can read.
+
+use std::collections::BTreeSet;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use memchr::memmem;
+use pais::store::Store;
+use pais_core::table::chunk;
+use sqlx::AssertSqlSafe;
+
+use crate::database;
+use crate::support::hex::hex;
+
+/// Values that were sent, to be searched for.
+pub(crate) struct Planted {
+    /// What every text begins with.
+    prefix: &'static str,
+    texts: BTreeSet<String>,
+    numbers: Vec<f64>,
+}
+
+impl Planted {
+    /// Texts with a common prefix, and numbers with a fraction.
+    pub(crate) fn new(
+        prefix: &'static str,
+        texts: impl IntoIterator<Item = String>,
+        numbers: impl IntoIterator<Item = f64>,
+    ) -> Self {
+        let planted = Self {
+            prefix,
+            texts: texts.into_iter().collect(),
+            numbers: numbers.into_iter().collect(),
+        };
+        assert!(planted.texts.iter().all(|text| text.starts_with(prefix)));
+        planted
+    }
+
+    /// The values that are in some bytes: as text or as the bytes of a number, plain or
+    /// hexadecimal.
+    pub(crate) fn found_in(&self, bytes: &[u8]) -> BTreeSet<String> {
+        let contains = |needle: &[u8]| memmem::find(bytes, needle).is_some();
+        let is_found = |needle: &[u8]| {
+            let hex = hex(needle);
+            contains(needle) || contains(hex.as_bytes()) || contains(hex.to_uppercase().as_bytes())
+        };
+        let mut found = BTreeSet::new();
+        if is_found(self.prefix.as_bytes()) {
+            let texts = self.texts.iter().filter(|text| is_found(text.as_bytes()));
+            found.extend(texts.cloned());
+        }
+        for number in &self.numbers {
+            let text = number.to_string();
+            let spellings = [
+                text.as_bytes(),
+                &number.to_le_bytes(),
+                &number.to_be_bytes(),
+            ];
+            if spellings.into_iter().any(is_found) {
+                found.insert(text);
+            }
+        }
+        found
+    }
+
+    /// The values that are in the rows of any table, in the columns of released chunks, or in the
+    /// statistics of the database.
+    pub(crate) async fn found_in_tables(&self, store: &Store) -> BTreeSet<String> {
+        sqlx::raw_sql("ANALYZE")
+            .execute(store.pool())
+            .await
+            .unwrap();
+        let tables: Vec<String> = sqlx::query_scalar(
+            "SELECT table_name::text FROM information_schema.tables WHERE table_schema = 'public'",
+        )
+        .fetch_all(store.pool())
+        .await
+        .unwrap();
+        assert!(tables.len() > 10, "{tables:?}");
+        let mut found = BTreeSet::new();
+        let sources = tables.iter().map(String::as_str);
+        for source in sources.chain(["pg_stats", "pg_stat_activity"]) {
+            let query = AssertSqlSafe(format!("SELECT t::text FROM {source} t"));
+            let rows: Vec<String> = sqlx::query_scalar(query)
+                .fetch_all(store.pool())
+                .await
+                .unwrap();
+            found.extend(self.found_in(rows.join("\n").as_bytes()));
+        }
+        let chunks: Vec<Vec<u8>> = sqlx::query_scalar("SELECT data FROM release_chunks")
+            .fetch_all(store.pool())
+            .await
+            .unwrap();
+        for chunk in chunks {
+            for column in chunk::decode(&chunk).unwrap().columns {
+                found.extend(self.found_in(column.dictionary.join("\n").as_bytes()));
+            }
+        }
+        found
+    }
+
+    /// The values that are in the files of a database and, if asked, in those that all databases of
+    /// the server share: write-ahead log, catalogs, server log.
+    pub(crate) async fn found_in_files(&self, store: &Store, shared: bool) -> BTreeSet<String> {
+        let oid: String = sqlx::query_scalar(
+            "SELECT oid::text FROM pg_database WHERE datname = current_database()",
+        )
+        .fetch_one(store.pool())
+        .await
+        .unwrap();
+        let mut found = BTreeSet::new();
+        let mut searched = 0;
+        let directory = database::written_directory().await;
+        walk(directory, &mut |path, bytes| {
+            let inside = path.strip_prefix(directory).unwrap();
+            let names: Vec<_> = inside.iter().filter_map(|name| name.to_str()).collect();
+            let database = names.iter().position(|name| *name == "base");
+            let of_database = database.and_then(|index| names.get(index + 1));
+            let is_searched = match of_database {
+                Some(name) => *name == oid,
+                None => shared,
+            };
+            if is_searched {
+                searched += 1;
+                found.extend(self.found_in(bytes));
+            }
+        });
+        assert!(searched > 100, "only {searched} files were searched");
+        found
+    }
+
+    /// The values that are in the files below a directory.
+    pub(crate) fn found_below(&self, directory: &Path) -> BTreeSet<String> {
+        let mut found = BTreeSet::new();
+        walk(directory, &mut |_, bytes| {
+            found.extend(self.found_in(bytes))
+        });
+        found
+    }
+}
+
+/// Calls `visit` with every file below a directory. Files that are deleted meanwhile are skipped.
+fn walk(directory: &Path, visit: &mut dyn FnMut(&Path, &[u8])) {
+    let entries = match std::fs::read_dir(directory) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return,
+        entries => entries.unwrap(),
+    };
+    for entry in entries {
+        let path = entry.unwrap().path();
+        let Ok(metadata) = path.symlink_metadata() else {
+            continue;
+        };
+        if metadata.is_dir() {
+            walk(&path, visit);
+        } else if metadata.is_file() {
+            match std::fs::read(&path) {
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                bytes => visit(&path, &bytes.unwrap()),
+            }
+        }
+    }
+}
