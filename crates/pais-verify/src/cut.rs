@@ -82,10 +82,10 @@ pub fn check_single_cut(
         |(cover, _): &&(Cover, _)| matches!(cover, Cover::Numbers { missing, .. } if *missing);
     let whole = covers.iter().find(covers_missing);
     let missing = covers.iter().find(|(cover, _)| *cover == Cover::Missing);
-    // `?` is a label of its own only after the outermost interval has been specialized. Without a
-    // declared domain, one of the parts of that interval can be the only one released.
+    // `?` is a label of its own only after the outermost interval has been specialized. One of the
+    // parts of that interval can be the only one released, and then ends where it did.
     if let (Some((_, whole)), Some((_, missing))) = (whole, missing)
-        && (raw.declared_domain || is_label_of_missing(whole, column, raw, source_rows))
+        && is_label_of_missing(whole, column, raw, source_rows)
     {
         return Err(overlap(whole, missing));
     }

@@ -14,7 +14,8 @@ pub fn quasi_identifier_columns(schema: &Schema, names: &[String]) -> Schema {
         ColumnRole::Insensitive => names.iter().any(|name| **name == *column.name),
         ColumnRole::QuasiIdentifier | ColumnRole::Class => true,
     };
-    let mut columns: Vec<_> = schema.columns.iter().filter(is_expected).cloned().collect();
+    let columns = schema.columns.iter().filter(is_expected);
+    let mut columns: Vec<_> = columns.map(reimport::exact_column).collect();
     columns.push(whole_numbers(GROUP_COLUMN));
     Schema { columns }
 }
@@ -23,7 +24,7 @@ pub fn quasi_identifier_columns(schema: &Schema, names: &[String]) -> Schema {
 pub fn sensitive_columns(column: &SchemaColumn) -> Schema {
     let (group, count) = (whole_numbers(GROUP_COLUMN), whole_numbers(COUNT_COLUMN));
     Schema {
-        columns: vec![group, column.clone(), count],
+        columns: vec![group, reimport::exact_column(column), count],
     }
 }
 

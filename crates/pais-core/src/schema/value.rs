@@ -79,8 +79,8 @@ impl SchemaColumn {
     /// The words for missing of this column: the canonical forms of the declared ones, then those
     /// declared in another form.
     ///
-    /// A column that is released as it is and has no such word has the empty one, if that would be
-    /// a value: CSV could not keep it apart from null.
+    /// A column that has no such word has the empty one, if that would be a value: CSV could not
+    /// keep it apart from null.
     pub(super) fn words_for_missing(&self, declared: &[String]) -> Vec<Box<str>> {
         let mut words: Vec<Box<str>> = Vec::with_capacity(declared.len());
         let canonical = declared.iter().map(|word| self.canonical(word));
@@ -90,11 +90,7 @@ impl SchemaColumn {
                 words.push(word.into());
             }
         }
-        let is_untouched = !matches!(
-            self.role,
-            ColumnRole::QuasiIdentifier | ColumnRole::Identifier
-        );
-        if words.is_empty() && is_untouched && self.has_empty_value() {
+        if words.is_empty() && self.role != ColumnRole::Identifier && self.has_empty_value() {
             words.push("".into());
         }
         words

@@ -248,7 +248,7 @@ impl<'a> KMemberClusters<'a> {
         checker: &GroupChecker,
     ) -> Option<Change> {
         let own = &groups[from];
-        // A group without loss, such as a single row, gains nothing by a change.
+        // A group without loss gains nothing by a change.
         if own.loss() <= LEAST_GAIN {
             return None;
         }
@@ -256,7 +256,13 @@ impl<'a> KMemberClusters<'a> {
         let others = own.members.iter().filter(|&&other| other != member);
         let rest = self.bounds(others.copied());
         let (size, before) = (own.members.len() as f32, own.loss());
-        let saved = before - self.ncp(&rest) * (size - 1.0);
+        // A single row has a loss too, where its label is a range. No row is left without it.
+        let left = if own.members.len() > 1 {
+            self.ncp(&rest)
+        } else {
+            0.0
+        };
+        let saved = before - left * (size - 1.0);
         let movable = checker.has_enough_rows(own.members.len() - 1) && own.members.len() > 1;
         let mut best: Option<Change> = None;
         for (to, other) in groups.iter().enumerate().filter(|(to, _)| *to != from) {
