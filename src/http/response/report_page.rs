@@ -9,7 +9,14 @@ use crate::store::releases::StoredRelease;
 use super::html;
 
 /// Fields that the page shows in sections of their own.
-const SHOWN_ELSEWHERE: [&str; 3] = ["ncp_by_column", "group_sizes", "worst"];
+const SHOWN_ELSEWHERE: [&str; 6] = [
+    "ncp_by_column",
+    "information_remain_by_column",
+    "group_sizes",
+    "worst",
+    "query_error",
+    "item_loss_by_column",
+];
 
 /// The report as a page.
 pub(crate) fn page(release: &StoredRelease, report: &Value) -> Response {
@@ -44,6 +51,8 @@ pub(crate) fn page(release: &StoredRelease, report: &Value) -> Response {
         p { "Normalized certainty penalty of each quasi-identifier, 0 to 1." }
         (losses(&report["utility"]["ncp_by_column"]))
 
+        (holder_only(&report["utility"]))
+
         h2 { "Group sizes" }
         p { "Records in groups of each size: small groups protect least." }
         (group_sizes(&report["utility"]["group_sizes"]))
@@ -72,13 +81,46 @@ fn utility_field(name: &str) -> &'static str {
         "ncp" => "normalized certainty penalty, 0 (nothing lost) to 1 (all lost)",
         "information_remain" => "1 - ncp, higher is better",
         "groups" => "groups of records that are equal in all quasi-identifiers",
-        "smallest_group" => "records of the smallest group",
+        "smallest_group" => "records of the smallest group, over all quasi-identifiers",
+        "smallest_known_group" => "fewest records that share what an adversary may know",
         "average_group" => "average number of records of a group",
         "average_group_per_record" => "average number of records in the group of a record",
         "greatest_confidence" => "greatest confidence with which a sensitive value can be inferred",
         "classification_error" => "share of records that a classifier gets wrong",
-        "query_error" => "relative error of counting queries",
         _ => "",
+    }
+}
+
+fn query_field(name: &str) -> &'static str {
+    match name {
+        "queries" => "number of random counting queries",
+        "all" => "relative error over all queries",
+        "below_one_percent" => "relative error of queries that count fewer than 1 % of the records",
+        "from_one_percent" => "relative error of the other queries",
+        "queries_from_one_percent" => "number of the other queries",
+        _ => "",
+    }
+}
+
+/// What is computed from the raw rows; a recipient's report has nothing of it.
+fn holder_only(utility: &Value) -> Markup {
+    let (queries, items) = (&utility["query_error"], &utility["item_loss_by_column"]);
+    html! {
+        @if queries.is_object() || items.is_object() {
+            h2 { "For the holder alone" }
+            p {
+                "Computed from the raw rows and rounded to two significant digits. Recipients do "
+                "not receive these numbers."
+            }
+        }
+        @if queries.is_object() {
+            p { "Error of random counting queries." }
+            (values(queries, query_field))
+        }
+        @if items.is_object() {
+            p { "Loss of the items of sets, hidden items included, 0 to 1." }
+            (losses(items))
+        }
     }
 }
 

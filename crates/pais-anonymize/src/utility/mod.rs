@@ -11,6 +11,9 @@ mod report;
 mod risk;
 mod sets;
 
+#[cfg(test)]
+mod disclosure_tests;
+
 pub use holder_only::for_recipient;
 pub use metrics::{GroupMetrics, SizeBucket};
 pub use queries::QueryError;

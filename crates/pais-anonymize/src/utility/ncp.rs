@@ -245,7 +245,8 @@ mod tests {
         );
         let mean = |suppressed| of_column(&column, &schema.columns[0], suppressed);
         let lost = 1.0 / 3.0 + 1.0;
-        assert_eq!((mean(0), mean(2)), (lost / 4.0, (lost + 2.0) / 6.0));
+        assert!((mean(0) - lost / 4.0).abs() < 1e-12);
+        assert!((mean(2) - (lost + 2.0) / 6.0).abs() < 1e-12);
         let empty = released(&[], &[], Form::Generalized);
         let mean = |suppressed| of_column(&empty, &schema.columns[0], suppressed);
         assert_eq!((mean(0), mean(3)), (0.0, 1.0));

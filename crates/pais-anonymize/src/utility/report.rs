@@ -62,8 +62,7 @@ pub struct Utility {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub item_loss_by_column: Option<BTreeMap<String, f64>>,
     /// Greatest confidence in a sensitive value for an adversary of the privacy model, as
-    /// verified. With local recoding, the greatest share of a group's records that hold one
-    /// sensitive value.
+    /// verified.
     pub greatest_confidence: f64,
     /// How far random counting queries are off; with local recoding, where there is a sensitive
     /// value to ask for. For the holder alone, with two significant digits.

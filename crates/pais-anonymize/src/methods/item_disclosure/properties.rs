@@ -75,7 +75,7 @@ fn case() -> impl Strategy<Value = ItemCase> {
     let limit = prop::sample::select(vec![0.0, 0.0, 0.1, 0.3]);
     let levels = prop::option::of(pre_generalization());
     let weight = prop::sample::select(vec![0.2, 1.0, 5.0]);
-    (rows, 1..4u32, limit, levels, weight).prop_map(|(rows, k, limit, levels, weight)| {
+    (rows, 2..5u32, limit, levels, weight).prop_map(|(rows, k, limit, levels, weight)| {
         let rows = rows
             .into_iter()
             .enumerate()
@@ -160,8 +160,7 @@ fn disclosed(row: &Row, column: &str) -> BTreeSet<String> {
 
 proptest! {
     // A fixed seed, so that a failure can be reproduced; another seed generates other cases.
-    #![proptest_config(ProptestConfig { cases: 600,
-        rng_seed: proptest::test_runner::RngSeed::Fixed(2014), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
 
     #[test]
     fn releases_are_anonymous_truthful_and_hide_no_more_than_they_must(case in case()) {
@@ -243,8 +242,7 @@ fn subsets<'a>(items: &[(&'a str, String)], most: usize) -> Vec<Vec<(&'a str, St
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300,
-        rng_seed: proptest::test_runner::RngSeed::Fixed(2008), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
     fn itemsets_are_held_by_none_or_by_k(case in case(), m in 1..4usize) {

@@ -3,9 +3,11 @@
 use serde_json::{Value, json};
 
 use pais_core::definition::{JobDefinition, JobErrorKind};
-use pais_core::table::{EncodedTable, ReleasedTable};
+use pais_core::table::{EncodedTable, ReleasedTable, SetColumn};
 
+use crate::pre_generalization::PreGeneralized;
 use crate::test_data::{load, refusal, schema, unmet};
+use crate::utility::{RawSets, item_loss};
 use crate::{AnonymizationRun, JobPlan, RunError, Unobserved, VerifiedRelease};
 
 use super::class::EquivalenceClass;
@@ -59,11 +61,47 @@ fn rows(table: &ReleasedTable) -> Vec<String> {
     rows
 }
 
+/// The loss of the items of each set of Table 1, not rounded.
+fn item_losses(release: &VerifiedRelease, job: Value) -> Vec<f64> {
+    let schema = schema(columns());
+    let job: JobDefinition = serde_json::from_value(job).unwrap();
+    let mut raw = EncodedTable::new(&schema, load(&schema, TABLE_1.as_bytes()));
+    let levels = PreGeneralized::new(&job, &mut raw, false).unwrap();
+    let table = &release.tables()[0];
+    let column = |name: &str| {
+        let mut columns = table.columns.iter();
+        columns.find(|column| *column.name == *name).unwrap()
+    };
+    let id = |row: usize| {
+        column("id")
+            .column
+            .text(row)
+            .unwrap()
+            .parse::<u32>()
+            .unwrap()
+    };
+    let rows: Vec<u32> = (0..table.rows).map(|row| id(row) - 1).collect();
+    let loss = |set: &SetColumn| {
+        let raw = RawSets {
+            column: set,
+            minimum_levels: levels.minimum_levels(&set.name),
+            rows: &rows,
+        };
+        item_loss(column(&set.name), raw)
+    };
+    raw.sets.iter().map(loss).collect()
+}
+
 #[test]
 fn table_1_becomes_table_2() {
     let job = json!({"privacy": {"model": "k_anonymity", "k": 2},
         "pre_generalization": {"diseases": {"level": 1, "values": {"0": ["k", "l"]}}}});
-    let release = run(&columns(), TABLE_1, job).unwrap();
+    let release = run(&columns(), TABLE_1, job.clone()).unwrap();
+    // The paper's NCP of diseases and drugs is over the items of the raw table.
+    let expected = [("diseases", 0.36), ("drugs", 3.0 / 11.0)];
+    for ((column, expected), found) in expected.into_iter().zip(item_losses(&release, job)) {
+        assert!((found - expected).abs() < 1e-12, "{column}: {found}");
+    }
     let expected = [
         "1,1970-1979,Male,M|k|l,a|z",
         "2,1970-1979,Male,M|k|l,a|z",
@@ -79,14 +117,17 @@ fn table_1_becomes_table_2() {
     for (column, expected) in [
         ("birthyear", 0.5),
         ("gender", 0.0),
-        ("diseases", 0.36),
-        ("drugs", 3.0 / 11.0),
+        // M is 3 of 5 leaves: twice (0.6 + 0 + 0) / 3 for M, k and l, and twice 0.6.
+        ("diseases", 0.4),
+        ("drugs", 0.0),
     ] {
         assert!((ncp(column) - expected).abs() < 1e-12, "{column}");
         let remain = format!("/utility/information_remain_by_column/{column}");
         let remain = release.report.pointer(&remain).unwrap().as_f64().unwrap();
         assert!((remain - (1.0 - expected)).abs() < 1e-12, "{column}");
     }
+    let reported = &release.report["utility"]["item_loss_by_column"];
+    assert_eq!(reported, &json!({"diseases": 0.36, "drugs": 0.27}));
     assert_eq!(release.report["pre_generalization"]["diseases"]["level"], 1);
     assert_eq!(release.step, None);
 }
@@ -194,7 +235,10 @@ fn missing_and_empty_sets_are_the_empty_set() {
     let job = json!({"privacy": {"model": "k_anonymity", "k": 2}});
     let release = run(&columns, file, job).unwrap();
     assert_eq!(rows(&release.tables()[0]), [",1", ",2", "a,3", "a,4"]);
-    assert_eq!(release.report["utility"]["ncp_by_column"]["drugs"], 0.0);
+    // Two of four rows release no item.
+    assert_eq!(release.report["utility"]["ncp_by_column"]["drugs"], 0.5);
+    let loss = &release.report["utility"]["item_loss_by_column"];
+    assert_eq!(loss["drugs"], 0.0);
 }
 
 #[test]
@@ -243,6 +287,16 @@ fn invalid_jobs_are_rejected_with_a_pointer() {
             json!({"utility": {"weights": {"drugs": 0.0}}}),
             JobErrorKind::InvalidValue,
             "/utility/weights/drugs",
+        ),
+        (
+            json!({"suppression_for": "size_and_confidence", "suppression_limit": 0.5}),
+            JobErrorKind::Unfit,
+            "/suppression_for",
+        ),
+        (
+            json!({"missing_sensitive": "counted"}),
+            JobErrorKind::Unfit,
+            "/missing_sensitive",
         ),
         (
             json!({"pre_generalization": {"id": {"level": 1}}}),

@@ -229,8 +229,12 @@ impl<'a> GroupChecker<'a> {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use std::collections::BTreeMap;
+    use std::num::NonZeroU32;
+
     use super::{Condition, DiversityCheck, GroupChecker, SensitiveCodes};
     use crate::methods::partitioning::disjoint::DisjointRecords;
+    use pais_core::model::{Decimal, Diversity, GroupModel, MinimumAnonymity};
     use pais_core::table::{NULL_CODE, SensitiveColumn};
 
     /// Records given by the codes of their values.
@@ -297,5 +301,62 @@ pub(super) mod tests {
         assert!(accepts(&[[0, NULL_CODE], [1, 0]], 2, &[2, 0]));
         assert!(accepts(&[[NULL_CODE]], 2, &[0]));
         assert!(!accepts(&[[NULL_CODE]], 1, &[1]));
+    }
+
+    /// Whether rows with these values, of a table with others too, meet a model of diversity.
+    fn is_diverse(model: Diversity, others: &[u32], group: &[u32]) -> bool {
+        let column = SensitiveColumn {
+            name: "s".into(),
+            position: 0,
+            values: vec!["".into(); 3],
+            codes: group.iter().chain(others).copied().collect(),
+        };
+        let model = GroupModel {
+            k: MinimumAnonymity::MIN,
+            diversity: model,
+        };
+        let rows = column.codes.len();
+        let condition = Condition::new(&model, &[column], rows);
+        let rows: Vec<u32> = (0..group.len() as u32).collect();
+        GroupChecker::new(&condition).accepts(&rows)
+    }
+
+    /// Rows without a sensitive value make no group more diverse, and no group closer to the
+    /// table.
+    #[test]
+    fn a_missing_sensitive_cell_protects_nobody() {
+        let decimal = |number: f64| Decimal::fraction(number).unwrap();
+        let l = NonZeroU32::new(2).unwrap();
+        let missing = [NULL_CODE; 6];
+        for model in [
+            Diversity::MinimumCover {
+                l,
+                column_limits: BTreeMap::new(),
+            },
+            Diversity::Distinct { l },
+            Diversity::Entropy { l: 1.9 },
+            Diversity::Recursive { c: decimal(0.9), l },
+        ] {
+            let is_diverse = |group: &[u32]| is_diverse(model.clone(), &[], group);
+            assert!(is_diverse(&[0, 1, 2]), "{model:?}");
+            for group in [&[0, 1, 2][..], &[0, 0, 0], &[0], &[]] {
+                let with_missing = [group, &missing].concat();
+                let without = !group.is_empty() && is_diverse(group);
+                assert_eq!(is_diverse(&with_missing), without, "{model:?} {group:?}");
+            }
+        }
+        let close = Diversity::Closeness { t: decimal(0.3) };
+        // One value where the table has two, each half of its known ones: the distance is 1/2.
+        assert!(!is_diverse(close.clone(), &[1, 1], &[0, 0]));
+        // Missing cells on both sides would halve it.
+        let others = [1, 1, NULL_CODE, NULL_CODE];
+        assert!(!is_diverse(
+            close.clone(),
+            &others,
+            &[0, 0, NULL_CODE, NULL_CODE]
+        ));
+        assert!(is_diverse(close.clone(), &others, &[0, 1, NULL_CODE]));
+        // Nor may missing cells be recognizable: their share is 3/3 here and 3/6 in the table.
+        assert!(!is_diverse(close, &[0, 1, 0], &[NULL_CODE; 3]));
     }
 }

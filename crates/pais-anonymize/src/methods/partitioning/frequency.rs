@@ -110,8 +110,36 @@ impl FrequencyCheck {
         accepted
     }
 
-    fn is_close(&self, found: impl Iterator<Item = (u32, u32)>, size: u64, t: Decimal) -> bool {
+    /// Whether the shares differ by at most *t* from those of the table, among all rows and among
+    /// those with a value: missing cells must neither be recognizable nor hide that a group's
+    /// known values differ from the table's.
+    fn is_close(
+        &self,
+        found: impl Iterator<Item = (u32, u32)> + Clone,
+        size: u64,
+        t: Decimal,
+    ) -> bool {
         let total = self.codes.len() as u64;
+        let missing_rows = self.table_counts[self.missing as usize];
+        if !self.shares_are_close(found.clone(), (size, total), t) {
+            return false;
+        }
+        if missing_rows == 0 {
+            return true;
+        }
+        let known = found.filter(|(code, _)| *code != self.missing);
+        let rows = known.clone().map(|(_, rows)| u64::from(rows)).sum();
+        self.shares_are_close(known, (rows, total - missing_rows), t)
+    }
+
+    /// Whether the shares of these counts among `size` rows differ by at most *t* from those among
+    /// `total` rows of the table; no rows are close to any.
+    fn shares_are_close(
+        &self,
+        found: impl Iterator<Item = (u32, u32)>,
+        (size, total): (u64, u64),
+        t: Decimal,
+    ) -> bool {
         let surplus = found.map(|(code, rows)| {
             let expected = self.table_counts[code as usize] * size;
             (u64::from(rows) * total).saturating_sub(expected)

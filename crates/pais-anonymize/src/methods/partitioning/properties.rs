@@ -103,7 +103,7 @@ fn cells(number: usize, row: &[usize; 6]) -> [String; 6] {
 fn case() -> impl Strategy<Value = GroupCase> {
     let cell = |values: usize| prop_oneof![12 => 0..values, 1 => Just(9usize)];
     let row = [cell(1), cell(5), cell(4), cell(9), cell(6), cell(5)];
-    let model = (1u32..5, 1u32..4, prop::option::of(0u32..4), any::<bool>());
+    let model = (2u32..5, 1u32..4, prop::option::of(0u32..4), any::<bool>());
     let shape = prop::sample::select(vec![
         ("anatomized", "discernibility"),
         ("generalized", "discernibility"),
@@ -111,6 +111,11 @@ fn case() -> impl Strategy<Value = GroupCase> {
     ]);
     (prop::collection::vec(row, 3..60), model, shape).prop_map(
         |(rows, (k, l, limit, alone), (output, objective))| {
+            // Anatomized output needs a diversity that binds.
+            let (l, alone) = match output {
+                "anatomized" => (l.max(2), false),
+                _ => (l, alone),
+            };
             let limits = limit.map(|limit| json!({"y": limit.min(l)}));
             let privacy = match (alone, limits) {
                 (true, _) => json!({"model": "k_anonymity", "k": k}),
@@ -293,9 +298,17 @@ fn meets_model(model: &Value, group: &[&str], table: &[&str]) -> bool {
             !known.is_empty() && shares[0] < number("c") * tail + 1e-9
         }
         _ => {
-            let values: BTreeSet<&str> = table.iter().copied().collect();
-            let distance = |value: &&str| (share(group, value) - share(table, value)).abs();
-            values.iter().map(distance).sum::<f64>() / 2.0 <= number("t") + 1e-9
+            let distance = |group: &[&str], table: &[&str]| {
+                let values: BTreeSet<&str> = table.iter().copied().collect();
+                let differences = values
+                    .iter()
+                    .map(|value| (share(group, value) - share(table, value)).abs());
+                differences.sum::<f64>() / 2.0
+            };
+            let t = number("t") + 1e-9;
+            let is_known = |value: &&str| !value.is_empty();
+            let table_known: Vec<&str> = table.iter().copied().filter(is_known).collect();
+            distance(group, table) <= t && (known.is_empty() || distance(&known, &table_known) <= t)
         }
     }
 }
@@ -303,14 +316,21 @@ fn meets_model(model: &Value, group: &[&str], table: &[&str]) -> bool {
 fn one_column() -> impl Strategy<Value = (Vec<(usize, usize)>, Value, &'static str)> {
     let row = (0..30usize, prop_oneof![9 => 0..4usize, 1 => Just(9usize)]);
     let l = prop::sample::select(vec![1u32, 2, 3]);
-    let model = (1u32..5, l, 0..4usize).prop_map(|(k, l, model)| match model {
+    let model = (2u32..5, l, 0..4usize).prop_map(|(k, l, model)| match model {
         0 => json!({"model": "distinct_l_diversity", "k": k, "l": l}),
         1 => json!({"model": "entropy_l_diversity", "k": k, "l": f64::from(l) * 0.8 + 0.2}),
         2 => json!({"model": "recursive_cl_diversity", "k": k, "c": 1.7, "l": l}),
         _ => json!({"model": "t_closeness", "k": k, "t": 0.15 * f64::from(l)}),
     });
     let output = prop::sample::select(vec!["anatomized", "generalized"]);
-    (prop::collection::vec(row, 5..70), model, output)
+    (prop::collection::vec(row, 5..70), model, output).prop_map(|(rows, model, output)| {
+        // Anatomized output needs a diversity that binds.
+        let output = match model["l"].as_f64().is_some_and(|l| l <= 1.0) {
+            true => "generalized",
+            false => output,
+        };
+        (rows, model, output)
+    })
 }
 
 fn check_one_column(
@@ -371,8 +391,7 @@ fn check_one_column(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None,
-        rng_seed: proptest::test_runner::RngSeed::Fixed(2008), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
 
     #[test]
     fn a_group_is_accepted_where_fewer_values_do_not_delete_it((records, l, limits) in group()) {

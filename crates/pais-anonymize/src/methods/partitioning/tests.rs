@@ -245,6 +245,16 @@ fn unsupported_combinations_are_rejected() {
             "/suppression_limit",
         ),
         (
+            diverse(json!({"suppression_for": "size_and_confidence"})),
+            JobErrorKind::Unfit,
+            "/suppression_for",
+        ),
+        (
+            diverse(json!({"missing_sensitive": "excluded"})),
+            JobErrorKind::Unfit,
+            "/missing_sensitive",
+        ),
+        (
             diverse(json!({"pre_generalization": {}})),
             JobErrorKind::Unfit,
             "/pre_generalization",
