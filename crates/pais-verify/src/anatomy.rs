@@ -79,21 +79,22 @@ impl SensitiveCounts {
         let groups = group_ids(table)?;
         let counts = positive_integers(table, COUNT_COLUMN)?;
         let values = required_column(table, sensitive)?;
-        // In CSV, an empty word for missing and an empty cell are the same.
-        let empty_is_missing = values.missing.iter().any(|word| word.is_empty());
         let mut known = HashMap::new();
-        let published_numbers = value_numbers(&mut known, &values.column, empty_is_missing);
-        let numbers = value_numbers(&mut known, raw, empty_is_missing);
+        let published_numbers = value_numbers(&mut known, &values.column, &values.missing);
+        let numbers = value_numbers(&mut known, raw, &values.missing);
         let mut published = FxHashMap::default();
         for (row, (&group, &count)) in groups.iter().zip(&counts).enumerate() {
             let value = value_number(&published_numbers, values.column.codes[row]);
             let sorted = row == 0 || groups[row - 1] <= group;
-            if published.insert((group, value), count).is_some() || !sorted {
+            let known = published.entry((group, value)).or_insert(0u64);
+            // Several words for missing are several rows in a table of another tool.
+            if !sorted || (*known > 0 && value != MISSING) {
                 return Err(AnatomyError::Unsorted {
                     table: table.name.clone(),
                     row,
                 });
             }
+            *known = known.saturating_add(count);
         }
         Ok(Self { published, numbers })
     }
@@ -104,12 +105,15 @@ impl SensitiveCounts {
     }
 }
 
-/// For each code, the number of its text; equal texts have equal numbers. With
-/// `empty_is_missing`, the empty text has 0, like an empty cell.
+/// The number of missing cells. Formats that have types do not keep the words for missing.
+const MISSING: u32 = 0;
+
+/// For each code, the number of its text; equal texts have equal numbers, and all words for
+/// missing have [`MISSING`].
 fn value_numbers<'t>(
     known: &mut HashMap<&'t str, u32>,
     column: &'t Column,
-    empty_is_missing: bool,
+    missing: &[Box<str>],
 ) -> Vec<u32> {
     let mut number = |text: &'t str| {
         let fresh = known.len() as u32 + 1;
@@ -117,16 +121,16 @@ fn value_numbers<'t>(
     };
     let texts = column.dictionary.iter();
     texts
-        .map(|text| match &**text {
-            "" if empty_is_missing => 0,
-            text => number(text),
+        .map(|text| match missing.contains(text) {
+            true => MISSING,
+            false => number(text),
         })
         .collect()
 }
 
-/// The number of a code; 0 for an empty cell.
+/// The number of a code; that of missing cells for null.
 fn value_number(numbers: &[u32], code: u32) -> u32 {
-    numbers.get(code as usize).copied().unwrap_or(0)
+    numbers.get(code as usize).copied().unwrap_or(MISSING)
 }
 
 /// Checks that the counts of a sensitive table are those of the groups' records: `groups[i]` is

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use crate::released_table::compact_dictionary;
 use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::table::{
-    COUNT_COLUMN, Column, Domain, EncodedTable, Form, GROUP_COLUMN, QuasiIdentifier,
+    COUNT_COLUMN, Column, Domain, EncodedTable, Form, GROUP_COLUMN, NULL_CODE, QuasiIdentifier,
     ReleasedColumn, ReleasedTable,
 };
 use pais_core::taxonomy::tree::NodeId;
@@ -173,8 +173,9 @@ pub(super) fn anatomized(
 }
 
 /// A sensitive table: the number of records of each group with each value, sorted by group and
-/// value.
+/// value. All missing cells of a group are one row.
 fn sensitive_table(spec: &SchemaColumn, column: &Column, group_of: &[u32]) -> ReleasedTable {
+    let column = &with_one_missing(spec, column);
     let ranks = ValueRanks::new(spec, column);
     let mut cells: Vec<u64> = group_of
         .iter()
@@ -201,6 +202,31 @@ fn sensitive_table(spec: &SchemaColumn, column: &Column, group_of: &[u32]) -> Re
         rows: runs.len(),
         columns,
     }
+}
+
+/// The column with the first word for missing in place of all others, which formats that have
+/// types do not keep apart; null where that word is the empty cell.
+fn with_one_missing(spec: &SchemaColumn, column: &Column) -> Column {
+    let mut column = column.clone();
+    let is_missing: Vec<bool> = column
+        .dictionary
+        .iter()
+        .map(|text| spec.is_missing(text))
+        .collect();
+    let word = spec.missing.first().filter(|word| !word.is_empty());
+    let missing = word.map_or(NULL_CODE, |word| {
+        let known = column.dictionary.iter().position(|text| text == word);
+        known.unwrap_or_else(|| {
+            column.dictionary.push(word.clone());
+            column.dictionary.len() - 1
+        }) as u32
+    });
+    for code in &mut column.codes {
+        if is_missing.get(*code as usize) != Some(&false) {
+            *code = missing;
+        }
+    }
+    column
 }
 
 /// A column of integers that the service generates.
