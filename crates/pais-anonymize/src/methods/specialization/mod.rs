@@ -49,4 +49,8 @@ mod layout_tests;
 #[cfg(test)]
 mod properties;
 #[cfg(test)]
+mod reference_tests;
+#[cfg(test)]
+mod suppression_tests;
+#[cfg(test)]
 mod tests;

@@ -12,13 +12,13 @@ use crate::test_data::{load, schema};
 use crate::{AnonymizationRun, RunError, Unobserved, VerifiedRelease};
 
 /// A generalized table as text: rows of labels by column.
-type LabelRows = Vec<BTreeMap<String, String>>;
+pub(super) type LabelRows = Vec<BTreeMap<String, String>>;
 
 #[derive(Clone, Debug)]
-struct SpecializationCase {
-    columns: Value,
-    rows: Vec<Vec<String>>,
-    job: Value,
+pub(super) struct SpecializationCase {
+    pub(super) columns: Value,
+    pub(super) rows: Vec<Vec<String>>,
+    pub(super) job: Value,
 }
 
 const QUASI_IDENTIFIERS: [&str; 4] = ["a", "b", "f", "n"];
@@ -58,7 +58,7 @@ fn tree(prefix: &'static str, leaves: usize) -> impl Strategy<Value = Value> {
     })
 }
 
-fn case() -> impl Strategy<Value = SpecializationCase> {
+pub(super) fn case() -> impl Strategy<Value = SpecializationCase> {
     let row = (
         0..4usize,
         0..5usize,
@@ -68,6 +68,7 @@ fn case() -> impl Strategy<Value = SpecializationCase> {
         0..3usize,
         0..2usize,
         0..12u8,
+        0..6u8,
     );
     let rows = prop::collection::vec(row, 4..28);
     let objective = prop::sample::select(vec![
@@ -83,10 +84,19 @@ fn case() -> impl Strategy<Value = SpecializationCase> {
         prop::sample::select(vec![0.34, 0.5, 0.75, 1.0]),
         any::<bool>(),
     );
+    let readings = (
+        prop::sample::select(vec!["excluded", "counted"]),
+        prop::sample::select(vec!["size", "size_and_confidence"]),
+        any::<u64>(),
+    );
     let limit = prop::sample::select(vec![0.0, 0.0, 0.1, 0.3]);
-    (tree("a", 4), tree("b", 5), rows, objective, split, model, limit).prop_map(
-        |(a, b, rows, objective, split, (l, k, c, listed), limit)| {
-            let rows = rows.into_iter().enumerate().map(|(row, (x, y, f, n, s, t, class, gap))| {
+    let trees = (tree("a", 4), tree("b", 5));
+    (trees, rows, objective, split, model, limit, readings).prop_map(
+        |((a, b), rows, objective, split, (l, k, c, listed), limit, readings)| {
+            let (missing, suppression_for, seed) = readings;
+            // A job with K = 1 and C = 1 asks for nothing.
+            let k = if c == 1.0 { k.max(2) } else { k };
+            let rows = rows.into_iter().enumerate().map(|(row, (x, y, f, n, s, t, class, gap, more))| {
                 let mut cells = vec![
                     row.to_string(),
                     format!("a{x}"),
@@ -97,9 +107,11 @@ fn case() -> impl Strategy<Value = SpecializationCase> {
                     format!("t{t}"),
                     format!("c{class}"),
                 ];
-                // At most one cell of each row is missing.
                 if (1..=6).contains(&gap) {
                     cells[gap as usize].clear();
+                }
+                if more < 2 {
+                    cells[5 + more as usize].clear();
                 }
                 cells
             });
@@ -124,13 +136,16 @@ fn case() -> impl Strategy<Value = SpecializationCase> {
                     "privacy": {"model": "lkc", "l": l, "k": k, "c": c, "sensitive_values": sensitive},
                     "utility": {"objective": objective, "split": split},
                     "suppression_limit": limit,
+                    "suppression_for": suppression_for,
+                    "missing_sensitive": missing,
+                    "seed": seed,
                 }),
             }
         },
     )
 }
 
-fn file(case: &SpecializationCase) -> String {
+pub(super) fn file(case: &SpecializationCase) -> String {
     let names = case.columns.as_array().unwrap().iter();
     let header: Vec<&str> = names
         .map(|column| column["name"].as_str().unwrap())
@@ -156,14 +171,13 @@ fn labels(release: &VerifiedRelease) -> LabelRows {
     (0..table.rows).map(row).collect()
 }
 
-/// Definition 3.1, implemented literally.
-fn holds(table: &LabelRows, job: &Value, quasi_identifiers: &[&str]) -> bool {
+/// Definition 3.1, implemented literally, with either reading of missing sensitive cells.
+pub(super) fn holds(table: &LabelRows, job: &Value, quasi_identifiers: &[&str]) -> bool {
     let privacy = &job["privacy"];
     let (l, k) = (
         privacy["l"].as_u64().unwrap() as u32,
         privacy["k"].as_u64().unwrap() as usize,
     );
-    let percent = (privacy["c"].as_f64().unwrap() * 100.0).round() as usize;
     for subset in 1u32..1 << quasi_identifiers.len() {
         if subset.count_ones() > l {
             continue;
@@ -178,17 +192,27 @@ fn holds(table: &LabelRows, job: &Value, quasi_identifiers: &[&str]) -> bool {
                 .push(row);
         }
         for group in groups.values() {
-            if group.len() < k {
+            if group.len() < k || !is_bounded(group, job) {
                 return false;
             }
-            for (column, values) in privacy["sensitive_values"].as_object().unwrap() {
-                for value in values.as_array().unwrap() {
-                    let value = value.as_str().unwrap();
-                    let with_value = group.iter().filter(|row| row[column] == value).count();
-                    if with_value * 100 > percent * group.len() {
-                        return false;
-                    }
-                }
+        }
+    }
+    true
+}
+
+/// Whether a group is bounded by *C*.
+pub(super) fn is_bounded(group: &[&BTreeMap<String, String>], job: &Value) -> bool {
+    let privacy = &job["privacy"];
+    let percent = (privacy["c"].as_f64().unwrap() * 100.0).round() as usize;
+    for (column, values) in privacy["sensitive_values"].as_object().unwrap() {
+        let excluded = job["missing_sensitive"] != "counted";
+        let has_value = |row: &&&BTreeMap<String, String>| !excluded || !row[column].is_empty();
+        let of = group.iter().filter(has_value).count();
+        for value in values.as_array().unwrap() {
+            let value = value.as_str().unwrap();
+            let holding = group.iter().filter(|row| row[column] == value).count();
+            if holding * 100 > percent * of {
+                return false;
             }
         }
     }
@@ -206,7 +230,7 @@ fn path(tree: &Value, leaf: &str) -> Option<Vec<String>> {
 }
 
 /// All generalizations of a raw cell, the most general first.
-fn generalizations(case: &SpecializationCase, column: &str, cell: &str) -> Vec<String> {
+pub(super) fn generalizations(case: &SpecializationCase, column: &str, cell: &str) -> Vec<String> {
     let columns = case.columns.as_array().unwrap();
     let spec = columns.iter().find(|spec| spec["name"] == column).unwrap();
     let leaf = if cell.is_empty() { "?" } else { cell };
@@ -279,7 +303,7 @@ fn specialized(case: &SpecializationCase, table: &LabelRows, column: &str) -> Ve
     tables
 }
 
-fn prepared(case: &SpecializationCase) -> Result<AnonymizationRun, RunError> {
+pub(super) fn prepared(case: &SpecializationCase) -> Result<AnonymizationRun, RunError> {
     let schema = schema(case.columns.clone());
     let table = load(&schema, file(case).as_bytes());
     let job: JobDefinition = serde_json::from_value(case.job.clone()).unwrap();
@@ -299,7 +323,8 @@ fn wide_case() -> impl Strategy<Value = SpecializationCase> {
     let row = prop::collection::vec(0..12u8, WIDE.len() + 1);
     let rows = prop::collection::vec(row, 8..120);
     let bound = prop::sample::select(vec![0.4, 0.5, 0.75, 1.0]);
-    (rows, 3..8u32, 1..4u32, bound).prop_map(|(rows, l, k, c)| {
+    let reading = prop::sample::select(vec!["excluded", "counted"]);
+    (rows, 3..8u32, 1..4u32, bound, reading).prop_map(|(rows, l, k, c, reading)| {
         let declared = |name: &&str| json!({"name": name, "role": "quasi_identifier"});
         let mut columns = vec![json!({"name": "row", "role": "insensitive"})];
         columns.extend(WIDE.iter().map(declared));
@@ -313,7 +338,12 @@ fn wide_case() -> impl Strategy<Value = SpecializationCase> {
                     5..=7 => drawn / 9,
                     _ => drawn % 4,
                 };
-                cells.push(format!("v{value}"));
+                let is_missing = column == WIDE.len() && value == 3;
+                cells.push(if is_missing {
+                    String::new()
+                } else {
+                    format!("v{value}")
+                });
             }
             cells
         });
@@ -324,6 +354,7 @@ fn wide_case() -> impl Strategy<Value = SpecializationCase> {
                 "privacy": {"model": "lkc", "l": l, "k": k, "c": c,
                             "sensitive_values": {"s": ["v0", "v1"]}},
                 "utility": {"objective": "ncp"},
+                "missing_sensitive": reading,
             }),
         }
     })

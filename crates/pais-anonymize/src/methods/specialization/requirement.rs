@@ -38,7 +38,8 @@ impl ValueShare {
     /// The share of nothing.
     pub(super) const NONE: Self = Self { holding: 0, of: 1 };
 
-    /// The greater of two shares; the first one if they are equal.
+    /// The greater of two shares; the first one if they are equal, or if no row of the second one
+    /// has a value.
     #[inline]
     pub(super) fn greater(self, other: Self) -> Self {
         let left = u64::from(other.holding) * u64::from(self.of);
@@ -165,11 +166,10 @@ impl<'a> Requirement<'a> {
                 continue;
             }
             let without_value = if counter == missing.0 { missing.1 } else { 0 };
-            greatest = ValueShare {
+            greatest = greatest.greater(ValueShare {
                 holding: count as u32,
                 of: (size - without_value) as u32,
-            }
-            .greater(greatest);
+            });
         }
         greatest
     }
