@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pais_anonymize::{AnonymizationRun, JobPlan, StepRecord, Unobserved, utility};
+use pais_anonymize::{AnonymizationRun, JobPlan, StepRecord, Unobserved};
 use pais_core::definition::{CombinationQuery, JobDefinition, Sweep};
 use serde_json::Value;
 
@@ -131,10 +131,12 @@ impl Service {
         let ids = Some(job.submissions.as_slice());
         let table = load_rows::load(store, &self.keys, &dataset, ids, unobserved).await?;
         let schema = dataset.schema;
+        let order_key = key.order_key();
         let release = on_thread(move || {
             let _permit = permit;
             let unobserved = Unobserved::default();
             let run = AnonymizationRun::new(schema, definition.clone(), table, &unobserved)?;
+            let run = run.with_order_key(order_key);
             let release = run.release(&steps, step, &unobserved)?;
             drop(run);
             release_packing::pack(release, origin, &definition)

@@ -1,10 +1,12 @@
 //! Rows of an earlier version, which held in clear what is sealed now. They are sealed at the start
 //! of the service, before it answers requests and before its workers start.
 
+use std::time::Duration;
+
 use serde_json::Value;
 use sqlx::postgres::PgRow;
 use sqlx::types::Json;
-use sqlx::{PgConnection, Row};
+use sqlx::{AssertSqlSafe, PgConnection, Row};
 use uuid::Uuid;
 
 use crate::ids::JobId;
@@ -20,6 +22,12 @@ use super::{Store, StoreError};
 /// Number of rows of a transaction.
 const BATCH: i64 = 500;
 
+/// Time between two looks at whether another transaction can still see an old version of a row.
+const WAIT: Duration = Duration::from_millis(50);
+
+/// Maximum number of these looks.
+const WAITS: u32 = 100;
+
 /// Seals what an earlier version stored in clear, in transactions of some hundred rows, and rewrites
 /// the tables that it changes, so that no old version of a row is left in their files. Returns the
 /// number of sealed rows, 0 from the second start on.
@@ -29,15 +37,28 @@ const BATCH: i64 = 500;
 /// the next call continues.
 pub async fn seal_old_rows(store: &Store, keys: &KeyRing) -> Result<u64, StoreError> {
     let mut sealed = 0;
+    remove_reasons(store).await?;
     for table in [
         Table::IdempotentAnswers,
         Table::Submissions,
         Table::Jobs,
         Table::JobSteps,
     ] {
-        sealed += table.seal(store, keys).await?;
+        let rows = table.seal(store, keys).await?;
+        if rows > 0 {
+            tracing::info!(
+                table = table.name(),
+                rows,
+                "rows of an earlier version were sealed"
+            );
+            rewrite(store, table.name()).await?;
+        }
+        sealed += rows;
     }
-    remove_reasons(store).await?;
+    if sealed > 0 {
+        // It has samples of the values of columns.
+        rewrite(store, "pg_statistic").await?;
+    }
     Ok(sealed)
 }
 
@@ -73,11 +94,6 @@ impl Table {
             }
             sealed += rows.len() as u64;
         }
-        if sealed > 0 {
-            // The old versions of the rows, and the statistics of their values, are still there.
-            sqlx::query(self.rewrite()).execute(store.pool()).await?;
-            tracing::info!(table = ?self, rows = sealed, "rows of an earlier version were sealed");
-        }
         Ok(sealed)
     }
 
@@ -109,14 +125,35 @@ impl Table {
         }
     }
 
-    fn rewrite(self) -> &'static str {
+    fn name(self) -> &'static str {
         match self {
-            Self::IdempotentAnswers => "VACUUM (FULL, ANALYZE) idempotent_answers",
-            Self::Submissions => "VACUUM (FULL, ANALYZE) submissions",
-            Self::Jobs => "VACUUM (FULL, ANALYZE) jobs",
-            Self::JobSteps => "VACUUM (FULL, ANALYZE) job_steps",
+            Self::IdempotentAnswers => "idempotent_answers",
+            Self::Submissions => "submissions",
+            Self::Jobs => "jobs",
+            Self::JobSteps => "job_steps",
         }
     }
+}
+
+/// Rewrites a table without the old versions of its rows, and samples its values anew. First waits
+/// until no other transaction can see an old version, because a rewrite would keep it.
+async fn rewrite(store: &Store, table: &'static str) -> Result<(), StoreError> {
+    for _ in 0..WAITS {
+        let vacuum = AssertSqlSafe(format!("VACUUM (ANALYZE) {table}"));
+        sqlx::query(vacuum).execute(store.pool()).await?;
+        let old: i64 =
+            sqlx::query_scalar("SELECT coalesce(pg_stat_get_dead_tuples($1::text::regclass), 0)")
+                .bind(table)
+                .fetch_one(store.pool())
+                .await?;
+        if old == 0 {
+            break;
+        }
+        tokio::time::sleep(WAIT).await;
+    }
+    let full = AssertSqlSafe(format!("VACUUM (FULL) {table}"));
+    sqlx::query(full).execute(store.pool()).await?;
+    Ok(())
 }
 
 /// The data key of the dataset of a row; `None` if the dataset was deleted.

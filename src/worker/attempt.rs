@@ -61,11 +61,12 @@ pub(super) struct PreparedAttempt {
     run: AnonymizationRun,
 }
 
-/// Encodes the rows of a job.
+/// Encodes the rows of a job. `order_key` is that of its dataset.
 pub(super) fn prepare(
     definition: &Value,
     dataset: &StoredDataset,
     table: Table,
+    order_key: [u8; 32],
     observer: &dyn Observer,
 ) -> Result<PreparedAttempt, WorkError> {
     let definition = stored_job(definition)?;
@@ -75,7 +76,7 @@ pub(super) fn prepare(
     Ok(PreparedAttempt {
         definition,
         sweep,
-        run,
+        run: run.with_order_key(order_key),
     })
 }
 

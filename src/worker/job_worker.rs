@@ -105,9 +105,12 @@ impl Worker {
             created_at: self.store.now(),
         };
         let definition = claim.definition.clone().open(&key, claim.job)?;
+        let order_key = key.order_key();
         let observer = progress.clone();
-        let prepared =
-            on_thread(move || attempt::prepare(&definition, &dataset, table, &*observer)).await?;
+        let prepared = on_thread(move || {
+            attempt::prepare(&definition, &dataset, table, order_key, &*observer)
+        });
+        let prepared = prepared.await?;
         on_thread(move || prepared.run(&key, origin, &*progress)).await
     }
 

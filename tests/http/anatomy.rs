@@ -124,8 +124,7 @@ async fn an_anatomized_release_has_several_tables() {
 async fn a_grant_covers_every_table_of_a_release() {
     let hospital = Hospital::new().await;
     let recipient = hospital.app.token("bts", Role::Recipient).await;
-    let job = json!({"privacy": {"model": "k_anonymity", "k": 4}, "recoding": "local",
-        "output": "anatomized", "release": true});
+    let job = json!({"privacy": {"model": "l_diversity", "k": 4, "l": 2}, "release": true});
     let release = release(&hospital, job).await;
     let path = format!("{release}/tables/st_Surgery");
     hospital

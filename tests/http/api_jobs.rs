@@ -27,7 +27,7 @@ async fn every_model_of_global_recoding_runs() {
     let sensitive = json!({"Surgery": ["Transgender"]});
     let models = [
         json!({"model": "lkc", "l": 2, "k": 2, "c": 0.5, "sensitive_values": sensitive}),
-        json!({"model": "lkc", "l": 99, "k": 1, "c": 1}),
+        json!({"model": "lkc", "l": 99, "k": 2, "c": 1}),
         json!({"model": "k_anonymity", "k": 3}),
         json!({"model": "confidence_bounding", "c": 0.5, "sensitive_values": sensitive}),
         json!({"model": "alpha_k", "alpha": 0.5, "k": 2, "sensitive_values": sensitive}),

@@ -32,6 +32,7 @@ mod problems;
 mod queue;
 mod releases;
 mod roles;
+mod row_order;
 mod sets;
 mod submissions;
 mod sweeps;

@@ -156,27 +156,3 @@ async fn an_invalid_sweep_is_refused() {
         assert_eq!(problem["errors"][0]["pointer"], pointer, "{problem}");
     }
 }
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_row_order_depends_on_the_seed_and_the_model() {
-    let hospital = Hospital::new().await;
-    let release = async |privacy: Value| {
-        let extra = json!({ "privacy": privacy, "seed": 9, "release": true });
-        let job = hospital.done(extra).await;
-        let ended = hospital.get(&job).await.json(200);
-        let path = format!("/v1/releases/{}/data", text(&ended["release_id"]));
-        hospital.get(&path).await.text
-    };
-    let first = release(privacy(json!(2), json!(2))).await;
-    assert_eq!(first, release(privacy(json!(2), json!(2))).await);
-    let columns = |csv: &str| -> Vec<String> {
-        let rows = csv.lines().skip(1);
-        rows.map(|row| row.rsplit(',').take(2).collect()).collect()
-    };
-    let other = release(privacy(json!(1), json!(2))).await;
-    assert_ne!(
-        columns(&first),
-        columns(&other),
-        "rows of the two releases can be linked by their order"
-    );
-}
