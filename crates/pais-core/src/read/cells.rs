@@ -62,25 +62,29 @@ impl<'a> ColumnBuilder<'a> {
     /// # Errors
     /// If the cell is not valid for the column.
     pub(super) fn push(&mut self, cell: &[u8]) -> Result<(), Refusal> {
-        let code = self.code(cell);
-        self.column
-            .codes
-            .push(code.as_ref().copied().unwrap_or(NULL_CODE));
-        code.map(drop)
+        let hash = self.hasher.hash_one(cell);
+        let code = match self.find(hash, cell) {
+            Some(code) => code,
+            None => match self.find_alias(hash, cell) {
+                Some(code) => code,
+                None => match self.add(hash, cell) {
+                    Ok(code) => code,
+                    Err(refusal) => {
+                        self.column.codes.push(NULL_CODE);
+                        return Err(refusal);
+                    }
+                },
+            },
+        };
+        self.column.codes.push(code);
+        Ok(())
     }
 
-    /// The code of a cell, which is added if it is new.
-    #[inline]
-    fn code(&mut self, cell: &[u8]) -> Result<u32, Refusal> {
-        let hash = self.hasher.hash_one(cell);
-        if let Some(code) = self.find(hash, cell) {
-            return Ok(code);
-        }
-        let alias = self.aliases.find(hash, |(spelling, _)| **spelling == *cell);
-        if let Some((_, code)) = alias {
-            return Ok(*code);
-        }
-        self.add(hash, cell)
+    fn find_alias(&self, hash: u64, cell: &[u8]) -> Option<u32> {
+        let alias = self
+            .aliases
+            .find(hash, |(spelling, _)| **spelling == *cell)?;
+        Some(alias.1)
     }
 
     fn find(&self, hash: u64, text: &[u8]) -> Option<u32> {
@@ -125,10 +129,11 @@ impl<'a> ColumnBuilder<'a> {
     /// Adds a row whose cell is null. It is stored as a word for missing where CSV does not show
     /// null as missing.
     pub(super) fn push_null(&mut self) {
-        // A word for missing is never refused.
-        let word = self.spec.null_word().map(str::as_bytes);
-        let code = word.and_then(|word| self.code(word).ok());
-        self.column.codes.push(code.unwrap_or(NULL_CODE));
+        match self.spec.null_word() {
+            None => self.column.codes.push(NULL_CODE),
+            // A word for missing is never refused; a refused cell would be null.
+            Some(word) => drop(self.push(word.as_bytes())),
+        }
     }
 
     /// Returns the column built so far and leaves the builder empty.

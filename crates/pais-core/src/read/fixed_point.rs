@@ -25,8 +25,8 @@ pub struct ReadBackError {
 /// distinct, and if null is read back as null or missing. Reads each distinct text a few times, and
 /// makes one pass over the codes of each column in which null would not be.
 pub fn read_back_error(schema: &Schema, table: &ReleasedTable) -> Option<ReadBackError> {
-    let is_exact = |column: &&ReleasedColumn| !reads_back(schema, column);
-    let column = table.columns.iter().find(is_exact)?;
+    let mut columns = table.columns.iter();
+    let column = columns.find(|column| !reads_back(schema, column))?;
     Some(ReadBackError {
         column: column.name.clone(),
     })

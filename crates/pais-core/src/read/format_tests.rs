@@ -78,10 +78,12 @@ fn canonical(column: &Column, form: Form) -> Vec<Option<String>> {
     let texts = texts(column).into_iter();
     texts
         .map(|text| {
-            let text = text.filter(|text| !["", "NA"].contains(text))?;
+            let is_missing = |text: &str| ["", "NA"].contains(&text.trim_end_matches('\r'));
+            let text = text.filter(|text| !is_missing(text))?;
             Some(match form {
                 Form::Number | Form::Integer => (text.parse::<f64>().unwrap() + 0.0).to_string(),
-                _ => text.to_owned(),
+                // Carriage returns at the end of a cell are not stored.
+                _ => text.trim_end_matches('\r').to_owned(),
             })
         })
         .collect()

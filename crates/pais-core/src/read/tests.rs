@@ -213,7 +213,8 @@ proptest! {
             {"name": "odd, name", "role": "insensitive"}, {"name": "x", "role": "insensitive"}]));
         let read = load(&schema, &file).unwrap();
         for (row, (a, b)) in cells.iter().enumerate() {
-            prop_assert_eq!(read.columns[0].text(row), Some(a.as_str()));
+            // Carriage returns at the end of a cell are not stored.
+            prop_assert_eq!(read.columns[0].text(row), Some(a.trim_end_matches('\r')));
             prop_assert_eq!(read.columns[1].text(row), Some(b.as_str()));
         }
     }

@@ -320,8 +320,9 @@ impl<'a> TypedValues<'a> {
 /// A number as a 64-bit floating-point number; `None` if that does not read back as the number.
 fn floating_point(text: &str) -> Option<f64> {
     let value = number(text)?;
-    // Below this, every whole number is one, and others are only equal by it.
-    if value.abs() <= LARGEST_WHOLE {
+    // Whole numbers below this are kept, and other numbers are equal if their 64-bit floating-point
+    // numbers are.
+    if value.abs() < LARGEST_WHOLE {
         return Some(value);
     }
     let read_back = canonical_number(&format!("{value:e}"));
