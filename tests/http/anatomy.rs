@@ -124,8 +124,8 @@ async fn an_anatomized_release_has_several_tables() {
 async fn a_grant_covers_every_table_of_a_release() {
     let hospital = Hospital::new().await;
     let recipient = hospital.app.token("bts", Role::Recipient).await;
-    let job = json!({"privacy": {"model": "k_anonymity", "k": 4}, "recoding": "local",
-        "output": "anatomized", "release": true});
+    let job = json!({"privacy": {"model": "l_diversity", "k": 3, "l": 2,
+        "column_limits": {"Trans/fuse": 1}}, "release": true});
     let release = release(&hospital, job).await;
     let path = format!("{release}/tables/st_Surgery");
     hospital
@@ -139,6 +139,22 @@ async fn a_grant_covers_every_table_of_a_release() {
         .await
         .json(201);
     assert_eq!(hospital.app.get(&recipient, &path).await.status, 200);
+
+    // The report of a recipient has nothing that is computed from raw rows.
+    let path = format!("{release}/report");
+    let own = hospital.get(&path).await.json(200);
+    let shown = hospital.app.get(&recipient, &path).await.json(200);
+    assert!(own["utility"]["query_error"].is_object(), "{own}");
+    let mut expected = own;
+    let utility = expected["utility"].as_object_mut().unwrap();
+    utility.remove("query_error");
+    assert_eq!(shown, expected);
+    for (token, is_shown) in [(&hospital.token, true), (&recipient, false)] {
+        let page = hospital.app.request(Method::GET, &path);
+        let page = send(page.header("accept", "text/html").bearer_auth(token)).await;
+        let text = "For the holder alone";
+        assert_eq!(page.text.contains(text), is_shown, "{}", page.text);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
