@@ -138,6 +138,22 @@ async fn a_grant_covers_every_table_of_a_release() {
         .await
         .json(201);
     assert_eq!(hospital.app.get(&recipient, &path).await.status, 200);
+
+    // The report of a recipient has nothing that is computed from raw rows.
+    let path = format!("{release}/report");
+    let own = hospital.get(&path).await.json(200);
+    let shown = hospital.app.get(&recipient, &path).await.json(200);
+    assert!(own["utility"]["query_error"].is_object(), "{own}");
+    let mut expected = own;
+    let utility = expected["utility"].as_object_mut().unwrap();
+    utility.remove("query_error");
+    assert_eq!(shown, expected);
+    for (token, is_shown) in [(&hospital.token, true), (&recipient, false)] {
+        let page = hospital.app.request(Method::GET, &path);
+        let page = send(page.header("accept", "text/html").bearer_auth(token)).await;
+        let text = "For the holder alone";
+        assert_eq!(page.text.contains(text), is_shown, "{}", page.text);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -24,6 +24,8 @@ mod tables;
 pub(crate) use method::plan;
 
 #[cfg(test)]
+mod frequency_properties;
+#[cfg(test)]
 mod properties;
 #[cfg(test)]
 mod tests;

@@ -160,7 +160,7 @@ fn covers(column: usize, label: &str, raw: &str) -> bool {
 }
 
 /// The cells of a CSV line in which only ranges are quoted.
-fn split(line: &str) -> Vec<String> {
+pub(super) fn split(line: &str) -> Vec<String> {
     let mut cells = vec![String::new()];
     let mut quoted = false;
     for letter in line.chars() {
@@ -271,136 +271,12 @@ fn check(case: &GroupCase) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Whether the values of a group in a table with these values meet a model of one column.
-fn meets_model(model: &Value, group: &[&str], table: &[&str]) -> bool {
-    let share = |values: &[&str], value: &str| {
-        let holding = values.iter().filter(|it| **it == value).count();
-        holding as f64 / values.len() as f64
-    };
-    let known: Vec<&str> = group
-        .iter()
-        .copied()
-        .filter(|value| !value.is_empty())
-        .collect();
-    let distinct: BTreeSet<&str> = known.iter().copied().collect();
-    let mut shares: Vec<f64> = distinct.iter().map(|value| share(&known, value)).collect();
-    shares.sort_by(|one, other| other.total_cmp(one));
-    let number = |name: &str| model[name].as_f64().unwrap_or(f64::NAN);
-    let l = number("l");
-    match model["model"].as_str().unwrap() {
-        "distinct_l_diversity" => distinct.len() as f64 >= l,
-        "entropy_l_diversity" => {
-            let entropy: f64 = shares.iter().map(|share| -share * share.ln()).sum();
-            !known.is_empty() && entropy >= l.ln() - 1e-6
-        }
-        "recursive_cl_diversity" => {
-            let tail: f64 = shares.iter().skip(l as usize - 1).sum();
-            !known.is_empty() && shares[0] < number("c") * tail + 1e-9
-        }
-        _ => {
-            let distance = |group: &[&str], table: &[&str]| {
-                let values: BTreeSet<&str> = table.iter().copied().collect();
-                let differences = values
-                    .iter()
-                    .map(|value| (share(group, value) - share(table, value)).abs());
-                differences.sum::<f64>() / 2.0
-            };
-            let t = number("t") + 1e-9;
-            let is_known = |value: &&str| !value.is_empty();
-            let table_known: Vec<&str> = table.iter().copied().filter(is_known).collect();
-            distance(group, table) <= t && (known.is_empty() || distance(&known, &table_known) <= t)
-        }
-    }
-}
-
-fn one_column() -> impl Strategy<Value = (Vec<(usize, usize)>, Value, &'static str)> {
-    let row = (0..30usize, prop_oneof![9 => 0..4usize, 1 => Just(9usize)]);
-    let l = prop::sample::select(vec![1u32, 2, 3]);
-    let model = (2u32..5, l, 0..4usize).prop_map(|(k, l, model)| match model {
-        0 => json!({"model": "distinct_l_diversity", "k": k, "l": l}),
-        1 => json!({"model": "entropy_l_diversity", "k": k, "l": f64::from(l) * 0.8 + 0.2}),
-        2 => json!({"model": "recursive_cl_diversity", "k": k, "c": 1.7, "l": l}),
-        _ => json!({"model": "t_closeness", "k": k, "t": 0.15 * f64::from(l)}),
-    });
-    let output = prop::sample::select(vec!["anatomized", "generalized"]);
-    (prop::collection::vec(row, 5..70), model, output).prop_map(|(rows, model, output)| {
-        // Anatomized output needs a diversity that binds.
-        let output = match model["l"].as_f64().is_some_and(|l| l <= 1.0) {
-            true => "generalized",
-            false => output,
-        };
-        (rows, model, output)
-    })
-}
-
-fn check_one_column(
-    rows: &[(usize, usize)],
-    privacy: &Value,
-    output: &str,
-) -> Result<(), TestCaseError> {
-    let columns = json!([
-        {"name": "row", "role": "insensitive"},
-        {"name": "n", "role": "quasi_identifier", "kind": "numeric"},
-        {"name": "s", "role": "sensitive"},
-    ]);
-    let value = |&(_, value): &(usize, usize)| match value {
-        9 => String::new(),
-        value => format!("s{value}"),
-    };
-    let values: Vec<String> = rows.iter().map(value).collect();
-    let all: Vec<&str> = values.iter().map(String::as_str).collect();
-    let lines_of_rows = rows.iter().zip(&all).enumerate();
-    let text: String = lines_of_rows
-        .map(|(number, ((n, _), value))| format!("{number},{n},{value}\n"))
-        .collect();
-    let job = json!({"privacy": privacy, "output": output});
-    let release = match run(&columns, &("row,n,s\n".to_owned() + &text), &job) {
-        Ok(release) => release,
-        Err(error) => {
-            prop_assert!(
-                matches!(error, RunError::NotAnonymizable { .. }),
-                "{}",
-                error
-            );
-            let k = privacy["k"].as_u64().unwrap() as usize;
-            prop_assert!(rows.len() < k || !meets_model(privacy, &all, &all));
-            return Ok(());
-        }
-    };
-    let mut groups: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-    for line in lines(&release.tables()[0]) {
-        let cells = split(&line);
-        let group = if output == "anatomized" {
-            &cells[2]
-        } else {
-            &cells[1]
-        };
-        groups
-            .entry(group.clone())
-            .or_default()
-            .push(all[cells[0].parse::<usize>().unwrap()]);
-    }
-    for (group, members) in &groups {
-        prop_assert!(
-            meets_model(privacy, members, &all),
-            "{} does not hold",
-            group
-        );
-    }
-    Ok(())
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
 
     #[test]
     fn a_group_is_accepted_where_fewer_values_do_not_delete_it((records, l, limits) in group()) {
         prop_assert_eq!(accepts(&records, l, &limits), !deletable(&records, l, &limits));
-    }
-
-    #[test]
-    fn groups_meet_the_frequency_models((rows, privacy, output) in one_column()) {
-        check_one_column(&rows, &privacy, output)?;
     }
 
     #[test]
