@@ -156,3 +156,6 @@ fn end_at_released_numbers(
 fn outermost_ends(_spec: Option<&SchemaColumn>, least: f64, greatest: f64) -> (f64, f64) {
     (least, greatest)
 }
+
+#[cfg(test)]
+mod tests;
