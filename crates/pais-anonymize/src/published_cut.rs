@@ -157,3 +157,6 @@ fn outermost_ends(spec: Option<&SchemaColumn>, least: f64, greatest: f64) -> (f6
         false => (least, greatest),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -68,8 +68,8 @@ impl Diversity {
             Self::None => false,
             Self::MinimumCover { l, column_limits } => {
                 let may_be_eliminated =
-                    |name: &Box<str>| column_limits.get(&**name).is_none_or(|&limit| limit > 0);
-                l.get() > 1 && sensitive.iter().any(may_be_eliminated)
+                    |name: &str| column_limits.get(name).is_none_or(|&limit| limit > 0);
+                l.get() > 1 && sensitive.iter().any(|name| may_be_eliminated(name))
             }
             Self::Distinct { l } => some && l.get() > 1,
             Self::Entropy { l } => some && *l > 1.0,

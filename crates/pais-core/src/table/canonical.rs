@@ -33,11 +33,8 @@ impl Column {
         &mut self,
         replacement: impl for<'t> Fn(&'t str) -> Option<Cow<'t, str>>,
     ) {
-        let is_changed = |text: &&Box<str>| {
-            let same = replacement(text).is_some_and(|new| *new == ***text);
-            !same
-        };
-        let Some(first) = self.dictionary.iter().position(|text| is_changed(&text)) else {
+        let is_kept = |text: &str| replacement(text).is_some_and(|new| *new == *text);
+        let Some(first) = self.dictionary.iter().position(|text| !is_kept(text)) else {
             return;
         };
         let texts = std::mem::take(&mut self.dictionary);
