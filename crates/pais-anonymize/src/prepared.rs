@@ -45,6 +45,7 @@ impl PreparedTable {
             Output::Generalized => Vec::new(),
         };
         let model = schema.privacy_model(&job)?;
+        let table = table.canonical(&schema);
         let order = OrderSource::new(&job, &table);
         let mut table = EncodedTable::new(&schema, table);
         check(&table)?;

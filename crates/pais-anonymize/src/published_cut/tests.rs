@@ -150,15 +150,16 @@ fn a_release_without_rows_has_no_labels() {
     assert!(!labels.iter().any(|label| label.contains(['3', '1'])));
 }
 
+/// Cells, split points by position, whether a row is suppressed, and the declared domain.
+type Case = (
+    Vec<Option<u8>>,
+    BTreeSet<usize>,
+    Vec<bool>,
+    Option<(i32, i32)>,
+);
+
 /// A numeric column with missing cells, a cut of it, and the rows that are suppressed.
-fn case() -> impl Strategy<
-    Value = (
-        Vec<Option<u8>>,
-        BTreeSet<usize>,
-        Vec<bool>,
-        Option<(i32, i32)>,
-    ),
-> {
+fn case() -> impl Strategy<Value = Case> {
     let cell = prop_oneof![5 => (10..40u8).prop_map(Some), 1 => Just(None)];
     prop::collection::vec(cell, 1..20).prop_flat_map(|cells| {
         let rows = cells.len();

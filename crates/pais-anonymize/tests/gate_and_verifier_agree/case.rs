@@ -253,7 +253,7 @@ fn job(dice: &mut Dice, columns: &[(&str, Content)]) -> Value {
         2 => json!({"model": "alpha_k", "alpha": c, "k": k}),
         3 | 4 => json!({"model": "lkc", "l": 1 + dice.below(3), "k": k, "c": c}),
         5 => json!({"model": "lkc", "l": 1 + dice.below(2), "k": k + 1, "c": c}),
-        6 | 7 | 8 => json!({"model": "l_diversity", "k": k, "l": 2 + dice.below(2)}),
+        6..=8 => json!({"model": "l_diversity", "k": k, "l": 2 + dice.below(2)}),
         9 => json!({"model": "distinct_l_diversity", "k": k, "l": 2}),
         10 => json!({"model": "entropy_l_diversity", "k": k, "l": 1.5}),
         _ => json!({"model": "t_closeness", "k": k, "t": 0.4}),

@@ -1,0 +1,148 @@
+use super::{HierarchyErrorKind, TaxonomyNode, TreeLimits, parse};
+use crate::taxonomy::Tree;
+
+const LIMITS: TreeLimits = TreeLimits {
+    leaves: 100_000,
+    depth: 20,
+};
+
+fn tree(text: &str) -> String {
+    fn show(node: &TaxonomyNode) -> String {
+        let children: Vec<_> = node.children.iter().map(show).collect();
+        let below = if children.is_empty() {
+            String::new()
+        } else {
+            children.join(" ")
+        };
+        if below.is_empty() {
+            node.label.clone()
+        } else {
+            format!("{}({below})", node.label)
+        }
+    }
+    let root = parse(text.as_bytes(), LIMITS).unwrap();
+    Tree::new(&root, LIMITS).unwrap();
+    show(&root)
+}
+
+fn fault(text: &str) -> (HierarchyErrorKind, u64, String) {
+    let error = parse(text.as_bytes(), LIMITS).unwrap_err();
+    let first = error.faults.first().unwrap();
+    (error.kind, first.line().unwrap(), first.detail.clone())
+}
+
+#[test]
+fn rows_form_a_tree() {
+    let rows = "Janitor;Blue;*\nDoctor;White;*\nMover;Blue;*\n";
+    assert_eq!(tree(rows), "*(Blue(Janitor Mover) White(Doctor))");
+    for other in [
+        rows.replace(';', ","),
+        rows.replace('\n', "\r\n"),
+        rows.replace('\n', "\n\n"),
+        rows.trim_end().to_owned(),
+        format!("\u{feff}{rows}"),
+        rows.replace("Blue", "\"Blue\""),
+    ] {
+        assert_eq!(tree(&other), tree(rows), "{other:?}");
+    }
+}
+
+#[test]
+fn a_label_repeated_from_level_to_level_is_one_node() {
+    let rows = "Janitor;Blue;Work;*\nRetired;Retired;Retired;*\n?;?;*;*\nMover;Blue;Work;*";
+    assert_eq!(tree(rows), "*(Work(Blue(Janitor Mover)) Retired ?)");
+}
+
+#[test]
+fn labels_that_differ_in_spaces_and_unicode_form_are_one_node() {
+    let rows = "Re\u{301}tire\u{301};R\u{e9}tir\u{e9} ;*\nMover; Blue;* \nJanitor;Blue\t;*\n";
+    assert_eq!(tree(rows), "*(R\u{e9}tir\u{e9} Blue(Mover Janitor))");
+    assert_eq!(fault("a;*\na ;*\n").1, 2);
+    assert_eq!(fault("a;*\n ;*\n").1, 2);
+}
+
+#[test]
+fn quotes_hide_separators() {
+    assert_eq!(tree("34,\"[30,60)\",\"[1,99]\"\n"), "[1,99]([30,60)(34))");
+    assert_eq!(tree("34;[30,60);[1,99]\n"), "[1,99]([30,60)(34))");
+    assert_eq!(
+        tree("\"a \"\"b\"\"; c\",*\nd\"\"e,*"),
+        "*(a \"b\"; c d\"\"e)"
+    );
+    assert_eq!(tree("\"two\nlines\";*"), "*(two\nlines)");
+}
+
+#[test]
+fn undecodable_bytes_are_malformed() {
+    for (bytes, line) in [
+        (&b"a;*\nb\xff;*"[..], 2),
+        (b"a;*\nb\0;*\n", 2),
+        (b"a;*\n\"b;*\nc;*\n", 2),
+        (b"a;*\nb;\"*\"\"", 2),
+    ] {
+        let error = parse(bytes, LIMITS).unwrap_err();
+        assert_eq!(error.kind, HierarchyErrorKind::Malformed, "{bytes:?}");
+        assert_eq!(error.faults[0].line(), Some(line));
+    }
+}
+
+#[test]
+fn faults_report_their_line() {
+    for (rows, line) in [
+        ("a;b;*\nc;*\n", 2),
+        ("a;b;*\r\n\r\nc;;*\r\n", 3),
+        ("a;b;*\nc;b;d\n", 2),
+        ("a;b;*\nc;d;*\ne;b;d\n", 3),
+        ("a;b;*\na;b;*\n", 2),
+        ("a;b;*\nb;b;*\n", 2),
+        ("b;b;*\na;b;*\n", 2),
+        ("a;b;a\n", 1),
+        ("\"a\n\";*\n?;b\n", 3),
+        ("a;b;*\n?;b;*\n", 2),
+        ("a\n", 1),
+        ("*;*\n", 1),
+        (";", 1),
+    ] {
+        let (code, found, detail) = fault(rows);
+        assert_eq!(
+            (code, found),
+            (HierarchyErrorKind::Tree, line),
+            "{rows:?}: {detail}"
+        );
+    }
+    assert_eq!(
+        parse(b"\n", LIMITS).unwrap_err().kind,
+        HierarchyErrorKind::Tree
+    );
+}
+
+#[test]
+fn at_most_twenty_faults_are_reported() {
+    let rows = format!("a;*\n{}", "a;*\n".repeat(50));
+    assert_eq!(parse(rows.as_bytes(), LIMITS).unwrap_err().faults.len(), 20);
+}
+
+#[test]
+fn limits_are_enforced() {
+    let limits = TreeLimits {
+        leaves: 2,
+        depth: 3,
+    };
+    assert!(parse(b"a;b;*\nc;b;*", limits).is_ok());
+    assert!(parse(b"a;b;*\nc;b;*\nd;b;*", limits).is_err());
+    assert!(parse(b"a;b;c;*", limits).is_err());
+    let deep: Vec<String> = (0..100_000).map(|level| level.to_string()).collect();
+    assert!(parse(deep.join(";").as_bytes(), LIMITS).is_err());
+}
+
+#[test]
+fn a_hundred_thousand_leaves_are_read() {
+    let row = |leaf: usize| format!("l{leaf};m{};t{};*\n", leaf / 10, leaf / 1_000);
+    let rows: String = (0..100_000).map(row).collect();
+    let root = parse(rows.as_bytes(), LIMITS).unwrap();
+    assert_eq!(
+        (root.children.len(), root.children[99].children.len()),
+        (100, 100)
+    );
+    assert_eq!(root.children[99].children[99].children[9].label, "l99999");
+}
