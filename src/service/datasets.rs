@@ -40,7 +40,7 @@ impl Service {
         let roots = taxonomies::roots(&self.store, caller.organization, &ids).await?;
         let limits = self.limits.taxonomy;
         let trees = trees(&roots, limits)?;
-        Schema::resolve(&definition, limits, |id| trees.get(&id).cloned())?;
+        let schema = Schema::resolve(&definition, limits, |id| trees.get(&id).cloned())?;
 
         let id = DatasetId::new();
         let new = NewDataset {
@@ -48,7 +48,7 @@ impl Service {
             definition,
             trees: roots,
             wrapped_key: self.keys.new_data_key(id)?,
-            warnings: Vec::new(),
+            warnings: schema.warnings(),
         };
         let created = datasets::create(&self.store, caller, new).await?;
         Ok(created.ok_or_else(|| text::name_taken("a dataset"))?)

@@ -246,6 +246,28 @@ pub async fn newest_key(store: &Store) -> Result<Option<(DatasetId, Vec<u8>)>, S
     Ok(Some((id, row.try_get("wrapped_key")?)))
 }
 
+/// Computes the warnings about the columns of datasets of an earlier version, which has none.
+///
+/// # Errors
+/// When the database fails, or a stored definition is damaged.
+pub(super) async fn add_missing_warnings(store: &Store) -> Result<(), StoreError> {
+    let rows = sqlx::query(
+        "SELECT id, definition FROM datasets WHERE warnings IS NULL AND deleted_at IS NULL",
+    )
+    .fetch_all(store.pool())
+    .await?;
+    for row in rows {
+        let id: Uuid = row.try_get("id")?;
+        let Json(declared) = row.try_get::<Json<StoredDefinition>, _>("definition")?;
+        sqlx::query("UPDATE datasets SET warnings = $2 WHERE id = $1")
+            .bind(id)
+            .bind(Json(schema(&declared)?.warnings()))
+            .execute(store.pool())
+            .await?;
+    }
+    Ok(())
+}
+
 /// The schema of a stored definition. It is resolved without limits, because the limits may have
 /// been lowered since the definition was accepted.
 fn schema(declared: &StoredDefinition) -> Result<Schema, StoreError> {

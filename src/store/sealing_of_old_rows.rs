@@ -17,7 +17,7 @@ use super::job_definition::{DefinitionAtRest, without_values};
 use super::runs::seal_item;
 use super::seal::{DataKey, KeyRing, StepPlace};
 use super::submissions::seal_sha256;
-use super::{Store, StoreError};
+use super::{Store, StoreError, datasets};
 
 /// Number of rows of a transaction.
 const BATCH: i64 = 500;
@@ -28,7 +28,7 @@ const WAIT: Duration = Duration::from_millis(50);
 /// Maximum number of these looks.
 const WAITS: u32 = 100;
 
-/// Seals what an earlier version stored in clear, in transactions of some hundred rows, and rewrites
+/// Seals what an earlier version stored in clear, and adds what it did not store, in transactions of some hundred rows, and rewrites
 /// the tables that it changes, so that no old version of a row is left in their files. Returns the
 /// number of sealed rows, 0 from the second start on.
 ///
@@ -38,6 +38,7 @@ const WAITS: u32 = 100;
 pub async fn seal_old_rows(store: &Store, keys: &KeyRing) -> Result<u64, StoreError> {
     let mut sealed = 0;
     remove_reasons(store).await?;
+    datasets::add_missing_warnings(store).await?;
     for table in [
         Table::IdempotentAnswers,
         Table::Submissions,

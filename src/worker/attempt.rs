@@ -4,6 +4,7 @@
 use pais_anonymize::{AnonymizationRun, Observer, Phase, StepRecord, run_sweep};
 use pais_core::definition::{JobDefinition, Sweep};
 use pais_core::table::Table;
+use pais_core::warning::Warning;
 use serde_json::Value;
 
 use super::WorkError;
@@ -81,6 +82,11 @@ pub(super) fn prepare(
 }
 
 impl PreparedAttempt {
+    /// What the holder should know about the job and its rows.
+    pub(super) fn warnings(&self) -> Vec<Warning> {
+        self.run.warnings()
+    }
+
     /// Searches, verifies and packs. For a sweep, searches each combination.
     pub(super) fn run(
         self,

@@ -108,9 +108,12 @@ impl Worker {
         let order_key = key.order_key();
         let observer = progress.clone();
         let prepared = on_thread(move || {
-            attempt::prepare(&definition, &dataset, table, order_key, &*observer)
+            let prepared = attempt::prepare(&definition, &dataset, table, order_key, &*observer)?;
+            let warnings = prepared.warnings();
+            Ok((prepared, warnings))
         });
-        let prepared = prepared.await?;
+        let (prepared, warnings) = prepared.await?;
+        queue::record_warnings(&self.store, claim, &warnings).await?;
         on_thread(move || prepared.run(&key, origin, &*progress)).await
     }
 

@@ -73,7 +73,7 @@ pub fn pack(
         verification: release.verification,
         report: release.report,
         readings: Readings::of(job),
-        warnings: Vec::new(),
+        warnings: release.warnings,
         created_at: origin.created_at,
         tables,
     })

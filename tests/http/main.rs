@@ -38,6 +38,7 @@ mod submissions;
 mod sweeps;
 mod taxonomies;
 mod tokens;
+mod warnings;
 mod wrong_documents;
 mod wrong_input;
 mod wrong_tables;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use pais_core::definition::{DatasetId, SubmissionId};
 use pais_core::read::ReadFailure;
 use pais_core::schema::Schema;
-use pais_core::table::{Table, chunk};
+use pais_core::table::{Table, ValueCounters, chunk};
 use tokio::io::AsyncRead;
 use tokio::sync::mpsc;
 
@@ -16,7 +16,7 @@ use crate::service::error::ServiceError;
 use crate::service::table_format::TableFormat;
 use crate::store::datasets::StoredDataset;
 use crate::store::seal::{DataKey, Place};
-use crate::store::submissions::{SealedChunk, SubmissionTotals, SubmissionWriter};
+use crate::store::submissions::{ColumnWarning, SealedChunk, SubmissionTotals, SubmissionWriter};
 use crate::store::{Store, StoreError};
 use crate::worker::{WorkError, on_thread};
 
@@ -64,12 +64,12 @@ pub async fn ingest(
     let writer = writer?;
     let rows = rows?;
     match (digest, writer) {
-        (Some(digest), Some(writer)) if rows > 0 => {
+        (Some(digest), Some(writer)) if rows.number > 0 => {
             let totals = SubmissionTotals {
-                rows,
+                rows: rows.number,
                 bytes: digest.bytes,
                 sha256: digest.sha256,
-                warnings: Vec::new(),
+                warnings: rows.warnings,
             };
             Ok((writer, totals))
         }
@@ -80,17 +80,25 @@ pub async fn ingest(
     }
 }
 
-/// Reads the frames of a body, and seals its rows in chunks. Returns the number of rows.
+/// What is known of the rows of a submission when all are read.
+struct ReadRows {
+    number: u64,
+    warnings: Vec<ColumnWarning>,
+}
+
+/// Reads the frames of a body, and seals its rows in chunks.
 fn read_and_seal(
     settings: &IngestSettings,
     schema: &Schema,
     submission: SubmissionId,
     source: FrameReader,
     out: &mpsc::Sender<SealedChunk>,
-) -> Result<u64, WorkError> {
+) -> Result<ReadRows, WorkError> {
     let mut index = 0;
+    let mut values = ValueCounters::default();
     let (directory, limit) = (settings.directory.as_path(), settings.limit);
     let seal = |table: Table| {
+        values.push(schema.stored().zip(&table.columns));
         let encoded = chunk::encode(&table).map_err(|_| StoreError::Damaged {
             what: "a submission's chunk",
         })?;
@@ -111,7 +119,10 @@ fn read_and_seal(
         })
     };
     match reader::read(settings.format, schema, source, directory, limit, seal) {
-        Ok(rows) => Ok(rows),
+        Ok(number) => Ok(ReadRows {
+            number,
+            warnings: warnings(&values),
+        }),
         Err(ReadFailure::Refused(error)) => Err(error.into()),
         // The error of the body is the one reported.
         Err(ReadFailure::Source(_)) => {
@@ -120,6 +131,16 @@ fn read_and_seal(
         }
         Err(ReadFailure::Sink(error)) => Err(error),
     }
+}
+
+fn warnings(values: &ValueCounters) -> Vec<ColumnWarning> {
+    let columns = values.counts().into_iter();
+    let warned = columns.filter_map(|counted| {
+        let warning = counted.warning()?;
+        let column = counted.column;
+        Some(ColumnWarning { column, warning })
+    });
+    warned.collect()
 }
 
 /// Inserts the chunks of a submission. `None` if there are none.

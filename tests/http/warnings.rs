@@ -1,0 +1,151 @@
+//! What a holder should know about a dataset, a job and a release reaches its readers.
+
+use pais::roles::Role;
+use pais::store::sealing_of_old_rows::seal_old_rows;
+use serde_json::{Value, json};
+
+use crate::app::text;
+use crate::events::EventStream;
+use crate::hospital::Hospital;
+
+/// Rows with an age, an illness, a number of the patient's file that no other row has, and a note
+/// that only one row has.
+fn rows() -> String {
+    let mut csv = "age,illness,file,note\n".to_owned();
+    for row in 0..20 {
+        let note = if row == 0 { "special" } else { "usual" };
+        csv += &format!(
+            "{},{},{row},{note}\n",
+            20 + row % 4,
+            ["flu", "cold"][row % 2]
+        );
+    }
+    csv
+}
+
+fn codes(document: &Value) -> Vec<&str> {
+    let warnings = document["warnings"].as_array().unwrap().iter();
+    let mut codes: Vec<_> = warnings.map(|warning| text(&warning["code"])).collect();
+    codes.sort_unstable();
+    codes
+}
+
+async fn dataset(hospital: &Hospital) -> (String, Value) {
+    let body = json!({ "name": "warned", "columns": [
+        { "name": "age", "role": "quasi_identifier", "kind": "numeric" },
+        { "name": "illness", "role": "sensitive" },
+        { "name": "file", "role": "insensitive", "kind": "numeric" },
+        { "name": "note", "role": "insensitive" },
+    ] });
+    let made = hospital.post("/v1/datasets", &body).await.json(201);
+    (format!("/v1/datasets/{}", text(&made["id"])), made)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_column_that_identifies_rows_is_a_warning_of_dataset_job_release_and_report() {
+    let hospital = Hospital::new().await;
+    let (dataset, made) = dataset(&hospital).await;
+    assert_eq!(codes(&made), ["exact_range"]);
+    assert_eq!(made["warnings"][0]["pointer"], "/columns/0/domain");
+    // Two submissions: one warning for each code and column.
+    hospital.submit(&dataset, rows()).await.json(201);
+    hospital.submit(&dataset, rows()).await.json(201);
+    let expected = ["exact_range", "nearly_unique_column", "singled_out_rows"];
+    let shown = hospital.get(&dataset).await;
+    assert_eq!(codes(&shown.json(200)), expected);
+    assert!(!shown.text.contains("special"), "{}", shown.text);
+    let listed = hospital.get("/v1/datasets").await.json(200);
+    assert_eq!(codes(&listed["items"][0]), expected);
+
+    let submissions = shown.json(200)["submissions"][0]["id"].clone();
+    let privacy = json!({ "model": "lkc", "l": 1, "k": 2, "c": 0.9,
+        "sensitive_values": { "illness": ["flu", "Flu"] } });
+    let extra = json!({ "privacy": privacy, "submissions": [submissions], "release": true });
+    let job = hospital.job(&dataset, extra).await;
+    assert_eq!(hospital.get(&job).await.json(200)["warnings"], json!([]));
+    let stream = EventStream::open(&hospital, &job).await;
+    let workers = hospital.work();
+    let ended = hospital.ended(&job).await;
+    assert_eq!(ended["status"], "succeeded", "{ended}");
+    let expected = [
+        "listed_value_absent",
+        "nearly_unique_column",
+        "singled_out_rows",
+    ];
+    assert_eq!(codes(&ended), expected);
+    let absent = "/privacy/sensitive_values/illness/1";
+    let pointers = ended["warnings"].as_array().unwrap().iter();
+    assert!(
+        pointers.clone().any(|warning| warning["pointer"] == absent),
+        "{ended}"
+    );
+    let (name, end) = stream.rest().await.pop().unwrap();
+    assert_eq!(
+        (name.as_str(), &end["warnings"]),
+        ("end", &ended["warnings"])
+    );
+    workers.stop().await;
+
+    let path = format!("/v1/releases/{}", text(&ended["release_id"]));
+    let recipient = hospital.app.token("bts", Role::Recipient).await;
+    let grant = json!({ "recipient": "bts", "purpose": "a study" });
+    hospital
+        .post(&format!("{path}/grants"), &grant)
+        .await
+        .json(201);
+    let report_path = format!("{path}/report");
+    for token in [&hospital.token, &recipient] {
+        let release = hospital.app.get(token, &path).await.json(200);
+        assert_eq!(codes(&release), expected);
+        assert_eq!(release["missing_sensitive"], "excluded");
+        assert!(release.get("suppression_for").is_none(), "{release}");
+        let report = hospital.app.get(token, &report_path).await.json(200);
+        assert_eq!(report["warnings"], release["warnings"]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_release_names_what_rows_could_be_suppressed_for() {
+    let hospital = Hospital::new().await;
+    let (dataset, _) = dataset(&hospital).await;
+    hospital.submit(&dataset, rows()).await.json(201);
+    let workers = hospital.work();
+    for (extra, reading) in [
+        (json!({}), "size"),
+        (
+            json!({ "suppression_for": "size_and_confidence" }),
+            "size_and_confidence",
+        ),
+    ] {
+        let mut extra = extra;
+        extra["privacy"] = json!({ "model": "lkc", "l": 1, "k": 2, "c": 0.9 });
+        extra["suppression_limit"] = json!(0.1);
+        extra["missing_sensitive"] = json!("counted");
+        extra["release"] = json!(true);
+        let job = hospital.job(&dataset, extra).await;
+        let ended = hospital.ended(&job).await;
+        assert_eq!(ended["status"], "succeeded", "{ended}");
+        let path = format!("/v1/releases/{}", text(&ended["release_id"]));
+        let release = hospital.get(&path).await.json(200);
+        assert_eq!(release["suppression_for"], reading);
+        assert_eq!(release["missing_sensitive"], "counted");
+    }
+    workers.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn datasets_of_an_earlier_version_get_their_warnings() {
+    let hospital = Hospital::new().await;
+    let (dataset, made) = dataset(&hospital).await;
+    let service = &hospital.app.state.service;
+    sqlx::query("UPDATE datasets SET warnings = NULL")
+        .execute(service.store.pool())
+        .await
+        .unwrap();
+    assert_eq!(
+        hospital.get(&dataset).await.json(200)["warnings"],
+        json!([])
+    );
+    seal_old_rows(&service.store, &service.keys).await.unwrap();
+    assert_eq!(hospital.get(&dataset).await.json(200), made);
+}
