@@ -83,6 +83,7 @@ impl Anonymize {
         let out = Destination::of(self.output.as_deref(), output)?;
         bar.progress(Phase::Reading, 0.0);
         let table = input.read_observed(&schema, bar)?;
+        let declared = schema.warnings();
         let run = AnonymizationRun::new(schema, job, table, bar)?;
         let steps = run.search(bar)?;
         let release = run.release(&steps, None, bar)?;
@@ -90,7 +91,8 @@ impl Anonymize {
         self.write(out, &release, &steps)?;
         bar.clear();
         let of_release = release.warnings.iter().cloned();
-        print_warnings(run.warnings().into_iter().chain(of_release));
+        let of_job = declared.into_iter().chain(run.warnings());
+        print_warnings(of_job.chain(of_release));
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! Checks of a job that several methods share.
 
 use pais_core::definition::{
-    ColumnKind, ColumnRole, JobDefinition, JobError, JobErrorKind, Output, Recoding, SuppressionFor,
+    ColumnKind, ColumnRole, JobDefinition, JobError, JobErrorKind, Output, Recoding,
 };
 use pais_core::schema::{Schema, SchemaColumn};
 
@@ -34,29 +34,6 @@ pub(crate) fn check_no_weights(job: &JobDefinition) -> Result<(), JobError> {
         return Err(unfit(
             "/utility/weights",
             "weights are for tables with a set-valued quasi-identifier; leave `weights` out",
-        ));
-    }
-    Ok(())
-}
-
-/// Refuses suppression for confidence, where a method suppresses rows only to reach K, if at all.
-pub(crate) fn check_suppression_for_size(job: &JobDefinition) -> Result<(), JobError> {
-    match job.suppression_for() {
-        SuppressionFor::Size => Ok(()),
-        SuppressionFor::SizeAndConfidence => Err(unfit(
-            "/suppression_for",
-            "this method suppresses rows for size only; leave `suppression_for` out",
-        )),
-    }
-}
-
-/// Refuses a reading of missing sensitive cells for a model that bounds no confidence.
-pub(crate) fn check_no_missing_sensitive(job: &JobDefinition) -> Result<(), JobError> {
-    if job.missing_sensitive.is_some() {
-        return Err(unfit(
-            "/missing_sensitive",
-            "this model bounds no confidence, so it has no reading of missing sensitive cells; \
-             leave `missing_sensitive` out",
         ));
     }
     Ok(())

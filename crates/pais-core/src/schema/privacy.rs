@@ -8,9 +8,9 @@ use std::collections::HashSet;
 use super::{Schema, SchemaColumn};
 use crate::definition::json::escape;
 use crate::definition::{
-    ColumnRole, JobDefinition, JobError, JobErrorKind, ModelKind, Output, Recoding,
+    ColumnRole, JobDefinition, JobError, JobErrorKind, ModelKind, Output, Recoding, SuppressionFor,
 };
-use crate::model::{Diversity, GroupModel, Lkc, MinimumAnonymity, PrivacyModel};
+use crate::model::{Diversity, GroupModel, Lkc, MinimumAnonymity, MissingSensitive, PrivacyModel};
 use crate::warning::{Warning, WarningCode};
 
 /// Most sensitive values that a job may list for a column.
@@ -43,6 +43,7 @@ impl Schema {
             PrivacyModel::KmAnonymity(_) => {}
             PrivacyModel::Groups(model) => self.check_groups(model)?,
         }
+        check_confidence_options(job, &model)?;
         let is_anatomized = self.output(job, &model) == Output::Anatomized;
         if is_anatomized && job.privacy.model == ModelKind::KAnonymity {
             return Err(unfit(
@@ -247,6 +248,32 @@ impl SchemaColumn {
         let is_value = self.tree.as_deref().is_none_or(is_leaf);
         (!is_value).then_some("this value is not a leaf of the column's taxonomy")
     }
+}
+
+/// Refuses what is about a bound on confidence where the model has none.
+fn check_confidence_options(job: &JobDefinition, model: &PrivacyModel) -> Result<(), JobError> {
+    let bounds_confidence = match model {
+        PrivacyModel::Lkc(_) => job.privacy.model != ModelKind::KAnonymity,
+        PrivacyModel::KmAnonymity(_) | PrivacyModel::Groups(_) => false,
+    };
+    if bounds_confidence {
+        return Ok(());
+    }
+    if job.suppression_for() == SuppressionFor::SizeAndConfidence {
+        return Err(unfit(
+            "/suppression_for",
+            "this model bounds no confidence, so rows are suppressed for size only; leave \
+             `suppression_for` out",
+        ));
+    }
+    if job.missing_sensitive() == MissingSensitive::Counted {
+        return Err(unfit(
+            "/missing_sensitive",
+            "this model bounds no confidence in which missing sensitive cells could be counted; \
+             leave `missing_sensitive` out",
+        ));
+    }
+    Ok(())
 }
 
 fn unfit(pointer: impl Into<String>, detail: impl Into<String>) -> JobError {

@@ -15,9 +15,7 @@ use super::km::search_km;
 use super::outcome::{DisclosedSet, DisclosedTable};
 use super::search::{DisclosureError, DisclosureSettings, search};
 use crate::error::RunError;
-use crate::job_checks::{
-    check_global, check_no_missing_sensitive, check_suppression_for_size, first_set, is_set, unfit,
-};
+use crate::job_checks::{check_global, first_set, is_set, unfit};
 use crate::memory;
 use crate::method::{Candidate, Claim, Method};
 use crate::observer::Observer;
@@ -59,8 +57,6 @@ pub(crate) fn plan(
         PrivacyModel::Lkc(_) | PrivacyModel::Groups(_) => return Ok(None),
     };
     check_global(job)?;
-    check_suppression_for_size(job)?;
-    check_no_missing_sensitive(job)?;
     pre_generalization::check(schema, job, false)?;
     Ok(Some(Box::new(ItemDisclosure {
         model: model.clone(),

@@ -14,10 +14,7 @@ use super::partition::{SplitGuide, partition, run_error};
 use super::split::GroupPartition;
 use super::{queries, tables};
 use crate::error::RunError;
-use crate::job_checks::{
-    check_no_missing_sensitive, check_no_weights, check_some, check_suppression_for_size,
-    first_set, unfit,
-};
+use crate::job_checks::{check_no_weights, check_some, first_set, unfit};
 use crate::memory;
 use crate::method::{Candidate, Claim, Method};
 use crate::observer::Observer;
@@ -70,8 +67,6 @@ impl Partitioning {
     fn new(schema: &Schema, job: &JobDefinition, model: GroupModel) -> Result<Self, JobError> {
         // Groups need no suppression: removing rows makes none of them more diverse.
         job.suppression_limit()?;
-        check_suppression_for_size(job)?;
-        check_no_missing_sensitive(job)?;
         let output = schema.output(job, &PrivacyModel::Groups(model.clone()));
         if job.pre_generalization.is_some() && output == Output::Anatomized {
             return Err(unfit(
