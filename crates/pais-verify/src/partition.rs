@@ -313,16 +313,25 @@ impl<'a> GroupModelCheck<'a> {
                 (ratio, found.is_recursive(*c, l.get() as usize))
             }
             Diversity::Closeness { t } => {
-                // Missing counts as a value here. Otherwise a group with an unusual share of
-                // missing values would pass.
+                // Missing counts as a value in one distance, so that a group with an unusual share
+                // of missing values does not pass. It is left out of the other, so that missing
+                // values do not hide that the known ones differ from the table's.
                 let missing = self.table_counts.len() as u32 - 1;
                 let values = rows.iter().map(|&row| self.value(0, row).min(missing));
                 let values: Vec<u32> = values.collect();
-                let total = self.table_counts.iter().sum();
-                let (numerator, denominator) = distance(&values, &self.table_counts, total);
+                let known: Vec<u32> = values.iter().copied().filter(|&it| it != missing).collect();
+                let total: u64 = self.table_counts.iter().sum();
+                let total_known = total - self.table_counts[missing as usize];
+                let distances = [(&values, total), (&known, total_known)]
+                    .map(|(values, total)| distance(values, &self.table_counts, total));
+                let greatest = distances
+                    .iter()
+                    .filter(|(_, denominator)| *denominator > 0)
+                    .map(|&(numerator, denominator)| numerator as f64 / denominator as f64)
+                    .fold(0.0, f64::max);
                 (
-                    Some(numerator as f64 / denominator as f64),
-                    is_close((numerator, denominator), *t),
+                    Some(greatest),
+                    distances.iter().all(|&distance| is_close(distance, *t)),
                 )
             }
         })
