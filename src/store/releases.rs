@@ -318,9 +318,9 @@ fn stored(row: &PgRow) -> Result<StoredRelease, StoreError> {
     })
 }
 
-fn reading<T: DeserializeOwned>(row: &PgRow, column: &str) -> Result<Option<T>, StoreError>
+fn reading<T>(row: &PgRow, column: &str) -> Result<Option<T>, StoreError>
 where
-    T: Send + Unpin + 'static,
+    T: DeserializeOwned + Send + Unpin + 'static,
 {
     let word: Option<Json<T>> = row.try_get(column)?;
     Ok(word.map(|Json(word)| word))
