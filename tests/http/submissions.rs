@@ -270,3 +270,18 @@ async fn nothing_is_stored(hospital: &Hospital) {
         assert_eq!(rows, 0, "{table}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn white_space_around_a_label_is_not_part_of_it() {
+    let hospital = Hospital::new().await;
+    let dataset = hospital.filled_dataset().await;
+    let before = hospital.get(&format!("{dataset}/profile")).await.json(200);
+    let row = "ID,Job,Sex,Age,Transfuse,Surgery\n1, Mover ,M\t,34,Y , Plastic\n";
+    hospital.submit(&dataset, row).await.json(201);
+    let after = hospital.get(&format!("{dataset}/profile")).await.json(200);
+    for (before, after) in
+        [0, 1, 3, 4].map(|index| (&before["columns"][index], &after["columns"][index]))
+    {
+        assert_eq!(before["distinct"], after["distinct"], "{after}");
+    }
+}

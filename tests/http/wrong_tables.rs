@@ -115,6 +115,7 @@ fn csv_cases(path: &str) -> Vec<InvalidRequest> {
         cell("csv: an unknown label", "1,zz-secret-zz,M,34,Y,x\n", "Job"),
         cell("csv: an inner label", "1,Technical,M,34,Y,x\n", "Job"),
         cell("csv: a label in another case", "1,mover,M,34,Y,x\n", "Job"),
+        cell("csv: a space inside a label", "1,Mo ver,M,34,Y,x\n", "Job"),
         cell("csv: the root label", "1,Mover,*,34,Y,x\n", "Sex"),
         cell(
             "csv: text in a numeric column",

@@ -251,7 +251,7 @@ fn unsupported_combinations_are_rejected() {
             "/suppression_for",
         ),
         (
-            diverse(json!({"missing_sensitive": "excluded"})),
+            diverse(json!({"missing_sensitive": "counted"})),
             JobErrorKind::Unfit,
             "/missing_sensitive",
         ),
