@@ -3,18 +3,22 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use pais_core::model::{Diversity, GroupModel, KmAnonymity, PrivacyModel};
+use pais_core::model::{Diversity, GroupModel, KmAnonymity, Lkc, MissingSensitive, PrivacyModel};
 use pais_verify::{
     ColumnValue, FoundRecoding, GroupVerification, PrivacyFinding, RawFinding, ReleaseVerification,
     Verification, WorstGroup,
 };
 
-/// Prints what was found. The exit status is 0 where everything holds, else 1.
+/// Prints what was found on standard output, and the warnings on standard error. The exit status is
+/// 0 where everything holds, else 1.
 pub(crate) fn print(found: &ReleaseVerification, quasi_identifiers: usize) -> ExitCode {
     let mut printout = Printout::default();
     printout.line("model", model_words(&found.model, quasi_identifiers));
     match &found.privacy {
-        Some(PrivacyFinding::Subsets(found)) => printout.subsets(found),
+        Some(PrivacyFinding::Subsets(subsets)) => {
+            let known = known_words(&found.model, quasi_identifiers);
+            printout.subsets(subsets, &known);
+        }
         Some(PrivacyFinding::Groups(found)) => printout.groups(found),
         None => {
             let detail = "it is not known which records are in which group";
@@ -25,6 +29,9 @@ pub(crate) fn print(found: &ReleaseVerification, quasi_identifiers: usize) -> Ex
         printout.raw(raw);
     }
     print!("{}", printout.text);
+    for warning in &found.warnings {
+        eprintln!("warning: {}", warning.detail);
+    }
     match found.holds() {
         true => ExitCode::SUCCESS,
         false => ExitCode::from(1),
@@ -48,7 +55,37 @@ impl Printout {
         self.line(name, format_args!("{verdict:<4} {detail}"));
     }
 
-    fn subsets(&mut self, found: &Verification) {
+    /// A sentence about the line before.
+    fn note(&mut self, sentence: impl std::fmt::Display) {
+        // Writing to a string does not fail.
+        let _ = writeln!(self.text, "{:<20} {sentence}", "");
+    }
+
+    fn confidence(&mut self, greatest: f64, reading: MissingSensitive) {
+        self.line("greatest confidence", percent(greatest));
+        self.note(match reading {
+            MissingSensitive::Excluded => {
+                "The greatest share of one sensitive value among those rows of a group that have a \
+                 value in its column."
+            }
+            MissingSensitive::Counted => {
+                "The greatest share of one sensitive value among all rows of a group."
+            }
+        });
+        let (word, sentence) = match reading {
+            MissingSensitive::Excluded => {
+                ("excluded", "A missing sensitive cell lowers no confidence.")
+            }
+            MissingSensitive::Counted => (
+                "counted",
+                "A row with a missing sensitive cell lowers the confidence in the values of others.",
+            ),
+        };
+        self.line("missing sensitive", word);
+        self.note(sentence);
+    }
+
+    fn subsets(&mut self, found: &Verification, known: &str) {
         let detail = format_args!(
             "{} in {}",
             counted(found.violations, "violation"),
@@ -58,7 +95,14 @@ impl Printout {
         self.line("rows", found.rows);
         self.line("groups", found.groups);
         self.line("smallest group", found.smallest_group);
-        self.line("greatest confidence", percent(found.greatest_confidence));
+        self.note(format_args!("The fewest rows that share {known}."));
+        self.line("smallest class", found.smallest_equivalence_class);
+        self.note("The fewest rows that share the values of all quasi-identifiers.");
+        self.confidence(found.greatest_confidence, found.missing_sensitive);
+        if let Some(bounded) = found.greatest_bounded_confidence {
+            self.line("bounded confidence", percent(bounded));
+            self.note("The greatest confidence in a value that the model bounds.");
+        }
         self.worst("confidence", found.worst.iter().map(subset_row));
     }
 
@@ -69,10 +113,13 @@ impl Printout {
         self.line("rows", found.rows);
         self.line("groups", found.groups);
         self.line("smallest group", found.smallest_group);
+        self.note("The fewest rows of a group.");
+        self.line("smallest class", found.smallest_equivalence_class);
+        self.note("The same: a group of this model is known by all quasi-identifiers.");
         if let Some(diversity) = found.diversity {
             self.line("least diversity", diversity);
         }
-        self.line("greatest confidence", percent(found.greatest_confidence));
+        self.confidence(found.greatest_confidence, found.missing_sensitive);
         let rows = found.worst.iter().map(|group| {
             let diversity = group.diversity.map_or("-".to_owned(), |it| it.to_string());
             let known = known(&group.quasi_identifiers);
@@ -140,6 +187,23 @@ fn model_words(model: &PrivacyModel, quasi_identifiers: usize) -> String {
             format!("k^m-anonymity, k = {k}, m = {m}")
         }
         PrivacyModel::Groups(model) => group_model_words(model),
+    }
+}
+
+/// What an adversary knows of a row under the model.
+fn known_words(model: &PrivacyModel, quasi_identifiers: usize) -> String {
+    match model {
+        PrivacyModel::Lkc(Lkc { l: Some(l), .. }) if (l.get() as usize) < quasi_identifiers => {
+            let values = counted(u64::from(l.get()), "quasi-identifier");
+            format!("the values of any {values}")
+        }
+        PrivacyModel::KmAnonymity(KmAnonymity { m, .. }) => {
+            let items = counted(u64::from(m.get()), "item");
+            format!("up to {items} and the values of all other quasi-identifiers")
+        }
+        PrivacyModel::Lkc(_) | PrivacyModel::Groups(_) => {
+            "the values of all quasi-identifiers".to_owned()
+        }
     }
 }
 

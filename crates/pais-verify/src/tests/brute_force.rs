@@ -80,9 +80,9 @@ fn expect(table: &ReleasedTable, requirement: &LkcRequirement) -> Expected {
             let size = rows.len() as u64;
             let mut violates = size < requirement.k;
             expected.smallest = expected.smallest.min(size);
-            for column in QIDS..NAMES.len() {
+            for (column, name) in NAMES.iter().enumerate().skip(QIDS) {
                 let mut named = requirement.sensitive.iter();
-                let named = named.find(|named| *named.column == *NAMES[column]);
+                let named = named.find(|named| *named.column == **name);
                 let values: BTreeSet<_> =
                     rows.iter().filter_map(|&row| text(column, row)).collect();
                 for value in values.into_iter().filter(|value| !value.is_empty()) {

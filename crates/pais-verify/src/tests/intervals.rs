@@ -161,6 +161,8 @@ fn a_made_up_number_is_found_beside_the_missing_label() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
     /// The comparison without source rows finds no fault where the check with them finds none.
     #[test]
     fn what_is_true_row_by_row_is_true_as_a_whole(
