@@ -150,23 +150,29 @@ fn a_release_without_rows_has_no_labels() {
     assert!(!labels.iter().any(|label| label.contains(['3', '1'])));
 }
 
-/// Cells, split points by position, whether a row is suppressed, and the declared domain.
-type Case = (
-    Vec<Option<u8>>,
-    BTreeSet<usize>,
-    Vec<bool>,
-    Option<(i32, i32)>,
-);
-
 /// A numeric column with missing cells, a cut of it, and the rows that are suppressed.
-fn case() -> impl Strategy<Value = Case> {
+#[derive(Clone, Debug)]
+struct NumericCase {
+    cells: Vec<Option<u8>>,
+    /// Where the cut splits: indices into the distinct numbers.
+    points: BTreeSet<usize>,
+    suppressed: Vec<bool>,
+    domain: Option<(i32, i32)>,
+}
+
+fn case() -> impl Strategy<Value = NumericCase> {
     let cell = prop_oneof![5 => (10..40u8).prop_map(Some), 1 => Just(None)];
     prop::collection::vec(cell, 1..20).prop_flat_map(|cells| {
         let rows = cells.len();
         let points = prop::collection::btree_set(0..rows, 0..4);
         let suppressed = prop::collection::vec(any::<bool>(), rows);
         let domain = prop_oneof![Just(None), Just(Some((0, 50)))];
-        (Just(cells), points, suppressed, domain)
+        (points, suppressed, domain).prop_map(move |(points, suppressed, domain)| NumericCase {
+            cells: cells.clone(),
+            points,
+            suppressed,
+            domain,
+        })
     })
 }
 
@@ -216,9 +222,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
-    fn the_published_cut_depends_on_released_rows_alone(
-        (cells, points, suppressed, domain) in case()
-    ) {
+    fn the_published_cut_depends_on_released_rows_alone(case in case()) {
+        let NumericCase { cells, points, suppressed, domain } = case;
         let column = domain.map_or(numeric(), |(lo, hi)| numeric_within(lo, hi));
         let texts: Vec<String> = cells
             .iter()

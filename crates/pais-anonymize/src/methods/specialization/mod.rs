@@ -49,6 +49,8 @@ mod layout_tests;
 #[cfg(test)]
 mod properties;
 #[cfg(test)]
+mod random_tables;
+#[cfg(test)]
 mod reference_tests;
 #[cfg(test)]
 mod suppression_tests;

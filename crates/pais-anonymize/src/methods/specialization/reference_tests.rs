@@ -6,9 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::properties::{
-    LabelRows, SpecializationCase, case, generalizations, holds, is_bounded, prepared,
-};
+use super::properties::{LabelRows, generalizations, holds, is_bounded};
+use super::random_tables::{SpecializationCase, case, prepared};
 use crate::Unobserved;
 
 const COLUMNS: [&str; 3] = ["a", "b", "f"];
