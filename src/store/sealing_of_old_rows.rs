@@ -28,9 +28,9 @@ const WAIT: Duration = Duration::from_millis(50);
 /// Maximum number of these looks.
 const WAITS: u32 = 100;
 
-/// Seals what an earlier version stored in clear, and adds what it did not store, in transactions of some hundred rows, and rewrites
-/// the tables that it changes, so that no old version of a row is left in their files. Returns the
-/// number of sealed rows, 0 from the second start on.
+/// Seals what an earlier version stored in clear, adds what it did not store, and rewrites the
+/// tables that it changes, so that no old version of a row is left in their files. Each transaction
+/// seals some hundred rows. Returns the number of sealed rows, 0 from the second start on.
 ///
 /// # Errors
 /// When the database fails, or the key of a dataset does not open. What was sealed stays sealed, and

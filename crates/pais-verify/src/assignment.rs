@@ -252,7 +252,7 @@ impl<'a> LabelledColumn<'a> {
             let span = Span::parse(label, raw.domain, outermost);
             let is_interval = Interval::parse(label).is_some();
             let covers_missing = span.as_ref().is_some_and(|span| span.missing.is_some());
-            if has_missing_label && is_interval && covers_missing && !raw.declared_domain {
+            if has_missing_label && is_interval && covers_missing {
                 ambiguous = Some(number);
             }
             spans[number as usize] = span;

@@ -206,12 +206,12 @@ fn without_a_word_for_missing_the_empty_text_is_missing_as_null_is() {
     for declared in [
         json!({"role": "sensitive", "missing": []}),
         json!({"role": "insensitive", "kind": "set", "missing": []}),
+        json!({"role": "quasi_identifier", "missing": []}),
     ] {
         assert!(one(declared).columns[0].is_missing(""));
     }
     for declared in [
         json!({"role": "sensitive", "kind": "numeric", "missing": []}),
-        json!({"role": "quasi_identifier", "missing": []}),
         json!({"role": "sensitive", "missing": ["NA"]}),
     ] {
         assert!(!one(declared).columns[0].is_missing(""));
