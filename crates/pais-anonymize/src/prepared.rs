@@ -86,7 +86,7 @@ impl PreparedTable {
         let mut warnings = self.job_warnings();
         let for_confidence = self.job.suppression_for() == SuppressionFor::SizeAndConfidence;
         if suppressed_rows > 0 && for_confidence {
-            let detail = "rows were suppressed to reach the greatest confidence too: who knows that a \
+            let detail = "rows were suppressed to reach the greatest confidence too: a reader who knows that a \
                           person is in the raw table and finds no such row in the release learns that \
                           the person's sensitive values were frequent among those alike";
             let code = WarningCode::SuppressedForConfidence;

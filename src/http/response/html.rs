@@ -11,7 +11,8 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'n
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;\
 padding:0 1rem;color:#1a1a1a;background:#fff}h1{font-size:1.6rem}h2{font-size:1.2rem;\
 margin-top:2rem}table{border-collapse:collapse;width:100%}th,td{text-align:left;\
-padding:.3rem .6rem;border-bottom:1px solid #ddd;vertical-align:top;overflow-wrap:anywhere}\
+padding:.3rem .6rem;border-bottom:1px solid #ddd;vertical-align:top}\
+td{overflow-wrap:anywhere}\
 td.n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}td.b{width:40%}\
 td.b span{display:block;height:.8rem;background:#4a78a8;min-width:1px}.yes{color:#17652c}\
 .no{color:#a11}small{color:#555}code{overflow-wrap:anywhere}";

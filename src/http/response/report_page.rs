@@ -38,6 +38,7 @@ pub(crate) fn page(release: &StoredRelease, report: &Value) -> Response {
         h2 { "What was found" }
         (verdict(&release.verification))
         (values(&release.verification, verification_field))
+        (warnings(&report["warnings"]))
 
         h2 { "Utility" }
         p { "How much utility the table has kept; docs/methods.md defines each number." }
@@ -66,7 +67,14 @@ fn verification_field(name: &str) -> &'static str {
         "rows" => "records in the released table",
         "groups" => "groups of records that are equal in all quasi-identifiers",
         "smallest_group" => "fewest records that share what an adversary may know",
-        "greatest_confidence" => "greatest confidence with which a sensitive value can be inferred",
+        "smallest_equivalence_class" => "fewest records that are equal in all quasi-identifiers",
+        "greatest_confidence" => {
+            "greatest share of one value of a declared sensitive column, bounded or not"
+        }
+        "greatest_bounded_confidence" => "greatest share of a value that the model bounds by C",
+        "missing_sensitive" => {
+            "excluded: shares are among the records that have a value; counted: among all"
+        }
         "subsets" => "sets of quasi-identifiers that were checked",
         "violations" => "combinations of values, or groups, that break the model",
         "diversity" => "diversity of the least diverse group, in the model's own measure",
@@ -85,7 +93,9 @@ fn utility_field(name: &str) -> &'static str {
         "smallest_known_group" => "fewest records that share what an adversary may know",
         "average_group" => "average number of records of a group",
         "average_group_per_record" => "average number of records in the group of a record",
-        "greatest_confidence" => "greatest confidence with which a sensitive value can be inferred",
+        "greatest_confidence" => {
+            "greatest share of one value of a declared sensitive column, bounded or not"
+        }
         "classification_error" => "share of records that a classifier gets wrong",
         _ => "",
     }
@@ -130,6 +140,22 @@ fn risk_field(name: &str) -> &'static str {
         "average" => "average of this probability over the records",
         "records_at_highest" => "records at the highest risk",
         _ => "",
+    }
+}
+
+/// What the holder and the recipients should know.
+fn warnings(warnings: &Value) -> Markup {
+    let details = || {
+        let warnings = warnings.as_array().into_iter().flatten();
+        warnings.filter_map(|warning| warning["detail"].as_str())
+    };
+    html! {
+        @if details().next().is_some() {
+            h2 { "Warnings" }
+            ul {
+                @for detail in details() { li { (detail) } }
+            }
+        }
     }
 }
 
