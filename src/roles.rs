@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 use crate::ids::{OrganizationId, TokenId};
 
-/// What a token may do; the table stands in the service's contract under *Roles*.
+/// What a token may do.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema, clap::ValueEnum,
 )]

@@ -68,6 +68,6 @@ codes! {
     TooManyRequests = "too_many_requests", 429, "Too many requests";
     Cancelled = "cancelled", 409, "The job was cancelled";
     AttemptsExhausted = "attempts_exhausted", 500, "The job was tried too often";
-    Internal = "internal", 500, "Something went wrong on our side";
+    Internal = "internal", 500, "The service failed";
     Unavailable = "unavailable", 503, "The service is not ready";
 }

@@ -85,7 +85,7 @@ impl LkcRequirement {
 }
 
 impl SensitiveSet {
-    /// Whether it has a value. A column's words for missing are not told apart here.
+    /// Whether it has a value. A column's words for missing are not distinguished here.
     pub(super) fn lists(&self, value: &str) -> bool {
         match self {
             Self::Every => true,

@@ -34,7 +34,7 @@ pub struct GrantDefinition {
     pub expires_at: Option<OffsetDateTime>,
 }
 
-/// A grant as it stands.
+/// A grant in its current state.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct GrantDocument {
     /// Its id.

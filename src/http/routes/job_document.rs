@@ -12,7 +12,7 @@ use crate::problem::ProblemDocument;
 use crate::store::JobStatus;
 use crate::store::jobs::StoredJob;
 
-/// A job as it stands.
+/// A job in its current state.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct JobDocument {
     /// Its id.

@@ -94,7 +94,7 @@ async fn list(
     get, path = "/v1/jobs/{id}", tag = "jobs",
     params(("id" = JobId, Path, description = "The job")),
     responses(
-        (status = 200, description = "The job as it stands", body = JobDocument),
+        (status = 200, description = "The job in its current state", body = JobDocument),
     ),
 )]
 async fn show(

@@ -63,7 +63,7 @@ pub struct ReleaseDocument {
     pub dataset_id: DatasetId,
     /// A name for people.
     pub name: Option<String>,
-    /// The step it stands at; null for a method without steps.
+    /// The step after which the table was released; null for a method without steps.
     pub step: Option<u32>,
     /// Rows released.
     pub rows: u64,

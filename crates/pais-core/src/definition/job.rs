@@ -32,7 +32,7 @@ pub struct JobDefinition {
     /// One cut for the whole table, or groups.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recoding: Option<Recoding>,
-    /// What stands in the released table.
+    /// What the released table contains.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Output>,
     /// The analyst's wishes, applied first: column to level and exceptions.
@@ -151,7 +151,7 @@ pub enum SuppressionFor {
     SizeAndConfidence,
 }
 
-/// What stands in the released table.
+/// What the released table contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
@@ -170,7 +170,7 @@ pub struct PreGeneralization {
     /// Level of every value not named below, leaves being level 0.
     #[serde(default, deserialize_with = "super::json::or_default")]
     pub level: u32,
-    /// Level to the values that stand at it.
+    /// Level to the values that are generalized to it.
     #[serde(
         default,
         deserialize_with = "super::json::or_default",

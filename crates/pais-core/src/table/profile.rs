@@ -24,7 +24,7 @@ pub struct ColumnProfile {
     /// Number of distinct values, missing not among them: numbers of a numeric column, however
     /// they are written; of a set the items.
     pub distinct: u64,
-    /// Number of rows in which nothing or a word for missing stands.
+    /// Number of rows whose cell is null or a word for missing.
     pub missing: u64,
     /// Smallest number of a numeric column; absent where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
