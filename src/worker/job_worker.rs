@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use tokio::sync::Notify;
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::problem::{Code, Problem};
@@ -106,15 +107,25 @@ impl Worker {
         };
         let definition = claim.definition.clone().open(&key, claim.job)?;
         let order_key = key.order_key();
-        let observer = progress.clone();
-        let prepared = on_thread(move || {
-            let prepared = attempt::prepare(&definition, &dataset, table, order_key, &*observer)?;
-            let warnings = prepared.warnings();
-            Ok((prepared, warnings))
+        let (sender, warnings) = oneshot::channel();
+        // One thread prepares and runs: what it frees first, it allocates again.
+        let running = on_thread(move || {
+            let prepared = attempt::prepare(&definition, &dataset, table, order_key, &*progress)?;
+            // The receiver is dropped only when the worker stops.
+            let _ = sender.send(prepared.warnings());
+            prepared.run(&key, origin, &*progress)
         });
-        let (prepared, warnings) = prepared.await?;
-        queue::record_warnings(&self.store, claim, &warnings).await?;
-        on_thread(move || prepared.run(&key, origin, &*progress)).await
+        let recording = async {
+            match warnings.await {
+                Ok(warnings) => queue::record_warnings(&self.store, claim, &warnings).await,
+                // The run has failed before its rows were read.
+                Err(_) => Ok(()),
+            }
+        };
+        let (results, recorded) = tokio::join!(running, recording);
+        let results = results?;
+        recorded?;
+        Ok(results)
     }
 
     /// Writes the result of the attempt. Returns its outcome as a word for the log and the metrics.
