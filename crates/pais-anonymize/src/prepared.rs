@@ -36,6 +36,8 @@ impl PreparedTable {
         (output, one_cut): (Output, bool),
         check: impl FnOnce(&EncodedTable) -> Result<(), RunError>,
     ) -> Result<Self, RunError> {
+        // Rows of an earlier version can have several spellings of a value.
+        let table = table.canonical(&schema);
         let exact = match output {
             Output::Anatomized => {
                 let positions = schema.stored_with(ColumnRole::QuasiIdentifier);
@@ -45,7 +47,6 @@ impl PreparedTable {
             Output::Generalized => Vec::new(),
         };
         let model = schema.privacy_model(&job)?;
-        let table = table.canonical(&schema);
         let order = OrderSource::new(&job, &table);
         let mut table = EncodedTable::new(&schema, table);
         check(&table)?;
@@ -63,7 +64,7 @@ impl PreparedTable {
 
     /// Names of the stored columns with a role, in the declared order.
     pub(crate) fn names(&self, role: ColumnRole) -> Vec<Box<str>> {
-        names(&self.schema, role)
+        self.schema.names(role)
     }
 
     /// What the holder should know about the job and the raw rows.
@@ -86,15 +87,16 @@ impl PreparedTable {
         let mut warnings = self.job_warnings();
         let for_confidence = self.job.suppression_for() == SuppressionFor::SizeAndConfidence;
         if suppressed_rows > 0 && for_confidence {
-            let detail = "rows were suppressed to reach the greatest confidence too: a reader who knows that a \
-                          person is in the raw table and finds no such row in the release learns that \
-                          the person's sensitive values were frequent among those alike";
+            let detail = "rows were suppressed to reach the greatest confidence too: a reader who \
+                          knows that a person is in the raw table and finds no such row in the \
+                          release learns that the person's sensitive values were frequent among \
+                          those alike";
             let code = WarningCode::SuppressedForConfidence;
             warnings.push(Warning::at(code, "/suppression_for", detail));
         }
         let stored: Vec<_> = self.schema.stored().collect();
-        // Of an anatomized release the sensitive columns are in tables of their own.
-        let columns = tables.iter().flat_map(|table| &table.columns);
+        // The rows of sensitive tables are groups and values, not persons.
+        let columns = tables.iter().take(1).flat_map(|table| &table.columns);
         let columns = columns.filter_map(|released| {
             let spec = stored.iter().find(|spec| spec.name == released.name)?;
             Some((*spec, &released.column))
@@ -112,10 +114,4 @@ impl PreparedTable {
         }
         warnings
     }
-}
-
-/// Names of the stored columns with a role, in the declared order.
-pub(crate) fn names(schema: &Schema, role: ColumnRole) -> Vec<Box<str>> {
-    let columns = schema.stored().filter(|column| column.role == role);
-    columns.map(|column| column.name.clone()).collect()
 }

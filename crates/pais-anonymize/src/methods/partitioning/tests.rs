@@ -6,7 +6,7 @@ use pais_core::definition::{JobDefinition, JobErrorKind};
 use pais_core::table::ReleasedTable;
 
 use crate::test_data::{load, refusal, schema, unmet};
-use crate::{AnonymizationRun, JobPlan, RunError, Unobserved, VerifiedRelease};
+use crate::{AnonymizationRun, JobPlan, RunError, Unobserved, VerifiedRelease, anonymize};
 
 pub(super) fn run(columns: &Value, rows: &str, job: &Value) -> Result<VerifiedRelease, RunError> {
     let schema = schema(columns.clone());
@@ -421,4 +421,29 @@ fn parameters_of_models_of_one_column_are_checked() {
     let job: JobDefinition = serde_json::from_value(job).unwrap();
     let (_, pointer) = refusal(JobPlan::new(&schema(patients()), &job));
     assert_eq!(pointer, "/privacy/model");
+}
+
+/// Rows that were stored before values had one form: `1.5` is spelled `1.50`.
+#[test]
+fn rows_of_an_earlier_version_are_anatomized_in_one_form() {
+    let schema = schema(patients());
+    let mut table = load(&schema, FIGURE_1.as_bytes());
+    let age = table.columns[0].dictionary[0].clone();
+    table.columns[0].dictionary[0] = format!("{age}.0").into();
+    let job = serde_json::from_value(diverse(2, 2)).unwrap();
+    let release = anonymize((*schema).clone(), job, table, &Unobserved::default()).unwrap();
+    let qit = text(&release.tables()[0]);
+    assert!(!qit.contains(".0"), "{qit}");
+}
+
+/// Each value is in two rows of one group, and so in one row of the sensitive table.
+#[test]
+fn rows_of_a_sensitive_table_are_not_taken_for_persons() {
+    let columns = json!([
+        {"name": "age", "role": "quasi_identifier", "kind": "numeric"},
+        {"name": "ill", "role": "sensitive"}]);
+    let rows: String = (0..40).map(|row| format!("{row},v{}\n", row / 2)).collect();
+    let release = run(&columns, &format!("age,ill\n{rows}"), &diverse(4, 2)).unwrap();
+    assert!(release.tables()[1].rows >= 20);
+    assert_eq!(release.warnings, []);
 }
