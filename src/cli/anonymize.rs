@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use serde::Serialize;
+use serde_json::json;
 
 use pais_anonymize::{
     AnonymizationRun, JobPlan, Observer, Phase, StepItem, StepRecord, VerifiedRelease, run_sweep,
@@ -146,7 +147,9 @@ impl Anonymize {
             items: Vec<&'a StepItem>,
         }
         if let Some(path) = &self.report {
-            documents::write(path, &release.report)?;
+            let mut report = release.report.clone();
+            report["warnings"] = json!(release.warnings);
+            documents::write(path, &report)?;
         }
         if let Some(path) = &self.steps {
             documents::write(

@@ -74,8 +74,6 @@ pub(crate) fn admit(
     let rows = candidate.rows.len() as u64;
     let suppressed_rows = input.table.rows as u64 - rows;
     let warnings = input.release_warnings(&candidate.tables, suppressed_rows);
-    let mut report = json(&report)?;
-    report["warnings"] = json(&warnings)?;
     Ok(VerifiedRelease {
         tables: candidate.tables,
         step: candidate.step,
@@ -85,7 +83,7 @@ pub(crate) fn admit(
         privacy: json(&input.job.privacy)?,
         cut: candidate.cut,
         verification: json(&verdict)?,
-        report,
+        report: json(&report)?,
     })
 }
 

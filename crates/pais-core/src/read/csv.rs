@@ -20,8 +20,9 @@ use crate::table::chunk::Assembler;
 /// columns. Returns the number of rows.
 ///
 /// One pass over the bytes. A cell costs one hash look-up, or two in a spelling that is not
-/// canonical; a distinct spelling of a chunk costs one check and one allocation. Memory is one chunk. Up to [`crate::read::MAX_FAULTS`] faults are
-/// collected before the file is refused; no chunk is passed on after the first fault.
+/// canonical; a distinct spelling of a chunk costs one check and one allocation. Memory is one
+/// chunk. Up to [`crate::read::MAX_FAULTS`] faults are collected before the file is refused; no
+/// chunk is passed on after the first fault.
 ///
 /// # Errors
 /// As [`ReadFailure`].

@@ -19,7 +19,7 @@ use crate::memory;
 use crate::method::{Candidate, Claim, Method};
 use crate::observer::Observer;
 use crate::observer::stop_if_asked;
-use crate::prepared::{PreparedTable, names};
+use crate::prepared::PreparedTable;
 use crate::row_order::Purpose;
 use crate::step::StepRecord;
 use crate::utility::{self, Report};
@@ -88,7 +88,7 @@ impl Partitioning {
         let method = Self {
             output,
             guide: guide(job, output)?,
-            quasi_identifiers: names(schema, ColumnRole::QuasiIdentifier),
+            quasi_identifiers: schema.names(ColumnRole::QuasiIdentifier),
             model,
             partition: OnceLock::new(),
         };

@@ -15,7 +15,7 @@ use crate::job_checks::{check_global, check_no_weights, check_some, first_set, u
 use crate::memory;
 use crate::method::{Candidate, Claim, Method};
 use crate::observer::Observer;
-use crate::prepared::{PreparedTable, names};
+use crate::prepared::PreparedTable;
 use crate::row_order::{Purpose, RowDraw};
 use crate::step::StepRecord;
 use crate::utility::{self, Report};
@@ -50,9 +50,9 @@ pub(crate) fn plan(
         return Ok(None);
     };
     check_columns(schema, job)?;
-    let quasi_identifiers = names(schema, ColumnRole::QuasiIdentifier);
+    let quasi_identifiers = schema.names(ColumnRole::QuasiIdentifier);
     check_some(&quasi_identifiers)?;
-    let sensitive = names(schema, ColumnRole::Sensitive);
+    let sensitive = schema.names(ColumnRole::Sensitive);
     let settings = settings(schema, job)?;
     Ok(Some(Box::new(Specialization {
         model: model.clone(),

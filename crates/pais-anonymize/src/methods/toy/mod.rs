@@ -15,7 +15,7 @@ use crate::error::RunError;
 use crate::job_checks::{check_global, check_no_weights, check_some, first_set, unfit};
 use crate::method::{Candidate, Claim, Method};
 use crate::observer::Observer;
-use crate::prepared::{PreparedTable, names};
+use crate::prepared::PreparedTable;
 use crate::step::StepRecord;
 use crate::utility::{self, Report};
 use crate::verdict::Verdict;
@@ -43,7 +43,7 @@ pub(super) fn plan(
     }
     check_global(job)?;
     check_no_weights(job)?;
-    check_some(&names(schema, ColumnRole::QuasiIdentifier))?;
+    check_some(&schema.names(ColumnRole::QuasiIdentifier))?;
     pre_generalization::check(schema, job, true)?;
     let model = model.clone();
     Ok(Some(Box::new(Topmost { model })))
