@@ -7,6 +7,7 @@ pub mod clock;
 pub mod config;
 pub mod http;
 pub mod ids;
+pub mod memory;
 pub mod problem;
 pub mod roles;
 pub mod service;

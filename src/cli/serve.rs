@@ -10,8 +10,8 @@ use pais::config::{Flags, Settings, WorkerSettings};
 use pais::http::rate_limiter::RateLimiter;
 use pais::http::{AppState, RouterSettings};
 use pais::service::{Service, ServiceLimits};
-use pais::store::Store;
 use pais::store::sealing_of_old_rows::seal_old_rows;
+use pais::store::{Store, instances};
 use pais::telemetry;
 use pais::worker;
 use pais_core::taxonomy::TreeLimits;
@@ -91,6 +91,7 @@ async fn work(
         .context("cannot start the computing pool (workers.threads)")?;
     let keys = Arc::new(keys::open(settings, store).await?);
     seal_old_rows(store, &keys).await?;
+    instances::register(store, uuid::Uuid::new_v4()).await?;
     let spool = create_empty_spool(&settings.server.data_dir)?;
     let limits = limits(settings);
     let service = Service::new(store.clone(), keys.clone(), limits, spool, shutdown.clone());

@@ -56,16 +56,22 @@ pub struct Settings {
     pub server: ServerSettings,
     /// Limits of requests.
     pub limits: LimitSettings,
+    /// Limits of each organization.
+    pub organizations: OrganizationSettings,
     /// The job queue and its threads.
     pub workers: WorkerSettings,
     /// Memory limits.
     pub memory: MemorySettings,
+    /// Files beside the database.
+    pub storage: StorageSettings,
     /// The embedded database server.
     pub postgres: PostgresSettings,
     /// The database connection.
     pub database: DatabaseSettings,
     /// The key that wraps the datasets' keys.
     pub encryption: EncryptionSettings,
+    /// Tokens.
+    pub security: SecuritySettings,
     /// The log.
     pub log: LogSettings,
 }
@@ -84,6 +90,18 @@ pub struct ServerSettings {
     pub request_timeout_seconds: u64,
     /// Longest time running requests and jobs have to end after SIGTERM, in seconds.
     pub shutdown_grace_seconds: u64,
+    /// Address and port of `/healthz`, `/readyz` and `/metrics`. If absent, that of `listen`.
+    pub operation_listen: Option<SocketAddr>,
+    /// Longest time until the head of a request is complete, in seconds.
+    pub header_timeout_seconds: u64,
+    /// Longest time until a JSON body is complete, in seconds.
+    pub body_timeout_seconds: u64,
+    /// Longest time that a connection stays open without a request, in seconds.
+    pub keep_alive_seconds: u64,
+    /// Maximum number of open connections.
+    pub connections: usize,
+    /// Maximum number of open connections from one address.
+    pub connections_per_address: usize,
     /// Origins of web pages that may call the service from a browser.
     #[serde(default)]
     pub cors_origins: Vec<String>,
@@ -95,16 +113,50 @@ pub struct ServerSettings {
 pub struct LimitSettings {
     /// Maximum size of a submission after decompression, in bytes.
     pub upload_bytes: u64,
+    /// Maximum size of a cell of a submission, in bytes of text.
+    pub cell_bytes: usize,
+    /// Number of submissions that are read at the same time.
+    pub uploads: usize,
+    /// Longest wait of a submission for its place, in seconds.
+    pub upload_wait_seconds: u64,
+    /// Longest time until a submission is complete, in seconds.
+    pub upload_seconds: u64,
+    /// Least average rate of a submission, in bytes per second.
+    pub upload_bytes_per_second: u64,
     /// Maximum size of a JSON body, in bytes.
     pub json_bytes: usize,
+    /// Maximum size of the JSON body of a job, in bytes.
+    pub job_json_bytes: usize,
     /// Requests per second for each token; 0 for no limit.
     pub requests_per_second: u32,
+    /// Maximum number of event streams of one token.
+    pub streams_per_token: usize,
+    /// Requests with a refused token per minute for each address.
+    pub refused_tokens_per_minute: u32,
     /// Maximum number of leaves of one taxonomy.
     pub taxonomy_leaves: usize,
     /// Maximum number of levels of one taxonomy.
     pub taxonomy_depth: usize,
     /// Maximum number of columns of one dataset.
     pub columns: usize,
+}
+
+/// Section `organizations`: limits of each organization; 0 for no limit.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OrganizationSettings {
+    /// Number of submissions that are read at the same time.
+    pub uploads: usize,
+    /// Number of jobs that wait.
+    pub queued_jobs: u32,
+    /// Number of jobs that run at the same time.
+    pub running_jobs: u32,
+    /// Size of all submissions, decoded, in bytes.
+    pub stored_bytes: u64,
+    /// Number of rows of all submissions.
+    pub stored_rows: u64,
+    /// Number of open event streams.
+    pub streams: usize,
 }
 
 /// Section `workers`.
@@ -123,14 +175,35 @@ pub struct WorkerSettings {
     pub poll_seconds: u64,
     /// Number of attempts at a job before it fails.
     pub max_attempts: u32,
+    /// Longest time a job may run, in seconds.
+    pub max_run_seconds: u64,
 }
 
 /// Section `memory`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MemorySettings {
+    /// Maximum memory for everything that grows with what clients send, in bytes; 0 means three
+    /// quarters of the memory of the machine or of the container.
+    pub process_bytes: u64,
+    /// Longest wait of a request for memory, in seconds.
+    pub wait_seconds: u64,
     /// Maximum memory for the tables of one job, in bytes.
     pub job_bytes: u64,
+}
+
+/// Section `storage`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StorageSettings {
+    /// Free space of the data directory's disk below which uploads and jobs are refused, in bytes.
+    pub min_free_bytes: u64,
+    /// Size of the file that is removed when the disk is full, in bytes.
+    pub reserve_bytes: u64,
+    /// Directory of rendered releases and temporary files. If absent, `spool` in the data directory.
+    pub spool_dir: Option<PathBuf>,
+    /// Maximum size of the files in it, in bytes.
+    pub spool_bytes: u64,
 }
 
 /// Section `postgres`.
@@ -163,6 +236,18 @@ pub struct EncryptionSettings {
     /// The key itself, 32 bytes as base64.
     #[serde(default, deserialize_with = "source::secret")]
     pub key_base64: Option<SecretString>,
+    /// Directory of the datasets' wrapped keys. If absent, `dataset-keys` in the data directory, or a
+    /// table of an external database.
+    pub data_key_dir: Option<PathBuf>,
+}
+
+/// Section `security`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SecuritySettings {
+    /// Longest lifetime of a token, and that of a token without `expires_at`, in days; 0 for no
+    /// limit.
+    pub token_max_days: u32,
 }
 
 /// Section `log`.

@@ -91,12 +91,27 @@ pub(super) fn variables(
 /// Parses the value of a variable. Settings that are text are not parsed; lists such as `[a, b]`,
 /// numbers and the like are.
 fn read_value(key: &str, text: String) -> Value {
-    const LISTS_AND_NUMBERS: [&str; 4] = ["limits.", "workers.", "memory.", "server."];
+    const LISTS_AND_NUMBERS: [&str; 7] = [
+        "limits.",
+        "organizations.",
+        "workers.",
+        "memory.",
+        "storage.",
+        "security.",
+        "server.",
+    ];
     let is_parsed = LISTS_AND_NUMBERS
         .iter()
         .any(|section| key.starts_with(section))
         || key.ends_with("connections");
-    let is_text = ["server.listen", "server.data_dir", "server.public_url"].contains(&key);
+    let is_text = [
+        "server.listen",
+        "server.operation_listen",
+        "server.data_dir",
+        "server.public_url",
+        "storage.spool_dir",
+    ]
+    .contains(&key);
     if is_parsed && !is_text {
         // Parsing a value cannot fail: figment reads anything else as text.
         text.parse().unwrap_or_else(|_| Value::from(text))

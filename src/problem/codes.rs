@@ -66,8 +66,11 @@ codes! {
     NotAnonymizable = "not_anonymizable", 422, "No generalization of the table meets the privacy model";
     VerificationFailed = "verification_failed", 500, "The verifier did not accept the release";
     TooManyRequests = "too_many_requests", 429, "Too many requests";
+    QuotaExceeded = "quota_exceeded", 429, "The organization has used up its share";
     Cancelled = "cancelled", 409, "The job was cancelled";
     AttemptsExhausted = "attempts_exhausted", 500, "The job was tried too often";
     Internal = "internal", 500, "The service failed";
     Unavailable = "unavailable", 503, "The service is not ready";
+    Busy = "busy", 503, "The service is busy";
+    StorageFull = "storage_full", 507, "The disk is full";
 }

@@ -8,6 +8,7 @@ mod dataset_deletion;
 pub mod datasets;
 pub mod grants;
 pub mod idempotency;
+pub mod instances;
 pub mod job_definition;
 mod job_status;
 pub mod jobs;
@@ -29,6 +30,7 @@ use std::sync::Arc;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{PgPool, Postgres, Transaction};
 use thiserror::Error;
+use uuid::Uuid;
 
 use crate::clock::Clock;
 
@@ -84,6 +86,7 @@ pub fn violates(error: &sqlx::Error, constraint: &str) -> bool {
 pub struct Store {
     pool: PgPool,
     clock: Arc<dyn Clock>,
+    instance: Uuid,
 }
 
 impl Store {
@@ -93,7 +96,11 @@ impl Store {
             .max_connections(max_connections)
             .acquire_timeout(std::time::Duration::from_secs(10))
             .connect_lazy_with(options);
-        Self { pool, clock }
+        Self {
+            pool,
+            clock,
+            instance: Uuid::now_v7(),
+        }
     }
 
     /// Like [`Store::new`], with a URL such as `postgres://user:password@host/database`.
@@ -119,6 +126,11 @@ impl Store {
     /// The connection pool.
     pub fn pool(&self) -> &PgPool {
         &self.pool
+    }
+
+    /// The id of this process among those that use the database.
+    pub fn instance(&self) -> Uuid {
+        self.instance
     }
 
     /// The current time for timestamps. It is truncated to microseconds, the precision of

@@ -11,7 +11,7 @@ use pais::roles::Role;
 use pais::service::{Service, ServiceLimits};
 use pais::store::seal::KeyRing;
 use pais::store::tokens::{NewToken, create_token};
-use pais::store::{Store, organizations};
+use pais::store::{Store, instances, organizations};
 use pais::worker::{WorkerPool, WorkerPoolSettings};
 use pais_core::taxonomy::TreeLimits;
 use reqwest::{Method, RequestBuilder, StatusCode, header};
@@ -19,6 +19,7 @@ use secrecy::ExposeSecret;
 use serde_json::Value;
 use time::OffsetDateTime;
 use tokio_util::sync::{CancellationToken, DropGuard};
+use uuid::Uuid;
 
 use crate::{database, documented};
 
@@ -55,6 +56,7 @@ impl Builder {
     pub(crate) async fn start(self) -> TestApp {
         let clock = Arc::new(FixedClock::new(SystemClock.now()));
         let store = Store::new(database::create().await, 5, clock.clone());
+        instances::register(&store, Uuid::new_v4()).await.unwrap();
         let shutdown = CancellationToken::new();
         let spool = tempfile::tempdir().unwrap();
         let state = AppState {

@@ -1,66 +1,12 @@
 //! The program is killed in the middle of a job and started again on the same data directory.
 
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::process::{ServiceProcess, call};
 use crate::support::adult;
 use crate::support::poll::poll_async;
-
-struct ServiceProcess {
-    program: Child,
-    base: String,
-}
-
-impl Drop for ServiceProcess {
-    fn drop(&mut self) {
-        let _ = self.program.kill();
-        let _ = self.program.wait();
-    }
-}
-
-fn pais(data: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pais"));
-    command
-        .env_remove("DATABASE_URL")
-        .env("PAIS__SERVER__DATA_DIR", data)
-        .stdin(Stdio::null());
-    command
-}
-
-async fn start(data: &Path) -> ServiceProcess {
-    let port = std::net::TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port();
-    let listen = format!("127.0.0.1:{port}");
-    let program = pais(data)
-        .args(["serve", "--listen", &listen])
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let service = ServiceProcess {
-        program,
-        base: format!("http://{listen}"),
-    };
-    let ready = poll_async(Duration::from_secs(120), async || {
-        let answer = reqwest::get(format!("{}/readyz", service.base)).await;
-        answer.ok().filter(|answer| answer.status() == 200)
-    });
-    ready.await.expect("the service did not become ready");
-    service
-}
-
-async fn call(request: reqwest::RequestBuilder, token: &str) -> Value {
-    let answer = request.bearer_auth(token).send().await.unwrap();
-    let status = answer.status();
-    let body: Value = answer.json().await.unwrap();
-    assert!(status.is_success(), "{status} {body}");
-    body
-}
 
 /// The body of `POST /v1/datasets` for Adult, without taxonomies.
 fn adult_without_taxonomies() -> Value {
@@ -76,24 +22,8 @@ async fn a_job_interrupted_by_a_crash_is_finished_once() {
     const COPIES: u64 = 8;
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
-    let service = start(&data).await;
-    let made = pais(&data)
-        .args([
-            "token",
-            "create",
-            "--organization",
-            "hospital",
-            "--role",
-            "holder",
-        ])
-        .output()
-        .unwrap();
-    assert!(
-        made.status.success(),
-        "{}",
-        String::from_utf8_lossy(&made.stderr)
-    );
-    let token = String::from_utf8(made.stdout).unwrap().trim().to_owned();
+    let service = ServiceProcess::start(&data, &[]).await;
+    let token = service.token("hospital", "holder");
     let client = reqwest::Client::new();
 
     let definition = adult_without_taxonomies();
@@ -138,7 +68,7 @@ async fn a_job_interrupted_by_a_crash_is_finished_once() {
     // A drop kills with SIGKILL; the database server keeps running.
     drop(service);
 
-    let service = start(&data).await;
+    let service = ServiceProcess::start(&data, &[]).await;
     let ended = poll_async(Duration::from_secs(300), async || {
         let seen = seen(&service.base).await;
         (!seen["ended_at"].is_null()).then_some(seen)
@@ -150,12 +80,5 @@ async fn a_job_interrupted_by_a_crash_is_finished_once() {
     assert_eq!(releases["items"].as_array().unwrap().len(), 1);
     assert_eq!(releases["items"][0]["id"], ended["release_id"]);
     assert_eq!(releases["items"][0]["rows"], json!(COPIES * 45_222));
-    stop(service);
-}
-
-/// Stops the service by SIGTERM, so that its database server stops too.
-fn stop(mut service: ServiceProcess) {
-    let pid = rustix::process::Pid::from_child(&service.program);
-    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
-    assert!(service.program.wait().unwrap().success());
+    service.stop();
 }

@@ -29,6 +29,7 @@ mod openapi;
 mod operation;
 mod organizations;
 mod problems;
+mod process;
 mod queue;
 mod releases;
 mod roles;

@@ -79,6 +79,16 @@ fn problem(error: ServiceError) -> Problem {
     }
 }
 
+/// Seconds after which a request that was refused for a passing reason is to be sent again.
+fn retry_after(code: Code) -> Option<&'static str> {
+    match code {
+        Code::Unavailable | Code::Busy => Some("5"),
+        Code::QuotaExceeded => Some("10"),
+        Code::StorageFull => Some("60"),
+        _ => None,
+    }
+}
+
 /// The problem of an error in the service itself.
 pub fn internal_error() -> Problem {
     Problem::new(
@@ -97,8 +107,8 @@ pub fn problem_response(problem: &Problem) -> Response {
     if status == StatusCode::UNAUTHORIZED {
         headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }
-    if problem.code == Code::Unavailable {
-        headers.insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
+    if let Some(seconds) = retry_after(problem.code) {
+        headers.insert(header::RETRY_AFTER, HeaderValue::from_static(seconds));
     }
     response
 }

@@ -97,6 +97,13 @@ pub fn remedy(code: Code) -> &'static str {
         Code::Internal => {
             "Report it with the answer's `x-request-id`; the service's log has the details under this id."
         }
+        Code::QuotaExceeded => {
+            "Wait until earlier jobs, uploads or streams of the organization have ended; for stored rows, delete datasets, or have the limit named in the message raised."
+        }
+        Code::Busy => "Try again after the seconds in `Retry-After`; the message names the limit.",
+        Code::StorageFull => {
+            "Delete datasets that are not needed, or have the operator free the disk; the message names the limit."
+        }
         Code::Unavailable => "Try again after the seconds in `Retry-After`.",
     }
 }

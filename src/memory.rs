@@ -1,0 +1,223 @@
+//! The memory budget of the process: everything that grows with what clients send is reserved here
+//! before it is allocated.
+//!
+//! There are two kinds of use. *Tables* (jobs, releases, profiles, rendering) are large and wait for
+//! each other. *Requests* (uploads, JSON bodies) are small, and together use at most a quarter of the
+//! budget; a table that waits does not hold them up.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use crate::problem::{Code, Problem};
+
+/// What memory is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemoryUse {
+    /// Whole tables.
+    Tables,
+    /// What a request holds while it is read.
+    Requests,
+}
+
+/// The part of the budget that requests may use together: a quarter.
+const REQUESTS_SHARE: u64 = 4;
+
+/// Why memory is not reserved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MemoryError {
+    /// It would never fit.
+    #[error(
+        "this needs about {} MiB of memory, more than the {} MiB that memory.process_bytes allows for it",
+        .needed.div_ceil(1 << 20), .limit >> 20
+    )]
+    TooLarge {
+        /// What was asked for, in bytes.
+        needed: u64,
+        /// The greatest amount for this use, in bytes.
+        limit: u64,
+    },
+    /// It did not fit in time.
+    #[error(
+        "the memory of the service is in use (memory.process_bytes); try again in a few seconds"
+    )]
+    Busy,
+}
+
+impl From<MemoryError> for Problem {
+    fn from(error: MemoryError) -> Self {
+        let code = match error {
+            MemoryError::TooLarge { .. } => Code::LimitExceeded,
+            MemoryError::Busy => Code::Busy,
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+/// The budget. Clones share it.
+#[derive(Clone, Debug)]
+pub struct MemoryBudget {
+    shared: Arc<Shared>,
+    wait: Duration,
+}
+
+#[derive(Debug)]
+struct Shared {
+    total: u64,
+    used: Mutex<Used>,
+    freed: Notify,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Used {
+    tables: u64,
+    requests: u64,
+}
+
+/// Reserved memory, which is returned when this is dropped.
+#[derive(Debug)]
+#[must_use]
+pub struct MemoryReservation {
+    shared: Arc<Shared>,
+    purpose: MemoryUse,
+    bytes: u64,
+}
+
+impl MemoryBudget {
+    /// A budget of `total` bytes. A request waits up to `wait` for memory.
+    pub fn new(total: u64, wait: Duration) -> Self {
+        let shared = Shared {
+            total,
+            used: Mutex::default(),
+            freed: Notify::new(),
+        };
+        Self {
+            shared: Arc::new(shared),
+            wait,
+        }
+    }
+
+    /// The greatest amount that one use can reserve, in bytes.
+    pub fn limit(&self, purpose: MemoryUse) -> u64 {
+        let requests = self.shared.total / REQUESTS_SHARE;
+        match purpose {
+            MemoryUse::Requests => requests,
+            MemoryUse::Tables => self.shared.total - requests,
+        }
+    }
+
+    /// The bytes in use.
+    pub fn used(&self) -> u64 {
+        let used = self.shared.used.lock();
+        used.tables + used.requests
+    }
+
+    /// Reserves memory; waits up to the configured time.
+    ///
+    /// # Errors
+    /// [`MemoryError`].
+    pub async fn reserve(
+        &self,
+        purpose: MemoryUse,
+        bytes: u64,
+    ) -> Result<MemoryReservation, MemoryError> {
+        let reserving = self.reserve_when_free(purpose, bytes);
+        match tokio::time::timeout(self.wait, reserving).await {
+            Ok(reserved) => reserved,
+            Err(_) => Err(MemoryError::Busy),
+        }
+    }
+
+    /// Reserves memory; waits until it is free.
+    ///
+    /// # Errors
+    /// [`MemoryError::TooLarge`].
+    pub async fn reserve_when_free(
+        &self,
+        purpose: MemoryUse,
+        bytes: u64,
+    ) -> Result<MemoryReservation, MemoryError> {
+        let limit = self.limit(purpose);
+        if bytes > limit {
+            let needed = bytes;
+            return Err(MemoryError::TooLarge { needed, limit });
+        }
+        loop {
+            let freed = self.shared.freed.notified();
+            if self.take(purpose, bytes) {
+                return Ok(MemoryReservation {
+                    shared: self.shared.clone(),
+                    purpose,
+                    bytes,
+                });
+            }
+            freed.await;
+        }
+    }
+
+    fn take(&self, purpose: MemoryUse, bytes: u64) -> bool {
+        let limit = self.limit(purpose);
+        let mut used = self.shared.used.lock();
+        let used = used.of(purpose);
+        let fits = *used + bytes <= limit;
+        if fits {
+            *used += bytes;
+        }
+        fits
+    }
+}
+
+impl Used {
+    fn of(&mut self, purpose: MemoryUse) -> &mut u64 {
+        match purpose {
+            MemoryUse::Tables => &mut self.tables,
+            MemoryUse::Requests => &mut self.requests,
+        }
+    }
+}
+
+impl MemoryReservation {
+    /// The reserved bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
+impl Drop for MemoryReservation {
+    fn drop(&mut self) {
+        *self.shared.used.lock().of(self.purpose) -= self.bytes;
+        self.shared.freed.notify_waiters();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{MemoryBudget, MemoryError, MemoryUse};
+
+    #[tokio::test]
+    async fn what_never_fits_is_refused_and_what_does_not_fit_now_waits() {
+        let budget = MemoryBudget::new(4000, Duration::from_millis(20));
+        let refused = budget.reserve(MemoryUse::Tables, 3001).await.unwrap_err();
+        let (needed, limit) = (3001, 3000);
+        assert_eq!(refused, MemoryError::TooLarge { needed, limit });
+        let first = budget.reserve(MemoryUse::Tables, 2000).await.unwrap();
+        let busy = budget.reserve(MemoryUse::Tables, 1001).await.unwrap_err();
+        assert_eq!(busy, MemoryError::Busy);
+        let waiting = tokio::spawn({
+            let budget = budget.clone();
+            async move { budget.reserve_when_free(MemoryUse::Tables, 1001).await }
+        });
+        // Requests do not wait behind the table.
+        let request = budget.reserve(MemoryUse::Requests, 1000).await.unwrap();
+        assert!(budget.reserve(MemoryUse::Requests, 1).await.is_err());
+        drop(first);
+        let second = waiting.await.unwrap().unwrap();
+        assert_eq!((second.bytes(), budget.used()), (1001, 2001));
+        drop((second, request));
+        assert_eq!(budget.used(), 0);
+    }
+}

@@ -1,0 +1,107 @@
+//! The processes that use the database, so that what a dead one has left can be taken over at once,
+//! and so that what a live one holds is not taken from it.
+
+use std::time::Duration;
+
+use sqlx::{PgConnection, Row};
+use uuid::Uuid;
+
+use super::{Store, StoreError};
+
+/// Time without a sign of life after which a process counts as dead. It is longer than a lease, so
+/// that a process that was stopped for a moment is recognized when it continues.
+pub const SILENCE: Duration = Duration::from_secs(60);
+
+/// The condition that the instance in a column is alive. `seconds` is [`SILENCE`].
+macro_rules! is_alive {
+    ($column:literal) => {
+        concat!(
+            "EXISTS (SELECT FROM instances WHERE instances.id = ",
+            $column,
+            " AND instances.seen_at > clock_timestamp() - interval '60 seconds')"
+        )
+    };
+}
+#[allow(unused_imports)]
+pub(super) use is_alive;
+
+/// A process that uses the database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Instance {
+    /// Drawn at its start.
+    pub id: Uuid,
+    /// The version of the program.
+    pub version: String,
+}
+
+/// Registers this process. Earlier processes with the same `home`, which is the id of the locked data
+/// directory, are dead and are forgotten.
+///
+/// # Errors
+/// When the database fails.
+pub async fn register(store: &Store, home: Uuid) -> Result<(), StoreError> {
+    let mut transaction = store.begin().await?;
+    sqlx::query(
+        "DELETE FROM instances WHERE home = $1 OR seen_at < clock_timestamp() - interval '1 day'",
+    )
+    .bind(home)
+    .execute(&mut *transaction)
+    .await?;
+    sqlx::query(
+        "INSERT INTO instances (id, home, version, started_at, seen_at)
+         VALUES ($1, $2, $3, clock_timestamp(), clock_timestamp())",
+    )
+    .bind(store.instance())
+    .bind(home)
+    .bind(env!("CARGO_PKG_VERSION"))
+    .execute(&mut *transaction)
+    .await?;
+    transaction.commit().await?;
+    Ok(())
+}
+
+/// Writes that the process is alive.
+///
+/// # Errors
+/// When the database fails.
+pub async fn renew(connection: &mut PgConnection, instance: Uuid) -> Result<(), StoreError> {
+    sqlx::query("UPDATE instances SET seen_at = clock_timestamp() WHERE id = $1")
+        .bind(instance)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// Forgets this process, at its orderly end.
+///
+/// # Errors
+/// When the database fails.
+pub async fn remove(store: &Store) -> Result<(), StoreError> {
+    sqlx::query("DELETE FROM instances WHERE id = $1")
+        .bind(store.instance())
+        .execute(store.pool())
+        .await?;
+    Ok(())
+}
+
+/// The other processes that are alive.
+///
+/// # Errors
+/// When the database fails.
+pub async fn others(store: &Store) -> Result<Vec<Instance>, StoreError> {
+    let rows = sqlx::query(concat!(
+        "SELECT i.id, i.version FROM instances i WHERE i.id <> $1 AND ",
+        is_alive!("i.id"),
+        " ORDER BY i.id",
+    ))
+    .bind(store.instance())
+    .fetch_all(store.pool())
+    .await?;
+    let instance = |row: &sqlx::postgres::PgRow| {
+        Ok(Instance {
+            id: row.try_get("id")?,
+            version: row.try_get("version")?,
+        })
+    };
+    rows.iter().map(instance).collect()
+}

@@ -1,0 +1,117 @@
+//! The real program as a process, on its own data directory with its own database server.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::support::poll::poll_async;
+
+/// The program, without the settings of the environment.
+pub(crate) fn pais(data: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pais"));
+    command
+        .env_remove("DATABASE_URL")
+        .env("PAIS__SERVER__DATA_DIR", data)
+        .stdin(Stdio::null());
+    command
+}
+
+/// A running service. It is killed, with SIGKILL, when dropped; its database server keeps running
+/// then. [`ServiceProcess::stop`] stops both.
+pub(crate) struct ServiceProcess {
+    program: Child,
+    data: PathBuf,
+    pub(crate) base: String,
+}
+
+impl Drop for ServiceProcess {
+    fn drop(&mut self) {
+        let _ = self.program.kill();
+        let _ = self.program.wait();
+    }
+}
+
+impl ServiceProcess {
+    /// Starts the service with these settings, given as `PAIS__SECTION__KEY`, and waits until it is
+    /// ready.
+    pub(crate) async fn start(data: &Path, settings: &[(&str, &str)]) -> Self {
+        Self::start_with(pais(data), data, settings).await
+    }
+
+    /// Like [`Self::start`], with a program that is prepared in another way.
+    pub(crate) async fn start_with(
+        mut program: Command,
+        data: &Path,
+        settings: &[(&str, &str)],
+    ) -> Self {
+        let port = std::net::TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port();
+        let listen = format!("127.0.0.1:{port}");
+        let program = program
+            .args(["serve", "--listen", &listen])
+            .envs(settings.iter().copied())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let service = Self {
+            program,
+            data: data.to_path_buf(),
+            base: format!("http://{listen}"),
+        };
+        let ready = poll_async(Duration::from_secs(120), async || {
+            let answer = reqwest::get(format!("{}/readyz", service.base)).await;
+            answer.ok().filter(|answer| answer.status() == 200)
+        });
+        ready.await.expect("the service did not become ready");
+        service
+    }
+
+    /// The id of the process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.program.id()
+    }
+
+    /// Whether the process still runs.
+    pub(crate) fn is_running(&mut self) -> bool {
+        self.program.try_wait().unwrap().is_none()
+    }
+
+    /// A new token of an organization, from the command line.
+    pub(crate) fn token(&self, organization: &str, role: &str) -> String {
+        let made = pais(&self.data)
+            .args([
+                "token",
+                "create",
+                "--organization",
+                organization,
+                "--role",
+                role,
+            ])
+            .output()
+            .unwrap();
+        let errors = String::from_utf8_lossy(&made.stderr);
+        assert!(made.status.success(), "{errors}");
+        String::from_utf8(made.stdout).unwrap().trim().to_owned()
+    }
+
+    /// Stops the service by SIGTERM, so that its database server stops too.
+    pub(crate) fn stop(mut self) {
+        let pid = rustix::process::Pid::from_child(&self.program);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        assert!(self.program.wait().unwrap().success());
+    }
+}
+
+/// The JSON answer of a request; panics unless it succeeds.
+pub(crate) async fn call(request: reqwest::RequestBuilder, token: &str) -> Value {
+    let answer = request.bearer_auth(token).send().await.unwrap();
+    let status = answer.status();
+    let body: Value = answer.json().await.unwrap();
+    assert!(status.is_success(), "{status} {body}");
+    body
+}
