@@ -9,6 +9,7 @@ use anyhow::Context;
 use pais::config::{Flags, Settings, WorkerSettings};
 use pais::http::rate_limiter::RateLimiter;
 use pais::http::{AppState, RouterSettings};
+use pais::service::token_lifetime::TokenLifetime;
 use pais::service::{Service, ServiceLimits};
 use pais::store::sealing_of_old_rows::seal_old_rows;
 use pais::store::{Store, instances};
@@ -150,6 +151,7 @@ fn worker_settings(settings: &WorkerSettings) -> worker::WorkerPoolSettings {
 
 fn limits(settings: &Settings) -> ServiceLimits {
     let job_bytes = settings.memory.job_bytes;
+    let token_lifetime = TokenLifetime::of_days(settings.security.token_max_days);
     let settings = &settings.limits;
     ServiceLimits {
         job_bytes,
@@ -161,6 +163,7 @@ fn limits(settings: &Settings) -> ServiceLimits {
             depth: settings.taxonomy_depth,
         },
         concurrent_uploads: CONCURRENT_UPLOADS,
+        token_lifetime,
     }
 }
 

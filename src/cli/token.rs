@@ -3,11 +3,15 @@
 use pais::config::{Flags, Settings};
 use pais::problem::Problem;
 use pais::roles::Role;
+use pais::service::token_lifetime::TokenLifetime;
+use pais::store::Store;
 use pais::store::organizations::{check_name, find_or_create};
 use pais::store::tokens::{NewToken, create_token};
-use pais::store::{Store, StoreError};
 use pais::telemetry;
 use secrecy::{ExposeSecret, SecretString};
+use time::format_description::well_known::Rfc3339;
+use time::macros::format_description;
+use time::{Date, Duration, OffsetDateTime};
 
 use super::block_on;
 use super::database::Database;
@@ -33,8 +37,44 @@ pub(crate) struct CreateArgs {
     /// What the token is for
     #[arg(long)]
     label: Option<String>,
+    /// When it stops working: a number of days such as 90d, a date (the token works until its
+    /// beginning, UTC) or an RFC 3339 time. If omitted: after security.token_max_days
+    #[arg(long, value_name = "WHEN", value_parser = expiry)]
+    expires: Option<Expiry>,
     #[command(flatten)]
     settings: SettingsArgs,
+}
+
+/// When a token stops working.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Expiry {
+    /// After a number of days.
+    Days(u16),
+    /// At a time.
+    At(OffsetDateTime),
+}
+
+impl Expiry {
+    fn time(self, now: OffsetDateTime) -> OffsetDateTime {
+        match self {
+            // 65,535 days are less than two centuries.
+            Self::Days(days) => now + Duration::days(days.into()),
+            Self::At(time) => time,
+        }
+    }
+}
+
+fn expiry(text: &str) -> Result<Expiry, &'static str> {
+    if let Some(days) = text.strip_suffix('d').and_then(|days| days.parse().ok()) {
+        return Ok(Expiry::Days(days));
+    }
+    if let Ok(time) = OffsetDateTime::parse(text, &Rfc3339) {
+        return Ok(Expiry::At(time));
+    }
+    match Date::parse(text, format_description!("[year]-[month]-[day]")) {
+        Ok(date) => Ok(Expiry::At(date.midnight().assume_utc())),
+        Err(_) => Err("expected 90d, 2027-01-31 or 2027-01-31T12:00:00Z"),
+    }
 }
 
 fn organization_name(text: &str) -> Result<String, Problem> {
@@ -56,22 +96,49 @@ pub(crate) fn run(command: TokenCommand) -> anyhow::Result<()> {
 
 async fn create(settings: &Settings, args: &CreateArgs) -> anyhow::Result<SecretString> {
     let database = Database::open_for_command(settings).await?;
-    let issued = issue(&database.store, args).await;
+    let lifetime = TokenLifetime::of_days(settings.security.token_max_days);
+    let issued = issue(&database.store, args, lifetime).await;
     database.close().await?;
-    Ok(issued?)
+    issued
 }
 
-async fn issue(store: &Store, args: &CreateArgs) -> Result<SecretString, StoreError> {
+async fn issue(
+    store: &Store,
+    args: &CreateArgs,
+    lifetime: TokenLifetime,
+) -> anyhow::Result<SecretString> {
+    let now = store.now();
+    let requested = args.expires.map(|expires| expires.time(now));
     let new = NewToken {
         role: args.role,
         label: args.label.as_deref(),
-        expires_at: None,
+        expires_at: lifetime.end(requested, now)?,
     };
     loop {
         let organization = find_or_create(store, &args.organization).await?;
         // Organizations are never deleted, so this succeeds in the first iteration.
         if let Some(issued) = create_token(store, None, &organization.name, new).await? {
             return Ok(issued.secret);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use time::macros::datetime;
+
+    use super::{Expiry, expiry};
+
+    #[test]
+    fn an_expiry_is_a_number_of_days_a_date_or_a_time() {
+        let now = datetime!(2026-11-22 10:00 UTC);
+        let time = |text| expiry(text).map(|expiry: Expiry| expiry.time(now));
+        assert_eq!(time("90d"), Ok(datetime!(2027-02-20 10:00 UTC)));
+        assert_eq!(time("2027-01-31"), Ok(datetime!(2027-01-31 00:00 UTC)));
+        let offset = time("2027-01-31T12:00:00+02:00");
+        assert_eq!(offset, Ok(datetime!(2027-01-31 10:00 UTC)));
+        for wrong in ["", "d", "-1d", "90", "99999d", "2027-02-30", "tomorrow"] {
+            assert!(expiry(wrong).is_err(), "{wrong}");
         }
     }
 }

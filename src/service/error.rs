@@ -30,6 +30,14 @@ impl ServiceError {
         Self::new(Code::NotFound, NOTHING_HERE)
     }
 
+    /// The error of a request without a token that works.
+    pub fn unauthenticated() -> Self {
+        Self::new(
+            Code::Unauthenticated,
+            "send `Authorization: Bearer <token>` with a token that is neither expired nor revoked",
+        )
+    }
+
     /// Like [`Self::not_found`], for an id in a JSON body.
     pub(super) fn not_found_at(pointer: &str) -> Self {
         Self::Problem(Problem::at(Code::NotFound, pointer, NOTHING_HERE))

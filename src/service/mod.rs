@@ -11,6 +11,7 @@ pub mod limits;
 pub mod page;
 pub mod table_format;
 pub mod table_permits;
+pub mod token_lifetime;
 pub mod watch;
 
 mod audit;

@@ -9,11 +9,12 @@ use serde_json::Value;
 use crate::ids::{JobId, OrganizationId, ReleaseId};
 use crate::problem::{Code, Problem};
 use crate::roles::{Caller, Role};
-use crate::store::JobStatus;
 use crate::store::datasets::{self, DatasetState, StoredDataset};
 use crate::store::jobs::{self, StoredJob};
-use crate::store::releases::{self, NewRelease, StoredRelease, StoredTable, Viewer};
-use crate::store::runs;
+use crate::store::releases::{
+    self, NewRelease, ReleaseCreation, StoredRelease, StoredTable, Viewer,
+};
+use crate::store::{JobStatus, StoreError, runs, token_validity};
 use crate::worker::release_packing::{self, ReleaseOrigin};
 use crate::worker::{attempt, load_rows, on_thread, records};
 
@@ -88,8 +89,10 @@ impl Service {
             name,
         };
         let release = self.prepare_release(caller, &job, dataset, table).await?;
-        if !releases::create(&self.store, &release).await? {
-            return Err(dataset_deleted());
+        match releases::create(&self.store, &release).await? {
+            ReleaseCreation::Stored => {}
+            ReleaseCreation::NoDataset => return Err(dataset_deleted()),
+            ReleaseCreation::TokenEnded => return Err(ServiceError::unauthenticated()),
         }
         self.get_release(caller, release.id).await
     }
@@ -205,6 +208,24 @@ impl Service {
         }
         let table = releases::table(&self.store, viewer(caller), id, name).await?;
         table.ok_or_else(ServiceError::not_found)
+    }
+
+    /// Whether a caller who has begun to read a table of a release may still read it: its token works,
+    /// and a recipient still has a grant. `false` if the database fails.
+    pub async fn may_still_read(&self, caller: Caller, id: ReleaseId, name: &str) -> bool {
+        let permitted = async {
+            let is_valid = token_validity::is_valid(&self.store, caller.token).await?;
+            let table = releases::table(&self.store, viewer(caller), id, name).await?;
+            Ok::<_, StoreError>(is_valid && table.is_some())
+        };
+        permitted.await.unwrap_or_else(|error| {
+            tracing::warn!(
+                release = %id,
+                error = &error as &dyn std::error::Error,
+                "a download ends because its permission could not be checked"
+            );
+            false
+        })
     }
 
     /// Records in the audit logs that a recipient has fetched a part of a release: a table or

@@ -92,6 +92,7 @@ async fn commit(
             metrics::counter!("pais_submitted_rows_total").increment(totals.rows);
             Ok(answer)
         }
+        SubmissionResult::TokenEnded => Err(ServiceError::unauthenticated()),
         SubmissionResult::NoDataset => Err(ServiceError::not_found()),
         SubmissionResult::KeyTaken => Err(key_in_use()),
     }

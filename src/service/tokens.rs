@@ -3,6 +3,7 @@
 use crate::ids::TokenId;
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
+use crate::store::token_validity::{self, Authentication};
 use crate::store::tokens::{self, IssuedToken, NewToken, Token};
 
 use super::page::{Listing, PageRequest};
@@ -13,11 +14,23 @@ const LABEL_BYTES: usize = 200;
 
 impl Service {
     /// The caller with this secret; `None` if there is no such token, or it is expired or revoked.
+    /// The use of an expired or revoked token is recorded in the audit log of its organization.
     ///
     /// # Errors
     /// When the database fails.
     pub async fn authenticate(&self, secret: &str) -> Result<Option<Caller>, ServiceError> {
-        Ok(tokens::authenticate(&self.store, secret).await?)
+        match token_validity::authenticate(&self.store, secret).await? {
+            Authentication::Valid(caller) => Ok(Some(caller)),
+            Authentication::Refused {
+                token,
+                organization,
+                reason,
+            } => {
+                token_validity::record_refusal(&self.store, token, organization, reason).await?;
+                Ok(None)
+            }
+            Authentication::Unknown => Ok(None),
+        }
     }
 
     /// Issues a token for the organization with this name or id.
@@ -31,14 +44,11 @@ impl Service {
         new: NewToken<'_>,
     ) -> Result<IssuedToken, ServiceError> {
         text::check_length("/label", new.label, LABEL_BYTES)?;
-        if new.expires_at.is_some_and(|at| at <= self.store.now()) {
-            return Err(Problem::at(
-                Code::InvalidValue,
-                "/expires_at",
-                "`expires_at` is in the past; give a later time, or leave it out",
-            )
-            .into());
-        }
+        let lifetime = self.limits.token_lifetime;
+        let new = NewToken {
+            expires_at: lifetime.end(new.expires_at, self.store.now())?,
+            ..new
+        };
         let issued = tokens::create_token(&self.store, Some(caller), organization, new).await?;
         Ok(issued.ok_or_else(|| {
             Problem::at(

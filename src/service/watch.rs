@@ -10,7 +10,7 @@ use crate::ids::JobId;
 use crate::roles::Caller;
 use crate::store::jobs::{self, StoredJob};
 use crate::store::queue::AttemptCounts;
-use crate::store::{JobStatus, StoreError, tokens};
+use crate::store::{JobStatus, StoreError, token_validity};
 
 use super::{Service, ServiceError};
 
@@ -161,7 +161,7 @@ impl JobWatcher {
         if self.token_checked.elapsed() < TOKEN_INTERVAL {
             return Ok(true);
         }
-        let is_valid = tokens::is_valid(&self.service.store, self.caller.token).await?;
+        let is_valid = token_validity::is_valid(&self.service.store, self.caller.token).await?;
         self.token_checked = Instant::now();
         Ok(is_valid)
     }

@@ -32,6 +32,8 @@ actions! {
     OrganizationCreated = "organization.created";
     /// A token was issued.
     TokenCreated = "token.created";
+    /// A use of an expired or revoked token was refused; at most one event a minute for a token.
+    TokenRefused = "token.refused";
     /// A token was revoked.
     TokenRevoked = "token.revoked";
     /// A taxonomy was created.

@@ -23,6 +23,7 @@ pub mod seal;
 pub mod sealing_of_old_rows;
 pub mod submissions;
 pub mod taxonomies;
+pub mod token_validity;
 pub mod tokens;
 
 use std::sync::Arc;

@@ -17,7 +17,7 @@ use pais_core::warning::Warning;
 use super::audit::{self, Action, NewEvent};
 use super::{Store, StoreError};
 
-pub use super::new_release::{NewRelease, NewTable, Readings, create};
+pub use super::new_release::{NewRelease, NewTable, Readings, ReleaseCreation, create};
 
 /// The organization that reads a release, and in which role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -62,7 +62,7 @@ impl Token {
     }
 }
 
-fn role(row: &PgRow) -> Result<Role, StoreError> {
+pub(super) fn role(row: &PgRow) -> Result<Role, StoreError> {
     Role::from_name(row.try_get("role")?).ok_or(StoreError::Damaged { what: "a token" })
 }
 
@@ -83,44 +83,6 @@ pub struct NewToken<'a> {
     pub label: Option<&'a str>,
     /// When it expires; `None` for never.
     pub expires_at: Option<OffsetDateTime>,
-}
-
-/// The caller with this secret; `None` if there is no such token, or it is expired or revoked.
-///
-/// # Errors
-/// When the database fails.
-pub async fn authenticate(store: &Store, secret: &str) -> Result<Option<Caller>, StoreError> {
-    let row = sqlx::query(
-        "SELECT id, organization_id, role FROM tokens
-         WHERE secret_sha256 = $1 AND revoked_at IS NULL
-           AND (expires_at IS NULL OR expires_at > $2)",
-    )
-    .bind(Sha256::digest(secret.as_bytes()).as_slice())
-    .bind(store.now())
-    .fetch_optional(store.pool())
-    .await?;
-    let Some(row) = row else { return Ok(None) };
-    Ok(Some(Caller {
-        organization: OrganizationId(row.try_get("organization_id")?),
-        role: role(&row)?,
-        token: TokenId(row.try_get("id")?),
-    }))
-}
-
-/// Whether a token is neither expired nor revoked. For work that lasts longer than its request.
-///
-/// # Errors
-/// When the database fails.
-pub async fn is_valid(store: &Store, token: TokenId) -> Result<bool, StoreError> {
-    let valid = sqlx::query_scalar(
-        "SELECT EXISTS (SELECT FROM tokens WHERE id = $1 AND revoked_at IS NULL
-                        AND (expires_at IS NULL OR expires_at > $2))",
-    )
-    .bind(token.0)
-    .bind(store.now())
-    .fetch_one(store.pool())
-    .await?;
-    Ok(valid)
 }
 
 /// Creates a token for the organization with this name or id; returns `None` if there is no such

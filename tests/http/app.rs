@@ -8,6 +8,7 @@ use pais::http::rate_limiter::RateLimiter;
 use pais::http::{AppState, RouterSettings};
 use pais::ids::TokenId;
 use pais::roles::Role;
+use pais::service::token_lifetime::TokenLifetime;
 use pais::service::{Service, ServiceLimits};
 use pais::store::seal::KeyRing;
 use pais::store::tokens::{NewToken, create_token};
@@ -128,6 +129,7 @@ impl TestApp {
                     depth: 20,
                 },
                 concurrent_uploads: 2,
+                token_lifetime: TokenLifetime::of_days(0),
             },
         }
     }

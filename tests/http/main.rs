@@ -32,6 +32,7 @@ mod problems;
 mod process;
 mod queue;
 mod releases;
+mod revocation;
 mod roles;
 mod row_order;
 mod sets;

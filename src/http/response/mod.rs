@@ -5,4 +5,5 @@ pub mod error;
 pub mod error_page;
 mod html;
 pub mod page;
+pub(super) mod permitted_body;
 pub(super) mod report_page;

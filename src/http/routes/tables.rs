@@ -19,6 +19,7 @@ use crate::http::extract::accept;
 use crate::http::extract::auth::HolderOrRecipient;
 use crate::http::extract::parameters::{Parameters, Path};
 use crate::http::response::error::{ApiError, internal_error};
+use crate::http::response::permitted_body::while_permitted;
 use crate::http::state::AppState;
 use crate::ids::ReleaseId;
 use crate::problem::{Code, Problem};
@@ -148,7 +149,13 @@ impl TableRequest<'_> {
             let owner = table.organization;
             service.record_fetch(caller, owner, id, self.table).await?;
         }
-        Ok(response)
+        let (service, name) = (service.clone(), self.table.to_owned());
+        Ok(response.map(|body| {
+            while_permitted(body, move || {
+                let (service, name) = (service.clone(), name.clone());
+                async move { service.may_still_read(caller, id, &name).await }
+            })
+        }))
     }
 }
 

@@ -39,7 +39,8 @@ pub struct TokenRequest {
     role: Role,
     /// What it is for.
     label: Option<String>,
-    /// From when on it no longer works; never when omitted.
+    /// From when on it no longer works; the longest lifetime when omitted
+    /// (`security.token_max_days`).
     #[serde(default, with = "time::serde::rfc3339::option")]
     expires_at: Option<OffsetDateTime>,
 }

@@ -1,0 +1,78 @@
+//! A body that ends when its reader may no longer have it.
+
+use std::future::Future;
+use std::io;
+use std::time::Duration;
+
+use axum::body::Body;
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::unfold;
+use tokio::time::Instant;
+
+/// Time between two checks.
+const CHECK_INTERVAL: Duration = Duration::from_secs(2);
+
+/// The same body, of which no more is sent once `is_permitted` returns `false`. It is called before a
+/// frame is sent, at most every two seconds. The connection is closed then, so that the client does
+/// not take what it has for the whole.
+pub(crate) fn while_permitted<F, P>(body: Body, is_permitted: F) -> Body
+where
+    F: Fn() -> P + Send + 'static,
+    P: Future<Output = bool> + Send,
+{
+    checked_every(CHECK_INTERVAL, body, is_permitted)
+}
+
+fn checked_every<F, P>(interval: Duration, body: Body, is_permitted: F) -> Body
+where
+    F: Fn() -> P + Send + 'static,
+    P: Future<Output = bool> + Send,
+{
+    let start = Some((body.into_data_stream(), Instant::now(), is_permitted));
+    let frames = unfold(start, move |state| async move {
+        let (mut frames, mut checked, is_permitted) = state?;
+        let frame: Result<Bytes, _> = frames.next().await?;
+        if checked.elapsed() >= interval {
+            if !is_permitted().await {
+                let ended = io::Error::other("the reader may no longer read this");
+                return Some((Err(ended), None));
+            }
+            checked = Instant::now();
+        }
+        let frame = frame.map_err(io::Error::other);
+        let next = frame.is_ok().then_some((frames, checked, is_permitted));
+        Some((frame, next))
+    });
+    Body::from_stream(frames)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
+
+    use axum::body::Body;
+    use futures_util::{StreamExt, stream};
+
+    use super::checked_every;
+
+    #[tokio::test]
+    async fn nothing_is_sent_after_a_check_that_fails() {
+        let numbers = stream::iter((0..10u8).map(|number| Ok::<_, std::io::Error>(vec![number])));
+        let permitted = Arc::new(AtomicBool::new(true));
+        let check = {
+            let permitted = permitted.clone();
+            move || std::future::ready(permitted.load(Ordering::Relaxed))
+        };
+        let body = checked_every(Duration::ZERO, Body::from_stream(numbers), check);
+        let mut frames = body.into_data_stream();
+        for number in 0..4 {
+            assert_eq!(frames.next().await.unwrap().unwrap(), vec![number]);
+        }
+        permitted.store(false, Ordering::Relaxed);
+        assert!(frames.next().await.unwrap().is_err());
+        assert!(frames.next().await.is_none());
+    }
+}

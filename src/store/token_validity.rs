@@ -1,0 +1,165 @@
+//! Whether a token still works: when a request begins, when it commits, and while it streams.
+
+use sha2::{Digest, Sha256};
+use sqlx::{PgConnection, Row};
+use time::{Duration, OffsetDateTime};
+
+use crate::ids::{OrganizationId, TokenId};
+use crate::roles::Caller;
+
+use super::audit::{self, Action, NewEvent};
+use super::tokens::role;
+use super::{Store, StoreError};
+
+/// Time between two audit events about refused uses of one token, so that a script which goes on
+/// using it does not fill the log.
+const RECORD_INTERVAL: Duration = Duration::minutes(1);
+
+/// What the secret of a request belongs to.
+#[derive(Clone, Copy, Debug)]
+pub enum Authentication {
+    /// A token that works.
+    Valid(Caller),
+    /// A token that no longer works.
+    Refused {
+        /// The token.
+        token: TokenId,
+        /// Its organization.
+        organization: OrganizationId,
+        /// Why it does not work.
+        reason: RefusalReason,
+    },
+    /// No token.
+    Unknown,
+}
+
+/// Why a token no longer works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RefusalReason {
+    /// Its `expires_at` has passed.
+    Expired,
+    /// It was revoked.
+    Revoked,
+}
+
+impl RefusalReason {
+    /// The reason as a word in the audit log.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Expired => "expired",
+            Self::Revoked => "revoked",
+        }
+    }
+}
+
+/// Looks up the token with this secret.
+///
+/// # Errors
+/// When the database fails.
+pub async fn authenticate(store: &Store, secret: &str) -> Result<Authentication, StoreError> {
+    let row = sqlx::query(
+        "SELECT id, organization_id, role, expires_at, revoked_at FROM tokens
+         WHERE secret_sha256 = $1",
+    )
+    .bind(Sha256::digest(secret.as_bytes()).as_slice())
+    .fetch_optional(store.pool())
+    .await?;
+    let Some(row) = row else {
+        return Ok(Authentication::Unknown);
+    };
+    let token = TokenId(row.try_get("id")?);
+    let organization = OrganizationId(row.try_get("organization_id")?);
+    let revoked_at: Option<OffsetDateTime> = row.try_get("revoked_at")?;
+    let expires_at: Option<OffsetDateTime> = row.try_get("expires_at")?;
+    let reason = if revoked_at.is_some() {
+        RefusalReason::Revoked
+    } else if expires_at.is_some_and(|at| at <= store.now()) {
+        RefusalReason::Expired
+    } else {
+        return Ok(Authentication::Valid(Caller {
+            organization,
+            role: role(&row)?,
+            token,
+        }));
+    };
+    Ok(Authentication::Refused {
+        token,
+        organization,
+        reason,
+    })
+}
+
+/// Records in the audit log of a token's organization that a use of the token was refused, at most
+/// once a minute.
+///
+/// # Errors
+/// When the database fails.
+pub async fn record_refusal(
+    store: &Store,
+    token: TokenId,
+    organization: OrganizationId,
+    reason: RefusalReason,
+) -> Result<(), StoreError> {
+    let now = store.now();
+    let mut transaction = store.begin().await?;
+    let due = sqlx::query(
+        "UPDATE tokens SET refusal_recorded_at = $2
+         WHERE id = $1 AND (refusal_recorded_at IS NULL OR refusal_recorded_at <= $3)",
+    )
+    .bind(token.0)
+    .bind(now)
+    .bind(now - RECORD_INTERVAL)
+    .execute(&mut *transaction)
+    .await?;
+    if due.rows_affected() == 0 {
+        return Ok(());
+    }
+    let event = NewEvent {
+        organization,
+        token: Some(token),
+        action: Action::TokenRefused,
+        subject: token.0,
+        detail: serde_json::json!({ "reason": reason.as_str() }),
+    };
+    audit::record(&mut transaction, now, event).await?;
+    transaction.commit().await?;
+    Ok(())
+}
+
+/// Whether a token works. For work that lasts longer than its request.
+///
+/// # Errors
+/// When the database fails.
+pub async fn is_valid(store: &Store, token: TokenId) -> Result<bool, StoreError> {
+    let valid = sqlx::query_scalar(
+        "SELECT EXISTS (SELECT FROM tokens WHERE id = $1 AND revoked_at IS NULL
+                        AND (expires_at IS NULL OR expires_at > $2))",
+    )
+    .bind(token.0)
+    .bind(store.now())
+    .fetch_one(store.pool())
+    .await?;
+    Ok(valid)
+}
+
+/// Whether a token works at `now`. If so, it cannot be revoked before the transaction ends: what the
+/// transaction writes was permitted when it was committed.
+///
+/// # Errors
+/// When the database fails.
+pub(super) async fn lock_valid(
+    connection: &mut PgConnection,
+    token: TokenId,
+    now: OffsetDateTime,
+) -> Result<bool, StoreError> {
+    let locked = sqlx::query(
+        "SELECT FROM tokens WHERE id = $1 AND revoked_at IS NULL
+             AND (expires_at IS NULL OR expires_at > $2)
+         FOR SHARE",
+    )
+    .bind(token.0)
+    .bind(now)
+    .fetch_optional(connection)
+    .await?;
+    Ok(locked.is_some())
+}
