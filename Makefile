@@ -23,7 +23,7 @@ CHECKS := fmt-check deny unused clippy doc msrv test clean-tree
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 .PHONY: help setup demo run test test-rust test-python bench check list-checks bless release fmt \
-	fmt-check clippy doc deny unused msrv clean-tree advisories
+	fmt-check clippy doc deny unused msrv clean-tree advisories sbom soak peaks
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -80,6 +80,16 @@ deny: setup
 advisories: setup ## Check the dependencies for known vulnerabilities (needs github.com)
 	@scripts/tools.sh cargo-deny
 	$(CARGO) deny --workspace --locked check advisories
+
+sbom: setup ## Write the program's bill of materials (CycloneDX JSON) to target/pais.cdx.json
+	@scripts/tools.sh cargo-cyclonedx
+	@scripts/sbom.sh
+
+soak: setup ## Random mixed load for 10 minutes on the release build, while its memory is watched
+	@scripts/measure.sh soak
+
+peaks: setup ## Measure the peak memory of each kind of work on the release build
+	@scripts/measure.sh peaks
 
 unused: setup
 	@scripts/tools.sh cargo-machete

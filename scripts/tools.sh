@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Installs the named Cargo tools if they are missing: tools.sh [cargo-deny] [cargo-machete].
+# Installs the named Cargo tools if they are missing:
+# tools.sh [cargo-cyclonedx] [cargo-deny] [cargo-machete].
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # Fixed versions, so that a check gives the same answer on every machine. An installed tool of
 # another version is used as it is.
 declare -A versions=(
+    [cargo-cyclonedx]=0.5.9
     [cargo-deny]=0.20.2
     [cargo-machete]=0.9.2
 )

@@ -22,7 +22,7 @@ pub const DEFAULTS: &str = include_str!("../../config/default.toml");
 /// Why the settings cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// The file named on the command line cannot be read.
+    /// A file that is named on the command line or by a variable cannot be read.
     #[error("could not read the configuration file {}", .path.display())]
     File {
         /// The file.
@@ -313,7 +313,7 @@ impl Settings {
             let name = format!("the file {}", path.display());
             figment = figment.merge(source::NamedSource::new(name, Toml::string(&text)));
         }
-        for variable in source::variables(environment) {
+        for variable in source::variables(environment)? {
             figment = figment.merge(variable);
         }
         for flag in source::flags(flags) {

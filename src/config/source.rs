@@ -14,6 +14,10 @@ use super::{ConfigError, Flags};
 const PREFIX: &str = "PAIS__";
 /// The usual environment variable for `database.url`.
 const DATABASE_URL: &str = "DATABASE_URL";
+/// The end of the name of a variable that names a file.
+const FILE: &str = "_FILE";
+/// The settings that a file may give.
+const SECRETS: [&str; 2] = ["database.url", "encryption.key_base64"];
 
 /// A source with a name.
 pub(super) struct NamedSource<P> {
@@ -61,31 +65,102 @@ impl Provider for SingleSetting {
 }
 
 /// The settings in an environment. `DATABASE_URL` comes first, so that `PAIS__DATABASE__URL`
-/// overrides it.
+/// overrides it. The variable of a secret may end in `_FILE`: then its value names a file with the
+/// secret, as orchestrators mount it.
+///
+/// # Errors
+/// A file of a secret cannot be read, or a secret is given in both ways.
 pub(super) fn variables(
     environment: impl IntoIterator<Item = (String, String)>,
-) -> Vec<NamedSource<SingleSetting>> {
-    let mut found: Vec<(String, String, String)> = environment
+) -> Result<Vec<NamedSource<SingleSetting>>, ConfigError> {
+    let mut found: Vec<Variable> = environment
         .into_iter()
-        .filter_map(|(name, value)| {
-            let key = if name == DATABASE_URL {
-                "database.url".to_owned()
-            } else {
-                name.strip_prefix(PREFIX)?
-                    .to_ascii_lowercase()
-                    .replace("__", ".")
-            };
-            Some((name, key, value))
-        })
+        .filter_map(|(name, value)| Variable::new(name, value))
         .collect();
-    found.sort_by_key(|(name, ..)| (name != DATABASE_URL, name.clone()));
+    found.sort_by_key(|variable| {
+        let is_general = variable.name.starts_with(DATABASE_URL);
+        (!is_general, variable.name.clone())
+    });
     found
-        .into_iter()
-        .map(|(name, key, value)| {
-            let value = read_value(&key, value);
-            NamedSource::new(format!("the variable {name}"), SingleSetting { key, value })
-        })
+        .iter()
+        .map(|variable| variable.source(&found))
         .collect()
+}
+
+/// A variable that gives a setting.
+struct Variable {
+    name: String,
+    /// The setting, as `section.key`.
+    key: String,
+    value: String,
+    /// Whether the value names a file with the setting's value.
+    is_file: bool,
+}
+
+impl Variable {
+    /// `None` for a variable that is not one of pais.
+    fn new(name: String, value: String) -> Option<Self> {
+        let key = if let Some(rest) = name.strip_prefix(DATABASE_URL) {
+            ["", FILE]
+                .contains(&rest)
+                .then(|| format!("database.url{}", rest.to_ascii_lowercase()))?
+        } else {
+            name.strip_prefix(PREFIX)?
+                .to_ascii_lowercase()
+                .replace("__", ".")
+        };
+        let secret = key
+            .strip_suffix("_file")
+            .filter(|key| SECRETS.contains(key));
+        Some(match secret {
+            Some(key) => Self {
+                key: key.to_owned(),
+                name,
+                value,
+                is_file: true,
+            },
+            None => Self {
+                name,
+                key,
+                value,
+                is_file: false,
+            },
+        })
+    }
+
+    fn source(&self, all: &[Self]) -> Result<NamedSource<SingleSetting>, ConfigError> {
+        let Self {
+            name,
+            key,
+            value,
+            is_file,
+        } = self;
+        if !is_file {
+            let (key, value) = (key.clone(), read_value(key, value.clone()));
+            let single = SingleSetting { key, value };
+            return Ok(NamedSource::new(format!("the variable {name}"), single));
+        }
+        let plain = name.trim_end_matches(FILE);
+        if all
+            .iter()
+            .any(|other| other.name == plain && !other.value.is_empty())
+        {
+            let message = format!("the variables {plain} and {name} are both set; leave one out");
+            return Err(ConfigError::Form(vec![message]));
+        }
+        let text = std::fs::read_to_string(value).map_err(|source| ConfigError::File {
+            path: value.into(),
+            source,
+        })?;
+        let single = SingleSetting {
+            key: key.clone(),
+            value: Value::from(text.trim_end_matches(['\r', '\n'])),
+        };
+        Ok(NamedSource::new(
+            format!("the file {value}, which the variable {name} names"),
+            single,
+        ))
+    }
 }
 
 /// Parses the value of a variable. Settings that are text are not parsed; lists such as `[a, b]`,

@@ -198,3 +198,31 @@ fn secrets_are_never_shown() {
         assert!(text.contains("pais.toml"), "{text}");
     }
 }
+
+#[test]
+fn a_secret_can_come_from_a_file_that_a_variable_names() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("url");
+    std::fs::write(&path, "postgres://pais:secret@db/pais\n").unwrap();
+    let path = path.to_str().unwrap();
+    for name in ["DATABASE_URL_FILE", "PAIS__DATABASE__URL_FILE"] {
+        let settings = load(None, &[(name, path)], &Flags::default()).unwrap();
+        let url = settings.database.url.unwrap();
+        assert_eq!(url.expose_secret(), "postgres://pais:secret@db/pais");
+    }
+    let both = [
+        ("DATABASE_URL", "postgres://a/b"),
+        ("DATABASE_URL_FILE", path),
+    ];
+    let message = refusal(None, &both);
+    assert!(
+        message.contains("DATABASE_URL_FILE are both set"),
+        "{message}"
+    );
+    assert!(!message.contains("secret"), "{message}");
+    let message = refusal(None, &[("PAIS__ENCRYPTION__KEY_BASE64_FILE", "/nowhere")]);
+    assert!(message.contains("/nowhere"), "{message}");
+    // Only secrets can be given so.
+    let message = refusal(None, &[("PAIS__LOG__FORMAT_FILE", path)]);
+    assert!(message.contains("format_file"), "{message}");
+}
