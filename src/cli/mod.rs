@@ -9,6 +9,7 @@ mod directory;
 mod documents;
 mod failure;
 mod keys;
+mod machine_memory;
 mod migrate;
 mod openapi;
 mod sample;

@@ -9,6 +9,7 @@ use anyhow::Context;
 use pais::config::{Flags, Settings, WorkerSettings};
 use pais::http::rate_limiter::RateLimiter;
 use pais::http::{AppState, RouterSettings};
+use pais::memory::MemoryBudget;
 use pais::service::token_lifetime::TokenLifetime;
 use pais::service::{Service, ServiceLimits};
 use pais::store::sealing_of_old_rows::seal_old_rows;
@@ -22,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::database::Database;
 use super::settings::SettingsArgs;
-use super::{block_on, keys};
+use super::{block_on, keys, machine_memory};
 
 /// Number of uploads read at the same time. Each uses one thread while its rows are encoded.
 const CONCURRENT_UPLOADS: usize = 8;
@@ -95,7 +96,15 @@ async fn work(
     instances::register(store, uuid::Uuid::new_v4()).await?;
     let spool = create_empty_spool(&settings.server.data_dir)?;
     let limits = limits(settings);
-    let service = Service::new(store.clone(), keys.clone(), limits, spool, shutdown.clone());
+    let memory = memory_budget(settings);
+    let service = Service::new(
+        store.clone(),
+        keys.clone(),
+        limits,
+        memory,
+        spool,
+        shutdown.clone(),
+    );
     let wake = service.wake.clone();
     let state = AppState {
         service,
@@ -147,6 +156,12 @@ fn worker_settings(settings: &WorkerSettings) -> worker::WorkerPoolSettings {
         poll: settings.poll(),
         max_attempts: settings.max_attempts,
     }
+}
+
+fn memory_budget(settings: &Settings) -> MemoryBudget {
+    let settings = &settings.memory;
+    let total = machine_memory::process_budget(settings.process_bytes);
+    MemoryBudget::new(total, settings.wait())
 }
 
 fn limits(settings: &Settings) -> ServiceLimits {

@@ -358,6 +358,13 @@ impl ServerSettings {
     }
 }
 
+impl MemorySettings {
+    /// Longest wait of a request for memory.
+    pub fn wait(&self) -> Duration {
+        Duration::from_secs(self.wait_seconds)
+    }
+}
+
 impl WorkerSettings {
     /// Duration of a lease.
     pub fn lease(&self) -> Duration {

@@ -97,10 +97,10 @@ impl Service {
             check_sweep(&plans, job)?;
         }
         let submissions = job.submissions.as_deref();
-        let rows = submissions::count_rows(&self.store, id, submissions).await?;
-        self.limits.check_memory(&dataset.schema, &plans, rows)?;
+        let size = submissions::size(&self.store, id, submissions).await?;
+        self.limits.check_memory(&dataset.schema, &plans, size)?;
         for plan in &plans {
-            plan.check_work(rows)?;
+            plan.check_work(size.rows)?;
         }
         Ok(dataset)
     }

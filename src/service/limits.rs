@@ -1,10 +1,11 @@
 //! Limits on what a client sends.
 
-use pais_anonymize::{JobPlan, PARALLEL_SEARCHES, release_bytes};
+use pais_anonymize::{JobPlan, memory_needed};
 use pais_core::schema::Schema;
 use pais_core::taxonomy::TreeLimits;
 
 use crate::problem::{Code, Problem};
+use crate::store::submissions::SubmissionsSize;
 
 use super::token_lifetime::TokenLifetime;
 
@@ -28,7 +29,7 @@ pub struct ServiceLimits {
 }
 
 impl ServiceLimits {
-    /// Checks that a table with this number of rows fits into `memory.job_bytes`. `plans` are the
+    /// Checks that a table of these submissions fits into `memory.job_bytes`. `plans` are the
     /// combinations of one job; if there are none, the table is only read.
     ///
     /// # Errors
@@ -37,21 +38,22 @@ impl ServiceLimits {
         &self,
         schema: &Schema,
         plans: &[JobPlan],
-        rows: u64,
+        size: SubmissionsSize,
     ) -> Result<(), Problem> {
-        let searches = plans.len().min(PARALLEL_SEARCHES) as u64;
-        let needed = plans
-            .iter()
-            .map(|plan| plan.bytes_needed(schema, rows, searches));
-        let needed = needed.max().unwrap_or_else(|| release_bytes(schema, rows));
+        let SubmissionsSize {
+            rows, text_bytes, ..
+        } = size;
+        let needed = memory_needed(schema, plans, rows, text_bytes);
         let limit = self.job_bytes;
         if needed <= limit {
             return Ok(());
         }
         let detail = format!(
-            "{rows} rows of this dataset need about {} MiB of memory, more than the {} MiB of \
-             memory.job_bytes; choose fewer submissions, or have the limit raised",
-            needed >> 20,
+            "{rows} rows of this dataset, with {} MiB of distinct text, need about {} MiB of \
+             memory, more than the {} MiB of memory.job_bytes; choose fewer submissions, or have \
+             the limit raised",
+            text_bytes.div_ceil(1 << 20),
+            needed.div_ceil(1 << 20),
             limit >> 20
         );
         Err(Problem::new(Code::LimitExceeded, detail))

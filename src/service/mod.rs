@@ -35,6 +35,7 @@ use std::sync::Arc;
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 
+use crate::memory::MemoryBudget;
 use crate::store::seal::KeyRing;
 use crate::store::{Store, readiness};
 
@@ -52,6 +53,8 @@ pub struct Service {
     pub keys: Arc<KeyRing>,
     /// Limits on what a client sends.
     pub limits: ServiceLimits,
+    /// The memory of the process for what clients send.
+    pub memory: MemoryBudget,
     /// Wakes the workers of this process when a job is created or cancelled.
     pub wake: Arc<Notify>,
     /// Cancelled when the service stops; ends streams.
@@ -70,6 +73,7 @@ impl Service {
         store: Store,
         keys: Arc<KeyRing>,
         limits: ServiceLimits,
+        memory: MemoryBudget,
         spool: PathBuf,
         shutdown: CancellationToken,
     ) -> Self {
@@ -77,6 +81,7 @@ impl Service {
             store,
             keys,
             limits,
+            memory,
             wake: Arc::new(Notify::new()),
             shutdown,
             spool: Arc::new(spool),

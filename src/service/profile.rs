@@ -27,8 +27,8 @@ impl Service {
         id: DatasetId,
     ) -> Result<(u64, Vec<ColumnProfile>), ServiceError> {
         let dataset = self.load_dataset(caller, id).await?;
-        let rows = submissions::count_rows(&self.store, id, None).await?;
-        self.limits.check_memory(&dataset.schema, &[], rows)?;
+        let size = submissions::size(&self.store, id, None).await?;
+        self.limits.check_memory(&dataset.schema, &[], size)?;
         let permit = self.permits.acquire(TableKind::Raw).await?;
         let unobserved = Arc::new(Unobserved::default());
         let table = load_rows::load(&self.store, &self.keys, &dataset, None, unobserved).await;

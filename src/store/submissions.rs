@@ -56,6 +56,8 @@ pub struct SubmissionTotals {
     pub rows: u64,
     /// Size of the decoded body, in bytes.
     pub bytes: u64,
+    /// What the distinct values of its chunks take in memory, in bytes.
+    pub text_bytes: u64,
     /// SHA-256 of the decoded body.
     pub sha256: [u8; 32],
     /// What the holder should know about its rows.
@@ -176,7 +178,8 @@ impl SubmissionWriter {
         }
         sqlx::query(
             "UPDATE submissions
-             SET rows = $2, bytes = $3, sealed_sha256 = $4, body_digest = $5, warnings = $6
+             SET rows = $2, bytes = $3, sealed_sha256 = $4, body_digest = $5, warnings = $6,
+                 text_bytes = $7
              WHERE id = $1",
         )
         .bind(submission.id.0)
@@ -185,6 +188,7 @@ impl SubmissionWriter {
         .bind(seal_sha256(key, submission.id, &totals.sha256)?)
         .bind(key.body_digest(&totals.sha256))
         .bind(Json(&totals.warnings))
+        .bind(totals.text_bytes.cast_signed())
         .execute(&mut *self.transaction)
         .await?;
         let detail = json!({ "dataset_id": submission.dataset, "rows": totals.rows });
@@ -267,23 +271,46 @@ pub async fn load_chunks(
     Ok(())
 }
 
-/// The number of rows of a dataset's submissions (of all if `None`).
+/// What the submissions of a dataset add up to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SubmissionsSize {
+    /// Number of rows.
+    pub rows: u64,
+    /// What the distinct values of their chunks take in memory, in bytes.
+    pub text_bytes: u64,
+    /// Size of the decoded bodies, in bytes.
+    pub bytes: u64,
+}
+
+/// Adds up a dataset's submissions (all if `None`).
+///
+/// The text of a submission of an earlier version is taken to be its whole body; a Parquet body is
+/// compressed, and is taken to hold four times as much.
 ///
 /// # Errors
 /// When the database fails.
-pub async fn count_rows(
+pub async fn size(
     store: &Store,
     dataset: DatasetId,
     submissions: Option<&[SubmissionId]>,
-) -> Result<u64, StoreError> {
+) -> Result<SubmissionsSize, StoreError> {
     let ids: Option<Vec<Uuid>> = submissions.map(|ids| ids.iter().map(|id| id.0).collect());
-    let rows: i64 = sqlx::query_scalar(
-        "SELECT coalesce(sum(rows), 0)::bigint FROM submissions
+    let row = sqlx::query(
+        "SELECT coalesce(sum(rows), 0)::bigint AS rows, coalesce(sum(bytes), 0)::bigint AS bytes,
+                coalesce(sum(coalesce(text_bytes,
+                    CASE WHEN media_type LIKE '%parquet' THEN 4 * bytes ELSE bytes END
+                )), 0)::bigint AS text_bytes
+         FROM submissions
          WHERE dataset_id = $1 AND ($2::uuid[] IS NULL OR id = ANY($2))",
     )
     .bind(dataset.0)
     .bind(ids)
     .fetch_one(store.pool())
     .await?;
-    Ok(rows.cast_unsigned())
+    let count = |column| row.try_get::<i64, _>(column).map(i64::cast_unsigned);
+    Ok(SubmissionsSize {
+        rows: count("rows")?,
+        text_bytes: count("text_bytes")?,
+        bytes: count("bytes")?,
+    })
 }

@@ -32,7 +32,7 @@ pub async fn load(
     observer: Arc<dyn Observer>,
 ) -> Result<Table, WorkError> {
     let key = open_key(keys, dataset)?;
-    let rows = submissions::count_rows(store, dataset.id, ids).await?;
+    let rows = submissions::size(store, dataset.id, ids).await?.rows;
     let (send, receive) = mpsc::channel(CHUNKS_AHEAD);
     let table = on_thread(move || assemble(receive, &key, rows, &*observer));
     let loading = submissions::load_chunks(store, dataset.id, ids, send);

@@ -7,6 +7,7 @@ use pais::clock::{Clock, FixedClock, SystemClock};
 use pais::http::rate_limiter::RateLimiter;
 use pais::http::{AppState, RouterSettings};
 use pais::ids::TokenId;
+use pais::memory::MemoryBudget;
 use pais::roles::Role;
 use pais::service::token_lifetime::TokenLifetime;
 use pais::service::{Service, ServiceLimits};
@@ -29,6 +30,7 @@ pub(crate) struct Builder {
     requests_per_second: u32,
     cors_origins: Vec<String>,
     limits: ServiceLimits,
+    memory_bytes: u64,
     with_workers: bool,
 }
 
@@ -65,6 +67,7 @@ impl Builder {
                 store,
                 Arc::new(KeyRing::new(&[7; 32])),
                 self.limits,
+                MemoryBudget::new(self.memory_bytes, Duration::from_secs(5)),
                 spool.path().to_owned(),
                 shutdown.clone(),
             ),
@@ -117,6 +120,7 @@ impl TestApp {
     pub(crate) fn builder() -> Builder {
         Builder {
             with_workers: true,
+            memory_bytes: 4 << 30,
             requests_per_second: 0,
             cors_origins: Vec::new(),
             limits: ServiceLimits {

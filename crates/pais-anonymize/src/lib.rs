@@ -66,7 +66,7 @@ pub use pais_verify;
 
 pub use error::RunError;
 pub use gate::VerifiedRelease;
-pub use memory::release_bytes;
+pub use memory::{memory_needed, release_bytes};
 pub use observer::{Count, Observer, Phase, Unobserved};
 pub use plan::JobPlan;
 pub use progress::{RunProgress, RunStatus};

@@ -3,6 +3,13 @@
 use pais_core::schema::Schema;
 
 use crate::job_checks::is_set;
+use crate::plan::JobPlan;
+use crate::sweep::PARALLEL_SEARCHES;
+
+/// Number of copies of the distinct text that are in memory at most: of the chunk that is decoded,
+/// of the joined table, of the encoded one (labels of flat trees, sensitive values), and of the
+/// released one with what the verifier compares it to.
+const TEXT_COPIES: u64 = 4;
 
 /// Bytes for each row that a set-valued quasi-identifier needs beside its released cells: its
 /// number, where its items begin, and 16 items of 4 bytes as read, as they are disclosed, and
@@ -14,11 +21,33 @@ pub(crate) fn code_bytes(schema: &Schema) -> u64 {
     4 * schema.stored().count() as u64
 }
 
-/// Bytes that a release of this many rows needs at most, beside the text of distinct values: the
+/// Bytes that a run needs for the text of distinct values, of which the chunks hold `text_bytes`.
+pub(crate) fn text_needed(text_bytes: u64) -> u64 {
+    text_bytes.saturating_mul(TEXT_COPIES)
+}
+
+/// Bytes that the plans of one job need at most for a table of this many rows, of whose distinct
+/// values the chunks hold `text_bytes`. Without a plan the table is only read and released.
+pub fn memory_needed(schema: &Schema, plans: &[JobPlan], rows: u64, text_bytes: u64) -> u64 {
+    let searches = plans.len().min(PARALLEL_SEARCHES) as u64;
+    let needed = plans
+        .iter()
+        .map(|plan| plan.bytes_needed(schema, rows, text_bytes, searches));
+    let needed = needed.max();
+    needed.unwrap_or_else(|| release_bytes(schema, rows, text_bytes))
+}
+
+/// Bytes that a release of this many rows needs at most, of whose distinct values the chunks hold
+/// `text_bytes`.
+pub fn release_bytes(schema: &Schema, rows: u64, text_bytes: u64) -> u64 {
+    release_codes(schema, rows).saturating_add(text_needed(text_bytes))
+}
+
+/// The part of [`release_bytes`] without the text: the
 /// codes as read, those of the released table and narrowed ones beside them, and for each row the
 /// order of the search and the shuffled one. The number of items of a set-valued quasi-identifier
 /// is not known beforehand; it is taken to be what most prescriptions stay below on average.
-pub fn release_bytes(schema: &Schema, rows: u64) -> u64 {
+pub(crate) fn release_codes(schema: &Schema, rows: u64) -> u64 {
     let codes = code_bytes(schema);
     let sets = schema.stored().filter(|column| is_set(column)).count() as u64;
     let narrowed = codes / 2;

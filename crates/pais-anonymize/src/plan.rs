@@ -3,6 +3,7 @@
 use pais_core::definition::{JobDefinition, JobError, Output};
 use pais_core::schema::Schema;
 
+use crate::memory;
 use crate::method::Method;
 use crate::methods;
 
@@ -26,7 +27,7 @@ use crate::methods;
 /// let schema = Schema::inline(&dataset)?;
 /// let plan = JobPlan::new(&schema, &job)?;
 /// assert_eq!((plan.output(), plan.has_steps()), (Output::Generalized, true));
-/// assert!(plan.bytes_needed(&schema, 1_000, 1) > 1_000);
+/// assert!(plan.bytes_needed(&schema, 1_000, 5_000, 1) > 6_000);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct JobPlan {
@@ -63,9 +64,11 @@ impl JobPlan {
         self.method.check_work(rows)
     }
 
-    /// Bytes of memory that a run over this many rows of the schema needs at most, beside the
-    /// text of distinct values, with up to `searches` searches at a time.
-    pub fn bytes_needed(&self, schema: &Schema, rows: u64, searches: u64) -> u64 {
-        self.method.bytes_needed(schema, rows, searches)
+    /// Bytes of memory that a run over this many rows of the schema needs at most, with up to
+    /// `searches` searches at a time. `text_bytes` is the size of the distinct values of the
+    /// chunks, as counted by [`pais_core::table::Table::text_bytes`].
+    pub fn bytes_needed(&self, schema: &Schema, rows: u64, text_bytes: u64, searches: u64) -> u64 {
+        let codes = self.method.bytes_needed(schema, rows, searches);
+        codes.saturating_add(memory::text_needed(text_bytes))
     }
 }

@@ -68,6 +68,7 @@ pub async fn ingest(
             let totals = SubmissionTotals {
                 rows: rows.number,
                 bytes: digest.bytes,
+                text_bytes: rows.text_bytes,
                 sha256: digest.sha256,
                 warnings: rows.warnings,
             };
@@ -83,6 +84,7 @@ pub async fn ingest(
 /// What is known of the rows of a submission when all are read.
 struct ReadRows {
     number: u64,
+    text_bytes: u64,
     warnings: Vec<ColumnWarning>,
 }
 
@@ -94,11 +96,12 @@ fn read_and_seal(
     source: FrameReader,
     out: &mpsc::Sender<SealedChunk>,
 ) -> Result<ReadRows, WorkError> {
-    let mut index = 0;
+    let (mut index, mut text_bytes) = (0, 0);
     let mut values = ValueCounters::default();
     let (directory, limit) = (settings.directory.as_path(), settings.limit);
     let seal = |table: Table| {
         values.push(schema.stored().zip(&table.columns));
+        text_bytes += table.text_bytes();
         let encoded = chunk::encode(&table).map_err(|_| StoreError::Damaged {
             what: "a submission's chunk",
         })?;
@@ -121,6 +124,7 @@ fn read_and_seal(
     match reader::read(settings.format, schema, source, directory, limit, seal) {
         Ok(number) => Ok(ReadRows {
             number,
+            text_bytes,
             warnings: warnings(&values),
         }),
         Err(ReadFailure::Refused(error)) => Err(error.into()),

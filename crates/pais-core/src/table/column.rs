@@ -23,6 +23,10 @@ impl Column {
     }
 }
 
+/// Bytes that a distinct value takes in memory beside its text: the pointer and length, the
+/// allocation, and the entry of a hash table.
+const VALUE_BYTES: u64 = 48;
+
 /// Columns of equal length, in the order of the schema's stored columns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table {
@@ -30,4 +34,12 @@ pub struct Table {
     pub rows: usize,
     /// One for each stored column of the schema (identifiers are not stored).
     pub columns: Vec<Column>,
+}
+
+impl Table {
+    /// What the distinct values of all columns take in memory, in bytes.
+    pub fn text_bytes(&self) -> u64 {
+        let texts = self.columns.iter().flat_map(|column| &column.dictionary);
+        texts.map(|text| text.len() as u64 + VALUE_BYTES).sum()
+    }
 }

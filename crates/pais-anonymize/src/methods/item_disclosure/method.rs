@@ -98,7 +98,7 @@ impl Method for ItemDisclosure {
     }
 
     fn bytes_needed(&self, schema: &Schema, rows: u64, _: u64) -> u64 {
-        memory::release_bytes(schema, rows)
+        memory::release_codes(schema, rows)
     }
 
     fn search(

@@ -109,7 +109,7 @@ impl Method for Specialization {
         let searched = rows.saturating_mul(codes + 8);
         searched
             .saturating_add(search.saturating_mul(searches))
-            .max(memory::release_bytes(schema, rows))
+            .max(memory::release_codes(schema, rows))
     }
 
     fn check_table(&self, table: &EncodedTable) -> Result<(), RunError> {

@@ -51,7 +51,7 @@ pub(super) fn plan(
 
 impl Method for Topmost {
     fn bytes_needed(&self, schema: &Schema, rows: u64, _searches: u64) -> u64 {
-        memory::release_bytes(schema, rows)
+        memory::release_codes(schema, rows)
     }
 
     /// There is nothing to search. A method that has to, asks `observer` again and again whether to
