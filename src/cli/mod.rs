@@ -15,6 +15,7 @@ mod openapi;
 mod sample;
 mod serve;
 mod settings;
+mod storage;
 mod sweep_table;
 mod table_file;
 mod token;

@@ -1,8 +1,6 @@
 //! `pais serve`.
 
 use std::net::SocketAddr;
-use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -12,6 +10,7 @@ use pais::http::{AppState, RouterSettings};
 use pais::memory::MemoryBudget;
 use pais::service::token_lifetime::TokenLifetime;
 use pais::service::{Service, ServiceLimits};
+use pais::storage::Storage;
 use pais::store::sealing_of_old_rows::seal_old_rows;
 use pais::store::{Store, instances};
 use pais::telemetry;
@@ -23,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::database::Database;
 use super::settings::SettingsArgs;
-use super::{block_on, keys, machine_memory};
+use super::{block_on, keys, machine_memory, storage};
 
 /// Number of uploads read at the same time. Each uses one thread while its rows are encoded.
 const CONCURRENT_UPLOADS: usize = 8;
@@ -60,10 +59,13 @@ async fn serve(settings: &Settings) -> anyhow::Result<()> {
     let listener = TcpListener::bind(address)
         .await
         .with_context(|| format!("cannot listen on {address} (server.listen)"))?;
+    let storage = Arc::new(storage::open(settings)?);
+    // The database needs space to start.
+    storage.make_room();
     let mut database = Database::open_for_service(settings).await?;
     let store = database.store.clone();
     let served = tokio::select! {
-        served = work(settings, &store, listener, &shutdown) => served,
+        served = work(settings, &store, storage, listener, &shutdown) => served,
         why = database.ended() => Err(why.into()),
     };
     let closed = database.close().await;
@@ -79,6 +81,7 @@ const COMPUTE_NICENESS: i32 = 5;
 async fn work(
     settings: &Settings,
     store: &Store,
+    storage: Arc<Storage>,
     listener: TcpListener,
     shutdown: &CancellationToken,
 ) -> anyhow::Result<()> {
@@ -94,7 +97,6 @@ async fn work(
     let keys = Arc::new(keys::open(settings, store).await?);
     seal_old_rows(store, &keys).await?;
     instances::register(store, uuid::Uuid::new_v4()).await?;
-    let spool = create_empty_spool(&settings.server.data_dir)?;
     let limits = limits(settings);
     let memory = memory_budget(settings);
     let service = Service::new(
@@ -102,7 +104,7 @@ async fn work(
         keys.clone(),
         limits,
         memory,
-        spool,
+        storage.clone(),
         shutdown.clone(),
     );
     let wake = service.wake.clone();
@@ -116,7 +118,14 @@ async fn work(
     };
     let router = pais::http::router(state, &router_settings)?;
     let workers = worker_settings(&settings.workers);
-    let pool = worker::start(store.clone(), keys, workers, wake, shutdown.clone());
+    let pool = worker::start(
+        store.clone(),
+        keys,
+        storage,
+        workers,
+        wake,
+        shutdown.clone(),
+    );
     tracing::info!(address = %listener.local_addr()?, "serving");
     let grace = settings.server.shutdown_grace();
     let serving = async {
@@ -133,19 +142,6 @@ async fn work(
     let (served, ()) = tokio::join!(serving, draining);
     pool.stop().await;
     Ok(served?)
-}
-
-/// Creates the directory of rendered tables in the data directory. Deletes first what a crash has
-/// left there.
-fn create_empty_spool(data_dir: &Path) -> anyhow::Result<PathBuf> {
-    let spool = data_dir.join("spool");
-    let created = match std::fs::remove_dir_all(&spool) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-        _ => std::fs::create_dir_all(data_dir)
-            .and_then(|()| std::fs::DirBuilder::new().mode(0o700).create(&spool)),
-    };
-    created.with_context(|| format!("cannot create {} (server.data_dir)", spool.display()))?;
-    Ok(spool)
 }
 
 fn worker_settings(settings: &WorkerSettings) -> worker::WorkerPoolSettings {

@@ -12,7 +12,7 @@ use pais_core::taxonomy::{Tree, TreeLimits};
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
 use crate::store::datasets::{self, Dataset, NewDataset, StoredDataset};
-use crate::store::taxonomies;
+use crate::store::{space, taxonomies};
 
 use super::page::{Listing, PageRequest};
 use super::{Service, ServiceError, ServiceLimits, text};
@@ -99,11 +99,30 @@ impl Service {
     /// # Errors
     /// `not_found`; when the database fails.
     pub async fn delete_dataset(&self, caller: Caller, id: DatasetId) -> Result<(), ServiceError> {
+        self.storage.make_room();
         if !datasets::delete(&self.store, caller, id).await? {
             return Err(ServiceError::not_found());
         }
         self.wake.notify_waiters();
+        self.free_deleted_space();
         Ok(())
+    }
+}
+
+impl Service {
+    /// Gives the space of deleted rows back to the disk, in the background, and makes the reserve
+    /// again.
+    fn free_deleted_space(&self) {
+        let (store, storage) = (self.store.clone(), self.storage.clone());
+        tokio::spawn(async move {
+            if let Err(error) = space::free_deleted(&store).await {
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "the space of deleted rows could not be freed; autovacuum will do so"
+                );
+            }
+            storage.keep_reserve();
+        });
     }
 }
 

@@ -58,6 +58,7 @@ impl Service {
         key: Option<&RequestKey>,
         answer: impl FnOnce(&StoredJob) -> Result<IdempotentAnswer, serde_json::Error>,
     ) -> Result<IdempotentAnswer, ServiceError> {
+        self.storage.check()?;
         let reservation = match self.reserve(caller, key).await? {
             KeyedRequest::New(reservation) => reservation,
             KeyedRequest::Repeated(stored) => return Ok(stored.replay(&request.sha256)?),

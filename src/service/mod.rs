@@ -29,13 +29,13 @@ mod taxonomies;
 mod text;
 mod tokens;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use crate::memory::MemoryBudget;
+use crate::storage::Storage;
 use crate::store::seal::KeyRing;
 use crate::store::{Store, readiness};
 
@@ -59,8 +59,8 @@ pub struct Service {
     pub wake: Arc<Notify>,
     /// Cancelled when the service stops; ends streams.
     pub shutdown: CancellationToken,
-    /// Directory of rendered tables and temporary files.
-    spool: Arc<PathBuf>,
+    /// The disks.
+    pub storage: Arc<Storage>,
     /// Permits to hold a table in memory.
     permits: TablePermits,
     /// Permits to read an upload.
@@ -68,13 +68,13 @@ pub struct Service {
 }
 
 impl Service {
-    /// Creates the service layer. `spool` is the directory of rendered tables and temporary files.
+    /// Creates the service layer.
     pub fn new(
         store: Store,
         keys: Arc<KeyRing>,
         limits: ServiceLimits,
         memory: MemoryBudget,
-        spool: PathBuf,
+        storage: Arc<Storage>,
         shutdown: CancellationToken,
     ) -> Self {
         Self {
@@ -84,7 +84,7 @@ impl Service {
             memory,
             wake: Arc::new(Notify::new()),
             shutdown,
-            spool: Arc::new(spool),
+            storage,
             permits: TablePermits::default(),
             uploads: Arc::new(Semaphore::new(limits.concurrent_uploads)),
         }

@@ -56,6 +56,7 @@ impl Service {
         caller: Caller,
         request: ReleaseRequest,
     ) -> Result<StoredRelease, ServiceError> {
+        self.storage.check()?;
         let name = request.name.as_deref().map(text::name).transpose()?;
         let job = jobs::load(&self.store, &self.keys, caller.organization, request.job).await?;
         let job = job.ok_or_else(|| ServiceError::not_found_at("/job_id"))?;

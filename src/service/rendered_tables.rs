@@ -4,13 +4,13 @@
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
 
 use pais_core::table::ReleasedTable;
 use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
 
 use crate::problem::{Code, Problem};
+use crate::storage::spool::UNFINISHED;
 use crate::store::StoreError;
 use crate::store::releases::{self, StoredTable};
 use crate::worker::{WorkError, on_thread, release_packing};
@@ -18,15 +18,6 @@ use crate::worker::{WorkError, on_thread, release_packing};
 use super::table_format::TableFormat;
 use super::table_permits::TableKind;
 use super::{Service, ServiceError};
-
-/// Maximum total size of the rendered tables, in bytes.
-const MAX_TOTAL_BYTES: u64 = 4 << 30;
-
-/// The age at which a temporary file is taken to belong to a process that died.
-const STALE: Duration = Duration::from_secs(60 * 60);
-
-/// Prefix of the temporary files.
-const UNFINISHED: &str = "unfinished-";
 
 impl Service {
     /// The path of the file with a released table in a format. Renders the file if it does not
@@ -48,7 +39,7 @@ impl Service {
             env!("CARGO_PKG_VERSION"),
             format.as_str()
         );
-        let path = self.spool.join(name);
+        let path = self.storage.spool.directory().join(name);
         if exists(&path).await {
             return Ok(path);
         }
@@ -62,11 +53,15 @@ impl Service {
             chunks.push(chunk);
         }
         let (target, stored) = (path.clone(), table.clone());
+        let storage = self.storage.clone();
         on_thread(move || {
             let _permit = permit;
             let table = release_packing::unpack(&stored, chunks)?;
             render(&table, format, &stored.sha256, &target)?;
-            remove_oldest(&target).map_err(|error| unwritable(&error))
+            storage
+                .spool
+                .remove_oldest(&target)
+                .map_err(|error| unwritable(&error))
         })
         .await?;
         Ok(path)
@@ -120,43 +115,6 @@ fn render(
     Ok(())
 }
 
-/// Removes stale temporary files, and the oldest rendered files until the rest is within
-/// [`MAX_TOTAL_BYTES`]. Never removes `newest`.
-fn remove_oldest(newest: &Path) -> io::Result<()> {
-    let Some(directory) = newest.parent() else {
-        return Ok(());
-    };
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(directory)? {
-        let entry = entry?;
-        // Another request may have removed the file meanwhile.
-        let Ok(metadata) = entry.metadata() else {
-            continue;
-        };
-        if !metadata.is_file() {
-            continue;
-        }
-        let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-        let unfinished = entry.file_name().to_string_lossy().starts_with(UNFINISHED);
-        if unfinished && modified.elapsed().unwrap_or_default() > STALE {
-            let _ = std::fs::remove_file(entry.path());
-        } else if !unfinished {
-            files.push((modified, metadata.len(), entry.path()));
-        }
-    }
-    files.sort();
-    let mut total: u64 = files.iter().map(|(_, bytes, _)| bytes).sum();
-    for (_, bytes, path) in files {
-        if total <= MAX_TOTAL_BYTES {
-            break;
-        }
-        if path != newest && std::fs::remove_file(&path).is_ok() {
-            total -= bytes;
-        }
-    }
-    Ok(())
-}
-
 /// A file, and for CSV the SHA-256 of what is written to it: the stored digest is that of the CSV.
 struct DigestingFile {
     file: BufWriter<NamedTempFile>,
@@ -179,9 +137,15 @@ impl Write for DigestingFile {
 
 fn unwritable(error: &io::Error) -> WorkError {
     tracing::error!(%error, "a table could not be rendered into the spool directory");
-    Problem::new(
-        Code::Unavailable,
-        "the table could not be rendered; the service's disk may be full",
-    )
-    .into()
+    let problem = match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Problem::new(
+            Code::StorageFull,
+            "the disk of the spool directory (storage.spool_dir) is full",
+        ),
+        _ => Problem::new(
+            Code::Unavailable,
+            "the table could not be rendered; the service's log has the reason",
+        ),
+    };
+    problem.into()
 }

@@ -49,6 +49,7 @@ impl Service {
             key,
             body,
         } = request;
+        self.storage.check()?;
         let limit = self.limits.upload_bytes;
         let permit = self.uploads.acquire().await;
         let _permit = permit.map_err(|_| ServiceError::stopping())?;
@@ -62,7 +63,7 @@ impl Service {
         let settings = IngestSettings {
             format,
             key: load_rows::open_key(&self.keys, dataset)?,
-            directory: Arc::clone(&self.spool),
+            storage: Arc::clone(&self.storage),
             limit,
         };
         match ingest(&self.store, dataset, settings, body).await {

@@ -21,6 +21,7 @@ pub mod releases;
 pub mod runs;
 pub mod seal;
 pub mod sealing_of_old_rows;
+pub mod space;
 pub mod submissions;
 pub mod taxonomies;
 pub mod token_validity;
@@ -64,6 +65,19 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Whether the disk of the database is full: SQLSTATE 53100, or an error of the operating system
+    /// (58030) that says so.
+    pub fn is_storage_full(&self) -> bool {
+        let Self::Database(sqlx::Error::Database(error)) = self else {
+            return false;
+        };
+        match error.code().as_deref() {
+            Some("53100") => true,
+            Some("58030") => error.message().contains("No space left"),
+            _ => false,
+        }
+    }
+
     /// Whether the database could not be reached, so that a retry may help.
     pub fn is_unreachable(&self) -> bool {
         matches!(

@@ -155,8 +155,13 @@ impl Worker {
                     release,
                     written: &written,
                 };
-                let ending = queue::succeed(store, claim, progress.counts(), outcome).await?;
-                ("succeeded", ending)
+                match queue::succeed(store, claim, progress.counts(), outcome).await {
+                    Ok(ending) => ("succeeded", ending),
+                    Err(error) if error.is_storage_full() => {
+                        ("failed", fail(storage_full()).await?)
+                    }
+                    Err(error) => return Err(error),
+                }
             }
             Err(WorkError::Problem(problem)) if problem.code == Code::Cancelled => {
                 match progress.stopped() {
@@ -187,6 +192,9 @@ impl Worker {
                 );
                 ("failed", fail(internal()).await?)
             }
+            Err(WorkError::Store(error)) if error.is_storage_full() => {
+                ("failed", fail(storage_full()).await?)
+            }
             Err(WorkError::Store(error)) => return Err(error),
             Err(WorkError::Panicked) => {
                 tracing::error!(job = %claim.job, "a run panicked");
@@ -204,6 +212,14 @@ impl Worker {
 /// Number of rows in all tables of a release.
 fn rows_of(release: &NewRelease) -> u64 {
     release.tables.iter().map(|table| table.rows).sum()
+}
+
+fn storage_full() -> Problem {
+    Problem::new(
+        Code::StorageFull,
+        "the disk of the database is full, so the result could not be stored; run the job again when \
+         there is space",
+    )
 }
 
 fn internal() -> Problem {

@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::problem::{Code, Problem};
+use crate::storage::Storage;
 use crate::store::seal::KeyRing;
 use crate::store::{Store, StoreError};
 
@@ -87,6 +88,7 @@ pub struct WorkerPool {
 pub fn start(
     store: Store,
     keys: Arc<KeyRing>,
+    storage: Arc<Storage>,
     settings: WorkerPoolSettings,
     wake: Arc<Notify>,
     shutdown: CancellationToken,
@@ -108,7 +110,7 @@ pub fn start(
         pool.tasks.spawn(worker.work());
     }
     pool.tasks
-        .spawn(upkeep::keep(store, pool.shutdown.clone(), wake));
+        .spawn(upkeep::keep(store, storage, pool.shutdown.clone(), wake));
     pool.tasks.close();
     pool
 }

@@ -1,4 +1,5 @@
-//! Periodic cleanup: deletes datasets whose retention has ended, and old idempotent answers.
+//! Periodic cleanup: deletes datasets whose retention has ended and old idempotent answers, and keeps
+//! the reserve of the disk.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,23 +7,33 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::store::{Store, datasets, idempotency};
+use crate::storage::Storage;
+use crate::store::{Store, datasets, idempotency, space};
 
 /// Time between two cleanups.
 const INTERVAL: Duration = Duration::from_secs(60);
 
 /// Cleans up until `shutdown` is cancelled. Wakes the workers when datasets were deleted, because their jobs
 /// must stop.
-pub(super) async fn keep(store: Store, shutdown: CancellationToken, wake: Arc<Notify>) {
+pub(super) async fn keep(
+    store: Store,
+    storage: Arc<Storage>,
+    shutdown: CancellationToken,
+    wake: Arc<Notify>,
+) {
     let mut ticks = tokio::time::interval(INTERVAL);
     loop {
         tokio::select! {
             _ = ticks.tick() => {}
             () = shutdown.cancelled() => return,
         }
+        storage.keep_reserve();
         match datasets::delete_expired(&store).await {
             Ok(0) => {}
             Ok(deleted) => {
+                if let Err(error) = space::free_deleted(&store).await {
+                    tracing::warn!(%error, "the space of deleted rows could not be freed");
+                }
                 tracing::info!(
                     deleted,
                     "datasets were deleted at the end of their retention"

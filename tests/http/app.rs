@@ -11,6 +11,7 @@ use pais::memory::MemoryBudget;
 use pais::roles::Role;
 use pais::service::token_lifetime::TokenLifetime;
 use pais::service::{Service, ServiceLimits};
+use pais::storage::{Storage, StorageLimits};
 use pais::store::seal::KeyRing;
 use pais::store::tokens::{NewToken, create_token};
 use pais::store::{Store, instances, organizations};
@@ -29,6 +30,7 @@ use crate::{database, documented};
 pub(crate) struct Builder {
     requests_per_second: u32,
     cors_origins: Vec<String>,
+    storage: StorageLimits,
     limits: ServiceLimits,
     memory_bytes: u64,
     with_workers: bool,
@@ -51,6 +53,11 @@ impl Builder {
         self
     }
 
+    pub(crate) fn storage(mut self, limits: StorageLimits) -> Self {
+        self.storage = limits;
+        self
+    }
+
     pub(crate) fn limits(mut self, change: impl FnOnce(&mut ServiceLimits)) -> Self {
         change(&mut self.limits);
         self
@@ -68,18 +75,22 @@ impl Builder {
                 Arc::new(KeyRing::new(&[7; 32])),
                 self.limits,
                 MemoryBudget::new(self.memory_bytes, Duration::from_secs(5)),
-                spool.path().to_owned(),
+                Arc::new(Storage::new(spool.path(), spool.path(), self.storage)),
                 shutdown.clone(),
             ),
             rate_limiter: RateLimiter::new(self.requests_per_second).map(Arc::new),
         };
         let Service {
-            store, keys, wake, ..
+            store,
+            keys,
+            storage,
+            wake,
+            ..
         } = state.service.clone();
         let workers = WorkerPoolSettings::default();
         let pool = self
             .with_workers
-            .then(|| pais::worker::start(store, keys, workers, wake, shutdown.clone()));
+            .then(|| pais::worker::start(store, keys, storage, workers, wake, shutdown.clone()));
         let settings = RouterSettings {
             request_timeout: Duration::from_secs(30),
             cors_origins: self.cors_origins,
@@ -123,6 +134,11 @@ impl TestApp {
             memory_bytes: 4 << 30,
             requests_per_second: 0,
             cors_origins: Vec::new(),
+            storage: StorageLimits {
+                min_free: 0,
+                reserve: 0,
+                spool: 1 << 30,
+            },
             limits: ServiceLimits {
                 upload_bytes: 1 << 26,
                 json_bytes: 1 << 20,

@@ -89,6 +89,7 @@ impl Hospital {
         worker::start(
             state.store.clone(),
             state.keys.clone(),
+            state.storage.clone(),
             settings(),
             state.wake.clone(),
             state.shutdown.clone(),

@@ -40,12 +40,25 @@ impl ServiceProcess {
         Self::start_with(pais(data), data, settings).await
     }
 
+    /// Like [`Self::start`], without waiting for the readiness: only until the service answers.
+    pub(crate) async fn start_unready(data: &Path, settings: &[(&str, &str)]) -> Self {
+        let service = Self::spawn(pais(data), data, settings);
+        service.wait(|_| true).await;
+        service
+    }
+
     /// Like [`Self::start`], with a program that is prepared in another way.
     pub(crate) async fn start_with(
-        mut program: Command,
+        program: Command,
         data: &Path,
         settings: &[(&str, &str)],
     ) -> Self {
+        let service = Self::spawn(program, data, settings);
+        service.wait(|status| status == 200).await;
+        service
+    }
+
+    fn spawn(mut program: Command, data: &Path, settings: &[(&str, &str)]) -> Self {
         let port = std::net::TcpListener::bind("127.0.0.1:0")
             .unwrap()
             .local_addr()
@@ -58,17 +71,21 @@ impl ServiceProcess {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let service = Self {
+        Self {
             program,
             data: data.to_path_buf(),
             base: format!("http://{listen}"),
-        };
-        let ready = poll_async(Duration::from_secs(120), async || {
-            let answer = reqwest::get(format!("{}/readyz", service.base)).await;
-            answer.ok().filter(|answer| answer.status() == 200)
+        }
+    }
+
+    /// Waits until the answer of the readiness probe has an expected status.
+    async fn wait(&self, is_expected: impl Fn(u16) -> bool) {
+        let answered = poll_async(Duration::from_secs(120), async || {
+            let answer = reqwest::get(format!("{}/readyz", self.base)).await;
+            let status = answer.ok()?.status().as_u16();
+            is_expected(status).then_some(())
         });
-        ready.await.expect("the service did not become ready");
-        service
+        answered.await.expect("the service did not become ready");
     }
 
     /// The id of the process.

@@ -63,7 +63,12 @@ fn problem(error: ServiceError) -> Problem {
         ServiceError::Problem(problem) => problem,
         ServiceError::Store(error) => {
             tracing::error!(error = &error as &dyn std::error::Error, "the store failed");
-            if error.is_unreachable() {
+            if error.is_storage_full() {
+                Problem::new(
+                    Code::StorageFull,
+                    "the disk of the database is full; nothing was stored",
+                )
+            } else if error.is_unreachable() {
                 Problem::new(
                     Code::Unavailable,
                     "the database cannot be reached; try again",

@@ -11,7 +11,7 @@ use utoipa_axum::routes;
 
 use crate::http::response::error::ApiError;
 use crate::http::state::AppState;
-use crate::problem::Code;
+use crate::problem::{Code, Problem};
 
 /// Time limit of the database query. It is shorter than elsewhere, because the answer must come
 /// before the probe gives up.
@@ -50,7 +50,10 @@ async fn ready(State(state): State<AppState>) -> Result<Json<Health>, ApiError> 
         return unavailable("the service is stopping");
     }
     match tokio::time::timeout(DATABASE_TIMEOUT, state.service.is_migrated()).await {
-        Ok(Ok(true)) => Ok(OK),
+        Ok(Ok(true)) => match state.service.storage.check() {
+            Ok(()) => Ok(OK),
+            Err(full) => Err(Problem::from(full).into()),
+        },
         Ok(Ok(false)) => unavailable("the database lacks migrations; run `pais migrate`"),
         Ok(Err(error)) => {
             tracing::warn!(error = &error as &dyn std::error::Error, "not ready");

@@ -1,7 +1,6 @@
 //! The stages of an upload: pump, read and seal, insert. They run at the same time over bounded
 //! channels, so that the slowest stage sets the pace.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use pais_core::definition::{DatasetId, SubmissionId};
@@ -14,6 +13,7 @@ use tokio::sync::mpsc;
 use crate::problem::{Code, Problem};
 use crate::service::error::ServiceError;
 use crate::service::table_format::TableFormat;
+use crate::storage::Storage;
 use crate::store::datasets::StoredDataset;
 use crate::store::seal::{DataKey, Place};
 use crate::store::submissions::{ColumnWarning, SealedChunk, SubmissionTotals, SubmissionWriter};
@@ -32,8 +32,8 @@ pub struct IngestSettings {
     pub format: TableFormat,
     /// The data key of the dataset.
     pub key: DataKey,
-    /// Directory of temporary files.
-    pub directory: Arc<PathBuf>,
+    /// Where temporary files are.
+    pub storage: Arc<Storage>,
     /// Maximum size of the decoded body and of a decoded Parquet file, in bytes.
     pub limit: u64,
 }
@@ -98,7 +98,7 @@ fn read_and_seal(
 ) -> Result<ReadRows, WorkError> {
     let (mut index, mut text_bytes) = (0, 0);
     let mut values = ValueCounters::default();
-    let (directory, limit) = (settings.directory.as_path(), settings.limit);
+    let (spool, limit) = (&settings.storage.spool, settings.limit);
     let seal = |table: Table| {
         values.push(schema.stored().zip(&table.columns));
         text_bytes += table.text_bytes();
@@ -121,7 +121,7 @@ fn read_and_seal(
             WorkError::Problem(Problem::new(Code::Internal, "the rows could not be stored"))
         })
     };
-    match reader::read(settings.format, schema, source, directory, limit, seal) {
+    match reader::read(settings.format, schema, source, spool, limit, seal) {
         Ok(number) => Ok(ReadRows {
             number,
             text_bytes,

@@ -1,0 +1,166 @@
+//! The files beside the database: free space of their disks, a reserve for a full disk, and the spool
+//! directory.
+
+pub mod disk;
+pub mod reserve;
+pub mod spool;
+
+use std::path::{Path, PathBuf};
+
+use crate::problem::{Code, Problem};
+
+use disk::Disk;
+use reserve::Reserve;
+use spool::Spool;
+
+/// The limits of [`Storage`], in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct StorageLimits {
+    /// Free space below which nothing is accepted; at most a tenth of the disk counts.
+    pub min_free: u64,
+    /// Size of the reserve; at most a twentieth of the disk counts.
+    pub reserve: u64,
+    /// Size of all files in the spool directory.
+    pub spool: u64,
+}
+
+/// The part of a disk that [`StorageLimits::min_free`] can be at most: a tenth.
+const MIN_FREE_SHARE: u64 = 10;
+
+/// The part of a disk that the reserve can be at most: a twentieth.
+const RESERVE_SHARE: u64 = 20;
+
+/// Why nothing that takes space is accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the disk of the {place} has {} MiB free, less than the {} MiB of storage.min_free_bytes; delete \
+     datasets that are not needed, or have the disk enlarged",
+    .free >> 20, .needed.div_ceil(1 << 20)
+)]
+pub struct DiskFull {
+    place: &'static str,
+    free: u64,
+    needed: u64,
+}
+
+impl From<DiskFull> for Problem {
+    fn from(full: DiskFull) -> Self {
+        Self::new(Code::StorageFull, full.to_string())
+    }
+}
+
+/// The data directory and the spool directory.
+#[derive(Debug)]
+pub struct Storage {
+    data_dir: PathBuf,
+    limits: StorageLimits,
+    reserve: Reserve,
+    /// Rendered releases and temporary files.
+    pub spool: Spool,
+}
+
+impl Storage {
+    /// The storage in a data directory that exists. `spool` is the spool directory, which exists, too.
+    pub fn new(data_dir: &Path, spool: &Path, limits: StorageLimits) -> Self {
+        Self {
+            data_dir: data_dir.to_owned(),
+            limits,
+            reserve: Reserve::new(data_dir),
+            spool: Spool::new(spool, limits.spool),
+        }
+    }
+
+    /// Checks that there is space for what a request adds. Costs two system calls.
+    ///
+    /// # Errors
+    /// [`DiskFull`]. A disk whose free space is not known counts as not full.
+    pub fn check(&self) -> Result<(), DiskFull> {
+        self.check_disk("data directory (server.data_dir)", &self.data_dir)?;
+        self.check_disk(
+            "spool directory (storage.spool_dir)",
+            self.spool.directory(),
+        )
+    }
+
+    fn check_disk(&self, place: &'static str, directory: &Path) -> Result<(), DiskFull> {
+        let Ok(disk) = Disk::of(directory) else {
+            return Ok(());
+        };
+        let needed = self.min_free(disk);
+        match disk.free < needed {
+            true => Err(DiskFull {
+                place,
+                free: disk.free,
+                needed,
+            }),
+            false => Ok(()),
+        }
+    }
+
+    fn min_free(&self, disk: Disk) -> u64 {
+        self.limits.min_free.min(disk.size / MIN_FREE_SHARE)
+    }
+
+    /// Removes the reserve if the disk is nearly full, so that the database can start, and data can be
+    /// deleted.
+    pub fn make_room(&self) {
+        let full = Disk::of(&self.data_dir).is_ok_and(|disk| disk.free < self.reserve_bytes(disk));
+        if full {
+            self.reserve.remove();
+        }
+    }
+
+    /// Makes the reserve if there is none and the disk has more than enough space for it. Failures are
+    /// logged.
+    pub fn keep_reserve(&self) {
+        let Ok(disk) = Disk::of(&self.data_dir) else {
+            return;
+        };
+        let bytes = self.reserve_bytes(disk);
+        if disk.free > self.min_free(disk) + bytes {
+            self.reserve.make(bytes);
+        }
+    }
+
+    fn reserve_bytes(&self, disk: Disk) -> u64 {
+        self.limits.reserve.min(disk.size / RESERVE_SHARE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::disk::Disk;
+    use super::{Storage, StorageLimits};
+
+    const NO_LIMITS: StorageLimits = StorageLimits {
+        min_free: 0,
+        reserve: 1 << 16,
+        spool: 1 << 20,
+    };
+
+    #[test]
+    fn a_disk_with_less_space_than_the_limit_is_full() {
+        let dir = tempfile::tempdir().unwrap();
+        let storage = |limits| Storage::new(dir.path(), dir.path(), limits);
+        assert_eq!(storage(NO_LIMITS).check(), Ok(()));
+        // A limit above a tenth of the disk counts as a tenth.
+        let all = storage(StorageLimits {
+            min_free: u64::MAX,
+            ..NO_LIMITS
+        });
+        let disk = Disk::of(dir.path()).unwrap();
+        assert_eq!(all.check().is_err(), disk.free < disk.size / 10);
+    }
+
+    #[test]
+    fn the_reserve_takes_its_space_until_it_is_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let storage = Storage::new(dir.path(), dir.path(), NO_LIMITS);
+        storage.keep_reserve();
+        let file = dir.path().join("reserve");
+        assert_eq!(std::fs::metadata(&file).unwrap().len(), 1 << 16);
+        // There is enough space, so it stays.
+        storage.make_room();
+        assert!(file.exists());
+    }
+}

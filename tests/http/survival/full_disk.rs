@@ -1,0 +1,183 @@
+//! The disk of the data directory is filled to the brim, and freed.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::process::{ServiceProcess, call};
+use crate::support::poll::poll_async;
+use crate::support::split_mix::SplitMix64;
+
+/// Size of the disk.
+const DISK_MIB: u64 = 400;
+
+/// A disk in memory, unmounted when dropped.
+struct SmallDisk(tempfile::TempDir);
+
+impl SmallDisk {
+    /// `None` where this process may not mount.
+    fn mount() -> Option<Self> {
+        let directory = tempfile::tempdir().unwrap();
+        let options = format!("size={DISK_MIB}m,mode=0711");
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &options, "tmpfs"])
+            .arg(directory.path())
+            .output();
+        mounted
+            .is_ok_and(|output| output.status.success())
+            .then_some(Self(directory))
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Writes a file until the disk is full.
+    fn fill(&self) {
+        let mut file = std::fs::File::create(self.path().join("filler")).unwrap();
+        let block = vec![1; 1 << 16];
+        while file.write_all(&block).is_ok() {}
+        while file.write_all(&[1]).is_ok() {}
+    }
+
+    fn free(&self) {
+        std::fs::remove_file(self.path().join("filler")).unwrap();
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(self.path()).status();
+    }
+}
+
+/// A hospital with datasets in a running service.
+struct Client {
+    token: String,
+    http: reqwest::Client,
+    body: Vec<u8>,
+}
+
+impl Client {
+    fn new(service: &ServiceProcess) -> Self {
+        let mut body = b"age,note,disease\n".to_vec();
+        let mut random = SplitMix64(1);
+        for _ in 0..2000 {
+            let note: String = (0..120)
+                .map(|_| format!("{:016x}", random.next()))
+                .collect();
+            body.extend(format!("{},{note},flu\n", random.next() % 90).bytes());
+        }
+        Self {
+            token: service.token("hospital", "holder"),
+            http: reqwest::Client::new(),
+            body,
+        }
+    }
+
+    async fn dataset(&self, service: &ServiceProcess, name: &str) -> String {
+        let columns = json!([
+            { "name": "age", "role": "quasi_identifier", "kind": "numeric" },
+            { "name": "note", "role": "insensitive" },
+            { "name": "disease", "role": "sensitive" },
+        ]);
+        let body = json!({ "name": name, "columns": columns });
+        let request = self.http.post(format!("{}/v1/datasets", service.base));
+        let made = call(request.json(&body), &self.token).await;
+        made["id"].as_str().unwrap().to_owned()
+    }
+
+    /// Status and code of an upload of about 4 MB.
+    async fn upload(&self, service: &ServiceProcess, dataset: &str) -> (u16, String) {
+        let path = format!("{}/v1/datasets/{dataset}/submissions", service.base);
+        let request = self.http.post(path).header("content-type", "text/csv");
+        let request = request.bearer_auth(&self.token).body(self.body.clone());
+        let answer = request.send().await.unwrap();
+        let status = answer.status().as_u16();
+        let body: Value = answer.json().await.unwrap();
+        let code = body["code"].as_str().unwrap_or_default();
+        (status, code.to_owned())
+    }
+
+    async fn delete(&self, service: &ServiceProcess, dataset: &str) -> u16 {
+        let request = self
+            .http
+            .delete(format!("{}/v1/datasets/{dataset}", service.base));
+        let answer = request.bearer_auth(&self.token).send().await.unwrap();
+        answer.status().as_u16()
+    }
+}
+
+async fn readiness(service: &ServiceProcess) -> (u16, Value) {
+    let answer = reqwest::get(format!("{}/readyz", service.base))
+        .await
+        .unwrap();
+    (answer.status().as_u16(), answer.json().await.unwrap())
+}
+
+/// Waits until the service is ready.
+async fn ready(service: &ServiceProcess) {
+    let ready = poll_async(Duration::from_secs(30), async || {
+        (readiness(service).await.0 == 200).then_some(())
+    });
+    ready.await.expect("the service is not ready");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_disk_refuses_rows_and_lets_data_be_deleted() {
+    let Some(disk) = SmallDisk::mount() else {
+        println!("not run: this process may not mount a file system");
+        return;
+    };
+    let data = disk.path().join("data");
+    let mut service = ServiceProcess::start(&data, &[]).await;
+    let client = Client::new(&service);
+    let kept = client.dataset(&service, "kept").await;
+    assert_eq!(client.upload(&service, &kept).await.0, 201);
+    assert!(data.join("reserve").exists());
+
+    // Filled by uploads: refused early, while a tenth of the disk is still free.
+    let large = client.dataset(&service, "large").await;
+    let refused = loop {
+        let (status, code) = client.upload(&service, &large).await;
+        if status != 201 {
+            break (status, code);
+        }
+    };
+    assert_eq!(refused, (507, "storage_full".to_owned()));
+
+    // Filled to the last byte by something else: the service says so, and deleting still works.
+    disk.fill();
+    let (status, document) = readiness(&service).await;
+    assert_eq!((status, &document["code"]), (503, &json!("storage_full")));
+    let detail = document["detail"].as_str().unwrap();
+    assert!(detail.contains("storage.min_free_bytes"), "{detail}");
+    assert_eq!(client.upload(&service, &kept).await.0, 507);
+    assert_eq!(client.delete(&service, &large).await, 204);
+    assert!(!data.join("reserve").exists());
+    assert!(service.is_running());
+    disk.free();
+    ready(&service).await;
+    assert_eq!(client.upload(&service, &kept).await.0, 201);
+
+    // Killed while the disk is full: the reserve, which is made again when there is space, lets it
+    // start and delete.
+    let unused = client.dataset(&service, "unused").await;
+    assert_eq!(client.delete(&service, &unused).await, 204);
+    let reserve = poll_async(Duration::from_secs(30), async || {
+        data.join("reserve").exists().then_some(())
+    });
+    reserve.await.expect("the reserve was not made again");
+    disk.fill();
+    drop(service);
+    service = ServiceProcess::start_unready(&data, &[]).await;
+    assert_eq!(client.delete(&service, &kept).await, 204);
+    disk.free();
+    ready(&service).await;
+    let new = client.dataset(&service, "new").await;
+    assert_eq!(client.upload(&service, &new).await.0, 201);
+    service.stop();
+}
