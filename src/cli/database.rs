@@ -5,7 +5,8 @@ use std::sync::Arc;
 use anyhow::Context;
 use pais::clock::SystemClock;
 use pais::config::Settings;
-use pais::store::Store;
+use pais::store::data_keys::DataKeys;
+use pais::store::{Store, instances, readiness};
 use pais_postgres::{EmbeddedOptions, EmbeddedServer, PostgresError};
 use secrecy::ExposeSecret;
 
@@ -53,12 +54,13 @@ impl Database {
             )?,
             (None, None) => anyhow::bail!("there is no database; set database.url"),
         };
+        let store = store.with_data_keys(data_keys(settings)?);
         let database = Self { store, server };
-        match database.store.migrate().await {
+        match migrate(&database.store).await {
             Ok(()) => Ok(database),
             Err(error) => {
                 database.close().await?;
-                Err(error.into())
+                Err(error)
             }
         }
     }
@@ -83,6 +85,34 @@ impl Database {
         }
         Ok(())
     }
+}
+
+/// Applies the missing migrations, unless a service of another version uses the database.
+async fn migrate(store: &Store) -> anyhow::Result<()> {
+    if readiness::is_migrated(store).await? {
+        return Ok(());
+    }
+    let others = instances::others(store).await?;
+    let this = env!("CARGO_PKG_VERSION");
+    if let Some(other) = others.iter().find(|other| other.version != this) {
+        anyhow::bail!(
+            "a service of version {} is using the database, and the migrations of version {this} would \
+             change it under that service; stop it first",
+            other.version
+        );
+    }
+    Ok(store.migrate().await?)
+}
+
+/// Where the data keys are: in `encryption.data_key_dir`; or in the data directory, where the embedded
+/// database is, too; or in an external database.
+fn data_keys(settings: &Settings) -> anyhow::Result<DataKeys> {
+    let directory = match (&settings.encryption.data_key_dir, &settings.database.url) {
+        (Some(directory), _) => directory.clone(),
+        (None, None) => settings.server.data_dir.join("dataset-keys"),
+        (None, Some(_)) => return Ok(DataKeys::Table),
+    };
+    Ok(DataKeys::directory(&directory)?)
 }
 
 fn embedded(settings: &Settings) -> EmbeddedOptions {

@@ -1,132 +1,135 @@
-//! The key-encryption key. It comes from the settings, or else from a file in the data directory,
-//! which is created at the first start. The key is never logged.
+//! The keys at the start of the service, and `pais keys`.
 
-use std::io::{ErrorKind, Write};
-use std::path::Path;
+use std::path::PathBuf;
+use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use pais::config::Settings;
-use pais::store::seal::KeyRing;
-use pais::store::{Store, datasets};
-use rand::TryRng;
-use secrecy::ExposeSecret;
+use pais::config::{Flags, Settings};
+use pais::store::Store;
+use pais::store::key_ring::KeyRing;
+use pais::store::service_keys::{self, KeyMismatch};
+use pais::telemetry;
 
-const FILE: &str = "key-encryption.key";
-const KEY_BYTES: usize = 32;
+use super::database::Database;
+use super::key_file::{self, KeyPlace};
+use super::settings::SettingsArgs;
+use super::{block_on, hardening};
+
+/// The subcommands of `pais keys`.
+#[derive(clap::Subcommand)]
+pub(crate) enum KeysCommand {
+    /// Make a key-encryption key in a new file of mode 0600
+    Generate(GenerateArgs),
+    /// Wrap the keys of all datasets under a new key-encryption key; services may run meanwhile
+    Rotate(SettingsArgs),
+    /// Check that the key of every dataset opens: exit status 0 if so, 1 if not, 2 if the keys or the
+    /// database cannot be read
+    Check(SettingsArgs),
+}
+
+/// Arguments of `pais keys generate`.
+#[derive(clap::Args)]
+pub(crate) struct GenerateArgs {
+    /// The file to make
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+}
+
+/// Runs a subcommand of `pais keys`.
+///
+/// # Errors
+/// If the settings are invalid, or a key or the database cannot be used.
+pub(crate) fn run(command: KeysCommand) -> anyhow::Result<ExitCode> {
+    hardening::forbid_dumps();
+    match command {
+        KeysCommand::Generate(args) => {
+            if args.file.exists() {
+                bail!("{} exists; choose another name", args.file.display());
+            }
+            key_file::create(&args.file)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        KeysCommand::Rotate(args) => {
+            let settings = args.load(Flags::default())?;
+            telemetry::init(&settings.log)?;
+            block_on(with_database(&settings, async |store| {
+                rotate(&settings, store).await
+            }))
+        }
+        KeysCommand::Check(args) => {
+            let settings = args.load(Flags::default())?;
+            telemetry::init(&settings.log)?;
+            let checked = block_on(with_database(&settings, async |store| {
+                check(&settings, store).await
+            }));
+            Ok(checked.unwrap_or_else(|error| {
+                eprintln!("pais: {error:#}");
+                ExitCode::from(if error.is::<KeyMismatch>() { 1 } else { 2 })
+            }))
+        }
+    }
+}
+
+async fn with_database<T>(
+    settings: &Settings,
+    work: impl AsyncFnOnce(&Store) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    let database = Database::open_for_command(settings).await?;
+    let result = work(&database.store).await;
+    database.close().await?;
+    result
+}
 
 /// Opens the key ring of the service.
 ///
 /// # Errors
-/// If the key cannot be read or created, or does not open the data key of the newest dataset.
+/// If the key cannot be read or created, or is not the one of the database.
 pub(crate) async fn open(settings: &Settings, store: &Store) -> anyhow::Result<KeyRing> {
-    let sealed = datasets::newest_key(store).await?;
-    let encryption = &settings.encryption;
-    let key = if let Some(text) = &encryption.key_base64 {
-        from_base64(text.expose_secret().as_bytes())
-            .context("encryption.key_base64 is invalid; expected 32 bytes as base64")?
-    } else if let Some(path) = &encryption.key_file {
-        read(path)?.with_context(|| {
-            format!(
-                "the key file {} (encryption.key_file) does not exist",
-                path.display()
-            )
-        })?
-    } else {
-        let path = settings.server.data_dir.join(FILE);
-        match read(&path)? {
-            Some(key) => key,
-            None if sealed.is_some() => bail!(
-                "the key file {} is missing, but datasets are sealed with it; restore it",
-                path.display()
-            ),
-            None => create(&path)?,
-        }
+    let place = KeyPlace::of(settings)?;
+    let is_new = service_keys::is_new(store).await?;
+    let keys = place.keys(is_new)?;
+    Ok(service_keys::open_ring(store, &keys, place.source()).await?)
+}
+
+async fn check(settings: &Settings, store: &Store) -> anyhow::Result<ExitCode> {
+    let ring = open(settings, store).await?;
+    let checked = service_keys::check(store, &ring).await?;
+    for dataset in &checked.bad {
+        println!("dataset {}: its key is missing or does not open", dataset.0);
+    }
+    let (good, bad) = (checked.good, checked.bad.len());
+    println!(
+        "key {}: {good} keys of datasets open, {bad} do not",
+        ring.current()
+    );
+    Ok(ExitCode::from(u8::from(bad > 0)))
+}
+
+/// Rotates the key in the key file: makes a new key beside the old one, wraps all keys under it, and
+/// removes the old key. If it is interrupted, the next call continues.
+async fn rotate(settings: &Settings, store: &Store) -> anyhow::Result<ExitCode> {
+    let KeyPlace::File { path, .. } = KeyPlace::of(settings)? else {
+        bail!(
+            "the key is in encryption.key_base64, which this command cannot change; put it into a file \
+             (encryption.key_file), and rotate that"
+        );
     };
-    let ring = KeyRing::new(&key);
-    if let Some((dataset, wrapped)) = sealed {
-        ring.open(dataset, &wrapped)
-            .context("the key-encryption key is not the one of this database; restore that key")?;
+    let mut keys = key_file::read(&path)?
+        .with_context(|| format!("there is no key file {}", path.display()))?;
+    // Checks that these are the keys of the database, before anything changes.
+    service_keys::open_ring(store, &keys, None).await?;
+    if let [_] = keys.as_slice() {
+        keys.insert(0, key_file::generate()?);
+        key_file::replace(&path, &keys)?;
     }
-    Ok(ring)
-}
-
-fn read(path: &Path) -> anyhow::Result<Option<[u8; KEY_BYTES]>> {
-    let bytes = match std::fs::read(path) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => {
-            return Err(error)
-                .with_context(|| format!("cannot read the key file {}", path.display()));
-        }
-    };
-    let key = <[u8; KEY_BYTES]>::try_from(bytes.as_slice())
-        .ok()
-        .or_else(|| from_base64(bytes.trim_ascii()));
-    match key {
-        Some(key) => Ok(Some(key)),
-        None => bail!(
-            "the key file {} is invalid; expected 32 bytes, raw or as base64",
-            path.display()
-        ),
-    }
-}
-
-fn from_base64(text: &[u8]) -> Option<[u8; KEY_BYTES]> {
-    STANDARD.decode(text).ok()?.try_into().ok()
-}
-
-/// Creates the key file atomically: with a partly written key, the data sealed with it is lost.
-fn create(path: &Path) -> anyhow::Result<[u8; KEY_BYTES]> {
-    let failed = || format!("cannot create the key file {}", path.display());
-    let dir = path.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(dir).with_context(failed)?;
-    let mut key = [0; KEY_BYTES];
-    rand::rngs::SysRng
-        .try_fill_bytes(&mut key)
-        .context("the operating system returned no random bytes")?;
-    // The tempfile crate creates files with mode 0600.
-    let mut file = tempfile::NamedTempFile::new_in(dir).with_context(failed)?;
-    file.write_all((STANDARD.encode(key) + "\n").as_bytes())
-        .and_then(|()| file.as_file().sync_all())
-        .with_context(failed)?;
-    match file.persist_noclobber(path) {
-        Ok(_) => {
-            std::fs::File::open(dir)
-                .and_then(|dir| dir.sync_all())
-                .with_context(failed)?;
-            tracing::info!(path = %path.display(), "created a key-encryption key; keep a copy apart from the database");
-            Ok(key)
-        }
-        // Another process created the file first; use its key.
-        Err(error) if error.error.kind() == ErrorKind::AlreadyExists => {
-            read(path)?.with_context(failed)
-        }
-        Err(error) => Err(error.error).with_context(failed),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
-    use super::{FILE, create, read};
-
-    #[test]
-    fn a_key_is_created_once_and_only_its_owner_can_read_it() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join(FILE);
-        assert_eq!(read(&path).unwrap(), None);
-        let key = create(&path).unwrap();
-        assert_eq!(read(&path).unwrap(), Some(key));
-        assert_eq!(create(&path).unwrap(), key);
-        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o600);
-        std::fs::write(&path, key).unwrap();
-        assert_eq!(read(&path).unwrap(), Some(key));
-        std::fs::write(&path, "short").unwrap();
-        let message = read(&path).unwrap_err().to_string();
-        assert!(!message.contains("short"), "{message}");
-    }
+    let ring = service_keys::open_ring(store, &keys, None).await?;
+    let datasets = service_keys::rewrap_all(store, &ring).await?;
+    key_file::replace(&path, &keys[..1])?;
+    println!(
+        "the keys of {datasets} datasets are wrapped under the key {}; copy {} to where its backup is. \
+         Backups of the database from before need the old key",
+        ring.current(),
+        path.display()
+    );
+    Ok(ExitCode::SUCCESS)
 }

@@ -8,6 +8,9 @@ mod database;
 mod directory;
 mod documents;
 mod failure;
+mod hardening;
+mod home;
+mod key_file;
 mod keys;
 mod machine_memory;
 mod migrate;
@@ -45,6 +48,9 @@ enum Command {
     /// Issue API tokens
     #[command(subcommand)]
     Token(token::TokenCommand),
+    /// Make, rotate and check the keys that protect raw rows
+    #[command(subcommand)]
+    Keys(keys::KeysCommand),
     /// Anonymize a table in a file, without a server or database
     Anonymize(anonymize::Anonymize),
     /// Check a finished table from any source against a privacy model
@@ -62,6 +68,10 @@ pub(crate) fn main() -> ExitCode {
         Command::Serve(args) => serve::run(args),
         Command::Migrate(args) => migrate::run(&args),
         Command::Token(command) => token::run(command),
+        Command::Keys(command) => match keys::run(command) {
+            Ok(status) => return status,
+            Err(error) => Err(error),
+        },
         Command::Anonymize(command) => {
             return match command.run() {
                 Ok(()) => ExitCode::SUCCESS,

@@ -11,6 +11,7 @@ use pais::memory::MemoryBudget;
 use pais::service::token_lifetime::TokenLifetime;
 use pais::service::{Service, ServiceLimits};
 use pais::storage::Storage;
+use pais::store::moving_of_old_keys::move_old_keys;
 use pais::store::sealing_of_old_rows::seal_old_rows;
 use pais::store::{Store, instances};
 use pais::telemetry;
@@ -21,8 +22,9 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::database::Database;
+use super::home::Home;
 use super::settings::SettingsArgs;
-use super::{block_on, keys, machine_memory, storage};
+use super::{block_on, hardening, keys, machine_memory, storage};
 
 /// Number of uploads read at the same time. Each uses one thread while its rows are encoded.
 const CONCURRENT_UPLOADS: usize = 8;
@@ -48,6 +50,7 @@ pub(crate) fn run(args: ServeArgs) -> anyhow::Result<()> {
     };
     let settings = args.settings.load(flags)?;
     telemetry::init(&settings.log)?;
+    hardening::forbid_dumps();
     block_on(serve(&settings))
 }
 
@@ -60,14 +63,19 @@ async fn serve(settings: &Settings) -> anyhow::Result<()> {
         .await
         .with_context(|| format!("cannot listen on {address} (server.listen)"))?;
     let storage = Arc::new(storage::open(settings)?);
+    let home = Home::lock(&settings.server.data_dir)?;
     // The database needs space to start.
     storage.make_room();
     let mut database = Database::open_for_service(settings).await?;
     let store = database.store.clone();
+    instances::register(&store, home.id).await?;
     let served = tokio::select! {
         served = work(settings, &store, storage, listener, &shutdown) => served,
         why = database.ended() => Err(why.into()),
     };
+    if let Err(error) = instances::remove(&store).await {
+        tracing::debug!(%error, "this process could not be signed off; its successor does so");
+    }
     let closed = database.close().await;
     served.and(closed)
 }
@@ -96,7 +104,7 @@ async fn work(
         .context("cannot start the computing pool (workers.threads)")?;
     let keys = Arc::new(keys::open(settings, store).await?);
     seal_old_rows(store, &keys).await?;
-    instances::register(store, uuid::Uuid::new_v4()).await?;
+    move_old_keys(store).await?;
     let limits = limits(settings);
     let memory = memory_budget(settings);
     let service = Service::new(

@@ -50,7 +50,7 @@ impl Service {
             wrapped_key: self.keys.new_data_key(id)?,
             warnings: schema.warnings(),
         };
-        let created = datasets::create(&self.store, caller, new).await?;
+        let created = datasets::create(&self.store, &self.keys, caller, new).await?;
         Ok(created.ok_or_else(|| text::name_taken("a dataset"))?)
     }
 

@@ -36,7 +36,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::memory::MemoryBudget;
 use crate::storage::Storage;
-use crate::store::seal::KeyRing;
+use crate::store::key_ring::KeyRing;
 use crate::store::{Store, readiness};
 
 pub use error::ServiceError;

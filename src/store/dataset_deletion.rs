@@ -3,6 +3,7 @@
 use pais_core::definition::DatasetId;
 use sqlx::{PgConnection, Row};
 use time::OffsetDateTime;
+use uuid::Uuid;
 
 use crate::ids::{OrganizationId, TokenId};
 use crate::roles::Caller;
@@ -28,6 +29,9 @@ pub async fn delete(store: &Store, by: Caller, id: DatasetId) -> Result<bool, St
     };
     let deleted = deletion.run(&mut transaction, id).await?;
     transaction.commit().await?;
+    if deleted {
+        destroy_key(store, id).await?;
+    }
     Ok(deleted)
 }
 
@@ -53,10 +57,41 @@ pub async fn delete_expired(store: &Store) -> Result<u64, StoreError> {
         };
         let mut transaction = store.begin().await?;
         let id = DatasetId(row.try_get("id")?);
-        deleted += u64::from(deletion.run(&mut transaction, id).await?);
+        let is_deleted = deletion.run(&mut transaction, id).await?;
         transaction.commit().await?;
+        if is_deleted {
+            destroy_key(store, id).await?;
+            deleted += 1;
+        }
     }
+    destroy_remaining_keys(store).await?;
     Ok(deleted)
+}
+
+/// Destroys the keys of deleted datasets that could not be destroyed when they were deleted.
+///
+/// # Errors
+/// When the database or a key file fails.
+pub async fn destroy_remaining_keys(store: &Store) -> Result<(), StoreError> {
+    let remaining = sqlx::query_scalar(
+        "SELECT id FROM datasets WHERE deleted_at IS NOT NULL AND key_destroyed_at IS NULL",
+    );
+    let remaining: Vec<Uuid> = remaining.fetch_all(store.pool()).await?;
+    for id in remaining {
+        destroy_key(store, DatasetId(id)).await?;
+    }
+    Ok(())
+}
+
+/// Destroys the key of a dataset whose deletion is committed.
+async fn destroy_key(store: &Store, id: DatasetId) -> Result<(), StoreError> {
+    store.data_keys().destroy(store, id).await?;
+    sqlx::query("UPDATE datasets SET key_destroyed_at = $2 WHERE id = $1")
+        .bind(id.0)
+        .bind(store.now())
+        .execute(store.pool())
+        .await?;
+    Ok(())
 }
 
 struct DatasetDeletion {

@@ -22,11 +22,12 @@ use pais_core::taxonomy::{Tree, TreeLimits};
 use pais_core::warning::Warning;
 
 use super::audit::{self, Action, NewEvent};
-use super::seal::{DataKey, KeyRing, Place};
+use super::key_ring::KeyRing;
+use super::seal::{DataKey, Place};
 use super::submissions::ColumnWarning;
-use super::{Store, StoreError, violates};
+use super::{Store, StoreError, service_keys, violates};
 
-pub use super::dataset_deletion::{delete, delete_expired};
+pub use super::dataset_deletion::{delete, delete_expired, destroy_remaining_keys};
 
 /// The content of `datasets.definition`: the definition as declared, and the trees it refers to by
 /// id, as they were then. So loading a dataset needs no other table.
@@ -47,7 +48,7 @@ pub struct StoredDataset {
     pub definition: DatasetDefinition,
     /// The resolved schema: the columns with their trees.
     pub schema: Arc<Schema>,
-    /// Its wrapped data key, for [`super::seal::KeyRing::open`].
+    /// Its wrapped data key, for [`super::key_ring::KeyRing::open`].
     pub wrapped_key: Vec<u8>,
     /// When it was declared.
     pub created_at: OffsetDateTime,
@@ -125,6 +126,7 @@ pub struct NewDataset {
 /// When the database fails.
 pub async fn create(
     store: &Store,
+    keys: &KeyRing,
     by: Caller,
     new: NewDataset,
 ) -> Result<Option<Dataset>, StoreError> {
@@ -142,17 +144,17 @@ pub async fn create(
         .retention_days
         .map(|days| now + Duration::days(days));
     let mut transaction = store.begin().await?;
+    let wrapped_key =
+        service_keys::current_wrapping(&mut transaction, keys, id, wrapped_key).await?;
     let inserted = sqlx::query(
         "INSERT INTO datasets
-             (id, organization_id, name, definition, wrapped_key, created_at, delete_after,
-              warnings)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+             (id, organization_id, name, definition, created_at, delete_after, warnings)
+         VALUES ($1, $2, $3, $4, $5, $6, $7)",
     )
     .bind(id.0)
     .bind(by.organization.0)
     .bind(&declared.definition.name)
     .bind(Json(&declared))
-    .bind(wrapped_key)
     .bind(now)
     .bind(delete_after)
     .bind(Json(&warnings))
@@ -162,6 +164,9 @@ pub async fn create(
         Err(error) if violates(&error, "datasets_name") => return Ok(None),
         inserted => inserted?,
     };
+    // The key is there before the dataset is: a crash in between leaves a key without a dataset.
+    let stored = store.data_keys();
+    stored.write(&mut transaction, id, &wrapped_key).await?;
     let definition = declared.definition;
     let detail =
         serde_json::json!({ "name": definition.name, "columns": definition.columns.len() });
@@ -206,7 +211,7 @@ pub async fn find_any(
     id: DatasetId,
 ) -> Result<Option<DatasetState>, StoreError> {
     let row = sqlx::query(
-        "SELECT id, name, definition, wrapped_key, created_at, delete_after FROM datasets
+        "SELECT id, name, definition, created_at, delete_after FROM datasets
          WHERE organization_id = $1 AND id = $2",
     )
     .bind(organization.0)
@@ -215,8 +220,12 @@ pub async fn find_any(
     .await?;
     let Some(row) = row else { return Ok(None) };
     let declared: Option<Json<StoredDefinition>> = row.try_get("definition")?;
-    let wrapped_key: Option<Vec<u8>> = row.try_get("wrapped_key")?;
-    let (Some(Json(declared)), Some(wrapped_key)) = (declared, wrapped_key) else {
+    let Some(Json(declared)) = declared else {
+        return Ok(Some(DatasetState::Deleted));
+    };
+    let wrapped_key = store.data_keys().read(store.pool(), id).await?;
+    // Deleted since the row was read.
+    let Some(wrapped_key) = wrapped_key else {
         return Ok(Some(DatasetState::Deleted));
     };
     Ok(Some(DatasetState::Live(Box::new(StoredDataset {
@@ -235,7 +244,7 @@ pub async fn find_any(
 ///
 /// # Errors
 /// When the database fails.
-pub async fn newest_key(store: &Store) -> Result<Option<(DatasetId, Vec<u8>)>, StoreError> {
+pub(super) async fn newest_key(store: &Store) -> Result<Option<(DatasetId, Vec<u8>)>, StoreError> {
     let row = sqlx::query(
         "SELECT id, wrapped_key FROM datasets WHERE deleted_at IS NULL ORDER BY id DESC LIMIT 1",
     )
@@ -243,7 +252,20 @@ pub async fn newest_key(store: &Store) -> Result<Option<(DatasetId, Vec<u8>)>, S
     .await?;
     let Some(row) = row else { return Ok(None) };
     let id = DatasetId(row.try_get("id")?);
-    Ok(Some((id, row.try_get("wrapped_key")?)))
+    let wrapped = match row.try_get("wrapped_key")? {
+        Some(wrapped) => Some(wrapped),
+        None => store.data_keys().read(store.pool(), id).await?,
+    };
+    Ok(wrapped.map(|wrapped| (id, wrapped)))
+}
+
+/// The datasets that are not deleted.
+///
+/// # Errors
+/// When the database fails.
+pub(super) async fn live_ids(store: &Store) -> Result<Vec<Uuid>, StoreError> {
+    let ids = sqlx::query_scalar("SELECT id FROM datasets WHERE deleted_at IS NULL ORDER BY id");
+    Ok(ids.fetch_all(store.pool()).await?)
 }
 
 /// Computes the warnings about the columns of datasets of an earlier version, which has none.
@@ -291,7 +313,7 @@ fn schema(declared: &StoredDefinition) -> Result<Schema, StoreError> {
 /// The columns of a dataset as [`described`] reads them.
 macro_rules! columns {
     () => {
-        "id, definition -> 'definition' AS definition, wrapped_key, created_at, warnings"
+        "id, definition -> 'definition' AS definition, created_at, warnings"
     };
 }
 
@@ -369,7 +391,10 @@ async fn described(
     for row in rows {
         let id: Uuid = row.try_get("id")?;
         let Json(definition) = row.try_get::<Json<DatasetDefinition>, _>("definition")?;
-        let key = keys.open(DatasetId(id), row.try_get("wrapped_key")?)?;
+        let wrapped = store.data_keys().read(store.pool(), DatasetId(id)).await?;
+        // Deleted since the row was read.
+        let Some(wrapped) = wrapped else { continue };
+        let key = keys.open(DatasetId(id), &wrapped)?;
         let sent = by_dataset.remove(&id).unwrap_or_default();
         let submissions = sent.iter().map(|row| summary(&key, row));
         let submissions = submissions.collect::<Result<Vec<_>, StoreError>>()?;

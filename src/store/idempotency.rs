@@ -30,13 +30,16 @@ use uuid::Uuid;
 use crate::ids::OrganizationId;
 use crate::problem::{Code, Problem};
 
-use super::seal::KeyRing;
+use super::instances::is_alive;
+use super::key_ring::KeyRing;
 use super::{Store, StoreError};
 
 /// How long answers are stored.
 pub const RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The age at which a reservation without an answer is taken to belong to a process that died.
+/// The age at which a reservation without an answer is taken to belong to a process that died, if it is
+/// not known which one: it was made by an earlier version. Otherwise the reservation ends with its
+/// process.
 const STALE: Duration = Duration::from_secs(60 * 60);
 
 /// The answer to the first request with a key.
@@ -106,15 +109,21 @@ pub async fn begin(
 ) -> Result<KeyState, StoreError> {
     let now = store.now();
     let id = Uuid::now_v7();
-    let reserved = sqlx::query(
-        "INSERT INTO idempotent_answers AS kept (organization_id, endpoint, key, reservation, created_at)
-         VALUES ($1, $2, $3, $4, $5)
-         ON CONFLICT (organization_id, endpoint, key) DO UPDATE
-         SET reservation = excluded.reservation, created_at = excluded.created_at,
-             body_sha256 = NULL, status = NULL, headers = NULL, body = NULL,
-             fingerprint = NULL, sealed_body = NULL
-         WHERE kept.created_at <= $6 OR (kept.status IS NULL AND kept.created_at <= $7)",
-    )
+    let reserved = sqlx::query(concat!(
+        "INSERT INTO idempotent_answers AS kept
+                 (organization_id, endpoint, key, reservation, created_at, instance)
+             VALUES ($1, $2, $3, $4, $5, $8)
+             ON CONFLICT (organization_id, endpoint, key) DO UPDATE
+             SET reservation = excluded.reservation, created_at = excluded.created_at,
+                 instance = excluded.instance, body_sha256 = NULL, status = NULL, headers = NULL,
+                 body = NULL, fingerprint = NULL, sealed_body = NULL
+             WHERE kept.created_at <= $6
+                OR (kept.status IS NULL
+                    AND (kept.created_at <= $7
+                         OR (kept.instance IS NOT NULL AND NOT ",
+        is_alive!("kept.instance"),
+        ")))"
+    ))
     .bind(organization.0)
     .bind(endpoint)
     .bind(key)
@@ -122,6 +131,7 @@ pub async fn begin(
     .bind(now)
     .bind(now - RETENTION)
     .bind(now - STALE)
+    .bind(store.instance())
     .execute(store.pool())
     .await?;
     if reserved.rows_affected() == 1 {
@@ -217,7 +227,7 @@ impl Drop for Reservation {
                 if let Err(error) = free(&store, id).await {
                     tracing::warn!(
                         %error,
-                        "an idempotency key could not be released; it stays reserved for an hour"
+                        "an idempotency key could not be released; it stays reserved until this process ends"
                     );
                 }
             });

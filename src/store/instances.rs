@@ -22,7 +22,6 @@ macro_rules! is_alive {
         )
     };
 }
-#[allow(unused_imports)]
 pub(super) use is_alive;
 
 /// A process that uses the database.
@@ -89,6 +88,13 @@ pub async fn remove(store: &Store) -> Result<(), StoreError> {
 /// # Errors
 /// When the database fails.
 pub async fn others(store: &Store) -> Result<Vec<Instance>, StoreError> {
+    // A database of an earlier version has no such table.
+    let has_table: bool = sqlx::query_scalar("SELECT to_regclass('instances') IS NOT NULL")
+        .fetch_one(store.pool())
+        .await?;
+    if !has_table {
+        return Ok(Vec::new());
+    }
     let rows = sqlx::query(concat!(
         "SELECT i.id, i.version FROM instances i WHERE i.id <> $1 AND ",
         is_alive!("i.id"),

@@ -7,7 +7,8 @@ use crate::ids::JobId;
 use pais_core::definition::DatasetId;
 
 use super::StoreError;
-use super::seal::{DataKey, KeyRing, Place};
+use super::key_ring::KeyRing;
+use super::seal::{DataKey, Place};
 
 /// A definition as the database holds it.
 #[derive(Clone, Debug, PartialEq)]
@@ -87,7 +88,7 @@ mod tests {
 
     use super::DefinitionAtRest;
     use crate::ids::JobId;
-    use crate::store::seal::KeyRing;
+    use crate::store::key_ring::KeyRing;
     use pais_core::definition::DatasetId;
 
     #[test]

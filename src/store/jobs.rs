@@ -4,9 +4,9 @@
 use std::collections::HashSet;
 
 use serde_json::{Value, json};
-use sqlx::Row;
 use sqlx::postgres::PgRow;
 use sqlx::types::Json;
+use sqlx::{PgExecutor, Row};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -18,8 +18,9 @@ use pais_core::warning::Warning;
 use super::audit::{self, Action, NewEvent};
 use super::idempotency::{IdempotentAnswer, Reservation};
 use super::job_definition::DefinitionAtRest;
+use super::key_ring::KeyRing;
 use super::queue::AttemptCounts;
-use super::seal::{DataKey, KeyRing};
+use super::seal::DataKey;
 use super::submissions::lock_dataset;
 use super::{JobStatus, Store, StoreError};
 
@@ -111,7 +112,6 @@ macro_rules! columns {
         "id, organization_id, dataset_id, definition, sealed_definition, submissions, status,
          progress, phase, rows, rows_read, steps_done, remaining_seconds, error, warnings, attempt,
          created_at, started_at, ended_at,
-         (SELECT d.wrapped_key FROM datasets d WHERE d.id = jobs.dataset_id) AS wrapped_key,
          (SELECT r.id FROM releases r WHERE r.job_id = jobs.id AND r.by_job) AS release_id"
     };
 }
@@ -164,7 +164,7 @@ pub async fn create(
     .bind(definition.sealed)
     .fetch_one(&mut *transaction)
     .await?;
-    let made = stored(keys, &row)?;
+    let made = stored(store, &mut *transaction, keys, &row).await?;
     let detail = json!({ "dataset_id": made.dataset });
     let event = NewEvent::by(by, Action::JobCreated, made.id.0, detail);
     audit::record(&mut transaction, now, event).await?;
@@ -220,7 +220,10 @@ pub async fn load(
     .bind(organization.0)
     .fetch_optional(store.pool())
     .await?;
-    row.as_ref().map(|row| stored(keys, row)).transpose()
+    match row {
+        Some(row) => Ok(Some(stored(store, store.pool(), keys, &row).await?)),
+        None => Ok(None),
+    }
 }
 
 /// The jobs of the organization after `after`, oldest first, at most `limit`.
@@ -245,7 +248,11 @@ pub async fn list(
     .bind(limit)
     .fetch_all(store.pool())
     .await?;
-    rows.iter().map(|row| stored(keys, row)).collect()
+    let mut jobs = Vec::with_capacity(rows.len());
+    for row in &rows {
+        jobs.push(stored(store, store.pool(), keys, row).await?);
+    }
+    Ok(jobs)
 }
 
 /// Cancels a job. A queued job is cancelled at once. A running one is cancelled by its worker.
@@ -275,7 +282,7 @@ pub async fn cancel(
     .fetch_optional(&mut *transaction)
     .await?;
     if let Some(row) = row {
-        let job = stored(keys, &row)?;
+        let job = stored(store, &mut *transaction, keys, &row).await?;
         let event = NewEvent::by(by, Action::JobCancelled, id.0, json!({}));
         audit::record(&mut transaction, now, event).await?;
         transaction.commit().await?;
@@ -289,13 +296,22 @@ pub async fn cancel(
     })
 }
 
-fn stored(keys: &KeyRing, row: &PgRow) -> Result<StoredJob, StoreError> {
+/// The job of a row, with the values that it lists, unless its dataset was deleted.
+async fn stored(
+    store: &Store,
+    executor: impl PgExecutor<'_>,
+    keys: &KeyRing,
+    row: &PgRow,
+) -> Result<StoredJob, StoreError> {
     let id = JobId(row.try_get("id")?);
     let dataset = DatasetId(row.try_get("dataset_id")?);
-    let wrapped_key: Option<&[u8]> = row.try_get("wrapped_key")?;
     let definition = DefinitionAtRest {
         shown: row.try_get("definition")?,
         sealed: row.try_get("sealed_definition")?,
+    };
+    let wrapped_key = match definition.sealed {
+        Some(_) => store.data_keys().read(executor, dataset).await?,
+        None => None,
     };
     let status: String = row.try_get("status")?;
     let submissions: Vec<Uuid> = row.try_get("submissions")?;
@@ -303,7 +319,7 @@ fn stored(keys: &KeyRing, row: &PgRow) -> Result<StoredJob, StoreError> {
         id,
         organization: OrganizationId(row.try_get("organization_id")?),
         dataset,
-        definition: definition.open_if_possible(keys, (dataset, wrapped_key), id)?,
+        definition: definition.open_if_possible(keys, (dataset, wrapped_key.as_deref()), id)?,
         submissions: submissions.into_iter().map(SubmissionId).collect(),
         status: serde_json::from_value(Value::String(status))
             .map_err(|_| StoreError::Damaged { what: "a job" })?,

@@ -2,13 +2,20 @@
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
+use zeroize::Zeroize;
 
 /// The block size of SHA-256, to which HMAC pads a shorter key with zeros.
 const BLOCK_BYTES: usize = 64;
 
-/// A key of HMAC-SHA-256 that serves one purpose.
+/// A key of HMAC-SHA-256 that serves one purpose. It is overwritten when it is dropped.
 #[derive(Clone)]
 pub(super) struct DigestKey([u8; 32]);
+
+impl Drop for DigestKey {
+    fn drop(&mut self) {
+        self.0.zeroize();
+    }
+}
 
 impl DigestKey {
     /// Derives the key of a purpose. Keys of different purposes say nothing about each other or
@@ -22,6 +29,7 @@ impl DigestKey {
         let mut block = [0; BLOCK_BYTES];
         block[..32].copy_from_slice(&self.0);
         let mut mac = Hmac::<Sha256>::new(&block.into());
+        block.zeroize();
         for part in parts {
             mac.update(part);
         }

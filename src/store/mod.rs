@@ -4,6 +4,7 @@
 //! does not exist and for what belongs to another organization.
 
 pub mod audit;
+pub mod data_keys;
 mod dataset_deletion;
 pub mod datasets;
 pub mod grants;
@@ -12,7 +13,9 @@ pub mod instances;
 pub mod job_definition;
 mod job_status;
 pub mod jobs;
+pub mod key_ring;
 mod keyed_digest;
+pub mod moving_of_old_keys;
 mod new_release;
 pub mod organizations;
 pub mod queue;
@@ -21,6 +24,7 @@ pub mod releases;
 pub mod runs;
 pub mod seal;
 pub mod sealing_of_old_rows;
+pub mod service_keys;
 pub mod space;
 pub mod submissions;
 pub mod taxonomies;
@@ -35,6 +39,8 @@ use thiserror::Error;
 use uuid::Uuid;
 
 use crate::clock::Clock;
+
+use data_keys::DataKeys;
 
 pub use job_status::JobStatus;
 
@@ -53,6 +59,9 @@ pub enum StoreError {
     /// A data key or a chunk could not be sealed or opened.
     #[error(transparent)]
     Seal(#[from] seal::SealError),
+    /// The file of a data key cannot be used.
+    #[error(transparent)]
+    KeyFile(#[from] data_keys::KeyFileError),
     /// A value cannot be written as JSON.
     #[error("a value could not be written as JSON")]
     Json(#[from] serde_json::Error),
@@ -102,6 +111,7 @@ pub struct Store {
     pool: PgPool,
     clock: Arc<dyn Clock>,
     instance: Uuid,
+    data_keys: DataKeys,
 }
 
 impl Store {
@@ -115,7 +125,18 @@ impl Store {
             pool,
             clock,
             instance: Uuid::now_v7(),
+            data_keys: DataKeys::Table,
         }
+    }
+
+    /// The same store with the data keys in another place than its table.
+    pub fn with_data_keys(self, data_keys: DataKeys) -> Self {
+        Self { data_keys, ..self }
+    }
+
+    /// Where the wrapped data keys of the datasets are.
+    pub fn data_keys(&self) -> &DataKeys {
+        &self.data_keys
     }
 
     /// Like [`Store::new`], with a URL such as `postgres://user:password@host/database`.

@@ -1,20 +1,19 @@
 //! Encryption at rest: AES-256-GCM with the data key of the dataset for everything that quotes its
-//! rows. The key-encryption key of the configuration wraps the data keys, and protects answers that
-//! are stored for retries.
+//! rows.
 
 use aes_gcm::aead::{Aead, KeyInit, Payload};
 use aes_gcm::{Aes256Gcm, Key, Nonce};
 use rand::TryRng;
 use thiserror::Error;
-use uuid::Uuid;
 
 use crate::ids::JobId;
 use pais_core::definition::{DatasetId, SubmissionId};
 
+use super::key_ring::SecretKey;
 use super::keyed_digest::DigestKey;
 
 const NONCE_BYTES: usize = 12;
-const KEY_BYTES: usize = 32;
+pub(super) const KEY_BYTES: usize = 32;
 
 /// Data cannot be sealed (encrypted) or opened (decrypted).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -27,13 +26,6 @@ pub enum SealError {
     /// The operating system returned no random bytes.
     #[error("the operating system returned no random bytes")]
     NoRandomness,
-}
-
-/// The key-encryption key, and the keys derived from it.
-pub struct KeyRing {
-    cipher: Aes256Gcm,
-    answers: Aes256Gcm,
-    fingerprints: DigestKey,
 }
 
 /// The data key of a dataset, and the keys derived from it.
@@ -114,68 +106,16 @@ impl Place {
     }
 }
 
-impl KeyRing {
-    /// Creates a key ring with this key-encryption key.
-    pub fn new(key: &[u8; KEY_BYTES]) -> Self {
-        let answers = DigestKey::derive(key, "pais: answers stored for retries");
+impl DataKey {
+    pub(super) fn new(key: &SecretKey, dataset: DatasetId) -> Self {
         Self {
             cipher: cipher(key),
-            answers: cipher(&answers.bytes()),
-            fingerprints: DigestKey::derive(key, "pais: fingerprints of request bodies"),
+            digests: DigestKey::derive(key, "pais: digests of submissions"),
+            row_order: DigestKey::derive(key, "pais: order of released rows"),
+            dataset,
         }
     }
 
-    /// Generates a data key for a dataset, and returns it wrapped.
-    ///
-    /// # Errors
-    /// When the operating system returns no random bytes.
-    pub fn new_data_key(&self, dataset: DatasetId) -> Result<Vec<u8>, SealError> {
-        let mut key = [0; KEY_BYTES];
-        random(&mut key)?;
-        seal(&self.cipher, &key, dataset.0.as_bytes())
-    }
-
-    /// Unwraps the data key of a dataset.
-    ///
-    /// # Errors
-    /// When it was wrapped for another dataset or with another key-encryption key.
-    pub fn open(&self, dataset: DatasetId, wrapped: &[u8]) -> Result<DataKey, SealError> {
-        let key = open(&self.cipher, wrapped, dataset.0.as_bytes())?;
-        let key: [u8; KEY_BYTES] = key.try_into().map_err(|_| SealError::DoesNotOpen)?;
-        Ok(DataKey {
-            cipher: cipher(&key),
-            digests: DigestKey::derive(&key, "pais: digests of submissions"),
-            row_order: DigestKey::derive(&key, "pais: order of released rows"),
-            dataset,
-        })
-    }
-
-    /// The fingerprint of the body of a request, given by its SHA-256: without the key it cannot be
-    /// compared to the digest of a guessed body. Equal bodies of two reservations have different
-    /// fingerprints.
-    pub fn fingerprint(&self, reservation: Uuid, body_sha256: &[u8]) -> [u8; 32] {
-        self.fingerprints
-            .digest(&[reservation.as_bytes(), body_sha256])
-    }
-
-    /// Seals the answer that is stored under a reservation.
-    ///
-    /// # Errors
-    /// When the operating system returns no random bytes.
-    pub fn seal_answer(&self, reservation: Uuid, body: &[u8]) -> Result<Vec<u8>, SealError> {
-        seal(&self.answers, body, reservation.as_bytes())
-    }
-
-    /// Opens the answer that is stored under a reservation.
-    ///
-    /// # Errors
-    /// When it belongs to another reservation, or is damaged.
-    pub fn open_answer(&self, reservation: Uuid, sealed: &[u8]) -> Result<Vec<u8>, SealError> {
-        open(&self.answers, sealed, reservation.as_bytes())
-    }
-}
-
-impl DataKey {
     /// Seals data of the dataset for its place.
     ///
     /// # Errors
@@ -204,17 +144,21 @@ impl DataKey {
     }
 }
 
-fn cipher(key: &[u8; KEY_BYTES]) -> Aes256Gcm {
+pub(super) fn cipher(key: &[u8; KEY_BYTES]) -> Aes256Gcm {
     Aes256Gcm::new(&Key::<Aes256Gcm>::from(*key))
 }
 
-fn random(bytes: &mut [u8]) -> Result<(), SealError> {
+pub(super) fn random(bytes: &mut [u8]) -> Result<(), SealError> {
     rand::rngs::SysRng
         .try_fill_bytes(bytes)
         .map_err(|_| SealError::NoRandomness)
 }
 
-fn seal(cipher: &Aes256Gcm, message: &[u8], associated: &[u8]) -> Result<Vec<u8>, SealError> {
+pub(super) fn seal(
+    cipher: &Aes256Gcm,
+    message: &[u8],
+    associated: &[u8],
+) -> Result<Vec<u8>, SealError> {
     let mut nonce = [0; NONCE_BYTES];
     random(&mut nonce)?;
     let payload = Payload {
@@ -227,7 +171,11 @@ fn seal(cipher: &Aes256Gcm, message: &[u8], associated: &[u8]) -> Result<Vec<u8>
     Ok([nonce.as_slice(), &sealed].concat())
 }
 
-fn open(cipher: &Aes256Gcm, sealed: &[u8], associated: &[u8]) -> Result<Vec<u8>, SealError> {
+pub(super) fn open(
+    cipher: &Aes256Gcm,
+    sealed: &[u8],
+    associated: &[u8],
+) -> Result<Vec<u8>, SealError> {
     let (nonce, message) = sealed
         .split_first_chunk::<NONCE_BYTES>()
         .ok_or(SealError::DoesNotOpen)?;
@@ -242,8 +190,9 @@ fn open(cipher: &Aes256Gcm, sealed: &[u8], associated: &[u8]) -> Result<Vec<u8>,
 
 #[cfg(test)]
 mod tests {
-    use super::{KeyRing, Place, SealError, StepPlace};
+    use super::{Place, SealError, StepPlace};
     use crate::ids::JobId;
+    use crate::store::key_ring::KeyRing;
     use pais_core::definition::{DatasetId, SubmissionId};
     use uuid::Uuid;
 

@@ -1,5 +1,6 @@
 //! Rows of an earlier version, which held in clear what is sealed now. They are sealed at the start
-//! of the service, before it answers requests and before its workers start.
+//! of the service, before the keys are moved out of their table, before it answers requests and before
+//! its workers start.
 
 use std::time::Duration;
 
@@ -14,8 +15,9 @@ use crate::problem::{Code, NOT_VERIFIED};
 use pais_core::definition::{DatasetId, SubmissionId};
 
 use super::job_definition::{DefinitionAtRest, without_values};
+use super::key_ring::KeyRing;
 use super::runs::seal_item;
-use super::seal::{DataKey, KeyRing, StepPlace};
+use super::seal::{DataKey, StepPlace};
 use super::submissions::seal_sha256;
 use super::{Store, StoreError, datasets};
 
@@ -106,21 +108,25 @@ impl Table {
                  WHERE body IS NOT NULL LIMIT $1 FOR UPDATE"
             }
             Self::Submissions => {
-                "SELECT s.id, s.dataset_id, d.wrapped_key, s.sha256
+                "SELECT s.id, s.dataset_id, coalesce(d.wrapped_key, k.wrapped_key) AS wrapped_key, s.sha256
                  FROM submissions s JOIN datasets d ON d.id = s.dataset_id
+                 LEFT JOIN dataset_keys k ON k.dataset_id = d.id
                  WHERE s.sha256 IS NOT NULL LIMIT $1 FOR UPDATE OF s"
             }
             Self::Jobs => {
-                "SELECT j.id, j.dataset_id, d.wrapped_key, j.definition
+                "SELECT j.id, j.dataset_id, coalesce(d.wrapped_key, k.wrapped_key) AS wrapped_key, j.definition
                  FROM jobs j JOIN datasets d ON d.id = j.dataset_id
+                 LEFT JOIN dataset_keys k ON k.dataset_id = d.id
                  WHERE jsonb_path_exists(j.definition, '$.privacy.sensitive_values.*')
                     OR jsonb_path_exists(j.definition, '$.pre_generalization.*.values')
                  LIMIT $1 FOR UPDATE OF j"
             }
             Self::JobSteps => {
-                "SELECT t.job_id, t.run, t.step, t.item, j.dataset_id, d.wrapped_key
+                "SELECT t.job_id, t.run, t.step, t.item, j.dataset_id,
+                        coalesce(d.wrapped_key, k.wrapped_key) AS wrapped_key
                  FROM job_steps t JOIN jobs j ON j.id = t.job_id
                  JOIN datasets d ON d.id = j.dataset_id
+                 LEFT JOIN dataset_keys k ON k.dataset_id = d.id
                  WHERE t.item IS NOT NULL LIMIT $1 FOR UPDATE OF t"
             }
         }

@@ -9,9 +9,9 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::problem::{Code, Problem};
+use crate::store::key_ring::KeyRing;
 use crate::store::queue::{self, Claim, EndResult, NewRunResults};
 use crate::store::releases::NewRelease;
-use crate::store::seal::KeyRing;
 use crate::store::{Store, StoreError, datasets};
 use pais_anonymize::{Observer, Phase};
 

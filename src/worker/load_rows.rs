@@ -6,7 +6,8 @@ use tokio::sync::mpsc;
 
 use crate::problem::{Code, Problem};
 use crate::store::datasets::StoredDataset;
-use crate::store::seal::{DataKey, KeyRing, Place};
+use crate::store::key_ring::KeyRing;
+use crate::store::seal::{DataKey, Place};
 use crate::store::submissions::{self, SealedChunk};
 use crate::store::{Store, StoreError};
 use pais_anonymize::{Count, Observer, Phase};

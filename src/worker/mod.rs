@@ -24,7 +24,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::problem::{Code, Problem};
 use crate::storage::Storage;
-use crate::store::seal::KeyRing;
+use crate::store::key_ring::KeyRing;
 use crate::store::{Store, StoreError};
 
 use job_worker::Worker;

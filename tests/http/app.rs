@@ -12,7 +12,7 @@ use pais::roles::Role;
 use pais::service::token_lifetime::TokenLifetime;
 use pais::service::{Service, ServiceLimits};
 use pais::storage::{Storage, StorageLimits};
-use pais::store::seal::KeyRing;
+use pais::store::key_ring::KeyRing;
 use pais::store::tokens::{NewToken, create_token};
 use pais::store::{Store, instances, organizations};
 use pais::worker::{WorkerPool, WorkerPoolSettings};
@@ -26,11 +26,17 @@ use uuid::Uuid;
 
 use crate::{database, documented};
 
+/// The limits of a test app's disk.
+const STORAGE: StorageLimits = StorageLimits {
+    min_free: 0,
+    reserve: 0,
+    spool: 1 << 30,
+};
+
 /// Settings of a test app that differ from the defaults.
 pub(crate) struct Builder {
     requests_per_second: u32,
     cors_origins: Vec<String>,
-    storage: StorageLimits,
     limits: ServiceLimits,
     memory_bytes: u64,
     with_workers: bool,
@@ -53,11 +59,6 @@ impl Builder {
         self
     }
 
-    pub(crate) fn storage(mut self, limits: StorageLimits) -> Self {
-        self.storage = limits;
-        self
-    }
-
     pub(crate) fn limits(mut self, change: impl FnOnce(&mut ServiceLimits)) -> Self {
         change(&mut self.limits);
         self
@@ -75,7 +76,7 @@ impl Builder {
                 Arc::new(KeyRing::new(&[7; 32])),
                 self.limits,
                 MemoryBudget::new(self.memory_bytes, Duration::from_secs(5)),
-                Arc::new(Storage::new(spool.path(), spool.path(), self.storage)),
+                Arc::new(Storage::new(spool.path(), spool.path(), STORAGE)),
                 shutdown.clone(),
             ),
             rate_limiter: RateLimiter::new(self.requests_per_second).map(Arc::new),
@@ -134,11 +135,6 @@ impl TestApp {
             memory_bytes: 4 << 30,
             requests_per_second: 0,
             cors_origins: Vec::new(),
-            storage: StorageLimits {
-                min_free: 0,
-                reserve: 0,
-                spool: 1 << 30,
-            },
             limits: ServiceLimits {
                 upload_bytes: 1 << 26,
                 json_bytes: 1 << 20,

@@ -5,5 +5,6 @@
 pub(crate) mod adult;
 pub(crate) mod golden;
 pub(crate) mod hex;
+pub(crate) mod key_file;
 pub(crate) mod poll;
 pub(crate) mod split_mix;

@@ -11,7 +11,7 @@ use utoipa_axum::routes;
 
 use crate::http::response::error::ApiError;
 use crate::http::state::AppState;
-use crate::problem::{Code, Problem};
+use crate::problem::Code;
 
 /// Time limit of the database query. It is shorter than elsewhere, because the answer must come
 /// before the probe gives up.
@@ -52,7 +52,7 @@ async fn ready(State(state): State<AppState>) -> Result<Json<Health>, ApiError> 
     match tokio::time::timeout(DATABASE_TIMEOUT, state.service.is_migrated()).await {
         Ok(Ok(true)) => match state.service.storage.check() {
             Ok(()) => Ok(OK),
-            Err(full) => Err(Problem::from(full).into()),
+            Err(full) => Err(ApiError::new(Code::Unavailable, full.to_string())),
         },
         Ok(Ok(false)) => unavailable("the database lacks migrations; run `pais migrate`"),
         Ok(Err(error)) => {

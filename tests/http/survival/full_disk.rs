@@ -152,7 +152,7 @@ async fn a_full_disk_refuses_rows_and_lets_data_be_deleted() {
     // Filled to the last byte by something else: the service says so, and deleting still works.
     disk.fill();
     let (status, document) = readiness(&service).await;
-    assert_eq!((status, &document["code"]), (503, &json!("storage_full")));
+    assert_eq!((status, &document["code"]), (503, &json!("unavailable")));
     let detail = document["detail"].as_str().unwrap();
     assert!(detail.contains("storage.min_free_bytes"), "{detail}");
     assert_eq!(client.upload(&service, &kept).await.0, 507);

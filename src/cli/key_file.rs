@@ -1,0 +1,231 @@
+//! The key-encryption key in a file or in the settings. It is never logged.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use pais::config::Settings;
+use pais::store::data_keys::{KeyFileError, check_mode, create_file, replace_secret};
+use pais::store::key_ring::{KeySource, SecretKey};
+use rand::TryRng;
+use secrecy::ExposeSecret;
+use zeroize::Zeroizing;
+
+/// The file in the data directory, where no other is set.
+const FILE: &str = "key-encryption.key";
+
+/// Where the key-encryption key is.
+pub(crate) enum KeyPlace {
+    /// In a file, which exists or can be made.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Whether a missing file is made: only for an embedded database, which no other service uses.
+        is_made: bool,
+    },
+    /// In the settings.
+    Settings(SecretKey),
+}
+
+impl KeyPlace {
+    /// The place that the settings name.
+    ///
+    /// # Errors
+    /// When `encryption.key_base64` is not a key.
+    pub(crate) fn of(settings: &Settings) -> anyhow::Result<Self> {
+        let encryption = &settings.encryption;
+        if let Some(text) = &encryption.key_base64 {
+            let key = from_base64(text.expose_secret().as_bytes());
+            let key =
+                key.context("encryption.key_base64 is invalid; expected 32 bytes as base64")?;
+            return Ok(Self::Settings(key));
+        }
+        Ok(match &encryption.key_file {
+            Some(path) => Self::File {
+                path: path.clone(),
+                is_made: false,
+            },
+            None => Self::File {
+                path: settings.server.data_dir.join(FILE),
+                is_made: settings.database.url.is_none(),
+            },
+        })
+    }
+
+    /// The keys, the current one first: two while the keys are being rotated. `is_new` says that the
+    /// database has no key yet, so that one may be made.
+    ///
+    /// # Errors
+    /// When there is no key, or its file cannot be used.
+    pub(crate) fn keys(&self, is_new: bool) -> anyhow::Result<Vec<SecretKey>> {
+        let (path, is_made) = match self {
+            Self::Settings(key) => return Ok(vec![key.clone()]),
+            Self::File { path, is_made } => (path, *is_made),
+        };
+        match read(path)? {
+            Some(keys) => Ok(keys),
+            None if is_made && is_new => Ok(vec![create(path)?]),
+            None if is_made => bail!(
+                "the key file {} is missing, but datasets are sealed with it; restore it",
+                path.display()
+            ),
+            None => bail!(
+                "the key file {} (encryption.key_file) does not exist. With an external database the \
+                 key is not made at the start, because every service that uses the database needs the \
+                 same one: make it once with `pais keys generate {}`, and copy it",
+                path.display(),
+                path.display()
+            ),
+        }
+    }
+
+    /// Reads the keys again, for a service that runs while they are rotated.
+    pub(crate) fn source(self) -> Option<KeySource> {
+        match self {
+            Self::Settings(_) => None,
+            Self::File { path, .. } => Some(Box::new(move || read(&path).ok().flatten())),
+        }
+    }
+}
+
+/// Reads a key file: one key, raw or as base64, or a line of base64 for each of several keys.
+///
+/// # Errors
+/// When the file cannot be read, may be read by others, or has no key.
+pub(crate) fn read(path: &Path) -> anyhow::Result<Option<Vec<SecretKey>>> {
+    let bytes = match std::fs::read(path) {
+        Ok(bytes) => Zeroizing::new(bytes),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => {
+            return Err(error)
+                .with_context(|| format!("cannot read the key file {}", path.display()));
+        }
+    };
+    check_mode(path)?;
+    if let Ok(raw) = <[u8; 32]>::try_from(bytes.as_slice()) {
+        return Ok(Some(vec![Zeroizing::new(raw)]));
+    }
+    let lines = bytes.split(|&byte| byte == b'\n');
+    let lines = lines
+        .map(<[u8]>::trim_ascii)
+        .filter(|line| !line.is_empty());
+    let keys: Option<Vec<SecretKey>> = lines.map(from_base64).collect();
+    match keys {
+        Some(keys) if !keys.is_empty() => Ok(Some(keys)),
+        _ => bail!(
+            "the key file {} is invalid; expected 32 bytes, raw or as base64",
+            path.display()
+        ),
+    }
+}
+
+/// Makes a key file atomically: with a partly written key, what is sealed with it is lost. If another
+/// process has made it first, returns that key.
+///
+/// # Errors
+/// When the file cannot be written.
+pub(crate) fn create(path: &Path) -> anyhow::Result<SecretKey> {
+    let key = generate()?;
+    let text = lines(std::slice::from_ref(&key));
+    let directory = path.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(directory)
+        .with_context(|| format!("cannot create {}", directory.display()))?;
+    let complete = path.with_extension(format!("new-{}", std::process::id()));
+    create_file(&complete, text.as_bytes())?;
+    // Unlike a rename, a link never replaces a file.
+    let linked = std::fs::hard_link(&complete, path);
+    std::fs::remove_file(&complete).context("cannot remove a temporary key file")?;
+    match linked {
+        Ok(()) => {
+            tracing::info!(path = %path.display(), "created a key-encryption key; keep a copy apart from the database");
+            Ok(key)
+        }
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            let keys = read(path)?.unwrap_or_default();
+            keys.into_iter()
+                .next()
+                .context("the key file was removed while it was read")
+        }
+        Err(error) => {
+            Err(error).with_context(|| format!("cannot create the key file {}", path.display()))
+        }
+    }
+}
+
+/// Replaces the keys in a file; the old bytes are overwritten.
+///
+/// # Errors
+/// When the file cannot be written.
+pub(crate) fn replace(path: &Path, keys: &[SecretKey]) -> Result<(), KeyFileError> {
+    replace_secret(path, lines(keys).as_bytes())
+}
+
+/// A new random key.
+///
+/// # Errors
+/// When the operating system returns no random bytes.
+pub(crate) fn generate() -> anyhow::Result<SecretKey> {
+    let mut key = SecretKey::default();
+    rand::rngs::SysRng
+        .try_fill_bytes(key.as_mut_slice())
+        .context("the operating system returned no random bytes")?;
+    Ok(key)
+}
+
+fn lines(keys: &[SecretKey]) -> Zeroizing<String> {
+    let lines = keys
+        .iter()
+        .map(|key| STANDARD.encode(key.as_slice()) + "\n");
+    Zeroizing::new(lines.collect())
+}
+
+fn from_base64(text: &[u8]) -> Option<SecretKey> {
+    let bytes = Zeroizing::new(STANDARD.decode(text).ok()?);
+    let key = <[u8; 32]>::try_from(bytes.as_slice()).ok()?;
+    Some(Zeroizing::new(key))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::{FILE, create, read, replace};
+
+    #[test]
+    fn a_key_is_created_once_and_only_its_owner_can_read_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(FILE);
+        assert_eq!(read(&path).unwrap(), None);
+        let key = create(&path).unwrap();
+        assert_eq!(read(&path).unwrap(), Some(vec![key.clone()]));
+        assert_eq!(create(&path).unwrap(), key);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let other = super::generate().unwrap();
+        replace(&path, &[other.clone(), key.clone()]).unwrap();
+        assert_eq!(read(&path).unwrap(), Some(vec![other, key.clone()]));
+        fs::write(&path, key.as_slice()).unwrap();
+        assert_eq!(read(&path).unwrap(), Some(vec![key]));
+        fs::write(&path, "short").unwrap();
+        let message = read(&path).unwrap_err().to_string();
+        assert!(!message.contains("short"), "{message}");
+    }
+
+    #[test]
+    fn a_key_file_that_others_can_read_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(FILE);
+        create(&path).unwrap();
+        for mode in [0o640, 0o604, 0o660] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            let message = read(&path).unwrap_err().to_string();
+            assert!(message.contains(&format!("{mode:04o}")), "{message}");
+        }
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).unwrap();
+        assert!(read(&path).is_ok());
+    }
+}

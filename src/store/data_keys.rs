@@ -1,0 +1,354 @@
+//! Where the wrapped data keys of the datasets are. They are kept where they can be destroyed: a
+//! deleted row stays in the files of a table and in the write-ahead log for a time.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use sqlx::{PgConnection, PgExecutor};
+use uuid::Uuid;
+
+use pais_core::definition::DatasetId;
+
+use super::seal::{SealError, random};
+use super::{Store, StoreError};
+
+/// End of the name of a key file; before it is the id of the dataset.
+const SUFFIX: &str = ".key";
+
+/// The age at which a key file without a dataset is taken to be of a process that died. A younger one
+/// may be of a dataset that is being created.
+const STALE: Duration = Duration::from_secs(60 * 60);
+
+/// Where the wrapped data keys are.
+#[derive(Clone, Debug)]
+pub enum DataKeys {
+    /// A small table of the database. When a key is destroyed, the table is rewritten, and the
+    /// write-ahead log is switched where the service may do that.
+    Table,
+    /// A directory with a file for each dataset. A file is overwritten before it is removed.
+    Directory(PathBuf),
+}
+
+/// The directory or a file of it has a mode that lets others read it, or cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyFileError {
+    /// The operating system's error.
+    #[error("the key file {} cannot be used", .path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// The error.
+        source: io::Error,
+    },
+    /// Others than the owner may use it.
+    #[error(
+        "{} has mode {mode:04o}; only its owner may read it: chmod go= {}",
+        .path.display(), .path.display()
+    )]
+    Mode {
+        /// The file or directory.
+        path: PathBuf,
+        /// Its mode.
+        mode: u32,
+    },
+}
+
+fn failed(path: &Path) -> impl FnOnce(io::Error) -> KeyFileError + use<> {
+    let path = path.to_owned();
+    |source| KeyFileError::Io { path, source }
+}
+
+/// Checks that only the owner of a file or directory with a secret may use it.
+///
+/// # Errors
+/// [`KeyFileError`].
+pub fn check_mode(path: &Path) -> Result<(), KeyFileError> {
+    let metadata = fs::metadata(path).map_err(failed(path))?;
+    let mode = metadata.permissions().mode() & 0o777;
+    match mode & 0o077 {
+        0 => Ok(()),
+        _ => Err(KeyFileError::Mode {
+            path: path.to_owned(),
+            mode,
+        }),
+    }
+}
+
+impl DataKeys {
+    /// The keys in a directory, which is created if it is missing.
+    ///
+    /// # Errors
+    /// When it cannot be created, or others may read it.
+    pub fn directory(path: &Path) -> Result<Self, KeyFileError> {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(path)
+            .map_err(failed(path))?;
+        check_mode(path)?;
+        Ok(Self::Directory(path.to_owned()))
+    }
+
+    /// The wrapped key of a dataset; `None` if there is none.
+    ///
+    /// # Errors
+    /// When the database or the file fails.
+    pub async fn read(
+        &self,
+        executor: impl PgExecutor<'_>,
+        dataset: DatasetId,
+    ) -> Result<Option<Vec<u8>>, StoreError> {
+        match self {
+            Self::Table => Ok(sqlx::query_scalar(
+                "SELECT wrapped_key FROM dataset_keys WHERE dataset_id = $1",
+            )
+            .bind(dataset.0)
+            .fetch_optional(executor)
+            .await?),
+            Self::Directory(directory) => {
+                let path = file_of(directory, dataset);
+                on_thread(move || match fs::read(&path) {
+                    Ok(wrapped) => Ok(Some(wrapped)),
+                    Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+                    Err(error) => Err(failed(&path)(error).into()),
+                })
+                .await
+            }
+        }
+    }
+
+    /// Stores the wrapped key of a dataset, or replaces it. In a directory it is on the disk when this
+    /// returns, before the transaction of the connection commits.
+    ///
+    /// # Errors
+    /// When the database or the file fails.
+    pub async fn write(
+        &self,
+        connection: &mut PgConnection,
+        dataset: DatasetId,
+        wrapped: &[u8],
+    ) -> Result<(), StoreError> {
+        match self {
+            Self::Table => {
+                sqlx::query(
+                    "INSERT INTO dataset_keys (dataset_id, wrapped_key) VALUES ($1, $2)
+                     ON CONFLICT (dataset_id) DO UPDATE SET wrapped_key = excluded.wrapped_key",
+                )
+                .bind(dataset.0)
+                .bind(wrapped)
+                .execute(connection)
+                .await?;
+                Ok(())
+            }
+            Self::Directory(directory) => {
+                let (directory, wrapped) = (directory.clone(), wrapped.to_owned());
+                on_thread(move || {
+                    let path = file_of(&directory, dataset);
+                    replace_file(&directory, &path, &wrapped)
+                        .map_err(failed(&path))
+                        .map_err(StoreError::from)
+                })
+                .await
+            }
+        }
+    }
+
+    /// Destroys the key of a dataset, if it is there. Not inside a transaction.
+    ///
+    /// # Errors
+    /// When the database or the file fails.
+    pub async fn destroy(&self, store: &Store, dataset: DatasetId) -> Result<(), StoreError> {
+        match self {
+            Self::Table => {
+                sqlx::query("DELETE FROM dataset_keys WHERE dataset_id = $1")
+                    .bind(dataset.0)
+                    .execute(store.pool())
+                    .await?;
+                rewrite_table(store).await
+            }
+            Self::Directory(directory) => {
+                let path = file_of(directory, dataset);
+                on_thread(move || Ok(destroy_file(&path)?)).await
+            }
+        }
+    }
+
+    /// Destroys the keys in a directory that belong to none of the `live` datasets, unless they were
+    /// written in the last hour. Returns their number.
+    ///
+    /// # Errors
+    /// When the directory or a file fails.
+    pub async fn destroy_others(&self, live: Vec<Uuid>) -> Result<usize, StoreError> {
+        let Self::Directory(directory) = self else {
+            return Ok(0);
+        };
+        let directory = directory.clone();
+        on_thread(move || {
+            let mut destroyed = 0;
+            for entry in fs::read_dir(&directory).map_err(failed(&directory))? {
+                let entry = entry.map_err(failed(&directory))?;
+                let name = entry.file_name().to_string_lossy().into_owned();
+                let id = name.strip_suffix(SUFFIX).and_then(|id| id.parse().ok());
+                let written = entry.metadata().and_then(|metadata| metadata.modified());
+                let age =
+                    written.map(|at| SystemTime::now().duration_since(at).unwrap_or_default());
+                let is_old = age.is_ok_and(|age| age > STALE);
+                if id.is_some_and(|id: Uuid| !live.contains(&id)) && is_old {
+                    destroy_file(&entry.path())?;
+                    destroyed += 1;
+                }
+            }
+            Ok(destroyed)
+        })
+        .await
+    }
+}
+
+fn file_of(directory: &Path, dataset: DatasetId) -> PathBuf {
+    directory.join(format!("{}{SUFFIX}", dataset.0))
+}
+
+/// Writes a file of mode 0600 under a temporary name and renames it, so that it is never incomplete.
+/// What an earlier file had is overwritten.
+fn replace_file(directory: &Path, path: &Path, content: &[u8]) -> io::Result<()> {
+    let earlier = OpenOptions::new().write(true).open(path).ok();
+    let mut new = tempfile::NamedTempFile::new_in(directory)?;
+    new.write_all(content)?;
+    new.as_file().sync_all()?;
+    new.persist(path)?;
+    sync_directory(directory)?;
+    match earlier {
+        Some(earlier) => overwrite(earlier),
+        None => Ok(()),
+    }
+}
+
+/// Writes a file that did not exist, of mode 0600, and syncs it.
+///
+/// # Errors
+/// [`KeyFileError`]; if the file exists, with [`ErrorKind::AlreadyExists`].
+pub fn create_file(path: &Path, content: &[u8]) -> Result<(), KeyFileError> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600);
+    options
+        .open(path)
+        .and_then(|mut file| file.write_all(content).and_then(|()| file.sync_all()))
+        .map_err(failed(path))
+}
+
+/// Replaces a file with a secret: the new one is complete before it has the name, and the old bytes are
+/// overwritten.
+///
+/// # Errors
+/// [`KeyFileError`].
+pub fn replace_secret(path: &Path, content: &[u8]) -> Result<(), KeyFileError> {
+    let directory = path.parent().unwrap_or(Path::new("."));
+    replace_file(directory, path, content).map_err(failed(path))
+}
+
+/// Overwrites and removes a file, if it is there.
+fn destroy_file(path: &Path) -> Result<(), KeyFileError> {
+    let file = match OpenOptions::new().write(true).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(failed(path)(error)),
+    };
+    overwrite(file).map_err(failed(path))?;
+    fs::remove_file(path).map_err(failed(path))?;
+    let directory = path.parent().unwrap_or(Path::new("."));
+    sync_directory(directory).map_err(failed(path))
+}
+
+/// Overwrites a file in place with random bytes, so that its blocks do not keep the key.
+fn overwrite(mut file: File) -> io::Result<()> {
+    let length = usize::try_from(file.metadata()?.len()).unwrap_or_default();
+    let mut noise = vec![0; length];
+    random(&mut noise).map_err(|error: SealError| io::Error::other(error))?;
+    file.write_all(&noise)?;
+    file.sync_all()
+}
+
+fn sync_directory(directory: &Path) -> io::Result<()> {
+    File::open(directory)?.sync_all()
+}
+
+/// Rewrites the table without the deleted rows, and ends the present file of the write-ahead log. What
+/// the service may not do is left to the operator.
+async fn rewrite_table(store: &Store) -> Result<(), StoreError> {
+    sqlx::query("VACUUM (FULL) dataset_keys")
+        .execute(store.pool())
+        .await?;
+    for statement in ["CHECKPOINT", "SELECT pg_switch_wal()"] {
+        if let Err(error) = sqlx::raw_sql(statement).execute(store.pool()).await {
+            let code = error.as_database_error().and_then(|error| error.code());
+            if code.as_deref() != Some("42501") {
+                return Err(error.into());
+            }
+            tracing::warn!(
+                statement,
+                "the database does not permit this; the write-ahead log keeps a destroyed key until \
+                 PostgreSQL reuses its files"
+            );
+        }
+    }
+    Ok(())
+}
+
+async fn on_thread<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(_) => Err(StoreError::Damaged {
+            what: "a data key, whose thread panicked",
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::{Read, Seek, SeekFrom};
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::{DataKeys, check_mode, create_file, destroy_file, replace_secret};
+
+    #[test]
+    fn a_destroyed_file_leaves_no_bytes_even_to_who_has_it_open() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.key");
+        create_file(&path, b"secret secret secret").unwrap();
+        let mode = fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, 0o600);
+        assert!(create_file(&path, b"other").is_err());
+        let mut open = fs::File::open(&path).unwrap();
+        replace_secret(&path, b"another secret").unwrap();
+        let mut kept = Vec::new();
+        open.read_to_end(&mut kept).unwrap();
+        assert!(!kept.windows(6).any(|window| window == b"secret"));
+        let mut open = fs::File::open(&path).unwrap();
+        destroy_file(&path).unwrap();
+        destroy_file(&path).unwrap();
+        open.seek(SeekFrom::Start(0)).unwrap();
+        let mut kept = Vec::new();
+        open.read_to_end(&mut kept).unwrap();
+        assert!(!kept.windows(6).any(|window| window == b"secret"));
+    }
+
+    #[test]
+    fn a_directory_that_others_can_read_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("keys");
+        DataKeys::directory(&path).unwrap();
+        check_mode(&path).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o750)).unwrap();
+        let message = DataKeys::directory(&path).unwrap_err().to_string();
+        assert!(
+            message.contains("0750") && message.contains("chmod go="),
+            "{message}"
+        );
+    }
+}

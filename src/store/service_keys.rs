@@ -1,0 +1,217 @@
+//! Which key-encryption key a database belongs to, and the service's own key. They are checked at
+//! every start, so that two services never wrap keys of one database with unlike keys.
+
+use sqlx::{PgConnection, Row};
+use uuid::Uuid;
+
+use pais_core::definition::DatasetId;
+
+use super::key_ring::{KeyId, KeyRing, KeySource, SecretKey};
+use super::seal::random;
+use super::{Store, StoreError, datasets};
+
+/// Why the keys are not those of the database.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyMismatch {
+    /// The database belongs to another key.
+    #[error(
+        "the key-encryption key is not the one of this database: the database has the key with the \
+         fingerprint {expected}, this is {found}; restore that key"
+    )]
+    Fingerprint {
+        /// The id of the database's key.
+        expected: KeyId,
+        /// The id of the given key.
+        found: KeyId,
+    },
+    /// A dataset of an earlier version was sealed with another key.
+    #[error("the key-encryption key does not open the datasets of this database; restore that key")]
+    Datasets,
+    /// There is no key.
+    #[error("there is no key-encryption key")]
+    NoKey,
+    /// The database failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The key ring with these keys, the current one first, if they are those of the database. A database
+/// without a service key gets one; answers for retries that an earlier version stored are deleted then,
+/// because they are sealed under another key.
+///
+/// # Errors
+/// [`KeyMismatch`].
+pub async fn open_ring(
+    store: &Store,
+    keys: &[SecretKey],
+    source: Option<KeySource>,
+) -> Result<KeyRing, KeyMismatch> {
+    let first = keys.first().ok_or(KeyMismatch::NoKey)?;
+    let probe = KeyRing::with_source(keys, None, first).ok_or(KeyMismatch::NoKey)?;
+    let stored = match find(store).await? {
+        Some(stored) => stored,
+        None => create(store, &probe).await?,
+    };
+    let service =
+        probe
+            .open_service_key(&stored.wrapped)
+            .map_err(|_| KeyMismatch::Fingerprint {
+                expected: stored.key,
+                found: probe.current(),
+            })?;
+    KeyRing::with_source(keys, source, &service).ok_or(KeyMismatch::NoKey)
+}
+
+/// Whether the database has neither a service key nor a dataset, so that it can belong to a new key.
+///
+/// # Errors
+/// When the database fails.
+pub async fn is_new(store: &Store) -> Result<bool, StoreError> {
+    Ok(find(store).await?.is_none() && datasets::newest_key(store).await?.is_none())
+}
+
+struct StoredServiceKey {
+    key: KeyId,
+    wrapped: Vec<u8>,
+}
+
+async fn find(store: &Store) -> Result<Option<StoredServiceKey>, StoreError> {
+    let row = sqlx::query("SELECT key_id, wrapped_key FROM service_keys")
+        .fetch_optional(store.pool())
+        .await?;
+    let Some(row) = row else { return Ok(None) };
+    Ok(Some(StoredServiceKey {
+        key: key_id(row.try_get("key_id")?)?,
+        wrapped: row.try_get("wrapped_key")?,
+    }))
+}
+
+fn key_id(bytes: &[u8]) -> Result<KeyId, StoreError> {
+    KeyId::from_bytes(bytes).ok_or(StoreError::Damaged {
+        what: "the id of the key-encryption key",
+    })
+}
+
+async fn create(store: &Store, ring: &KeyRing) -> Result<StoredServiceKey, KeyMismatch> {
+    if let Some((dataset, wrapped)) = datasets::newest_key(store).await?
+        && ring.open(dataset, &wrapped).is_err()
+    {
+        return Err(KeyMismatch::Datasets);
+    }
+    let mut service = SecretKey::default();
+    random(service.as_mut_slice()).map_err(StoreError::from)?;
+    let wrapped = ring.wrap_service_key(&service).map_err(StoreError::from)?;
+    let created = async {
+        let mut transaction = store.begin().await?;
+        // Another process may create it at the same time; the first one wins.
+        let inserted = sqlx::query(
+            "INSERT INTO service_keys (key_id, wrapped_key) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+        )
+        .bind(ring.current().bytes())
+        .bind(&wrapped)
+        .execute(&mut *transaction)
+        .await?;
+        if inserted.rows_affected() == 1 {
+            sqlx::query("DELETE FROM idempotent_answers WHERE sealed_body IS NOT NULL")
+                .execute(&mut *transaction)
+                .await?;
+        }
+        transaction.commit().await?;
+        find(store).await
+    };
+    let created = created.await?;
+    Ok(created.ok_or(StoreError::Damaged {
+        what: "the service's key",
+    })?)
+}
+
+/// Makes sure that a data key which is about to be stored is wrapped with the current key of the
+/// database, and that the keys are not rotated before the transaction ends.
+///
+/// # Errors
+/// When the database fails, or the current key is not known to this process.
+pub(super) async fn current_wrapping(
+    connection: &mut PgConnection,
+    ring: &KeyRing,
+    dataset: DatasetId,
+    wrapped: Vec<u8>,
+) -> Result<Vec<u8>, StoreError> {
+    let current: Option<Vec<u8>> = sqlx::query_scalar("SELECT key_id FROM service_keys FOR SHARE")
+        .fetch_optional(connection)
+        .await?;
+    let Some(current) = current else {
+        return Ok(wrapped);
+    };
+    let current = key_id(&current)?;
+    if ring.current() != current {
+        ring.reload();
+    }
+    if ring.current() != current {
+        return Err(super::seal::SealError::DoesNotOpen.into());
+    }
+    match ring.is_current(&wrapped) {
+        true => Ok(wrapped),
+        false => Ok(ring.rewrap(dataset, &wrapped)?),
+    }
+}
+
+/// The result of [`check`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyCheck {
+    /// Number of keys that open.
+    pub good: usize,
+    /// The datasets whose key is missing or does not open.
+    pub bad: Vec<DatasetId>,
+}
+
+/// Tries to open the key of every dataset that is not deleted.
+///
+/// # Errors
+/// When the database or a key file fails.
+pub async fn check(store: &Store, ring: &KeyRing) -> Result<KeyCheck, StoreError> {
+    let mut result = KeyCheck {
+        good: 0,
+        bad: Vec::new(),
+    };
+    for dataset in datasets::live_ids(store).await? {
+        let dataset = DatasetId(dataset);
+        match store.data_keys().read(store.pool(), dataset).await? {
+            Some(wrapped) if ring.open(dataset, &wrapped).is_ok() => result.good += 1,
+            _ => result.bad.push(dataset),
+        }
+    }
+    Ok(result)
+}
+
+/// Wraps every data key and the service's key with the current key of the ring. Datasets that are
+/// created meanwhile wait. It can be repeated after a failure. Returns the number of datasets.
+///
+/// # Errors
+/// When the database or a key file fails, or a key does not open: then nothing in the database has
+/// changed, and key files that have changed open with the new key.
+pub async fn rewrap_all(store: &Store, ring: &KeyRing) -> Result<usize, StoreError> {
+    let mut transaction = store.begin().await?;
+    let wrapped: Vec<u8> = sqlx::query_scalar("SELECT wrapped_key FROM service_keys FOR UPDATE")
+        .fetch_one(&mut *transaction)
+        .await?;
+    let service = ring.open_service_key(&wrapped)?;
+    let live: Vec<Uuid> = datasets::live_ids(store).await?;
+    for &id in &live {
+        let dataset = DatasetId(id);
+        let wrapped = store.data_keys().read(&mut *transaction, dataset).await?;
+        // Deleted meanwhile.
+        let Some(wrapped) = wrapped else { continue };
+        if !ring.is_current(&wrapped) {
+            let rewrapped = ring.rewrap(dataset, &wrapped)?;
+            let keys = store.data_keys();
+            keys.write(&mut transaction, dataset, &rewrapped).await?;
+        }
+    }
+    sqlx::query("UPDATE service_keys SET key_id = $1, wrapped_key = $2")
+        .bind(ring.current().bytes())
+        .bind(ring.wrap_service_key(&service)?)
+        .execute(&mut *transaction)
+        .await?;
+    transaction.commit().await?;
+    Ok(live.len())
+}

@@ -1,0 +1,198 @@
+//! One key for one database, and its rotation while the service runs.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Output;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::hospital::{TABLE, definition};
+use crate::process::{ServiceProcess, call, pais};
+use crate::support::key_file;
+use crate::support::poll::poll_async;
+
+async fn run(data: &Path, arguments: &[&str], settings: &[(&str, &str)]) -> Output {
+    let mut command = pais(data);
+    command.args(arguments).envs(settings.iter().copied());
+    let output = tokio::task::spawn_blocking(move || command.output());
+    output.await.unwrap().unwrap()
+}
+
+fn errors(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Declares a dataset with rows; returns its path.
+async fn dataset(service: &ServiceProcess, token: &str, name: &str) -> String {
+    let client = reqwest::Client::new();
+    let request = client.post(format!("{}/v1/datasets", service.base));
+    let made = call(request.json(&definition(name)), token).await;
+    let path = format!(
+        "{}/v1/datasets/{}",
+        service.base,
+        made["id"].as_str().unwrap()
+    );
+    let rows = client.post(format!("{path}/submissions"));
+    call(rows.header("content-type", "text/csv").body(TABLE), token).await;
+    path
+}
+
+/// The status of a new job on a dataset, when it has ended.
+async fn job(service: &ServiceProcess, token: &str, dataset: &str) -> Value {
+    let client = reqwest::Client::new();
+    let body = crate::hospital::job_on(dataset);
+    let request = client.post(format!("{}/v1/jobs", service.base));
+    let made = call(request.json(&body), token).await;
+    let path = format!("{}/v1/jobs/{}", service.base, made["id"].as_str().unwrap());
+    let ended = poll_async(Duration::from_secs(60), async || {
+        let shown = call(client.get(&path), token).await;
+        (!shown["ended_at"].is_null()).then(|| shown["status"].clone())
+    });
+    ended.await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_are_rotated_while_the_service_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let service = ServiceProcess::start(&data, &[]).await;
+    let token = service.token("hospital", "holder");
+    let before = dataset(&service, &token, "before").await;
+    let file = data.join("key-encryption.key");
+    let old = key_file::read(&file);
+    let checked = run(&data, &["keys", "check"], &[]).await;
+    assert!(checked.status.success(), "{}", errors(&checked));
+
+    let rotated = run(&data, &["keys", "rotate"], &[]).await;
+    assert!(rotated.status.success(), "{}", errors(&rotated));
+    assert_ne!(key_file::read(&file), old);
+    let mode = std::fs::metadata(&file).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    // The running service goes on with old and new datasets.
+    assert_eq!(job(&service, &token, &before).await, "succeeded");
+    let after = dataset(&service, &token, "after").await;
+    assert_eq!(job(&service, &token, &after).await, "succeeded");
+    let checked = run(&data, &["keys", "check"], &[]).await;
+    let text = String::from_utf8_lossy(&checked.stdout).into_owned();
+    assert!(
+        checked.status.success() && text.contains(": 2 keys"),
+        "{text}"
+    );
+    service.stop();
+
+    // The old key opens nothing any more, and the service says so.
+    use base64::Engine;
+    let old = base64::engine::general_purpose::STANDARD.encode(old);
+    let wrong = [("PAIS__ENCRYPTION__KEY_BASE64", old.as_str())];
+    let checked = run(&data, &["keys", "check"], &wrong).await;
+    assert_eq!(checked.status.code(), Some(1), "{}", errors(&checked));
+    let refused = run(&data, &["serve", "--listen", "127.0.0.1:0"], &wrong).await;
+    assert!(!refused.status.success());
+    assert!(
+        errors(&refused).contains("fingerprint"),
+        "{}",
+        errors(&refused)
+    );
+    let service = ServiceProcess::start(&data, &[]).await;
+    assert_eq!(job(&service, &token, &before).await, "succeeded");
+    service.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn services_of_one_external_database_need_the_same_key() {
+    use sqlx::ConnectOptions;
+    let database = crate::database::create().await;
+    let url = database.to_url_lossy().to_string();
+    let folder = tempfile::tempdir().unwrap();
+    let (first, second) = (folder.path().join("first"), folder.path().join("second"));
+    let external = ("DATABASE_URL", url.as_str());
+
+    // No key is invented for a database that others may use, too.
+    let serve = ["serve", "--listen", "127.0.0.1:0"];
+    let refused = run(&first, &serve, &[external]).await;
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(
+        errors(&refused).contains("pais keys generate"),
+        "{}",
+        errors(&refused)
+    );
+    let key = folder.path().join("key");
+    let key = key.to_str().unwrap();
+    let made = run(&first, &["keys", "generate", key], &[]).await;
+    assert!(made.status.success(), "{}", errors(&made));
+    let key_file = ("PAIS__ENCRYPTION__KEY_FILE", key);
+    let service = ServiceProcess::start(&first, &[external, key_file]).await;
+
+    let other = folder.path().join("other");
+    let other = other.to_str().unwrap();
+    let made = run(&second, &["keys", "generate", other], &[]).await;
+    assert!(made.status.success(), "{}", errors(&made));
+    let other_file = ("PAIS__ENCRYPTION__KEY_FILE", other);
+    let refused = run(&second, &serve, &[external, other_file]).await;
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(
+        errors(&refused).contains("fingerprint"),
+        "{}",
+        errors(&refused)
+    );
+    let same = ServiceProcess::start(&second, &[external, key_file]).await;
+    same.stop();
+    // One data directory has one service, with an external database, too.
+    let refused = run(&first, &serve, &[external, key_file]).await;
+    assert!(
+        errors(&refused).contains("another pais service"),
+        "{}",
+        errors(&refused)
+    );
+
+    std::fs::set_permissions(key, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let refused = run(&second, &serve, &[external, key_file]).await;
+    assert!(errors(&refused).contains("0644"), "{}", errors(&refused));
+    service.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deleted_key_leaves_the_table_of_an_external_database() {
+    use sqlx::ConnectOptions;
+    let options = crate::database::create().await;
+    let folder = tempfile::tempdir().unwrap();
+    let key = folder.path().join("key");
+    let made = run(
+        folder.path(),
+        &["keys", "generate", key.to_str().unwrap()],
+        &[],
+    )
+    .await;
+    assert!(made.status.success());
+    let url = options.to_url_lossy().to_string();
+    let settings = [
+        ("DATABASE_URL", url.as_str()),
+        ("PAIS__ENCRYPTION__KEY_FILE", key.to_str().unwrap()),
+    ];
+    let data = folder.path().join("data");
+    let service = ServiceProcess::start(&data, &settings).await;
+    let made = run(
+        &data,
+        &["token", "create", "--organization", "h", "--role", "holder"],
+        &settings,
+    );
+    let token = String::from_utf8(made.await.stdout).unwrap();
+    let token = token.trim();
+    let path = dataset(&service, token, "patients").await;
+    let mut connection = options.connect().await.unwrap();
+    let mut keys = async || -> i64 {
+        let count = sqlx::query_scalar("SELECT count(*) FROM dataset_keys");
+        count.fetch_one(&mut connection).await.unwrap()
+    };
+    assert_eq!(keys().await, 1);
+    let deleted = reqwest::Client::new().delete(path).bearer_auth(token);
+    assert_eq!(deleted.send().await.unwrap().status(), 204);
+    assert_eq!(keys().await, 0);
+    let bytes: i64 = sqlx::query_scalar("SELECT pg_relation_size('dataset_keys')")
+        .fetch_one(&mut connection)
+        .await
+        .unwrap();
+    assert_eq!(bytes, 0, "the table was not rewritten");
+    service.stop();
+}
