@@ -7,6 +7,7 @@ use tokio::io::AsyncRead;
 use crate::roles::Caller;
 use crate::store::datasets::StoredDataset;
 use crate::store::idempotency::{IdempotentAnswer, Reservation};
+use crate::store::quotas::Quotas;
 use crate::store::seal::DataKey;
 use crate::store::submissions::{Submission, SubmissionResult, SubmissionTotals, SubmissionWriter};
 use crate::worker::load_rows;
@@ -59,6 +60,11 @@ impl Service {
                 return Ok(stored.replay(&digest.sha256)?);
             }
         };
+        let space = self.limits.quotas.check_space(&self.store, caller.organization);
+        if let Err(exceeded) = space.await? {
+            abandon(reservation).await?;
+            return Err(exceeded.into());
+        }
         let settings = IngestSettings {
             format,
             key: load_rows::open_key(&self.keys, dataset)?,
@@ -68,7 +74,8 @@ impl Service {
         match ingest(&self.store, dataset, settings, body).await {
             Ok((writer, totals)) => {
                 let key = load_rows::open_key(&self.keys, dataset)?;
-                commit(caller, &key, writer, &totals, reservation, answer).await
+                let quotas = &self.limits.quotas;
+                commit(caller, &key, writer, &totals, quotas, reservation, answer).await
             }
             Err(error) => {
                 abandon(reservation).await?;
@@ -83,10 +90,11 @@ async fn commit(
     key: &DataKey,
     writer: SubmissionWriter,
     totals: &SubmissionTotals,
+    quotas: &Quotas,
     reservation: Option<Reservation>,
     answer: impl FnOnce(&Submission) -> Result<IdempotentAnswer, serde_json::Error>,
 ) -> Result<IdempotentAnswer, ServiceError> {
-    let result = writer.commit(key, caller, totals, reservation, answer);
+    let result = writer.commit(key, caller, totals, quotas, reservation, answer);
     match result.await? {
         SubmissionResult::Stored(answer) => {
             metrics::counter!("pais_submitted_rows_total").increment(totals.rows);
@@ -94,5 +102,6 @@ async fn commit(
         }
         SubmissionResult::NoDataset => Err(ServiceError::not_found()),
         SubmissionResult::KeyTaken => Err(key_in_use()),
+        SubmissionResult::Refused(exceeded) => Err(exceeded.into()),
     }
 }

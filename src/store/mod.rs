@@ -4,18 +4,21 @@
 //! does not exist and for what belongs to another organization.
 
 pub mod audit;
+pub mod claims;
 mod dataset_deletion;
 pub mod datasets;
 pub mod grants;
 pub mod idempotency;
 pub mod instances;
 pub mod job_definition;
+pub mod job_progress;
 mod job_status;
 pub mod jobs;
 mod keyed_digest;
 mod new_release;
 pub mod organizations;
 pub mod queue;
+pub mod quotas;
 pub mod readiness;
 pub mod releases;
 pub mod runs;
@@ -26,7 +29,9 @@ pub mod taxonomies;
 pub mod tokens;
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use sqlx::postgres::types::PgInterval;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{PgPool, Postgres, Transaction};
 use thiserror::Error;
@@ -94,7 +99,7 @@ impl Store {
     pub fn new(options: PgConnectOptions, max_connections: u32, clock: Arc<dyn Clock>) -> Self {
         let pool = PgPoolOptions::new()
             .max_connections(max_connections)
-            .acquire_timeout(std::time::Duration::from_secs(10))
+            .acquire_timeout(Duration::from_secs(10))
             .connect_lazy_with(options);
         Self {
             pool,
@@ -133,6 +138,16 @@ impl Store {
         self.instance
     }
 
+    /// The same database with a pool of its own, which has at most `max_connections` connections and
+    /// belongs to the current runtime.
+    pub fn with_own_pool(&self, max_connections: u32) -> Self {
+        let options = (*self.pool.connect_options()).clone();
+        Self {
+            instance: self.instance,
+            ..Self::new(options, max_connections, self.clock.clone())
+        }
+    }
+
     /// The current time for timestamps. It is truncated to microseconds, the precision of
     /// PostgreSQL, so that the answer to a request and the stored value are equal.
     pub fn now(&self) -> time::OffsetDateTime {
@@ -156,5 +171,13 @@ impl Store {
     /// Closes the pool.
     pub async fn close(&self) {
         self.pool.close().await;
+    }
+}
+
+fn pg_interval(duration: Duration) -> PgInterval {
+    PgInterval {
+        months: 0,
+        days: 0,
+        microseconds: i64::try_from(duration.as_micros()).unwrap_or(i64::MAX),
     }
 }
