@@ -1,5 +1,7 @@
 //! Limits on what a client sends.
 
+use std::time::Duration;
+
 use pais_anonymize::{JobPlan, PARALLEL_SEARCHES, release_bytes};
 use pais_core::schema::Schema;
 use pais_core::taxonomy::TreeLimits;
@@ -13,6 +15,8 @@ pub struct ServiceLimits {
     pub upload_bytes: u64,
     /// Size of a JSON body, in bytes.
     pub json_bytes: usize,
+    /// Size of the JSON body of a job, in bytes.
+    pub job_json_bytes: usize,
     /// Memory for the tables of one job, in bytes.
     pub job_bytes: u64,
     /// Number of columns of a dataset.
@@ -21,6 +25,10 @@ pub struct ServiceLimits {
     pub taxonomy: TreeLimits,
     /// Number of uploads read at once; further ones wait.
     pub concurrent_uploads: usize,
+    /// Number of uploads of one organization read at once; 0 for no limit.
+    pub uploads_per_organization: usize,
+    /// Longest wait of an upload.
+    pub upload_wait: Duration,
 }
 
 impl ServiceLimits {
