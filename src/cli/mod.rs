@@ -12,6 +12,7 @@ mod keys;
 mod machine_memory;
 mod migrate;
 mod openapi;
+mod process;
 mod sample;
 mod serve;
 mod settings;

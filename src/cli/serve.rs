@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use pais::config::{Flags, Settings, WorkerSettings};
 use pais::http::rate_limiter::RateLimiter;
-use pais::http::{AppState, RouterSettings};
+use pais::http::{AppState, ConnectionLimits, RefusedTokens, RouterSettings, UploadPace};
 use pais::memory::MemoryBudget;
 use pais::service::{Service, ServiceLimits};
 use pais::store::sealing_of_old_rows::seal_old_rows;
@@ -22,10 +22,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::database::Database;
 use super::settings::SettingsArgs;
-use super::{block_on, keys, machine_memory};
+use super::{block_on, keys, machine_memory, process};
 
-/// Number of uploads read at the same time. Each uses one thread while its rows are encoded.
-const CONCURRENT_UPLOADS: usize = 8;
+/// Connections of the listener of probes and metrics.
+const OPERATION_CONNECTIONS: usize = 64;
 
 /// Flags of `pais serve`.
 #[derive(clap::Args)]
@@ -54,19 +54,56 @@ pub(crate) fn run(args: ServeArgs) -> anyhow::Result<()> {
 async fn serve(settings: &Settings) -> anyhow::Result<()> {
     let shutdown = CancellationToken::new();
     stop_on_signal(shutdown.clone())?;
-    let address = settings.server.listen;
     // Bind before starting the database, which takes longer: a port in use is reported at once.
-    let listener = TcpListener::bind(address)
-        .await
-        .with_context(|| format!("cannot listen on {address} (server.listen)"))?;
+    let listeners = Listeners::bind(settings).await?;
     let mut database = Database::open_for_service(settings).await?;
     let store = database.store.clone();
     let served = tokio::select! {
-        served = work(settings, &store, listener, &shutdown) => served,
+        served = work(settings, &store, listeners, &shutdown) => served,
         why = database.ended() => Err(why.into()),
     };
     let closed = database.close().await;
     served.and(closed)
+}
+
+/// Where requests come in, and how many connections may be open.
+struct Listeners {
+    main: TcpListener,
+    /// That of probes and metrics, if they have one.
+    operation: Option<TcpListener>,
+    limits: ConnectionLimits,
+}
+
+impl Listeners {
+    async fn bind(settings: &Settings) -> anyhow::Result<Self> {
+        let settings = &settings.server;
+        let operation = match settings.operation_listen {
+            Some(address) => Some(listen(address, "server.operation_listen").await?),
+            None => None,
+        };
+        let possible = process::raise_open_files();
+        if possible < settings.connections {
+            tracing::warn!(
+                connections = possible,
+                "the limit of open files permits fewer connections than server.connections"
+            );
+        }
+        Ok(Self {
+            main: listen(settings.listen, "server.listen").await?,
+            operation,
+            limits: ConnectionLimits {
+                connections: settings.connections.min(possible),
+                per_address: settings.connections_per_address,
+                header_timeout: settings.header_timeout(),
+                keep_alive: settings.keep_alive(),
+            },
+        })
+    }
+}
+
+async fn listen(address: SocketAddr, setting: &str) -> anyhow::Result<TcpListener> {
+    let listener = TcpListener::bind(address).await;
+    listener.with_context(|| format!("cannot listen on {address} ({setting})"))
 }
 
 /// The niceness added to the computing threads. A search may use every idle core, but requests have
@@ -78,7 +115,7 @@ const COMPUTE_NICENESS: i32 = 5;
 async fn work(
     settings: &Settings,
     store: &Store,
-    listener: TcpListener,
+    listeners: Listeners,
     shutdown: &CancellationToken,
 ) -> anyhow::Result<()> {
     rayon::ThreadPoolBuilder::new()
@@ -108,20 +145,46 @@ async fn work(
     let state = AppState {
         service,
         rate_limiter: RateLimiter::new(settings.limits.requests_per_second).map(Arc::new),
+        refused_tokens: RefusedTokens::new(settings.limits.refused_tokens_per_minute).map(Arc::new),
+        body_timeout: settings.server.body_timeout(),
+        upload_pace: UploadPace {
+            max_duration: settings.limits.upload_duration(),
+            bytes_per_second: settings.limits.upload_bytes_per_second,
+            ..UploadPace::default()
+        },
     };
     let router_settings = RouterSettings {
         request_timeout: settings.server.request_timeout(),
         cors_origins: settings.server.cors_origins.clone(),
+        is_operation_separate: listeners.operation.is_some(),
+        public_url: settings.server.public_url.clone(),
     };
+    let operation_router = pais::http::operation_router(state.clone());
     let router = pais::http::router(state, &router_settings)?;
     let workers = worker_settings(&settings.workers);
     let pool = worker::start(store.clone(), keys, workers, wake, shutdown.clone());
-    tracing::info!(address = %listener.local_addr()?, "serving");
+    let Listeners {
+        main,
+        operation,
+        limits,
+    } = listeners;
+    tracing::info!(address = %main.local_addr()?, "serving");
     let grace = settings.server.shutdown_grace();
     let serving = async {
-        let served = pais::http::serve(listener, router, shutdown.clone(), grace).await;
+        let served = pais::http::serve(main, router, limits, shutdown.clone(), grace).await;
         shutdown.cancel();
         served
+    };
+    let serving_operation = async {
+        let Some(listener) = operation else {
+            return Ok(());
+        };
+        let limits = ConnectionLimits {
+            connections: OPERATION_CONNECTIONS,
+            per_address: OPERATION_CONNECTIONS,
+            ..limits
+        };
+        pais::http::serve(listener, operation_router, limits, shutdown.clone(), grace).await
     };
     let draining = async {
         shutdown.cancelled().await;
@@ -129,9 +192,9 @@ async fn work(
             tracing::info!("the grace period is over; returning the running jobs to the queue");
         }
     };
-    let (served, ()) = tokio::join!(serving, draining);
+    let (served, operation_served, ()) = tokio::join!(serving, serving_operation, draining);
     pool.stop().await;
-    Ok(served?)
+    Ok(served.and(operation_served)?)
 }
 
 /// Creates the directory of rendered tables in the data directory. Deletes first what a crash has
@@ -165,9 +228,11 @@ fn memory_budget(settings: &Settings) -> MemoryBudget {
 
 fn limits(settings: &Settings) -> ServiceLimits {
     let job_bytes = settings.memory.job_bytes;
+    let uploads_per_organization = settings.organizations.uploads;
     let settings = &settings.limits;
     ServiceLimits {
         job_bytes,
+        job_json_bytes: settings.job_json_bytes,
         upload_bytes: settings.upload_bytes,
         json_bytes: settings.json_bytes,
         columns: settings.columns,
@@ -175,7 +240,9 @@ fn limits(settings: &Settings) -> ServiceLimits {
             leaves: settings.taxonomy_leaves,
             depth: settings.taxonomy_depth,
         },
-        concurrent_uploads: CONCURRENT_UPLOADS,
+        concurrent_uploads: settings.uploads,
+        uploads_per_organization,
+        upload_wait: settings.upload_wait(),
     }
 }
 

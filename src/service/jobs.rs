@@ -87,7 +87,9 @@ impl Service {
                 "`dataset_id` is missing; give the id of the dataset to anonymize",
             )
         })?;
-        let dataset = datasets::load(&self.store, caller.organization, id).await?;
+        let store = self.store.clone();
+        let load = async move || datasets::load(&store, caller.organization, id).await;
+        let dataset = self.documents.load(load).await??;
         let dataset = dataset.ok_or_else(no_dataset)?;
         let combinations = request.sweep.combinations.iter();
         let plans = combinations

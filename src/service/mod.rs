@@ -7,6 +7,7 @@
 pub mod error;
 pub mod idempotency;
 pub mod ingest;
+pub mod large_documents;
 pub mod limits;
 pub mod page;
 pub mod table_format;
@@ -27,11 +28,12 @@ pub mod submissions;
 mod taxonomies;
 mod text;
 mod tokens;
+mod upload_places;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::memory::MemoryBudget;
@@ -41,7 +43,9 @@ use crate::store::{Store, readiness};
 pub use error::ServiceError;
 pub use limits::ServiceLimits;
 
+use large_documents::LargeDocuments;
 use table_permits::TablePermits;
+use upload_places::UploadPlaces;
 
 /// The operations of the API, and the state that they share. Cheap to clone.
 #[derive(Clone)]
@@ -62,8 +66,10 @@ pub struct Service {
     spool: Arc<PathBuf>,
     /// Permits to hold a table in memory.
     permits: TablePermits,
-    /// Permits to read an upload.
-    uploads: Arc<Semaphore>,
+    /// Places of uploads.
+    uploads: UploadPlaces,
+    /// Threads and memory for large documents.
+    pub documents: LargeDocuments,
 }
 
 impl Service {
@@ -80,18 +86,23 @@ impl Service {
             store,
             keys,
             limits,
+            documents: LargeDocuments::new(memory.clone()),
             memory,
             wake: Arc::new(Notify::new()),
             shutdown,
             spool: Arc::new(spool),
             permits: TablePermits::default(),
-            uploads: Arc::new(Semaphore::new(limits.concurrent_uploads)),
+            uploads: UploadPlaces::new(
+                limits.concurrent_uploads,
+                limits.uploads_per_organization,
+                limits.upload_wait,
+            ),
         }
     }
 
     /// Number of uploads that can begin without waiting.
     pub fn free_uploads(&self) -> usize {
-        self.uploads.available_permits()
+        self.uploads.free()
     }
 
     /// Whether the database has all migrations.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio::io::AsyncRead;
 
+use crate::memory::MemoryUse;
 use crate::roles::Caller;
 use crate::store::datasets::StoredDataset;
 use crate::store::idempotency::{IdempotentAnswer, Reservation};
@@ -17,6 +18,11 @@ use super::ingest::body;
 use super::ingest::pipeline::{IngestSettings, ingest};
 use super::table_format::TableFormat;
 use super::{Service, ServiceError};
+
+/// Memory of an upload, in bytes. The frames and the decoder need 10 MiB, most of it the window of
+/// zstd. A chunk has 16 MiB of text while it is built, and as much again in each of its later forms:
+/// encoded, compressed, sealed and waiting, and on its way to the database.
+const UPLOAD_BYTES: u64 = 96 << 20;
 
 /// Rows that are sent to a dataset.
 pub struct SubmissionRequest<'a> {
@@ -32,11 +38,11 @@ pub struct SubmissionRequest<'a> {
 
 impl Service {
     /// Stores the rows of a submission. `answer` writes the answer, which is stored under the key
-    /// of the request. A repeated request gets the stored answer. Waits while
-    /// [`super::ServiceLimits::concurrent_uploads`] other uploads are read.
+    /// of the request. A repeated request gets the stored answer. Waits for a place and for memory;
+    /// so the first part of the body should have been received.
     ///
     /// # Errors
-    /// A body that cannot be read to its end, has invalid cells or has no rows; an idempotency key
+    /// `busy` if neither is free in time; a body that cannot be read to its end, has invalid cells or has no rows; an idempotency key
     /// that is in use or was used with another body; when the database fails.
     pub async fn create_submission(
         &self,
@@ -51,8 +57,10 @@ impl Service {
             body,
         } = request;
         let limit = self.limits.upload_bytes;
-        let permit = self.uploads.acquire().await;
-        let _permit = permit.map_err(|_| ServiceError::stopping())?;
+        let _place = self.uploads.acquire(caller.organization).await?;
+        // A small budget admits one upload at a time.
+        let needed = UPLOAD_BYTES.min(self.memory.limit(MemoryUse::Requests));
+        let _memory = self.memory.reserve(MemoryUse::Requests, needed).await?;
         let reservation = match self.reserve(caller, key.as_ref()).await? {
             KeyedRequest::New(reservation) => reservation,
             KeyedRequest::Repeated(stored) => {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pais::clock::{Clock, FixedClock, SystemClock};
 use pais::http::rate_limiter::RateLimiter;
-use pais::http::{AppState, RouterSettings};
+use pais::http::{AppState, ConnectionLimits, RefusedTokens, RouterSettings, UploadPace};
 use pais::ids::TokenId;
 use pais::memory::MemoryBudget;
 use pais::roles::Role;
@@ -24,9 +24,20 @@ use uuid::Uuid;
 
 use crate::{database, documented};
 
+/// Limits of the connections to a test app.
+const CONNECTIONS: ConnectionLimits = ConnectionLimits {
+    connections: 1000,
+    per_address: 1000,
+    header_timeout: Duration::from_secs(10),
+    keep_alive: Duration::from_secs(60),
+};
+
 /// Settings of a test app that differ from the defaults.
 pub(crate) struct Builder {
     requests_per_second: u32,
+    refused_tokens_per_minute: u32,
+    body_timeout: Duration,
+    public_url: Option<String>,
     cors_origins: Vec<String>,
     limits: ServiceLimits,
     memory_bytes: u64,
@@ -42,6 +53,21 @@ impl Builder {
 
     pub(crate) fn requests_per_second(mut self, requests: u32) -> Self {
         self.requests_per_second = requests;
+        self
+    }
+
+    pub(crate) fn refused_tokens_per_minute(mut self, tokens: u32) -> Self {
+        self.refused_tokens_per_minute = tokens;
+        self
+    }
+
+    pub(crate) fn body_timeout(mut self, timeout: Duration) -> Self {
+        self.body_timeout = timeout;
+        self
+    }
+
+    pub(crate) fn public_url(mut self, url: &str) -> Self {
+        self.public_url = Some(url.to_owned());
         self
     }
 
@@ -71,6 +97,9 @@ impl Builder {
                 shutdown.clone(),
             ),
             rate_limiter: RateLimiter::new(self.requests_per_second).map(Arc::new),
+            refused_tokens: RefusedTokens::new(self.refused_tokens_per_minute).map(Arc::new),
+            body_timeout: self.body_timeout,
+            upload_pace: UploadPace::default(),
         };
         let Service {
             store, keys, wake, ..
@@ -82,12 +111,15 @@ impl Builder {
         let settings = RouterSettings {
             request_timeout: Duration::from_secs(30),
             cors_origins: self.cors_origins,
+            is_operation_separate: false,
+            public_url: self.public_url,
         };
         let router = pais::http::router(state.clone(), &settings).unwrap();
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
         let grace = Duration::from_secs(1);
-        tokio::spawn(pais::http::serve(listener, router, shutdown.clone(), grace));
+        let serving = pais::http::serve(listener, router, CONNECTIONS, shutdown.clone(), grace);
+        tokio::spawn(serving);
         TestApp {
             state,
             clock,
@@ -121,10 +153,14 @@ impl TestApp {
             with_workers: true,
             memory_bytes: 4 << 30,
             requests_per_second: 0,
+            refused_tokens_per_minute: 0,
+            body_timeout: Duration::from_secs(10),
+            public_url: None,
             cors_origins: Vec::new(),
             limits: ServiceLimits {
                 upload_bytes: 1 << 26,
                 json_bytes: 1 << 20,
+                job_json_bytes: 1 << 20,
                 job_bytes: 1 << 30,
                 columns: 64,
                 taxonomy: TreeLimits {
@@ -132,6 +168,8 @@ impl TestApp {
                     depth: 20,
                 },
                 concurrent_uploads: 2,
+                uploads_per_organization: 0,
+                upload_wait: Duration::from_secs(5),
             },
         }
     }

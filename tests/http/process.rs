@@ -42,18 +42,31 @@ impl ServiceProcess {
 
     /// Like [`Self::start`], with a program that is prepared in another way.
     pub(crate) async fn start_with(
-        mut program: Command,
+        program: Command,
         data: &Path,
         settings: &[(&str, &str)],
     ) -> Self {
-        let port = std::net::TcpListener::bind("127.0.0.1:0")
-            .unwrap()
-            .local_addr()
-            .unwrap()
-            .port();
-        let listen = format!("127.0.0.1:{port}");
+        let listen = Self::free_address();
+        let probes = format!("http://{listen}");
+        Self::start_at(program, data, settings, &listen, &probes).await
+    }
+
+    /// An address and a port that are free.
+    pub(crate) fn free_address() -> String {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.local_addr().unwrap().to_string()
+    }
+
+    /// Like [`Self::start_with`], at this address, with the probes below another URL.
+    pub(crate) async fn start_at(
+        mut program: Command,
+        data: &Path,
+        settings: &[(&str, &str)],
+        listen: &str,
+        probes: &str,
+    ) -> Self {
         let program = program
-            .args(["serve", "--listen", &listen])
+            .args(["serve", "--listen", listen])
             .envs(settings.iter().copied())
             .stderr(Stdio::null())
             .spawn()
@@ -64,7 +77,7 @@ impl ServiceProcess {
             base: format!("http://{listen}"),
         };
         let ready = poll_async(Duration::from_secs(120), async || {
-            let answer = reqwest::get(format!("{}/readyz", service.base)).await;
+            let answer = reqwest::get(format!("{probes}/readyz")).await;
             answer.ok().filter(|answer| answer.status() == 200)
         });
         ready.await.expect("the service did not become ready");
