@@ -154,6 +154,7 @@ fn limits(settings: &Settings) -> ServiceLimits {
     ServiceLimits {
         job_bytes,
         upload_bytes: settings.upload_bytes,
+        cell_bytes: settings.cell_bytes,
         json_bytes: settings.json_bytes,
         columns: settings.columns,
         taxonomy: TreeLimits {

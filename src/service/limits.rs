@@ -12,6 +12,8 @@ use crate::store::submissions::SubmissionsSize;
 pub struct ServiceLimits {
     /// Size of a decoded upload, in bytes.
     pub upload_bytes: u64,
+    /// Size of a cell of a submission, in bytes of text.
+    pub cell_bytes: usize,
     /// Size of a JSON body, in bytes.
     pub json_bytes: usize,
     /// Memory for the tables of one job, in bytes.
