@@ -234,6 +234,7 @@ fn limits(settings: &Settings) -> ServiceLimits {
         job_bytes,
         job_json_bytes: settings.job_json_bytes,
         upload_bytes: settings.upload_bytes,
+        cell_bytes: settings.cell_bytes,
         json_bytes: settings.json_bytes,
         columns: settings.columns,
         taxonomy: TreeLimits {

@@ -19,6 +19,8 @@ use super::streams::StreamLimits;
 pub struct ServiceLimits {
     /// Size of a decoded upload, in bytes.
     pub upload_bytes: u64,
+    /// Size of a cell of a submission, in bytes of text.
+    pub cell_bytes: usize,
     /// Size of a JSON body, in bytes.
     pub json_bytes: usize,
     /// Size of the JSON body of a job, in bytes.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pais_core::read::ReadLimits;
 use tokio::io::AsyncRead;
 
 use crate::memory::MemoryUse;
@@ -77,7 +78,10 @@ impl Service {
             format,
             key: load_rows::open_key(&self.keys, dataset)?,
             directory: Arc::clone(&self.spool),
-            limit,
+            limits: ReadLimits {
+                cell_bytes: self.limits.cell_bytes,
+                total_bytes: limit,
+            },
         };
         match ingest(&self.store, dataset, settings, body).await {
             Ok((writer, totals)) => {

@@ -159,6 +159,7 @@ impl TestApp {
             cors_origins: Vec::new(),
             limits: ServiceLimits {
                 upload_bytes: 1 << 26,
+                cell_bytes: 1 << 12,
                 json_bytes: 1 << 20,
                 job_json_bytes: 1 << 20,
                 job_bytes: 1 << 30,
