@@ -6,22 +6,23 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
-use pais::config::{Flags, Settings, WorkerSettings};
+use pais::config::{Flags, Settings};
 use pais::http::rate_limiter::RateLimiter;
 use pais::http::{AppState, ConnectionLimits, RefusedTokens, RouterSettings, UploadPace};
 use pais::memory::MemoryBudget;
+use pais::service::streams::StreamLimits;
 use pais::service::{Service, ServiceLimits};
+use pais::store::quotas::Quotas;
 use pais::store::sealing_of_old_rows::seal_old_rows;
 use pais::store::{Store, instances};
 use pais::telemetry;
 use pais::worker;
 use pais_core::taxonomy::TreeLimits;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
-use tokio_util::sync::CancellationToken;
 
 use super::database::Database;
 use super::settings::SettingsArgs;
+use super::signals::{self, Stop};
 use super::{block_on, keys, machine_memory, process};
 
 /// Connections of the listener of probes and metrics.
@@ -37,7 +38,7 @@ pub(crate) struct ServeArgs {
     settings: SettingsArgs,
 }
 
-/// Runs the service until SIGTERM or SIGINT.
+/// Runs the service until SIGTERM, SIGINT or SIGQUIT.
 ///
 /// # Errors
 /// If the settings are invalid, the service cannot start, or its database ends unexpectedly.
@@ -52,14 +53,13 @@ pub(crate) fn run(args: ServeArgs) -> anyhow::Result<()> {
 }
 
 async fn serve(settings: &Settings) -> anyhow::Result<()> {
-    let shutdown = CancellationToken::new();
-    stop_on_signal(shutdown.clone())?;
+    let stop = signals::handle()?;
     // Bind before starting the database, which takes longer: a port in use is reported at once.
     let listeners = Listeners::bind(settings).await?;
     let mut database = Database::open_for_service(settings).await?;
     let store = database.store.clone();
     let served = tokio::select! {
-        served = work(settings, &store, listeners, &shutdown) => served,
+        served = work(settings, &store, listeners, &stop) => served,
         why = database.ended() => Err(why.into()),
     };
     let closed = database.close().await;
@@ -116,8 +116,9 @@ async fn work(
     settings: &Settings,
     store: &Store,
     listeners: Listeners,
-    shutdown: &CancellationToken,
+    stop: &Stop,
 ) -> anyhow::Result<()> {
+    let shutdown = &stop.shutdown;
     rayon::ThreadPoolBuilder::new()
         .num_threads(settings.workers.threads)
         .thread_name(|index| format!("compute-{index}"))
@@ -137,11 +138,11 @@ async fn work(
         store.clone(),
         keys.clone(),
         limits,
-        memory,
+        memory.clone(),
         spool,
         shutdown.clone(),
     );
-    let wake = service.wake.clone();
+    let (wake, requests) = (service.wake.clone(), service.clone());
     let state = AppState {
         service,
         rate_limiter: RateLimiter::new(settings.limits.requests_per_second).map(Arc::new),
@@ -161,8 +162,9 @@ async fn work(
     };
     let operation_router = pais::http::operation_router(state.clone());
     let router = pais::http::router(state, &router_settings)?;
-    let workers = worker_settings(&settings.workers);
-    let pool = worker::start(store.clone(), keys, workers, wake, shutdown.clone());
+    let workers = worker_settings(settings);
+    let pool = worker::start(store.clone(), keys, memory, workers, wake, shutdown.clone());
+    let pool = pool.context("cannot start the workers")?;
     let Listeners {
         main,
         operation,
@@ -171,8 +173,12 @@ async fn work(
     tracing::info!(address = %main.local_addr()?, "serving");
     let grace = settings.server.shutdown_grace();
     let serving = async {
-        let served = pais::http::serve(main, router, limits, shutdown.clone(), grace).await;
+        let served = tokio::select! {
+            served = pais::http::serve(main, router, limits, shutdown.clone(), grace) => served,
+            () = stop.at_once.cancelled() => Ok(()),
+        };
         shutdown.cancel();
+        requests.interrupt();
         served
     };
     let serving_operation = async {
@@ -184,16 +190,27 @@ async fn work(
             per_address: OPERATION_CONNECTIONS,
             ..limits
         };
-        pais::http::serve(listener, operation_router, limits, shutdown.clone(), grace).await
+        tokio::select! {
+            served = pais::http::serve(listener, operation_router, limits, shutdown.clone(), grace) => served,
+            () = stop.at_once.cancelled() => Ok(()),
+        }
     };
     let draining = async {
         shutdown.cancelled().await;
-        if tokio::time::timeout(grace, pool.drained()).await.is_err() {
-            tracing::info!("the grace period is over; returning the running jobs to the queue");
+        tokio::select! {
+            () = pool.drained() => {}
+            () = tokio::time::sleep(grace) => {
+                tracing::info!("the grace period is over; returning the running jobs to the queue");
+            }
+            () = stop.at_once.cancelled() => {}
         }
     };
     let (served, operation_served, ()) = tokio::join!(serving, serving_operation, draining);
     pool.stop().await;
+    // What this process has left, such as the keys of interrupted requests, is free at once.
+    if let Err(error) = instances::remove(store).await {
+        tracing::warn!(%error, "the end of this process could not be written");
+    }
     Ok(served.and(operation_served)?)
 }
 
@@ -210,13 +227,17 @@ fn create_empty_spool(data_dir: &Path) -> anyhow::Result<PathBuf> {
     Ok(spool)
 }
 
-fn worker_settings(settings: &WorkerSettings) -> worker::WorkerPoolSettings {
+fn worker_settings(settings: &Settings) -> worker::WorkerPoolSettings {
+    let workers = &settings.workers;
     worker::WorkerPoolSettings {
-        concurrency: settings.jobs,
-        lease: settings.lease(),
-        heartbeat: settings.heartbeat(),
-        poll: settings.poll(),
-        max_attempts: settings.max_attempts,
+        concurrency: workers.jobs,
+        lease: workers.lease(),
+        heartbeat: workers.heartbeat(),
+        poll: workers.poll(),
+        max_attempts: workers.max_attempts,
+        max_run: workers.max_run(),
+        running_per_organization: settings.organizations.running_jobs,
+        job_bytes: settings.memory.job_bytes,
     }
 }
 
@@ -228,7 +249,7 @@ fn memory_budget(settings: &Settings) -> MemoryBudget {
 
 fn limits(settings: &Settings) -> ServiceLimits {
     let job_bytes = settings.memory.job_bytes;
-    let uploads_per_organization = settings.organizations.uploads;
+    let organizations = &settings.organizations;
     let settings = &settings.limits;
     ServiceLimits {
         job_bytes,
@@ -242,21 +263,16 @@ fn limits(settings: &Settings) -> ServiceLimits {
             depth: settings.taxonomy_depth,
         },
         concurrent_uploads: settings.uploads,
-        uploads_per_organization,
+        uploads_per_organization: organizations.uploads,
         upload_wait: settings.upload_wait(),
+        quotas: Quotas {
+            stored_bytes: organizations.stored_bytes,
+            stored_rows: organizations.stored_rows,
+            queued_jobs: organizations.queued_jobs,
+        },
+        streams: StreamLimits {
+            per_token: settings.streams_per_token,
+            per_organization: organizations.streams,
+        },
     }
-}
-
-fn stop_on_signal(shutdown: CancellationToken) -> anyhow::Result<()> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    tokio::spawn(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-        tracing::info!("stopping");
-        shutdown.cancel();
-    });
-    Ok(())
 }

@@ -403,6 +403,11 @@ impl WorkerSettings {
         Duration::from_secs(self.heartbeat_seconds)
     }
 
+    /// Longest time a job may run.
+    pub fn max_run(&self) -> Duration {
+        Duration::from_secs(self.max_run_seconds)
+    }
+
     /// How often an idle worker checks the queue.
     pub fn poll(&self) -> Duration {
         Duration::from_secs(self.poll_seconds)

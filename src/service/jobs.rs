@@ -100,7 +100,8 @@ impl Service {
         }
         let submissions = job.submissions.as_deref();
         let size = submissions::size(&self.store, id, submissions).await?;
-        self.limits.check_memory(&dataset.schema, &plans, size)?;
+        let limits = &self.limits;
+        limits.table_bytes(&self.memory, &dataset.schema, &plans, size)?;
         for plan in &plans {
             plan.check_work(size.rows)?;
         }
@@ -122,6 +123,7 @@ impl Service {
             definition: &request.sent,
             body_sha256: request.sha256,
             submissions: request.definition.submissions.as_deref(),
+            quotas: self.limits.quotas,
         };
         match jobs::create(&self.store, &self.keys, caller, &new, reservation, answer).await? {
             JobCreation::Queued(answer) => {
@@ -145,6 +147,7 @@ impl Service {
             )
             .into()),
             JobCreation::KeyTaken => Err(key_in_use()),
+            JobCreation::Refused(exceeded) => Err(exceeded.into()),
         }
     }
 

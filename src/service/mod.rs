@@ -10,8 +10,8 @@ pub mod ingest;
 pub mod large_documents;
 pub mod limits;
 pub mod page;
+pub mod streams;
 pub mod table_format;
-pub mod table_permits;
 pub mod watch;
 
 mod audit;
@@ -23,8 +23,10 @@ mod profile;
 pub mod releases;
 mod rendered_tables;
 mod report_view;
+mod shared_polls;
 mod steps;
 pub mod submissions;
+mod table_work;
 mod taxonomies;
 mod text;
 mod tokens;
@@ -44,8 +46,9 @@ pub use error::ServiceError;
 pub use limits::ServiceLimits;
 
 use large_documents::LargeDocuments;
-use table_permits::TablePermits;
+use table_work::TablePlaces;
 use upload_places::UploadPlaces;
+use watch::Watching;
 
 /// The operations of the API, and the state that they share. Cheap to clone.
 #[derive(Clone)]
@@ -64,8 +67,10 @@ pub struct Service {
     pub shutdown: CancellationToken,
     /// Directory of rendered tables and temporary files.
     spool: Arc<PathBuf>,
-    /// Permits to hold a table in memory.
-    permits: TablePermits,
+    /// Places for work on tables.
+    tables: TablePlaces,
+    /// What is watched by event streams.
+    watching: Watching,
     /// Places of uploads.
     uploads: UploadPlaces,
     /// Threads and memory for large documents.
@@ -91,7 +96,8 @@ impl Service {
             wake: Arc::new(Notify::new()),
             shutdown,
             spool: Arc::new(spool),
-            permits: TablePermits::default(),
+            tables: TablePlaces::new(CancellationToken::new()),
+            watching: Watching::new(limits.streams),
             uploads: UploadPlaces::new(
                 limits.concurrent_uploads,
                 limits.uploads_per_organization,

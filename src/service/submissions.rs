@@ -69,7 +69,10 @@ impl Service {
                 return Ok(stored.replay(&digest.sha256)?);
             }
         };
-        let space = self.limits.quotas.check_space(&self.store, caller.organization);
+        let space = self
+            .limits
+            .quotas
+            .check_space(&self.store, caller.organization);
         if let Err(exceeded) = space.await? {
             abandon(reservation).await?;
             return Err(exceeded.into());

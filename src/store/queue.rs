@@ -117,9 +117,15 @@ pub async fn heartbeat(
     .bind(each(beats, |beat| beat.token))
     .bind(each(beats, |beat| beat.state.progress))
     .bind(each(beats, |beat| beat.state.phase))
-    .bind(each(beats, |beat| beat.state.counts.rows_read.cast_signed()))
-    .bind(each(beats, |beat| beat.state.counts.steps_done.cast_signed()))
-    .bind(each(beats, |beat| beat.state.remaining.map(rounded_seconds)))
+    .bind(each(beats, |beat| {
+        beat.state.counts.rows_read.cast_signed()
+    }))
+    .bind(each(beats, |beat| {
+        beat.state.counts.steps_done.cast_signed()
+    }))
+    .bind(each(beats, |beat| {
+        beat.state.remaining.map(rounded_seconds)
+    }))
     .fetch_all(store.pool())
     .await?;
     let mut replies = HashMap::with_capacity(rows.len());

@@ -26,8 +26,8 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::problem::{Code, Problem};
 use crate::memory::MemoryBudget;
+use crate::problem::{Code, Problem};
 use crate::store::claims::ClaimRules;
 use crate::store::seal::KeyRing;
 use crate::store::{Store, StoreError, queue};

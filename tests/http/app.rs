@@ -9,11 +9,13 @@ use pais::http::{AppState, ConnectionLimits, RefusedTokens, RouterSettings, Uplo
 use pais::ids::TokenId;
 use pais::memory::MemoryBudget;
 use pais::roles::Role;
+use pais::service::streams::StreamLimits;
 use pais::service::{Service, ServiceLimits};
+use pais::store::quotas::Quotas;
 use pais::store::seal::KeyRing;
 use pais::store::tokens::{NewToken, create_token};
 use pais::store::{Store, instances, organizations};
-use pais::worker::{WorkerPool, WorkerPoolSettings};
+use pais::worker::{self, WorkerPool, WorkerPoolSettings};
 use pais_core::taxonomy::TreeLimits;
 use reqwest::{Method, RequestBuilder, StatusCode, header};
 use secrecy::ExposeSecret;
@@ -41,6 +43,7 @@ pub(crate) struct Builder {
     cors_origins: Vec<String>,
     limits: ServiceLimits,
     memory_bytes: u64,
+    memory_wait: Duration,
     with_workers: bool,
 }
 
@@ -76,6 +79,12 @@ impl Builder {
         self
     }
 
+    /// Memory of the process for what clients send, and how long requests wait for it.
+    pub(crate) fn memory(mut self, bytes: u64, wait: Duration) -> Self {
+        (self.memory_bytes, self.memory_wait) = (bytes, wait);
+        self
+    }
+
     pub(crate) fn limits(mut self, change: impl FnOnce(&mut ServiceLimits)) -> Self {
         change(&mut self.limits);
         self
@@ -92,7 +101,7 @@ impl Builder {
                 store,
                 Arc::new(KeyRing::new(&[7; 32])),
                 self.limits,
-                MemoryBudget::new(self.memory_bytes, Duration::from_secs(5)),
+                MemoryBudget::new(self.memory_bytes, self.memory_wait),
                 spool.path().to_owned(),
                 shutdown.clone(),
             ),
@@ -101,13 +110,9 @@ impl Builder {
             body_timeout: self.body_timeout,
             upload_pace: UploadPace::default(),
         };
-        let Service {
-            store, keys, wake, ..
-        } = state.service.clone();
-        let workers = WorkerPoolSettings::default();
         let pool = self
             .with_workers
-            .then(|| pais::worker::start(store, keys, workers, wake, shutdown.clone()));
+            .then(|| start_workers(&state.service, WorkerPoolSettings::default()));
         let settings = RouterSettings {
             request_timeout: Duration::from_secs(30),
             cors_origins: self.cors_origins,
@@ -132,6 +137,19 @@ impl Builder {
     }
 }
 
+/// Starts workers of a service.
+pub(crate) fn start_workers(service: &Service, settings: WorkerPoolSettings) -> WorkerPool {
+    let pool = worker::start(
+        service.store.clone(),
+        service.keys.clone(),
+        service.memory.clone(),
+        settings,
+        service.wake.clone(),
+        service.shutdown.clone(),
+    );
+    pool.unwrap()
+}
+
 /// The service, on its own database; stopped when dropped.
 pub(crate) struct TestApp {
     pub state: AppState,
@@ -152,6 +170,7 @@ impl TestApp {
         Builder {
             with_workers: true,
             memory_bytes: 4 << 30,
+            memory_wait: Duration::from_secs(5),
             requests_per_second: 0,
             refused_tokens_per_minute: 0,
             body_timeout: Duration::from_secs(10),
@@ -171,6 +190,8 @@ impl TestApp {
                 concurrent_uploads: 2,
                 uploads_per_organization: 0,
                 upload_wait: Duration::from_secs(5),
+                quotas: Quotas::default(),
+                streams: StreamLimits::default(),
             },
         }
     }

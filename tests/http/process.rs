@@ -112,6 +112,31 @@ impl ServiceProcess {
         String::from_utf8(made.stdout).unwrap().trim().to_owned()
     }
 
+    /// Sends a signal to the process.
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
+        let pid = rustix::process::Pid::from_child(&self.program);
+        rustix::process::kill_process(pid, signal).unwrap();
+    }
+
+    /// The time until the process has ended; panics if it fails or does not end.
+    pub(crate) async fn ended(&mut self, longest: Duration) -> Duration {
+        let started = std::time::Instant::now();
+        let ended = poll_async(longest, async || self.program.try_wait().unwrap());
+        let status = ended.await.expect("the process does not end");
+        assert!(status.success(), "{status}");
+        started.elapsed()
+    }
+
+    /// Whether the embedded database server runs.
+    pub(crate) fn has_database_server(&self) -> bool {
+        let file = self.data.join("postgres/cluster/postmaster.pid");
+        let Ok(text) = std::fs::read_to_string(file) else {
+            return false;
+        };
+        let pid = text.lines().next().unwrap_or_default();
+        Path::new("/proc").join(pid).exists()
+    }
+
     /// Stops the service by SIGTERM, so that its database server stops too.
     pub(crate) fn stop(mut self) {
         let pid = rustix::process::Pid::from_child(&self.program);
