@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use pais_anonymize::{AnonymizationRun, Unobserved, VerifiedRelease};
 use pais_core::definition::{DatasetDefinition, JobDefinition};
-use pais_core::read::csv;
+use pais_core::read::{ReadLimits, csv};
 use pais_core::schema::Schema;
 use pais_core::table::Table;
 use pais_core::table::chunk::Assembler;
@@ -176,8 +176,10 @@ fn run(columns: &Value, rows: &[u8], job: &Value) -> anyhow::Result<GroupsRun> {
 
 fn read(schema: &Schema, rows: &[u8]) -> anyhow::Result<Table> {
     let mut assembler = Assembler::default();
-    csv::read(schema, rows, |chunk| assembler.push(chunk))
-        .map_err(|error| anyhow::anyhow!("{error:?}"))?;
+    csv::read(schema, rows, ReadLimits::default(), |chunk| {
+        assembler.push(chunk)
+    })
+    .map_err(|error| anyhow::anyhow!("{error:?}"))?;
     Ok(assembler.finish())
 }
 

@@ -17,7 +17,7 @@ use std::time::Instant;
 use anyhow::Context;
 use pais_anonymize::{AnonymizationRun, Unobserved};
 use pais_core::definition::{DatasetDefinition, JobDefinition};
-use pais_core::read::csv;
+use pais_core::read::{ReadLimits, csv};
 use pais_core::schema::Schema;
 use pais_core::table::chunk::Assembler;
 use pais_core::table::{EncodedTable, Table};
@@ -95,8 +95,10 @@ fn read(rows: u64, dropped: &[&str]) -> anyhow::Result<(Arc<Schema>, Table)> {
     let mut text = Vec::new();
     receipts::write_csv(rows, 1, &mut text)?;
     let mut assembler = Assembler::default();
-    csv::read(&schema, text.as_slice(), |chunk| assembler.push(chunk))
-        .map_err(|failure| anyhow::anyhow!("{failure:?}"))?;
+    csv::read(&schema, text.as_slice(), ReadLimits::default(), |chunk| {
+        assembler.push(chunk)
+    })
+    .map_err(|failure| anyhow::anyhow!("{failure:?}"))?;
     Ok((Arc::new(schema), assembler.finish()))
 }
 

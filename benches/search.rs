@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use pais_anonymize::{AnonymizationRun, Unobserved};
 use pais_core::definition::{DatasetDefinition, JobDefinition};
-use pais_core::read::csv;
+use pais_core::read::{ReadLimits, csv};
 use pais_core::schema::Schema;
 use pais_core::table::chunk::Assembler;
 use pais_core::taxonomy::TreeLimits;
@@ -39,7 +39,10 @@ fn prepared(l: u32) -> AnonymizationRun {
     let job: JobDefinition = serde_json::from_value(adult::job(l)).expect("a job");
     let text = adult::csv().expect("Adult's records");
     let mut assembler = Assembler::default();
-    csv::read(&schema, text.as_slice(), |chunk| assembler.push(chunk)).expect("rows");
+    csv::read(&schema, text.as_slice(), ReadLimits::default(), |chunk| {
+        assembler.push(chunk)
+    })
+    .expect("rows");
     AnonymizationRun::new(
         Arc::new(schema),
         job,

@@ -108,6 +108,11 @@ impl MemoryBudget {
         }
     }
 
+    /// Longest wait of a request for memory.
+    pub fn wait(&self) -> Duration {
+        self.wait
+    }
+
     /// The bytes in use.
     pub fn used(&self) -> u64 {
         let used = self.shared.used.lock();

@@ -8,7 +8,7 @@ use std::time::Instant;
 use anyhow::anyhow;
 use pais_anonymize::{AnonymizationRun, Unobserved};
 use pais_core::definition::{DatasetDefinition, JobDefinition};
-use pais_core::read::csv;
+use pais_core::read::{ReadLimits, csv};
 use pais_core::schema::Schema;
 use pais_core::table::chunk::Assembler;
 use pais_core::taxonomy::TreeLimits;
@@ -57,8 +57,10 @@ fn run(file: &Path, l: u32) -> anyhow::Result<EngineSeconds> {
 
     let began = Instant::now();
     let mut assembler = Assembler::default();
-    csv::read(&schema, File::open(file)?, |chunk| assembler.push(chunk))
-        .map_err(|failure| anyhow!("the file was refused: {failure:?}"))?;
+    csv::read(&schema, File::open(file)?, ReadLimits::default(), |chunk| {
+        assembler.push(chunk)
+    })
+    .map_err(|failure| anyhow!("the file was refused: {failure:?}"))?;
     let table = assembler.finish();
     let read = began.elapsed().as_secs_f64();
 

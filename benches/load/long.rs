@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use anyhow::{anyhow, ensure};
 use pais_anonymize::{AnonymizationRun, Unobserved};
 use pais_core::definition::{DatasetDefinition, JobDefinition};
-use pais_core::read::csv;
+use pais_core::read::{ReadLimits, csv};
 use pais_core::schema::Schema;
 use pais_core::table::chunk::Assembler;
 use pais_core::taxonomy::TreeLimits;
@@ -112,8 +112,10 @@ fn prepare(file: &Path, job: &Value) -> anyhow::Result<AnonymizationRun> {
     let schema = Arc::new(Schema::resolve(&definition, LIMITS, |_| None)?);
     let job: JobDefinition = serde_json::from_value(job.clone())?;
     let mut assembler = Assembler::default();
-    csv::read(&schema, File::open(file)?, |chunk| assembler.push(chunk))
-        .map_err(|failure| anyhow!("the file was refused: {failure:?}"))?;
+    csv::read(&schema, File::open(file)?, ReadLimits::default(), |chunk| {
+        assembler.push(chunk)
+    })
+    .map_err(|failure| anyhow!("the file was refused: {failure:?}"))?;
     Ok(AnonymizationRun::new(
         schema,
         job,

@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::anyhow;
 use pais_anonymize::{AnonymizationRun, Unobserved};
 use pais_core::definition::{DatasetDefinition, JobDefinition};
-use pais_core::read::csv;
+use pais_core::read::{ReadLimits, csv};
 use pais_core::schema::Schema;
 use pais_core::table::Table;
 use pais_core::table::chunk::Assembler;
@@ -98,7 +98,9 @@ fn load(name: &str, rows: u64) -> anyhow::Result<(Arc<Schema>, Table)> {
     let definition: DatasetDefinition = serde_json::from_value(definition)?;
     let schema = Arc::new(Schema::resolve(&definition, limits, |_| None)?);
     let mut assembler = Assembler::default();
-    csv::read(&schema, text.as_slice(), |chunk| assembler.push(chunk))
-        .map_err(|failure| anyhow!("the sample was refused: {failure:?}"))?;
+    csv::read(&schema, text.as_slice(), ReadLimits::default(), |chunk| {
+        assembler.push(chunk)
+    })
+    .map_err(|failure| anyhow!("the sample was refused: {failure:?}"))?;
     Ok((schema, assembler.finish()))
 }

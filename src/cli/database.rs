@@ -1,6 +1,7 @@
 //! The database that a command uses: the one in the settings, or the embedded one.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use pais::clock::SystemClock;
@@ -9,6 +10,9 @@ use pais::store::data_keys::DataKeys;
 use pais::store::{Store, instances, readiness};
 use pais_postgres::{EmbeddedOptions, EmbeddedServer, PostgresError};
 use secrecy::ExposeSecret;
+
+/// How long the connections may take to be closed.
+const CLOSE_WAIT: Duration = Duration::from_secs(2);
 
 /// An open database, and its embedded server if it has one.
 pub(crate) struct Database {
@@ -79,7 +83,8 @@ impl Database {
     /// # Errors
     /// When the embedded server does not stop.
     pub(crate) async fn close(self) -> anyhow::Result<()> {
-        self.store.close().await;
+        // Work that was not waited for may still have a connection.
+        let _ = tokio::time::timeout(CLOSE_WAIT, self.store.close()).await;
         if let Some(server) = self.server {
             server.stop().await?;
         }

@@ -15,9 +15,11 @@ mod keys;
 mod machine_memory;
 mod migrate;
 mod openapi;
+mod process;
 mod sample;
 mod serve;
 mod settings;
+mod signals;
 mod storage;
 mod sweep_table;
 mod table_file;
@@ -26,6 +28,7 @@ mod verify;
 mod verify_text;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use pais::config::ConfigError;
@@ -105,10 +108,15 @@ pub(crate) fn main() -> ExitCode {
     }
 }
 
+/// How long the process waits at its end for threads that are still busy.
+const THREADS_WAIT: Duration = Duration::from_secs(1);
+
 /// Runs the asynchronous part of a command on a new multi-threaded runtime.
 fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
-    tokio::runtime::Builder::new_multi_thread()
+    let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
-        .build()?
-        .block_on(work)
+        .build()?;
+    let result = runtime.block_on(work);
+    runtime.shutdown_timeout(THREADS_WAIT);
+    result
 }

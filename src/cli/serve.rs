@@ -4,30 +4,31 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::Context;
-use pais::config::{Flags, Settings, WorkerSettings};
+use pais::config::{Flags, Settings};
 use pais::http::rate_limiter::RateLimiter;
-use pais::http::{AppState, RouterSettings};
+use pais::http::{AppState, ConnectionLimits, RefusedTokens, RouterSettings, UploadPace};
 use pais::memory::MemoryBudget;
+use pais::service::streams::StreamLimits;
 use pais::service::token_lifetime::TokenLifetime;
 use pais::service::{Service, ServiceLimits};
 use pais::storage::Storage;
 use pais::store::moving_of_old_keys::move_old_keys;
+use pais::store::quotas::Quotas;
 use pais::store::sealing_of_old_rows::seal_old_rows;
 use pais::store::{Store, instances};
 use pais::telemetry;
 use pais::worker;
 use pais_core::taxonomy::TreeLimits;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
-use tokio_util::sync::CancellationToken;
 
 use super::database::Database;
 use super::home::Home;
 use super::settings::SettingsArgs;
-use super::{block_on, hardening, keys, machine_memory, storage};
+use super::signals::{self, Stop};
+use super::{block_on, hardening, keys, machine_memory, process, storage};
 
-/// Number of uploads read at the same time. Each uses one thread while its rows are encoded.
-const CONCURRENT_UPLOADS: usize = 8;
+/// Connections of the listener of probes and metrics.
+const OPERATION_CONNECTIONS: usize = 64;
 
 /// Flags of `pais serve`.
 #[derive(clap::Args)]
@@ -39,7 +40,7 @@ pub(crate) struct ServeArgs {
     settings: SettingsArgs,
 }
 
-/// Runs the service until SIGTERM or SIGINT.
+/// Runs the service until SIGTERM, SIGINT or SIGQUIT.
 ///
 /// # Errors
 /// If the settings are invalid, the service cannot start, or its database ends unexpectedly.
@@ -55,13 +56,9 @@ pub(crate) fn run(args: ServeArgs) -> anyhow::Result<()> {
 }
 
 async fn serve(settings: &Settings) -> anyhow::Result<()> {
-    let shutdown = CancellationToken::new();
-    stop_on_signal(shutdown.clone())?;
-    let address = settings.server.listen;
+    let stop = signals::handle()?;
     // Bind before starting the database, which takes longer: a port in use is reported at once.
-    let listener = TcpListener::bind(address)
-        .await
-        .with_context(|| format!("cannot listen on {address} (server.listen)"))?;
+    let listeners = Listeners::bind(settings).await?;
     let storage = Arc::new(storage::open(settings)?);
     let home = Home::lock(&settings.server.data_dir)?;
     // The database needs space to start.
@@ -70,14 +67,51 @@ async fn serve(settings: &Settings) -> anyhow::Result<()> {
     let store = database.store.clone();
     instances::register(&store, home.id).await?;
     let served = tokio::select! {
-        served = work(settings, &store, storage, listener, &shutdown) => served,
+        served = work(settings, &store, storage, listeners, &stop) => served,
         why = database.ended() => Err(why.into()),
     };
-    if let Err(error) = instances::remove(&store).await {
-        tracing::debug!(%error, "this process could not be signed off; its successor does so");
-    }
     let closed = database.close().await;
     served.and(closed)
+}
+
+/// Where requests come in, and how many connections may be open.
+struct Listeners {
+    main: TcpListener,
+    /// That of probes and metrics, if they have one.
+    operation: Option<TcpListener>,
+    limits: ConnectionLimits,
+}
+
+impl Listeners {
+    async fn bind(settings: &Settings) -> anyhow::Result<Self> {
+        let settings = &settings.server;
+        let operation = match settings.operation_listen {
+            Some(address) => Some(listen(address, "server.operation_listen").await?),
+            None => None,
+        };
+        let possible = process::raise_open_files();
+        if possible < settings.connections {
+            tracing::warn!(
+                connections = possible,
+                "the limit of open files permits fewer connections than server.connections"
+            );
+        }
+        Ok(Self {
+            main: listen(settings.listen, "server.listen").await?,
+            operation,
+            limits: ConnectionLimits {
+                connections: settings.connections.min(possible),
+                per_address: settings.connections_per_address,
+                header_timeout: settings.header_timeout(),
+                keep_alive: settings.keep_alive(),
+            },
+        })
+    }
+}
+
+async fn listen(address: SocketAddr, setting: &str) -> anyhow::Result<TcpListener> {
+    let listener = TcpListener::bind(address).await;
+    listener.with_context(|| format!("cannot listen on {address} ({setting})"))
 }
 
 /// The niceness added to the computing threads. A search may use every idle core, but requests have
@@ -90,9 +124,10 @@ async fn work(
     settings: &Settings,
     store: &Store,
     storage: Arc<Storage>,
-    listener: TcpListener,
-    shutdown: &CancellationToken,
+    listeners: Listeners,
+    stop: &Stop,
 ) -> anyhow::Result<()> {
+    let shutdown = &stop.shutdown;
     rayon::ThreadPoolBuilder::new()
         .num_threads(settings.workers.threads)
         .thread_name(|index| format!("compute-{index}"))
@@ -111,54 +146,101 @@ async fn work(
         store.clone(),
         keys.clone(),
         limits,
-        memory,
+        memory.clone(),
         storage.clone(),
         shutdown.clone(),
     );
-    let wake = service.wake.clone();
+    let (wake, requests) = (service.wake.clone(), service.clone());
     let state = AppState {
         service,
         rate_limiter: RateLimiter::new(settings.limits.requests_per_second).map(Arc::new),
+        refused_tokens: RefusedTokens::new(settings.limits.refused_tokens_per_minute).map(Arc::new),
+        body_timeout: settings.server.body_timeout(),
+        upload_pace: UploadPace {
+            max_duration: settings.limits.upload_duration(),
+            bytes_per_second: settings.limits.upload_bytes_per_second,
+            ..UploadPace::default()
+        },
     };
     let router_settings = RouterSettings {
         request_timeout: settings.server.request_timeout(),
         cors_origins: settings.server.cors_origins.clone(),
+        is_operation_separate: listeners.operation.is_some(),
+        public_url: settings.server.public_url.clone(),
     };
+    let operation_router = pais::http::operation_router(state.clone());
     let router = pais::http::router(state, &router_settings)?;
-    let workers = worker_settings(&settings.workers);
+    let workers = worker_settings(settings);
+    let resources = worker::Resources { memory, storage };
     let pool = worker::start(
         store.clone(),
         keys,
-        storage,
+        resources,
         workers,
         wake,
         shutdown.clone(),
     );
-    tracing::info!(address = %listener.local_addr()?, "serving");
+    let pool = pool.context("cannot start the workers")?;
+    let Listeners {
+        main,
+        operation,
+        limits,
+    } = listeners;
+    tracing::info!(address = %main.local_addr()?, "serving");
     let grace = settings.server.shutdown_grace();
     let serving = async {
-        let served = pais::http::serve(listener, router, shutdown.clone(), grace).await;
+        let served = tokio::select! {
+            served = pais::http::serve(main, router, limits, shutdown.clone(), grace) => served,
+            () = stop.at_once.cancelled() => Ok(()),
+        };
         shutdown.cancel();
+        requests.interrupt();
         served
+    };
+    let serving_operation = async {
+        let Some(listener) = operation else {
+            return Ok(());
+        };
+        let limits = ConnectionLimits {
+            connections: OPERATION_CONNECTIONS,
+            per_address: OPERATION_CONNECTIONS,
+            ..limits
+        };
+        tokio::select! {
+            served = pais::http::serve(listener, operation_router, limits, shutdown.clone(), grace) => served,
+            () = stop.at_once.cancelled() => Ok(()),
+        }
     };
     let draining = async {
         shutdown.cancelled().await;
-        if tokio::time::timeout(grace, pool.drained()).await.is_err() {
-            tracing::info!("the grace period is over; returning the running jobs to the queue");
+        tokio::select! {
+            () = pool.drained() => {}
+            () = tokio::time::sleep(grace) => {
+                tracing::info!("the grace period is over; returning the running jobs to the queue");
+            }
+            () = stop.at_once.cancelled() => {}
         }
     };
-    let (served, ()) = tokio::join!(serving, draining);
+    let (served, operation_served, ()) = tokio::join!(serving, serving_operation, draining);
     pool.stop().await;
-    Ok(served?)
+    // What this process has left, such as the keys of interrupted requests, is free at once.
+    if let Err(error) = instances::remove(store).await {
+        tracing::warn!(%error, "the end of this process could not be written");
+    }
+    Ok(served.and(operation_served)?)
 }
 
-fn worker_settings(settings: &WorkerSettings) -> worker::WorkerPoolSettings {
+fn worker_settings(settings: &Settings) -> worker::WorkerPoolSettings {
+    let workers = &settings.workers;
     worker::WorkerPoolSettings {
-        concurrency: settings.jobs,
-        lease: settings.lease(),
-        heartbeat: settings.heartbeat(),
-        poll: settings.poll(),
-        max_attempts: settings.max_attempts,
+        concurrency: workers.jobs,
+        lease: workers.lease(),
+        heartbeat: workers.heartbeat(),
+        poll: workers.poll(),
+        max_attempts: workers.max_attempts,
+        max_run: workers.max_run(),
+        running_per_organization: settings.organizations.running_jobs,
+        job_bytes: settings.memory.job_bytes,
     }
 }
 
@@ -171,31 +253,31 @@ fn memory_budget(settings: &Settings) -> MemoryBudget {
 fn limits(settings: &Settings) -> ServiceLimits {
     let job_bytes = settings.memory.job_bytes;
     let token_lifetime = TokenLifetime::of_days(settings.security.token_max_days);
+    let organizations = &settings.organizations;
     let settings = &settings.limits;
     ServiceLimits {
         job_bytes,
+        job_json_bytes: settings.job_json_bytes,
         upload_bytes: settings.upload_bytes,
+        cell_bytes: settings.cell_bytes,
         json_bytes: settings.json_bytes,
         columns: settings.columns,
         taxonomy: TreeLimits {
             leaves: settings.taxonomy_leaves,
             depth: settings.taxonomy_depth,
         },
-        concurrent_uploads: CONCURRENT_UPLOADS,
+        concurrent_uploads: settings.uploads,
+        uploads_per_organization: organizations.uploads,
+        upload_wait: settings.upload_wait(),
+        quotas: Quotas {
+            stored_bytes: organizations.stored_bytes,
+            stored_rows: organizations.stored_rows,
+            queued_jobs: organizations.queued_jobs,
+        },
+        streams: StreamLimits {
+            per_token: settings.streams_per_token,
+            per_organization: organizations.streams,
+        },
         token_lifetime,
     }
-}
-
-fn stop_on_signal(shutdown: CancellationToken) -> anyhow::Result<()> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    tokio::spawn(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-        tracing::info!("stopping");
-        shutdown.cancel();
-    });
-    Ok(())
 }

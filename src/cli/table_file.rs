@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use pais::problem::{Code, Problem};
 use pais_anonymize::{Count, Observer, Phase, Unobserved};
-use pais_core::read::{ReadError, ReadFailure, csv, ndjson, parquet, reimport};
+use pais_core::read::{ReadError, ReadFailure, ReadLimits, csv, ndjson, parquet, reimport};
 use pais_core::schema::Schema;
 use pais_core::table::chunk::Assembler;
 use pais_core::table::{ReleasedTable, Table};
@@ -105,11 +105,12 @@ impl TableFile {
             observer.progress(Phase::Reading, PARSING_SHARE * share.now());
             assembler.push(chunk)
         };
+        // The whole file may be of any size, because the memory is the user's own.
+        let limits = ReadLimits::default();
         let read = match self.format {
-            FileFormat::Csv => csv::read(schema, self.decompressed(file)?, chunk),
-            FileFormat::Ndjson => ndjson::read(schema, self.decompressed(file)?, chunk),
-            // No memory limit, because the memory is the user's own.
-            FileFormat::Parquet => parquet::read(schema, self.file()?, u64::MAX, chunk),
+            FileFormat::Csv => csv::read(schema, self.decompressed(file)?, limits, chunk),
+            FileFormat::Ndjson => ndjson::read(schema, self.decompressed(file)?, limits, chunk),
+            FileFormat::Parquet => parquet::read(schema, self.file()?, limits, chunk),
         };
         read.map_err(|failure| self.failure(failure))?;
         Ok(assembler.finish())

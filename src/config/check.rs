@@ -7,9 +7,9 @@ use super::Settings;
 /// The key of an invalid setting, and what is wrong with it.
 type InvalidSetting = (&'static str, String);
 
-/// Connections in addition to those of the service: three are reserved for the superuser, and a
-/// command that runs beside the service needs some.
-const SPARE_CONNECTIONS: u32 = 5;
+/// Connections in addition to those of the pool: two are for heartbeats, three are reserved for the
+/// superuser, and a command that runs beside the service needs some.
+const SPARE_CONNECTIONS: u32 = 8;
 
 /// Checks what the types do not check.
 ///

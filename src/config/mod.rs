@@ -352,9 +352,36 @@ impl ServerSettings {
         Duration::from_secs(self.request_timeout_seconds)
     }
 
+    /// Longest time until the head of a request is complete.
+    pub fn header_timeout(&self) -> Duration {
+        Duration::from_secs(self.header_timeout_seconds)
+    }
+
+    /// Longest time until a JSON body is complete.
+    pub fn body_timeout(&self) -> Duration {
+        Duration::from_secs(self.body_timeout_seconds)
+    }
+
+    /// Longest time that a connection stays open without a request.
+    pub fn keep_alive(&self) -> Duration {
+        Duration::from_secs(self.keep_alive_seconds)
+    }
+
     /// Longest time running requests and jobs have to end after SIGTERM.
     pub fn shutdown_grace(&self) -> Duration {
         Duration::from_secs(self.shutdown_grace_seconds)
+    }
+}
+
+impl LimitSettings {
+    /// Longest wait of a submission for its place.
+    pub fn upload_wait(&self) -> Duration {
+        Duration::from_secs(self.upload_wait_seconds)
+    }
+
+    /// Longest time until a submission is complete.
+    pub fn upload_duration(&self) -> Duration {
+        Duration::from_secs(self.upload_seconds)
     }
 }
 
@@ -374,6 +401,11 @@ impl WorkerSettings {
     /// Longest time between two heartbeats.
     pub fn heartbeat(&self) -> Duration {
         Duration::from_secs(self.heartbeat_seconds)
+    }
+
+    /// Longest time a job may run.
+    pub fn max_run(&self) -> Duration {
+        Duration::from_secs(self.max_run_seconds)
     }
 
     /// How often an idle worker checks the queue.

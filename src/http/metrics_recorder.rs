@@ -32,6 +32,19 @@ pub(super) fn install() -> &'static PrometheusHandle {
             "http_request_duration_seconds",
             "Time from a request's head to its answer's head"
         );
+        metrics::describe_gauge!("http_connections_open", "Open connections");
+        metrics::describe_counter!(
+            "http_connections_refused_total",
+            "Connections refused because all open ones had a request under way"
+        );
+        metrics::describe_counter!(
+            "http_connections_closed_total",
+            "Connections closed by the service, by reason"
+        );
+        metrics::describe_counter!(
+            "pais_refused_tokens_total",
+            "Requests refused because of their token, by reason"
+        );
         handle
     })
 }

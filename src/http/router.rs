@@ -12,6 +12,7 @@ use tower::ServiceBuilder;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::sensitive_headers::SetSensitiveRequestHeadersLayer;
 use utoipa::OpenApi;
+use utoipa::openapi::Server;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
@@ -19,10 +20,10 @@ use crate::problem::Code;
 use crate::roles::Caller;
 
 use super::middleware::observe::observe;
-use super::middleware::{compression, cors, panic, timeout};
+use super::middleware::{compression, cors, headers, panic, timeout};
 use super::response::error::ApiError;
 use super::response::error_page;
-use super::routes::{prompt_routes, streaming_routes};
+use super::routes::{operation_routes, prompt_routes, streaming_routes};
 use super::state::AppState;
 use super::{metrics_recorder, openapi};
 
@@ -33,6 +34,10 @@ pub struct RouterSettings {
     pub request_timeout: Duration,
     /// Origins of web pages that may call the service from a browser.
     pub cors_origins: Vec<String>,
+    /// Whether the probes and the metrics have a listener of their own ([`operation_router`]).
+    pub is_operation_separate: bool,
+    /// The URL at which clients reach the service, for the OpenAPI document.
+    pub public_url: Option<String>,
 }
 
 /// The OpenAPI document of the service.
@@ -40,6 +45,7 @@ pub fn api_document() -> utoipa::openapi::OpenApi {
     let mut document = OpenApiRouter::with_openapi(openapi::Base::openapi())
         .merge(prompt_routes())
         .merge(streaming_routes())
+        .merge(operation_routes())
         .into_openapi();
     openapi::complete(&mut document);
     document
@@ -62,7 +68,15 @@ pub fn router(state: AppState, settings: &RouterSettings) -> Result<Router, serd
     let timeout = from_fn_with_state(settings.request_timeout, timeout::limit_time);
     let (prompt, _) = prompt_routes().layer(timeout).split_for_parts();
     let (streaming, _) = streaming_routes().split_for_parts();
-    let document = bytes::Bytes::from(document_text()?);
+    let operation = match settings.is_operation_separate {
+        true => Router::new(),
+        false => Router::from(operation_routes()),
+    };
+    let mut document = api_document();
+    if let Some(url) = &settings.public_url {
+        document.servers = Some(vec![Server::new(url)]);
+    }
+    let document = bytes::Bytes::from(document.to_pretty_json()? + "\n");
     let document = get(async move || ([(header::CONTENT_TYPE, "application/json")], document));
     let swagger_ui = SwaggerUi::new("/docs").config(Config::from("/openapi.json"));
     let layers = ServiceBuilder::new()
@@ -70,6 +84,7 @@ pub fn router(state: AppState, settings: &RouterSettings) -> Result<Router, serd
             header::AUTHORIZATION,
         ]))
         .layer(from_fn(observe))
+        .layer(from_fn(headers::protect))
         .layer(CatchPanicLayer::custom(panic::panicked))
         .option_layer(cors::layer(&settings.cors_origins))
         .layer(from_fn(compression::uncompressed_ranges))
@@ -77,6 +92,7 @@ pub fn router(state: AppState, settings: &RouterSettings) -> Result<Router, serd
     Ok(Router::new()
         .merge(prompt)
         .merge(streaming)
+        .merge(operation)
         .route("/openapi.json", document)
         .route("/docs/errors", get(async || error_page::page()))
         .merge(swagger_ui)
@@ -84,6 +100,20 @@ pub fn router(state: AppState, settings: &RouterSettings) -> Result<Router, serd
         .method_not_allowed_fallback(wrong_method)
         .layer(layers)
         .with_state(state))
+}
+
+/// The router of the probes and the metrics, for a listener of its own.
+pub fn operation_router(state: AppState) -> Router {
+    metrics_recorder::install();
+    let layers = ServiceBuilder::new()
+        .layer(from_fn(observe))
+        .layer(from_fn(headers::protect))
+        .layer(CatchPanicLayer::custom(panic::panicked));
+    Router::from(operation_routes())
+        .fallback(unknown_path)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(layers)
+        .with_state(state)
 }
 
 async fn unknown_path(State(state): State<AppState>, mut parts: Parts) -> ApiError {

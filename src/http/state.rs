@@ -1,10 +1,13 @@
 //! The state of the HTTP layer.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::service::Service;
 
 use super::rate_limiter::RateLimiter;
+use super::refused_tokens::RefusedTokens;
+use super::upload::UploadPace;
 
 /// The state that every handler can use. Cheap to clone.
 #[derive(Clone)]
@@ -13,4 +16,10 @@ pub struct AppState {
     pub service: Service,
     /// Limits the requests of each token; `None` for no limit.
     pub rate_limiter: Option<Arc<RateLimiter>>,
+    /// Limits the refused tokens of each address; `None` for no limit.
+    pub refused_tokens: Option<Arc<RefusedTokens>>,
+    /// Longest time that a client may take to send a body that is read as a whole.
+    pub body_timeout: Duration,
+    /// How slowly a client may send an upload.
+    pub upload_pace: UploadPace,
 }

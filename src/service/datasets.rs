@@ -90,7 +90,9 @@ impl Service {
         caller: Caller,
         id: DatasetId,
     ) -> Result<StoredDataset, ServiceError> {
-        let dataset = datasets::load(&self.store, caller.organization, id).await?;
+        let store = self.store.clone();
+        let load = async move || datasets::load(&store, caller.organization, id).await;
+        let dataset = self.documents.load(load).await??;
         dataset.ok_or_else(ServiceError::not_found)
     }
 

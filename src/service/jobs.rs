@@ -88,7 +88,9 @@ impl Service {
                 "`dataset_id` is missing; give the id of the dataset to anonymize",
             )
         })?;
-        let dataset = datasets::load(&self.store, caller.organization, id).await?;
+        let store = self.store.clone();
+        let load = async move || datasets::load(&store, caller.organization, id).await;
+        let dataset = self.documents.load(load).await??;
         let dataset = dataset.ok_or_else(no_dataset)?;
         let combinations = request.sweep.combinations.iter();
         let plans = combinations
@@ -99,7 +101,8 @@ impl Service {
         }
         let submissions = job.submissions.as_deref();
         let size = submissions::size(&self.store, id, submissions).await?;
-        self.limits.check_memory(&dataset.schema, &plans, size)?;
+        let limits = &self.limits;
+        limits.table_bytes(&self.memory, &dataset.schema, &plans, size)?;
         for plan in &plans {
             plan.check_work(size.rows)?;
         }
@@ -121,6 +124,7 @@ impl Service {
             definition: &request.sent,
             body_sha256: request.sha256,
             submissions: request.definition.submissions.as_deref(),
+            quotas: self.limits.quotas,
         };
         match jobs::create(&self.store, &self.keys, caller, &new, reservation, answer).await? {
             JobCreation::Queued(answer) => {
@@ -144,6 +148,7 @@ impl Service {
             )
             .into()),
             JobCreation::KeyTaken => Err(key_in_use()),
+            JobCreation::Refused(exceeded) => Err(exceeded.into()),
         }
     }
 

@@ -1,11 +1,18 @@
 //! Limits on what a client sends.
 
-use pais_anonymize::{JobPlan, memory_needed};
+use std::time::Duration;
+
+use pais_anonymize::JobPlan;
 use pais_core::schema::Schema;
 use pais_core::taxonomy::TreeLimits;
 
-use crate::problem::{Code, Problem};
+use crate::memory::MemoryBudget;
+use crate::problem::Problem;
+use crate::store::quotas::Quotas;
 use crate::store::submissions::SubmissionsSize;
+use crate::worker::table_memory::TableLimits;
+
+use super::streams::StreamLimits;
 
 use super::token_lifetime::TokenLifetime;
 
@@ -14,8 +21,12 @@ use super::token_lifetime::TokenLifetime;
 pub struct ServiceLimits {
     /// Size of a decoded upload, in bytes.
     pub upload_bytes: u64,
+    /// Size of a cell of a submission, in bytes of text.
+    pub cell_bytes: usize,
     /// Size of a JSON body, in bytes.
     pub json_bytes: usize,
+    /// Size of the JSON body of a job, in bytes.
+    pub job_json_bytes: usize,
     /// Memory for the tables of one job, in bytes.
     pub job_bytes: u64,
     /// Number of columns of a dataset.
@@ -26,36 +37,29 @@ pub struct ServiceLimits {
     pub concurrent_uploads: usize,
     /// How long tokens may live.
     pub token_lifetime: TokenLifetime,
+    /// Number of uploads of one organization read at once; 0 for no limit.
+    pub uploads_per_organization: usize,
+    /// Longest wait of an upload.
+    pub upload_wait: Duration,
+    /// Shares of each organization.
+    pub quotas: Quotas,
+    /// Event streams that may be open.
+    pub streams: StreamLimits,
 }
 
 impl ServiceLimits {
-    /// Checks that a table of these submissions fits into `memory.job_bytes`. `plans` are the
-    /// combinations of one job; if there are none, the table is only read.
+    /// The bytes that a table of these submissions needs. `plans` are the combinations of one job; if
+    /// there are none, the table is only read.
     ///
     /// # Errors
-    /// `limit_exceeded`, with the memory needed and the limit.
-    pub(super) fn check_memory(
+    /// `limit_exceeded` if it never fits, with the memory needed and the limit.
+    pub(super) fn table_bytes(
         &self,
+        memory: &MemoryBudget,
         schema: &Schema,
         plans: &[JobPlan],
         size: SubmissionsSize,
-    ) -> Result<(), Problem> {
-        let SubmissionsSize {
-            rows, text_bytes, ..
-        } = size;
-        let needed = memory_needed(schema, plans, rows, text_bytes);
-        let limit = self.job_bytes;
-        if needed <= limit {
-            return Ok(());
-        }
-        let detail = format!(
-            "{rows} rows of this dataset, with {} MiB of distinct text, need about {} MiB of \
-             memory, more than the {} MiB of memory.job_bytes; choose fewer submissions, or have \
-             the limit raised",
-            text_bytes.div_ceil(1 << 20),
-            needed.div_ceil(1 << 20),
-            limit >> 20
-        );
-        Err(Problem::new(Code::LimitExceeded, detail))
+    ) -> Result<u64, Problem> {
+        TableLimits::new(self.job_bytes, memory).needed(schema, plans, size)
     }
 }

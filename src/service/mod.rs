@@ -7,10 +7,11 @@
 pub mod error;
 pub mod idempotency;
 pub mod ingest;
+pub mod large_documents;
 pub mod limits;
 pub mod page;
+pub mod streams;
 pub mod table_format;
-pub mod table_permits;
 pub mod token_lifetime;
 pub mod watch;
 
@@ -23,15 +24,18 @@ mod profile;
 pub mod releases;
 mod rendered_tables;
 mod report_view;
+mod shared_polls;
 mod steps;
 pub mod submissions;
+mod table_work;
 mod taxonomies;
 mod text;
 mod tokens;
+mod upload_places;
 
 use std::sync::Arc;
 
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::memory::MemoryBudget;
@@ -42,7 +46,10 @@ use crate::store::{Store, readiness};
 pub use error::ServiceError;
 pub use limits::ServiceLimits;
 
-use table_permits::TablePermits;
+use large_documents::LargeDocuments;
+use table_work::TablePlaces;
+use upload_places::UploadPlaces;
+use watch::Watching;
 
 /// The operations of the API, and the state that they share. Cheap to clone.
 #[derive(Clone)]
@@ -61,10 +68,14 @@ pub struct Service {
     pub shutdown: CancellationToken,
     /// The disks.
     pub storage: Arc<Storage>,
-    /// Permits to hold a table in memory.
-    permits: TablePermits,
-    /// Permits to read an upload.
-    uploads: Arc<Semaphore>,
+    /// Places for work on tables.
+    tables: TablePlaces,
+    /// What is watched by event streams.
+    watching: Watching,
+    /// Places of uploads.
+    uploads: UploadPlaces,
+    /// Threads and memory for large documents.
+    pub documents: LargeDocuments,
 }
 
 impl Service {
@@ -81,18 +92,24 @@ impl Service {
             store,
             keys,
             limits,
+            documents: LargeDocuments::new(memory.clone()),
             memory,
             wake: Arc::new(Notify::new()),
             shutdown,
             storage,
-            permits: TablePermits::default(),
-            uploads: Arc::new(Semaphore::new(limits.concurrent_uploads)),
+            tables: TablePlaces::new(CancellationToken::new()),
+            watching: Watching::new(limits.streams),
+            uploads: UploadPlaces::new(
+                limits.concurrent_uploads,
+                limits.uploads_per_organization,
+                limits.upload_wait,
+            ),
         }
     }
 
     /// Number of uploads that can begin without waiting.
     pub fn free_uploads(&self) -> usize {
-        self.uploads.available_permits()
+        self.uploads.free()
     }
 
     /// Whether the database has all migrations.

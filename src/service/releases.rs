@@ -1,8 +1,6 @@
 //! Releases: the release of a job's table after a step, listing, and access by recipients.
 
-use std::sync::Arc;
-
-use pais_anonymize::{AnonymizationRun, JobPlan, StepRecord, Unobserved};
+use pais_anonymize::{AnonymizationRun, JobPlan, StepRecord};
 use pais_core::definition::{CombinationQuery, JobDefinition, Sweep};
 use serde_json::Value;
 
@@ -14,12 +12,12 @@ use crate::store::jobs::{self, StoredJob};
 use crate::store::releases::{
     self, NewRelease, ReleaseCreation, StoredRelease, StoredTable, Viewer,
 };
-use crate::store::{JobStatus, StoreError, runs, token_validity};
+use crate::store::{JobStatus, StoreError, runs, submissions, token_validity};
 use crate::worker::release_packing::{self, ReleaseOrigin};
 use crate::worker::{attempt, load_rows, on_thread, records};
 
 use super::page::{Listing, PageRequest};
-use super::table_permits::TableKind;
+use super::table_work::{TableKind, stopped};
 use super::{Service, ServiceError, report_view, text};
 
 /// A release to be made.
@@ -50,7 +48,7 @@ impl Service {
     ///
     /// # Errors
     /// `not_found`; `job_not_succeeded`; `dataset_deleted`; `no_such_step`; `invalid_job` if the
-    /// request names no combination of the sweep; `invalid_name`; when the database fails.
+    /// request names no combination of the sweep; `invalid_name`; `busy`; when the database fails.
     pub async fn create_release(
         &self,
         caller: Caller,
@@ -117,7 +115,8 @@ impl Service {
         let steps = runs::step_records(store, &key, job.id, run).await?;
         let steps = steps.into_iter().map(records::step_record);
         let steps = steps.collect::<Result<Vec<_>, _>>()?;
-        if steps.is_empty() && JobPlan::new(&dataset.schema, &definition)?.has_steps() {
+        let plan = JobPlan::new(&dataset.schema, &definition)?;
+        if steps.is_empty() && plan.has_steps() {
             let detail = "no generalization meets this combination; `GET /v1/jobs/{id}/sweep` has the reason";
             return Err(ServiceError::new(Code::JobNotSucceeded, detail));
         }
@@ -130,22 +129,30 @@ impl Service {
             by: Some(caller.token),
             created_at: store.now(),
         };
-        let permit = self.permits.acquire(TableKind::Raw).await?;
-        let unobserved = Arc::new(Unobserved::default());
         let ids = Some(job.submissions.as_slice());
-        let table = load_rows::load(store, &self.keys, &dataset, ids, unobserved).await?;
+        let size = submissions::size(store, dataset.id, ids).await?;
+        let plans = [plan];
+        let needed = self
+            .limits
+            .table_bytes(&self.memory, &dataset.schema, &plans, size)?;
+        let organization = caller.organization;
+        let guard = self.begin_table_work(TableKind::Raw, organization, needed);
+        let guard = guard.await?;
+        let work = guard.share();
+        let table = load_rows::load(store, &self.keys, &dataset, ids, work.clone()).await;
+        let table = table.map_err(|error| stopped(error.into()))?;
         let schema = dataset.schema;
         let order_key = key.order_key();
         let release = on_thread(move || {
-            let _permit = permit;
-            let unobserved = Unobserved::default();
-            let run = AnonymizationRun::new(schema, definition.clone(), table, &unobserved)?;
+            let run = AnonymizationRun::new(schema, definition.clone(), table, &*work)?;
             let run = run.with_order_key(order_key);
-            let release = run.release(&steps, step, &unobserved)?;
+            let release = run.release(&steps, step, &*work)?;
             drop(run);
             release_packing::pack(release, origin, &definition)
         });
-        Ok(release.await?)
+        let release = release.await.map_err(|error| stopped(error.into()))?;
+        drop(guard);
+        Ok(release)
     }
 
     /// The releases that the caller may see, oldest first: a holder's own, or those granted to a

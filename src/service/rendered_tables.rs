@@ -5,6 +5,8 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use pais_anonymize::Observer;
+use pais_core::cancellation::Cancellation;
 use pais_core::table::ReleasedTable;
 use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
@@ -16,7 +18,7 @@ use crate::store::releases::{self, StoredTable};
 use crate::worker::{WorkError, on_thread, release_packing};
 
 use super::table_format::TableFormat;
-use super::table_permits::TableKind;
+use super::table_work::{TableKind, stopped};
 use super::{Service, ServiceError};
 
 impl Service {
@@ -24,7 +26,7 @@ impl Service {
     /// exist. The file may be removed at any time, but an open one stays readable.
     ///
     /// # Errors
-    /// When the database or the disk fails.
+    /// `busy`; when the database or the disk fails.
     pub async fn render_table(
         &self,
         table: &Arc<StoredTable>,
@@ -43,7 +45,9 @@ impl Service {
         if exists(&path).await {
             return Ok(path);
         }
-        let permit = self.permits.acquire(TableKind::Released).await?;
+        let (owner, needed) = (table.organization, render_bytes(table));
+        let guard = self.begin_table_work(TableKind::Released, owner, needed);
+        let guard = guard.await?;
         // Another request may have rendered it while this one waited.
         if exists(&path).await {
             return Ok(path);
@@ -52,20 +56,26 @@ impl Service {
         while let Some(chunk) = releases::chunk(&self.store, table, chunks.len() as u32).await? {
             chunks.push(chunk);
         }
-        let (target, stored) = (path.clone(), table.clone());
+        let (target, stored, work) = (path.clone(), table.clone(), guard.share());
         let storage = self.storage.clone();
-        on_thread(move || {
-            let _permit = permit;
+        let rendering = on_thread(move || {
             let table = release_packing::unpack(&stored, chunks)?;
-            render(&table, format, &stored.sha256, &target)?;
-            storage
-                .spool
-                .remove_oldest(&target)
-                .map_err(|error| unwritable(&error))
-        })
-        .await?;
-        Ok(path)
+            render(&table, format, &stored.sha256, &target, work.cancellation())?;
+            let removed = storage.spool.remove_oldest(&target);
+            removed.map_err(|error| unwritable(&error))
+        });
+        let rendered = rendering.await.map_err(|error| stopped(error.into()));
+        drop(guard);
+        rendered.map(|()| path)
     }
+}
+
+/// Bytes that the rendering of a table needs: its codes as joined and as written, and its text as
+/// stored, joined and in the blocks that are written.
+fn render_bytes(table: &StoredTable) -> u64 {
+    let columns = table.columns.as_array().map_or(0, Vec::len) as u64;
+    let codes = table.rows.saturating_mul(columns).saturating_mul(8);
+    codes.saturating_add(table.csv_bytes.saturating_mul(3))
 }
 
 async fn exists(path: &Path) -> bool {
@@ -79,6 +89,7 @@ fn render(
     format: TableFormat,
     sha256: &str,
     target: &Path,
+    cancellation: &Cancellation,
 ) -> Result<(), WorkError> {
     let directory = target.parent().unwrap_or(Path::new("."));
     let unwritable = |error: io::Error| unwritable(&error);
@@ -91,12 +102,16 @@ fn render(
         // Tables are rendered in blocks larger than this buffer, which they bypass.
         file: BufWriter::with_capacity(64 << 10, file),
         hasher: (format == TableFormat::Csv).then(Sha256::new),
+        cancellation: cancellation.clone(),
     };
     let written = match format {
         TableFormat::Csv => table.write_csv(&mut out),
         TableFormat::Ndjson => table.write_ndjson(&mut out),
         TableFormat::Parquet => table.write_parquet(&mut out),
     };
+    if cancellation.is_cancelled() {
+        return Err(Problem::new(Code::Cancelled, "the rendering was stopped").into());
+    }
     written.map_err(unwritable)?;
     let file: NamedTempFile = out
         .file
@@ -115,14 +130,19 @@ fn render(
     Ok(())
 }
 
-/// A file, and for CSV the SHA-256 of what is written to it: the stored digest is that of the CSV.
+/// A file, which can be written until the rendering is stopped, and for CSV the SHA-256 of what is
+/// written to it: the stored digest is that of the CSV.
 struct DigestingFile {
     file: BufWriter<NamedTempFile>,
     hasher: Option<Sha256>,
+    cancellation: Cancellation,
 }
 
 impl Write for DigestingFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.cancellation.is_cancelled() {
+            return Err(io::Error::other("stopped"));
+        }
         let written = self.file.write(bytes)?;
         if let Some(hasher) = &mut self.hasher {
             hasher.update(&bytes[..written]);

@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
+use pais_core::read::ReadLimits;
 use tokio::io::AsyncRead;
 
+use crate::memory::MemoryUse;
 use crate::roles::Caller;
 use crate::store::datasets::StoredDataset;
 use crate::store::idempotency::{IdempotentAnswer, Reservation};
+use crate::store::quotas::Quotas;
 use crate::store::seal::DataKey;
 use crate::store::submissions::{Submission, SubmissionResult, SubmissionTotals, SubmissionWriter};
 use crate::worker::load_rows;
@@ -16,6 +19,11 @@ use super::ingest::body;
 use super::ingest::pipeline::{IngestSettings, ingest};
 use super::table_format::TableFormat;
 use super::{Service, ServiceError};
+
+/// Memory of an upload, in bytes. The frames and the decoder need 10 MiB, most of it the window of
+/// zstd. A chunk has 16 MiB of text while it is built, and as much again in each of its later forms:
+/// encoded, compressed, sealed and waiting, and on its way to the database.
+const UPLOAD_BYTES: u64 = 96 << 20;
 
 /// Rows that are sent to a dataset.
 pub struct SubmissionRequest<'a> {
@@ -31,11 +39,11 @@ pub struct SubmissionRequest<'a> {
 
 impl Service {
     /// Stores the rows of a submission. `answer` writes the answer, which is stored under the key
-    /// of the request. A repeated request gets the stored answer. Waits while
-    /// [`super::ServiceLimits::concurrent_uploads`] other uploads are read.
+    /// of the request. A repeated request gets the stored answer. Waits for a place and for memory;
+    /// so the first part of the body should have been received.
     ///
     /// # Errors
-    /// A body that cannot be read to its end, has invalid cells or has no rows; an idempotency key
+    /// `busy` if neither is free in time; a body that cannot be read to its end, has invalid cells or has no rows; an idempotency key
     /// that is in use or was used with another body; when the database fails.
     pub async fn create_submission(
         &self,
@@ -51,8 +59,10 @@ impl Service {
         } = request;
         self.storage.check()?;
         let limit = self.limits.upload_bytes;
-        let permit = self.uploads.acquire().await;
-        let _permit = permit.map_err(|_| ServiceError::stopping())?;
+        let _place = self.uploads.acquire(caller.organization).await?;
+        // A small budget admits one upload at a time.
+        let needed = UPLOAD_BYTES.min(self.memory.limit(MemoryUse::Requests));
+        let _memory = self.memory.reserve(MemoryUse::Requests, needed).await?;
         let reservation = match self.reserve(caller, key.as_ref()).await? {
             KeyedRequest::New(reservation) => reservation,
             KeyedRequest::Repeated(stored) => {
@@ -60,16 +70,28 @@ impl Service {
                 return Ok(stored.replay(&digest.sha256)?);
             }
         };
+        let space = self
+            .limits
+            .quotas
+            .check_space(&self.store, caller.organization);
+        if let Err(exceeded) = space.await? {
+            abandon(reservation).await?;
+            return Err(exceeded.into());
+        }
         let settings = IngestSettings {
             format,
             key: load_rows::open_key(&self.keys, dataset)?,
             storage: Arc::clone(&self.storage),
-            limit,
+            limits: ReadLimits {
+                cell_bytes: self.limits.cell_bytes,
+                total_bytes: limit,
+            },
         };
         match ingest(&self.store, dataset, settings, body).await {
             Ok((writer, totals)) => {
                 let key = load_rows::open_key(&self.keys, dataset)?;
-                commit(caller, &key, writer, &totals, reservation, answer).await
+                let quotas = &self.limits.quotas;
+                commit(caller, &key, writer, &totals, quotas, reservation, answer).await
             }
             Err(error) => {
                 abandon(reservation).await?;
@@ -84,10 +106,11 @@ async fn commit(
     key: &DataKey,
     writer: SubmissionWriter,
     totals: &SubmissionTotals,
+    quotas: &Quotas,
     reservation: Option<Reservation>,
     answer: impl FnOnce(&Submission) -> Result<IdempotentAnswer, serde_json::Error>,
 ) -> Result<IdempotentAnswer, ServiceError> {
-    let result = writer.commit(key, caller, totals, reservation, answer);
+    let result = writer.commit(key, caller, totals, quotas, reservation, answer);
     match result.await? {
         SubmissionResult::Stored(answer) => {
             metrics::counter!("pais_submitted_rows_total").increment(totals.rows);
@@ -96,5 +119,6 @@ async fn commit(
         SubmissionResult::TokenEnded => Err(ServiceError::unauthenticated()),
         SubmissionResult::NoDataset => Err(ServiceError::not_found()),
         SubmissionResult::KeyTaken => Err(key_in_use()),
+        SubmissionResult::Refused(exceeded) => Err(exceeded.into()),
     }
 }

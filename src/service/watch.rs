@@ -1,44 +1,30 @@
-//! Watching a job: a stream of its progress, until it ends.
+//! Watching a job: a stream of its progress, until it ends. All watchers of a job share one poll.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::Stream;
 use futures_util::stream::unfold;
-use tokio::time::{Instant, Interval, MissedTickBehavior, interval};
+use tokio::sync::watch;
 
-use crate::ids::JobId;
+use crate::ids::{JobId, OrganizationId, TokenId};
 use crate::roles::Caller;
+use crate::store::job_progress;
 use crate::store::jobs::{self, StoredJob};
-use crate::store::queue::AttemptCounts;
-use crate::store::{JobStatus, StoreError, token_validity};
+use crate::store::{StoreError, token_validity};
 
+use super::shared_polls::{Polled, SharedPolls};
+use super::streams::{StreamLimits, StreamPlace, Streams};
 use super::{Service, ServiceError};
 
-/// Time between two queries of the job.
+pub use crate::store::job_progress::JobProgress;
+
+/// Time between two queries of a job.
 const JOB_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Time between two checks of the token. Without them, a stream would outlast the revocation of its
+/// Time between two checks of a token. Without them, a stream would outlast the revocation of its
 /// token.
 const TOKEN_INTERVAL: Duration = Duration::from_secs(2);
-
-/// The progress of a job.
-#[derive(Clone, Debug, PartialEq)]
-pub struct JobProgress {
-    /// The job.
-    pub id: JobId,
-    /// Its status.
-    pub status: JobStatus,
-    /// Share of the work done, 0 to 1; never decreases.
-    pub progress: f64,
-    /// The current phase, while it runs.
-    pub phase: Option<String>,
-    /// Number of rows that the job reads.
-    pub rows: u64,
-    /// The counts of the current attempt.
-    pub counts: AttemptCounts,
-    /// Estimated seconds until its end; `None` if there is no estimate.
-    pub remaining_seconds: Option<f64>,
-}
 
 /// An update on a watched job.
 #[derive(Clone, Debug)]
@@ -46,19 +32,32 @@ pub enum JobUpdate {
     /// The current progress. Sent once at the start, and whenever it has changed.
     Progress(JobProgress),
     /// The job has ended. Sent once, as the last update.
-    Ended(Box<StoredJob>),
+    Ended(Arc<StoredJob>),
 }
 
-impl From<&StoredJob> for JobProgress {
-    fn from(job: &StoredJob) -> Self {
+/// What a poll has last seen of a job.
+#[derive(Clone, Debug, PartialEq)]
+struct SeenJob {
+    progress: JobProgress,
+    /// The whole job, when it has ended.
+    ended: Option<Arc<StoredJob>>,
+}
+
+/// What is watched in this process. Clones share it.
+#[derive(Clone, Debug)]
+pub(super) struct Watching {
+    streams: Streams,
+    jobs: SharedPolls<(OrganizationId, JobId), SeenJob>,
+    /// Whether tokens are valid.
+    tokens: SharedPolls<TokenId, ()>,
+}
+
+impl Watching {
+    pub(super) fn new(limits: StreamLimits) -> Self {
         Self {
-            id: job.id,
-            status: job.status,
-            progress: job.progress,
-            phase: job.phase.clone(),
-            rows: job.rows,
-            counts: job.counts,
-            remaining_seconds: job.remaining_seconds,
+            streams: Streams::new(limits),
+            jobs: SharedPolls::new(JOB_INTERVAL),
+            tokens: SharedPolls::new(TOKEN_INTERVAL),
         }
     }
 }
@@ -68,38 +67,107 @@ impl Service {
     /// the caller's token expires or is revoked.
     ///
     /// # Errors
-    /// `not_found`; when the database fails at the start. Later failures are logged and retried.
+    /// `not_found`; `quota_exceeded` if the token or the organization has too many open streams; when
+    /// the database fails at the start. Later failures are logged and retried.
     pub async fn watch_job(
         &self,
         caller: Caller,
         id: JobId,
     ) -> Result<impl Stream<Item = JobUpdate> + Send + use<>, ServiceError> {
-        let job = self.get_job(caller, id).await?;
-        let mut ticks = interval(JOB_INTERVAL);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let place = self.watching.streams.open(caller)?;
         let watcher = JobWatcher {
             service: self.clone(),
-            caller,
-            id,
-            ticks,
-            token_checked: Instant::now(),
-            unread: Some(job),
+            job: self.watched_job(caller.organization, id).await?,
+            token: self.watched_token(caller.token),
+            is_new: true,
             last_sent: None,
+            _place: place,
         };
         Ok(unfold(Some(watcher), async |watcher| watcher?.next().await))
+    }
+
+    async fn watched_job(
+        &self,
+        organization: OrganizationId,
+        id: JobId,
+    ) -> Result<watch::Receiver<SeenJob>, ServiceError> {
+        let key = (organization, id);
+        if let Some(watched) = self.watching.jobs.join(key) {
+            return Ok(watched);
+        }
+        let job = self.see_job(organization, id).await?;
+        let job = job.ok_or_else(ServiceError::not_found)?;
+        let service = self.clone();
+        let poll = move || {
+            let service = service.clone();
+            async move {
+                match service.see_job(organization, id).await {
+                    Ok(Some(seen)) if seen.ended.is_some() => Polled::Last(seen),
+                    Ok(Some(seen)) => Polled::Now(seen),
+                    Ok(None) => Polled::Gone,
+                    Err(error) => {
+                        tracing::warn!(
+                            job = %id,
+                            error = &error as &dyn std::error::Error,
+                            "a watched job could not be loaded"
+                        );
+                        Polled::Failed
+                    }
+                }
+            }
+        };
+        Ok(self.watching.jobs.watch(key, job, poll))
+    }
+
+    /// The progress of a job, and all of it if it has ended.
+    async fn see_job(
+        &self,
+        organization: OrganizationId,
+        id: JobId,
+    ) -> Result<Option<SeenJob>, StoreError> {
+        metrics::counter!("pais_job_polls_total").increment(1);
+        let Some(progress) = job_progress::load(&self.store, organization, id).await? else {
+            return Ok(None);
+        };
+        let ended = match progress.status.has_ended() {
+            true => jobs::load(&self.store, &self.keys, organization, id).await?,
+            false => None,
+        };
+        let ended = ended.map(Arc::new);
+        Ok(Some(SeenJob { progress, ended }))
+    }
+
+    fn watched_token(&self, token: TokenId) -> watch::Receiver<()> {
+        let store = self.store.clone();
+        let poll = move || {
+            let store = store.clone();
+            async move {
+                match token_validity::is_valid(&store, token).await {
+                    Ok(true) => Polled::Now(()),
+                    Ok(false) => Polled::Gone,
+                    Err(error) => {
+                        tracing::warn!(
+                            error = &error as &dyn std::error::Error,
+                            "the token of a watcher could not be checked"
+                        );
+                        Polled::Failed
+                    }
+                }
+            }
+        };
+        self.watching.tokens.watch(token, (), poll)
     }
 }
 
 struct JobWatcher {
     service: Service,
-    caller: Caller,
-    id: JobId,
-    ticks: Interval,
-    /// When the token was last found valid.
-    token_checked: Instant,
-    /// The job as loaded, not yet compared to what was sent.
-    unread: Option<StoredJob>,
+    job: watch::Receiver<SeenJob>,
+    /// Has no sender any more when the token is not valid.
+    token: watch::Receiver<()>,
+    /// Whether the job was not compared to what was sent.
+    is_new: bool,
     last_sent: Option<JobProgress>,
+    _place: StreamPlace,
 }
 
 impl JobWatcher {
@@ -107,62 +175,25 @@ impl JobWatcher {
     /// or the caller may no longer see the job.
     async fn next(mut self) -> Option<(JobUpdate, Option<Self>)> {
         loop {
-            let job = match self.unread.take() {
-                Some(job) => job,
-                None => self.load().await?,
-            };
-            let progress = JobProgress::from(&job);
-            if self.last_sent.as_ref() != Some(&progress) {
-                self.last_sent = Some(progress.clone());
-                self.unread = job.status.has_ended().then_some(job);
-                return Some((JobUpdate::Progress(progress), Some(self)));
-            }
-            if job.status.has_ended() {
-                return Some((JobUpdate::Ended(Box::new(job)), None));
-            }
-        }
-    }
-
-    /// Loads the job after the next tick.
-    async fn load(&mut self) -> Option<StoredJob> {
-        loop {
-            tokio::select! {
-                _ = self.ticks.tick() => {}
-                () = self.service.shutdown.cancelled() => return None,
-            }
-            match self.is_token_valid().await {
-                Ok(true) => {}
-                Ok(false) => return None,
-                Err(error) => {
-                    tracing::warn!(
-                        job = %self.id,
-                        error = &error as &dyn std::error::Error,
-                        "the token of a watcher could not be checked"
-                    );
-                    continue;
+            if !self.is_new {
+                tokio::select! {
+                    biased;
+                    () = self.service.shutdown.cancelled() => return None,
+                    // Its value never changes, so this is its end.
+                    _ = self.token.changed() => return None,
+                    changed = self.job.changed() => changed.ok()?,
                 }
             }
-            let organization = self.caller.organization;
-            let (store, keys) = (&self.service.store, &self.service.keys);
-            match jobs::load(store, keys, organization, self.id).await {
-                Ok(Some(job)) => return Some(job),
-                Ok(None) => return None,
-                Err(error) => tracing::warn!(
-                    job = %self.id,
-                    error = &error as &dyn std::error::Error,
-                    "a watched job could not be loaded"
-                ),
+            let seen = self.job.borrow_and_update().clone();
+            if self.last_sent.as_ref() != Some(&seen.progress) {
+                self.last_sent = Some(seen.progress.clone());
+                self.is_new = seen.ended.is_some();
+                return Some((JobUpdate::Progress(seen.progress), Some(self)));
+            }
+            self.is_new = false;
+            if let Some(job) = seen.ended {
+                return Some((JobUpdate::Ended(job), None));
             }
         }
-    }
-
-    /// Whether the token is valid, checked at most every [`TOKEN_INTERVAL`].
-    async fn is_token_valid(&mut self) -> Result<bool, StoreError> {
-        if self.token_checked.elapsed() < TOKEN_INTERVAL {
-            return Ok(true);
-        }
-        let is_valid = token_validity::is_valid(&self.service.store, self.caller.token).await?;
-        self.token_checked = Instant::now();
-        Ok(is_valid)
     }
 }

@@ -33,7 +33,8 @@ pub struct SpoolSpace {
 }
 
 impl Spool {
-    pub(super) fn new(directory: &Path, limit: u64) -> Self {
+    /// The spool directory `directory`, with at most `limit` bytes of files.
+    pub fn new(directory: &Path, limit: u64) -> Self {
         Self {
             directory: directory.to_owned(),
             limit,

@@ -20,6 +20,7 @@ use super::idempotency::{IdempotentAnswer, Reservation};
 use super::job_definition::DefinitionAtRest;
 use super::key_ring::KeyRing;
 use super::queue::AttemptCounts;
+use super::quotas::{QuotaError, Quotas};
 use super::seal::DataKey;
 use super::submissions::lock_dataset;
 use super::{JobStatus, Store, StoreError};
@@ -79,6 +80,8 @@ pub struct NewJob<'a> {
     pub body_sha256: [u8; 32],
     /// The submissions to read; `None` for all of the dataset.
     pub submissions: Option<&'a [SubmissionId]>,
+    /// The shares of the organization.
+    pub quotas: Quotas,
 }
 
 /// The result of [`create`].
@@ -94,6 +97,8 @@ pub enum JobCreation {
     NoRows,
     /// A later request has taken over the idempotency key.
     KeyTaken,
+    /// The organization has used up its share.
+    Refused(QuotaError),
 }
 
 /// The result of [`cancel`].
@@ -130,6 +135,10 @@ pub async fn create(
     answer: impl FnOnce(&StoredJob) -> Result<IdempotentAnswer, serde_json::Error>,
 ) -> Result<JobCreation, StoreError> {
     let mut transaction = store.begin().await?;
+    let quotas = job.quotas.check_queue(&mut transaction, by.organization);
+    if let Err(exceeded) = quotas.await? {
+        return Ok(JobCreation::Refused(exceeded));
+    }
     if !lock_dataset(&mut transaction, job.dataset).await? {
         return Ok(JobCreation::NoDataset);
     }

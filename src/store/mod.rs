@@ -4,6 +4,7 @@
 //! does not exist and for what belongs to another organization.
 
 pub mod audit;
+pub mod claims;
 pub mod data_keys;
 mod dataset_deletion;
 pub mod datasets;
@@ -11,6 +12,7 @@ pub mod grants;
 pub mod idempotency;
 pub mod instances;
 pub mod job_definition;
+pub mod job_progress;
 mod job_status;
 pub mod jobs;
 pub mod key_ring;
@@ -19,6 +21,7 @@ pub mod moving_of_old_keys;
 mod new_release;
 pub mod organizations;
 pub mod queue;
+pub mod quotas;
 pub mod readiness;
 pub mod releases;
 pub mod runs;
@@ -32,7 +35,9 @@ pub mod token_validity;
 pub mod tokens;
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use sqlx::postgres::types::PgInterval;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{PgPool, Postgres, Transaction};
 use thiserror::Error;
@@ -119,7 +124,7 @@ impl Store {
     pub fn new(options: PgConnectOptions, max_connections: u32, clock: Arc<dyn Clock>) -> Self {
         let pool = PgPoolOptions::new()
             .max_connections(max_connections)
-            .acquire_timeout(std::time::Duration::from_secs(10))
+            .acquire_timeout(Duration::from_secs(10))
             .connect_lazy_with(options);
         Self {
             pool,
@@ -169,6 +174,16 @@ impl Store {
         self.instance
     }
 
+    /// The same database with a pool of its own, which has at most `max_connections` connections and
+    /// belongs to the current runtime.
+    pub fn with_own_pool(&self, max_connections: u32) -> Self {
+        let options = (*self.pool.connect_options()).clone();
+        Self {
+            instance: self.instance,
+            ..Self::new(options, max_connections, self.clock.clone())
+        }
+    }
+
     /// The current time for timestamps. It is truncated to microseconds, the precision of
     /// PostgreSQL, so that the answer to a request and the stored value are equal.
     pub fn now(&self) -> time::OffsetDateTime {
@@ -192,5 +207,13 @@ impl Store {
     /// Closes the pool.
     pub async fn close(&self) {
         self.pool.close().await;
+    }
+}
+
+fn pg_interval(duration: Duration) -> PgInterval {
+    PgInterval {
+        months: 0,
+        days: 0,
+        microseconds: i64::try_from(duration.as_micros()).unwrap_or(i64::MAX),
     }
 }

@@ -1,46 +1,24 @@
-//! The durable job queue. A worker claims a job under a lease. Every later write of the worker is
-//! conditional on the token of the lease (a fencing token).
+//! The durable job queue. A worker claims a job under a lease ([`super::claims`]). Every later write of
+//! the worker is conditional on the token of the lease (a fencing token).
 //!
 //! Leases are measured by the database's clock, which all processes share.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use serde_json::Value;
 use sqlx::Row;
-use sqlx::postgres::types::PgInterval;
 use sqlx::types::Json;
 use uuid::Uuid;
 
-use crate::ids::{JobId, OrganizationId};
-use crate::problem::{Code, Problem};
-use pais_core::definition::{DatasetId, SubmissionId};
+use crate::ids::JobId;
+use crate::problem::Problem;
 use pais_core::warning::Warning;
 
-use super::job_definition::DefinitionAtRest;
+use super::claims::Claim;
 use super::new_release::{self, NewRelease};
 use super::runs::{self, SealedStep};
-use super::{Store, StoreError};
-
-/// A job, and the lease under which a worker runs it.
-#[derive(Clone, Debug)]
-pub struct Claim {
-    /// The job.
-    pub job: JobId,
-    /// The organization that owns it.
-    pub organization: OrganizationId,
-    /// The dataset it runs on.
-    pub dataset: DatasetId,
-    /// The definition of the job.
-    pub definition: DefinitionAtRest,
-    /// The submissions to read.
-    pub submissions: Vec<SubmissionId>,
-    /// Number of this attempt, from 1.
-    pub attempt: u32,
-    /// The token of the lease. Writes succeed only while it is current.
-    pub token: Uuid,
-    /// Share of the work done that earlier attempts have reported, 0 to 1.
-    pub progress: f64,
-}
+use super::{Store, StoreError, pg_interval};
 
 /// The counts of an attempt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -86,117 +64,82 @@ pub enum EndResult {
     Lost,
 }
 
-/// Claims the oldest job that is queued or whose lease has expired; `None` if there is none.
-/// `lease` is the duration of the lease.
+/// What an attempt reports with its heartbeat.
+#[derive(Clone, Copy, Debug)]
+pub struct Beat {
+    /// The job.
+    pub job: JobId,
+    /// The token of its lease.
+    pub token: Uuid,
+    /// The state of the attempt.
+    pub state: Heartbeat,
+}
+
+/// Renews leases, writes the states of their attempts, and returns for each whether it must stop, in
+/// the same order. The share of the work done never decreases. The counts are those of this attempt.
 ///
-/// # Errors
-/// When the database fails.
-pub async fn claim(
-    store: &Store,
-    lease: Duration,
-    max_attempts: u32,
-) -> Result<Option<Claim>, StoreError> {
-    end_exhausted(store, max_attempts).await?;
-    let row = sqlx::query(
-        "UPDATE jobs SET status = 'running', attempt = attempt + 1, lease_token = $1,
-                         lease_expires_at = clock_timestamp() + $2,
-                         started_at = coalesce(started_at, $3),
-                         rows_read = 0, steps_done = 0, remaining_seconds = NULL,
-                         warnings = '[]'
-         WHERE id = (
-             SELECT id FROM jobs
-             WHERE status = 'queued'
-                OR (status = 'running' AND lease_expires_at < clock_timestamp()
-                    AND attempt < $4 AND NOT cancel_requested)
-             ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED)
-         RETURNING id, organization_id, dataset_id, definition, sealed_definition, submissions,
-                   attempt, lease_token, progress",
-    )
-    .bind(Uuid::new_v4())
-    .bind(interval(lease))
-    .bind(store.now())
-    .bind(max_attempts.cast_signed())
-    .fetch_optional(store.pool())
-    .await?;
-    let Some(row) = row else { return Ok(None) };
-    let submissions: Vec<Uuid> = row.try_get("submissions")?;
-    Ok(Some(Claim {
-        job: JobId(row.try_get("id")?),
-        organization: OrganizationId(row.try_get("organization_id")?),
-        dataset: DatasetId(row.try_get("dataset_id")?),
-        definition: DefinitionAtRest {
-            shown: row.try_get("definition")?,
-            sealed: row.try_get("sealed_definition")?,
-        },
-        submissions: submissions.into_iter().map(SubmissionId).collect(),
-        attempt: row.try_get::<i32, _>("attempt")?.cast_unsigned(),
-        token: row.try_get("lease_token")?,
-        progress: row.try_get("progress")?,
-    }))
-}
-
-/// Ends jobs whose lease has expired and that have no attempt left or are cancelled.
-async fn end_exhausted(store: &Store, max_attempts: u32) -> Result<(), StoreError> {
-    let problem = Problem::new(
-        Code::AttemptsExhausted,
-        format!(
-            "the worker of the job died in each of {max_attempts} attempts; check the service's \
-             log and its memory limit"
-        ),
-    );
-    sqlx::query(
-        "UPDATE jobs SET
-             status = CASE WHEN cancel_requested THEN 'cancelled' ELSE 'failed' END,
-             error = CASE WHEN cancel_requested THEN NULL ELSE $1 END,
-             phase = NULL, remaining_seconds = NULL, lease_token = NULL,
-             lease_expires_at = NULL, ended_at = $2
-         WHERE id IN (
-             SELECT id FROM jobs
-             WHERE status = 'running' AND lease_expires_at < clock_timestamp()
-               AND (attempt >= $3 OR cancel_requested)
-             FOR UPDATE SKIP LOCKED)",
-    )
-    .bind(document(&problem)?)
-    .bind(store.now())
-    .bind(max_attempts.cast_signed())
-    .execute(store.pool())
-    .await?;
-    Ok(())
-}
-
-/// Renews the lease, writes the state of the attempt, and returns whether it must stop. The share
-/// of the work done never decreases. The counts are those of this attempt.
+/// Does not wait for a job that another transaction is changing: its reply is `None`, and its lease is
+/// not renewed.
 ///
 /// # Errors
 /// When the database fails.
 pub async fn heartbeat(
     store: &Store,
-    claim: &Claim,
     lease: Duration,
-    state: &Heartbeat,
-) -> Result<HeartbeatReply, StoreError> {
-    let cancel: Option<bool> = sqlx::query_scalar(
-        "UPDATE jobs SET lease_expires_at = clock_timestamp() + $3,
-                         progress = greatest(progress, $4), phase = $5, rows_read = $6,
-                         steps_done = $7, remaining_seconds = $8
-         WHERE id = $1 AND lease_token = $2
-         RETURNING cancel_requested",
+    beats: &[Beat],
+) -> Result<Vec<Option<HeartbeatReply>>, StoreError> {
+    fn each<T>(beats: &[Beat], value: impl Fn(&Beat) -> T) -> Vec<T> {
+        beats.iter().map(value).collect()
+    }
+    let rows = sqlx::query(
+        "WITH beats AS (
+             SELECT * FROM unnest($2::uuid[], $3::uuid[], $4::float8[], $5::text[], $6::bigint[],
+                                  $7::bigint[], $8::float8[])
+             AS b (job, token, progress, phase, rows_read, steps_done, remaining)
+         ), free AS (
+             SELECT j.id FROM jobs j JOIN beats b ON j.id = b.job AND j.lease_token = b.token
+             FOR NO KEY UPDATE OF j SKIP LOCKED
+         ), renewed AS (
+             UPDATE jobs j SET lease_expires_at = clock_timestamp() + $1,
+                               progress = greatest(j.progress, b.progress), phase = b.phase,
+                               rows_read = b.rows_read, steps_done = b.steps_done,
+                               remaining_seconds = b.remaining
+             FROM beats b
+             WHERE j.id = b.job AND j.lease_token = b.token AND j.id IN (SELECT id FROM free)
+             RETURNING j.lease_token AS token, j.cancel_requested
+         )
+         SELECT b.token, r.cancel_requested,
+                EXISTS (SELECT FROM jobs j WHERE j.id = b.job AND j.lease_token = b.token) AS held
+         FROM beats b LEFT JOIN renewed r ON r.token = b.token",
     )
-    .bind(claim.job.0)
-    .bind(claim.token)
-    .bind(interval(lease))
-    .bind(state.progress)
-    .bind(state.phase)
-    .bind(state.counts.rows_read.cast_signed())
-    .bind(state.counts.steps_done.cast_signed())
-    .bind(state.remaining.map(rounded_seconds))
-    .fetch_optional(store.pool())
+    .bind(pg_interval(lease))
+    .bind(each(beats, |beat| beat.job.0))
+    .bind(each(beats, |beat| beat.token))
+    .bind(each(beats, |beat| beat.state.progress))
+    .bind(each(beats, |beat| beat.state.phase))
+    .bind(each(beats, |beat| {
+        beat.state.counts.rows_read.cast_signed()
+    }))
+    .bind(each(beats, |beat| {
+        beat.state.counts.steps_done.cast_signed()
+    }))
+    .bind(each(beats, |beat| {
+        beat.state.remaining.map(rounded_seconds)
+    }))
+    .fetch_all(store.pool())
     .await?;
-    Ok(match cancel {
-        None => HeartbeatReply::Lost,
-        Some(true) => HeartbeatReply::CancelRequested,
-        Some(false) => HeartbeatReply::Held,
-    })
+    let mut replies = HashMap::with_capacity(rows.len());
+    for row in rows {
+        let reply = match (row.try_get("cancel_requested")?, row.try_get("held")?) {
+            (Some(true), _) => Some(HeartbeatReply::CancelRequested),
+            (Some(false), _) => Some(HeartbeatReply::Held),
+            (None, true) => None,
+            (None, false) => Some(HeartbeatReply::Lost),
+        };
+        replies.insert(row.try_get::<Uuid, _>("token")?, reply);
+    }
+    let reply = |beat: &Beat| replies.get(&beat.token).copied().flatten();
+    Ok(each(beats, reply))
 }
 
 /// Writes what the holder should know about the rows of a job, as soon as an attempt has read them.
@@ -395,12 +338,4 @@ fn document(problem: &Problem) -> Result<Value, serde_json::Error> {
 /// A duration in seconds, rounded to tenths. An estimate is not more precise than that.
 fn rounded_seconds(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 10.0).round() / 10.0
-}
-
-fn interval(duration: Duration) -> PgInterval {
-    PgInterval {
-        months: 0,
-        days: 0,
-        microseconds: i64::try_from(duration.as_micros()).unwrap_or(i64::MAX),
-    }
 }

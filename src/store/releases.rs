@@ -83,6 +83,8 @@ pub struct StoredTable {
     pub columns: Value,
     /// SHA-256 of the CSV as served, hexadecimal.
     pub sha256: String,
+    /// Size of the CSV as served, in bytes.
+    pub csv_bytes: u64,
 }
 
 macro_rules! columns {
@@ -222,7 +224,7 @@ pub async fn table(
     let (holder, organization) = viewer.parts();
     let row = sqlx::query(concat!(
         "SELECT r.organization_id, r.name AS release_name, t.name, t.position, t.rows, t.columns,
-                encode(t.sha256, 'hex') AS sha256
+                encode(t.sha256, 'hex') AS sha256, t.csv_bytes
          FROM releases r JOIN release_tables t ON t.release_id = r.id
          WHERE r.id = $4 AND t.name = $5 AND ",
         visible!()
@@ -244,6 +246,7 @@ pub async fn table(
         rows: row.try_get::<i64, _>("rows")?.cast_unsigned(),
         columns: row.try_get("columns")?,
         sha256: row.try_get("sha256")?,
+        csv_bytes: row.try_get::<i64, _>("csv_bytes")?.cast_unsigned(),
     }))
 }
 

@@ -16,6 +16,7 @@ use pais_core::warning::Warning;
 
 use super::audit::{self, Action, NewEvent};
 use super::idempotency::{IdempotentAnswer, Reservation};
+use super::quotas::{QuotaError, Quotas};
 use super::seal::{DataKey, Place, SealError};
 use super::{Store, StoreError, token_validity};
 
@@ -84,6 +85,8 @@ pub enum SubmissionResult {
     TokenEnded,
     /// A later request has taken over the idempotency key.
     KeyTaken,
+    /// The organization has used up its share.
+    Refused(QuotaError),
 }
 
 /// A submission that is being written. If it is dropped before [`SubmissionWriter::commit`], nothing is
@@ -159,6 +162,7 @@ impl SubmissionWriter {
         key: &DataKey,
         by: Caller,
         totals: &SubmissionTotals,
+        quotas: &Quotas,
         reservation: Option<Reservation>,
         answer: impl FnOnce(&Submission) -> Result<IdempotentAnswer, serde_json::Error>,
     ) -> Result<SubmissionResult, StoreError> {
@@ -191,6 +195,10 @@ impl SubmissionWriter {
         .bind(totals.text_bytes.cast_signed())
         .execute(&mut *self.transaction)
         .await?;
+        let stored = quotas.check_stored(&mut self.transaction, by.organization);
+        if let Err(exceeded) = stored.await? {
+            return Ok(SubmissionResult::Refused(exceeded));
+        }
         let detail = json!({ "dataset_id": submission.dataset, "rows": totals.rows });
         let event = NewEvent::by(by, Action::SubmissionCreated, submission.id.0, detail);
         audit::record(&mut self.transaction, submission.created_at, event).await?;

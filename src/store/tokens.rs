@@ -23,6 +23,13 @@ pub const PREFIX: &str = "pais_";
 
 const SECRET_BYTES: usize = 32;
 
+/// Whether a text has the form of a token: the prefix and 64 hexadecimal digits in lower case.
+pub fn is_well_formed(token: &str) -> bool {
+    let digits = token.strip_prefix(PREFIX).unwrap_or_default();
+    let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    digits.len() == 2 * SECRET_BYTES && digits.bytes().all(is_digit)
+}
+
 /// A token without its secret.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Token {

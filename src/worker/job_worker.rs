@@ -2,43 +2,51 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use serde_json::Value;
 use tokio::sync::Notify;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
+use crate::memory::{MemoryBudget, MemoryReservation, MemoryUse};
 use crate::problem::{Code, Problem};
+use crate::store::claims::{self, Claim};
+use crate::store::datasets::StoredDataset;
 use crate::store::key_ring::KeyRing;
-use crate::store::queue::{self, Claim, EndResult, NewRunResults};
+use crate::store::queue::{self, EndResult, NewRunResults};
 use crate::store::releases::NewRelease;
-use crate::store::{Store, StoreError, datasets};
+use crate::store::{Store, StoreError, datasets, submissions};
 use pais_anonymize::{Observer, Phase};
 
 use super::attempt::{self, PACKED, RunResults};
-use super::lease::Lease;
+use super::heartbeats::Heartbeats;
+use super::places::{Place, Places};
 use super::progress::{Progress, StopReason};
 use super::release_packing::ReleaseOrigin;
+use super::table_memory::{self, TableLimits};
 use super::{WorkError, WorkerPoolSettings, load_rows, on_thread};
 
 /// A worker of the pool.
 pub(super) struct Worker {
     pub(super) store: Store,
     pub(super) keys: Arc<KeyRing>,
+    pub(super) memory: MemoryBudget,
     pub(super) settings: WorkerPoolSettings,
+    pub(super) places: Arc<Places>,
+    pub(super) heartbeats: Heartbeats,
     pub(super) wake: Arc<Notify>,
     pub(super) shutdown: CancellationToken,
-    pub(super) interrupt: CancellationToken,
 }
 
 impl Worker {
     /// Claims and runs jobs until the pool shuts down.
     pub(super) async fn work(self) {
         while !self.shutdown.is_cancelled() {
-            let settings = &self.settings;
-            match queue::claim(&self.store, settings.lease, settings.max_attempts).await {
-                Ok(Some(claim)) => {
+            match self.claim().await {
+                Ok(Some((claim, place))) => {
                     self.attempt(claim).await;
+                    drop(place);
                     continue;
                 }
                 Ok(None) => {}
@@ -46,25 +54,41 @@ impl Worker {
             }
             tokio::select! {
                 () = self.wake.notified() => {}
-                () = tokio::time::sleep(settings.poll) => {}
+                () = tokio::time::sleep(self.settings.poll) => {}
                 () = self.shutdown.cancelled() => {}
             }
         }
+    }
+
+    /// Claims the next job. It waits for a place in this process first: what ends this process costs
+    /// a job that waits no attempt.
+    async fn claim(&self) -> Result<Option<(Claim, Place)>, StoreError> {
+        let rules = self.settings.claim_rules();
+        claims::end_exhausted(&self.store, rules.max_attempts).await?;
+        let claimable = claims::claimable(&self.store, &rules).await?;
+        for company in self.places.order(claimable) {
+            let place = tokio::select! {
+                place = self.places.take(company) => place,
+                () = self.shutdown.cancelled() => return Ok(None),
+            };
+            let Some(place) = place else { continue };
+            if let Some(claim) = claims::claim(&self.store, &rules, company).await? {
+                self.places.claimed(company);
+                return Ok(Some((claim, place)));
+            }
+        }
+        Ok(None)
     }
 
     async fn attempt(&self, claim: Claim) {
         let started = Instant::now();
         tracing::info!(job = %claim.job, attempt = claim.attempt, "an attempt has started");
         let progress = Arc::new(Progress::new(&claim));
-        let lease = Lease::keep(
-            self.store.clone(),
-            claim.clone(),
-            self.settings,
-            progress.clone(),
-            self.interrupt.clone(),
-        );
-        let outcome = self.run(&claim, progress.clone()).await;
+        let lease = self.heartbeats.keep(claim.clone(), progress.clone());
+        let mut memory = None;
+        let outcome = self.run(&claim, &progress, &mut memory).await;
         let ended = self.end(&claim, outcome, &progress).await;
+        drop(memory);
         drop(lease);
         let seconds = started.elapsed().as_secs_f64();
         match ended {
@@ -83,11 +107,20 @@ impl Worker {
     }
 
     /// Runs the attempt: reads, searches, verifies and packs. Of what it finds, it writes only the
-    /// warnings to the database.
-    async fn run(&self, claim: &Claim, progress: Arc<Progress>) -> Result<RunResults, WorkError> {
+    /// warnings to the database. Its results are in the memory that it reserves.
+    async fn run(
+        &self,
+        claim: &Claim,
+        progress: &Arc<Progress>,
+        memory: &mut Option<MemoryReservation>,
+    ) -> Result<RunResults, WorkError> {
         let dataset = datasets::load(&self.store, claim.organization, claim.dataset)
             .await?
             .ok_or_else(|| Problem::new(Code::DatasetDeleted, "the dataset was deleted"))?;
+        let key = load_rows::open_key(&self.keys, &dataset)?;
+        let definition = claim.definition.clone().open(&key, claim.job)?;
+        *memory = Some(self.reserve(claim, &definition, &dataset, progress).await?);
+        progress.begin();
         let table = load_rows::load(
             &self.store,
             &self.keys,
@@ -96,7 +129,6 @@ impl Worker {
             progress.clone(),
         )
         .await?;
-        let key = load_rows::open_key(&self.keys, &dataset)?;
         let origin = ReleaseOrigin {
             organization: claim.organization,
             job: claim.job,
@@ -105,9 +137,9 @@ impl Worker {
             by: None,
             created_at: self.store.now(),
         };
-        let definition = claim.definition.clone().open(&key, claim.job)?;
         let order_key = key.order_key();
         let (sender, warnings) = oneshot::channel();
+        let progress = progress.clone();
         // One thread prepares and runs: what it frees first, it allocates again.
         let running = on_thread(move || {
             let prepared = attempt::prepare(&definition, &dataset, table, order_key, &*progress)?;
@@ -126,6 +158,29 @@ impl Worker {
         let results = results?;
         recorded?;
         Ok(results)
+    }
+
+    /// Reserves the memory of the run. Waits, under the lease, until it is free.
+    async fn reserve(
+        &self,
+        claim: &Claim,
+        definition: &Value,
+        dataset: &StoredDataset,
+        progress: &Progress,
+    ) -> Result<MemoryReservation, WorkError> {
+        progress.progress(Phase::Reading, 0.0);
+        let job = attempt::stored_job(definition)?;
+        let plans = table_memory::plans(&dataset.schema, &job)?;
+        let ids = Some(claim.submissions.as_slice());
+        let size = submissions::size(&self.store, dataset.id, ids).await?;
+        let limits = TableLimits::new(self.settings.job_bytes, &self.memory);
+        let needed = limits.needed(&dataset.schema, &plans, size)?;
+        tokio::select! {
+            reserved = self.memory.reserve_when_free(MemoryUse::Tables, needed) => Ok(reserved?),
+            () = progress.stop_requested() => {
+                Err(Problem::new(Code::Cancelled, "the run was stopped").into())
+            }
+        }
     }
 
     /// Writes the result of the attempt. Returns its outcome as a word for the log and the metrics.
@@ -168,6 +223,10 @@ impl Worker {
                     Some(StopReason::LeaseLost) => ("lease_lost", EndResult::Lost),
                     Some(StopReason::ShuttingDown) => {
                         ("put_back", queue::requeue(store, claim).await?)
+                    }
+                    Some(StopReason::TimedOut) => {
+                        let problem = timed_out(self.settings.max_run);
+                        ("failed", fail(problem).await?)
                     }
                     Some(StopReason::Cancelled) | None => (
                         "cancelled",
@@ -220,6 +279,15 @@ fn storage_full() -> Problem {
         "the disk of the database is full, so the result could not be stored; run the job again when \
          there is space",
     )
+}
+
+fn timed_out(limit: Duration) -> Problem {
+    let limit = limit.as_secs();
+    let detail = format!(
+        "the job has run for {limit} s, which is workers.max_run_seconds, and was stopped; choose \
+         fewer submissions or columns, or have the limit raised"
+    );
+    Problem::new(Code::LimitExceeded, detail)
 }
 
 fn internal() -> Problem {

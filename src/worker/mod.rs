@@ -1,33 +1,47 @@
 //! The workers, which take jobs from the durable queue and run one attempt at a time under a lease.
 //!
 //! A worker claims a job and loads its rows ([`load_rows`]). It runs the engine on a separate thread,
-//! packs the release ([`release_packing`]), and writes all results in one transaction. Meanwhile a
-//! heartbeat renews the lease. Even if a worker dies, its job either ends exactly once, or another
-//! worker claims it when the lease has expired.
+//! packs the release ([`release_packing`]), and writes all results in one transaction. Meanwhile the
+//! thread of the heartbeats renews the lease. Even if a worker dies, its job either ends exactly once,
+//! or another worker claims it when the lease has expired.
 
 pub mod attempt;
+mod heartbeats;
 mod job_worker;
-mod lease;
 pub mod load_rows;
+mod places;
 mod progress;
 pub mod records;
 pub mod release_packing;
+pub mod table_memory;
 mod upkeep;
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use thiserror::Error;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::memory::MemoryBudget;
 use crate::problem::{Code, Problem};
 use crate::storage::Storage;
+use crate::store::claims::ClaimRules;
 use crate::store::key_ring::KeyRing;
-use crate::store::{Store, StoreError};
+use crate::store::{Store, StoreError, queue};
 
+use heartbeats::Heartbeats;
 use job_worker::Worker;
+use places::Places;
+
+/// How long the runs may take to stop when they are interrupted.
+const STOP_WAIT: Duration = Duration::from_secs(5);
+
+/// How long the thread of the heartbeats may take to end.
+const HEARTBEATS_WAIT: Duration = Duration::from_secs(2);
 
 /// The settings of the workers.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +57,22 @@ pub struct WorkerPoolSettings {
     pub poll: Duration,
     /// Number of attempts at a job before it fails.
     pub max_attempts: u32,
+    /// Longest time that a job may run, without its wait for memory.
+    pub max_run: Duration,
+    /// Number of jobs of one organization that run at the same time; 0 for no limit.
+    pub running_per_organization: u32,
+    /// Maximum memory for the tables of one job, in bytes.
+    pub job_bytes: u64,
+}
+
+impl WorkerPoolSettings {
+    fn claim_rules(&self) -> ClaimRules {
+        ClaimRules {
+            lease: self.lease,
+            max_attempts: self.max_attempts,
+            running_per_organization: self.running_per_organization,
+        }
+    }
 }
 
 impl Default for WorkerPoolSettings {
@@ -53,6 +83,9 @@ impl Default for WorkerPoolSettings {
             heartbeat: Duration::from_secs(2),
             poll: Duration::from_secs(1),
             max_attempts: 3,
+            max_run: Duration::from_secs(60 * 60),
+            running_per_organization: 0,
+            job_bytes: 4 << 30,
         }
     }
 }
@@ -79,40 +112,72 @@ impl<E: Into<Problem>> From<E> for WorkError {
 
 /// The workers of this process.
 pub struct WorkerPool {
+    store: Store,
     tasks: TaskTracker,
     shutdown: CancellationToken,
     interrupt: CancellationToken,
+    heartbeats: Heartbeats,
+    heartbeats_end: Option<oneshot::Receiver<()>>,
+}
+
+impl Drop for WorkerPool {
+    fn drop(&mut self) {
+        self.heartbeats.stop();
+    }
+}
+
+/// What the workers share with requests.
+pub struct Resources {
+    /// The memory budget of the process.
+    pub memory: MemoryBudget,
+    /// The disks.
+    pub storage: Arc<Storage>,
 }
 
 /// Starts the workers. When `shutdown` is cancelled, they claim no further jobs.
+///
+/// # Errors
+/// When the operating system starts no thread for the heartbeats.
 pub fn start(
     store: Store,
     keys: Arc<KeyRing>,
-    storage: Arc<Storage>,
+    resources: Resources,
     settings: WorkerPoolSettings,
     wake: Arc<Notify>,
     shutdown: CancellationToken,
-) -> WorkerPool {
+) -> io::Result<WorkerPool> {
+    let interrupt = CancellationToken::new();
+    let (heartbeats, end) = Heartbeats::start(&store, settings, interrupt.clone())?;
     let pool = WorkerPool {
+        store: store.clone(),
         tasks: TaskTracker::new(),
         shutdown: shutdown.child_token(),
-        interrupt: CancellationToken::new(),
+        interrupt,
+        heartbeats,
+        heartbeats_end: Some(end),
     };
+    let places = Arc::new(Places::new(settings.concurrency));
     for _ in 0..settings.concurrency.max(1) {
         let worker = Worker {
             store: store.clone(),
             keys: keys.clone(),
+            memory: resources.memory.clone(),
             settings,
+            places: places.clone(),
+            heartbeats: pool.heartbeats.clone(),
             wake: wake.clone(),
             shutdown: pool.shutdown.clone(),
-            interrupt: pool.interrupt.clone(),
         };
         pool.tasks.spawn(worker.work());
     }
-    pool.tasks
-        .spawn(upkeep::keep(store, storage, pool.shutdown.clone(), wake));
+    pool.tasks.spawn(upkeep::keep(
+        store,
+        resources.storage,
+        pool.shutdown.clone(),
+        wake,
+    ));
     pool.tasks.close();
-    pool
+    Ok(pool)
 }
 
 impl WorkerPool {
@@ -123,11 +188,23 @@ impl WorkerPool {
         self.tasks.wait().await;
     }
 
-    /// Stops at once. The running jobs return to the queue, for the next process.
-    pub async fn stop(self) {
+    /// Stops at once. The running jobs return to the queue, for the next process, even if their
+    /// threads do not stop: what such a thread writes later is refused.
+    pub async fn stop(mut self) {
         self.shutdown.cancel();
         self.interrupt.cancel();
-        self.tasks.wait().await;
+        if timeout(STOP_WAIT, self.tasks.wait()).await.is_err() {
+            for claim in self.heartbeats.held() {
+                let returned = timeout(STOP_WAIT, queue::requeue(&self.store, &claim)).await;
+                let returned = matches!(returned, Ok(Ok(_)));
+                tracing::warn!(job = %claim.job, returned, "a run did not stop in time");
+            }
+        }
+        self.heartbeats.stop();
+        if let Some(end) = self.heartbeats_end.take() {
+            // The thread waits for nothing but a connection that does not answer.
+            let _ = timeout(HEARTBEATS_WAIT, end).await;
+        }
     }
 }
 

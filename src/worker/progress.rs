@@ -1,10 +1,14 @@
 //! The state that a run and its heartbeat share: the progress of the run, and whether it must stop.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
-use crate::store::queue::{AttemptCounts, Claim, Heartbeat};
+use crate::store::claims::Claim;
+use crate::store::queue::{AttemptCounts, Heartbeat};
 use pais_anonymize::{Count, Observer, Phase, RunProgress, RunStatus};
 use pais_core::cancellation::Cancellation;
 
@@ -17,6 +21,8 @@ pub(super) enum StopReason {
     LeaseLost = 2,
     /// The service is stopping.
     ShuttingDown = 3,
+    /// It has run for longer than a job may.
+    TimedOut = 4,
 }
 
 /// The progress of a run. The threads of the run write it; its heartbeat reads it.
@@ -26,6 +32,10 @@ pub(super) struct Progress {
     /// The [`StopReason`] as a number; 0 if the run may continue.
     stop: AtomicU8,
     cancellation: Cancellation,
+    /// Cancelled together with `cancellation`, for what waits.
+    stopping: CancellationToken,
+    /// When the run began, after it had got its memory.
+    began: OnceLock<Instant>,
 }
 
 impl Progress {
@@ -36,7 +46,19 @@ impl Progress {
             run: RunProgress::new(makes_release, claim.progress),
             stop: AtomicU8::new(0),
             cancellation: Cancellation::new(),
+            stopping: CancellationToken::new(),
+            began: OnceLock::new(),
         }
+    }
+
+    /// The run has its memory and begins.
+    pub(super) fn begin(&self) {
+        let _ = self.began.set(Instant::now());
+    }
+
+    /// How long it has run. Zero while it waits for memory.
+    pub(super) fn running_for(&self) -> Duration {
+        self.began.get().map(Instant::elapsed).unwrap_or_default()
     }
 
     /// The current state of the run, as the heartbeat writes it.
@@ -61,6 +83,12 @@ impl Progress {
             .stop
             .compare_exchange(0, reason as u8, Ordering::Relaxed, Ordering::Relaxed);
         self.cancellation.cancel();
+        self.stopping.cancel();
+    }
+
+    /// Waits until the run must stop.
+    pub(super) async fn stop_requested(&self) {
+        self.stopping.cancelled().await;
     }
 
     /// Why the run was asked to stop; `None` if it was not.
@@ -69,6 +97,7 @@ impl Progress {
             StopReason::Cancelled,
             StopReason::LeaseLost,
             StopReason::ShuttingDown,
+            StopReason::TimedOut,
         ]
         .into_iter()
         .find(|&reason| reason as u8 == self.stop.load(Ordering::Relaxed))
@@ -103,8 +132,9 @@ mod tests {
 
     use super::{Progress, StopReason};
     use crate::ids::{JobId, OrganizationId};
+    use crate::store::claims::Claim;
     use crate::store::job_definition::DefinitionAtRest;
-    use crate::store::queue::{AttemptCounts, Claim};
+    use crate::store::queue::AttemptCounts;
     use pais_anonymize::{Count, Observer, Phase};
     use pais_core::definition::DatasetId;
 

@@ -5,17 +5,19 @@ use std::time::Duration;
 
 use pais::clock::{Clock, FixedClock, SystemClock};
 use pais::http::rate_limiter::RateLimiter;
-use pais::http::{AppState, RouterSettings};
+use pais::http::{AppState, ConnectionLimits, RefusedTokens, RouterSettings, UploadPace};
 use pais::ids::TokenId;
 use pais::memory::MemoryBudget;
 use pais::roles::Role;
+use pais::service::streams::StreamLimits;
 use pais::service::token_lifetime::TokenLifetime;
 use pais::service::{Service, ServiceLimits};
 use pais::storage::{Storage, StorageLimits};
 use pais::store::key_ring::KeyRing;
+use pais::store::quotas::Quotas;
 use pais::store::tokens::{NewToken, create_token};
 use pais::store::{Store, instances, organizations};
-use pais::worker::{WorkerPool, WorkerPoolSettings};
+use pais::worker::{self, Resources, WorkerPool, WorkerPoolSettings};
 use pais_core::taxonomy::TreeLimits;
 use reqwest::{Method, RequestBuilder, StatusCode, header};
 use secrecy::ExposeSecret;
@@ -33,12 +35,24 @@ const STORAGE: StorageLimits = StorageLimits {
     spool: 1 << 30,
 };
 
+/// Limits of the connections to a test app.
+const CONNECTIONS: ConnectionLimits = ConnectionLimits {
+    connections: 1000,
+    per_address: 1000,
+    header_timeout: Duration::from_secs(10),
+    keep_alive: Duration::from_secs(60),
+};
+
 /// Settings of a test app that differ from the defaults.
 pub(crate) struct Builder {
     requests_per_second: u32,
+    refused_tokens_per_minute: u32,
+    body_timeout: Duration,
+    public_url: Option<String>,
     cors_origins: Vec<String>,
     limits: ServiceLimits,
     memory_bytes: u64,
+    memory_wait: Duration,
     with_workers: bool,
 }
 
@@ -54,8 +68,29 @@ impl Builder {
         self
     }
 
+    pub(crate) fn refused_tokens_per_minute(mut self, tokens: u32) -> Self {
+        self.refused_tokens_per_minute = tokens;
+        self
+    }
+
+    pub(crate) fn body_timeout(mut self, timeout: Duration) -> Self {
+        self.body_timeout = timeout;
+        self
+    }
+
+    pub(crate) fn public_url(mut self, url: &str) -> Self {
+        self.public_url = Some(url.to_owned());
+        self
+    }
+
     pub(crate) fn cors_origin(mut self, origin: &str) -> Self {
         self.cors_origins.push(origin.to_owned());
+        self
+    }
+
+    /// Memory of the process for what clients send, and how long requests wait for it.
+    pub(crate) fn memory(mut self, bytes: u64, wait: Duration) -> Self {
+        (self.memory_bytes, self.memory_wait) = (bytes, wait);
         self
     }
 
@@ -75,32 +110,30 @@ impl Builder {
                 store,
                 Arc::new(KeyRing::new(&[7; 32])),
                 self.limits,
-                MemoryBudget::new(self.memory_bytes, Duration::from_secs(5)),
+                MemoryBudget::new(self.memory_bytes, self.memory_wait),
                 Arc::new(Storage::new(spool.path(), spool.path(), STORAGE)),
                 shutdown.clone(),
             ),
             rate_limiter: RateLimiter::new(self.requests_per_second).map(Arc::new),
+            refused_tokens: RefusedTokens::new(self.refused_tokens_per_minute).map(Arc::new),
+            body_timeout: self.body_timeout,
+            upload_pace: UploadPace::default(),
         };
-        let Service {
-            store,
-            keys,
-            storage,
-            wake,
-            ..
-        } = state.service.clone();
-        let workers = WorkerPoolSettings::default();
         let pool = self
             .with_workers
-            .then(|| pais::worker::start(store, keys, storage, workers, wake, shutdown.clone()));
+            .then(|| start_workers(&state.service, WorkerPoolSettings::default()));
         let settings = RouterSettings {
             request_timeout: Duration::from_secs(30),
             cors_origins: self.cors_origins,
+            is_operation_separate: false,
+            public_url: self.public_url,
         };
         let router = pais::http::router(state.clone(), &settings).unwrap();
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
         let grace = Duration::from_secs(1);
-        tokio::spawn(pais::http::serve(listener, router, shutdown.clone(), grace));
+        let serving = pais::http::serve(listener, router, CONNECTIONS, shutdown.clone(), grace);
+        tokio::spawn(serving);
         TestApp {
             state,
             clock,
@@ -111,6 +144,22 @@ impl Builder {
             _stop: shutdown.drop_guard(),
         }
     }
+}
+
+/// Starts workers of a service.
+pub(crate) fn start_workers(service: &Service, settings: WorkerPoolSettings) -> WorkerPool {
+    let pool = worker::start(
+        service.store.clone(),
+        service.keys.clone(),
+        Resources {
+            memory: service.memory.clone(),
+            storage: service.storage.clone(),
+        },
+        settings,
+        service.wake.clone(),
+        service.shutdown.clone(),
+    );
+    pool.unwrap()
 }
 
 /// The service, on its own database; stopped when dropped.
@@ -133,11 +182,17 @@ impl TestApp {
         Builder {
             with_workers: true,
             memory_bytes: 4 << 30,
+            memory_wait: Duration::from_secs(5),
             requests_per_second: 0,
+            refused_tokens_per_minute: 0,
+            body_timeout: Duration::from_secs(10),
+            public_url: None,
             cors_origins: Vec::new(),
             limits: ServiceLimits {
                 upload_bytes: 1 << 26,
+                cell_bytes: 1 << 12,
                 json_bytes: 1 << 20,
+                job_json_bytes: 1 << 20,
                 job_bytes: 1 << 30,
                 columns: 64,
                 taxonomy: TreeLimits {
@@ -145,6 +200,10 @@ impl TestApp {
                     depth: 20,
                 },
                 concurrent_uploads: 2,
+                uploads_per_organization: 0,
+                upload_wait: Duration::from_secs(5),
+                quotas: Quotas::default(),
+                streams: StreamLimits::default(),
                 token_lifetime: TokenLifetime::of_days(0),
             },
         }

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use pais::roles::Role;
-use pais::worker::{self, WorkerPool, WorkerPoolSettings};
+use pais::worker::{WorkerPool, WorkerPoolSettings};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::app::{Answer, TestApp, send, text};
+use crate::app::{Answer, TestApp, send, start_workers, text};
 use crate::support::poll::poll_async;
 
 /// Table 1 of the paper.
@@ -85,15 +85,7 @@ impl Hospital {
 
     /// Starts a worker with a short heartbeat and a short polling interval.
     pub(crate) fn work(&self) -> WorkerPool {
-        let state = &self.app.state.service;
-        worker::start(
-            state.store.clone(),
-            state.keys.clone(),
-            state.storage.clone(),
-            settings(),
-            state.wake.clone(),
-            state.shutdown.clone(),
-        )
+        start_workers(&self.app.state.service, settings())
     }
 
     /// The job, when it has ended; panics after 60 s.
@@ -133,6 +125,7 @@ pub(crate) fn settings() -> WorkerPoolSettings {
         heartbeat: Duration::from_millis(100),
         poll: Duration::from_millis(100),
         max_attempts: 3,
+        ..WorkerPoolSettings::default()
     }
 }
 

@@ -40,33 +40,47 @@ impl ServiceProcess {
         Self::start_with(pais(data), data, settings).await
     }
 
-    /// Like [`Self::start`], without waiting for the readiness: only until the service answers.
-    pub(crate) async fn start_unready(data: &Path, settings: &[(&str, &str)]) -> Self {
-        let service = Self::spawn(pais(data), data, settings);
-        service.wait(|_| true).await;
-        service
-    }
-
     /// Like [`Self::start`], with a program that is prepared in another way.
     pub(crate) async fn start_with(
         program: Command,
         data: &Path,
         settings: &[(&str, &str)],
     ) -> Self {
-        let service = Self::spawn(program, data, settings);
-        service.wait(|status| status == 200).await;
+        let listen = Self::free_address();
+        let probes = format!("http://{listen}");
+        Self::start_at(program, data, settings, &listen, &probes).await
+    }
+
+    /// Like [`Self::start`], without waiting for the readiness: only until the service answers.
+    pub(crate) async fn start_unready(data: &Path, settings: &[(&str, &str)]) -> Self {
+        let listen = Self::free_address();
+        let service = Self::spawn(pais(data), data, settings, &listen);
+        service.wait(&service.base, |_| true).await;
         service
     }
 
-    fn spawn(mut program: Command, data: &Path, settings: &[(&str, &str)]) -> Self {
-        let port = std::net::TcpListener::bind("127.0.0.1:0")
-            .unwrap()
-            .local_addr()
-            .unwrap()
-            .port();
-        let listen = format!("127.0.0.1:{port}");
+    /// An address and a port that are free.
+    pub(crate) fn free_address() -> String {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.local_addr().unwrap().to_string()
+    }
+
+    /// Like [`Self::start_with`], at this address, with the probes below another URL.
+    pub(crate) async fn start_at(
+        program: Command,
+        data: &Path,
+        settings: &[(&str, &str)],
+        listen: &str,
+        probes: &str,
+    ) -> Self {
+        let service = Self::spawn(program, data, settings, listen);
+        service.wait(probes, |status| status == 200).await;
+        service
+    }
+
+    fn spawn(mut program: Command, data: &Path, settings: &[(&str, &str)], listen: &str) -> Self {
         let program = program
-            .args(["serve", "--listen", &listen])
+            .args(["serve", "--listen", listen])
             .envs(settings.iter().copied())
             .stderr(Stdio::null())
             .spawn()
@@ -79,9 +93,9 @@ impl ServiceProcess {
     }
 
     /// Waits until the answer of the readiness probe has an expected status.
-    async fn wait(&self, is_expected: impl Fn(u16) -> bool) {
+    async fn wait(&self, probes: &str, is_expected: impl Fn(u16) -> bool) {
         let answered = poll_async(Duration::from_secs(120), async || {
-            let answer = reqwest::get(format!("{}/readyz", self.base)).await;
+            let answer = reqwest::get(format!("{probes}/readyz")).await;
             let status = answer.ok()?.status().as_u16();
             is_expected(status).then_some(())
         });
@@ -114,6 +128,31 @@ impl ServiceProcess {
         let errors = String::from_utf8_lossy(&made.stderr);
         assert!(made.status.success(), "{errors}");
         String::from_utf8(made.stdout).unwrap().trim().to_owned()
+    }
+
+    /// Sends a signal to the process.
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
+        let pid = rustix::process::Pid::from_child(&self.program);
+        rustix::process::kill_process(pid, signal).unwrap();
+    }
+
+    /// The time until the process has ended; panics if it fails or does not end.
+    pub(crate) async fn ended(&mut self, longest: Duration) -> Duration {
+        let started = std::time::Instant::now();
+        let ended = poll_async(longest, async || self.program.try_wait().unwrap());
+        let status = ended.await.expect("the process does not end");
+        assert!(status.success(), "{status}");
+        started.elapsed()
+    }
+
+    /// Whether the embedded database server runs.
+    pub(crate) fn has_database_server(&self) -> bool {
+        let file = self.data.join("postgres/cluster/postmaster.pid");
+        let Ok(text) = std::fs::read_to_string(file) else {
+            return false;
+        };
+        let pid = text.lines().next().unwrap_or_default();
+        Path::new("/proc").join(pid).exists()
     }
 
     /// Stops the service by SIGTERM, so that its database server stops too.

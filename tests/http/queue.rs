@@ -1,13 +1,17 @@
 //! The job queue: leases, lost leases, and jobs whose worker has died.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use pais::clock::SystemClock;
 use pais::problem::{Code, Problem};
-use pais::store::Store;
+use pais::store::claims::{self, Claim, ClaimRules, Company};
 use pais::store::queue::{
-    self, AttemptCounts, Claim, EndResult, Heartbeat, HeartbeatReply, NewRunResults,
+    self, AttemptCounts, Beat, EndResult, Heartbeat, HeartbeatReply, NewRunResults,
 };
+use pais::store::{Store, instances};
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use crate::hospital::Hospital;
 use crate::support::poll::poll_async;
@@ -21,25 +25,43 @@ const COUNTS: AttemptCounts = AttemptCounts {
 };
 
 async fn claim(store: &Store, lease: Duration) -> Option<Claim> {
-    queue::claim(store, lease, 3).await.unwrap()
+    let rules = ClaimRules {
+        lease,
+        max_attempts: 3,
+        running_per_organization: 0,
+    };
+    claims::end_exhausted(store, 3).await.unwrap();
+    match claims::claim(store, &rules, Company::Shared).await.unwrap() {
+        Some(claim) => Some(claim),
+        None => claims::claim(store, &rules, Company::Alone).await.unwrap(),
+    }
 }
 
 async fn beat(store: &Store, claim: &Claim) -> HeartbeatReply {
-    let heartbeat = Heartbeat {
+    let state = Heartbeat {
         progress: 0.5,
         phase: Some("searching"),
         counts: COUNTS,
         remaining: Some(Duration::from_millis(1_249)),
     };
-    queue::heartbeat(store, claim, LONG, &heartbeat)
-        .await
-        .unwrap()
+    let (job, token) = (claim.job, claim.token);
+    let beats = [Beat { job, token, state }];
+    let replies = queue::heartbeat(store, LONG, &beats).await.unwrap();
+    replies[0].unwrap()
 }
 
 /// Claims a job as soon as the lease of its former worker has expired.
 async fn claim_expired(store: &Store, lease: Duration) -> Claim {
     let claimed = poll_async(Duration::from_secs(10), async || claim(store, lease).await);
     claimed.await.expect("the lease did not expire")
+}
+
+/// The same database, as another process uses it.
+pub(crate) async fn another_process(store: &Store) -> Store {
+    let options = (*store.pool().connect_options()).clone();
+    let other = Store::new(options, 2, Arc::new(SystemClock));
+    instances::register(&other, Uuid::new_v4()).await.unwrap();
+    other
 }
 
 async fn count(store: &Store, table: &str) -> i64 {
@@ -68,7 +90,8 @@ async fn an_expired_lease_is_taken_over_and_its_worker_is_refused() {
     let store = &hospital.app.state.service.store;
     let dataset = hospital.filled_dataset().await;
     let job = hospital.job(&dataset, json!({ "release": true })).await;
-    let dead = claim(store, SHORT).await.unwrap();
+    // The process of this claim gives no sign of life after it.
+    let dead = claim(&another_process(store).await, SHORT).await.unwrap();
     assert!(claim(store, LONG).await.is_none());
 
     // A worker takes the job when the lease has expired.

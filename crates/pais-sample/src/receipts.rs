@@ -331,7 +331,7 @@ mod tests {
 
     use super::*;
     use pais_core::definition::{DatasetDefinition, JobDefinition};
-    use pais_core::read::csv;
+    use pais_core::read::{ReadLimits, csv};
     use pais_core::schema::Schema;
     use pais_core::taxonomy::TreeLimits;
 
@@ -399,10 +399,15 @@ mod tests {
         let job: JobDefinition = serde_json::from_value(job()).unwrap();
         assert!(job.privacy_model().is_ok());
         let mut rows = 0;
-        let read = csv::read(&resolved(), written(2000).as_bytes(), |chunk| {
-            rows += chunk.rows;
-            Ok::<_, std::convert::Infallible>(())
-        });
+        let read = csv::read(
+            &resolved(),
+            written(2000).as_bytes(),
+            ReadLimits::default(),
+            |chunk| {
+                rows += chunk.rows;
+                Ok::<_, std::convert::Infallible>(())
+            },
+        );
         assert!(read.is_ok());
         assert_eq!(rows, 2000);
     }

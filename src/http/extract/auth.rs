@@ -1,34 +1,72 @@
 //! The caller of a request: bearer tokens, and extractors that admit only certain roles.
 
-use axum::extract::FromRequestParts;
+use std::net::SocketAddr;
+
+use axum::extract::{ConnectInfo, FromRequestParts};
 use axum::http::request::Parts;
 use headers::HeaderMapExt;
 use headers::authorization::{Authorization, Bearer};
 
+use crate::http::connections::ClientAddress;
 use crate::http::response::error::ApiError;
 use crate::http::state::AppState;
 use crate::problem::Code;
 use crate::roles::{Caller, Role};
+use crate::store::tokens;
+
+use super::query_names;
 
 impl FromRequestParts<AppState> for Caller {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
-        let refused = || {
-            ApiError::new(
-                Code::Unauthenticated,
-                "send `Authorization: Bearer <token>` with a token that is neither expired nor revoked",
-            )
-        };
         let bearer = parts.headers.typed_get::<Authorization<Bearer>>();
-        let bearer = bearer.ok_or_else(refused)?;
-        let caller = state.service.authenticate(bearer.token().trim()).await?;
-        let caller = caller.ok_or_else(refused)?;
-        match &state.rate_limiter {
-            Some(limiter) => limiter.admit(caller.token).map(|()| caller),
-            None => Ok(caller),
+        let bearer = bearer.ok_or_else(|| refused("missing"))?;
+        let caller = authenticate(parts, bearer.token().trim(), state).await?;
+        if let Some(limiter) = &state.rate_limiter {
+            limiter.admit(caller.token)?;
+        }
+        query_names::check(parts).await?;
+        Ok(caller)
+    }
+}
+
+/// The caller with this token. A token that cannot exist is refused without the database, and so is
+/// an unknown one from an address that has sent too many.
+async fn authenticate(parts: &Parts, token: &str, state: &AppState) -> Result<Caller, ApiError> {
+    if !tokens::is_well_formed(token) {
+        return Err(refused("malformed"));
+    }
+    let address = parts.extensions.get::<ConnectInfo<SocketAddr>>();
+    let address = address.map(|ConnectInfo(address)| ClientAddress::from(*address));
+    let limit = state.refused_tokens.as_deref().zip(address);
+    if let Some((limit, address)) = limit {
+        limit.admit(address, token).map_err(|retry_after| {
+            count_refusal("limited");
+            ApiError::TooManyRefusedTokens { retry_after }
+        })?;
+    }
+    let caller = state.service.authenticate(token).await?;
+    if let Some((limit, address)) = limit {
+        match caller {
+            Some(_) => limit.accepted(token),
+            None => limit.refused(address, token),
         }
     }
+    caller.ok_or_else(|| refused("unknown"))
+}
+
+/// The error of a request without a valid token.
+fn refused(reason: &'static str) -> ApiError {
+    count_refusal(reason);
+    ApiError::new(
+        Code::Unauthenticated,
+        "send `Authorization: Bearer <token>` with a token that is neither expired nor revoked",
+    )
+}
+
+fn count_refusal(reason: &'static str) {
+    metrics::counter!("pais_refused_tokens_total", "reason" => reason).increment(1);
 }
 
 fn check_role(caller: Caller, roles: &[Role]) -> Result<Caller, ApiError> {

@@ -8,3 +8,4 @@ pub(super) mod content_type;
 pub mod idempotency_key;
 pub mod page_query;
 pub mod parameters;
+pub(super) mod query_names;

@@ -21,6 +21,11 @@ pub enum ApiError {
         /// Seconds until the next request is admitted.
         retry_after: u64,
     },
+    /// The address has sent too many refused tokens.
+    TooManyRefusedTokens {
+        /// Seconds until the next token is checked.
+        retry_after: u64,
+    },
 }
 
 impl ApiError {
@@ -40,21 +45,24 @@ impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         match self {
             Self::Service(error) => problem_response(&problem(error)),
-            Self::TooManyRequests { retry_after } => {
-                let problem = Problem::new(
-                    Code::TooManyRequests,
-                    format!(
-                        "this token has too many requests per second; try again in {retry_after} s"
-                    ),
-                );
-                let mut response = problem_response(&problem);
-                response
-                    .headers_mut()
-                    .insert(header::RETRY_AFTER, HeaderValue::from(retry_after));
-                response
-            }
+            Self::TooManyRequests { retry_after } => too_many(
+                retry_after,
+                "this token has too many requests per second (limits.requests_per_second)",
+            ),
+            Self::TooManyRefusedTokens { retry_after } => too_many(
+                retry_after,
+                "this address has sent too many refused tokens (limits.refused_tokens_per_minute)",
+            ),
         }
     }
+}
+
+fn too_many(retry_after: u64, reason: &str) -> Response {
+    let detail = format!("{reason}; try again in {retry_after} s");
+    let mut response = problem_response(&Problem::new(Code::TooManyRequests, detail));
+    let headers = response.headers_mut();
+    headers.insert(header::RETRY_AFTER, HeaderValue::from(retry_after));
+    response
 }
 
 /// What the client gets for an error. The causes of errors that are not the client's are logged.

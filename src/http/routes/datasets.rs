@@ -2,14 +2,16 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::HeaderMap;
 use axum::http::StatusCode;
-use axum::response::IntoResponse;
-use pais_core::definition::{DatasetDefinition, DatasetId};
+use axum::response::{IntoResponse, Response};
+use pais_core::definition::{DatasetDefinition, DatasetId, json};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::http::extract::auth::Holder;
-use crate::http::extract::body::JsonBody;
+use crate::http::extract::body::WholeBody;
+use crate::http::extract::content_type::require_json;
 use crate::http::extract::page_query::PageQuery;
 use crate::http::extract::parameters::{Parameters, Path};
 use crate::http::response::created::created;
@@ -35,11 +37,17 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 async fn create(
     State(state): State<AppState>,
     Holder(caller): Holder,
-    JsonBody(definition): JsonBody<DatasetDefinition>,
-) -> Result<impl IntoResponse, ApiError> {
-    let dataset = state.service.create_dataset(caller, definition).await?;
-    let path = format!("/v1/datasets/{}", dataset.id);
-    Ok(created(path, dataset))
+    headers: HeaderMap,
+    body: WholeBody,
+) -> Result<Response, ApiError> {
+    require_json(&headers)?;
+    body.process(async move |body| {
+        let definition: DatasetDefinition = json::parse(&body)?;
+        let dataset = state.service.create_dataset(caller, definition).await?;
+        let path = format!("/v1/datasets/{}", dataset.id);
+        Ok(created(path, dataset).into_response())
+    })
+    .await
 }
 
 /// List datasets, oldest first.

@@ -1,5 +1,6 @@
 //! `/v1/jobs/{id}/events`: a job's progress as server-sent events.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::State;
@@ -69,7 +70,8 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 ///
 /// A `progress` event now and whenever something has changed, then one `end` event that carries
 /// the job, then the end of the stream. A stream that closes without `end` was cut by a
-/// restart of the service, or because its token has expired or was revoked: open it again.
+/// restart of the service, or because its token has expired or was revoked: open it again. A token
+/// and an organization have a limited number of open streams; further ones are answered 429.
 #[utoipa::path(
     get, path = "/v1/jobs/{id}/events", tag = "jobs",
     params(("id" = JobId, Path, description = "The job")),
@@ -95,7 +97,7 @@ fn event(update: JobUpdate) -> Result<Event, axum::Error> {
             Event::default().event("progress").json_data(document)
         }
         JobUpdate::Ended(job) => {
-            let document = JobDocument::from(*job);
+            let document = JobDocument::from(Arc::unwrap_or_clone(job));
             Event::default().event("end").json_data(document)
         }
     }

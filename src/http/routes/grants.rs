@@ -102,7 +102,7 @@ async fn create(
     State(state): State<AppState>,
     Holder(caller): Holder,
     Path(release): Path<ReleaseId>,
-    JsonBody(definition): JsonBody<GrantDefinition>,
+    JsonBody(definition, _memory): JsonBody<GrantDefinition>,
 ) -> Result<impl IntoResponse, ApiError> {
     let new = NewGrant {
         release,

@@ -9,7 +9,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::http::extract::auth::Holder;
-use crate::http::extract::body::WholeBody;
+use crate::http::extract::body::JobBody;
 use crate::http::extract::content_type::require_json;
 use crate::http::extract::idempotency_key::IdempotencyKey;
 use crate::http::extract::page_query::PageQuery;
@@ -52,16 +52,19 @@ async fn create(
     Holder(caller): Holder,
     key: IdempotencyKey,
     headers: HeaderMap,
-    WholeBody(body): WholeBody,
+    JobBody(body): JobBody,
 ) -> Result<impl IntoResponse, ApiError> {
     require_json(&headers)?;
-    let request = JobRequest::parse(&body)?;
-    let key = key.at("POST /v1/jobs");
-    let service = &state.service;
-    let answer = service
-        .create_job(caller, &request, key.as_ref(), queued)
-        .await?;
-    Ok(answer)
+    body.process(async move |body| {
+        let request = JobRequest::parse(&body)?;
+        let key = key.at("POST /v1/jobs");
+        let service = &state.service;
+        let answer = service
+            .create_job(caller, &request, key.as_ref(), queued)
+            .await?;
+        Ok(answer)
+    })
+    .await
 }
 
 fn queued(job: &StoredJob) -> Result<IdempotentAnswer, serde_json::Error> {

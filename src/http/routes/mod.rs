@@ -32,6 +32,11 @@ pub(super) fn prompt_routes() -> OpenApiRouter<AppState> {
         .merge(steps::routes())
         .merge(grants::routes())
         .merge(audit::routes())
+}
+
+/// The probes and the metrics.
+pub(super) fn operation_routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
         .merge(health::routes())
         .merge(metrics::routes())
 }

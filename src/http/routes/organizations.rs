@@ -51,7 +51,7 @@ pub struct NewOrganization {
 async fn create(
     State(state): State<AppState>,
     Admin(caller): Admin,
-    JsonBody(new): JsonBody<NewOrganization>,
+    JsonBody(new, _memory): JsonBody<NewOrganization>,
 ) -> Result<impl IntoResponse, ApiError> {
     let display_name = new.display_name.as_deref();
     let organization = state

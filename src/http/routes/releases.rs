@@ -171,7 +171,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 async fn create(
     State(state): State<AppState>,
     Holder(caller): Holder,
-    JsonBody(definition): JsonBody<ReleaseDefinition>,
+    JsonBody(definition, _memory): JsonBody<ReleaseDefinition>,
 ) -> Result<impl IntoResponse, ApiError> {
     let request = ReleaseRequest {
         job: definition.job_id,

@@ -19,7 +19,7 @@ use crate::http::response::created::idempotent_answer;
 use crate::http::response::error::ApiError;
 use crate::http::state::AppState;
 use crate::http::upload::encoding::ContentEncoding;
-use crate::http::upload::incoming::{IncomingBody, MAX_SILENCE};
+use crate::http::upload::incoming::IncomingBody;
 use crate::roles::Caller;
 use crate::service::Service;
 use crate::service::idempotency::RequestKey;
@@ -68,7 +68,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         (status = 201, description = "Stored", body = SubmissionDocument,
          headers(("Location" = String, description = "The dataset"))),
         (status = 400, description = "`malformed_body`: no UTF-8, no gzip, zstd or Parquet, bad JSON, an unclosed quote, NUL"),
-        (status = 408, description = "`request_timeout`: the client fell silent"),
+        (status = 408, description = "`request_timeout`: the client was silent or slow for too long"),
         (status = 409, description = "`idempotency_key_reused`, `idempotency_key_in_use`"),
         (status = 422, description = "`invalid_header`, `invalid_cells`, `empty_submission`"),
     ),
@@ -81,7 +81,7 @@ async fn create(
     headers: HeaderMap,
     body: Body,
 ) -> Response {
-    let mut incoming = IncomingBody::new(body, &headers, MAX_SILENCE);
+    let mut incoming = IncomingBody::new(body, &headers, state.upload_pace);
     let key = key.at(format!("POST /v1/datasets/{id}/submissions"));
     match submit(&state.service, caller, id, key, &headers, &mut incoming).await {
         Ok(answer) => answer.into_response(),
@@ -103,6 +103,7 @@ async fn submit(
     let dataset = service.load_dataset(caller, id).await?;
     let format = table_format(headers)?;
     let encoding = ContentEncoding::from_headers(headers)?;
+    incoming.receive_first().await?;
     let request = SubmissionRequest {
         dataset: &dataset,
         format,

@@ -1,16 +1,17 @@
 //! `/v1/taxonomies`.
 
 use axum::Json;
-use axum::extract::{FromRequest, Request, State};
-use axum::response::IntoResponse;
-use pais_core::definition::{TaxonomyId, TaxonomyNode};
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::{IntoResponse, Response};
+use pais_core::definition::{TaxonomyId, TaxonomyNode, json};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::http::extract::auth::Holder;
-use crate::http::extract::body::{JsonBody, WholeBody};
+use crate::http::extract::body::WholeBody;
 use crate::http::extract::content_type::media_type;
 use crate::http::extract::page_query::PageQuery;
 use crate::http::extract::parameters::{Parameters, Path};
@@ -19,6 +20,8 @@ use crate::http::response::error::ApiError;
 use crate::http::response::page::Page;
 use crate::http::state::AppState;
 use crate::problem::Code;
+use crate::roles::Caller;
+use crate::service::Service;
 use crate::store::taxonomies::{Taxonomy, TaxonomySummary};
 
 /// The routes of this resource.
@@ -60,38 +63,63 @@ async fn create(
     State(state): State<AppState>,
     Holder(caller): Holder,
     Parameters(query): Parameters<NameQuery>,
-    request: Request,
-) -> Result<impl IntoResponse, ApiError> {
-    let service = &state.service;
-    let taxonomy = match media_type(request.headers()).as_str() {
-        "application/json" => {
-            let JsonBody(new) = JsonBody::<NewTaxonomy>::from_request(request, &state).await?;
-            service
-                .create_taxonomy(caller, &new.name, &new.root)
-                .await?
+    headers: HeaderMap,
+    body: WholeBody,
+) -> Result<Response, ApiError> {
+    let format = TreeFormat::from_headers(&headers)?;
+    body.process(async move |body| {
+        let taxonomy = make(&state.service, caller, format, query, &body).await?;
+        let path = format!("/v1/taxonomies/{}", taxonomy.summary.id);
+        Ok(created(path, taxonomy).into_response())
+    })
+    .await
+}
+
+/// The format of the body with a tree.
+#[derive(Clone, Copy)]
+enum TreeFormat {
+    Json,
+    Csv,
+}
+
+impl TreeFormat {
+    fn from_headers(headers: &HeaderMap) -> Result<Self, ApiError> {
+        match media_type(headers).as_str() {
+            "application/json" => Ok(Self::Json),
+            "text/csv" => Ok(Self::Csv),
+            _ => Err(ApiError::new(
+                Code::UnsupportedMediaType,
+                "send the tree with `Content-Type: application/json`, or hierarchy rows with \
+                 `Content-Type: text/csv`",
+            )),
         }
-        "text/csv" => {
+    }
+}
+
+async fn make(
+    service: &Service,
+    caller: Caller,
+    format: TreeFormat,
+    query: NameQuery,
+    body: &[u8],
+) -> Result<Taxonomy, ApiError> {
+    match format {
+        TreeFormat::Json => {
+            let new: NewTaxonomy = json::parse(body)?;
+            let made = service.create_taxonomy(caller, &new.name, &new.root);
+            Ok(made.await?)
+        }
+        TreeFormat::Csv => {
             let name = query.name.ok_or_else(|| {
                 ApiError::new(
                     Code::InvalidParameter,
                     "name the taxonomy with `?name=` when its body is CSV",
                 )
             })?;
-            let WholeBody(rows) = WholeBody::from_request(request, &state).await?;
-            service
-                .create_taxonomy_from_rows(caller, &name, &rows)
-                .await?
+            let made = service.create_taxonomy_from_rows(caller, &name, body);
+            Ok(made.await?)
         }
-        _ => {
-            return Err(ApiError::new(
-                Code::UnsupportedMediaType,
-                "send the tree with `Content-Type: application/json`, or hierarchy rows with \
-                 `Content-Type: text/csv`",
-            ));
-        }
-    };
-    let path = format!("/v1/taxonomies/{}", taxonomy.summary.id);
-    Ok(created(path, taxonomy))
+    }
 }
 
 /// List taxonomies without their trees, oldest first.
@@ -115,6 +143,11 @@ async fn get(
     State(state): State<AppState>,
     Holder(caller): Holder,
     Path(id): Path<TaxonomyId>,
-) -> Result<Json<Taxonomy>, ApiError> {
-    Ok(Json(state.service.get_taxonomy(caller, id).await?))
+) -> Result<Response, ApiError> {
+    let service = state.service.clone();
+    let load = async move || {
+        let taxonomy = service.get_taxonomy(caller, id).await?;
+        Ok(Json(taxonomy).into_response())
+    };
+    state.service.documents.load(load).await?
 }

@@ -64,7 +64,7 @@ pub struct ShownToken {
 async fn create(
     State(state): State<AppState>,
     Admin(caller): Admin,
-    JsonBody(request): JsonBody<TokenRequest>,
+    JsonBody(request, _memory): JsonBody<TokenRequest>,
 ) -> Result<impl IntoResponse, ApiError> {
     let new = NewToken {
         role: request.role,

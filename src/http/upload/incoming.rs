@@ -1,50 +1,96 @@
-//! The body of an upload: decoded as it streams, with a limit on the client's silence.
+//! The body of an upload: decoded as it streams, with limits on how slowly it comes and on how much
+//! of it decodes to nothing.
 
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::{Context, Poll, ready};
 
 use async_compression::tokio::bufread::{GzipDecoder, ZstdDecoder};
+use async_compression::zstd::DParameter;
 use axum::body::{Body, BodyDataStream};
 use axum::http::{HeaderMap, header};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use futures_util::stream::{BoxStream, unfold};
-use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
 use tokio_util::io::StreamReader;
 
-use crate::service::ingest::body::BodyError;
+use crate::service::ingest::body::{BodyError, ZSTD_WINDOW_LOG};
 
+use super::client_time::ClientTime;
 use super::encoding::ContentEncoding;
+use super::pace::UploadPace;
 
-/// Longest time a client may send nothing in the middle of its body.
-pub(crate) const MAX_SILENCE: Duration = Duration::from_secs(30);
+/// Size of the part of a body that is received before the upload gets a place, in bytes.
+const FIRST_BYTES: usize = 64 << 10;
 
 /// Size of the buffer that the rest of a refused body is read into, in bytes.
 const DRAIN_BYTES: usize = 64 << 10;
+
+/// A compressed body may be larger than what it decodes to by this, and by a hundredth.
+const MAX_PADDING: u64 = 1 << 20;
 
 type RawBody = StreamReader<BoxStream<'static, io::Result<Bytes>>, Bytes>;
 
 /// The body of an upload that has not been read to its end.
 pub(crate) struct IncomingBody {
     raw: RawBody,
+    /// What was received before the upload had a place.
+    first: BytesMut,
     /// Whether the client waits for `100 Continue`, which is sent when the body is first read.
     expects_continue: bool,
+    progress: Arc<Progress>,
+}
+
+/// What is known of a body while it is read.
+#[derive(Debug, Default)]
+struct Progress {
     /// Whether reading has begun.
-    is_started: Arc<AtomicBool>,
+    is_started: AtomicBool,
+    /// Whether the body is being decoded from a compressed form.
+    is_compressed: AtomicBool,
+    /// Bytes that it has decoded to.
+    decoded: AtomicU64,
+}
+
+impl Progress {
+    /// Whether too many of `received` bytes have decoded to nothing.
+    fn is_padded(&self, received: u64) -> bool {
+        let decoded = self.decoded.load(Ordering::Relaxed);
+        self.is_compressed.load(Ordering::Relaxed)
+            && received > decoded + decoded / 100 + MAX_PADDING
+    }
 }
 
 impl IncomingBody {
-    /// A body from a client that sends something at least every `max_silence`.
-    pub(crate) fn new(body: Body, headers: &HeaderMap, max_silence: Duration) -> Self {
-        let is_started = Arc::new(AtomicBool::new(false));
-        let stream = watch(body.into_data_stream(), max_silence, is_started.clone());
+    /// A body from a client that sends it at least at this pace.
+    pub(crate) fn new(body: Body, headers: &HeaderMap, pace: UploadPace) -> Self {
+        let progress = Arc::<Progress>::default();
+        let stream = watch(body.into_data_stream(), pace, progress.clone());
         Self {
             raw: StreamReader::new(stream),
+            first: BytesMut::new(),
             expects_continue: headers.contains_key(header::EXPECT),
-            is_started,
+            progress,
         }
+    }
+
+    /// Receives the first 64 KiB, or the whole body if it is shorter. A client that sends less takes
+    /// no place.
+    ///
+    /// # Errors
+    /// The error that ended the body.
+    pub(crate) async fn receive_first(&mut self) -> Result<(), BodyError> {
+        self.first.reserve(FIRST_BYTES);
+        while self.first.len() < FIRST_BYTES {
+            let read = self.raw.read_buf(&mut self.first).await;
+            if read.map_err(|error| BodyError::of(&error))? == 0 {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// The decoded body. Its errors carry a [`BodyError`], except those of the decoder.
@@ -52,18 +98,22 @@ impl IncomingBody {
         &mut self,
         encoding: ContentEncoding,
     ) -> Box<dyn AsyncRead + Send + Unpin + '_> {
-        match encoding {
-            ContentEncoding::Identity => Box::new(&mut self.raw),
-            ContentEncoding::Gzip => {
-                let mut decoder = GzipDecoder::new(&mut self.raw);
-                decoder.multiple_members(true);
-                Box::new(decoder)
-            }
-            ContentEncoding::Zstd => {
-                let mut decoder = ZstdDecoder::new(&mut self.raw);
-                decoder.multiple_members(true);
-                Box::new(decoder)
-            }
+        let first = io::Cursor::new(self.first.split().freeze());
+        let raw = first.chain(&mut self.raw);
+        if encoding == ContentEncoding::Identity {
+            return Box::new(raw);
+        }
+        self.progress.is_compressed.store(true, Ordering::Relaxed);
+        let progress = &*self.progress;
+        if encoding == ContentEncoding::Gzip {
+            let mut decoder = GzipDecoder::new(raw);
+            decoder.multiple_members(true);
+            Box::new(Decoded { decoder, progress })
+        } else {
+            let window = DParameter::window_log_max(ZSTD_WINDOW_LOG);
+            let mut decoder = ZstdDecoder::with_params(raw, &[window]);
+            decoder.multiple_members(true);
+            Box::new(Decoded { decoder, progress })
         }
     }
 
@@ -71,9 +121,10 @@ impl IncomingBody {
     /// response only after they have sent the whole body. A client that still waits for
     /// `100 Continue` sends none.
     pub(crate) async fn drain(&mut self, limit: u64) {
-        if self.expects_continue && !self.is_started.load(Ordering::Relaxed) {
+        if self.expects_continue && !self.progress.is_started.load(Ordering::Relaxed) {
             return;
         }
+        self.progress.is_compressed.store(false, Ordering::Relaxed);
         let mut scratch = BytesMut::with_capacity(DRAIN_BYTES);
         let mut left = limit;
         while left > 0 {
@@ -86,25 +137,57 @@ impl IncomingBody {
     }
 }
 
-/// Ends the stream with an error if the client disconnects or is silent for too long. Sets
-/// `is_started` when the stream is first read.
+/// A decoder that counts what it has decoded.
+struct Decoded<'a, D> {
+    decoder: D,
+    progress: &'a Progress,
+}
+
+impl<D: AsyncRead + Unpin> AsyncRead for Decoded<'_, D> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.decoder).poll_read(context, buffer))?;
+        let decoded = (buffer.filled().len() - before) as u64;
+        let count = &self.progress.decoded;
+        count.fetch_add(decoded, Ordering::Relaxed);
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// Ends the stream with an error if the client disconnects, is too slow, or sends too much that
+/// decodes to nothing.
 fn watch(
     stream: BodyDataStream,
-    max_silence: Duration,
-    is_started: Arc<AtomicBool>,
+    pace: UploadPace,
+    progress: Arc<Progress>,
 ) -> BoxStream<'static, io::Result<Bytes>> {
-    unfold(Some(stream), move |stream| {
-        is_started.store(true, Ordering::Relaxed);
+    let start = (stream, ClientTime::default(), 0u64);
+    unfold(Some(start), move |state| {
+        let progress = progress.clone();
         async move {
-            let mut stream = stream?;
-            match tokio::time::timeout(max_silence, stream.next()).await {
-                Ok(None) => None,
-                Ok(Some(Ok(frame))) => Some((Ok(frame), Some(stream))),
-                Ok(Some(Err(_))) => Some((Err(io::Error::other(BodyError::Disconnected)), None)),
-                Err(_) => Some((Err(io::Error::other(BodyError::Stalled)), None)),
-            }
+            let (mut stream, mut time, mut received) = state?;
+            progress.is_started.store(true, Ordering::Relaxed);
+            let max_wait = pace.max_wait(received, &time);
+            let error = match time.wait(max_wait, stream.next()).await {
+                None => pace.error(received, &time),
+                Some(None) => return None,
+                Some(Some(Err(_))) => BodyError::Disconnected,
+                Some(Some(Ok(frame))) => {
+                    received += frame.len() as u64;
+                    if !progress.is_padded(received) {
+                        return Some((Ok(frame), Some((stream, time, received))));
+                    }
+                    BodyError::Padded
+                }
+            };
+            Some((Err(io::Error::other(error)), None))
         }
     })
+    .fuse()
     .boxed()
 }
 
@@ -115,20 +198,31 @@ mod tests {
 
     use axum::body::Body;
     use axum::http::{HeaderMap, HeaderValue, header};
+    use bytes::Bytes;
     use futures_util::{StreamExt, stream};
     use sha2::{Digest, Sha256};
+    use tokio::io::AsyncReadExt;
 
-    use super::{ContentEncoding, IncomingBody};
+    use super::{ContentEncoding, IncomingBody, UploadPace};
     use crate::service::ingest::body::{BodyDigest, BodyError, digest};
 
-    const MAX_SILENCE: Duration = Duration::from_millis(50);
+    fn pace() -> UploadPace {
+        UploadPace {
+            max_silence: Duration::from_millis(50),
+            ..UploadPace::default()
+        }
+    }
 
     async fn read(
         body: Vec<u8>,
         encoding: ContentEncoding,
         limit: u64,
     ) -> Result<BodyDigest, BodyError> {
-        let mut incoming = IncomingBody::new(Body::from(body), &HeaderMap::new(), MAX_SILENCE);
+        // In frames, as a connection has them.
+        let frames = body.chunks(64 << 10).map(Bytes::copy_from_slice);
+        let frames: Vec<_> = frames.map(Ok::<_, std::io::Error>).collect();
+        let body = Body::from_stream(stream::iter(frames));
+        let mut incoming = IncomingBody::new(body, &HeaderMap::new(), pace());
         digest(&mut *incoming.decoded(encoding), limit).await
     }
 
@@ -172,7 +266,7 @@ mod tests {
     async fn a_silent_client_is_disconnected() {
         let first = stream::iter([Ok::<_, std::io::Error>("a,b\n")]);
         let body = Body::from_stream(first.chain(stream::pending()));
-        let mut incoming = IncomingBody::new(body, &HeaderMap::new(), MAX_SILENCE);
+        let mut incoming = IncomingBody::new(body, &HeaderMap::new(), pace());
         let mut decoded = incoming.decoded(ContentEncoding::Identity);
         let result = digest(&mut *decoded, 100).await;
         assert_eq!(result, Err(BodyError::Stalled));
@@ -183,10 +277,105 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert(header::EXPECT, HeaderValue::from_static("100-continue"));
         let body = Body::from("a,b\n");
-        let mut incoming = IncomingBody::new(body, &headers, MAX_SILENCE);
+        let mut incoming = IncomingBody::new(body, &headers, pace());
         drop(incoming.decoded(ContentEncoding::Identity));
         incoming.drain(100).await;
         let mut decoded = incoming.decoded(ContentEncoding::Identity);
         assert_eq!(digest(&mut *decoded, 100).await.unwrap().bytes, 4);
+    }
+
+    /// A body of one byte at a time, with a pause before each.
+    fn slow(pause: Duration) -> Body {
+        Body::from_stream(stream::repeat(()).then(move |()| async move {
+            tokio::time::sleep(pause).await;
+            Ok::<_, std::io::Error>("a")
+        }))
+    }
+
+    #[tokio::test]
+    async fn a_slow_client_is_disconnected() {
+        let limit = Duration::from_millis(60);
+        for (max_duration, start_up, expected) in [
+            (limit, Duration::MAX, BodyError::TooLong(0)),
+            (Duration::MAX, limit, BodyError::TooSlow(1000)),
+        ] {
+            let pace = UploadPace {
+                max_silence: Duration::from_millis(50),
+                max_duration,
+                bytes_per_second: 1000,
+                start_up,
+            };
+            let body = slow(Duration::from_millis(10));
+            let mut incoming = IncomingBody::new(body, &HeaderMap::new(), pace);
+            assert_eq!(incoming.receive_first().await, Err(expected));
+        }
+    }
+
+    #[tokio::test]
+    async fn time_in_which_the_client_waits_does_not_count() {
+        let pace = UploadPace {
+            max_duration: Duration::from_millis(50),
+            ..pace()
+        };
+        let body = Body::from_stream(stream::iter(["a"; 5].map(Ok::<_, std::io::Error>)));
+        let mut incoming = IncomingBody::new(body, &HeaderMap::new(), pace);
+        let mut decoded = incoming.decoded(ContentEncoding::Identity);
+        let mut byte = [0];
+        for _ in 0..5 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            assert_eq!(decoded.read(&mut byte).await.unwrap(), 1);
+        }
+    }
+
+    #[tokio::test]
+    async fn the_first_part_is_part_of_the_decoded_body() {
+        let text = b"0123456789".repeat(30_000);
+        for length in [0, 10, 300_000] {
+            let body = gzip(&text[..length]);
+            let mut incoming = IncomingBody::new(Body::from(body), &HeaderMap::new(), pace());
+            incoming.receive_first().await.unwrap();
+            let mut decoded = incoming.decoded(ContentEncoding::Gzip);
+            let digest = digest(&mut *decoded, 1 << 30).await.unwrap();
+            assert_eq!(
+                digest.sha256,
+                <[u8; 32]>::from(Sha256::digest(&text[..length]))
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn a_body_that_decodes_to_nothing_is_refused() {
+        let empty = gzip(b"").repeat(100_000);
+        let result = read(empty, ContentEncoding::Gzip, 1 << 30).await;
+        assert_eq!(result, Err(BodyError::Padded));
+        // A skippable frame of zstd (RFC 8878, 3.1.2) of 64 KiB.
+        let mut skipped = vec![0x50, 0x2a, 0x4d, 0x18, 0, 0, 1, 0];
+        skipped.resize(8 + (64 << 10), 0);
+        let result = read(skipped.repeat(40), ContentEncoding::Zstd, 1 << 30).await;
+        assert_eq!(result, Err(BodyError::Padded));
+        // Random bytes do not get smaller, and are admitted.
+        let mut state = 1u64;
+        let random: Vec<u8> = std::iter::repeat_with(|| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 56) as u8
+        })
+        .take(8 << 20)
+        .collect();
+        let result = read(gzip(&random), ContentEncoding::Gzip, 1 << 30).await;
+        assert_eq!(result.unwrap().bytes, 8 << 20);
+    }
+
+    #[tokio::test]
+    async fn the_window_of_zstd_is_limited() {
+        for (log, is_read) in [(23, true), (27, false)] {
+            let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
+            encoder.window_log(log).unwrap();
+            encoder.write_all(&b"a,b\n1,2\n".repeat(100_000)).unwrap();
+            let body = encoder.finish().unwrap();
+            let result = read(body, ContentEncoding::Zstd, 1 << 30).await;
+            assert_eq!(result.is_ok(), is_read, "{log}: {result:?}");
+        }
     }
 }

@@ -1,4 +1,8 @@
 //! Bodies that are read as they stream: never held in memory as a whole.
 
+pub(super) mod client_time;
 pub(super) mod encoding;
 pub(super) mod incoming;
+pub mod pace;
+
+pub use pace::UploadPace;

@@ -15,6 +15,9 @@ const FRAME_BYTES: usize = 64 << 10;
 /// Number of frames that wait for their reader.
 const FRAMES_AHEAD: usize = 8;
 
+/// Logarithm of the largest window of zstd: 8 MiB, as RFC 9659 requires of HTTP.
+pub const ZSTD_WINDOW_LOG: u32 = 23;
+
 /// Why a body could not be read to its end.
 ///
 /// A reader of a body reports one of these as the inner error of its [`io::Error`]. Any other error
@@ -25,7 +28,10 @@ pub enum BodyError {
     #[error("the decoded body has more than {0} bytes (limits.upload_bytes)")]
     TooLarge(u64),
     /// The body does not decode.
-    #[error("the body cannot be decoded; check `Content-Encoding`, and that the body is complete")]
+    #[error(
+        "the body cannot be decoded; check `Content-Encoding`, that the body is complete, and that \
+         the window of zstd has at most {} MiB", (1 << ZSTD_WINDOW_LOG) >> 20
+    )]
     Corrupt,
     /// The client disconnected.
     #[error("the body could not be read to its end")]
@@ -33,14 +39,36 @@ pub enum BodyError {
     /// The client sent nothing for too long.
     #[error("the client sent nothing for too long; send the body again")]
     Stalled,
+    /// The client took longer than the limit, which is in seconds.
+    #[error("the client took more than {0} s to send the body (limits.upload_seconds)")]
+    TooLong(u64),
+    /// The client was slower than the limit, which is in bytes per second.
+    #[error("the client sent less than {0} bytes per second (limits.upload_bytes_per_second)")]
+    TooSlow(u64),
+    /// Much of a compressed body decodes to nothing.
+    #[error(
+        "the compressed body is larger than what it decodes to; leave out empty gzip members and \
+         skippable zstd frames"
+    )]
+    Padded,
+}
+
+impl BodyError {
+    /// The error that a reader of a body reports.
+    pub fn of(error: &io::Error) -> Self {
+        let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
+        inner.copied().unwrap_or(Self::Corrupt)
+    }
 }
 
 impl From<BodyError> for Problem {
     fn from(error: BodyError) -> Self {
         let code = match error {
             BodyError::TooLarge(_) => Code::TooLarge,
-            BodyError::Corrupt | BodyError::Disconnected => Code::MalformedBody,
-            BodyError::Stalled => Code::RequestTimeout,
+            BodyError::Corrupt | BodyError::Disconnected | BodyError::Padded => Code::MalformedBody,
+            BodyError::Stalled | BodyError::TooLong(_) | BodyError::TooSlow(_) => {
+                Code::RequestTimeout
+            }
         };
         Self::new(code, error.to_string())
     }
@@ -100,10 +128,8 @@ async fn copy(
     let mut buffer = BytesMut::new();
     loop {
         buffer.reserve(FRAME_BYTES);
-        let read = body.read_buf(&mut buffer).await.map_err(|error| {
-            let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
-            inner.copied().unwrap_or(BodyError::Corrupt)
-        })?;
+        let read = body.read_buf(&mut buffer).await;
+        let read = read.map_err(|error| BodyError::of(&error))?;
         if read == 0 {
             break;
         }

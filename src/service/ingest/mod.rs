@@ -4,3 +4,4 @@
 pub mod body;
 pub mod pipeline;
 mod reader;
+mod spool_file;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use pais_core::definition::{DatasetId, SubmissionId};
-use pais_core::read::ReadFailure;
+use pais_core::read::{ReadFailure, ReadLimits};
 use pais_core::schema::Schema;
 use pais_core::table::{Table, ValueCounters, chunk};
 use tokio::io::AsyncRead;
@@ -34,8 +34,8 @@ pub struct IngestSettings {
     pub key: DataKey,
     /// Where temporary files are.
     pub storage: Arc<Storage>,
-    /// Maximum size of the decoded body and of a decoded Parquet file, in bytes.
-    pub limit: u64,
+    /// Limits on the body. The size of the body itself is that of a decoded Parquet file, too.
+    pub limits: ReadLimits,
 }
 
 /// Reads, seals and inserts the rows of a submission. They are visible only after the writer's
@@ -53,7 +53,7 @@ pub async fn ingest(
     let submission = SubmissionId::new();
     let (frame_sender, source) = frames();
     let (chunk_sender, chunks) = mpsc::channel(CHUNKS_AHEAD);
-    let (format, limit) = (settings.format, settings.limit);
+    let (format, limit) = (settings.format, settings.limits.total_bytes);
     let schema = dataset.schema.clone();
     let reading =
         on_thread(move || read_and_seal(&settings, &schema, submission, source, &chunk_sender));
@@ -98,7 +98,7 @@ fn read_and_seal(
 ) -> Result<ReadRows, WorkError> {
     let (mut index, mut text_bytes) = (0, 0);
     let mut values = ValueCounters::default();
-    let (spool, limit) = (&settings.storage.spool, settings.limit);
+    let (spool, limits) = (&settings.storage.spool, settings.limits);
     let seal = |table: Table| {
         values.push(schema.stored().zip(&table.columns));
         text_bytes += table.text_bytes();
@@ -121,7 +121,7 @@ fn read_and_seal(
             WorkError::Problem(Problem::new(Code::Internal, "the rows could not be stored"))
         })
     };
-    match reader::read(settings.format, schema, source, spool, limit, seal) {
+    match reader::read(settings.format, schema, source, spool, limits, seal) {
         Ok(number) => Ok(ReadRows {
             number,
             text_bytes,

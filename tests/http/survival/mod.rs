@@ -1,6 +1,14 @@
-//! The service survives its clients and its surroundings. Each test is an attack.
+//! Attacks on the real program: what one client does must not harm the others, and what is around the
+//! service must not harm its data.
 
+mod connections;
 mod erasure;
+mod fairness;
 mod full_disk;
 mod keys;
 mod killed;
+mod large_json;
+mod poison_job;
+mod slow_uploads;
+mod stopping;
+mod two_hospitals;

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use pais_core::definition::{ColumnRole, Output};
-use pais_core::read::{ReadFailure, anatomized, csv, ndjson, parquet, reimport};
+use pais_core::read::{ReadFailure, ReadLimits, anatomized, csv, ndjson, parquet, reimport};
 use pais_core::schema::Schema;
 use pais_core::table::chunk::Assembler;
 use pais_core::table::{ReleasedTable, Table};
@@ -40,9 +40,9 @@ impl Format {
         let mut rows = Assembler::default();
         let chunk = |chunk| rows.push(chunk);
         let read = match self {
-            Self::Csv => csv::read(schema, &*file, chunk),
-            Self::Ndjson => ndjson::read(schema, &*file, chunk),
-            Self::Parquet => parquet::read(schema, Bytes::from(file), u64::MAX, chunk),
+            Self::Csv => csv::read(schema, &*file, ReadLimits::default(), chunk),
+            Self::Ndjson => ndjson::read(schema, &*file, ReadLimits::default(), chunk),
+            Self::Parquet => parquet::read(schema, Bytes::from(file), ReadLimits::default(), chunk),
         };
         match read {
             Ok(_) => Ok(rows.finish()),

@@ -9,7 +9,7 @@ use crate::taxonomy::interval::number;
 
 use crate::schema::SchemaColumn;
 use crate::schema::items;
-use crate::table::{Column, NULL_CODE};
+use crate::table::{Column, NULL_CODE, VALUE_BYTES};
 
 /// Why a cell is refused. It never contains the cell's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,18 +57,22 @@ impl<'a> ColumnBuilder<'a> {
     }
 
     /// Adds a row's cell. A refused cell is added as null, so that all columns keep the same
-    /// length.
+    /// length. Returns the bytes that are needed for it beside its code: 0 in a known spelling.
     ///
     /// # Errors
     /// If the cell is not valid for the column.
-    pub(super) fn push(&mut self, cell: &[u8]) -> Result<(), Refusal> {
+    pub(super) fn push(&mut self, cell: &[u8]) -> Result<usize, Refusal> {
         let hash = self.hasher.hash_one(cell);
+        let mut added = 0;
         let code = match self.find(hash, cell) {
             Some(code) => code,
             None => match self.find_alias(hash, cell) {
                 Some(code) => code,
                 None => match self.add(hash, cell) {
-                    Ok(code) => code,
+                    Ok(code) => {
+                        added = cell.len() + VALUE_BYTES as usize;
+                        code
+                    }
                     Err(refusal) => {
                         self.column.codes.push(NULL_CODE);
                         return Err(refusal);
@@ -77,7 +81,7 @@ impl<'a> ColumnBuilder<'a> {
             },
         };
         self.column.codes.push(code);
-        Ok(())
+        Ok(added)
     }
 
     fn find_alias(&self, hash: u64, cell: &[u8]) -> Option<u32> {
@@ -144,6 +148,14 @@ impl<'a> ColumnBuilder<'a> {
     }
 }
 
+/// The refusal of a cell that is larger than `limit` bytes.
+pub(super) fn oversized(limit: usize) -> Refusal {
+    Refusal::Unfit {
+        detail: format!("the cell has more than {limit} bytes (limits.cell_bytes)"),
+        fix: Some("shorten the cell, or have the limit raised".to_owned()),
+    }
+}
+
 /// The text of a cell.
 ///
 /// # Errors
@@ -175,15 +187,17 @@ fn check(spec: &SchemaColumn, cell: &str) -> Result<(), Refusal> {
 /// Builds the cell of a set from a list of items, joined by the separator as in CSV.
 pub(super) struct SetCell<'a> {
     spec: &'a SchemaColumn,
+    limit: usize,
     text: String,
     items: usize,
 }
 
 impl<'a> SetCell<'a> {
-    /// A set without items.
-    pub(super) fn new(spec: &'a SchemaColumn) -> Self {
+    /// A set without items, for a cell of at most `limit` bytes.
+    pub(super) fn new(spec: &'a SchemaColumn, limit: usize) -> Self {
         Self {
             spec,
+            limit,
             text: String::new(),
             items: 0,
         }
@@ -192,8 +206,13 @@ impl<'a> SetCell<'a> {
     /// Adds an item.
     ///
     /// # Errors
-    /// For an item that contains the separator and would be read as several items.
+    /// For an item that contains the separator and would be read as several items, and for a cell
+    /// that becomes too large.
     pub(super) fn add(&mut self, item: &str) -> Result<(), Refusal> {
+        let separators = usize::from(self.items > 0);
+        if self.text.len() + separators + item.len() > self.limit {
+            return Err(oversized(self.limit));
+        }
         let separator = self.spec.separator;
         if item.contains(separator) {
             return Err(Refusal::Unfit {

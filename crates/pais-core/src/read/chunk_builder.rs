@@ -1,17 +1,29 @@
 //! Builds chunks from the rows of a submission, for every format.
 
 use crate::read::error::{ReadError, ReadErrorKind, ReadFailure};
+use crate::read::limits::ReadLimits;
 use crate::rejection::{Fault, Place};
 
-use crate::read::cells::{ColumnBuilder, Refusal, check_text};
+use crate::read::cells::{ColumnBuilder, Refusal, check_text, oversized};
 use crate::schema::{Schema, SchemaColumn};
 use crate::table::Table;
 
-/// Number of rows of a chunk.
+/// Maximum number of rows of a chunk.
 pub const CHUNK_ROWS: usize = 65_536;
+
+/// A chunk ends when its distinct text is larger than this, in bytes: it must fit into a field of
+/// the database, and several are in memory at a time.
+const CHUNK_TEXT_BYTES: usize = 16 << 20;
+
+/// A chunk ends when it has more cells than this, of which each takes 4 bytes.
+const CHUNK_CELLS: usize = 128 * CHUNK_ROWS;
 
 /// Maximum number of faults that are reported before a submission is refused.
 pub const MAX_FAULTS: usize = 20;
+
+/// Number of faults that are kept before the later ones are dropped. Columns of a Parquet file are
+/// read one after the other, so the first faults found need not be the first of the file.
+const KEPT_FAULTS: usize = 50 * MAX_FAULTS;
 
 /// Maximum number of bytes of one record, so that a record without an end does not fill the memory.
 pub(super) const RECORD_BYTES: u64 = 8 << 20;
@@ -20,20 +32,25 @@ pub(super) const RECORD_BYTES: u64 = 8 << 20;
 /// [`MAX_FAULTS`] faults are collected. No chunk is passed on after the first fault.
 pub(super) struct ChunkBuilder<'s, F> {
     builders: Vec<ColumnBuilder<'s>>,
+    limits: ReadLimits,
     faults: Vec<Fault>,
     rows: u64,
     in_chunk: usize,
+    /// Size of the distinct spellings of the chunk, in bytes.
+    text_bytes: usize,
     chunk: F,
 }
 
 impl<'s, E, F: FnMut(Table) -> Result<(), E>> ChunkBuilder<'s, F> {
     /// A builder for the stored columns that passes its chunks to `chunk`.
-    pub(super) fn new(schema: &'s Schema, chunk: F) -> Self {
+    pub(super) fn new(schema: &'s Schema, limits: ReadLimits, chunk: F) -> Self {
         Self {
             builders: schema.stored().map(ColumnBuilder::new).collect(),
+            limits,
             faults: Vec::new(),
             rows: 0,
             in_chunk: 0,
+            text_bytes: 0,
             chunk,
         }
     }
@@ -41,6 +58,11 @@ impl<'s, E, F: FnMut(Table) -> Result<(), E>> ChunkBuilder<'s, F> {
     /// The stored column with this position (slot).
     pub(super) fn spec(&self, slot: usize) -> &'s SchemaColumn {
         self.builders[slot].spec()
+    }
+
+    /// Maximum size of a cell, in bytes.
+    pub(super) fn cell_bytes(&self) -> usize {
+        self.limits.cell_bytes
     }
 
     /// Adds a cell to the current row and returns whether it is valid. A cell without a slot is an
@@ -55,13 +77,19 @@ impl<'s, E, F: FnMut(Table) -> Result<(), E>> ChunkBuilder<'s, F> {
         cell: &[u8],
         line: impl FnOnce() -> u64,
     ) -> Result<bool, ReadError> {
-        let refused = match slot {
-            Some(slot) => self.builders[slot].push(cell).err(),
-            None => check_text(cell).err(),
+        if cell.len() > self.limits.cell_bytes {
+            return self.refuse_cell(slot, oversized(self.limits.cell_bytes), line());
+        }
+        let added = match slot {
+            Some(slot) => self.builders[slot].push(cell),
+            None => check_text(cell).map(|_| 0),
         };
-        match refused {
-            None => Ok(true),
-            Some(refusal) => self.refuse(slot, refusal, line()),
+        match added {
+            Ok(bytes) => {
+                self.text_bytes += bytes;
+                Ok(true)
+            }
+            Err(refusal) => self.refuse(slot, refusal, line()),
         }
     }
 
@@ -97,7 +125,7 @@ impl<'s, E, F: FnMut(Table) -> Result<(), E>> ChunkBuilder<'s, F> {
             Refusal::Undecodable(detail) => return Err(undecodable(line, column, detail)),
             Refusal::Unfit { detail, fix } => (detail, fix),
         };
-        self.faults.push(Fault {
+        self.add_fault(Fault {
             place: place(line, column),
             detail,
             suggested_fix: fix,
@@ -105,9 +133,13 @@ impl<'s, E, F: FnMut(Table) -> Result<(), E>> ChunkBuilder<'s, F> {
         Ok(false)
     }
 
-    /// Records a fault of a record that is not added as a row.
+    /// Records a fault, for example of a record that is not added as a row.
     pub(super) fn add_fault(&mut self, fault: Fault) {
         self.faults.push(fault);
+        if self.faults.len() > KEPT_FAULTS {
+            self.faults.sort_by_key(Fault::line);
+            self.faults.truncate(MAX_FAULTS);
+        }
     }
 
     /// Whether [`MAX_FAULTS`] faults are found, so that further rows need not be read.
@@ -130,13 +162,18 @@ impl<'s, E, F: FnMut(Table) -> Result<(), E>> ChunkBuilder<'s, F> {
     pub(super) fn end_rows(&mut self, rows: usize) -> Result<(), ReadFailure<E>> {
         self.rows += rows as u64;
         self.in_chunk += rows;
-        if self.in_chunk >= CHUNK_ROWS {
+        if self.in_chunk >= CHUNK_ROWS || self.is_large() {
             self.end_chunk()?;
         }
         Ok(())
     }
 
+    fn is_large(&self) -> bool {
+        self.text_bytes > CHUNK_TEXT_BYTES || self.in_chunk * self.builders.len() > CHUNK_CELLS
+    }
+
     fn end_chunk(&mut self) -> Result<(), ReadFailure<E>> {
+        self.text_bytes = 0;
         let table = Table {
             rows: std::mem::take(&mut self.in_chunk),
             columns: self.builders.iter_mut().map(ColumnBuilder::take).collect(),

@@ -7,7 +7,7 @@
 use std::convert::Infallible;
 use std::io::Read;
 
-use crate::read::{ReadError, ReadErrorKind, ReadFailure};
+use crate::read::{ReadError, ReadErrorKind, ReadFailure, ReadLimits};
 use crate::rejection::Fault;
 
 use crate::read::chunk_builder::{ChunkBuilder, RECORD_BYTES};
@@ -29,6 +29,7 @@ use crate::table::chunk::Assembler;
 pub fn read<E>(
     schema: &Schema,
     source: impl Read,
+    limits: ReadLimits,
     chunk: impl FnMut(Table) -> Result<(), E>,
 ) -> Result<u64, ReadFailure<E>> {
     let mut reader = csv::ReaderBuilder::new()
@@ -44,7 +45,7 @@ pub fn read<E>(
     let names: Vec<&[u8]> = cells_of(&reader, &record).collect();
     let slots = header::columns(schema, &names)?;
     let width = slots.len();
-    let mut builder = ChunkBuilder::new(schema, chunk);
+    let mut builder = ChunkBuilder::new(schema, limits, chunk);
     while next(&mut reader, &mut record)? {
         if record.len() == width {
             for (cell, slot) in cells_of(&reader, &record).zip(&slots) {
@@ -95,7 +96,8 @@ pub fn read<E>(
 /// source cannot be read to its end.
 pub fn read_table(schema: &Schema, source: impl Read) -> Result<Table, ReadError> {
     let mut rows = Assembler::default();
-    let pushed = read(schema, source, |chunk| rows.push(chunk));
+    let limits = ReadLimits::default();
+    let pushed = read(schema, source, limits, |chunk| rows.push(chunk));
     match pushed {
         Ok(_) => Ok(rows.finish()),
         Err(ReadFailure::Refused(error)) => Err(error),
@@ -131,7 +133,7 @@ fn next<E, R: Read>(
     record: &mut csv::ByteRecord,
 ) -> Result<bool, ReadFailure<E>> {
     loop {
-        reader.get_mut().since_record = 0;
+        reader.get_mut().start_record();
         let is_record =
             reader
                 .read_byte_record(record)
@@ -207,6 +209,13 @@ fn unclosed<R: Read>(reader: &csv::Reader<CountingReader<R>>) -> Option<ReadErro
     })
 }
 
+/// Maximum size of the header, in bytes.
+const HEADER_BYTES: u64 = 1 << 20;
+
+/// Maximum number of commas of a record that are read beyond its first MiB. The reader takes 8 bytes
+/// for each cell.
+const MORE_COMMAS: u64 = 1 << 20;
+
 /// The bytes before the end of a line that decide whether a CR belongs to its last cell.
 const LINE_END: usize = 2;
 
@@ -225,7 +234,12 @@ struct CountingReader<R> {
     quotes: u64,
     last: u8,
     ended: bool,
+    /// Number of records of which reading has begun; the header is the first.
+    records: u64,
+    /// Bytes read since the record began, and commas after its first MiB. Both include the rest of
+    /// the block that was read for the record before.
     since_record: u64,
+    more_commas: u64,
 }
 
 impl<R> CountingReader<R> {
@@ -239,8 +253,46 @@ impl<R> CountingReader<R> {
             quotes: 0,
             last: b'\n',
             ended: false,
+            records: 0,
             since_record: 0,
+            more_commas: 0,
         }
+    }
+
+    fn start_record(&mut self) {
+        self.records += 1;
+        self.since_record = 0;
+        self.more_commas = 0;
+    }
+
+    /// Checks the size of the record that is being read, of which `block` is a part.
+    fn check_record(&mut self, block: &[u8]) -> Result<(), ReadError> {
+        self.since_record += block.len() as u64;
+        let limit = if self.records <= 1 {
+            HEADER_BYTES
+        } else {
+            RECORD_BYTES
+        };
+        if self.since_record <= HEADER_BYTES {
+            return Ok(());
+        }
+        self.more_commas += memchr::memchr_iter(b',', block).count() as u64;
+        let detail = if self.since_record > limit {
+            let record = if self.records <= 1 {
+                "the header"
+            } else {
+                "a record"
+            };
+            format!(
+                "{record} is longer than {} MiB; check whether a quote is never closed",
+                limit >> 20
+            )
+        } else if self.more_commas > MORE_COMMAS {
+            "a record has more than a million cells; check whether a line end is missing".to_owned()
+        } else {
+            return Ok(());
+        };
+        Err(ReadError::new(ReadErrorKind::Malformed, detail))
     }
 
     /// The byte `distance` bytes before an offset of the file, for an offset in the last block.
@@ -276,18 +328,9 @@ impl<R: Read> Read for CountingReader<R> {
         self.last = last;
         self.keep(&buffer[..read]);
         self.bytes += read as u64;
-        self.since_record += read as u64;
         self.quotes += memchr::memchr_iter(b'"', &buffer[..read]).count() as u64;
-        if self.since_record > RECORD_BYTES {
-            let detail = format!(
-                "a record is longer than {} MiB; check whether a quote is never closed",
-                RECORD_BYTES >> 20
-            );
-            return Err(std::io::Error::other(ReadError::new(
-                ReadErrorKind::Malformed,
-                detail,
-            )));
-        }
+        self.check_record(&buffer[..read])
+            .map_err(std::io::Error::other)?;
         Ok(read)
     }
 }

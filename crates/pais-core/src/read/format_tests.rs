@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use proptest::prelude::*;
 
-use crate::read::{ReadError, ReadErrorKind};
+use crate::read::{ReadError, ReadErrorKind, ReadLimits};
 
 use crate::read::ReadFailure;
 use crate::read::tests::{Place, schema};
@@ -34,16 +34,20 @@ fn gathered(
 }
 
 pub(super) fn from_csv(schema: &Schema, file: &[u8]) -> Result<Table, ReadError> {
-    gathered(|chunk| csv::read(schema, file, chunk))
+    gathered(|chunk| csv::read(schema, file, ReadLimits::default(), chunk))
 }
 
 pub(super) fn from_ndjson(schema: &Schema, file: &[u8]) -> Result<Table, ReadError> {
-    gathered(|chunk| ndjson::read(schema, file, chunk))
+    gathered(|chunk| ndjson::read(schema, file, ReadLimits::default(), chunk))
 }
 
 pub(super) fn from_parquet(schema: &Schema, file: &[u8], limit: u64) -> Result<Table, ReadError> {
     let file = Bytes::copy_from_slice(file);
-    gathered(|chunk| parquet::read(schema, file, limit, chunk))
+    let limits = ReadLimits {
+        cell_bytes: 2 << 20,
+        total_bytes: limit,
+    };
+    gathered(|chunk| parquet::read(schema, file, limits, chunk))
 }
 
 pub(super) fn texts(column: &Column) -> Vec<Option<&str>> {

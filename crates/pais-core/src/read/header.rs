@@ -46,7 +46,10 @@ pub(super) fn columns(schema: &Schema, names: &[&[u8]]) -> Result<Vec<Option<usi
     let mut slots = Vec::with_capacity(texts.len());
     for (index, text) in texts.iter().enumerate() {
         let Some(column) = schema.columns.iter().find(|column| *column.name == **text) else {
-            faults.push(undeclared(schema, &texts, index));
+            // The nearest name is searched only for the faults that are reported.
+            if faults.len() < crate::read::MAX_FAULTS {
+                faults.push(undeclared(schema, &texts, index));
+            }
             continue;
         };
         if texts[..index].contains(text) {

@@ -7,14 +7,27 @@ pub mod csv;
 mod error;
 mod fixed_point;
 mod header;
+mod limits;
 pub mod ndjson;
 pub mod parquet;
+mod parquet_batches;
+mod parquet_bodies;
 mod parquet_cells;
+mod parquet_footer;
 mod parquet_pages;
+mod parquet_schema;
+mod parquet_thrift;
 pub mod reimport;
 
 #[cfg(test)]
 mod format_tests;
+#[cfg(test)]
+#[path = "../../../../tests/support/hostile_parquet.rs"]
+mod hostile_parquet;
+#[cfg(test)]
+mod limit_tests;
+#[cfg(test)]
+mod parquet_attack_tests;
 #[cfg(test)]
 mod parquet_tests;
 #[cfg(test)]
@@ -27,3 +40,4 @@ mod value_tests;
 pub use chunk_builder::{CHUNK_ROWS, MAX_FAULTS};
 pub use error::{ReadError, ReadErrorKind, ReadFailure};
 pub use fixed_point::{ReadBackError, read_back_error};
+pub use limits::ReadLimits;

@@ -15,11 +15,11 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::definition::{ColumnKind, ColumnRole};
-use crate::read::{ReadError, ReadFailure};
+use crate::read::{ReadError, ReadFailure, ReadLimits};
 use crate::rejection::Fault;
 
-use crate::read::cells::{Refusal, SetCell};
-use crate::read::chunk_builder::{ChunkBuilder, RECORD_BYTES, undecodable};
+use crate::read::cells::{Refusal, SetCell, oversized};
+use crate::read::chunk_builder::{ChunkBuilder, MAX_FAULTS, RECORD_BYTES, undecodable};
 use crate::schema::{Schema, SchemaColumn};
 use crate::table::Table;
 
@@ -34,11 +34,12 @@ use crate::table::Table;
 pub fn read<E>(
     schema: &Schema,
     source: impl Read,
+    limits: ReadLimits,
     chunk: impl FnMut(Table) -> Result<(), E>,
 ) -> Result<u64, ReadFailure<E>> {
     let mut lines = RecordLines::new(source);
     let mut keys = KeyIndex::new(schema);
-    let mut builder = ChunkBuilder::new(schema, chunk);
+    let mut builder = ChunkBuilder::new(schema, limits, chunk);
     while let Some((number, line)) = lines.next()? {
         let record = keys.parse(number, line)?;
         if !record.is_valid() {
@@ -218,13 +219,13 @@ impl RawRecord<'_> {
             Fault::record(number, if self.undeclared == 1 { one } else { detail })
                 .fix("remove these keys, or declare them as columns")
         });
-        let repeated = self.repeated.iter().map(move |&column| {
+        let repeated = self.repeated.iter().take(MAX_FAULTS).map(move |&column| {
             let detail = "the record has this key more than once";
             Fault::cell(number, keys.names[column], detail)
         });
         let values = self.values.iter().zip(&keys.names);
         let absent = values.filter(|(value, _)| value.is_none());
-        let absent = absent.map(move |(_, name)| {
+        let absent = absent.take(MAX_FAULTS).map(move |(_, name)| {
             Fault::cell(
                 number,
                 *name,
@@ -290,6 +291,10 @@ impl<'l> serde::Deserialize<'l> for RecordKey<'l> {
     }
 }
 
+/// Bytes of JSON for each byte of a cell, from which on a value is refused before it is decoded: a
+/// character takes at most six as an escape, and an array has its quotes.
+const ESCAPED_BYTES: usize = 8;
+
 fn push<E, F: FnMut(Table) -> Result<(), E>>(
     builder: &mut ChunkBuilder<'_, F>,
     slot: Option<usize>,
@@ -297,12 +302,14 @@ fn push<E, F: FnMut(Table) -> Result<(), E>>(
     number: u64,
 ) -> Result<bool, ReadError> {
     let spec = slot.map(|slot| builder.spec(slot));
+    let limit = builder.cell_bytes();
     let refusal = match value.as_bytes() {
+        _ if value.len() > limit.saturating_mul(ESCAPED_BYTES) => oversized(limit),
         [b'n', ..] => {
             builder.push_null(slot);
             return Ok(true);
         }
-        [b'[' | b'{', ..] => match nested(spec, value) {
+        [b'[' | b'{', ..] => match nested(spec, value, limit) {
             Ok(cell) => return builder.push_cell(slot, cell.as_bytes(), || number),
             Err(refusal) => refusal,
         },
@@ -345,7 +352,7 @@ fn scalar(value: &str) -> Result<Cow<'_, str>, Refusal> {
 }
 
 /// The cell of an array. For an identifier, which is not stored, any array or object is accepted.
-fn nested(spec: Option<&SchemaColumn>, value: &str) -> Result<String, Refusal> {
+fn nested(spec: Option<&SchemaColumn>, value: &str, limit: usize) -> Result<String, Refusal> {
     decodable(value)?;
     let Some(spec) = spec else {
         return Ok(String::new());
@@ -356,7 +363,7 @@ fn nested(spec: Option<&SchemaColumn>, value: &str) -> Result<String, Refusal> {
     }
     let items: Vec<&RawValue> = serde_json::from_str(value)
         .map_err(|_| Refusal::Undecodable("an array cannot be decoded"))?;
-    let mut cell = SetCell::new(spec);
+    let mut cell = SetCell::new(spec, limit);
     for item in items {
         let item = item.get();
         if matches!(item.as_bytes()[0], b'[' | b'{' | b'n') {

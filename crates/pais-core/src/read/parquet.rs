@@ -6,88 +6,98 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, SchemaRef};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
 };
-use parquet::file::reader::ChunkReader;
+pub use parquet::errors::Result as SourceResult;
+pub use parquet::file::reader::{ChunkReader, Length};
 
 use crate::definition::ColumnKind;
-use crate::read::{ReadError, ReadErrorKind, ReadFailure};
+use crate::read::{ReadError, ReadErrorKind, ReadFailure, ReadLimits};
 use crate::rejection::Fault;
 use crate::rejection::Place;
 
 use crate::read::chunk_builder::{CHUNK_ROWS, ChunkBuilder};
 use crate::read::header;
+use crate::read::parquet_batches::{batch_rows, pieces};
 use crate::read::parquet_cells::{is_scalar, push};
-use crate::read::parquet_pages::{PageSizes, measure};
+use crate::read::parquet_footer::{self, damaged};
+use crate::read::parquet_pages::measure;
 use crate::schema::Schema;
 use crate::table::Table;
-
-/// Maximum decoded bytes of a batch if values are stored as a prefix of the previous value.
-const PREFIXED_BATCH_BYTES: u64 = 64 << 20;
 
 /// Reads a Parquet file and passes its rows to `chunk`, in chunks of the stored columns. Returns
 /// the number of rows.
 ///
-/// Memory is a page of each column, a batch and a chunk. `limit` bounds the decoded bytes of the
-/// file. It is checked twice: against the sizes in the page headers before anything is decoded, and
-/// against the cells as text. Identifiers are not decoded.
+/// Memory is a page of each column, a batch and a chunk. `limits.total_bytes` bounds the decoded
+/// bytes of the file. It is checked twice: against the sizes in the page headers before anything is
+/// decoded, and against the cells as text. Identifiers are not decoded.
 ///
 /// # Errors
 /// As [`ReadFailure`]; [`ReadErrorKind::TooLarge`] beyond the limit.
 pub fn read<E, R: ChunkReader + 'static>(
     schema: &Schema,
     source: R,
-    limit: u64,
+    limits: ReadLimits,
     chunk: impl FnMut(Table) -> Result<(), E>,
 ) -> Result<u64, ReadFailure<E>> {
-    let (opened, slots) = guarded(|| open(schema, &source))??;
+    let source = Arc::new(source);
+    let limit = limits.total_bytes;
+    let (opened, slots) = guarded(|| open(schema, &*source))?;
+    let rows = opened.metadata().file_metadata().num_rows();
+    let rows = u64::try_from(rows).map_err(|_| damaged())?;
+    if rows > limit.min(MAX_ROWS) {
+        return Err(too_large(limit).into());
+    }
+    let mut builder = ChunkBuilder::new(schema, limits, chunk);
+    if slots.iter().all(Option::is_none) {
+        // All columns are identifiers: nothing is stored, so nothing is decoded.
+        for start in (0..rows).step_by(CHUNK_ROWS) {
+            builder.end_rows((rows - start).min(CHUNK_ROWS as u64) as usize)?;
+        }
+        return builder.finish(NO_ROWS);
+    }
     let projected = slots.iter().enumerate().filter(|(_, slot)| slot.is_some());
     let roots: Vec<usize> = projected.map(|(root, _)| root).collect();
     let mask = ProjectionMask::roots(opened.parquet_schema(), roots);
-    let pages = guarded(|| {
-        let read = |leaf| mask.leaf_included(leaf);
-        measure(&source, opened.metadata(), read, limit).map_err(|_| damaged())
-    })??;
-    if pages.bytes > limit {
-        return Err(too_large(limit).into());
-    }
-    let rows = opened.metadata().file_metadata().num_rows();
-    if slots.iter().all(Option::is_none) {
-        // All columns are identifiers: nothing is stored, so nothing is decoded.
-        let mut builder = ChunkBuilder::new(schema, chunk);
-        builder.end_rows(usize::try_from(rows).map_err(|_| damaged())?)?;
-        return builder.finish(NO_ROWS);
-    }
     let mut reader = guarded(|| {
-        ParquetRecordBatchReaderBuilder::new_with_metadata(source, opened)
+        let metadata = opened.metadata().clone();
+        let pages = measure(&*source, &metadata, |leaf| mask.leaf_included(leaf), limit);
+        let pages = pages.map_err(refused)?;
+        if pages.bytes > limit {
+            return Err(too_large(limit));
+        }
+        let rows = batch_rows(&source, &metadata, &pages).map_err(refused)?;
+        ParquetRecordBatchReaderBuilder::new_with_metadata(Shared(source), opened)
             .with_projection(mask)
-            .with_batch_size(batch_rows(&pages))
+            .with_batch_size(rows)
             .build()
             .map_err(|_| damaged())
-    })??;
+    })?;
     let slots: Vec<usize> = slots.into_iter().flatten().collect();
-    let mut builder = ChunkBuilder::new(schema, chunk);
     let (mut first, mut bytes) = (1, 0u64);
-    while let Some(batch) = guarded(|| reader.next())? {
-        let batch: RecordBatch = batch.map_err(|_| damaged())?;
-        for (array, &slot) in batch.columns().iter().zip(&slots) {
-            bytes = bytes.saturating_add(push(&mut builder, slot, array, first)?);
+    while let Some(batch) = guarded(|| reader.next().transpose().map_err(|_| damaged()))? {
+        for piece in pieces(batch) {
+            for (array, &slot) in piece.columns().iter().zip(&slots) {
+                bytes = bytes.saturating_add(push(&mut builder, slot, array, first)?);
+            }
+            if bytes > limit {
+                return Err(too_large(limit).into());
+            }
+            if builder.has_max_faults() {
+                return builder.finish(NO_ROWS);
+            }
+            first += piece.num_rows() as u64;
+            builder.end_rows(piece.num_rows())?;
         }
-        if bytes > limit {
-            return Err(too_large(limit).into());
-        }
-        if builder.has_max_faults() {
-            break;
-        }
-        first += batch.num_rows() as u64;
-        builder.end_rows(batch.num_rows())?;
     }
     builder.finish(NO_ROWS)
 }
+
+/// Maximum number of rows of a file; rows have numbers of 32 bits.
+const MAX_ROWS: u64 = u32::MAX as u64 - 1;
 
 const NO_ROWS: &str = "the file has no rows; a submission needs at least one";
 
@@ -97,23 +107,41 @@ const NO_ROWS: &str = "the file has no rows; a submission needs at least one";
 /// [`ReadErrorKind::Malformed`] if the source is not a Parquet file.
 pub fn names(source: &impl ChunkReader) -> Result<Vec<String>, ReadError> {
     guarded(|| {
-        let opened = ArrowReaderMetadata::load(source, ArrowReaderOptions::new());
-        let opened = opened.map_err(|_| damaged())?;
+        let opened = metadata(source)?;
         let fields = opened.schema().fields().iter();
         Ok(fields.map(|field| field.name().clone()).collect())
-    })?
+    })
+}
+
+/// The source, which is read for its pages' headers and by the decoder.
+struct Shared<R>(Arc<R>);
+
+impl<R: ChunkReader> Length for Shared<R> {
+    fn len(&self) -> u64 {
+        self.0.len()
+    }
+}
+
+impl<R: ChunkReader> ChunkReader for Shared<R> {
+    type T = R::T;
+
+    fn get_read(&self, start: u64) -> parquet::errors::Result<R::T> {
+        self.0.get_read(start)
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<bytes::Bytes> {
+        self.0.get_bytes(start, length)
+    }
 }
 
 /// Runs `work` and turns a panic into an error: the decoder can panic on a damaged file.
-fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, ReadError> {
-    catch_unwind(AssertUnwindSafe(work)).map_err(|_| damaged())
+fn guarded<T>(work: impl FnOnce() -> Result<T, ReadError>) -> Result<T, ReadError> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(damaged()))
 }
 
-fn damaged() -> ReadError {
-    ReadError::new(
-        ReadErrorKind::Malformed,
-        "the file cannot be decoded: it is not a Parquet file, or it is damaged",
-    )
+/// The error behind one of the source.
+fn refused(error: std::io::Error) -> ReadError {
+    error.downcast().unwrap_or_else(|_| damaged())
 }
 
 fn too_large(limit: u64) -> ReadError {
@@ -123,12 +151,12 @@ fn too_large(limit: u64) -> ReadError {
     )
 }
 
-fn batch_rows(pages: &PageSizes) -> usize {
-    if !pages.prefixed {
-        return CHUNK_ROWS;
-    }
-    let rows = PREFIXED_BATCH_BYTES / pages.largest.max(1);
-    rows.clamp(1, CHUNK_ROWS as u64) as usize
+/// The metadata of a file. What other writers say about Arrow types in the key-value metadata is not
+/// used: a column has the type that the format itself gives it.
+fn metadata(source: &impl ChunkReader) -> Result<ArrowReaderMetadata, ReadError> {
+    let footer = Arc::new(parquet_footer::read(source)?);
+    let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+    ArrowReaderMetadata::try_new(footer, options).map_err(|_| damaged())
 }
 
 /// Reads the footer. Returns how the columns are decoded, and for each column its slot among the
@@ -137,8 +165,7 @@ fn open(
     schema: &Schema,
     source: &impl ChunkReader,
 ) -> Result<(ArrowReaderMetadata, Vec<Option<usize>>), ReadError> {
-    let found = ArrowReaderMetadata::load(source, ArrowReaderOptions::new());
-    let found = found.map_err(|_| damaged())?;
+    let found = metadata(source)?;
     let fields = found.schema().fields();
     let names: Vec<&[u8]> = fields.iter().map(|field| field.name().as_bytes()).collect();
     let slots = header::columns(schema, &names).map_err(without_lines)?;

@@ -17,7 +17,7 @@ use time::format_description::well_known::Rfc3339;
 
 use crate::read::ReadError;
 
-use crate::read::cells::{Refusal, SetCell};
+use crate::read::cells::{Refusal, SetCell, oversized};
 use crate::read::chunk_builder::{ChunkBuilder, MAX_FAULTS};
 use crate::schema::SchemaColumn;
 use crate::table::Table;
@@ -53,7 +53,8 @@ pub(super) fn push<E, F: FnMut(Table) -> Result<(), E>>(
     array: &dyn Array,
     first: u64,
 ) -> Result<u64, ReadError> {
-    let render = list(array, builder.spec(slot)).unwrap_or_else(|| scalar(array));
+    let limit = builder.cell_bytes();
+    let render = list(array, builder.spec(slot), limit).unwrap_or_else(|| scalar(array, limit));
     let mut text = String::new();
     let (mut bytes, mut refused) = (0u64, 0);
     for row in 0..array.len() {
@@ -81,33 +82,34 @@ pub(super) fn push<E, F: FnMut(Table) -> Result<(), E>>(
 type Render<'a> = Box<dyn Fn(usize, &mut String) -> Result<(), Refusal> + 'a>;
 
 /// Renders the cells of a column of lists; `None` for any other column.
-fn list<'a>(array: &'a dyn Array, spec: &'a SchemaColumn) -> Option<Render<'a>> {
+fn list<'a>(array: &'a dyn Array, spec: &'a SchemaColumn, limit: usize) -> Option<Render<'a>> {
     if let Some(lists) = array.as_list_opt::<i32>() {
         let offsets = lists.value_offsets();
         let items = move |row| offsets[row] as usize..offsets[row + 1] as usize;
-        return Some(joined(spec, lists.values(), items));
+        return Some(joined(spec, limit, lists.values(), items));
     }
     if let Some(lists) = array.as_list_opt::<i64>() {
         let offsets = lists.value_offsets();
         let items = move |row| offsets[row] as usize..offsets[row + 1] as usize;
-        return Some(joined(spec, lists.values(), items));
+        return Some(joined(spec, limit, lists.values(), items));
     }
     let lists = array.as_fixed_size_list_opt()?;
     let items = |row| {
         let start = lists.value_offset_at(row);
         start..start + lists.value_length() as usize
     };
-    Some(joined(spec, lists.values(), items))
+    Some(joined(spec, limit, lists.values(), items))
 }
 
 fn joined<'a>(
     spec: &'a SchemaColumn,
+    limit: usize,
     values: &'a dyn Array,
     items: impl Fn(usize) -> Range<usize> + 'a,
 ) -> Render<'a> {
-    let render = scalar(values);
+    let render = scalar(values, limit);
     Box::new(move |row, text| {
-        let mut cell = SetCell::new(spec);
+        let mut cell = SetCell::new(spec, limit);
         let mut item = String::new();
         for index in items(row) {
             if values.is_null(index) {
@@ -129,13 +131,18 @@ fn unfit(detail: &str) -> Refusal {
     }
 }
 
-/// Renders the cells of a column of single values.
-fn scalar(array: &dyn Array) -> Render<'_> {
+/// Renders the cells of a column of single values. Text of more than `limit` bytes is refused before
+/// it is copied.
+fn scalar(array: &dyn Array, limit: usize) -> Render<'_> {
     match array.data_type() {
         DataType::Utf8View => {
             let values = array.as_string_view();
-            Box::new(|row, text| {
-                text.push_str(values.value(row));
+            Box::new(move |row, text| {
+                let value = values.value(row);
+                if value.len() > limit {
+                    return Err(oversized(limit));
+                }
+                text.push_str(value);
                 Ok(())
             })
         }

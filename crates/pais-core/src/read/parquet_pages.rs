@@ -1,96 +1,203 @@
 //! Measures the pages of a Parquet file before any of them is decoded.
 //!
-//! A page header states the decoded size of the page, and the decoders enforce that size. They do
-//! not have a limit for it, so the headers of all pages are read first (Apache Thrift, compact
-//! protocol). Gzip is the only codec whose decoder ignores the stated size; gzip pages are
-//! decompressed once to count their bytes.
+//! A page header states the decoded size of the page and its number of values, and the parquet
+//! crate allocates by them without a limit. So the headers of all pages are read first, as strictly
+//! as the crate does. The decoders enforce the stated size. Gzip is the only codec whose decoder
+//! ignores it; gzip pages are decompressed once to count their bytes.
 
 use std::io::{self, Read};
 use std::ops::ControlFlow;
 
-use parquet::basic::Compression;
+use parquet::basic::{Compression, Type as PhysicalType};
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use parquet::file::reader::ChunkReader;
+
+use crate::read::ReadErrorKind;
+use crate::read::parquet_footer::refusal;
+use crate::read::parquet_thrift::{CompactReader, ThriftType};
 
 /// Maximum size of a page header in bytes. Statistics can make a header long.
 const HEADER_BYTES: u64 = 16 << 20;
 
-/// Maximum nesting depth of structs in a page header; the format has three levels.
-const DEPTH: usize = 16;
+/// Maximum number of pages of a file.
+const PAGES: u64 = 1 << 20;
 
-/// The number of the encoding `DELTA_BYTE_ARRAY` in the format.
-const PREFIX_ENCODING: i64 = 7;
+/// Maximum memory for the pages that are decoded at the same time: one of each column, and its
+/// dictionary.
+pub(super) const PAGES_BYTES: u64 = 256 << 20;
+
+/// Bytes that the parquet crate takes at most for each value of a dictionary, beside the page.
+const DICTIONARY_VALUE_BYTES: u64 = 40;
+
+/// Bytes that the parquet crate takes for each value of a page with encoded lengths, beside it.
+const LENGTH_BYTES: u64 = 8;
+
+/// The types of pages in the format.
+const DATA_PAGE: i32 = 0;
+const INDEX_PAGE: i32 = 1;
+const DICTIONARY_PAGE: i32 = 2;
+const DATA_PAGE_V2: i32 = 3;
+
+/// The numbers of the encodings `DELTA_LENGTH_BYTE_ARRAY` and `DELTA_BYTE_ARRAY` in the format.
+const LENGTHS_ENCODING: i32 = 6;
+const PREFIX_ENCODING: i32 = 7;
 
 /// The sizes of the pages of a file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct PageSizes {
     /// Decoded bytes of all pages. A value counts as at least one byte.
     pub(super) bytes: u64,
-    /// Decoded bytes of the largest page.
-    pub(super) largest: u64,
-    /// Whether values are stored as a prefix of the previous value plus a rest, so that a small
-    /// page can decode to many bytes.
-    pub(super) prefixed: bool,
+    /// The columns that are read, by their position among all leaves.
+    pub(super) leaves: Vec<(usize, LeafSizes)>,
+    /// The parts of the file whose pages must be looked into: number of the row group, leaf.
+    pub(super) encoded_lengths: Vec<(usize, usize)>,
+    pages: u64,
+}
+
+/// The sizes of the pages of one column.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LeafSizes {
+    /// Memory for its largest page and its largest dictionary, in bytes.
+    page: u64,
+    dictionary: u64,
+    /// Most decoded bytes for each value of a page, rounded up.
+    pub(super) value_bytes: u64,
+    /// Decoded bytes of the largest page in which values are stored as a prefix of the previous
+    /// value plus a rest, so that a small page can decode to many bytes.
+    pub(super) prefixed: u64,
 }
 
 /// Measures the pages of the leaf columns for which `read` is true. Stops when they decode to more
 /// than `limit` bytes.
 ///
 /// # Errors
-/// If a page header cannot be read.
+/// If a page header is damaged, or a page is beyond a bound.
 pub(super) fn measure<R: ChunkReader>(
     source: &R,
     metadata: &ParquetMetaData,
     read: impl Fn(usize) -> bool,
     limit: u64,
 ) -> io::Result<PageSizes> {
-    let mut pages = PageSizes::default();
-    for group in metadata.row_groups() {
-        for (leaf, column) in group.columns().iter().enumerate() {
-            if read(leaf) && measure_column(source, column, limit, &mut pages)?.is_break() {
-                return Ok(pages);
+    let mut sizes = PageSizes::default();
+    let leaves = 0..metadata.file_metadata().schema_descr().num_columns();
+    for leaf in leaves.filter(|leaf| read(*leaf)) {
+        let mut of_leaf = LeafSizes::default();
+        for (number, group) in metadata.row_groups().iter().enumerate() {
+            let column = group.column(leaf);
+            let pages = ColumnPages {
+                source,
+                column,
+                limit,
+            };
+            let (before, place) = (sizes.encoded_lengths.len(), (number, leaf));
+            if pages.measure(place, &mut sizes, &mut of_leaf)?.is_break() {
+                return Ok(sizes);
+            }
+            sizes.encoded_lengths.truncate(before + 1);
+        }
+        sizes.leaves.push((leaf, of_leaf));
+    }
+    let memory = |(_, of_leaf): &(usize, LeafSizes)| of_leaf.page + of_leaf.dictionary;
+    let memory: u64 = sizes.leaves.iter().map(memory).sum();
+    if memory > PAGES_BYTES {
+        let detail = format!(
+            "the largest pages of the Parquet file's columns take {} MiB together, more than {} \
+             MiB; write the file with smaller pages or row groups",
+            memory >> 20,
+            PAGES_BYTES >> 20
+        );
+        return Err(refusal(ReadErrorKind::TooLarge, detail));
+    }
+    Ok(sizes)
+}
+
+/// The pages of a column in a row group.
+struct ColumnPages<'a, R> {
+    source: &'a R,
+    column: &'a ColumnChunkMetaData,
+    limit: u64,
+}
+
+impl<R: ChunkReader> ColumnPages<'_, R> {
+    fn measure(
+        &self,
+        place: (usize, usize),
+        sizes: &mut PageSizes,
+        leaf: &mut LeafSizes,
+    ) -> io::Result<ControlFlow<()>> {
+        let (mut at, length) = self.column.byte_range();
+        let end = at.checked_add(length).ok_or_else(damaged)?;
+        while at < end {
+            let input = self.source.get_read(at).map_err(io::Error::other)?;
+            let allowed = HEADER_BYTES.min(end - at);
+            let mut header = CompactReader::new(input, allowed);
+            let page = PageHeader::read(&mut header)?;
+            let body = at + (allowed - header.remaining());
+            at = body.checked_add(page.stored).ok_or_else(damaged)?;
+            if at > end || page.levels > page.decoded.min(page.stored) {
+                return Err(damaged());
+            }
+            let mut decoded = page.decoded;
+            if page.compressed && matches!(self.column.compression(), Compression::GZIP(_)) {
+                let left = self.limit.saturating_sub(sizes.bytes).saturating_add(1);
+                decoded = decoded.max(page.inflated(header.into_inner(), left)?);
+            }
+            sizes.bytes = sizes.bytes.saturating_add(decoded.max(page.values));
+            sizes.pages += 1;
+            if sizes.pages > PAGES {
+                let detail = format!(
+                    "the Parquet file has more than {PAGES} pages; write it with larger pages"
+                );
+                return Err(refusal(ReadErrorKind::TooLarge, detail));
+            }
+            if sizes.bytes > self.limit {
+                return Ok(ControlFlow::Break(()));
+            }
+            if self.add(&page, decoded, leaf)? {
+                sizes.encoded_lengths.push(place);
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Adds a page to the sizes of its column. Returns whether its body must be looked into.
+    fn add(&self, page: &PageHeader, decoded: u64, leaf: &mut LeafSizes) -> io::Result<bool> {
+        match page.kind {
+            INDEX_PAGE => Ok(false),
+            DICTIONARY_PAGE => {
+                // Values take at least a byte. Only booleans take less, and have no dictionaries.
+                if page.values > decoded {
+                    return Err(damaged());
+                }
+                let memory = decoded.saturating_add(page.values * DICTIONARY_VALUE_BYTES);
+                leaf.dictionary = leaf.dictionary.max(memory);
+                Ok(false)
+            }
+            _ => {
+                let has_lengths = is_bytes(self.column.column_type())
+                    && matches!(page.encoding, LENGTHS_ENCODING | PREFIX_ENCODING);
+                let lengths = if has_lengths {
+                    page.values * LENGTH_BYTES
+                } else {
+                    0
+                };
+                leaf.page = leaf.page.max(decoded.saturating_add(lengths));
+                let value_bytes = decoded.div_ceil(page.values.max(1));
+                leaf.value_bytes = leaf.value_bytes.max(value_bytes);
+                if page.encoding == PREFIX_ENCODING {
+                    leaf.prefixed = leaf.prefixed.max(decoded);
+                }
+                Ok(has_lengths)
             }
         }
     }
-    Ok(pages)
 }
 
-fn measure_column<R: ChunkReader>(
-    source: &R,
-    column: &ColumnChunkMetaData,
-    limit: u64,
-    pages: &mut PageSizes,
-) -> io::Result<ControlFlow<()>> {
-    let (mut at, length) = column.byte_range();
-    let end = at.checked_add(length).ok_or_else(damaged)?;
-    while at < end {
-        let input = source.get_read(at).map_err(io::Error::other)?;
-        let mut header = CompactReader {
-            input: input.take(HEADER_BYTES),
-        };
-        let page = PageHeader::read(&mut header)?;
-        let header_bytes = HEADER_BYTES - header.input.limit();
-        let mut decoded = page.decoded;
-        if page.compressed && matches!(column.compression(), Compression::GZIP(_)) {
-            let mut body = header.input.into_inner().take(page.stored);
-            io::copy(&mut body.by_ref().take(page.levels), &mut io::sink())?;
-            let allowance = limit.saturating_sub(pages.bytes).saturating_add(1);
-            let inflated = flate2::read::MultiGzDecoder::new(body).take(allowance);
-            let inflated = io::copy(&mut { inflated }, &mut io::sink())?;
-            decoded = decoded.max(inflated.saturating_add(page.levels));
-        }
-        pages.bytes = pages.bytes.saturating_add(decoded.max(page.values));
-        pages.largest = pages.largest.max(decoded);
-        pages.prefixed |= page.encoding == PREFIX_ENCODING;
-        if pages.bytes > limit {
-            return Ok(ControlFlow::Break(()));
-        }
-        at = at
-            .checked_add(header_bytes)
-            .and_then(|at| at.checked_add(page.stored))
-            .ok_or_else(damaged)?;
-    }
-    Ok(ControlFlow::Continue(()))
+fn is_bytes(physical: PhysicalType) -> bool {
+    matches!(
+        physical,
+        PhysicalType::BYTE_ARRAY | PhysicalType::FIXED_LEN_BYTE_ARRAY
+    )
 }
 
 fn damaged() -> io::Error {
@@ -100,196 +207,116 @@ fn damaged() -> io::Error {
 /// The fields of a page header.
 #[derive(Default)]
 struct PageHeader {
+    kind: i32,
     /// Decoded bytes.
     decoded: u64,
     /// Stored bytes.
     stored: u64,
     /// Number of values, including nulls.
     values: u64,
-    encoding: i64,
+    encoding: i32,
     /// Bytes of the levels, which are before the compressed part.
     levels: u64,
     compressed: bool,
 }
 
 impl PageHeader {
+    /// Reads a header. A known field of another type is damage, and so is a header of data that is
+    /// not that of the page's type: the parquet crate would take other numbers than are measured.
     fn read<R: Read>(input: &mut CompactReader<R>) -> io::Result<Self> {
         let mut page = Self {
+            kind: -1,
             compressed: true,
             ..Self::default()
         };
+        let mut described = None;
         let mut field = 0;
         while let Some(kind) = input.field(&mut field)? {
             match (field, kind) {
-                (2, ThriftType::Integer) => page.decoded = input.size()?,
-                (3, ThriftType::Integer) => page.stored = input.size()?,
-                (5 | 8, ThriftType::Struct) => page.read_data_header(input, field == 8)?,
-                _ => input.skip(kind, DEPTH)?,
+                (1, ThriftType::Integer) => page.kind = input.integer32()?,
+                (2, ThriftType::Integer) => page.decoded = input.size32()?,
+                (3, ThriftType::Integer) => page.stored = input.size32()?,
+                (4, ThriftType::Integer) => drop(input.integer32()?),
+                (5, ThriftType::Struct) if described.is_none() => {
+                    described = Some(DATA_PAGE);
+                    page.read_data_header(input)?;
+                }
+                (7, ThriftType::Struct) if described.is_none() => {
+                    described = Some(DICTIONARY_PAGE);
+                    page.read_dictionary_header(input)?;
+                }
+                (8, ThriftType::Struct) if described.is_none() => {
+                    described = Some(DATA_PAGE_V2);
+                    page.read_second_data_header(input)?;
+                }
+                (6, ThriftType::Struct) => input.skip(kind)?,
+                (1..=8, _) => return Err(damaged()),
+                _ => input.skip(kind)?,
             }
         }
-        Ok(page)
+        let expected = (page.kind != INDEX_PAGE).then_some(page.kind);
+        if described == expected {
+            Ok(page)
+        } else {
+            Err(damaged())
+        }
     }
 
-    fn read_data_header<R: Read>(
-        &mut self,
-        input: &mut CompactReader<R>,
-        second_version: bool,
-    ) -> io::Result<()> {
+    fn read_data_header<R: Read>(&mut self, input: &mut CompactReader<R>) -> io::Result<()> {
         let mut field = 0;
         while let Some(kind) = input.field(&mut field)? {
-            match (field, kind, second_version) {
-                (1, ThriftType::Integer, _) => self.values = input.size()?,
-                (2, ThriftType::Integer, false) | (4, ThriftType::Integer, true) => {
-                    self.encoding = input.integer()?;
-                }
-                (5 | 6, ThriftType::Integer, true) => self.levels += input.size()?,
-                (7, ThriftType::Boolean(compressed), true) => self.compressed = compressed,
-                _ => input.skip(kind, DEPTH)?,
+            match (field, kind) {
+                (1, ThriftType::Integer) => self.values = input.size32()?,
+                (2, ThriftType::Integer) => self.encoding = input.integer32()?,
+                (3 | 4, ThriftType::Integer) => drop(input.integer32()?),
+                (5, ThriftType::Struct) => input.skip(kind)?,
+                (1..=5, _) => return Err(damaged()),
+                _ => input.skip(kind)?,
             }
         }
         Ok(())
     }
-}
 
-/// The type of a value in Thrift's compact protocol.
-#[derive(Clone, Copy)]
-enum ThriftType {
-    /// The value of a boolean field is part of its type code.
-    Boolean(bool),
-    Byte,
-    /// An integer of any width.
-    Integer,
-    Double,
-    Binary,
-    /// A list or a set.
-    List,
-    Map,
-    Struct,
-}
-
-impl ThriftType {
-    fn from_code(code: u8) -> io::Result<Self> {
-        Ok(match code {
-            1 | 2 => Self::Boolean(code == 1),
-            3 => Self::Byte,
-            4..=6 => Self::Integer,
-            7 => Self::Double,
-            8 => Self::Binary,
-            9 | 10 => Self::List,
-            11 => Self::Map,
-            12 => Self::Struct,
-            _ => return Err(damaged()),
-        })
-    }
-}
-
-/// Reads Thrift's compact protocol.
-struct CompactReader<R> {
-    input: io::Take<R>,
-}
-
-impl<R: Read> CompactReader<R> {
-    fn byte(&mut self) -> io::Result<u8> {
-        let mut byte = [0];
-        self.input.read_exact(&mut byte)?;
-        Ok(byte[0])
-    }
-
-    fn varint(&mut self) -> io::Result<u64> {
-        let mut value = 0;
-        for shift in (0..64).step_by(7) {
-            let byte = self.byte()?;
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                return Ok(value);
+    fn read_dictionary_header<R: Read>(&mut self, input: &mut CompactReader<R>) -> io::Result<()> {
+        let mut field = 0;
+        while let Some(kind) = input.field(&mut field)? {
+            match (field, kind) {
+                (1, ThriftType::Integer) => self.values = input.size32()?,
+                (2, ThriftType::Integer) => self.encoding = input.integer32()?,
+                (3, ThriftType::Boolean(_)) => {}
+                (1..=3, _) => return Err(damaged()),
+                _ => input.skip(kind)?,
             }
         }
-        Err(damaged())
+        Ok(())
     }
 
-    fn integer(&mut self) -> io::Result<i64> {
-        let value = self.varint()?;
-        Ok((value >> 1) as i64 ^ -((value & 1) as i64))
-    }
-
-    fn size(&mut self) -> io::Result<u64> {
-        u64::try_from(self.integer()?).map_err(|_| damaged())
-    }
-
-    /// The type of a struct's next field; `None` at the end of the struct. `number` is the number
-    /// of the previous field and is set to that of this field.
-    fn field(&mut self, number: &mut i64) -> io::Result<Option<ThriftType>> {
-        let byte = self.byte()?;
-        if byte == 0 {
-            return Ok(None);
-        }
-        *number = match byte >> 4 {
-            0 => self.integer()?,
-            delta => number.checked_add(i64::from(delta)).ok_or_else(damaged)?,
-        };
-        ThriftType::from_code(byte & 0x0f).map(Some)
-    }
-
-    fn skip(&mut self, kind: ThriftType, depth: usize) -> io::Result<()> {
-        let depth = depth.checked_sub(1).ok_or_else(damaged)?;
-        match kind {
-            ThriftType::Boolean(_) => Ok(()),
-            ThriftType::Byte => self.byte().map(drop),
-            ThriftType::Integer => self.varint().map(drop),
-            ThriftType::Double => self.skip_bytes(8),
-            ThriftType::Binary => {
-                let bytes = self.varint()?;
-                self.skip_bytes(bytes)
-            }
-            ThriftType::List => {
-                let head = self.byte()?;
-                let count = match head >> 4 {
-                    15 => self.varint()?,
-                    count => u64::from(count),
-                };
-                let kind = ThriftType::from_code(head & 0x0f)?;
-                (0..count).try_for_each(|_| self.skip_element(kind, depth))
-            }
-            ThriftType::Map => {
-                let count = self.varint()?;
-                if count == 0 {
-                    return Ok(());
-                }
-                let kinds = self.byte()?;
-                let (key, value) = (
-                    ThriftType::from_code(kinds >> 4)?,
-                    ThriftType::from_code(kinds & 0x0f)?,
-                );
-                (0..count).try_for_each(|_| {
-                    self.skip_element(key, depth)?;
-                    self.skip_element(value, depth)
-                })
-            }
-            ThriftType::Struct => {
-                let mut field = 0;
-                while let Some(kind) = self.field(&mut field)? {
-                    self.skip(kind, depth)?;
-                }
-                Ok(())
+    fn read_second_data_header<R: Read>(&mut self, input: &mut CompactReader<R>) -> io::Result<()> {
+        let (mut definition, mut repetition) = (0, 0);
+        let mut field = 0;
+        while let Some(kind) = input.field(&mut field)? {
+            match (field, kind) {
+                (1, ThriftType::Integer) => self.values = input.size32()?,
+                (2 | 3, ThriftType::Integer) => drop(input.size32()?),
+                (4, ThriftType::Integer) => self.encoding = input.integer32()?,
+                (5, ThriftType::Integer) => definition = input.size32()?,
+                (6, ThriftType::Integer) => repetition = input.size32()?,
+                (7, ThriftType::Boolean(compressed)) => self.compressed = compressed,
+                (8, ThriftType::Struct) => input.skip(kind)?,
+                (1..=8, _) => return Err(damaged()),
+                _ => input.skip(kind)?,
             }
         }
+        self.levels = definition + repetition;
+        Ok(())
     }
 
-    /// Skips an element of a list or map. It is encoded as a field, except that a boolean takes one
-    /// byte.
-    fn skip_element(&mut self, kind: ThriftType, depth: usize) -> io::Result<()> {
-        match kind {
-            ThriftType::Boolean(_) => self.byte().map(drop),
-            kind => self.skip(kind, depth),
-        }
-    }
-
-    fn skip_bytes(&mut self, bytes: u64) -> io::Result<()> {
-        let passed = io::copy(&mut self.input.by_ref().take(bytes), &mut io::sink())?;
-        if passed == bytes {
-            Ok(())
-        } else {
-            Err(damaged())
-        }
+    /// The decoded size of a gzip page: at most `allowed` bytes are decompressed.
+    fn inflated(&self, input: impl Read, allowed: u64) -> io::Result<u64> {
+        let mut body = input.take(self.stored);
+        io::copy(&mut body.by_ref().take(self.levels), &mut io::sink())?;
+        let inflated = flate2::read::MultiGzDecoder::new(body).take(allowed);
+        let inflated = io::copy(&mut { inflated }, &mut io::sink())?;
+        Ok(inflated.saturating_add(self.levels))
     }
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use crate::definition::DatasetDefinition;
-use crate::read::{ReadError, ReadErrorKind};
+use crate::read::{ReadError, ReadErrorKind, ReadLimits};
 use crate::taxonomy::TreeLimits;
 
 use crate::read::ReadFailure;
@@ -35,7 +35,9 @@ fn people() -> Schema {
 
 fn load(schema: &Schema, file: &[u8]) -> Result<Table, ReadError> {
     let mut assembler = Assembler::default();
-    let result = read(schema, file, |chunk| assembler.push(chunk));
+    let result = read(schema, file, ReadLimits::default(), |chunk| {
+        assembler.push(chunk)
+    });
     match result {
         Ok(rows) => {
             let table = assembler.finish();

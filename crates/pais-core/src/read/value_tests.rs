@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Float64Array, Int64Array, StringArray};
 use serde_json::{Value, json};
 
+use crate::read::ReadLimits;
 use crate::read::format_tests::{column, from_csv, from_ndjson, from_parquet, texts};
 use crate::read::parquet_tests::file;
 use crate::read::tests::schema;
@@ -174,7 +175,7 @@ fn values_in_several_chunks_have_the_canonical_form_in_each() {
     let schema = one(json!({"role": "quasi_identifier", "kind": "numeric"}));
     let file = "x\n".to_owned() + &"34.0\n34\n".repeat(50_000);
     let mut chunks = 0;
-    let read = crate::read::csv::read(&schema, file.as_bytes(), |chunk| {
+    let read = crate::read::csv::read(&schema, file.as_bytes(), ReadLimits::default(), |chunk| {
         chunks += 1;
         assert_eq!(chunk.columns[0].dictionary, ["34".into()]);
         Ok::<(), ()>(())
@@ -283,9 +284,12 @@ fn line_ends_are_found_in_every_block_of_a_file() {
     let schema = one(json!({"role": "insensitive"}));
     for part in 1..file.len() {
         let mut rows = crate::table::chunk::Assembler::default();
-        let read = crate::read::csv::read(&schema, InParts(file.as_bytes(), part), |chunk| {
-            rows.push(chunk)
-        });
+        let read = crate::read::csv::read(
+            &schema,
+            InParts(file.as_bytes(), part),
+            ReadLimits::default(),
+            |chunk| rows.push(chunk),
+        );
         assert_eq!(read.unwrap(), 7, "{part}");
         let found = rows.finish();
         let found: Vec<_> = texts(&found.columns[0]).into_iter().flatten().collect();

@@ -25,7 +25,7 @@ impl Column {
 
 /// Bytes that a distinct value takes in memory beside its text: the pointer and length, the
 /// allocation, and the entry of a hash table.
-const VALUE_BYTES: u64 = 48;
+pub(crate) const VALUE_BYTES: u64 = 48;
 
 /// Columns of equal length, in the order of the schema's stored columns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use hashbrown::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 
+use crate::cancellation::Cancellation;
 use crate::definition::{ColumnKind, ColumnRole};
 use crate::taxonomy::interval::number;
 
@@ -64,6 +65,21 @@ pub fn profile(schema: &Schema, table: &Table) -> Vec<ColumnProfile> {
     let columns = schema.stored().zip(&table.columns);
     columns
         .map(|(spec, column)| profile_column(spec, column))
+        .collect()
+}
+
+/// Like [`profile`]. Returns `None` if `cancellation` was requested before the last column.
+pub fn profile_until(
+    schema: &Schema,
+    table: &Table,
+    cancellation: &Cancellation,
+) -> Option<Vec<ColumnProfile>> {
+    let columns = schema.stored().zip(&table.columns);
+    columns
+        .map(|(spec, column)| match cancellation.is_cancelled() {
+            true => None,
+            false => Some(profile_column(spec, column)),
+        })
         .collect()
 }
 

@@ -1,0 +1,188 @@
+//! What a connection does: whether a request is under way, and since when not.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use super::running_request::RunningRequest;
+use super::{ClientAddress, ConnectionLimits};
+
+/// Longest time that a client may read nothing of an answer.
+const MAX_UNREAD: Duration = Duration::from_secs(30);
+
+/// The first bytes of an HTTP/2 connection.
+const HTTP_2: &[u8] = b"PRI";
+
+/// Why a connection is closed by the service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reason {
+    /// The head of a request took too long.
+    SlowHead,
+    /// There was no request for too long.
+    Idle,
+    /// The client reads nothing of its answer.
+    Unread,
+    /// Another client connected when the limit was reached.
+    Replaced,
+}
+
+impl Reason {
+    /// The label in the metrics.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::SlowHead => "slow_head",
+            Self::Idle => "idle",
+            Self::Unread => "unread",
+            Self::Replaced => "replaced",
+        }
+    }
+}
+
+/// What a connection does. Shared by its task, its stream, its requests and the registry.
+#[derive(Debug)]
+pub(crate) struct Activity {
+    pub(super) address: ClientAddress,
+    state: Mutex<State>,
+    close: Notify,
+}
+
+#[derive(Debug)]
+struct State {
+    /// Requests under way: from the end of the head to the end of the answer.
+    requests: usize,
+    /// Since when there is none.
+    free_since: Instant,
+    /// Since when the head of a request is awaited or received.
+    head_since: Option<Instant>,
+    /// Since when the client takes no bytes of an answer.
+    unread_since: Option<Instant>,
+    has_received: bool,
+    /// An idle HTTP/2 connection exchanges frames that do not begin a request.
+    is_http2: bool,
+    closing: Option<Reason>,
+}
+
+impl Activity {
+    /// A connection that was accepted now.
+    pub(super) fn new(address: ClientAddress, now: Instant) -> Self {
+        let state = State {
+            requests: 0,
+            free_since: now,
+            head_since: Some(now),
+            unread_since: None,
+            has_received: false,
+            is_http2: false,
+            closing: None,
+        };
+        Self {
+            address,
+            state: Mutex::new(state),
+            close: Notify::new(),
+        }
+    }
+
+    /// Counts a request until the guard is dropped.
+    pub(crate) fn begin_request(self: &Arc<Self>) -> RunningRequest {
+        let mut state = self.state.lock();
+        state.requests += 1;
+        state.head_since = None;
+        RunningRequest::new(Arc::clone(self))
+    }
+
+    pub(super) fn end_request(&self) {
+        let mut state = self.state.lock();
+        state.requests -= 1;
+        if state.requests == 0 {
+            state.free_since = Instant::now();
+        }
+    }
+
+    /// Bytes have come from the client.
+    pub(super) fn received(&self, bytes: &[u8]) {
+        let mut state = self.state.lock();
+        if !state.has_received {
+            state.has_received = true;
+            state.is_http2 = bytes.starts_with(HTTP_2);
+        }
+        if state.requests == 0 && !state.is_http2 && state.head_since.is_none() {
+            state.head_since = Some(Instant::now());
+        }
+    }
+
+    /// Whether the last write had to wait for the client.
+    pub(super) fn written(&self, is_blocked: bool) {
+        let mut state = self.state.lock();
+        match (is_blocked, state.unread_since) {
+            (true, None) => state.unread_since = Some(Instant::now()),
+            (false, Some(_)) => state.unread_since = None,
+            _ => {}
+        }
+    }
+
+    /// Since when there is neither a request nor an unread answer; `None` if there is, or if the
+    /// connection is being closed.
+    pub(super) fn free_since(&self) -> Option<Instant> {
+        let state = self.state.lock();
+        (state.is_free() && state.closing.is_none()).then_some(state.free_since)
+    }
+
+    /// Whether there is neither a request nor an unread answer.
+    pub(crate) fn is_free(&self) -> bool {
+        self.state.lock().is_free()
+    }
+
+    /// Whether the connection is being closed.
+    pub(super) fn is_closing(&self) -> bool {
+        self.state.lock().closing.is_some()
+    }
+
+    /// Why the connection is to be closed, if it has exceeded a time.
+    pub(super) fn overdue(&self, limits: &ConnectionLimits, now: Instant) -> Option<Reason> {
+        let state = self.state.lock();
+        let exceeds = |since: Option<Instant>, limit: Duration| {
+            since.is_some_and(|since| now.saturating_duration_since(since) >= limit)
+        };
+        if exceeds(state.unread_since, MAX_UNREAD) {
+            Some(Reason::Unread)
+        } else if state.requests > 0 {
+            None
+        } else if exceeds(state.head_since, limits.header_timeout) {
+            Some(Reason::SlowHead)
+        } else if exceeds(Some(state.free_since), limits.keep_alive) {
+            Some(Reason::Idle)
+        } else {
+            None
+        }
+    }
+
+    /// Asks the task of the connection to close it.
+    pub(super) fn ask_to_close(&self, reason: Reason) {
+        self.state.lock().closing = Some(reason);
+        self.close.notify_one();
+    }
+
+    /// Waits until the connection is to be closed. A request that has begun meanwhile goes on, and
+    /// so does its connection.
+    pub(crate) async fn closing(&self) -> Reason {
+        loop {
+            self.close.notified().await;
+            let mut state = self.state.lock();
+            let stays = match state.closing {
+                Some(Reason::Unread) => state.unread_since.is_none(),
+                _ => !state.is_free(),
+            };
+            match state.closing {
+                Some(reason) if !stays => return reason,
+                _ => state.closing = None,
+            }
+        }
+    }
+}
+
+impl State {
+    fn is_free(&self) -> bool {
+        self.requests == 0 && self.unread_since.is_none()
+    }
+}

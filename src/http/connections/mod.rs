@@ -1,0 +1,32 @@
+//! Connections: how many are open, how long one may do nothing, and how a request is counted.
+//!
+//! A connection without a request holds nothing that others need: it is closed after a time, and
+//! earlier when a limit is reached and another client connects.
+
+mod activity;
+mod address;
+mod registry;
+mod running_request;
+mod watched_stream;
+
+use std::time::Duration;
+
+pub(super) use activity::Activity;
+pub use address::ClientAddress;
+pub(super) use registry::{Admission, Connections, OpenConnection};
+pub(super) use running_request::CountedBody;
+pub(super) use watched_stream::WatchedStream;
+
+/// Limits of the connections of one listener.
+#[derive(Clone, Copy, Debug)]
+pub struct ConnectionLimits {
+    /// Open connections in all.
+    pub connections: usize,
+    /// Open connections of one [`ClientAddress`].
+    pub per_address: usize,
+    /// Longest time until the head of a request is complete, from the connection or from its first
+    /// byte.
+    pub header_timeout: Duration,
+    /// Longest time without a request.
+    pub keep_alive: Duration,
+}

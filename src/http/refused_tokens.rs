@@ -1,0 +1,128 @@
+//! The limit on requests with refused tokens from one address.
+//!
+//! Only refusals of the database count. An address that is over its limit is not answered from the
+//! database until some time has passed, except for tokens that were accepted lately: clients behind
+//! one proxy share an address, and one of them must not lock out the others.
+
+use std::collections::HashMap;
+use std::num::NonZeroU32;
+use std::time::{Duration, Instant};
+
+use governor::clock::{Clock, DefaultClock};
+use governor::{DefaultKeyedRateLimiter, Quota};
+use parking_lot::Mutex;
+use sha2::{Digest, Sha256};
+
+use super::connections::ClientAddress;
+
+/// How long an accepted token is remembered.
+const REMEMBERED: Duration = Duration::from_secs(60 * 60);
+
+/// Number of accepted tokens that are remembered. A further one is checked like an unknown one.
+const MAX_REMEMBERED: usize = 10_000;
+
+/// Number of addresses over their limit above which those that no longer are get removed.
+const MAX_BLOCKED: usize = 1_000;
+
+/// Counts refused tokens for each address.
+pub struct RefusedTokens {
+    limiter: DefaultKeyedRateLimiter<ClientAddress>,
+    clock: DefaultClock,
+    /// Until when an address is over its limit.
+    blocked: Mutex<HashMap<ClientAddress, Instant>>,
+    /// Until when a token is remembered, by its SHA-256.
+    accepted: Mutex<HashMap<[u8; 32], Instant>>,
+}
+
+impl RefusedTokens {
+    /// Permits this number of refused tokens per minute for each address; `None` for 0.
+    pub fn new(per_minute: u32) -> Option<Self> {
+        let quota = Quota::per_minute(NonZeroU32::new(per_minute)?);
+        Some(Self {
+            limiter: DefaultKeyedRateLimiter::keyed(quota),
+            clock: DefaultClock::default(),
+            blocked: Mutex::default(),
+            accepted: Mutex::default(),
+        })
+    }
+
+    /// Whether a token from this address is to be checked.
+    ///
+    /// # Errors
+    /// If not: the seconds until the next token is.
+    pub fn admit(&self, address: ClientAddress, token: &str) -> Result<(), u64> {
+        let now = Instant::now();
+        let until = self.blocked.lock().get(&address).copied();
+        let Some(wait) = until.and_then(|until| until.checked_duration_since(now)) else {
+            return Ok(());
+        };
+        let known_until = self.accepted.lock().get(&digest(token)).copied();
+        match known_until {
+            Some(until) if until > now => Ok(()),
+            _ => Err(wait.as_secs_f64().ceil().max(1.0) as u64),
+        }
+    }
+
+    /// Remembers a token that was accepted.
+    pub fn accepted(&self, token: &str) {
+        let now = Instant::now();
+        let mut accepted = self.accepted.lock();
+        if accepted.len() >= MAX_REMEMBERED {
+            accepted.retain(|_, until| *until > now);
+        }
+        if accepted.len() < MAX_REMEMBERED {
+            accepted.insert(digest(token), now + REMEMBERED);
+        }
+    }
+
+    /// Counts a token that was refused, and forgets it.
+    pub fn refused(&self, address: ClientAddress, token: &str) {
+        self.accepted.lock().remove(&digest(token));
+        let Err(over) = self.limiter.check_key(&address) else {
+            return;
+        };
+        let now = Instant::now();
+        let until = now + over.wait_time_from(self.clock.now());
+        let mut blocked = self.blocked.lock();
+        if blocked.len() >= MAX_BLOCKED {
+            blocked.retain(|_, until| *until > now);
+            self.limiter.retain_recent();
+        }
+        blocked.insert(address, until);
+    }
+}
+
+fn digest(token: &str) -> [u8; 32] {
+    Sha256::digest(token.as_bytes()).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use super::{ClientAddress, RefusedTokens};
+
+    fn address(last: u8) -> ClientAddress {
+        ClientAddress::from(SocketAddr::from(([192, 0, 2, last], 1)))
+    }
+
+    #[test]
+    fn only_refusals_count_and_only_for_their_address() {
+        let tokens = RefusedTokens::new(2).unwrap();
+        for _ in 0..10 {
+            tokens.accepted("known");
+            assert!(tokens.admit(address(1), "known").is_ok());
+        }
+        for _ in 0..3 {
+            assert!(tokens.admit(address(1), "wrong").is_ok());
+            tokens.refused(address(1), "wrong");
+        }
+        let wait = tokens.admit(address(1), "another").unwrap_err();
+        assert!((1..=30).contains(&wait), "{wait}");
+        assert!(tokens.admit(address(1), "known").is_ok());
+        assert!(tokens.admit(address(2), "wrong").is_ok());
+        // Revoked meanwhile.
+        tokens.refused(address(1), "known");
+        assert!(tokens.admit(address(1), "known").is_err());
+    }
+}

@@ -1,0 +1,226 @@
+//! Large JSON documents: their memory, and the threads that process them.
+//!
+//! Parsing a body of 32 MB and building its trees takes seconds. On a thread of the runtime this
+//! would hold up other requests, so it is done on threads that may block, a few at a time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tracing::Span;
+
+use crate::memory::{MemoryBudget, MemoryError, MemoryReservation, MemoryUse};
+
+use super::ServiceError;
+
+/// Size above which a body is large, in bytes. Smaller ones are parsed in about a millisecond.
+pub const LARGE_BYTES: usize = 256 << 10;
+
+/// Size up to which a body reserves no memory: less than what a connection buffers anyway.
+pub const TINY_BYTES: usize = 16 << 10;
+
+/// Memory of a document beside its text, as a multiple of it: the parsed form, the trees that are
+/// built of it, and the texts for the database and for the answer. A tree of leaves with labels of
+/// six characters needs most; see the test of `pais-core` that measures it.
+const PARSED: u64 = 12;
+
+/// Part of the memory of requests that bodies may use while they are received. The rest is for those
+/// that are complete, which so never wait for those that are not.
+const RECEIVING: u64 = 2;
+
+/// Bytes of one permit of `receiving`.
+const UNIT: u64 = 4 << 10;
+
+/// The memory and the threads for large documents. Clones share them.
+#[derive(Clone, Debug)]
+pub struct LargeDocuments {
+    memory: MemoryBudget,
+    /// Memory of bodies that are received, in [`UNIT`]s.
+    receiving: Arc<Semaphore>,
+    receiving_units: u32,
+    /// Places for bodies that are processed.
+    processing: Arc<Semaphore>,
+    /// Places for stored documents that are read.
+    loading: Arc<Semaphore>,
+}
+
+/// The memory of a body that is received.
+#[derive(Debug)]
+#[must_use]
+pub struct BodyMemory {
+    _memory: MemoryReservation,
+    _receiving: Option<OwnedSemaphorePermit>,
+}
+
+impl LargeDocuments {
+    /// Places for the documents of requests, which take their memory from `memory`.
+    pub fn new(memory: MemoryBudget) -> Self {
+        let units = memory.limit(MemoryUse::Requests) / RECEIVING / UNIT;
+        let units = u32::try_from(units).unwrap_or(u32::MAX).max(1);
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let permits = |number: usize| Arc::new(Semaphore::new(number));
+        Self {
+            memory,
+            receiving: permits(units as usize),
+            receiving_units: units,
+            processing: permits((cores / 2).max(1)),
+            loading: permits(cores.max(2)),
+        }
+    }
+
+    /// Reserves the memory of a body of up to `bytes` bytes that is to be received. If it is not
+    /// large, this includes the memory of its parsed form.
+    ///
+    /// # Errors
+    /// [`MemoryError`].
+    pub async fn receive(&self, bytes: usize) -> Result<BodyMemory, MemoryError> {
+        let is_large = bytes > LARGE_BYTES;
+        let bytes = bytes as u64;
+        let (_receiving, needed) = match is_large {
+            true => {
+                let units = u32::try_from(bytes.div_ceil(UNIT)).unwrap_or(u32::MAX);
+                let units = units.min(self.receiving_units);
+                let permit = Arc::clone(&self.receiving).acquire_many_owned(units);
+                (Some(in_time(self.memory.wait(), permit).await?), bytes)
+            }
+            false => (None, bytes * (1 + PARSED)),
+        };
+        Ok(BodyMemory {
+            _memory: self.memory.reserve(MemoryUse::Requests, needed).await?,
+            _receiving,
+        })
+    }
+
+    /// Does the work on a complete body of `bytes` bytes. If it is large, this is done on a thread
+    /// that may block, and the memory of its parsed form is reserved first.
+    ///
+    /// # Errors
+    /// [`MemoryError`]; [`ServiceError::Panicked`].
+    pub async fn process<R, F>(
+        &self,
+        bytes: usize,
+        work: impl FnOnce() -> F + Send + 'static,
+    ) -> Result<R, ServiceError>
+    where
+        R: Send + 'static,
+        F: Future<Output = R>,
+    {
+        if bytes <= LARGE_BYTES {
+            return Ok(work().await);
+        }
+        let place = Arc::clone(&self.processing).acquire_owned();
+        let place = in_time(self.memory.wait(), place).await?;
+        let needed = bytes as u64 * PARSED;
+        let memory = self.memory.reserve(MemoryUse::Requests, needed).await?;
+        on_blocking_thread(async move || {
+            let result = work().await;
+            drop((place, memory));
+            result
+        })
+        .await
+    }
+
+    /// Reads a stored document that may be large, on a thread that may block.
+    ///
+    /// # Errors
+    /// [`ServiceError::Panicked`].
+    pub async fn load<R, F>(
+        &self,
+        work: impl FnOnce() -> F + Send + 'static,
+    ) -> Result<R, ServiceError>
+    where
+        R: Send + 'static,
+        F: Future<Output = R>,
+    {
+        let place = Arc::clone(&self.loading).acquire_owned().await;
+        let place = place.map_err(|_| ServiceError::stopping())?;
+        on_blocking_thread(async move || {
+            let result = work().await;
+            drop(place);
+            result
+        })
+        .await
+    }
+}
+
+/// A permit, if it is free within `wait`.
+async fn in_time<T, E>(
+    wait: Duration,
+    permit: impl Future<Output = Result<T, E>>,
+) -> Result<T, MemoryError> {
+    match tokio::time::timeout(wait, permit).await {
+        Ok(Ok(permit)) => Ok(permit),
+        _ => Err(MemoryError::Busy),
+    }
+}
+
+/// Runs a future to its end on a thread that may block.
+async fn on_blocking_thread<R, F>(
+    work: impl FnOnce() -> F + Send + 'static,
+) -> Result<R, ServiceError>
+where
+    R: Send + 'static,
+    F: Future<Output = R>,
+{
+    let (runtime, span) = (Handle::current(), Span::current());
+    let work = move || span.in_scope(|| runtime.block_on(work()));
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => Ok(result),
+        Err(error) if error.is_panic() => Err(ServiceError::Panicked),
+        Err(_) => Err(ServiceError::stopping()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{LARGE_BYTES, LargeDocuments};
+    use crate::memory::{MemoryBudget, MemoryUse};
+    use crate::problem::Code;
+    use crate::service::ServiceError;
+
+    #[tokio::test]
+    async fn bodies_that_are_received_leave_memory_for_complete_ones() {
+        let memory = MemoryBudget::new(256 << 20, Duration::from_millis(20));
+        let requests = memory.limit(MemoryUse::Requests);
+        let documents = LargeDocuments::new(memory.clone());
+        let received = documents.receive(24 << 20).await.unwrap();
+        assert!(documents.receive(24 << 20).await.is_err());
+        assert!(requests - memory.used() >= 32 << 20);
+        let process = documents.process(2 << 20, async || ());
+        process.await.unwrap();
+        drop(received);
+        let _second = documents.receive(24 << 20).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_document_that_never_fits_is_refused_by_the_name_of_the_limit() {
+        let memory = MemoryBudget::new(16 << 20, Duration::from_millis(20));
+        let documents = LargeDocuments::new(memory);
+        let refused = documents.process(LARGE_BYTES * 4, async || ()).await;
+        let Err(ServiceError::Problem(problem)) = refused else {
+            panic!("expected a problem");
+        };
+        assert_eq!(problem.code, Code::LimitExceeded);
+        assert!(problem.detail.contains("memory.process_bytes"));
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_large_document_does_not_hold_up_the_runtime() {
+        let documents = LargeDocuments::new(MemoryBudget::new(1 << 30, Duration::from_secs(1)));
+        let (started, working) = tokio::sync::oneshot::channel();
+        let (finish, finished) = std::sync::mpsc::channel::<()>();
+        let process = documents.process(LARGE_BYTES + 1, async move || {
+            let _ = started.send(());
+            // Blocks its thread; this test has only one other.
+            finished.recv().unwrap();
+        });
+        let other = async {
+            working.await.unwrap();
+            finish.send(()).unwrap();
+        };
+        tokio::join!(process, other).0.unwrap();
+    }
+}

@@ -1,0 +1,177 @@
+//! Polls that are shared: however many watch a thing, it is asked for once in an interval. The poll
+//! ends with its last watcher.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
+
+/// The result of a poll.
+pub(super) enum Polled<V> {
+    /// The present value.
+    Now(V),
+    /// The last value: the poll ends.
+    Last(V),
+    /// There is no value any more: the poll ends.
+    Gone,
+    /// It could not be asked for; it is asked again.
+    Failed,
+}
+
+/// Polled things by their keys. Clones share them.
+#[derive(Debug)]
+pub(super) struct SharedPolls<K, V> {
+    polls: Arc<Mutex<HashMap<K, watch::Sender<V>>>>,
+    every: Duration,
+}
+
+impl<K, V> Clone for SharedPolls<K, V> {
+    fn clone(&self) -> Self {
+        Self {
+            polls: self.polls.clone(),
+            every: self.every,
+        }
+    }
+}
+
+impl<K, V> SharedPolls<K, V>
+where
+    K: Copy + Eq + Hash + Send + 'static,
+    V: PartialEq + Send + Sync + 'static,
+{
+    /// No polls. Things are asked for once in `every`.
+    pub(super) fn new(every: Duration) -> Self {
+        Self {
+            polls: Arc::default(),
+            every,
+        }
+    }
+
+    /// Watches a thing that others watch; `None` if nobody does.
+    pub(super) fn join(&self, key: K) -> Option<watch::Receiver<V>> {
+        self.polls.lock().get(&key).map(watch::Sender::subscribe)
+    }
+
+    /// Watches a thing. If nobody does, it has the value `now`, and `poll` asks for it from now on. When
+    /// the poll has ended, the receiver reports that its sender is gone.
+    pub(super) fn watch<F>(
+        &self,
+        key: K,
+        now: V,
+        poll: impl Fn() -> F + Send + 'static,
+    ) -> watch::Receiver<V>
+    where
+        F: Future<Output = Polled<V>> + Send + 'static,
+    {
+        let mut polls = self.polls.lock();
+        if let Some(sender) = polls.get(&key) {
+            return sender.subscribe();
+        }
+        let (sender, receiver) = watch::channel(now);
+        polls.insert(key, sender);
+        drop(polls);
+        tokio::spawn(self.clone().keep_polling(key, poll));
+        receiver
+    }
+
+    async fn keep_polling<F>(self, key: K, poll: impl Fn() -> F)
+    where
+        F: Future<Output = Polled<V>>,
+    {
+        let mut ticks = interval_at(Instant::now() + self.every, self.every);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            if self.is_unwatched(key) {
+                return;
+            }
+            let polled = poll().await;
+            let mut polls = self.polls.lock();
+            let (value, is_last) = match polled {
+                Polled::Now(value) => (value, false),
+                Polled::Last(value) => (value, true),
+                Polled::Failed => continue,
+                Polled::Gone => {
+                    polls.remove(&key);
+                    return;
+                }
+            };
+            if let Some(sender) = polls.get(&key) {
+                sender.send_if_modified(|now| {
+                    let is_new = *now != value;
+                    *now = value;
+                    is_new
+                });
+            }
+            if is_last {
+                polls.remove(&key);
+                return;
+            }
+        }
+    }
+
+    /// Whether nobody watches. Then the poll is removed, so that the next watcher starts another one.
+    fn is_unwatched(&self, key: K) -> bool {
+        let mut polls = self.polls.lock();
+        let watched = polls
+            .get(&key)
+            .is_some_and(|sender| sender.receiver_count() > 0);
+        if !watched {
+            polls.remove(&key);
+        }
+        !watched
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::time::Duration;
+
+    use super::{Polled, SharedPolls};
+
+    const EVERY: Duration = Duration::from_millis(20);
+
+    #[tokio::test]
+    async fn fifty_watchers_ask_as_often_as_one() {
+        let polls = SharedPolls::<u8, u32>::new(EVERY);
+        let asked = Arc::new(AtomicU32::new(0));
+        let watch = || {
+            let asked = asked.clone();
+            polls.watch(1, 0, move || {
+                let asked = asked.clone();
+                async move {
+                    match asked.fetch_add(1, Ordering::Relaxed) + 1 {
+                        10 => Polled::Last(10),
+                        number => Polled::Now(number),
+                    }
+                }
+            })
+        };
+        let mut watchers: Vec<_> = (0..50).map(|_| watch()).collect();
+        for watcher in &mut watchers {
+            assert!(watcher.wait_for(|value| *value == 10).await.is_ok());
+            assert!(watcher.changed().await.is_err());
+        }
+        assert_eq!(asked.load(Ordering::Relaxed), 10);
+        assert!(polls.join(1).is_none());
+    }
+
+    #[tokio::test]
+    async fn a_poll_ends_with_its_last_watcher() {
+        let polls = SharedPolls::<u8, u32>::new(EVERY);
+        drop(polls.watch(1, 0, || async { Polled::Now(1) }));
+        for _ in 0..100 {
+            if polls.polls.lock().is_empty() {
+                return;
+            }
+            tokio::time::sleep(EVERY).await;
+        }
+        panic!("the poll goes on");
+    }
+}

@@ -1,0 +1,153 @@
+//! What an organization may have: stored rows and waiting jobs.
+
+use sqlx::{PgConnection, Row};
+
+use crate::ids::OrganizationId;
+use crate::problem::{Code, Problem};
+
+use super::{Store, StoreError};
+
+/// The shares of each organization; 0 for no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Quotas {
+    /// Size of all submissions of its datasets, decoded, in bytes.
+    pub stored_bytes: u64,
+    /// Number of rows of all submissions.
+    pub stored_rows: u64,
+    /// Number of jobs that wait.
+    pub queued_jobs: u32,
+}
+
+/// The organization has used up its share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum QuotaError {
+    /// Of bytes.
+    #[error(
+        "the submissions of your organization have more than the {limit} bytes of \
+         organizations.stored_bytes; delete a dataset, or have the limit raised"
+    )]
+    StoredBytes {
+        /// The greatest number.
+        limit: u64,
+    },
+    /// Of rows.
+    #[error(
+        "the submissions of your organization have more than the {limit} rows of \
+         organizations.stored_rows; delete a dataset, or have the limit raised"
+    )]
+    StoredRows {
+        /// The greatest number.
+        limit: u64,
+    },
+    /// Of waiting jobs.
+    #[error(
+        "{limit} jobs of your organization are waiting, which is organizations.queued_jobs; try \
+         again when some have ended"
+    )]
+    QueuedJobs {
+        /// The greatest number.
+        limit: u32,
+    },
+}
+
+impl From<QuotaError> for Problem {
+    fn from(error: QuotaError) -> Self {
+        Self::new(Code::QuotaExceeded, error.to_string())
+    }
+}
+
+impl Quotas {
+    /// Checks before a submission is read that the organization has space left.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn check_space(
+        &self,
+        store: &Store,
+        organization: OrganizationId,
+    ) -> Result<Result<(), QuotaError>, StoreError> {
+        let mut connection = store.pool().acquire().await?;
+        // A submission has at least one row and one byte.
+        self.check_stored_and(&mut connection, organization, 1)
+            .await
+    }
+
+    /// Checks what the organization has stored, with what this transaction has written. Until its end,
+    /// no other submission of the organization is checked, so call it just before the commit.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn check_stored(
+        &self,
+        transaction: &mut PgConnection,
+        organization: OrganizationId,
+    ) -> Result<Result<(), QuotaError>, StoreError> {
+        if self.stored_bytes > 0 || self.stored_rows > 0 {
+            sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1, 9))")
+                .bind(organization.0.to_string())
+                .execute(&mut *transaction)
+                .await?;
+        }
+        self.check_stored_and(transaction, organization, 0).await
+    }
+
+    async fn check_stored_and(
+        &self,
+        connection: &mut PgConnection,
+        organization: OrganizationId,
+        more: u64,
+    ) -> Result<Result<(), QuotaError>, StoreError> {
+        if self.stored_bytes == 0 && self.stored_rows == 0 {
+            return Ok(Ok(()));
+        }
+        let row = sqlx::query(
+            "SELECT coalesce(sum(s.bytes), 0)::bigint AS bytes,
+                    coalesce(sum(s.rows), 0)::bigint AS rows
+             FROM datasets d JOIN submissions s ON s.dataset_id = d.id
+             WHERE d.organization_id = $1",
+        )
+        .bind(organization.0)
+        .fetch_one(connection)
+        .await?;
+        let used = |column| row.try_get::<i64, _>(column).map(i64::cast_unsigned);
+        let exceeds = |used: u64, limit: u64| limit > 0 && used.saturating_add(more) > limit;
+        Ok(if exceeds(used("bytes")?, self.stored_bytes) {
+            let limit = self.stored_bytes;
+            Err(QuotaError::StoredBytes { limit })
+        } else if exceeds(used("rows")?, self.stored_rows) {
+            let limit = self.stored_rows;
+            Err(QuotaError::StoredRows { limit })
+        } else {
+            Ok(())
+        })
+    }
+
+    /// Checks that the organization may have one more waiting job. Jobs that are created at the same
+    /// moment do not count each other.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn check_queue(
+        &self,
+        connection: &mut PgConnection,
+        organization: OrganizationId,
+    ) -> Result<Result<(), QuotaError>, StoreError> {
+        let limit = self.queued_jobs;
+        if limit == 0 {
+            return Ok(Ok(()));
+        }
+        let waiting: i64 = sqlx::query_scalar(
+            "SELECT count(*) FROM (
+                 SELECT FROM jobs WHERE organization_id = $1 AND status = 'queued' AND attempt = 0
+                 LIMIT $2) AS waiting",
+        )
+        .bind(organization.0)
+        .bind(i64::from(limit))
+        .fetch_one(connection)
+        .await?;
+        Ok(match waiting < i64::from(limit) {
+            true => Ok(()),
+            false => Err(QuotaError::QueuedJobs { limit }),
+        })
+    }
+}

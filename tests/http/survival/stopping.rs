@@ -1,0 +1,83 @@
+//! Signals, and stops beside work that takes long.
+
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use super::two_hospitals::{Hub, Tenant, has_ended, quick, slow};
+
+/// Starts releases and profiles, which go on beside the test.
+async fn begin_long_requests(hub: &Hub, tenant: &Tenant, job: &str) {
+    let url = hub.url("/v1/releases");
+    let profile = hub.url(&format!("/v1/datasets/{}/profile", tenant.dataset));
+    for number in 0..4 {
+        let request = match number % 2 {
+            0 => hub.client.post(&url).json(&json!({ "job_id": job })),
+            _ => hub.client.get(&profile),
+        };
+        tokio::spawn(request.bearer_auth(&tenant.token).send());
+    }
+    tokio::time::sleep(Duration::from_millis(300)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_does_not_wait_for_a_long_release() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let settings = [("PAIS__SERVER__SHUTDOWN_GRACE_SECONDS", "1")];
+    let mut hub = Hub::start(&data, &settings).await;
+    let tenant = hub.tenant("hospital", 6).await;
+    let job = hub.job(&tenant, &quick()).await;
+    let ended = hub
+        .wait(&tenant, &job, Duration::from_secs(60), has_ended)
+        .await;
+    assert_eq!(ended["status"], "succeeded", "{ended}");
+    begin_long_requests(&hub, &tenant, &job).await;
+    hub.service.signal(Signal::TERM);
+    let time = hub.service.ended(Duration::from_secs(30)).await;
+    eprintln!("stopped in {time:?}");
+    assert!(time < Duration::from_secs(8), "{time:?}");
+    assert!(!hub.service.has_database_server());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn signals_end_the_service_or_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    // So that only a stop without waiting ends in time.
+    let settings = [
+        ("PAIS__SERVER__SHUTDOWN_GRACE_SECONDS", "120"),
+        ("PAIS__WORKERS__MAX_RUN_SECONDS", "5"),
+    ];
+    let mut hub = Hub::start(&data, &settings).await;
+    let tenant = hub.tenant("hospital", 6).await;
+    hub.service.signal(Signal::HUP);
+    let job = hub.job(&tenant, &slow()).await;
+    let running = |job: &Value| job["status"] == "running" && job["rows_read"] != 0;
+    let longest = Duration::from_secs(60);
+    hub.wait(&tenant, &job, longest, running).await;
+    assert!(hub.service.is_running());
+
+    // SIGQUIT, and a second SIGTERM: the job returns to the queue and loses no attempt.
+    for signals in [&[Signal::QUIT][..], &[Signal::TERM, Signal::TERM]] {
+        for signal in signals {
+            hub.service.signal(*signal);
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        let time = hub.service.ended(Duration::from_secs(30)).await;
+        eprintln!("{signals:?}: stopped in {time:?}");
+        assert!(time < Duration::from_secs(10), "{time:?}");
+        assert!(!hub.service.has_database_server());
+        hub = Hub::start(&data, &settings).await;
+        let seen = hub.wait(&tenant, &job, longest, running).await;
+        assert_eq!(seen["attempt"], 1);
+    }
+    // It takes longer than a job may.
+    let ended = hub.wait(&tenant, &job, longest, has_ended).await;
+    assert_eq!(ended["status"], "failed", "{ended}");
+    assert_eq!(ended["error"]["code"], "limit_exceeded");
+    let detail = ended["error"]["detail"].as_str().unwrap();
+    assert!(detail.contains("workers.max_run_seconds"), "{detail}");
+    hub.service.stop();
+}
