@@ -36,6 +36,7 @@ mod roles;
 mod row_order;
 mod sets;
 mod submissions;
+mod survival;
 mod sweeps;
 mod taxonomies;
 mod tokens;

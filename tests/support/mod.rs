@@ -5,5 +5,7 @@
 pub(crate) mod adult;
 pub(crate) mod golden;
 pub(crate) mod hex;
+pub(crate) mod hostile_parquet;
+pub(crate) mod mutations;
 pub(crate) mod poll;
 pub(crate) mod split_mix;
