@@ -22,7 +22,7 @@ CHECKS := fmt-check deny unused clippy doc msrv test clean-tree
 
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run test test-rust test-python bench check list-checks bless release fmt \
+.PHONY: help setup demo run test test-rust fuzz test-python bench check list-checks bless release fmt \
 	fmt-check clippy doc deny unused msrv clean-tree advisories sbom soak peaks
 
 help: ## List the targets
@@ -44,6 +44,10 @@ test: test-rust ## Run all tests
 
 test-rust: setup
 	$(CARGO) test --workspace --locked
+
+# Each test run has a short round of it, 2 seconds for each parser.
+fuzz: setup ## Change files and documents at random, a minute for each parser; PAIS_FUZZ_SEED repeats a run
+	PAIS_FUZZ_SECONDS=$${PAIS_FUZZ_SECONDS:-60} $(CARGO) test --locked --test fuzz
 
 test-python: setup ## Run the tests of the Python client
 	@scripts/test-python.sh

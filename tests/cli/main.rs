@@ -3,6 +3,7 @@
 mod cli_dir;
 mod golden_runs;
 mod groups;
+mod hostile_files;
 mod missing_cells;
 mod readme;
 mod sets;

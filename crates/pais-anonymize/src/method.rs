@@ -8,6 +8,7 @@ use pais_core::schema::Schema;
 use pais_core::table::{EncodedTable, ReleasedTable};
 
 use crate::error::RunError;
+use crate::memory;
 use crate::observer::Observer;
 use crate::prepared::PreparedTable;
 use crate::step::StepRecord;
@@ -58,6 +59,11 @@ pub(crate) trait Method: Send + Sync {
     /// Bytes of memory that a run over this many rows takes at most, beside the text of distinct
     /// values, with up to `searches` searches at a time.
     fn bytes_needed(&self, schema: &Schema, rows: u64, searches: u64) -> u64;
+
+    /// Number of copies of the text of distinct values that a run has in memory at most.
+    fn text_copies(&self) -> u64 {
+        memory::TEXT_COPIES
+    }
 
     /// Whether the encoded table is within the limits of the method.
     ///

@@ -3,7 +3,6 @@
 use pais_core::definition::{JobDefinition, JobError, Output};
 use pais_core::schema::Schema;
 
-use crate::memory;
 use crate::method::Method;
 use crate::methods;
 
@@ -69,6 +68,6 @@ impl JobPlan {
     /// chunks, as counted by [`pais_core::table::Table::text_bytes`].
     pub fn bytes_needed(&self, schema: &Schema, rows: u64, text_bytes: u64, searches: u64) -> u64 {
         let codes = self.method.bytes_needed(schema, rows, searches);
-        codes.saturating_add(memory::text_needed(text_bytes))
+        codes.saturating_add(text_bytes.saturating_mul(self.method.text_copies()))
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use headers::{ETag, HeaderMapExt, IfNoneMatch, IfRange, Range};
 use serde::Deserialize;
@@ -195,13 +195,30 @@ fn etag(table: &StoredTable, format: TableFormat) -> Result<ETag, Problem> {
 
 /// Whether `If-None-Match` matches the tag: by weak comparison, as RFC 9110, 13.1.2 requires.
 fn is_cached(headers: &HeaderMap, etag: &ETag) -> bool {
+    if !has_valid_tags(headers, &header::IF_NONE_MATCH) {
+        return false;
+    }
     let condition = headers.typed_get::<IfNoneMatch>();
     condition.is_some_and(|condition| !condition.precondition_passes(etag))
 }
 
+/// Whether no entity tag of a header has a space or a control character (RFC 9110, 8.8.3). The
+/// `headers` crate relies on it.
+fn has_valid_tags(headers: &HeaderMap, name: &HeaderName) -> bool {
+    let mut bytes = headers.get_all(name).iter().flat_map(HeaderValue::as_bytes);
+    let mut is_quoted = false;
+    bytes.all(|&byte| {
+        is_quoted ^= byte == b'"';
+        !is_quoted || byte > b' ' && byte != 0x7f
+    })
+}
+
 /// `Range`, unless `If-Range` names other bytes, by strong comparison. Anything but one valid range
 /// of bytes is ignored, as RFC 9110, 14.2 permits: then the response is the whole table.
-fn requested_range(headers: &HeaderMap, etag: &ETag) -> Option<Range> {
+pub fn requested_range(headers: &HeaderMap, etag: &ETag) -> Option<Range> {
+    if !has_valid_tags(headers, &header::IF_RANGE) {
+        return None;
+    }
     let has_other_bytes = match headers.typed_try_get::<IfRange>() {
         Ok(Some(condition)) => condition.is_modified(Some(etag), None),
         Ok(None) => false,

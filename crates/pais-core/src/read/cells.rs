@@ -9,7 +9,7 @@ use crate::taxonomy::interval::number;
 
 use crate::schema::SchemaColumn;
 use crate::schema::items;
-use crate::table::{Column, NULL_CODE, VALUE_BYTES};
+use crate::table::{Column, NULL_CODE};
 
 /// Why a cell is refused. It never contains the cell's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +24,9 @@ pub(super) enum Refusal {
         fix: Option<String>,
     },
 }
+
+/// Bytes that a distinct spelling takes beside its text.
+const SPELLING_BYTES: usize = 32;
 
 /// Builds one column of a chunk from cells.
 ///
@@ -70,7 +73,7 @@ impl<'a> ColumnBuilder<'a> {
                 Some(code) => code,
                 None => match self.add(hash, cell) {
                     Ok(code) => {
-                        added = cell.len() + VALUE_BYTES as usize;
+                        added = cell.len() + SPELLING_BYTES;
                         code
                     }
                     Err(refusal) => {

@@ -138,13 +138,8 @@ fn encrypted_files_are_refused_as_such() {
 
 #[test]
 fn nested_values_that_are_skipped_do_not_use_up_the_stack() {
-    let mut nested = Thrift::default();
-    for _ in 0..100_000 {
-        nested = Thrift::default().structure(1, Thrift::default());
-    }
     let mut bytes = vec![0x1c; 100_000];
-    bytes.extend(nested.end());
-    bytes.extend(vec![0; 100_000]);
+    bytes.extend(vec![0; 100_001]);
     let error = refusal(&file(&[], bytes, b"PAR1"));
     assert_eq!(error.kind, ReadErrorKind::Malformed);
 }

@@ -16,7 +16,6 @@ mod row_warnings;
 mod sets;
 mod value_counter;
 
-pub(crate) use column::VALUE_BYTES;
 pub use column::{Column, NULL_CODE, Table};
 pub use encoded::{Domain, EncodedTable, QuasiIdentifier, SensitiveColumn};
 pub use minimum_levels::{minimum_levels, pre_generalization_error};

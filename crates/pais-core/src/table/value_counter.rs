@@ -13,6 +13,9 @@ use crate::warning::Warning;
 /// Maximum number of values of a column that are kept.
 const MOST_VALUES: usize = 1_000_000;
 
+/// Maximum number of values that are kept of all columns together.
+const MOST_OF_ALL: usize = 4 * MOST_VALUES;
+
 /// The counts of a column.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ColumnValueCounts {
@@ -35,8 +38,8 @@ impl ColumnValueCounts {
 /// chunk by chunk.
 ///
 /// Values are kept as 64-bit hashes under a key that is random for each counter, and no longer
-/// than the counter. Up to a million distinct values of a column are kept, in some 16 MiB. Beyond,
-/// a sample is: the values whose hash begins with enough zero bits. All rows of a sampled value are
+/// than the counter. Up to a million distinct values of a column are kept, and four million of all
+/// columns, in at most some 140 MiB. Beyond, a sample is: the values whose hash begins with enough zero bits. All rows of a sampled value are
 /// counted, so distinct values and those of one row are estimated by the same factor, with a
 /// standard error of about 0.1 %.
 #[derive(Debug)]
@@ -65,11 +68,13 @@ impl ValueCounters {
         let is_counted = |(spec, _): &(&SchemaColumn, &Column)| {
             matches!(spec.role, ColumnRole::Sensitive | ColumnRole::Insensitive)
         };
-        for (index, (spec, column)) in chunk.into_iter().filter(is_counted).enumerate() {
+        let counted: Vec<_> = chunk.into_iter().filter(is_counted).collect();
+        let most_values = self.most_values.min(MOST_OF_ALL / counted.len().max(1));
+        for (index, (spec, column)) in counted.into_iter().enumerate() {
             if index == self.columns.len() {
                 self.columns.push(CountedColumn::new(spec));
             }
-            self.columns[index].push(spec, column, &self.hasher, self.most_values);
+            self.columns[index].push(spec, column, &self.hasher, most_values);
         }
     }
 

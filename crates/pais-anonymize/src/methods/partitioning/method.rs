@@ -146,6 +146,13 @@ impl Method for Partitioning {
         rows.saturating_mul(5 * memory::code_bytes(schema) + 64)
     }
 
+    fn text_copies(&self) -> u64 {
+        match self.output {
+            Output::Anatomized => memory::ANATOMIZED_TEXT_COPIES,
+            Output::Generalized => memory::TEXT_COPIES,
+        }
+    }
+
     fn search(
         &self,
         input: &PreparedTable,

@@ -1,0 +1,43 @@
+//! Files that would end the process if they were believed.
+
+use crate::cli_dir::CliDir;
+use crate::support::hostile_parquet::{many_row_groups, nested_groups};
+
+#[test]
+fn hostile_parquet_files_are_refused_by_the_commands() {
+    let dir = CliDir::new();
+    dir.write(
+        "s.json",
+        r#"{"name": "t", "columns": [{"name": "x", "role": "quasi_identifier"}]}"#,
+    );
+    dir.write("j.json", r#"{"privacy": {"model": "k_anonymity", "k": 2}}"#);
+    dir.write("good.csv", "x\na\na\n");
+    for (file, bound) in [
+        (nested_groups(), "more than 16 groups in each other"),
+        (many_row_groups(), "claims 400000000 row groups"),
+    ] {
+        std::fs::write(dir.path().join("bad.parquet"), file).unwrap();
+        let inputs = ["--schema", "s.json", "--job", "j.json"];
+        let anonymize = [
+            &["anonymize"],
+            &inputs[..],
+            &["bad.parquet", "-o", "out.csv"],
+        ]
+        .concat();
+        let verify = [&["verify"], &inputs[..], &["bad.parquet"]].concat();
+        let raw = [
+            &["verify"],
+            &inputs[..],
+            &["good.csv", "--raw", "bad.parquet"],
+        ]
+        .concat();
+        // 1 is a run that fails; 2 is a table that cannot be read.
+        for (arguments, status) in [(anonymize, 1), (verify, 2), (raw, 2)] {
+            let ran = dir.run(&arguments);
+            let errors = String::from_utf8_lossy(&ran.stderr);
+            assert_eq!(ran.status.code(), Some(status), "{arguments:?}: {errors}");
+            assert!(errors.contains(bound), "{errors}");
+        }
+        assert!(!dir.path().join("out.csv").exists());
+    }
+}

@@ -1,0 +1,169 @@
+//! The parsers.
+
+use std::convert::Infallible;
+use std::sync::LazyLock;
+
+use axum::http::{HeaderMap, HeaderValue};
+use bytes::Bytes;
+use headers::ETag;
+use pais::http::extract::page_query::PageQuery;
+use pais::http::routes::tables::requested_range;
+use pais_anonymize::JobPlan;
+use pais_core::definition::{DatasetDefinition, JobDefinition, Sweep, json};
+use pais_core::read::{ReadFailure, ReadLimits, csv, ndjson, parquet};
+use pais_core::schema::Schema;
+use pais_core::table::Table;
+use pais_core::taxonomy::{Tree, TreeLimits, hierarchy};
+
+use crate::fuzz;
+use crate::support::mutations::tokens;
+
+const LIMITS: ReadLimits = ReadLimits {
+    cell_bytes: 4096,
+    total_bytes: 16 << 20,
+};
+
+const TREE_LIMITS: TreeLimits = TreeLimits {
+    leaves: 10_000,
+    depth: 20,
+};
+
+const JSON: &[&[u8]] = &[
+    b"{",
+    b"}",
+    b"[",
+    b"]",
+    b"\"",
+    b",",
+    b":",
+    b"null",
+    b"\\u0000",
+    b"{\"label\":\"a\",\"children\":[",
+    b"\"l\":[1,2,3],",
+    b"\"model\":\"lkc\"",
+    b"\"taxonomy\":",
+    b"1e308",
+    b"-1",
+];
+
+/// The schema of the tables in the corpus.
+static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
+    let definition = include_bytes!("corpus/dataset/people.json");
+    Schema::inline(&json::parse::<DatasetDefinition>(definition).unwrap()).unwrap()
+});
+
+/// Checks that each chunk is whole, and drops it.
+fn take(chunk: Table) -> Result<(), Infallible> {
+    let rows = chunk.rows;
+    assert!(
+        chunk
+            .columns
+            .iter()
+            .all(|column| column.codes.len() == rows)
+    );
+    Ok(())
+}
+
+fn check(read: Result<u64, ReadFailure<Infallible>>) {
+    if let Err(ReadFailure::Refused(error)) = read {
+        assert!(!error.detail.is_empty());
+        assert!(error.faults.len() <= pais_core::read::MAX_FAULTS);
+    }
+}
+
+#[test]
+fn csv_files() {
+    fuzz("csv", tokens::CSV, |bytes| {
+        check(csv::read(&SCHEMA, bytes, LIMITS, take));
+        let _ = csv::names(bytes);
+    });
+}
+
+#[test]
+fn ndjson_files() {
+    fuzz("ndjson", tokens::NDJSON, |bytes| {
+        check(ndjson::read(&SCHEMA, bytes, LIMITS, take));
+        let _ = ndjson::names(bytes);
+    });
+}
+
+#[test]
+fn parquet_files() {
+    fuzz("parquet", tokens::PARQUET, |bytes| {
+        let file = Bytes::copy_from_slice(bytes);
+        let _ = parquet::names(&file);
+        check(parquet::read(&SCHEMA, file, LIMITS, take));
+    });
+}
+
+#[test]
+fn taxonomies() {
+    fuzz("hierarchy", tokens::CSV, |bytes| {
+        if let Ok(root) = hierarchy::parse(bytes, TREE_LIMITS) {
+            let tree = Tree::new(&root, TREE_LIMITS).unwrap();
+            assert!(tree.leaf_count() <= TREE_LIMITS.leaves);
+        }
+    });
+}
+
+#[test]
+fn jobs() {
+    fuzz("job", JSON, |bytes| {
+        let Ok(job) = json::parse::<JobDefinition>(bytes) else {
+            return;
+        };
+        let Ok(sweep) = Sweep::new(&job) else {
+            return;
+        };
+        for combination in sweep.combinations.iter().take(3) {
+            if let Ok(plan) = JobPlan::new(&SCHEMA, &combination.apply(&job)) {
+                let _ = plan.check_work(1 << 40);
+                plan.bytes_needed(&SCHEMA, u64::MAX, u64::MAX, 64);
+            }
+        }
+    });
+}
+
+#[test]
+fn datasets() {
+    fuzz("dataset", JSON, |bytes| {
+        if let Ok(definition) = json::parse::<DatasetDefinition>(bytes) {
+            let _ = Schema::resolve(&definition, TREE_LIMITS, |_| None);
+        }
+    });
+}
+
+#[test]
+fn cursors() {
+    fuzz(
+        "cursor",
+        &[b"-", b"%", b"{", b"0", b"\xff", b"urn:uuid:"],
+        |bytes| {
+            let query = PageQuery {
+                limit: Some(bytes.len() as i64),
+                cursor: Some(String::from_utf8_lossy(bytes).into_owned()),
+            };
+            let _ = query.parse::<uuid::Uuid>();
+            let _ = query.parse::<u32>();
+        },
+    );
+}
+
+#[test]
+fn ranges() {
+    let etag: ETag = "\"a\"".parse().unwrap();
+    fuzz(
+        "range",
+        &[b"bytes=", b"-", b",", b" ", b"0-", b"=", b"\t"],
+        |bytes| {
+            for name in ["range", "if-range"] {
+                let mut headers = HeaderMap::new();
+                headers.insert("range", HeaderValue::from_static("bytes=0-9"));
+                if let Ok(value) = HeaderValue::from_bytes(bytes) {
+                    headers.insert(name, value);
+                }
+                requested_range(&headers, &etag);
+            }
+        },
+    );
+}
