@@ -15,7 +15,7 @@ use crate::store::StoreError;
 use crate::store::releases::{self, StoredTable};
 use crate::worker::{WorkError, on_thread, release_packing};
 
-use super::table_format::TableFormat;
+use super::table_format::{Rendering, TableFormat};
 use super::table_permits::TableKind;
 use super::{Service, ServiceError};
 
@@ -37,7 +37,7 @@ impl Service {
     pub async fn render_table(
         &self,
         table: &Arc<StoredTable>,
-        format: TableFormat,
+        rendering: Rendering,
     ) -> Result<PathBuf, ServiceError> {
         // The version is part of the entity tag of a table, because another version of the program
         // may write other bytes. So it is part of the file name, too.
@@ -46,7 +46,7 @@ impl Service {
             table.release,
             table.position,
             env!("CARGO_PKG_VERSION"),
-            format.as_str()
+            rendering.file_ending()
         );
         let path = self.spool.join(name);
         if exists(&path).await {
@@ -65,7 +65,7 @@ impl Service {
         on_thread(move || {
             let _permit = permit;
             let table = release_packing::unpack(&stored, chunks)?;
-            render(&table, format, &stored.sha256, &target)?;
+            render(&table, rendering, &stored.sha256, &target)?;
             remove_oldest(&target).map_err(|error| unwritable(&error))
         })
         .await?;
@@ -81,7 +81,7 @@ async fn exists(path: &Path) -> bool {
 /// never served.
 fn render(
     table: &ReleasedTable,
-    format: TableFormat,
+    rendering: Rendering,
     sha256: &str,
     target: &Path,
 ) -> Result<(), WorkError> {
@@ -95,12 +95,13 @@ fn render(
     let mut out = DigestingFile {
         // Tables are rendered in blocks larger than this buffer, which they bypass.
         file: BufWriter::with_capacity(64 << 10, file),
-        hasher: (format == TableFormat::Csv).then(Sha256::new),
+        hasher: (rendering == Rendering::Exact(TableFormat::Csv)).then(Sha256::new),
     };
-    let written = match format {
-        TableFormat::Csv => table.write_csv(&mut out),
-        TableFormat::Ndjson => table.write_ndjson(&mut out),
-        TableFormat::Parquet => table.write_parquet(&mut out),
+    let written = match rendering {
+        Rendering::Exact(TableFormat::Csv) => table.write_csv(&mut out),
+        Rendering::Exact(TableFormat::Ndjson) => table.write_ndjson(&mut out),
+        Rendering::Exact(TableFormat::Parquet) => table.write_parquet(&mut out),
+        Rendering::SafeCsv => table.write_safe_csv(&mut out),
     };
     written.map_err(unwritable)?;
     let file: NamedTempFile = out
