@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use governor::clock::{Clock, DefaultClock};
@@ -21,13 +22,14 @@ const REMEMBERED: Duration = Duration::from_secs(60 * 60);
 /// Number of accepted tokens that are remembered. A further one is checked like an unknown one.
 const MAX_REMEMBERED: usize = 10_000;
 
-/// Number of addresses over their limit above which those that no longer are get removed.
-const MAX_BLOCKED: usize = 1_000;
+/// Number of refusals after which addresses that have sent none lately are forgotten.
+const CLEANUP_INTERVAL: u32 = 1_024;
 
 /// Counts refused tokens for each address.
 pub struct RefusedTokens {
     limiter: DefaultKeyedRateLimiter<ClientAddress>,
     clock: DefaultClock,
+    since_cleanup: AtomicU32,
     /// Until when an address is over its limit.
     blocked: Mutex<HashMap<ClientAddress, Instant>>,
     /// Until when a token is remembered, by its SHA-256.
@@ -41,6 +43,7 @@ impl RefusedTokens {
         Some(Self {
             limiter: DefaultKeyedRateLimiter::keyed(quota),
             clock: DefaultClock::default(),
+            since_cleanup: AtomicU32::new(0),
             blocked: Mutex::default(),
             accepted: Mutex::default(),
         })
@@ -78,17 +81,16 @@ impl RefusedTokens {
     /// Counts a token that was refused, and forgets it.
     pub fn refused(&self, address: ClientAddress, token: &str) {
         self.accepted.lock().remove(&digest(token));
-        let Err(over) = self.limiter.check_key(&address) else {
-            return;
-        };
         let now = Instant::now();
-        let until = now + over.wait_time_from(self.clock.now());
-        let mut blocked = self.blocked.lock();
-        if blocked.len() >= MAX_BLOCKED {
-            blocked.retain(|_, until| *until > now);
+        if self.since_cleanup.fetch_add(1, Ordering::Relaxed) >= CLEANUP_INTERVAL {
+            self.since_cleanup.store(0, Ordering::Relaxed);
+            self.blocked.lock().retain(|_, until| *until > now);
             self.limiter.retain_recent();
         }
-        blocked.insert(address, until);
+        if let Err(over) = self.limiter.check_key(&address) {
+            let until = now + over.wait_time_from(self.clock.now());
+            self.blocked.lock().insert(address, until);
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use crate::store::StoreError;
 use crate::store::releases::{self, StoredTable};
 use crate::worker::{WorkError, on_thread, release_packing};
 
-use super::table_format::TableFormat;
+use super::table_format::{Rendering, TableFormat};
 use super::table_work::{TableKind, stopped};
 use super::{Service, ServiceError};
 
@@ -30,7 +30,7 @@ impl Service {
     pub async fn render_table(
         &self,
         table: &Arc<StoredTable>,
-        format: TableFormat,
+        rendering: Rendering,
     ) -> Result<PathBuf, ServiceError> {
         // The version is part of the entity tag of a table, because another version of the program
         // may write other bytes. So it is part of the file name, too.
@@ -39,7 +39,7 @@ impl Service {
             table.release,
             table.position,
             env!("CARGO_PKG_VERSION"),
-            format.as_str()
+            rendering.file_ending()
         );
         let path = self.storage.spool.directory().join(name);
         if exists(&path).await {
@@ -58,13 +58,19 @@ impl Service {
         }
         let (target, stored, work) = (path.clone(), table.clone(), guard.share());
         let storage = self.storage.clone();
-        let rendering = on_thread(move || {
+        let running = on_thread(move || {
             let table = release_packing::unpack(&stored, chunks)?;
-            render(&table, format, &stored.sha256, &target, work.cancellation())?;
+            render(
+                &table,
+                rendering,
+                &stored.sha256,
+                &target,
+                work.cancellation(),
+            )?;
             let removed = storage.spool.remove_oldest(&target);
             removed.map_err(|error| unwritable(&error))
         });
-        let rendered = rendering.await.map_err(|error| stopped(error.into()));
+        let rendered = running.await.map_err(|error| stopped(error.into()));
         drop(guard);
         rendered.map(|()| path)
     }
@@ -86,7 +92,7 @@ async fn exists(path: &Path) -> bool {
 /// never served.
 fn render(
     table: &ReleasedTable,
-    format: TableFormat,
+    rendering: Rendering,
     sha256: &str,
     target: &Path,
     cancellation: &Cancellation,
@@ -101,13 +107,14 @@ fn render(
     let mut out = DigestingFile {
         // Tables are rendered in blocks larger than this buffer, which they bypass.
         file: BufWriter::with_capacity(64 << 10, file),
-        hasher: (format == TableFormat::Csv).then(Sha256::new),
+        hasher: (rendering == Rendering::Exact(TableFormat::Csv)).then(Sha256::new),
         cancellation: cancellation.clone(),
     };
-    let written = match format {
-        TableFormat::Csv => table.write_csv(&mut out),
-        TableFormat::Ndjson => table.write_ndjson(&mut out),
-        TableFormat::Parquet => table.write_parquet(&mut out),
+    let written = match rendering {
+        Rendering::Exact(TableFormat::Csv) => table.write_csv(&mut out),
+        Rendering::Exact(TableFormat::Ndjson) => table.write_ndjson(&mut out),
+        Rendering::Exact(TableFormat::Parquet) => table.write_parquet(&mut out),
+        Rendering::SafeCsv => table.write_safe_csv(&mut out),
     };
     if cancellation.is_cancelled() {
         return Err(Problem::new(Code::Cancelled, "the rendering was stopped").into());

@@ -1,4 +1,4 @@
-//! The file formats of submissions and of released tables.
+//! The file formats of submissions and of released tables, and how a released table is rendered.
 
 /// The format of a table in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +30,33 @@ impl TableFormat {
             Self::Csv => "text/csv",
             Self::Ndjson => "application/x-ndjson",
             Self::Parquet => "application/vnd.apache.parquet",
+        }
+    }
+}
+
+/// How a released table is rendered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rendering {
+    /// Exactly.
+    Exact(TableFormat),
+    /// As CSV in which no text is a formula for a spreadsheet.
+    SafeCsv,
+}
+
+impl Rendering {
+    /// The format.
+    pub fn format(self) -> TableFormat {
+        match self {
+            Self::Exact(format) => format,
+            Self::SafeCsv => TableFormat::Csv,
+        }
+    }
+
+    /// The ending of a file name: the format, and that it is not exact.
+    pub fn file_ending(self) -> &'static str {
+        match self {
+            Self::Exact(format) => format.as_str(),
+            Self::SafeCsv => "safe.csv",
         }
     }
 }

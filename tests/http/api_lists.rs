@@ -59,7 +59,7 @@ async fn every_list_takes_limit_and_cursor_and_refuses_invalid_ones() {
         (&auditor, "/v1/audit".to_owned()),
     ];
     for (token, path) in lists {
-        for query in ["", "?limit=1", "?limit=1000", "?limit=5&unknown=x"] {
+        for query in ["", "?limit=1", "?limit=1000"] {
             let page = hospital.app.get(token, &format!("{path}{query}")).await;
             let page = page.json(200);
             let fields: Vec<_> = page.as_object().unwrap().keys().collect();
@@ -71,6 +71,7 @@ async fn every_list_takes_limit_and_cursor_and_refuses_invalid_ones() {
             "limit=-1",
             "limit=ten",
             "cursor=zzz",
+            "limit=5&unknown=x",
         ] {
             let refused = hospital.app.get(token, &format!("{path}?{query}")).await;
             refused.problem(400, "invalid_parameter");

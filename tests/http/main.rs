@@ -18,6 +18,7 @@ mod crash;
 mod datasets;
 mod disclosure;
 mod documented;
+mod edge;
 mod errors;
 mod examples;
 mod fair_queue;

@@ -168,3 +168,49 @@ async fn a_release_of_another_organization_is_not_found() {
     let listed = hospital.app.get(&other, "/v1/releases").await.json(200);
     assert_eq!(listed["items"], json!([]));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_can_be_made_safe_for_spreadsheets() {
+    let hospital = Hospital::new().await;
+    let dataset = hospital.dataset().await;
+    let table = crate::hospital::TABLE.replace("Plastic", "=HYPERLINK(1)");
+    let table = table.replace("Vascular", "@SUM(1)");
+    hospital.submit(&dataset, table).await.json(201);
+    let job = hospital.job(&dataset, json!({ "release": true })).await;
+    let workers = hospital.work();
+    let ended = hospital.ended(&job).await;
+    workers.stop().await;
+    let data = format!("/v1/releases/{}/data", text(&ended["release_id"]));
+
+    let exact = hospital.get(&data).await;
+    assert!(exact.text.contains(",=HYPERLINK("), "{}", exact.text);
+    for path in [
+        format!("{data}?safe_csv=true"),
+        format!("{data}?safe_csv=true&format=csv"),
+        format!("{}?safe_csv=true", data.replace("/data", "/tables/data")),
+    ] {
+        let safe = hospital.get(&path).await;
+        assert_eq!(
+            safe.text,
+            exact.text.replace(",=H", ",'=H").replace(",@", ",'@")
+        );
+        assert_ne!(safe.text, exact.text);
+        assert_ne!(safe.header("etag"), exact.header("etag"));
+        let headers = [("if-none-match", safe.header("etag"))];
+        let cached = fetch(&hospital, Method::GET, &path, &headers).await;
+        assert_eq!(cached.status, 304);
+        let headers = [("if-none-match", exact.header("etag"))];
+        let other = fetch(&hospital, Method::GET, &path, &headers).await;
+        assert_eq!(other.status, 200);
+    }
+    let same = hospital.get(&format!("{data}?safe_csv=false")).await;
+    assert_eq!(same.text, exact.text);
+    for query in [
+        "safe_csv=true&format=ndjson",
+        "safe_csv=true&format=parquet",
+        "safe_csv=1",
+    ] {
+        let refused = hospital.get(&format!("{data}?{query}")).await;
+        refused.problem(400, "invalid_parameter");
+    }
+}

@@ -173,6 +173,8 @@ async fn a_body_over_the_limit_is_refused() {
 async fn an_interrupted_upload_stores_nothing() {
     let hospital = Hospital::new().await;
     let dataset = hospital.dataset().await;
+    // An upload has a place when its first 64 KiB have come.
+    let part = TABLE.to_owned() + &"1,Mover,M,34,Y,Plastic\n".repeat(3000);
     let address = hospital.app.address();
     let mut connection = tokio::net::TcpStream::connect(&address).await.unwrap();
     let head = format!(
@@ -181,7 +183,7 @@ async fn an_interrupted_upload_stores_nothing() {
         hospital.token
     );
     connection.write_all(head.as_bytes()).await.unwrap();
-    connection.write_all(TABLE.as_bytes()).await.unwrap();
+    connection.write_all(part.as_bytes()).await.unwrap();
     uploads_running(&hospital, 1).await;
     drop(connection);
     uploads_running(&hospital, 0).await;
@@ -192,7 +194,7 @@ async fn an_interrupted_upload_stores_nothing() {
         let _ = interrupted.await;
         Err(std::io::Error::other("interrupted"))
     };
-    let frames = stream::once(async { Ok(TABLE) }).chain(stream::once(failing));
+    let frames = stream::once(async { Ok(part) }).chain(stream::once(failing));
     let path = format!("{dataset}/submissions");
     let request = hospital.app.request(Method::POST, &path);
     let request = request

@@ -103,3 +103,60 @@ async fn the_rate_limit_is_per_token() {
     assert_eq!(refused.header("retry-after"), "1");
     app.get(&calm, "/v1/tokens").await.json(200);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_a_token_is_refused_without_the_database() {
+    let app = TestApp::new().await;
+    app.state.service.store.close().await;
+    let hexadecimal = "0123456789abcdef".repeat(4);
+    for token in [
+        String::new(),
+        "pais_".to_owned(),
+        format!("pais_{}", &hexadecimal[1..]),
+        format!("pais_{hexadecimal}0"),
+        format!("pais_{}", hexadecimal.to_uppercase()),
+        format!("PAIS_{hexadecimal}"),
+        format!("{hexadecimal}01234"),
+    ] {
+        let answer = app.get(&token, "/v1/datasets").await;
+        answer.problem(401, "unauthenticated");
+    }
+    let unknown = format!("pais_{hexadecimal}");
+    app.get(&unknown, "/v1/datasets")
+        .await
+        .problem(503, "unavailable");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_with_many_refused_tokens_is_no_longer_answered_from_the_database() {
+    let app = TestApp::builder()
+        .refused_tokens_per_minute(3)
+        .start()
+        .await;
+    let known = app.token("hospital", Role::Holder).await;
+    let unused = app.token("clinic", Role::Holder).await;
+    let unknown = |number: u32| format!("pais_{number:064x}");
+    // Accepted tokens do not count, and tokens that cannot exist cost nothing.
+    for _ in 0..10 {
+        app.get(&known, "/v1/datasets").await.json(200);
+        app.get("pais_x", "/v1/datasets").await.json(401);
+    }
+    let mut refused = 0;
+    while app.get(&unknown(refused), "/v1/datasets").await.status == 401 {
+        refused += 1;
+        assert!(refused <= 4, "{refused} unknown tokens were checked");
+    }
+    let limited = app.get(&unknown(9), "/v1/datasets").await;
+    let seconds: u64 = limited.header("retry-after").parse().unwrap();
+    assert!((1..=20).contains(&seconds), "{seconds}");
+    let problem = limited.problem(429, "too_many_requests");
+    assert!(text(&problem["detail"]).contains("limits.refused_tokens_per_minute"));
+    // A token that was accepted before still works, and one that was not has to wait.
+    app.get(&known, "/v1/datasets").await.json(200);
+    app.get(&unused, "/v1/datasets").await.json(429);
+    let metrics = app.get(&known, "/metrics").await;
+    for reason in ["malformed", "unknown", "limited"] {
+        let line = format!("pais_refused_tokens_total{{reason=\"{reason}\"}}");
+        assert!(metrics.text.contains(&line), "{}", metrics.text);
+    }
+}

@@ -9,8 +9,12 @@ use tokio::sync::Notify;
 use super::running_request::RunningRequest;
 use super::{ClientAddress, ConnectionLimits};
 
-/// Longest time that a client may read nothing of an answer.
-const MAX_UNREAD: Duration = Duration::from_secs(30);
+/// Longest time that a client may read nothing of an answer. A program that processes a table while
+/// it downloads it may pause.
+const MAX_UNREAD: Duration = Duration::from_secs(120);
+
+/// Time without reading after which a client makes way for a new one.
+const UNREAD: Duration = Duration::from_secs(10);
 
 /// The first bytes of an HTTP/2 connection.
 const HTTP_2: &[u8] = b"PRI";
@@ -121,11 +125,19 @@ impl Activity {
         }
     }
 
-    /// Since when there is neither a request nor an unread answer; `None` if there is, or if the
-    /// connection is being closed.
-    pub(super) fn free_since(&self) -> Option<Instant> {
+    /// Why the connection can make way for a new one, and since when: it has no request, or its client
+    /// does not read. `None` if it cannot, or is being closed.
+    pub(super) fn replaceable(&self, now: Instant) -> Option<(Reason, Instant)> {
         let state = self.state.lock();
-        (state.is_free() && state.closing.is_none()).then_some(state.free_since)
+        match (state.closing, state.unread_since) {
+            (Some(_), _) => None,
+            (None, Some(since)) => {
+                let is_long = now.saturating_duration_since(since) >= UNREAD;
+                is_long.then_some((Reason::Unread, since))
+            }
+            (None, None) if state.requests == 0 => Some((Reason::Replaced, state.free_since)),
+            (None, None) => None,
+        }
     }
 
     /// Whether there is neither a request nor an unread answer.

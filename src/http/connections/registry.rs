@@ -94,17 +94,12 @@ impl Connections {
             let activities = open.by_number.values();
             activities.filter(|activity| !is_address_full || activity.address == address)
         };
-        if candidates().any(|activity| activity.is_closing()) {
-            return Decision::Wait;
-        }
-        let free = candidates().filter_map(|activity| Some((activity.free_since()?, activity)));
-        match free.min_by_key(|(since, _)| *since) {
-            Some((_, activity)) => {
-                activity.ask_to_close(Reason::Replaced);
-                Decision::Wait
-            }
-            None if is_address_full => Decision::Refused("server.connections_per_address"),
-            None => Decision::Refused("server.connections"),
+        if candidates().any(|activity| activity.is_closing()) || close_one(candidates(), now) {
+            Decision::Wait
+        } else if is_address_full {
+            Decision::Refused("server.connections_per_address")
+        } else {
+            Decision::Refused("server.connections")
         }
     }
 
@@ -154,13 +149,19 @@ impl Connections {
 
     /// Closes the connection that has been without a request for the longest time, if there is one.
     pub(crate) fn close_oldest(&self) {
-        let open = self.open.lock();
-        let activities = open.by_number.values();
-        let free = activities.filter_map(|activity| Some((activity.free_since()?, activity)));
-        if let Some((_, activity)) = free.min_by_key(|(since, _)| *since) {
-            activity.ask_to_close(Reason::Replaced);
-        }
+        close_one(self.open.lock().by_number.values(), Instant::now());
     }
+}
+
+/// Closes the connection that has been without a request for the longest time. If each has one, that
+/// whose client has not read its answer for the longest time. Returns whether there is one.
+fn close_one<'a>(activities: impl Iterator<Item = &'a Arc<Activity>>, now: Instant) -> bool {
+    let candidates = activities.filter_map(|activity| Some((activity.replaceable(now)?, activity)));
+    let chosen = candidates.min_by_key(|((reason, since), _)| (*reason == Reason::Unread, *since));
+    if let Some(((reason, _), activity)) = chosen {
+        activity.ask_to_close(reason);
+    }
+    chosen.is_some()
 }
 
 impl Drop for OpenConnection {
@@ -266,8 +267,16 @@ mod tests {
         assert_eq!((overdue(9), overdue(11)), (None, Some(Reason::SlowHead)));
         let _request = activity.begin_request();
         activity.written(true);
-        assert_eq!((overdue(29), overdue(31)), (None, Some(Reason::Unread)));
+        assert_eq!((overdue(119), overdue(121)), (None, Some(Reason::Unread)));
+        let replaceable = |seconds| {
+            let replaceable = activity.replaceable(Instant::now() + Duration::from_secs(seconds));
+            replaceable.map(|(reason, _)| reason)
+        };
+        assert_eq!(
+            (replaceable(9), replaceable(11)),
+            (None, Some(Reason::Unread))
+        );
         activity.written(false);
-        assert_eq!(overdue(31), None);
+        assert_eq!((overdue(121), replaceable(121)), (None, None));
     }
 }

@@ -13,13 +13,16 @@ use crate::http::response::error::ApiError;
 use crate::http::state::AppState;
 use crate::http::upload::client_time::ClientTime;
 use crate::problem::Code;
-use crate::service::large_documents::{BodyMemory, LARGE_BYTES, LargeDocuments, TINY_BYTES};
+use crate::service::large_documents::{
+    BodyMemory, DocumentSize, LARGE_BYTES, LargeDocuments, TINY_BYTES,
+};
 
-use super::content_type::require_json;
+use super::content_type::{media_type, require_json};
 
 /// A whole body without `Content-Encoding`, of at most `limits.json_bytes`, with its memory.
 pub struct WholeBody {
     bytes: Bytes,
+    nodes: usize,
     memory: Option<BodyMemory>,
     documents: LargeDocuments,
 }
@@ -68,6 +71,17 @@ impl WholeBody {
             ));
         }
         let documents = &state.service.documents;
+        let separators: &[u8] = match media_type(request.headers()).as_str() {
+            "application/json" => b"{",
+            // Each cell of a hierarchy in CSV can be a node.
+            _ => b";,\t\n",
+        };
+        let nodes_in = |frame: &[u8]| -> usize {
+            let separators = separators.iter();
+            let counts = separators.map(|byte| memchr::memchr_iter(*byte, frame).count());
+            counts.sum()
+        };
+        let mut nodes = 0;
         let expected = expected_bytes(request.headers(), limit)?;
         let mut stream = request.into_body().into_data_stream();
         let (mut body, mut memory, mut reserved) = (BytesMut::new(), None, TINY_BYTES);
@@ -99,10 +113,12 @@ impl WholeBody {
                     body.reserve(reserved - body.len());
                 }
             }
+            nodes += nodes_in(&frame);
             body.extend_from_slice(&frame);
         }
         Ok(Self {
             bytes: body.freeze(),
+            nodes,
             memory,
             documents: documents.clone(),
         })
@@ -123,16 +139,20 @@ impl WholeBody {
     {
         let Self {
             bytes,
+            nodes,
             memory,
             documents,
         } = self;
-        let length = bytes.len();
+        let size = DocumentSize {
+            bytes: bytes.len(),
+            nodes,
+        };
         let work = async move || {
             let result = work(bytes).await;
             drop(memory);
             result
         };
-        documents.process(length, work).await?
+        documents.process(size, work).await?
     }
 }
 

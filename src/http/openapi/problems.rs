@@ -48,6 +48,7 @@ fn implied_codes(path: &str, operation: &Operation) -> BTreeMap<u16, Vec<Code>> 
     let mut codes: Vec<Code> = Vec::new();
     if path.starts_with("/v1/") {
         codes.extend([
+            Code::InvalidParameter,
             Code::Unauthenticated,
             Code::Forbidden,
             Code::RequestTimeout,
@@ -55,9 +56,6 @@ fn implied_codes(path: &str, operation: &Operation) -> BTreeMap<u16, Vec<Code>> 
             Code::Internal,
             Code::Unavailable,
         ]);
-    }
-    if operation.parameters.iter().flatten().next().is_some() {
-        codes.push(Code::InvalidParameter);
     }
     if path.contains('{') {
         codes.push(Code::NotFound);
@@ -69,9 +67,14 @@ fn implied_codes(path: &str, operation: &Operation) -> BTreeMap<u16, Vec<Code>> 
         } else {
             Code::MalformedBody
         };
-        codes.extend([malformed, Code::TooLarge, Code::UnsupportedMediaType]);
+        codes.extend([
+            malformed,
+            Code::TooLarge,
+            Code::UnsupportedMediaType,
+            Code::Busy,
+        ]);
         if json {
-            codes.push(Code::InvalidShape);
+            codes.extend([Code::InvalidShape, Code::LimitExceeded]);
         }
     }
     let mut by_status: BTreeMap<u16, Vec<Code>> = BTreeMap::new();

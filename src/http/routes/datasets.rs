@@ -43,9 +43,14 @@ async fn create(
     require_json(&headers)?;
     body.process(async move |body| {
         let definition: DatasetDefinition = json::parse(&body)?;
-        let dataset = state.service.create_dataset(caller, definition).await?;
-        let path = format!("/v1/datasets/{}", dataset.id);
-        Ok(created(path, dataset).into_response())
+        // Even a small definition may name large trees.
+        let service = state.service.clone();
+        let create = async move || {
+            let dataset = service.create_dataset(caller, definition).await?;
+            let path = format!("/v1/datasets/{}", dataset.id);
+            Ok(created(path, dataset).into_response())
+        };
+        state.service.documents.load(create).await?
     })
     .await
 }

@@ -25,15 +25,18 @@ use crate::ids::ReleaseId;
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
 use crate::service::Service;
-use crate::service::table_format::TableFormat;
+use crate::service::table_format::{Rendering, TableFormat};
 use crate::store::releases::StoredTable;
 
-/// `?format=`.
+/// `?format=` and `?safe_csv=`.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct FormatQuery {
     /// `csv`, `ndjson` or `parquet`; wins over `Accept`.
     pub format: Option<String>,
+    /// CSV only: whether cells that a spreadsheet takes for formulas, because they begin with `=`,
+    /// `+`, `-`, `@`, a tab or a carriage return, get a `'` before them. Numbers stay as they are.
+    pub safe_csv: Option<bool>,
 }
 
 /// The routes of released tables.
@@ -54,7 +57,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
          headers(("ETag" = String, description = "Changes never"))),
         (status = 206, description = "The part asked for by `Range`", content((String = "text/csv"), (String = "application/x-ndjson"), (Vec<u8> = "application/vnd.apache.parquet"))),
         (status = 304, description = "The client has it, by `If-None-Match`"),
-        (status = 400, description = "`invalid_parameter`: no such format"),
+        (status = 400, description = "`invalid_parameter`: no such format, or `safe_csv` with another one than CSV"),
         (status = 406, description = "`not_acceptable`"),
         (status = 416, description = "`range_not_satisfiable`"),
     ),
@@ -91,7 +94,7 @@ async fn data(
          headers(("ETag" = String, description = "Changes never"))),
         (status = 206, description = "The part asked for by `Range`", content((String = "text/csv"), (String = "application/x-ndjson"), (Vec<u8> = "application/vnd.apache.parquet"))),
         (status = 304, description = "The client has it, by `If-None-Match`"),
-        (status = 400, description = "`invalid_parameter`: no such format"),
+        (status = 400, description = "`invalid_parameter`: no such format, or `safe_csv` with another one than CSV"),
         (status = 406, description = "`not_acceptable`"),
         (status = 416, description = "`range_not_satisfiable`"),
     ),
@@ -130,21 +133,21 @@ impl TableRequest<'_> {
         let (caller, id, headers) = (self.caller, self.release, self.headers);
         let table = service.get_table(caller, id, self.table).await?;
         let table = Arc::new(table);
-        let format = requested_format(self.query, headers)?;
-        let etag = etag(&table, format)?;
+        let rendering = requested_rendering(self.query, headers)?;
+        let etag = etag(&table, rendering)?;
         if is_cached(headers, &etag) {
             let mut response = StatusCode::NOT_MODIFIED.into_response();
-            describe(response.headers_mut(), &table, format, etag);
+            describe(response.headers_mut(), &table, rendering, etag);
             return Ok(response);
         }
         let is_get = self.method == Method::GET;
         // Ranges are defined for `GET` only (RFC 9110, 14.2).
         let range = requested_range(headers, &etag).filter(|_| is_get);
-        let mut response = serve(service, &table, format, self.method, range).await?;
+        let mut response = serve(service, &table, rendering, self.method, range).await?;
         if !response.status().is_success() {
             return Ok(response);
         }
-        describe(response.headers_mut(), &table, format, etag);
+        describe(response.headers_mut(), &table, rendering, etag);
         if is_get {
             let owner = table.organization;
             service.record_fetch(caller, owner, id, self.table).await?;
@@ -156,6 +159,19 @@ impl TableRequest<'_> {
                 async move { service.may_still_read(caller, id, &name).await }
             })
         }))
+    }
+}
+
+/// `?safe_csv=` with the requested format.
+fn requested_rendering(query: &FormatQuery, headers: &HeaderMap) -> Result<Rendering, Problem> {
+    let format = requested_format(query, headers)?;
+    match (query.safe_csv.unwrap_or(false), format) {
+        (false, format) => Ok(Rendering::Exact(format)),
+        (true, TableFormat::Csv) => Ok(Rendering::SafeCsv),
+        (true, TableFormat::Ndjson | TableFormat::Parquet) => Err(Problem::new(
+            Code::InvalidParameter,
+            "`safe_csv` is for CSV only; leave it out, or use `format=csv`",
+        )),
     }
 }
 
@@ -177,13 +193,13 @@ fn requested_format(query: &FormatQuery, headers: &HeaderMap) -> Result<TableFor
 
 /// The entity tag of the bytes of a table in a format. CSV is identified by its SHA-256. The bytes
 /// of the other formats depend on the version of the program, too.
-fn etag(table: &StoredTable, format: TableFormat) -> Result<ETag, Problem> {
-    let tag = match format {
-        TableFormat::Csv => format!("\"{}\"", table.sha256),
-        TableFormat::Ndjson | TableFormat::Parquet => format!(
+fn etag(table: &StoredTable, rendering: Rendering) -> Result<ETag, Problem> {
+    let tag = match rendering {
+        Rendering::Exact(TableFormat::Csv) => format!("\"{}\"", table.sha256),
+        rendering => format!(
             "\"{}-{}-{}\"",
             table.sha256,
-            format.as_str(),
+            rendering.file_ending(),
             env!("CARGO_PKG_VERSION")
         ),
     };
@@ -241,13 +257,13 @@ pub fn requested_range(headers: &HeaderMap, etag: &ETag) -> Option<Range> {
 async fn serve(
     service: &Service,
     table: &Arc<StoredTable>,
-    format: TableFormat,
+    rendering: Rendering,
     method: Method,
     range: Option<Range>,
 ) -> Result<Response, ApiError> {
     // The rendered file may be removed before it is opened; then it is rendered again.
     for _ in 0..3 {
-        let path = service.render_table(table, format).await?;
+        let path = service.render_table(table, rendering).await?;
         let mut request = Request::new(Body::empty());
         *request.method_mut() = method.clone();
         if let Some(range) = range.clone() {
@@ -283,7 +299,8 @@ async fn serve(
 }
 
 /// Sets the headers that describe a table.
-fn describe(headers: &mut HeaderMap, table: &StoredTable, format: TableFormat, etag: ETag) {
+fn describe(headers: &mut HeaderMap, table: &StoredTable, rendering: Rendering, etag: ETag) {
+    let format = rendering.format();
     let content_type = match format {
         TableFormat::Csv => "text/csv; charset=utf-8",
         TableFormat::Ndjson | TableFormat::Parquet => format.media_type(),

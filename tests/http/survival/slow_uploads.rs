@@ -101,7 +101,7 @@ async fn slow_uploads_of_one_organization_do_not_stop_another() {
 async fn a_body_that_decodes_to_nothing_ends() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
-    let service = ServiceProcess::start(&data, &[]).await;
+    let mut service = ServiceProcess::start(&data, &[]).await;
     let client = reqwest::Client::new();
     let token = service.token("attacker", "holder");
     let path = dataset(&client, &service, &token).await;
@@ -129,6 +129,7 @@ async fn a_body_that_decodes_to_nothing_ends() {
         } else {
             assert!(!answer.unwrap_err().is_timeout());
         }
+        assert!(service.is_running());
     }
     service.stop();
 }

@@ -1,6 +1,8 @@
 //! Parsing of JSON bodies, with a pointer to the value that is invalid.
 
-use serde::de::DeserializeOwned;
+use std::fmt;
+
+use serde::de::{DeserializeOwned, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_path_to_error::Segment;
 
@@ -81,7 +83,7 @@ fn document_error(body: &[u8], error: serde_json::Error, pointer: String) -> Doc
     }
     // serde_json also reports a syntax error for a number where a string is expected. Parsing the
     // whole body decides whether it is JSON; it also checks the strings.
-    let is_json = || serde_json::from_slice::<serde_json::Value>(body).is_ok();
+    let is_json = || serde_json::from_slice::<AnyJson>(body).is_ok();
     match error.classify() {
         category if category == serde_json::error::Category::Data || is_json() => {
             let reason = text
@@ -97,6 +99,58 @@ fn document_error(body: &[u8], error: serde_json::Error, pointer: String) -> Doc
                 error.column()
             ),
         ),
+    }
+}
+
+/// Any JSON value. It is checked like [`serde_json::Value`], but not kept: that would take 16 bytes
+/// of memory for each byte of the body.
+struct AnyJson;
+
+impl<'de> Deserialize<'de> for AnyJson {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Self)
+    }
+}
+
+impl<'de> Visitor<'de> for AnyJson {
+    type Value = Self;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("any value")
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_unit<E>(self) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self, A::Error> {
+        while items.next_element::<Self>()?.is_some() {}
+        Ok(self)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self, A::Error> {
+        while fields.next_entry::<Self, Self>()?.is_some() {}
+        Ok(self)
     }
 }
 

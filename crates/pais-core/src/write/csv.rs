@@ -1,9 +1,9 @@
-//! Released tables as CSV.
+//! Released tables as CSV: exact, or safe to open in a spreadsheet.
 
 use std::io::{self, Write};
 
 use super::text_table::{RenderedColumn, TextTable};
-use crate::table::ReleasedTable;
+use crate::table::{Form, ReleasedTable};
 
 impl ReleasedTable {
     /// Writes the table as CSV, header first, lines ended by LF; equal tables give equal bytes,
@@ -15,20 +15,34 @@ impl ReleasedTable {
     /// # Errors
     /// Those of `out`.
     pub fn write_csv(&self, out: &mut impl Write) -> io::Result<()> {
-        self.csv_text().write(out)
+        self.csv_text(Cells::Exact).write(out)
     }
 
-    pub(super) fn csv_text(&self) -> TextTable<'_> {
+    /// As [`Self::write_csv`], but no cell is a formula for a spreadsheet: a text that begins with
+    /// `=`, `+`, `-`, `@`, a tab or a carriage return gets a `'` before it. This applies to names of
+    /// columns too. Numbers stay as they are, except in columns of text and of sets.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_safe_csv(&self, out: &mut impl Write) -> io::Result<()> {
+        self.csv_text(Cells::Safe).write(out)
+    }
+
+    pub(super) fn csv_text(&self, cells: Cells) -> TextTable<'_> {
         let alone = self.columns.len() == 1;
         let mut head = Vec::new();
         let mut columns = Vec::with_capacity(self.columns.len());
         for (index, column) in self.columns.iter().enumerate() {
             let comma: &[u8] = if index > 0 { b"," } else { b"" };
             head.extend_from_slice(comma);
-            write_cell(&mut head, &column.name, alone);
+            cells.write(&mut head, &column.name, false, alone);
+            let has_numbers = match column.form {
+                Form::Number | Form::Integer | Form::Generalized => true,
+                Form::Text | Form::Set { .. } => false,
+            };
             columns.push(RenderedColumn::new(&column.column, |out, text| {
                 out.extend_from_slice(comma);
-                write_cell(out, text.unwrap_or(""), alone);
+                cells.write(out, text.unwrap_or(""), has_numbers, alone);
             }));
         }
         head.push(b'\n');
@@ -39,6 +53,31 @@ impl ReleasedTable {
             rows: self.rows,
         }
     }
+}
+
+/// How the cells of a CSV file are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cells {
+    /// As they are.
+    Exact,
+    /// So that a spreadsheet takes none for a formula.
+    Safe,
+}
+
+impl Cells {
+    fn write(self, out: &mut Vec<u8>, text: &str, may_be_number: bool, alone: bool) {
+        let is_number = || may_be_number && text.parse().is_ok_and(f64::is_finite);
+        if self == Self::Safe && is_formula(text) && !is_number() {
+            write_cell(out, &format!("'{text}"), alone);
+        } else {
+            write_cell(out, text, alone);
+        }
+    }
+}
+
+/// Whether a spreadsheet may take a text for a formula.
+fn is_formula(text: &str) -> bool {
+    text.starts_with(['=', '+', '-', '@', '\t', '\r'])
 }
 
 /// Quotes what must be; an empty cell of a table of one column too, or its line would be blank.

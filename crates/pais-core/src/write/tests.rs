@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
+use super::csv::Cells;
 use crate::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable};
 
 /// Number of rows of a block.
@@ -45,10 +46,46 @@ pub(super) fn table(rows: usize) -> ReleasedTable {
 
 /// The three formats in small blocks.
 const FORMATS: [fn(&ReleasedTable, &mut FailingWriter) -> io::Result<()>; 3] = [
-    |table, out| table.csv_text().write_in_blocks(BLOCK, out),
+    |table, out| table.csv_text(Cells::Exact).write_in_blocks(BLOCK, out),
     |table, out| table.ndjson_text().write_in_blocks(BLOCK, out),
     |table, out| table.write_in_groups(2 * BLOCK, BLOCK, out),
 ];
+
+#[test]
+fn safe_csv_has_no_formulas_and_keeps_numbers() {
+    let column = |name: &str, form, texts: &[&str]| ReleasedColumn {
+        name: name.into(),
+        form,
+        column: Column {
+            dictionary: texts.iter().map(|text| (*text).into()).collect(),
+            codes: (0..texts.len() as u32).collect(),
+        },
+        missing: Vec::new(),
+    };
+    let note = ["=1+1", "+a", "-5", "@x,y", "\tz", "\rz", "a=1", ""];
+    let number = ["-5", "+.5", "7", "-inf", "-5|x", "-", "1", "2"];
+    let group = ["-5", "[-5,7)", "=x", "-1e3", "a", "b", "c", "d"];
+    let table = ReleasedTable {
+        name: "data".into(),
+        rows: 8,
+        columns: vec![
+            column("=note", Form::Text, &note),
+            column("n", Form::Number, &number),
+            column("g", Form::Generalized, &group),
+        ],
+    };
+    let text = |write: fn(&ReleasedTable, &mut Vec<u8>) -> io::Result<()>| {
+        let mut out = Vec::new();
+        write(&table, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    let exact = "=note,n,g\n=1+1,-5,-5\n+a,+.5,\"[-5,7)\"\n-5,7,=x\n\"@x,y\",-inf,-1e3\n\
+                 \tz,-5|x,a\n\"\rz\",-,b\na=1,1,c\n,2,d\n";
+    let safe = "'=note,n,g\n'=1+1,-5,-5\n'+a,+.5,\"[-5,7)\"\n'-5,7,'=x\n\"'@x,y\",'-inf,-1e3\n\
+                '\tz,'-5|x,a\n\"'\rz\",'-,b\na=1,1,c\n,2,d\n";
+    assert_eq!(text(ReleasedTable::write_csv), exact);
+    assert_eq!(text(ReleasedTable::write_safe_csv), safe);
+}
 
 #[test]
 fn cells_of_every_length_are_written_unchanged() {
@@ -137,7 +174,7 @@ fn the_bytes_do_not_depend_on_the_number_of_threads() {
 fn the_text_does_not_depend_on_the_block_size() {
     for rows in ROWS {
         let table = table(rows);
-        for lines in [table.csv_text(), table.ndjson_text()] {
+        for lines in [table.csv_text(Cells::Exact), table.ndjson_text()] {
             let (mut small, mut whole, mut default) = (Vec::new(), Vec::new(), Vec::new());
             pool(4).install(|| lines.write_in_blocks(BLOCK, &mut small).unwrap());
             lines.write_in_blocks(rows.max(1), &mut whole).unwrap();
