@@ -11,6 +11,7 @@ pub mod memory;
 pub mod problem;
 pub mod roles;
 pub mod service;
+pub mod storage;
 pub mod store;
 pub mod telemetry;
 pub mod worker;

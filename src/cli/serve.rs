@@ -2,14 +2,15 @@
 
 use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
 use pais::config::{Flags, Settings, WorkerSettings};
 use pais::http::rate_limiter::RateLimiter;
 use pais::http::{AppState, RouterSettings};
-use pais::service::{Service, ServiceLimits};
+use pais::service::{Service, ServiceLimits, TokenLifetime};
+use pais::storage::{Storage, StorageLimits};
 use pais::store::sealing_of_old_rows::seal_old_rows;
 use pais::store::{Store, instances};
 use pais::telemetry;
@@ -58,10 +59,13 @@ async fn serve(settings: &Settings) -> anyhow::Result<()> {
     let listener = TcpListener::bind(address)
         .await
         .with_context(|| format!("cannot listen on {address} (server.listen)"))?;
+    let storage = Arc::new(storage(settings));
+    // The database server cannot start on a full disk.
+    storage.use_reserve_if_full();
     let mut database = Database::open_for_service(settings).await?;
     let store = database.store.clone();
     let served = tokio::select! {
-        served = work(settings, &store, listener, &shutdown) => served,
+        served = work(settings, &store, storage, listener, &shutdown) => served,
         why = database.ended() => Err(why.into()),
     };
     let closed = database.close().await;
@@ -77,6 +81,7 @@ const COMPUTE_NICENESS: i32 = 5;
 async fn work(
     settings: &Settings,
     store: &Store,
+    storage: Arc<Storage>,
     listener: TcpListener,
     shutdown: &CancellationToken,
 ) -> anyhow::Result<()> {
@@ -92,9 +97,16 @@ async fn work(
     let keys = Arc::new(keys::open(settings, store).await?);
     seal_old_rows(store, &keys).await?;
     instances::register(store, uuid::Uuid::new_v4()).await?;
-    let spool = create_empty_spool(&settings.server.data_dir)?;
+    create_empty_spool(&settings.server.data_dir, storage.spool().dir())?;
     let limits = limits(settings);
-    let service = Service::new(store.clone(), keys.clone(), limits, spool, shutdown.clone());
+    let service = Service::new(
+        store.clone(),
+        keys.clone(),
+        limits,
+        storage,
+        shutdown.clone(),
+    );
+    tokio::spawn(service.clone().keep_storage());
     let wake = service.wake.clone();
     let state = AppState {
         service,
@@ -125,17 +137,38 @@ async fn work(
     Ok(served?)
 }
 
-/// Creates the directory of rendered tables in the data directory. Deletes first what a crash has
-/// left there.
-fn create_empty_spool(data_dir: &Path) -> anyhow::Result<PathBuf> {
-    let spool = data_dir.join("spool");
-    let created = match std::fs::remove_dir_all(&spool) {
+/// Name of the spool directory: in the data directory, or in `storage.spool_dir`, where a directory
+/// that is emptied at every start must have a name of its own.
+const SPOOL: [&str; 2] = ["spool", "pais-spool"];
+
+fn storage(settings: &Settings) -> Storage {
+    let (data_dir, settings) = (settings.server.data_dir.clone(), &settings.storage);
+    let [beside_data, elsewhere] = SPOOL;
+    let spool = match &settings.spool_dir {
+        Some(dir) => dir.join(elsewhere),
+        None => data_dir.join(beside_data),
+    };
+    let limits = StorageLimits {
+        min_free_bytes: settings.min_free_bytes,
+        reserve_bytes: settings.reserve_bytes,
+        spool_bytes: settings.spool_bytes,
+    };
+    Storage::new(data_dir, spool, limits)
+}
+
+/// Creates the directory of rendered tables and temporary files. Deletes first what a crash has left
+/// there.
+fn create_empty_spool(data_dir: &Path, spool: &Path) -> anyhow::Result<()> {
+    let created = match std::fs::remove_dir_all(spool) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
         _ => std::fs::create_dir_all(data_dir)
-            .and_then(|()| std::fs::DirBuilder::new().mode(0o700).create(&spool)),
+            .and_then(|()| spool.parent().map_or(Ok(()), std::fs::create_dir_all))
+            .and_then(|()| std::fs::DirBuilder::new().mode(0o700).create(spool)),
     };
-    created.with_context(|| format!("cannot create {} (server.data_dir)", spool.display()))?;
-    Ok(spool)
+    created.with_context(|| {
+        let setting = "server.data_dir, storage.spool_dir";
+        format!("cannot create {} ({setting})", spool.display())
+    })
 }
 
 fn worker_settings(settings: &WorkerSettings) -> worker::WorkerPoolSettings {
@@ -150,9 +183,13 @@ fn worker_settings(settings: &WorkerSettings) -> worker::WorkerPoolSettings {
 
 fn limits(settings: &Settings) -> ServiceLimits {
     let job_bytes = settings.memory.job_bytes;
+    let token_lifetime = TokenLifetime {
+        max_days: settings.security.token_max_days,
+    };
     let settings = &settings.limits;
     ServiceLimits {
         job_bytes,
+        token_lifetime,
         upload_bytes: settings.upload_bytes,
         json_bytes: settings.json_bytes,
         columns: settings.columns,

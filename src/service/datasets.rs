@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use pais_core::definition::{
     DatasetDefinition, DatasetId, TaxonomyId, TaxonomyNode, TaxonomyReference,
@@ -11,7 +12,9 @@ use pais_core::taxonomy::{Tree, TreeLimits};
 
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
-use crate::store::datasets::{self, Dataset, NewDataset, StoredDataset};
+use crate::store::datasets::{
+    self, Dataset, DatasetSummary, NewDataset, StoredDataset, SubmissionSummary,
+};
 use crate::store::taxonomies;
 
 use super::page::{Listing, PageRequest};
@@ -19,6 +22,9 @@ use super::{Service, ServiceError, ServiceLimits, text};
 
 /// Maximum retention: a century.
 const RETENTION_DAYS: i64 = 36_500;
+
+/// How long the deletion of a dataset waits until its rows are removed.
+const REMOVAL_WAIT: Duration = Duration::from_secs(5);
 
 /// Maximum length of a description, in bytes.
 const DESCRIPTION_BYTES: usize = 10_000;
@@ -54,7 +60,7 @@ impl Service {
         Ok(created.ok_or_else(|| text::name_taken("a dataset"))?)
     }
 
-    /// The datasets of the caller's organization, oldest first.
+    /// The datasets of the caller's organization without their columns, oldest first.
     ///
     /// # Errors
     /// When the database fails.
@@ -62,13 +68,13 @@ impl Service {
         &self,
         caller: Caller,
         page: PageRequest,
-    ) -> Result<Listing<Dataset>, ServiceError> {
+    ) -> Result<Listing<DatasetSummary>, ServiceError> {
         let (organization, limit) = (caller.organization, page.rows_to_query());
-        let rows = datasets::list(&self.store, &self.keys, organization, page.after, limit).await?;
+        let rows = datasets::list(&self.store, organization, page.after, limit).await?;
         Ok(Listing::new(rows, page, |dataset| dataset.id.0))
     }
 
-    /// A dataset of the caller's organization, with its submissions.
+    /// A dataset of the caller's organization, with its latest submissions.
     ///
     /// # Errors
     /// `not_found`; when the database fails.
@@ -79,6 +85,23 @@ impl Service {
     ) -> Result<Dataset, ServiceError> {
         let dataset = datasets::find(&self.store, &self.keys, caller.organization, id).await?;
         dataset.ok_or_else(ServiceError::not_found)
+    }
+
+    /// The submissions of a dataset of the caller's organization, oldest first.
+    ///
+    /// # Errors
+    /// `not_found`; when the database fails.
+    pub async fn list_submissions(
+        &self,
+        caller: Caller,
+        id: DatasetId,
+        page: PageRequest,
+    ) -> Result<Listing<SubmissionSummary>, ServiceError> {
+        let (dataset, limit) = ((caller.organization, id), page.rows_to_query());
+        let (store, keys) = (&self.store, &self.keys);
+        let rows = datasets::list_submissions(store, keys, dataset, page.after, limit).await?;
+        let rows = rows.ok_or_else(ServiceError::not_found)?;
+        Ok(Listing::new(rows, page, |submission| submission.id.0))
     }
 
     /// A dataset of the caller's organization, with its schema and its wrapped key.
@@ -94,15 +117,28 @@ impl Service {
         dataset.ok_or_else(ServiceError::not_found)
     }
 
-    /// Deletes a dataset with its rows, and wakes the workers to stop its jobs.
+    /// Deletes a dataset, and wakes the workers to stop its jobs. Its key is destroyed at once; its
+    /// rows are removed right after that, for which this waits some seconds. The reserve is used if
+    /// the disk is full.
     ///
     /// # Errors
     /// `not_found`; when the database fails.
     pub async fn delete_dataset(&self, caller: Caller, id: DatasetId) -> Result<(), ServiceError> {
-        if !datasets::delete(&self.store, caller, id).await? {
+        self.storage.use_reserve_if_full();
+        let deleted = match datasets::delete(&self.store, caller, id).await {
+            Err(error) if error.is_storage_full() && self.storage.use_reserve() => {
+                datasets::delete(&self.store, caller, id).await
+            }
+            deleted => deleted,
+        };
+        if !deleted? {
             return Err(ServiceError::not_found());
         }
         self.wake.notify_waiters();
+        let service = self.clone();
+        let removal = tokio::spawn(async move { service.remove_deleted_rows().await });
+        // What is not removed in this time is removed in the background.
+        let _ = tokio::time::timeout(REMOVAL_WAIT, removal).await;
         Ok(())
     }
 }

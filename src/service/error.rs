@@ -35,11 +35,20 @@ impl ServiceError {
         Self::Problem(Problem::at(Code::NotFound, pointer, NOTHING_HERE))
     }
 
+    /// The error of a caller whose token is missing, unknown, expired or revoked, be it while the
+    /// request is under way.
+    pub fn unauthenticated() -> Self {
+        Self::new(Code::Unauthenticated, NO_TOKEN)
+    }
+
     /// The error of a request that comes in while the service stops.
     pub(super) fn stopping() -> Self {
         Self::new(Code::Unavailable, "the service is stopping")
     }
 }
+
+const NO_TOKEN: &str =
+    "send `Authorization: Bearer <token>` with a token that is neither expired nor revoked";
 
 const NOTHING_HERE: &str = "there is nothing here for this token; check the id";
 

@@ -6,6 +6,8 @@ use pais_core::taxonomy::TreeLimits;
 
 use crate::problem::{Code, Problem};
 
+use super::token_lifetime::TokenLifetime;
+
 /// Limits on what a client sends, from the sections `limits` and `memory` of the configuration.
 #[derive(Clone, Copy, Debug)]
 pub struct ServiceLimits {
@@ -21,6 +23,8 @@ pub struct ServiceLimits {
     pub taxonomy: TreeLimits,
     /// Number of uploads read at once; further ones wait.
     pub concurrent_uploads: usize,
+    /// Lifetime of a token.
+    pub token_lifetime: TokenLifetime,
 }
 
 impl ServiceLimits {

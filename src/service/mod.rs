@@ -23,22 +23,25 @@ pub mod releases;
 mod rendered_tables;
 mod report_view;
 mod steps;
+mod storage_upkeep;
 pub mod submissions;
 mod taxonomies;
 mod text;
+mod token_lifetime;
 mod tokens;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Mutex, Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 
+use crate::storage::Storage;
 use crate::store::seal::KeyRing;
 use crate::store::{Store, readiness};
 
 pub use error::ServiceError;
 pub use limits::ServiceLimits;
+pub use token_lifetime::TokenLifetime;
 
 use table_permits::TablePermits;
 
@@ -55,8 +58,10 @@ pub struct Service {
     pub wake: Arc<Notify>,
     /// Cancelled when the service stops; ends streams.
     pub shutdown: CancellationToken,
-    /// Directory of rendered tables and temporary files.
-    spool: Arc<PathBuf>,
+    /// The disk, and the directory of rendered tables and temporary files.
+    pub storage: Arc<Storage>,
+    /// Held while the rows of deleted datasets are removed.
+    reclaiming: Arc<Mutex<()>>,
     /// Permits to hold a table in memory.
     permits: TablePermits,
     /// Permits to read an upload.
@@ -64,12 +69,12 @@ pub struct Service {
 }
 
 impl Service {
-    /// Creates the service layer. `spool` is the directory of rendered tables and temporary files.
+    /// Creates the service layer.
     pub fn new(
         store: Store,
         keys: Arc<KeyRing>,
         limits: ServiceLimits,
-        spool: PathBuf,
+        storage: Arc<Storage>,
         shutdown: CancellationToken,
     ) -> Self {
         Self {
@@ -78,7 +83,8 @@ impl Service {
             limits,
             wake: Arc::new(Notify::new()),
             shutdown,
-            spool: Arc::new(spool),
+            storage,
+            reclaiming: Arc::default(),
             permits: TablePermits::default(),
             uploads: Arc::new(Semaphore::new(limits.concurrent_uploads)),
         }

@@ -12,7 +12,9 @@ use crate::roles::{Caller, Role};
 use crate::store::JobStatus;
 use crate::store::datasets::{self, DatasetState, StoredDataset};
 use crate::store::jobs::{self, StoredJob};
-use crate::store::releases::{self, NewRelease, StoredRelease, StoredTable, Viewer};
+use crate::store::releases::{
+    self, NewRelease, ReleaseCreation, StoredRelease, StoredTable, Viewer,
+};
 use crate::store::runs;
 use crate::worker::release_packing::{self, ReleaseOrigin};
 use crate::worker::{attempt, load_rows, on_thread, records};
@@ -48,13 +50,15 @@ impl Service {
     /// Makes a release of a job's table.
     ///
     /// # Errors
-    /// `not_found`; `job_not_succeeded`; `dataset_deleted`; `no_such_step`; `invalid_job` if the
-    /// request names no combination of the sweep; `invalid_name`; when the database fails.
+    /// `storage_full`; `not_found`; `job_not_succeeded`; `dataset_deleted`; `no_such_step`; `invalid_job` if the
+    /// request names no combination of the sweep; `invalid_name`; `unauthenticated` if the caller's
+    /// token has expired or was revoked meanwhile; when the database fails.
     pub async fn create_release(
         &self,
         caller: Caller,
         request: ReleaseRequest,
     ) -> Result<StoredRelease, ServiceError> {
+        self.storage.check()?;
         let name = request.name.as_deref().map(text::name).transpose()?;
         let job = jobs::load(&self.store, &self.keys, caller.organization, request.job).await?;
         let job = job.ok_or_else(|| ServiceError::not_found_at("/job_id"))?;
@@ -88,8 +92,10 @@ impl Service {
             name,
         };
         let release = self.prepare_release(caller, &job, dataset, table).await?;
-        if !releases::create(&self.store, &release).await? {
-            return Err(dataset_deleted());
+        match releases::create(&self.store, &release).await? {
+            ReleaseCreation::Stored => {}
+            ReleaseCreation::NoDataset => return Err(dataset_deleted()),
+            ReleaseCreation::NoToken => return Err(ServiceError::unauthenticated()),
         }
         self.get_release(caller, release.id).await
     }
@@ -205,6 +211,16 @@ impl Service {
         }
         let table = releases::table(&self.store, viewer(caller), id, name).await?;
         table.ok_or_else(ServiceError::not_found)
+    }
+
+    /// Whether the caller may still read a release: the token works, and a recipient has a grant. For
+    /// downloads under way.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn may_read(&self, caller: Caller, id: ReleaseId) -> Result<bool, ServiceError> {
+        let viewer = viewer(caller);
+        Ok(releases::is_readable(&self.store, viewer, caller.token, id).await?)
     }
 
     /// Records in the audit logs that a recipient has fetched a part of a release: a table or

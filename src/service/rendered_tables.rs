@@ -4,13 +4,13 @@
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
 
 use pais_core::table::ReleasedTable;
 use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
 
-use crate::problem::{Code, Problem};
+use crate::problem::Problem;
+use crate::storage::{Spool, SpoolLease, StorageError};
 use crate::store::StoreError;
 use crate::store::releases::{self, StoredTable};
 use crate::worker::{WorkError, on_thread, release_packing};
@@ -18,15 +18,6 @@ use crate::worker::{WorkError, on_thread, release_packing};
 use super::table_format::TableFormat;
 use super::table_permits::TableKind;
 use super::{Service, ServiceError};
-
-/// Maximum total size of the rendered tables, in bytes.
-const MAX_TOTAL_BYTES: u64 = 4 << 30;
-
-/// The age at which a temporary file is taken to belong to a process that died.
-const STALE: Duration = Duration::from_secs(60 * 60);
-
-/// Prefix of the temporary files.
-const UNFINISHED: &str = "unfinished-";
 
 impl Service {
     /// The path of the file with a released table in a format. Renders the file if it does not
@@ -48,7 +39,7 @@ impl Service {
             env!("CARGO_PKG_VERSION"),
             format.as_str()
         );
-        let path = self.spool.join(name);
+        let path = self.storage.spool().dir().join(name);
         if exists(&path).await {
             return Ok(path);
         }
@@ -62,11 +53,11 @@ impl Service {
             chunks.push(chunk);
         }
         let (target, stored) = (path.clone(), table.clone());
+        let spool = Arc::clone(self.storage.spool());
         on_thread(move || {
             let _permit = permit;
             let table = release_packing::unpack(&stored, chunks)?;
-            render(&table, format, &stored.sha256, &target)?;
-            remove_oldest(&target).map_err(|error| unwritable(&error))
+            render(&table, format, &stored.sha256, (&spool, &target))
         })
         .await?;
         Ok(path)
@@ -83,19 +74,14 @@ fn render(
     table: &ReleasedTable,
     format: TableFormat,
     sha256: &str,
-    target: &Path,
+    (spool, target): (&Arc<Spool>, &Path),
 ) -> Result<(), WorkError> {
-    let directory = target.parent().unwrap_or(Path::new("."));
-    let unwritable = |error: io::Error| unwritable(&error);
-    std::fs::create_dir_all(directory).map_err(unwritable)?;
-    let file = tempfile::Builder::new()
-        .prefix(UNFINISHED)
-        .tempfile_in(directory)
-        .map_err(unwritable)?;
+    let file = spool.named_file().map_err(unwritable)?;
     let mut out = DigestingFile {
         // Tables are rendered in blocks larger than this buffer, which they bypass.
         file: BufWriter::with_capacity(64 << 10, file),
         hasher: (format == TableFormat::Csv).then(Sha256::new),
+        lease: spool.lease(),
     };
     let written = match format {
         TableFormat::Csv => table.write_csv(&mut out),
@@ -103,11 +89,15 @@ fn render(
         TableFormat::Parquet => table.write_parquet(&mut out),
     };
     written.map_err(unwritable)?;
-    let file: NamedTempFile = out
-        .file
+    let DigestingFile {
+        file,
+        hasher,
+        lease,
+    } = out;
+    let file: NamedTempFile = file
         .into_inner()
         .map_err(|error| unwritable(error.into_error()))?;
-    if let Some(hasher) = out.hasher
+    if let Some(hasher) = hasher
         && hex::encode(hasher.finalize()) != sha256
     {
         return Err(StoreError::Damaged {
@@ -115,56 +105,28 @@ fn render(
         }
         .into());
     }
-    file.persist(target)
-        .map_err(|error| unwritable(error.error))?;
-    Ok(())
-}
-
-/// Removes stale temporary files, and the oldest rendered files until the rest is within
-/// [`MAX_TOTAL_BYTES`]. Never removes `newest`.
-fn remove_oldest(newest: &Path) -> io::Result<()> {
-    let Some(directory) = newest.parent() else {
-        return Ok(());
-    };
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(directory)? {
-        let entry = entry?;
-        // Another request may have removed the file meanwhile.
-        let Ok(metadata) = entry.metadata() else {
-            continue;
-        };
-        if !metadata.is_file() {
-            continue;
-        }
-        let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-        let unfinished = entry.file_name().to_string_lossy().starts_with(UNFINISHED);
-        if unfinished && modified.elapsed().unwrap_or_default() > STALE {
-            let _ = std::fs::remove_file(entry.path());
-        } else if !unfinished {
-            files.push((modified, metadata.len(), entry.path()));
-        }
-    }
-    files.sort();
-    let mut total: u64 = files.iter().map(|(_, bytes, _)| bytes).sum();
-    for (_, bytes, path) in files {
-        if total <= MAX_TOTAL_BYTES {
-            break;
-        }
-        if path != newest && std::fs::remove_file(&path).is_ok() {
-            total -= bytes;
-        }
+    match file.persist_noclobber(target) {
+        Ok(_) => lease.keep(),
+        // Another request has rendered it meanwhile.
+        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(unwritable(error.error)),
     }
     Ok(())
 }
 
-/// A file, and for CSV the SHA-256 of what is written to it: the stored digest is that of the CSV.
+/// A file with its share in the quota of the spool directory, and for CSV the SHA-256 of what is
+/// written to it: the stored digest is that of the CSV.
 struct DigestingFile {
     file: BufWriter<NamedTempFile>,
     hasher: Option<Sha256>,
+    lease: SpoolLease,
 }
 
 impl Write for DigestingFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.lease
+            .grow(bytes.len() as u64)
+            .map_err(io::Error::other)?;
         let written = self.file.write(bytes)?;
         if let Some(hasher) = &mut self.hasher {
             hasher.update(&bytes[..written]);
@@ -177,11 +139,7 @@ impl Write for DigestingFile {
     }
 }
 
-fn unwritable(error: &io::Error) -> WorkError {
+fn unwritable(error: io::Error) -> WorkError {
     tracing::error!(%error, "a table could not be rendered into the spool directory");
-    Problem::new(
-        Code::Unavailable,
-        "the table could not be rendered; the service's disk may be full",
-    )
-    .into()
+    Problem::from(StorageError::from(error)).into()
 }

@@ -35,8 +35,9 @@ impl Service {
     /// [`super::ServiceLimits::concurrent_uploads`] other uploads are read.
     ///
     /// # Errors
-    /// A body that cannot be read to its end, has invalid cells or has no rows; an idempotency key
-    /// that is in use or was used with another body; when the database fails.
+    /// `storage_full`; a body that cannot be read to its end, has invalid cells or has no rows; an idempotency key
+    /// that is in use or was used with another body; `unauthenticated` if the caller's token has
+    /// expired or was revoked meanwhile; when the database fails.
     pub async fn create_submission(
         &self,
         caller: Caller,
@@ -49,6 +50,7 @@ impl Service {
             key,
             body,
         } = request;
+        self.storage.check()?;
         let limit = self.limits.upload_bytes;
         let permit = self.uploads.acquire().await;
         let _permit = permit.map_err(|_| ServiceError::stopping())?;
@@ -62,7 +64,7 @@ impl Service {
         let settings = IngestSettings {
             format,
             key: load_rows::open_key(&self.keys, dataset)?,
-            directory: Arc::clone(&self.spool),
+            storage: Arc::clone(&self.storage),
             limit,
         };
         match ingest(&self.store, dataset, settings, body).await {
@@ -93,6 +95,7 @@ async fn commit(
             Ok(answer)
         }
         SubmissionResult::NoDataset => Err(ServiceError::not_found()),
+        SubmissionResult::NoToken => Err(ServiceError::unauthenticated()),
         SubmissionResult::KeyTaken => Err(key_in_use()),
     }
 }

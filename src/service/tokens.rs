@@ -3,7 +3,7 @@
 use crate::ids::TokenId;
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
-use crate::store::tokens::{self, IssuedToken, NewToken, Token};
+use crate::store::tokens::{self, Authentication, IssuedToken, NewToken, Token};
 
 use super::page::{Listing, PageRequest};
 use super::{Service, ServiceError, text};
@@ -12,33 +12,42 @@ use super::{Service, ServiceError, text};
 const LABEL_BYTES: usize = 200;
 
 impl Service {
-    /// The caller with this secret; `None` if there is no such token, or it is expired or revoked.
+    /// The caller with this secret; `None` if there is no such token, or it is expired or revoked,
+    /// which is recorded in the audit log of its organization.
     ///
     /// # Errors
     /// When the database fails.
     pub async fn authenticate(&self, secret: &str) -> Result<Option<Caller>, ServiceError> {
-        Ok(tokens::authenticate(&self.store, secret).await?)
+        let (token, reason) = match tokens::authenticate(&self.store, secret).await? {
+            Authentication::Valid(caller) => return Ok(Some(caller)),
+            Authentication::Unknown => return Ok(None),
+            Authentication::Expired(token) => (token, "expired"),
+            Authentication::Revoked(token) => (token, "revoked"),
+        };
+        // The token is refused all the same where the event cannot be written.
+        if let Err(error) = tokens::record_refusal(&self.store, token, reason).await {
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "the refusal of a token could not be recorded"
+            );
+        }
+        Ok(None)
     }
 
-    /// Issues a token for the organization with this name or id.
+    /// Issues a token for the organization with this name or id. Without `expires_at` it works for
+    /// the longest lifetime that is possible.
     ///
     /// # Errors
-    /// `invalid_value`; `not_found` for the organization; when the database fails.
+    /// `invalid_value`; `limit_exceeded`; `not_found` for the organization; when the database fails.
     pub async fn create_token(
         &self,
         caller: Caller,
         organization: &str,
-        new: NewToken<'_>,
+        mut new: NewToken<'_>,
     ) -> Result<IssuedToken, ServiceError> {
         text::check_length("/label", new.label, LABEL_BYTES)?;
-        if new.expires_at.is_some_and(|at| at <= self.store.now()) {
-            return Err(Problem::at(
-                Code::InvalidValue,
-                "/expires_at",
-                "`expires_at` is in the past; give a later time, or leave it out",
-            )
-            .into());
-        }
+        let lifetime = self.limits.token_lifetime;
+        new.expires_at = lifetime.expiry(self.store.now(), new.expires_at)?;
         let issued = tokens::create_token(&self.store, Some(caller), organization, new).await?;
         Ok(issued.ok_or_else(|| {
             Problem::at(

@@ -34,6 +34,8 @@ actions! {
     TokenCreated = "token.created";
     /// A token was revoked.
     TokenRevoked = "token.revoked";
+    /// A token that has expired or was revoked was used; at most once a minute for each token.
+    TokenRefused = "token.refused";
     /// A taxonomy was created.
     TaxonomyCreated = "taxonomy.created";
     /// A dataset was declared.

@@ -8,12 +8,13 @@ use crate::ids::{OrganizationId, TokenId};
 use crate::roles::Caller;
 
 use super::audit::{self, Action, NewEvent};
-use super::{Store, StoreError};
+use super::{Store, StoreError, trees};
 
 /// Deletes a dataset at the request of its holder; returns `false` if there is no such dataset.
 ///
-/// The schema, the data key and what is sealed with it are deleted with the commit, and the answers
-/// that are stored for retries of requests on the dataset. Queued jobs are cancelled, and running
+/// The schema, the data key, steps and listed values are deleted with the commit, and the answers that
+/// are stored for retries of requests on the dataset. The rows, which cannot be decrypted from then on,
+/// are removed by [`super::reclaim::remove_deleted`]. Queued jobs are cancelled, and running
 /// ones are asked to stop (wake the workers afterwards).
 ///
 /// # Errors
@@ -68,6 +69,7 @@ struct DatasetDeletion {
 
 impl DatasetDeletion {
     async fn run(&self, connection: &mut PgConnection, id: DatasetId) -> Result<bool, StoreError> {
+        trees::lock(connection, self.organization).await?;
         let ended = sqlx::query(
             "UPDATE datasets SET deleted_at = $3, definition = NULL, wrapped_key = NULL
              WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL",
@@ -80,10 +82,13 @@ impl DatasetDeletion {
         if ended.rows_affected() == 0 {
             return Ok(false);
         }
-        let submissions = sqlx::query("DELETE FROM submissions WHERE dataset_id = $1")
-            .bind(id.0)
-            .execute(&mut *connection)
-            .await?;
+        // `super::reclaim` removes them.
+        let submissions: i64 =
+            sqlx::query_scalar("SELECT count(*) FROM submissions WHERE dataset_id = $1")
+                .bind(id.0)
+                .fetch_one(&mut *connection)
+                .await?;
+        trees::unlink(connection, self.organization, id).await?;
         // Neither steps nor listed values can be read without the key.
         sqlx::query(
             "DELETE FROM job_steps USING jobs
@@ -117,7 +122,7 @@ impl DatasetDeletion {
             subject: id.0,
             detail: serde_json::json!({
                 "reason": self.reason,
-                "submissions": submissions.rows_affected(),
+                "submissions": submissions,
             }),
         };
         audit::record(connection, self.at, event).await?;

@@ -5,6 +5,7 @@
 
 pub mod audit;
 mod dataset_deletion;
+mod dataset_view;
 pub mod datasets;
 pub mod grants;
 pub mod idempotency;
@@ -17,6 +18,7 @@ mod new_release;
 pub mod organizations;
 pub mod queue;
 pub mod readiness;
+pub mod reclaim;
 pub mod releases;
 pub mod runs;
 pub mod seal;
@@ -24,6 +26,7 @@ pub mod sealing_of_old_rows;
 pub mod submissions;
 pub mod taxonomies;
 pub mod tokens;
+mod trees;
 
 use std::sync::Arc;
 
@@ -65,12 +68,35 @@ pub enum StoreError {
 impl StoreError {
     /// Whether the database could not be reached, so that a retry may help.
     pub fn is_unreachable(&self) -> bool {
-        matches!(
-            self,
-            Self::Database(
+        match self {
+            Self::Database(sqlx::Error::Database(error)) => {
+                // It was shut down, has crashed, or is still starting.
+                matches!(error.code().as_deref(), Some("57P01" | "57P02" | "57P03"))
+            }
+            Self::Database(error) => matches!(
+                error,
                 sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_)
-            )
-        )
+            ),
+            _ => false,
+        }
+    }
+
+    /// Whether the disk of the database is full.
+    pub fn is_storage_full(&self) -> bool {
+        let Self::Database(sqlx::Error::Database(error)) = self else {
+            return false;
+        };
+        match error.code().as_deref() {
+            // disk_full
+            Some("53100") => true,
+            // out_of_memory and io_error, which some versions report for a full disk.
+            Some("53200" | "58030") => {
+                let message = error.message();
+                let full = ["No space left on device", "Disk quota exceeded"];
+                full.iter().any(|reason| message.contains(reason))
+            }
+            _ => false,
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::ids::{JobId, OrganizationId, ReleaseId, TokenId};
 
 use super::audit::{self, Action, NewEvent};
 use super::submissions::lock_dataset;
-use super::{Store, StoreError};
+use super::{Store, StoreError, tokens};
 
 /// A release to be stored.
 #[derive(Clone, Debug)]
@@ -91,17 +91,34 @@ pub struct NewTable {
     pub chunks: Vec<(u32, Vec<u8>)>,
 }
 
-/// Stores a release that a holder requested; returns `false` if its dataset was deleted meanwhile.
+/// The result of [`create`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReleaseCreation {
+    /// The release is stored.
+    Stored,
+    /// The dataset was deleted meanwhile.
+    NoDataset,
+    /// The token that requested it has expired or was revoked meanwhile.
+    NoToken,
+}
+
+/// Stores a release that a holder requested.
 ///
 /// # Errors
 /// When the database fails.
-pub async fn create(store: &Store, release: &NewRelease) -> Result<bool, StoreError> {
+pub async fn create(store: &Store, release: &NewRelease) -> Result<ReleaseCreation, StoreError> {
     let mut transaction = store.begin().await?;
+    // The token was checked when the request began, which may be long ago.
+    if let Some(token) = release.by
+        && !tokens::lock_valid(&mut transaction, token, store.now()).await?
+    {
+        return Ok(ReleaseCreation::NoToken);
+    }
     if insert(&mut transaction, release, &|_| {}).await?.is_none() {
-        return Ok(false);
+        return Ok(ReleaseCreation::NoDataset);
     }
     transaction.commit().await?;
-    Ok(true)
+    Ok(ReleaseCreation::Stored)
 }
 
 /// Stores a release and calls `written` with the number of rows of each chunk. Returns `None`, and

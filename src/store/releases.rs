@@ -9,7 +9,7 @@ use sqlx::types::Json;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use crate::ids::{JobId, OrganizationId, ReleaseId};
+use crate::ids::{JobId, OrganizationId, ReleaseId, TokenId};
 use crate::roles::Caller;
 use pais_core::definition::DatasetId;
 use pais_core::warning::Warning;
@@ -17,7 +17,7 @@ use pais_core::warning::Warning;
 use super::audit::{self, Action, NewEvent};
 use super::{Store, StoreError};
 
-pub use super::new_release::{NewRelease, NewTable, Readings, create};
+pub use super::new_release::{NewRelease, NewTable, Readings, ReleaseCreation, create};
 
 /// The organization that reads a release, and in which role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -245,6 +245,33 @@ pub async fn table(
         columns: row.try_get("columns")?,
         sha256: row.try_get("sha256")?,
     }))
+}
+
+/// Whether the viewer can still read a release with this token. For downloads, which last longer than
+/// the check at their start.
+///
+/// # Errors
+/// When the database fails.
+pub async fn is_readable(
+    store: &Store,
+    viewer: Viewer,
+    token: TokenId,
+    id: ReleaseId,
+) -> Result<bool, StoreError> {
+    let (holder, organization) = viewer.parts();
+    Ok(sqlx::query_scalar(concat!(
+        "SELECT EXISTS (SELECT FROM releases r WHERE r.id = $4 AND ",
+        visible!(),
+        ") AND EXISTS (SELECT FROM tokens WHERE tokens.id = $5 AND revoked_at IS NULL
+                       AND (tokens.expires_at IS NULL OR tokens.expires_at > $3))"
+    ))
+    .bind(holder)
+    .bind(organization)
+    .bind(store.now())
+    .bind(id.0)
+    .bind(token.0)
+    .fetch_one(store.pool())
+    .await?)
 }
 
 /// Records in the audit logs of the holder and of the caller that the caller fetched a table or

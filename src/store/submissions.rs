@@ -17,7 +17,7 @@ use pais_core::warning::Warning;
 use super::audit::{self, Action, NewEvent};
 use super::idempotency::{IdempotentAnswer, Reservation};
 use super::seal::{DataKey, Place, SealError};
-use super::{Store, StoreError};
+use super::{Store, StoreError, tokens};
 
 /// A stored submission, without its rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,6 +78,8 @@ pub enum SubmissionResult {
     Stored(IdempotentAnswer),
     /// The dataset was deleted meanwhile.
     NoDataset,
+    /// The token of the caller has expired or was revoked meanwhile.
+    NoToken,
     /// A later request has taken over the idempotency key.
     KeyTaken,
 }
@@ -85,6 +87,7 @@ pub enum SubmissionResult {
 /// A submission that is being written. If it is dropped before [`SubmissionWriter::commit`], nothing is
 /// stored.
 pub struct SubmissionWriter {
+    store: Store,
     transaction: Transaction<'static, Postgres>,
     submission: Submission,
 }
@@ -120,6 +123,7 @@ impl SubmissionWriter {
         .execute(&mut *transaction)
         .await?;
         Ok(Self {
+            store: store.clone(),
             transaction,
             submission,
         })
@@ -165,6 +169,11 @@ impl SubmissionWriter {
         // From here until the commit, the dataset cannot be deleted.
         if !lock_dataset(&mut self.transaction, submission.dataset).await? {
             return Ok(SubmissionResult::NoDataset);
+        }
+        // The token was checked when the upload began, which may be long ago.
+        let now = self.store.now();
+        if !tokens::lock_valid(&mut self.transaction, by.token, now).await? {
+            return Ok(SubmissionResult::NoToken);
         }
         sqlx::query(
             "UPDATE submissions

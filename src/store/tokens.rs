@@ -4,9 +4,9 @@ use rand::TryRng;
 use secrecy::SecretString;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
-use sqlx::Row;
 use sqlx::postgres::PgRow;
-use time::OffsetDateTime;
+use sqlx::{PgConnection, Row};
+use time::{Duration, OffsetDateTime};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -81,30 +81,106 @@ pub struct NewToken<'a> {
     pub role: Role,
     /// What it is for.
     pub label: Option<&'a str>,
-    /// When it expires; `None` for never.
+    /// When it expires; `None` for never. [`crate::service::TokenLifetime`] limits it.
     pub expires_at: Option<OffsetDateTime>,
 }
 
-/// The caller with this secret; `None` if there is no such token, or it is expired or revoked.
+/// What a secret is.
+#[derive(Clone, Copy, Debug)]
+pub enum Authentication {
+    /// The secret of a token that works.
+    Valid(Caller),
+    /// The secret of a token that has expired.
+    Expired(Caller),
+    /// The secret of a token that was revoked.
+    Revoked(Caller),
+    /// No token's secret.
+    Unknown,
+}
+
+/// Finds the token with this secret.
 ///
 /// # Errors
 /// When the database fails.
-pub async fn authenticate(store: &Store, secret: &str) -> Result<Option<Caller>, StoreError> {
+pub async fn authenticate(store: &Store, secret: &str) -> Result<Authentication, StoreError> {
     let row = sqlx::query(
-        "SELECT id, organization_id, role FROM tokens
-         WHERE secret_sha256 = $1 AND revoked_at IS NULL
-           AND (expires_at IS NULL OR expires_at > $2)",
+        "SELECT id, organization_id, role, revoked_at IS NOT NULL AS revoked,
+                coalesce(expires_at <= $2, false) AS expired
+         FROM tokens WHERE secret_sha256 = $1",
     )
     .bind(Sha256::digest(secret.as_bytes()).as_slice())
     .bind(store.now())
     .fetch_optional(store.pool())
     .await?;
-    let Some(row) = row else { return Ok(None) };
-    Ok(Some(Caller {
+    let Some(row) = row else {
+        return Ok(Authentication::Unknown);
+    };
+    let caller = Caller {
         organization: OrganizationId(row.try_get("organization_id")?),
         role: role(&row)?,
         token: TokenId(row.try_get("id")?),
-    }))
+    };
+    Ok(if row.try_get("revoked")? {
+        Authentication::Revoked(caller)
+    } else if row.try_get("expired")? {
+        Authentication::Expired(caller)
+    } else {
+        Authentication::Valid(caller)
+    })
+}
+
+/// Time between two events about the refusal of one token, so that a client that repeats its requests
+/// does not fill the audit log.
+const REFUSAL_INTERVAL: Duration = Duration::minutes(1);
+
+/// Records in the audit log of the token's organization that the token was refused, at most once a
+/// minute. `reason` is `expired` or `revoked`.
+///
+/// # Errors
+/// When the database fails.
+pub async fn record_refusal(
+    store: &Store,
+    token: Caller,
+    reason: &'static str,
+) -> Result<(), StoreError> {
+    let now = store.now();
+    let mut transaction = store.begin().await?;
+    let due = sqlx::query(
+        "UPDATE tokens SET refused_at = $2
+         WHERE id = $1 AND (refused_at IS NULL OR refused_at <= $3)",
+    )
+    .bind(token.token.0)
+    .bind(now)
+    .bind(now - REFUSAL_INTERVAL)
+    .execute(&mut *transaction)
+    .await?;
+    if due.rows_affected() == 1 {
+        let detail = serde_json::json!({ "reason": reason });
+        let event = NewEvent::by(token, Action::TokenRefused, token.token.0, detail);
+        audit::record(&mut transaction, now, event).await?;
+    }
+    Ok(transaction.commit().await?)
+}
+
+/// Locks a token against revocation until the transaction ends. Returns whether it is neither expired
+/// nor revoked. For work that was begun with it and is committed now.
+///
+/// # Errors
+/// When the database fails.
+pub(super) async fn lock_valid(
+    connection: &mut PgConnection,
+    token: TokenId,
+    now: OffsetDateTime,
+) -> Result<bool, StoreError> {
+    let row = sqlx::query(
+        "SELECT FROM tokens WHERE id = $1 AND revoked_at IS NULL
+           AND (expires_at IS NULL OR expires_at > $2) FOR SHARE",
+    )
+    .bind(token.0)
+    .bind(now)
+    .fetch_optional(connection)
+    .await?;
+    Ok(row.is_some())
 }
 
 /// Whether a token is neither expired nor revoked. For work that lasts longer than its request.

@@ -155,8 +155,14 @@ impl Worker {
                     release,
                     written: &written,
                 };
-                let ending = queue::succeed(store, claim, progress.counts(), outcome).await?;
-                ("succeeded", ending)
+                match queue::succeed(store, claim, progress.counts(), outcome).await {
+                    Ok(ending) => ("succeeded", ending),
+                    // Another attempt would end in the same way.
+                    Err(error) if error.is_storage_full() => {
+                        ("failed", fail(storage_full()).await?)
+                    }
+                    Err(error) => return Err(error),
+                }
             }
             Err(WorkError::Problem(problem)) if problem.code == Code::Cancelled => {
                 match progress.stopped() {
@@ -204,6 +210,14 @@ impl Worker {
 /// Number of rows in all tables of a release.
 fn rows_of(release: &NewRelease) -> u64 {
     release.tables.iter().map(|table| table.rows).sum()
+}
+
+fn storage_full() -> Problem {
+    Problem::new(
+        Code::StorageFull,
+        "the result does not fit on the disk of the database; have data deleted or the disk \
+         enlarged, and send the job again",
+    )
 }
 
 fn internal() -> Problem {

@@ -8,7 +8,8 @@ use pais::http::rate_limiter::RateLimiter;
 use pais::http::{AppState, RouterSettings};
 use pais::ids::TokenId;
 use pais::roles::Role;
-use pais::service::{Service, ServiceLimits};
+use pais::service::{Service, ServiceLimits, TokenLifetime};
+use pais::storage::{Storage, StorageLimits};
 use pais::store::seal::KeyRing;
 use pais::store::tokens::{NewToken, create_token};
 use pais::store::{Store, instances, organizations};
@@ -28,6 +29,7 @@ pub(crate) struct Builder {
     requests_per_second: u32,
     cors_origins: Vec<String>,
     limits: ServiceLimits,
+    storage: StorageLimits,
     with_workers: bool,
 }
 
@@ -53,18 +55,25 @@ impl Builder {
         self
     }
 
+    pub(crate) fn storage(mut self, change: impl FnOnce(&mut StorageLimits)) -> Self {
+        change(&mut self.storage);
+        self
+    }
+
     pub(crate) async fn start(self) -> TestApp {
         let clock = Arc::new(FixedClock::new(SystemClock.now()));
         let store = Store::new(database::create().await, 5, clock.clone());
         instances::register(&store, Uuid::new_v4()).await.unwrap();
         let shutdown = CancellationToken::new();
         let spool = tempfile::tempdir().unwrap();
+        let dir = spool.path().to_owned();
+        let storage = Arc::new(Storage::new(dir.clone(), dir, self.storage));
         let state = AppState {
             service: Service::new(
                 store,
                 Arc::new(KeyRing::new(&[7; 32])),
                 self.limits,
-                spool.path().to_owned(),
+                storage,
                 shutdown.clone(),
             ),
             rate_limiter: RateLimiter::new(self.requests_per_second).map(Arc::new),
@@ -118,6 +127,11 @@ impl TestApp {
             with_workers: true,
             requests_per_second: 0,
             cors_origins: Vec::new(),
+            storage: StorageLimits {
+                min_free_bytes: 1 << 20,
+                reserve_bytes: 0,
+                spool_bytes: 1 << 30,
+            },
             limits: ServiceLimits {
                 upload_bytes: 1 << 26,
                 json_bytes: 1 << 20,
@@ -128,6 +142,7 @@ impl TestApp {
                     depth: 20,
                 },
                 concurrent_uploads: 2,
+                token_lifetime: TokenLifetime { max_days: 365 },
             },
         }
     }

@@ -9,17 +9,13 @@ use crate::http::response::error::ApiError;
 use crate::http::state::AppState;
 use crate::problem::Code;
 use crate::roles::{Caller, Role};
+use crate::service::ServiceError;
 
 impl FromRequestParts<AppState> for Caller {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
-        let refused = || {
-            ApiError::new(
-                Code::Unauthenticated,
-                "send `Authorization: Bearer <token>` with a token that is neither expired nor revoked",
-            )
-        };
+        let refused = || ApiError::from(ServiceError::unauthenticated());
         let bearer = parts.headers.typed_get::<Authorization<Bearer>>();
         let bearer = bearer.ok_or_else(refused)?;
         let caller = state.service.authenticate(bearer.token().trim()).await?;

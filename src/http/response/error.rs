@@ -4,7 +4,7 @@ use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
-use crate::problem::{Code, Problem};
+use crate::problem::{Code, Problem, ProblemDocument};
 use crate::service::ServiceError;
 
 /// The media type of RFC 9457.
@@ -16,6 +16,8 @@ pub enum ApiError {
     /// The error of the operation. Only a problem is sent to the client as it is; the cause of any
     /// other error is logged.
     Service(ServiceError),
+    /// The service cannot work now, for this reason. Answered 503, whatever the status of the code is.
+    NotReady(Problem),
     /// The token has used up its requests.
     TooManyRequests {
         /// Seconds until the next request is admitted.
@@ -40,6 +42,11 @@ impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         match self {
             Self::Service(error) => problem_response(&problem(error)),
+            Self::NotReady(problem) => {
+                let mut document = problem.document();
+                document.status = StatusCode::SERVICE_UNAVAILABLE.as_u16();
+                document_response(problem.code, &document)
+            }
             Self::TooManyRequests { retry_after } => {
                 let problem = Problem::new(
                     Code::TooManyRequests,
@@ -63,7 +70,13 @@ fn problem(error: ServiceError) -> Problem {
         ServiceError::Problem(problem) => problem,
         ServiceError::Store(error) => {
             tracing::error!(error = &error as &dyn std::error::Error, "the store failed");
-            if error.is_unreachable() {
+            if error.is_storage_full() {
+                Problem::new(
+                    Code::StorageFull,
+                    "the disk of the database is full, and nothing was stored; delete data that is \
+                     no longer needed, or have the disk enlarged (storage.min_free_bytes)",
+                )
+            } else if error.is_unreachable() {
                 Problem::new(
                     Code::Unavailable,
                     "the database cannot be reached; try again",
@@ -99,15 +112,19 @@ pub fn internal_error() -> Problem {
 
 /// The response for a problem.
 pub fn problem_response(problem: &Problem) -> Response {
-    let status =
-        StatusCode::from_u16(problem.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let mut response = (status, Json(problem.document())).into_response();
+    document_response(problem.code, &problem.document())
+}
+
+/// The response for a problem document of this code.
+fn document_response(code: Code, document: &ProblemDocument) -> Response {
+    let status = StatusCode::from_u16(document.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = (status, Json(document)).into_response();
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(PROBLEM_JSON));
     if status == StatusCode::UNAUTHORIZED {
         headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }
-    if let Some(seconds) = retry_after(problem.code) {
+    if let Some(seconds) = retry_after(code) {
         headers.insert(header::RETRY_AFTER, HeaderValue::from_static(seconds));
     }
     response

@@ -40,17 +40,21 @@ async fn alive() -> Json<Health> {
     OK
 }
 
-/// Whether the service can work: it is not stopping, and the database is there and migrated.
+/// Whether the service can work: it is not stopping, the database is there and migrated, and the disk
+/// is not about to be full.
 #[utoipa::path(get, path = "/readyz", tag = "operation", security(()),
     responses((status = 200, description = "It can work", body = Health),
-        (status = 503, description = "`unavailable`")))]
+        (status = 503, description = "`unavailable`, `storage_full`")))]
 async fn ready(State(state): State<AppState>) -> Result<Json<Health>, ApiError> {
     let unavailable = |detail| Err(ApiError::new(Code::Unavailable, detail));
     if state.service.shutdown.is_cancelled() {
         return unavailable("the service is stopping");
     }
     match tokio::time::timeout(DATABASE_TIMEOUT, state.service.is_migrated()).await {
-        Ok(Ok(true)) => Ok(OK),
+        Ok(Ok(true)) => match state.service.storage.check() {
+            Ok(()) => Ok(OK),
+            Err(full) => Err(ApiError::NotReady(full.into())),
+        },
         Ok(Ok(false)) => unavailable("the database lacks migrations; run `pais migrate`"),
         Ok(Err(error)) => {
             tracing::warn!(error = &error as &dyn std::error::Error, "not ready");

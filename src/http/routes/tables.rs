@@ -18,6 +18,7 @@ use utoipa_axum::routes;
 use crate::http::extract::accept;
 use crate::http::extract::auth::HolderOrRecipient;
 use crate::http::extract::parameters::{Parameters, Path};
+use crate::http::response::download;
 use crate::http::response::error::{ApiError, internal_error};
 use crate::http::state::AppState;
 use crate::ids::ReleaseId;
@@ -147,6 +148,7 @@ impl TableRequest<'_> {
         if is_get {
             let owner = table.organization;
             service.record_fetch(caller, owner, id, self.table).await?;
+            response = response.map(|body| download::checked(service, caller, id, body));
         }
         Ok(response)
     }

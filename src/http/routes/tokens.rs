@@ -39,7 +39,8 @@ pub struct TokenRequest {
     role: Role,
     /// What it is for.
     label: Option<String>,
-    /// From when on it no longer works; never when omitted.
+    /// From when on it no longer works; when omitted, the longest time from now that
+    /// `security.token_max_days` permits.
     #[serde(default, with = "time::serde::rfc3339::option")]
     expires_at: Option<OffsetDateTime>,
 }
@@ -59,7 +60,7 @@ pub struct ShownToken {
     responses((status = 201, description = "Issued; the secret is shown this once",
         body = ShownToken),
         (status = 404, description = "`not_found`: no such organization"),
-        (status = 422, description = "`invalid_value`")))]
+        (status = 422, description = "`invalid_value`, `limit_exceeded`")))]
 async fn create(
     State(state): State<AppState>,
     Admin(caller): Admin,

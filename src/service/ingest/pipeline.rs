@@ -1,7 +1,6 @@
 //! The stages of an upload: pump, read and seal, insert. They run at the same time over bounded
 //! channels, so that the slowest stage sets the pace.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use pais_core::definition::{DatasetId, SubmissionId};
@@ -14,6 +13,7 @@ use tokio::sync::mpsc;
 use crate::problem::{Code, Problem};
 use crate::service::error::ServiceError;
 use crate::service::table_format::TableFormat;
+use crate::storage::Storage;
 use crate::store::datasets::StoredDataset;
 use crate::store::seal::{DataKey, Place};
 use crate::store::submissions::{ColumnWarning, SealedChunk, SubmissionTotals, SubmissionWriter};
@@ -32,8 +32,8 @@ pub struct IngestSettings {
     pub format: TableFormat,
     /// The data key of the dataset.
     pub key: DataKey,
-    /// Directory of temporary files.
-    pub directory: Arc<PathBuf>,
+    /// The disk.
+    pub storage: Arc<Storage>,
     /// Maximum size of the decoded body and of a decoded Parquet file, in bytes.
     pub limit: u64,
 }
@@ -54,10 +54,11 @@ pub async fn ingest(
     let (frame_sender, source) = frames();
     let (chunk_sender, chunks) = mpsc::channel(CHUNKS_AHEAD);
     let (format, limit) = (settings.format, settings.limit);
+    let storage = Arc::clone(&settings.storage);
     let schema = dataset.schema.clone();
     let reading =
         on_thread(move || read_and_seal(&settings, &schema, submission, source, &chunk_sender));
-    let inserting = insert(store, dataset.id, submission, format, chunks);
+    let inserting = insert(store, &storage, (dataset.id, submission), format, chunks);
     let pumping = pump(body, limit, Some(frame_sender));
     let (digest, rows, writer) = tokio::join!(pumping, reading, inserting);
     let digest = digest?;
@@ -96,7 +97,7 @@ fn read_and_seal(
 ) -> Result<ReadRows, WorkError> {
     let mut index = 0;
     let mut values = ValueCounters::default();
-    let (directory, limit) = (settings.directory.as_path(), settings.limit);
+    let (spool, limit) = (settings.storage.spool(), settings.limit);
     let seal = |table: Table| {
         values.push(schema.stored().zip(&table.columns));
         let encoded = chunk::encode(&table).map_err(|_| StoreError::Damaged {
@@ -118,7 +119,7 @@ fn read_and_seal(
             WorkError::Problem(Problem::new(Code::Internal, "the rows could not be stored"))
         })
     };
-    match reader::read(settings.format, schema, source, directory, limit, seal) {
+    match reader::read(settings.format, schema, source, spool, limit, seal) {
         Ok(number) => Ok(ReadRows {
             number,
             warnings: warnings(&values),
@@ -143,14 +144,15 @@ fn warnings(values: &ValueCounters) -> Vec<ColumnWarning> {
     warned.collect()
 }
 
-/// Inserts the chunks of a submission. `None` if there are none.
+/// Inserts the chunks of a submission. `None` if there are none. Stops when the disk is about to be
+/// full, so that the database server has room to continue.
 async fn insert(
     store: &Store,
-    dataset: DatasetId,
-    submission: SubmissionId,
+    storage: &Storage,
+    (dataset, submission): (DatasetId, SubmissionId),
     format: TableFormat,
     mut chunks: mpsc::Receiver<SealedChunk>,
-) -> Result<Option<SubmissionWriter>, StoreError> {
+) -> Result<Option<SubmissionWriter>, ServiceError> {
     // A connection is taken only when there is something to write.
     let Some(first) = chunks.recv().await else {
         return Ok(None);
@@ -159,6 +161,7 @@ async fn insert(
         SubmissionWriter::begin(store, dataset, submission, format.media_type()).await?;
     writer.add(&first).await?;
     while let Some(chunk) = chunks.recv().await {
+        storage.check()?;
         writer.add(&chunk).await?;
     }
     Ok(Some(writer))

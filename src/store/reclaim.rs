@@ -1,0 +1,107 @@
+//! The removal of rows of deleted datasets, and the return of their space to the disk.
+//!
+//! Deleting a dataset destroys its key. Its rows, which nobody can read from then on, are removed
+//! afterwards in small transactions: a single one would write as much to the write-ahead log as there
+//! are rows, for which a full disk has no room.
+
+use uuid::Uuid;
+
+use super::{Store, StoreError};
+
+/// Size of the chunks that are removed in one transaction, in bytes, unless one chunk is larger.
+const BATCH_BYTES: i64 = 8 << 20;
+
+/// Number of chunks that are considered for one transaction.
+const BATCH_CHUNKS: i64 = 256;
+
+/// Removes the submissions of deleted datasets. Returns their number. While `is_tight` says that the
+/// disk is about to be full, each transaction is followed by a checkpoint, where that is permitted,
+/// so that the space of the write-ahead log is used again.
+///
+/// # Errors
+/// When the database fails. What was removed stays removed.
+pub async fn remove_deleted(store: &Store, is_tight: impl Fn() -> bool) -> Result<u64, StoreError> {
+    let mut removed = 0;
+    loop {
+        let submission: Option<Uuid> = sqlx::query_scalar(
+            "SELECT s.id FROM submissions s JOIN datasets d ON d.id = s.dataset_id
+             WHERE d.deleted_at IS NOT NULL LIMIT 1",
+        )
+        .fetch_optional(store.pool())
+        .await?;
+        let Some(submission) = submission else {
+            return Ok(removed);
+        };
+        while remove_chunks(store, submission).await? > 0 {
+            if is_tight() {
+                checkpoint(store).await?;
+            }
+        }
+        sqlx::query("DELETE FROM submissions WHERE id = $1")
+            .bind(submission)
+            .execute(store.pool())
+            .await?;
+        removed += 1;
+    }
+}
+
+/// Removes some chunks of a submission; returns their number.
+async fn remove_chunks(store: &Store, submission: Uuid) -> Result<u64, StoreError> {
+    let removed = sqlx::query(
+        "DELETE FROM submission_chunks WHERE submission_id = $1 AND index IN (
+             SELECT index FROM (
+                 SELECT index, row_number() OVER by_index AS number,
+                        sum(octet_length(sealed)) OVER by_index AS bytes
+                 FROM (SELECT index, sealed FROM submission_chunks WHERE submission_id = $1
+                       ORDER BY index LIMIT $2) next
+                 WINDOW by_index AS (ORDER BY index)) counted
+             WHERE number = 1 OR bytes <= $3)",
+    )
+    .bind(submission)
+    .bind(BATCH_CHUNKS)
+    .bind(BATCH_BYTES)
+    .execute(store.pool())
+    .await?;
+    Ok(removed.rows_affected())
+}
+
+/// Writes a checkpoint if the role may do so: the superuser, or a member of `pg_checkpoint`.
+async fn checkpoint(store: &Store) -> Result<(), StoreError> {
+    let may: bool = sqlx::query_scalar(
+        "SELECT EXISTS (SELECT FROM pg_roles
+                        WHERE rolname = 'pg_checkpoint' AND pg_has_role(oid, 'USAGE'))",
+    )
+    .fetch_one(store.pool())
+    .await?;
+    if may {
+        sqlx::query("CHECKPOINT").execute(store.pool()).await?;
+    }
+    Ok(())
+}
+
+/// Whether the table of chunks has rows that were removed, or that were never committed, and still
+/// take up space.
+///
+/// # Errors
+/// When the database fails.
+pub async fn has_dead_chunks(store: &Store) -> Result<bool, StoreError> {
+    // The chunks themselves are in the table's TOAST table.
+    Ok(sqlx::query_scalar(
+        "SELECT pg_stat_get_dead_tuples(oid) + pg_stat_get_dead_tuples(reltoastrelid) > 0
+         FROM pg_class WHERE oid = 'submission_chunks'::regclass",
+    )
+    .fetch_one(store.pool())
+    .await?)
+}
+
+/// Makes the space of removed chunks usable again, and returns to the disk what is at the end of the
+/// file. Rows that a transaction under way could still see are kept until a later call.
+///
+/// # Errors
+/// When the database fails.
+pub async fn vacuum(store: &Store) -> Result<(), StoreError> {
+    sqlx::query("VACUUM submission_chunks")
+        .execute(store.pool())
+        .await?;
+    Ok(())
+}
