@@ -11,7 +11,9 @@ use pais_core::taxonomy::{Tree, TreeLimits};
 
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
-use crate::store::datasets::{self, Dataset, NewDataset, StoredDataset};
+use crate::store::datasets::{
+    self, Dataset, DatasetSummary, NewDataset, StoredDataset, SubmissionSummary,
+};
 use crate::store::{space, taxonomies};
 
 use super::page::{Listing, PageRequest};
@@ -54,7 +56,7 @@ impl Service {
         Ok(created.ok_or_else(|| text::name_taken("a dataset"))?)
     }
 
-    /// The datasets of the caller's organization, oldest first.
+    /// The datasets of the caller's organization without their columns, oldest first.
     ///
     /// # Errors
     /// When the database fails.
@@ -62,13 +64,13 @@ impl Service {
         &self,
         caller: Caller,
         page: PageRequest,
-    ) -> Result<Listing<Dataset>, ServiceError> {
+    ) -> Result<Listing<DatasetSummary>, ServiceError> {
         let (organization, limit) = (caller.organization, page.rows_to_query());
-        let rows = datasets::list(&self.store, &self.keys, organization, page.after, limit).await?;
+        let rows = datasets::list(&self.store, organization, page.after, limit).await?;
         Ok(Listing::new(rows, page, |dataset| dataset.id.0))
     }
 
-    /// A dataset of the caller's organization, with its submissions.
+    /// A dataset of the caller's organization, with its latest submissions.
     ///
     /// # Errors
     /// `not_found`; when the database fails.
@@ -79,6 +81,23 @@ impl Service {
     ) -> Result<Dataset, ServiceError> {
         let dataset = datasets::find(&self.store, &self.keys, caller.organization, id).await?;
         dataset.ok_or_else(ServiceError::not_found)
+    }
+
+    /// The submissions of a dataset of the caller's organization, oldest first.
+    ///
+    /// # Errors
+    /// `not_found`; when the database fails.
+    pub async fn list_submissions(
+        &self,
+        caller: Caller,
+        id: DatasetId,
+        page: PageRequest,
+    ) -> Result<Listing<SubmissionSummary>, ServiceError> {
+        let (dataset, limit) = ((caller.organization, id), page.rows_to_query());
+        let (store, keys) = (&self.store, &self.keys);
+        let rows = datasets::list_submissions(store, keys, dataset, page.after, limit).await?;
+        let rows = rows.ok_or_else(ServiceError::not_found)?;
+        Ok(Listing::new(rows, page, |submission| submission.id.0))
     }
 
     /// A dataset of the caller's organization, with its schema and its wrapped key.
@@ -96,7 +115,9 @@ impl Service {
         dataset.ok_or_else(ServiceError::not_found)
     }
 
-    /// Deletes a dataset with its rows, and wakes the workers to stop its jobs.
+    /// Deletes a dataset, and wakes the workers to stop its jobs. Its key is destroyed at once; its
+    /// rows are removed right after that, for which this waits some seconds. The reserve is used if
+    /// the disk is full.
     ///
     /// # Errors
     /// `not_found`; when the database fails.

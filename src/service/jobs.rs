@@ -10,7 +10,7 @@ use crate::problem::{Code, Problem};
 use crate::roles::Caller;
 use crate::store::datasets::{self, StoredDataset};
 use crate::store::idempotency::{IdempotentAnswer, Reservation};
-use crate::store::jobs::{self, JobCancellation, JobCreation, NewJob, StoredJob};
+use crate::store::jobs::{self, JobCancellation, JobCreation, JobSummary, NewJob, StoredJob};
 use crate::store::submissions;
 use crate::worker::load_rows;
 
@@ -49,7 +49,7 @@ impl Service {
     /// of the request. A repeated request gets the stored answer.
     ///
     /// # Errors
-    /// A job that does not fit its dataset; an idempotency key that is in use or was used with
+    /// `storage_full`; a job that does not fit its dataset; an idempotency key that is in use or was used with
     /// another body; when the database fails.
     pub async fn create_job(
         &self,
@@ -152,7 +152,7 @@ impl Service {
         }
     }
 
-    /// The jobs of the caller's organization, oldest first.
+    /// The jobs of the caller's organization without their definitions, oldest first.
     ///
     /// # Errors
     /// When the database fails.
@@ -160,9 +160,9 @@ impl Service {
         &self,
         caller: Caller,
         page: PageRequest,
-    ) -> Result<Listing<StoredJob>, ServiceError> {
+    ) -> Result<Listing<JobSummary>, ServiceError> {
         let (organization, limit) = (caller.organization, page.rows_to_query());
-        let rows = jobs::list(&self.store, &self.keys, organization, page.after, limit).await?;
+        let rows = jobs::list(&self.store, organization, page.after, limit).await?;
         Ok(Listing::new(rows, page, |job| job.id.0))
     }
 

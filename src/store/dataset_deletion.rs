@@ -9,12 +9,12 @@ use crate::ids::{OrganizationId, TokenId};
 use crate::roles::Caller;
 
 use super::audit::{self, Action, NewEvent};
-use super::{Store, StoreError};
+use super::{Store, StoreError, trees};
 
 /// Deletes a dataset at the request of its holder; returns `false` if there is no such dataset.
 ///
-/// The schema, the data key and what is sealed with it are deleted with the commit, and the answers
-/// that are stored for retries of requests on the dataset. Queued jobs are cancelled, and running
+/// The schema, the rows, steps and listed values are deleted with the commit, and the answers that are
+/// stored for retries of requests on the dataset; then the data key is destroyed. Queued jobs are cancelled, and running
 /// ones are asked to stop (wake the workers afterwards).
 ///
 /// # Errors
@@ -103,6 +103,7 @@ struct DatasetDeletion {
 
 impl DatasetDeletion {
     async fn run(&self, connection: &mut PgConnection, id: DatasetId) -> Result<bool, StoreError> {
+        trees::lock(connection, self.organization).await?;
         let ended = sqlx::query(
             "UPDATE datasets SET deleted_at = $3, definition = NULL, wrapped_key = NULL
              WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL",
@@ -119,6 +120,7 @@ impl DatasetDeletion {
             .bind(id.0)
             .execute(&mut *connection)
             .await?;
+        trees::unlink(connection, self.organization, id).await?;
         // Neither steps nor listed values can be read without the key.
         sqlx::query(
             "DELETE FROM job_steps USING jobs

@@ -1,21 +1,17 @@
-//! Datasets: their schemas and their data keys.
+//! Datasets: their schemas and their data keys. [`super::dataset_view`] is what their holders see.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-use sqlx::Row;
-use sqlx::postgres::PgRow;
 use sqlx::types::Json;
+use sqlx::{PgConnection, Row};
 use time::{Duration, OffsetDateTime};
-use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::ids::OrganizationId;
 use crate::roles::Caller;
-use pais_core::definition::TaxonomyNode;
 use pais_core::definition::{
-    ColumnDefinition, DatasetDefinition, DatasetId, SubmissionId, TaxonomyId,
+    ColumnDefinition, DatasetDefinition, DatasetId, TaxonomyId, TaxonomyNode, TaxonomyReference,
 };
 use pais_core::schema::Schema;
 use pais_core::taxonomy::{Tree, TreeLimits};
@@ -23,19 +19,13 @@ use pais_core::warning::Warning;
 
 use super::audit::{self, Action, NewEvent};
 use super::key_ring::KeyRing;
-use super::seal::{DataKey, Place};
-use super::submissions::ColumnWarning;
+use super::trees::{self, UsedTree};
 use super::{Store, StoreError, service_keys, violates};
 
 pub use super::dataset_deletion::{delete, delete_expired, destroy_remaining_keys};
-
-/// The content of `datasets.definition`: the definition as declared, and the trees it refers to by
-/// id, as they were then. So loading a dataset needs no other table.
-#[derive(Serialize, Deserialize)]
-struct StoredDefinition {
-    definition: DatasetDefinition,
-    trees: HashMap<TaxonomyId, TaxonomyNode>,
-}
+pub use super::dataset_view::{
+    Dataset, DatasetSummary, LATEST_SUBMISSIONS, SubmissionSummary, find, list, list_submissions,
+};
 
 /// A dataset that is not deleted, with everything that submissions and jobs need.
 #[derive(Clone, Debug)]
@@ -63,46 +53,6 @@ pub enum DatasetState {
     Live(Box<StoredDataset>),
     /// It was deleted.
     Deleted,
-}
-
-/// One batch of rows, as its dataset lists it.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct SubmissionSummary {
-    /// Its id.
-    pub id: SubmissionId,
-    /// Number of records.
-    pub rows: i64,
-    /// Length of the decoded body.
-    pub bytes: i64,
-    /// Of the decoded body, hexadecimal.
-    pub sha256: String,
-    /// When it was complete.
-    #[serde(with = "time::serde::rfc3339")]
-    pub created_at: OffsetDateTime,
-}
-
-/// A dataset as its holder sees it.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct Dataset {
-    /// Its id.
-    pub id: DatasetId,
-    /// Unique among the organization's datasets.
-    pub name: String,
-    /// Free text.
-    pub description: Option<String>,
-    /// As declared.
-    pub columns: Vec<ColumnDefinition>,
-    /// Days after which the rows are deleted by themselves.
-    pub retention_days: Option<i64>,
-    /// When it was declared.
-    #[serde(with = "time::serde::rfc3339")]
-    pub created_at: OffsetDateTime,
-    /// Number of records in all submissions.
-    pub rows: i64,
-    /// The batches, oldest first.
-    pub submissions: Vec<SubmissionSummary>,
-    /// What the holder should know about its columns and its rows.
-    pub warnings: Vec<Warning>,
 }
 
 /// A dataset to be created.
@@ -138,14 +88,13 @@ pub async fn create(
         warnings,
     } = new;
     let now = store.now();
-    let declared = StoredDefinition { definition, trees };
-    let delete_after = declared
-        .definition
+    let delete_after = definition
         .retention_days
         .map(|days| now + Duration::days(days));
     let mut transaction = store.begin().await?;
     let wrapped_key =
         service_keys::current_wrapping(&mut transaction, keys, id, wrapped_key).await?;
+    trees::lock(&mut transaction, by.organization).await?;
     let inserted = sqlx::query(
         "INSERT INTO datasets
              (id, organization_id, name, definition, created_at, delete_after, warnings)
@@ -153,8 +102,8 @@ pub async fn create(
     )
     .bind(id.0)
     .bind(by.organization.0)
-    .bind(&declared.definition.name)
-    .bind(Json(&declared))
+    .bind(&definition.name)
+    .bind(Json(without_trees(&definition)))
     .bind(now)
     .bind(delete_after)
     .bind(Json(&warnings))
@@ -164,10 +113,10 @@ pub async fn create(
         Err(error) if violates(&error, "datasets_name") => return Ok(None),
         inserted => inserted?,
     };
+    insert_trees(&mut transaction, by.organization, id, &definition, &trees).await?;
     // The key is there before the dataset is: a crash in between leaves a key without a dataset.
     let stored = store.data_keys();
     stored.write(&mut transaction, id, &wrapped_key).await?;
-    let definition = declared.definition;
     let detail =
         serde_json::json!({ "name": definition.name, "columns": definition.columns.len() });
     let event = NewEvent::by(by, Action::DatasetCreated, id.0, detail);
@@ -182,8 +131,67 @@ pub async fn create(
         created_at: now,
         rows: 0,
         submissions: Vec::new(),
+        submissions_total: 0,
         warnings,
     }))
+}
+
+/// The definition as it is stored: without inline trees, which are stored by themselves.
+fn without_trees(definition: &DatasetDefinition) -> DatasetDefinition {
+    let column = |column: &ColumnDefinition| {
+        let taxonomy = match &column.taxonomy {
+            Some(TaxonomyReference::Id(id)) => Some(TaxonomyReference::Id(*id)),
+            Some(TaxonomyReference::Inline(_)) | None => None,
+        };
+        ColumnDefinition {
+            name: column.name.clone(),
+            taxonomy,
+            separator: column.separator.clone(),
+            missing: column.missing.clone(),
+            ..*column
+        }
+    };
+    DatasetDefinition {
+        name: definition.name.clone(),
+        description: definition.description.clone(),
+        columns: definition.columns.iter().map(column).collect(),
+        ..*definition
+    }
+}
+
+/// Stores the trees of the columns. `by_id` has those that are given by id.
+async fn insert_trees(
+    connection: &mut PgConnection,
+    organization: OrganizationId,
+    dataset: DatasetId,
+    definition: &DatasetDefinition,
+    by_id: &HashMap<TaxonomyId, TaxonomyNode>,
+) -> Result<(), StoreError> {
+    for (position, column) in definition.columns.iter().enumerate() {
+        let root = match &column.taxonomy {
+            Some(TaxonomyReference::Id(id)) => by_id.get(id),
+            Some(TaxonomyReference::Inline(root)) => Some(root),
+            None => None,
+        };
+        if let Some(root) = root {
+            let tree = trees::insert(connection, organization, root).await?;
+            trees::link(connection, organization, (dataset, position), &tree).await?;
+        }
+    }
+    Ok(())
+}
+
+/// A stored definition as it was declared, with its inline trees.
+pub(super) fn declared(stored: DatasetDefinition, trees: &[UsedTree]) -> DatasetDefinition {
+    let mut definition = stored;
+    for tree in trees {
+        for &position in &tree.positions {
+            if let Some(column) = definition.columns.get_mut(position) {
+                column.taxonomy.get_or_insert_with(|| tree.inline());
+            }
+        }
+    }
+    definition
 }
 
 /// A dataset of the organization that is not deleted; `None` if there is none.
@@ -210,6 +218,8 @@ pub async fn find_any(
     organization: OrganizationId,
     id: DatasetId,
 ) -> Result<Option<DatasetState>, StoreError> {
+    // The trees first: a dataset that is deleted meanwhile is found to be deleted below.
+    let trees = trees::of_dataset(store, id).await?;
     let row = sqlx::query(
         "SELECT id, name, definition, created_at, delete_after FROM datasets
          WHERE organization_id = $1 AND id = $2",
@@ -219,8 +229,8 @@ pub async fn find_any(
     .fetch_optional(store.pool())
     .await?;
     let Some(row) = row else { return Ok(None) };
-    let declared: Option<Json<StoredDefinition>> = row.try_get("definition")?;
-    let Some(Json(declared)) = declared else {
+    let stored: Option<Json<DatasetDefinition>> = row.try_get("definition")?;
+    let Some(Json(stored)) = stored else {
         return Ok(Some(DatasetState::Deleted));
     };
     let wrapped_key = store.data_keys().read(store.pool(), id).await?;
@@ -231,8 +241,8 @@ pub async fn find_any(
     Ok(Some(DatasetState::Live(Box::new(StoredDataset {
         id,
         name: row.try_get("name")?,
-        schema: Arc::new(schema(&declared)?),
-        definition: declared.definition,
+        schema: Arc::new(schema(&stored, &trees)?),
+        definition: declared(stored, &trees),
         wrapped_key,
         created_at: row.try_get("created_at")?,
         delete_after: row.try_get("delete_after")?,
@@ -280,10 +290,11 @@ pub(super) async fn add_missing_warnings(store: &Store) -> Result<(), StoreError
     .await?;
     for row in rows {
         let id: Uuid = row.try_get("id")?;
-        let Json(declared) = row.try_get::<Json<StoredDefinition>, _>("definition")?;
+        let Json(stored) = row.try_get::<Json<DatasetDefinition>, _>("definition")?;
+        let trees = trees::of_dataset(store, DatasetId(id)).await?;
         sqlx::query("UPDATE datasets SET warnings = $2 WHERE id = $1")
             .bind(id)
-            .bind(Json(schema(&declared)?.warnings()))
+            .bind(Json(schema(&stored, &trees)?.warnings()))
             .execute(store.pool())
             .await?;
     }
@@ -291,8 +302,8 @@ pub(super) async fn add_missing_warnings(store: &Store) -> Result<(), StoreError
 }
 
 /// The schema of a stored definition. It is resolved without limits, because the limits may have
-/// been lowered since the definition was accepted.
-fn schema(declared: &StoredDefinition) -> Result<Schema, StoreError> {
+/// been lowered since the definition was accepted. Columns with one tree share it.
+fn schema(stored: &DatasetDefinition, trees: &[UsedTree]) -> Result<Schema, StoreError> {
     let damaged = StoreError::Damaged {
         what: "a dataset's schema",
     };
@@ -300,150 +311,21 @@ fn schema(declared: &StoredDefinition) -> Result<Schema, StoreError> {
         leaves: usize::MAX,
         depth: usize::MAX,
     };
-    let mut trees = HashMap::with_capacity(declared.trees.len());
-    for (&id, root) in &declared.trees {
-        match Tree::new(root, limits) {
-            Ok(tree) => trees.insert(id, Arc::new(tree)),
-            Err(_) => return Err(damaged),
+    // Each tree gets an id for the resolution, whether it was declared by id or inline.
+    let mut definition = without_trees(stored);
+    let mut by_id = HashMap::with_capacity(trees.len());
+    for used in trees {
+        let Ok(tree) = Tree::new(&used.root, limits) else {
+            return Err(damaged);
         };
-    }
-    Schema::resolve(&declared.definition, limits, |id| trees.get(&id).cloned()).map_err(|_| damaged)
-}
-
-/// The columns of a dataset as [`described`] reads them.
-macro_rules! columns {
-    () => {
-        "id, definition -> 'definition' AS definition, created_at, warnings"
-    };
-}
-
-/// The organization's datasets after `after`, oldest first, at most `limit`.
-///
-/// # Errors
-/// When the database fails, or a digest cannot be decrypted.
-pub async fn list(
-    store: &Store,
-    keys: &KeyRing,
-    organization: OrganizationId,
-    after: Option<Uuid>,
-    limit: i64,
-) -> Result<Vec<Dataset>, StoreError> {
-    let rows = sqlx::query(concat!(
-        "SELECT ",
-        columns!(),
-        " FROM datasets
-         WHERE organization_id = $1 AND deleted_at IS NULL AND ($2::uuid IS NULL OR id > $2)
-         ORDER BY id LIMIT $3",
-    ))
-    .bind(organization.0)
-    .bind(after)
-    .bind(limit)
-    .fetch_all(store.pool())
-    .await?;
-    described(store, keys, &rows).await
-}
-
-/// A dataset of the organization that is not deleted; `None` if there is none.
-///
-/// # Errors
-/// When the database fails, or a digest cannot be decrypted.
-pub async fn find(
-    store: &Store,
-    keys: &KeyRing,
-    organization: OrganizationId,
-    id: DatasetId,
-) -> Result<Option<Dataset>, StoreError> {
-    let rows = sqlx::query(concat!(
-        "SELECT ",
-        columns!(),
-        " FROM datasets WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL",
-    ))
-    .bind(organization.0)
-    .bind(id.0)
-    .fetch_all(store.pool())
-    .await?;
-    Ok(described(store, keys, &rows).await?.pop())
-}
-
-/// Datasets with their submissions.
-async fn described(
-    store: &Store,
-    keys: &KeyRing,
-    rows: &[PgRow],
-) -> Result<Vec<Dataset>, StoreError> {
-    let ids: Vec<Uuid> = rows
-        .iter()
-        .map(|row| row.try_get("id"))
-        .collect::<Result<_, _>>()?;
-    let submissions = sqlx::query(
-        "SELECT dataset_id, id, rows, bytes, sealed_sha256, created_at, warnings
-         FROM submissions WHERE dataset_id = ANY($1) ORDER BY id",
-    )
-    .bind(&ids)
-    .fetch_all(store.pool())
-    .await?;
-    let mut by_dataset: HashMap<Uuid, Vec<PgRow>> = HashMap::new();
-    for row in submissions {
-        let rows = by_dataset.entry(row.try_get("dataset_id")?).or_default();
-        rows.push(row);
-    }
-    let mut datasets = Vec::with_capacity(rows.len());
-    for row in rows {
-        let id: Uuid = row.try_get("id")?;
-        let Json(definition) = row.try_get::<Json<DatasetDefinition>, _>("definition")?;
-        let wrapped = store.data_keys().read(store.pool(), DatasetId(id)).await?;
-        // Deleted since the row was read.
-        let Some(wrapped) = wrapped else { continue };
-        let key = keys.open(DatasetId(id), &wrapped)?;
-        let sent = by_dataset.remove(&id).unwrap_or_default();
-        let submissions = sent.iter().map(|row| summary(&key, row));
-        let submissions = submissions.collect::<Result<Vec<_>, StoreError>>()?;
-        let declared: Option<Json<Vec<Warning>>> = row.try_get("warnings")?;
-        let mut warnings = declared.map(|Json(warnings)| warnings).unwrap_or_default();
-        warnings.extend(row_warnings(&sent)?);
-        datasets.push(Dataset {
-            id: DatasetId(id),
-            name: definition.name,
-            description: definition.description,
-            columns: definition.columns,
-            retention_days: definition.retention_days,
-            created_at: row.try_get("created_at")?,
-            rows: submissions.iter().map(|submission| submission.rows).sum(),
-            submissions,
-            warnings,
-        });
-    }
-    Ok(datasets)
-}
-
-fn summary(key: &DataKey, row: &PgRow) -> Result<SubmissionSummary, StoreError> {
-    let id = SubmissionId(row.try_get("id")?);
-    let sha256 = key.open(Place::BodySha256(id), row.try_get("sealed_sha256")?)?;
-    Ok(SubmissionSummary {
-        id,
-        rows: row.try_get("rows")?,
-        bytes: row.try_get("bytes")?,
-        sha256: hex::encode(sha256),
-        created_at: row.try_get("created_at")?,
-    })
-}
-
-/// The warnings of submissions, given oldest first. Of several with one code about one column only
-/// that of the newest submission is kept.
-fn row_warnings(submissions: &[PgRow]) -> Result<Vec<Warning>, StoreError> {
-    let mut warnings: Vec<ColumnWarning> = Vec::new();
-    for row in submissions {
-        let Json(newer) = row.try_get::<Json<Vec<ColumnWarning>>, _>("warnings")?;
-        for new in newer {
-            let is_same = |old: &&mut ColumnWarning| {
-                (&old.column, old.warning.code) == (&new.column, new.warning.code)
-            };
-            match warnings.iter_mut().find(is_same) {
-                Some(old) => *old = new,
-                None => warnings.push(new),
+        let id = TaxonomyId::new();
+        by_id.insert(id, Arc::new(tree));
+        for &position in &used.positions {
+            match definition.columns.get_mut(position) {
+                Some(column) => column.taxonomy = Some(TaxonomyReference::Id(id)),
+                None => return Err(damaged),
             }
         }
     }
-    let warnings = warnings.into_iter();
-    Ok(warnings.map(|about| about.warning).collect())
+    Schema::resolve(&definition, limits, |id| by_id.get(&id).cloned()).map_err(|_| damaged)
 }

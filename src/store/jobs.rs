@@ -25,20 +25,15 @@ use super::seal::DataKey;
 use super::submissions::lock_dataset;
 use super::{JobStatus, Store, StoreError};
 
-/// A stored job.
+/// A job without what was asked for.
 #[derive(Clone, Debug, PartialEq)]
-pub struct StoredJob {
+pub struct JobSummary {
     /// Its id.
     pub id: JobId,
     /// The organization that owns it.
     pub organization: OrganizationId,
     /// The dataset it runs on.
     pub dataset: DatasetId,
-    /// The definition as it was sent; without the sensitive and pre-generalized values that it
-    /// lists if the dataset was deleted.
-    pub definition: Value,
-    /// The submissions it reads.
-    pub submissions: Vec<SubmissionId>,
     /// Its status.
     pub status: JobStatus,
     /// Share of the work done, 0 to 1.
@@ -65,6 +60,26 @@ pub struct StoredJob {
     pub started_at: Option<OffsetDateTime>,
     /// When it ended.
     pub ended_at: Option<OffsetDateTime>,
+}
+
+/// A stored job. It has the fields of its summary, too.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredJob {
+    /// All but what was asked for.
+    pub summary: JobSummary,
+    /// The definition as it was sent; without the sensitive and pre-generalized values that it
+    /// lists if the dataset was deleted.
+    pub definition: Value,
+    /// The submissions it reads.
+    pub submissions: Vec<SubmissionId>,
+}
+
+impl std::ops::Deref for StoredJob {
+    type Target = JobSummary;
+
+    fn deref(&self) -> &JobSummary {
+        &self.summary
+    }
 }
 
 /// A job to be created.
@@ -112,12 +127,22 @@ pub enum JobCancellation {
     NotFound,
 }
 
+/// The columns of a summary.
+macro_rules! summary_columns {
+    () => {
+        "id, organization_id, dataset_id, status, progress, phase, rows, rows_read, steps_done,
+         remaining_seconds, error, warnings, attempt, created_at, started_at, ended_at,
+         (SELECT r.id FROM releases r WHERE r.job_id = jobs.id AND r.by_job) AS release_id"
+    };
+}
+
+/// The columns of a job with its definition.
 macro_rules! columns {
     () => {
-        "id, organization_id, dataset_id, definition, sealed_definition, submissions, status,
-         progress, phase, rows, rows_read, steps_done, remaining_seconds, error, warnings, attempt,
-         created_at, started_at, ended_at,
-         (SELECT r.id FROM releases r WHERE r.job_id = jobs.id AND r.by_job) AS release_id"
+        concat!(
+            summary_columns!(),
+            ", definition, sealed_definition, submissions"
+        )
     };
 }
 
@@ -235,20 +260,20 @@ pub async fn load(
     }
 }
 
-/// The jobs of the organization after `after`, oldest first, at most `limit`.
+/// The jobs of the organization after `after`, oldest first, at most `limit`. Opens nothing that is
+/// sealed.
 ///
 /// # Errors
-/// When the database fails, or a definition cannot be decrypted.
+/// When the database fails.
 pub async fn list(
     store: &Store,
-    keys: &KeyRing,
     organization: OrganizationId,
     after: Option<Uuid>,
     limit: i64,
-) -> Result<Vec<StoredJob>, StoreError> {
+) -> Result<Vec<JobSummary>, StoreError> {
     let rows = sqlx::query(concat!(
         "SELECT ",
-        columns!(),
+        summary_columns!(),
         " FROM jobs WHERE organization_id = $1 AND ($2::uuid IS NULL OR id > $2)
           ORDER BY id LIMIT $3"
     ))
@@ -257,11 +282,7 @@ pub async fn list(
     .bind(limit)
     .fetch_all(store.pool())
     .await?;
-    let mut jobs = Vec::with_capacity(rows.len());
-    for row in &rows {
-        jobs.push(stored(store, store.pool(), keys, row).await?);
-    }
-    Ok(jobs)
+    rows.iter().map(summary).collect()
 }
 
 /// Cancels a job. A queued job is cancelled at once. A running one is cancelled by its worker.
@@ -312,24 +333,30 @@ async fn stored(
     keys: &KeyRing,
     row: &PgRow,
 ) -> Result<StoredJob, StoreError> {
-    let id = JobId(row.try_get("id")?);
-    let dataset = DatasetId(row.try_get("dataset_id")?);
+    let summary = summary(row)?;
     let definition = DefinitionAtRest {
         shown: row.try_get("definition")?,
         sealed: row.try_get("sealed_definition")?,
     };
     let wrapped_key = match definition.sealed {
-        Some(_) => store.data_keys().read(executor, dataset).await?,
+        Some(_) => store.data_keys().read(executor, summary.dataset).await?,
         None => None,
     };
-    let status: String = row.try_get("status")?;
     let submissions: Vec<Uuid> = row.try_get("submissions")?;
+    let key = (summary.dataset, wrapped_key.as_deref());
     Ok(StoredJob {
-        id,
-        organization: OrganizationId(row.try_get("organization_id")?),
-        dataset,
-        definition: definition.open_if_possible(keys, (dataset, wrapped_key.as_deref()), id)?,
+        definition: definition.open_if_possible(keys, key, summary.id)?,
         submissions: submissions.into_iter().map(SubmissionId).collect(),
+        summary,
+    })
+}
+
+fn summary(row: &PgRow) -> Result<JobSummary, StoreError> {
+    let status: String = row.try_get("status")?;
+    Ok(JobSummary {
+        id: JobId(row.try_get("id")?),
+        organization: OrganizationId(row.try_get("organization_id")?),
+        dataset: DatasetId(row.try_get("dataset_id")?),
         status: serde_json::from_value(Value::String(status))
             .map_err(|_| StoreError::Damaged { what: "a job" })?,
         progress: row.try_get("progress")?,

@@ -7,6 +7,7 @@ pub mod audit;
 pub mod claims;
 pub mod data_keys;
 mod dataset_deletion;
+mod dataset_view;
 pub mod datasets;
 pub mod grants;
 pub mod idempotency;
@@ -33,6 +34,7 @@ pub mod submissions;
 pub mod taxonomies;
 pub mod token_validity;
 pub mod tokens;
+mod trees;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -79,27 +81,37 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Whether the disk of the database is full: SQLSTATE 53100, or an error of the operating system
-    /// (58030) that says so.
+    /// Whether the database could not be reached, so that a retry may help.
+    pub fn is_unreachable(&self) -> bool {
+        match self {
+            Self::Database(sqlx::Error::Database(error)) => {
+                // It was shut down, has crashed, or is still starting.
+                matches!(error.code().as_deref(), Some("57P01" | "57P02" | "57P03"))
+            }
+            Self::Database(error) => matches!(
+                error,
+                sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_)
+            ),
+            _ => false,
+        }
+    }
+
+    /// Whether the disk of the database is full.
     pub fn is_storage_full(&self) -> bool {
         let Self::Database(sqlx::Error::Database(error)) = self else {
             return false;
         };
         match error.code().as_deref() {
+            // disk_full
             Some("53100") => true,
-            Some("58030") => error.message().contains("No space left"),
+            // out_of_memory and io_error, which some versions report for a full disk.
+            Some("53200" | "58030") => {
+                let message = error.message();
+                let full = ["No space left on device", "Disk quota exceeded"];
+                full.iter().any(|reason| message.contains(reason))
+            }
             _ => false,
         }
-    }
-
-    /// Whether the database could not be reached, so that a retry may help.
-    pub fn is_unreachable(&self) -> bool {
-        matches!(
-            self,
-            Self::Database(
-                sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_)
-            )
-        )
     }
 }
 

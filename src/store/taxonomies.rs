@@ -17,7 +17,7 @@ use pais_core::definition::TaxonomyNode;
 use pais_core::taxonomy::Tree;
 
 use super::audit::{self, Action, NewEvent};
-use super::{Store, StoreError, violates};
+use super::{Store, StoreError, trees, violates};
 
 /// A taxonomy without its tree.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -81,14 +81,17 @@ pub async fn create(
     };
     let root = tree.definition();
     let mut transaction = store.begin().await?;
+    trees::lock(&mut transaction, by.organization).await?;
+    let stored = trees::insert(&mut transaction, by.organization, &root).await?;
     let inserted = sqlx::query(
-        "INSERT INTO taxonomies (id, organization_id, name, root, leaves, nodes, depth, created_at)
+        "INSERT INTO taxonomies
+             (id, organization_id, name, tree_sha256, leaves, nodes, depth, created_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
     )
     .bind(made.id.0)
     .bind(by.organization.0)
     .bind(&made.name)
-    .bind(Json(&root))
+    .bind(stored)
     .bind(made.leaves)
     .bind(made.nodes)
     .bind(made.depth)
@@ -144,8 +147,10 @@ pub async fn find(
     id: TaxonomyId,
 ) -> Result<Option<Taxonomy>, StoreError> {
     let row = sqlx::query(
-        "SELECT id, name, root, leaves, nodes, depth, created_at FROM taxonomies
-         WHERE organization_id = $1 AND id = $2",
+        "SELECT id, name, root, leaves, nodes, depth, created_at
+         FROM taxonomies t JOIN trees ON (trees.organization_id, trees.sha256)
+                                       = (t.organization_id, t.tree_sha256)
+         WHERE t.organization_id = $1 AND id = $2",
     )
     .bind(organization.0)
     .bind(id.0)
@@ -172,12 +177,16 @@ pub async fn roots(
         return Ok(HashMap::new());
     }
     let ids: Vec<Uuid> = ids.iter().map(|id| id.0).collect();
-    let rows =
-        sqlx::query("SELECT id, root FROM taxonomies WHERE organization_id = $1 AND id = ANY($2)")
-            .bind(organization.0)
-            .bind(ids)
-            .fetch_all(store.pool())
-            .await?;
+    let rows = sqlx::query(
+        "SELECT id, root
+         FROM taxonomies t JOIN trees ON (trees.organization_id, trees.sha256)
+                                       = (t.organization_id, t.tree_sha256)
+         WHERE t.organization_id = $1 AND id = ANY($2)",
+    )
+    .bind(organization.0)
+    .bind(ids)
+    .fetch_all(store.pool())
+    .await?;
     let mut roots = HashMap::with_capacity(rows.len());
     for row in rows {
         let Json(root) = row.try_get("root")?;

@@ -232,10 +232,30 @@ pub(super) async fn create_role_and_database(
             .await
             .map_err(failed("create the database"))?;
     }
+    permit_checkpoints(&mut connection)
+        .await
+        .map_err(failed("permit checkpoints"))?;
     connection
         .close()
         .await
         .map_err(failed("end the preparation"))
+}
+
+/// Permits the service to write checkpoints, which it does while it deletes rows on a full disk. Only
+/// PostgreSQL 15 and newer have the right.
+async fn permit_checkpoints(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+    let missing: bool = sqlx::query_scalar(
+        "select exists (select from pg_roles
+                        where rolname = 'pg_checkpoint' and not pg_has_role('pais', oid, 'usage'))",
+    )
+    .fetch_one(&mut *connection)
+    .await?;
+    if missing {
+        sqlx::raw_sql("grant pg_checkpoint to pais")
+            .execute(connection)
+            .await?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -56,11 +56,10 @@ const SAFETY_SETTINGS: [&str; 20] = [
 
 /// Settings for low memory use: the server and the service together use a few hundred megabytes.
 /// The queries of the service are simple, and its rows are few and large.
-const MEMORY_SETTINGS: [&str; 10] = [
+const MEMORY_SETTINGS: [&str; 9] = [
     "shared_buffers=64MB",
     "work_mem=4MB",
     "maintenance_work_mem=32MB",
-    "max_wal_size=1GB",
     "wal_compression=on",
     "autovacuum_max_workers=2",
     "max_parallel_workers_per_gather=0",
@@ -99,6 +98,9 @@ impl ServerProcess {
             .chain(MEMORY_SETTINGS)
         {
             command.args(["-c", setting]);
+        }
+        for setting in log_settings(layout.base()) {
+            command.args(["-c", &setting]);
         }
         command
             .args(["-c", &format!("port={PORT}")])
@@ -229,6 +231,17 @@ impl Drop for ServerProcess {
     fn drop(&mut self) {
         self.signal(Signal::INT);
     }
+}
+
+/// Settings that keep the write-ahead log below an eighth of the disk, and at 1 GB at most.
+fn log_settings(dir: &Path) -> [String; 2] {
+    let disk = rustix::fs::statvfs(dir)
+        .map_or(u64::MAX, |stat| stat.f_blocks.saturating_mul(stat.f_frsize));
+    let megabytes = disk >> 20;
+    [
+        format!("max_wal_size={}MB", (megabytes / 8).clamp(48, 1024)),
+        format!("min_wal_size={}MB", (megabytes / 16).clamp(32, 80)),
+    ]
 }
 
 /// Whether connecting again cannot help, because the server runs and rejects the connection.

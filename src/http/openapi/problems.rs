@@ -60,6 +60,10 @@ fn implied_codes(path: &str, operation: &Operation) -> BTreeMap<u16, Vec<Code>> 
     if path.contains('{') {
         codes.push(Code::NotFound);
     }
+    if path.starts_with("/v1/") {
+        // Requests that only read may have to write temporary files and audit events, too.
+        codes.push(Code::StorageFull);
+    }
     if let Some(RefOr::T(body)) = &operation.request_body {
         let json = body.content.contains_key("application/json");
         let malformed = if json {

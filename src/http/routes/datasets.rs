@@ -18,7 +18,7 @@ use crate::http::response::created::created;
 use crate::http::response::error::ApiError;
 use crate::http::response::page::Page;
 use crate::http::state::AppState;
-use crate::store::datasets::Dataset;
+use crate::store::datasets::{Dataset, DatasetSummary};
 
 /// The routes of this resource.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -55,19 +55,19 @@ async fn create(
     .await
 }
 
-/// List datasets, oldest first.
+/// List datasets without their columns, oldest first.
 #[utoipa::path(get, path = "/v1/datasets", tag = "datasets", params(PageQuery),
-    responses((status = 200, description = "A page", body = Page<Dataset>)))]
+    responses((status = 200, description = "A page", body = Page<DatasetSummary>)))]
 async fn list(
     State(state): State<AppState>,
     Holder(caller): Holder,
     Parameters(query): Parameters<PageQuery>,
-) -> Result<Json<Page<Dataset>>, ApiError> {
+) -> Result<Json<Page<DatasetSummary>>, ApiError> {
     let datasets = state.service.list_datasets(caller, query.parse()?).await?;
     Ok(Json(datasets.into()))
 }
 
-/// Look up a dataset: its schema, number of rows, and submissions.
+/// Look up a dataset: its schema, number of rows, and latest submissions.
 #[utoipa::path(get, path = "/v1/datasets/{id}", tag = "datasets",
     params(("id" = DatasetId, Path, description = "Its id")),
     responses((status = 200, description = "The dataset", body = Dataset)))]

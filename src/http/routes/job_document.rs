@@ -10,11 +10,11 @@ use utoipa::ToSchema;
 use crate::ids::{JobId, ReleaseId};
 use crate::problem::ProblemDocument;
 use crate::store::JobStatus;
-use crate::store::jobs::StoredJob;
+use crate::store::jobs::{JobSummary, StoredJob};
 
-/// A job in its current state.
+/// A job in its current state, without what was asked for.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct JobDocument {
+pub struct JobSummaryDocument {
     /// Its id.
     pub id: JobId,
     /// What it runs on.
@@ -46,10 +46,6 @@ pub struct JobDocument {
     pub release_id: Option<ReleaseId>,
     /// How often a worker has begun.
     pub attempt: u32,
-    /// What was asked for, as it was sent; when the dataset is deleted, without the sensitive and
-    /// pre-generalized values that it lists.
-    #[schema(value_type = JobDefinition)]
-    pub definition: Value,
     /// When it was asked for.
     #[serde(with = "time::serde::rfc3339")]
     pub created_at: OffsetDateTime,
@@ -61,8 +57,29 @@ pub struct JobDocument {
     pub ended_at: Option<OffsetDateTime>,
 }
 
+/// A job in its current state.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct JobDocument {
+    /// All but what was asked for.
+    #[serde(flatten)]
+    pub summary: JobSummaryDocument,
+    /// What was asked for, as it was sent; when the dataset is deleted, without the sensitive and
+    /// pre-generalized values that it lists.
+    #[schema(value_type = JobDefinition)]
+    pub definition: Value,
+}
+
 impl From<StoredJob> for JobDocument {
     fn from(job: StoredJob) -> Self {
+        Self {
+            summary: job.summary.into(),
+            definition: job.definition,
+        }
+    }
+}
+
+impl From<JobSummary> for JobSummaryDocument {
+    fn from(job: JobSummary) -> Self {
         Self {
             id: job.id,
             dataset_id: job.dataset,
@@ -77,7 +94,6 @@ impl From<StoredJob> for JobDocument {
             warnings: job.warnings,
             release_id: job.release,
             attempt: job.attempt,
-            definition: job.definition,
             created_at: job.created_at,
             started_at: job.started_at,
             ended_at: job.ended_at,

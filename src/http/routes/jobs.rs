@@ -23,7 +23,7 @@ use crate::service::jobs::JobRequest;
 use crate::store::idempotency::IdempotentAnswer;
 use crate::store::jobs::StoredJob;
 
-use super::job_document::JobDocument;
+use super::job_document::{JobDocument, JobSummaryDocument};
 
 /// The routes of jobs.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -76,20 +76,20 @@ fn queued(job: &StoredJob) -> Result<IdempotentAnswer, serde_json::Error> {
     )
 }
 
-/// Jobs, oldest first
+/// Jobs without their definitions, oldest first
 #[utoipa::path(
     get, path = "/v1/jobs", tag = "jobs", params(PageQuery),
     responses(
-        (status = 200, description = "A page of jobs", body = Page<JobDocument>),
+        (status = 200, description = "A page of jobs", body = Page<JobSummaryDocument>),
     ),
 )]
 async fn list(
     State(state): State<AppState>,
     Holder(caller): Holder,
     Parameters(query): Parameters<PageQuery>,
-) -> Result<Json<Page<JobDocument>>, ApiError> {
+) -> Result<Json<Page<JobSummaryDocument>>, ApiError> {
     let jobs = state.service.list_jobs(caller, query.parse()?).await?;
-    Ok(Json(jobs.map(JobDocument::from).into()))
+    Ok(Json(jobs.map(JobSummaryDocument::from).into()))
 }
 
 /// One job

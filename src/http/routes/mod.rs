@@ -28,6 +28,7 @@ pub(super) fn prompt_routes() -> OpenApiRouter<AppState> {
         .merge(tokens::routes())
         .merge(taxonomies::routes())
         .merge(datasets::routes())
+        .merge(submissions::list_routes())
         .merge(jobs::routes())
         .merge(steps::routes())
         .merge(grants::routes())

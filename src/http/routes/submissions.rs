@@ -1,5 +1,6 @@
 //! `/v1/datasets/{id}/submissions`: rows are sent to a dataset, and stored completely or not at all.
 
+use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -14,9 +15,11 @@ use utoipa_axum::routes;
 use crate::http::extract::auth::Holder;
 use crate::http::extract::content_type::table_format;
 use crate::http::extract::idempotency_key::IdempotencyKey;
-use crate::http::extract::parameters::Path;
+use crate::http::extract::page_query::PageQuery;
+use crate::http::extract::parameters::{Parameters, Path};
 use crate::http::response::created::idempotent_answer;
 use crate::http::response::error::ApiError;
+use crate::http::response::page::Page;
 use crate::http::state::AppState;
 use crate::http::upload::encoding::ContentEncoding;
 use crate::http::upload::incoming::IncomingBody;
@@ -24,6 +27,7 @@ use crate::roles::Caller;
 use crate::service::Service;
 use crate::service::idempotency::RequestKey;
 use crate::service::submissions::SubmissionRequest;
+use crate::store::datasets::SubmissionSummary;
 use crate::store::idempotency::IdempotentAnswer;
 use crate::store::submissions::Submission;
 
@@ -45,9 +49,14 @@ pub struct SubmissionDocument {
     pub created_at: OffsetDateTime,
 }
 
-/// The route of submissions.
+/// The routes of submissions.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(create))
+}
+
+/// The route of the list, which does not stream.
+pub(super) fn list_routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(list))
 }
 
 /// Sends rows to a dataset
@@ -90,6 +99,21 @@ async fn create(
             error.into_response()
         }
     }
+}
+
+/// List the submissions of a dataset, oldest first.
+#[utoipa::path(get, path = "/v1/datasets/{id}/submissions", tag = "datasets",
+    params(("id" = DatasetId, Path, description = "The dataset"), PageQuery),
+    responses((status = 200, description = "A page", body = Page<SubmissionSummary>)))]
+async fn list(
+    State(state): State<AppState>,
+    Holder(caller): Holder,
+    Path(id): Path<DatasetId>,
+    Parameters(query): Parameters<PageQuery>,
+) -> Result<Json<Page<SubmissionSummary>>, ApiError> {
+    let page = query.parse()?;
+    let submissions = state.service.list_submissions(caller, id, page).await?;
+    Ok(Json(submissions.into()))
 }
 
 async fn submit(

@@ -1,0 +1,259 @@
+//! Datasets as their holders see them: summaries in lists, and one with its columns and its latest
+//! submissions.
+
+use serde::Serialize;
+use sqlx::Row;
+use sqlx::postgres::PgRow;
+use sqlx::types::Json;
+use time::OffsetDateTime;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::ids::OrganizationId;
+use pais_core::definition::{ColumnDefinition, DatasetDefinition, DatasetId, SubmissionId};
+use pais_core::warning::Warning;
+
+use super::key_ring::KeyRing;
+use super::seal::{DataKey, Place};
+use super::submissions::ColumnWarning;
+use super::{Store, StoreError, datasets, trees};
+
+/// Number of submissions that a dataset is shown with.
+pub const LATEST_SUBMISSIONS: i64 = 100;
+
+/// One batch of rows, as its dataset lists it.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct SubmissionSummary {
+    /// Its id.
+    pub id: SubmissionId,
+    /// Number of records.
+    pub rows: i64,
+    /// Length of the decoded body.
+    pub bytes: i64,
+    /// Of the decoded body, hexadecimal.
+    pub sha256: String,
+    /// When it was complete.
+    #[serde(with = "time::serde::rfc3339")]
+    pub created_at: OffsetDateTime,
+}
+
+/// A dataset in a list, without its columns and its submissions.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct DatasetSummary {
+    /// Its id.
+    pub id: DatasetId,
+    /// Unique among the organization's datasets.
+    pub name: String,
+    /// Free text.
+    pub description: Option<String>,
+    /// Number of columns.
+    pub columns: i32,
+    /// Days after which the rows are deleted by themselves.
+    pub retention_days: Option<i64>,
+    /// When it was declared.
+    #[serde(with = "time::serde::rfc3339")]
+    pub created_at: OffsetDateTime,
+    /// Number of records in all submissions.
+    pub rows: i64,
+    /// Number of submissions.
+    pub submissions: i64,
+}
+
+/// A dataset as its holder sees it.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Dataset {
+    /// Its id.
+    pub id: DatasetId,
+    /// Unique among the organization's datasets.
+    pub name: String,
+    /// Free text.
+    pub description: Option<String>,
+    /// As declared: a taxonomy that was given by id is its id.
+    pub columns: Vec<ColumnDefinition>,
+    /// Days after which the rows are deleted by themselves.
+    pub retention_days: Option<i64>,
+    /// When it was declared.
+    #[serde(with = "time::serde::rfc3339")]
+    pub created_at: OffsetDateTime,
+    /// Number of records in all submissions.
+    pub rows: i64,
+    /// The latest 100 batches, newest first; `GET /v1/datasets/{id}/submissions` lists all.
+    pub submissions: Vec<SubmissionSummary>,
+    /// Number of all batches.
+    pub submissions_total: i64,
+    /// What the holder should know about its columns and its rows.
+    pub warnings: Vec<Warning>,
+}
+
+/// The organization's datasets after `after`, oldest first, at most `limit`.
+///
+/// # Errors
+/// When the database fails.
+pub async fn list(
+    store: &Store,
+    organization: OrganizationId,
+    after: Option<Uuid>,
+    limit: i64,
+) -> Result<Vec<DatasetSummary>, StoreError> {
+    let rows = sqlx::query(
+        "SELECT d.id, d.name, d.description, d.columns, d.retention_days, d.created_at,
+                s.submissions, s.rows
+         FROM datasets d
+         CROSS JOIN LATERAL (SELECT count(*) AS submissions,
+                                    coalesce(sum(rows), 0)::bigint AS rows
+                             FROM submissions WHERE dataset_id = d.id) s
+         WHERE d.organization_id = $1 AND d.deleted_at IS NULL AND ($2::uuid IS NULL OR d.id > $2)
+         ORDER BY d.id LIMIT $3",
+    )
+    .bind(organization.0)
+    .bind(after)
+    .bind(limit)
+    .fetch_all(store.pool())
+    .await?;
+    let item = |row: &PgRow| {
+        Ok(DatasetSummary {
+            id: DatasetId(row.try_get("id")?),
+            name: row.try_get("name")?,
+            description: row.try_get("description")?,
+            columns: row.try_get("columns")?,
+            retention_days: row.try_get("retention_days")?,
+            created_at: row.try_get("created_at")?,
+            rows: row.try_get("rows")?,
+            submissions: row.try_get("submissions")?,
+        })
+    };
+    rows.iter().map(item).collect()
+}
+
+/// A dataset of the organization that is not deleted; `None` if there is none.
+///
+/// # Errors
+/// When the database fails, or a digest cannot be decrypted.
+pub async fn find(
+    store: &Store,
+    keys: &KeyRing,
+    organization: OrganizationId,
+    id: DatasetId,
+) -> Result<Option<Dataset>, StoreError> {
+    // The trees first: a dataset that is deleted meanwhile is not found below.
+    let trees = trees::of_dataset(store, id).await?;
+    let row = sqlx::query(
+        "SELECT d.definition, d.created_at, d.warnings, s.submissions, s.rows
+         FROM datasets d
+         CROSS JOIN LATERAL (SELECT count(*) AS submissions,
+                                    coalesce(sum(rows), 0)::bigint AS rows
+                             FROM submissions WHERE dataset_id = d.id) s
+         WHERE d.organization_id = $1 AND d.id = $2 AND d.deleted_at IS NULL",
+    )
+    .bind(organization.0)
+    .bind(id.0)
+    .fetch_optional(store.pool())
+    .await?;
+    let Some(row) = row else { return Ok(None) };
+    let Json(stored) = row.try_get::<Json<DatasetDefinition>, _>("definition")?;
+    let definition = datasets::declared(stored, &trees);
+    // Deleted since the row was read.
+    let Some(wrapped_key) = store.data_keys().read(store.pool(), id).await? else {
+        return Ok(None);
+    };
+    let key = keys.open(id, &wrapped_key)?;
+    let latest = sqlx::query(
+        "SELECT id, rows, bytes, sealed_sha256, created_at FROM submissions
+         WHERE dataset_id = $1 ORDER BY id DESC LIMIT $2",
+    )
+    .bind(id.0)
+    .bind(LATEST_SUBMISSIONS)
+    .fetch_all(store.pool())
+    .await?;
+    let latest = latest.iter().map(|row| summary(&key, row));
+    let about_columns: Option<Json<Vec<Warning>>> = row.try_get("warnings")?;
+    let mut warnings = about_columns
+        .map(|Json(warnings)| warnings)
+        .unwrap_or_default();
+    warnings.extend(row_warnings(store, id).await?);
+    Ok(Some(Dataset {
+        id,
+        name: definition.name,
+        description: definition.description,
+        columns: definition.columns,
+        retention_days: definition.retention_days,
+        created_at: row.try_get("created_at")?,
+        rows: row.try_get("rows")?,
+        submissions: latest.collect::<Result<_, StoreError>>()?,
+        submissions_total: row.try_get("submissions")?,
+        warnings,
+    }))
+}
+
+/// The submissions of a dataset after `after`, oldest first, at most `limit`; `None` if the
+/// organization has no such dataset.
+///
+/// # Errors
+/// When the database fails, or a digest cannot be decrypted.
+pub async fn list_submissions(
+    store: &Store,
+    keys: &KeyRing,
+    (organization, dataset): (OrganizationId, DatasetId),
+    after: Option<Uuid>,
+    limit: i64,
+) -> Result<Option<Vec<SubmissionSummary>>, StoreError> {
+    let exists: bool = sqlx::query_scalar(
+        "SELECT EXISTS (SELECT FROM datasets
+                        WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL)",
+    )
+    .bind(organization.0)
+    .bind(dataset.0)
+    .fetch_one(store.pool())
+    .await?;
+    let keys_of_datasets = store.data_keys();
+    let wrapped_key = match exists {
+        true => keys_of_datasets.read(store.pool(), dataset).await?,
+        false => None,
+    };
+    let Some(wrapped_key) = wrapped_key else {
+        return Ok(None);
+    };
+    let key = keys.open(dataset, &wrapped_key)?;
+    let rows = sqlx::query(
+        "SELECT id, rows, bytes, sealed_sha256, created_at FROM submissions
+         WHERE dataset_id = $1 AND ($2::uuid IS NULL OR id > $2) ORDER BY id LIMIT $3",
+    )
+    .bind(dataset.0)
+    .bind(after)
+    .bind(limit)
+    .fetch_all(store.pool())
+    .await?;
+    let items = rows.iter().map(|row| summary(&key, row));
+    items.collect::<Result<_, _>>().map(Some)
+}
+
+fn summary(key: &DataKey, row: &PgRow) -> Result<SubmissionSummary, StoreError> {
+    let id = SubmissionId(row.try_get("id")?);
+    let sha256 = key.open(Place::BodySha256(id), row.try_get("sealed_sha256")?)?;
+    Ok(SubmissionSummary {
+        id,
+        rows: row.try_get("rows")?,
+        bytes: row.try_get("bytes")?,
+        sha256: hex::encode(sha256),
+        created_at: row.try_get("created_at")?,
+    })
+}
+
+/// The warnings about the rows of a dataset. Of several with one code about one column only that of
+/// the newest submission is returned.
+async fn row_warnings(store: &Store, dataset: DatasetId) -> Result<Vec<Warning>, StoreError> {
+    let rows: Vec<Json<ColumnWarning>> = sqlx::query_scalar(
+        "SELECT warning FROM (
+             SELECT DISTINCT ON (w.warning -> 'column', w.warning -> 'warning' -> 'code')
+                    w.warning, s.id, w.position
+             FROM submissions s,
+                  jsonb_array_elements(s.warnings) WITH ORDINALITY AS w (warning, position)
+             WHERE s.dataset_id = $1
+             ORDER BY w.warning -> 'column', w.warning -> 'warning' -> 'code', s.id DESC) newest
+         ORDER BY id, position",
+    )
+    .bind(dataset.0)
+    .fetch_all(store.pool())
+    .await?;
+    Ok(rows.into_iter().map(|Json(about)| about.warning).collect())
+}

@@ -1,0 +1,139 @@
+//! Trees of taxonomies and of columns. A tree is stored once for each organization, under the
+//! SHA-256 of its text, and removed with the last dataset or taxonomy that uses it.
+
+use pais_core::definition::{DatasetId, TaxonomyNode, TaxonomyReference};
+use sqlx::types::Json;
+use sqlx::{PgConnection, Row};
+
+use crate::ids::OrganizationId;
+
+use super::{Store, StoreError};
+
+/// The key of a tree among those of its organization.
+pub(super) type TreeKey = Vec<u8>;
+
+/// Locks the set of an organization's trees until the transaction ends, so that a tree is not removed
+/// while something begins to use it. The first statement of a transaction that adds or removes a use.
+pub(super) async fn lock(
+    connection: &mut PgConnection,
+    organization: OrganizationId,
+) -> Result<(), StoreError> {
+    // References to the organization are not blocked by this lock.
+    sqlx::query("SELECT FROM organizations WHERE id = $1 FOR NO KEY UPDATE")
+        .bind(organization.0)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// Stores a tree, unless it is stored already. The caller has the [`lock`].
+pub(super) async fn insert(
+    connection: &mut PgConnection,
+    organization: OrganizationId,
+    root: &TaxonomyNode,
+) -> Result<TreeKey, StoreError> {
+    let row = sqlx::query(
+        "WITH given AS (SELECT sha256(convert_to($2::jsonb::text, 'UTF8')) AS sha256),
+              added AS (INSERT INTO trees (organization_id, sha256, root)
+                        SELECT $1, sha256, $2 FROM given ON CONFLICT DO NOTHING)
+         SELECT sha256 FROM given",
+    )
+    .bind(organization.0)
+    .bind(Json(root))
+    .fetch_one(connection)
+    .await?;
+    Ok(row.try_get("sha256")?)
+}
+
+/// Records that a column of a dataset uses a tree.
+pub(super) async fn link(
+    connection: &mut PgConnection,
+    organization: OrganizationId,
+    (dataset, position): (DatasetId, usize),
+    tree: &TreeKey,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "INSERT INTO dataset_trees (dataset_id, position, organization_id, sha256)
+         VALUES ($1, $2, $3, $4)",
+    )
+    .bind(dataset.0)
+    .bind(i32::try_from(position).unwrap_or(i32::MAX))
+    .bind(organization.0)
+    .bind(tree)
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Removes the uses of trees by a dataset, and the trees that nothing else uses. The caller has the
+/// [`lock`].
+pub(super) async fn unlink(
+    connection: &mut PgConnection,
+    organization: OrganizationId,
+    dataset: DatasetId,
+) -> Result<(), StoreError> {
+    let used: Vec<TreeKey> =
+        sqlx::query_scalar("DELETE FROM dataset_trees WHERE dataset_id = $1 RETURNING sha256")
+            .bind(dataset.0)
+            .fetch_all(&mut *connection)
+            .await?;
+    // A statement of its own: it sees that the uses are gone.
+    sqlx::query(
+        "DELETE FROM trees t WHERE t.organization_id = $1 AND t.sha256 = ANY($2)
+           AND NOT EXISTS (SELECT FROM dataset_trees u
+                           WHERE (u.organization_id, u.sha256) = (t.organization_id, t.sha256))
+           AND NOT EXISTS (SELECT FROM taxonomies u
+                           WHERE (u.organization_id, u.tree_sha256) = (t.organization_id, t.sha256))",
+    )
+    .bind(organization.0)
+    .bind(used)
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// A tree, and the positions of the columns of a dataset that use it.
+pub(super) struct UsedTree {
+    /// Positions in the definition, from 0.
+    pub(super) positions: Vec<usize>,
+    /// The tree.
+    pub(super) root: TaxonomyNode,
+}
+
+impl UsedTree {
+    /// The tree as the taxonomy of a column that declares it inline.
+    pub(super) fn inline(&self) -> TaxonomyReference {
+        TaxonomyReference::Inline(self.root.clone())
+    }
+}
+
+/// The trees of a dataset.
+///
+/// # Errors
+/// When the database fails.
+pub(super) async fn of_dataset(
+    store: &Store,
+    dataset: DatasetId,
+) -> Result<Vec<UsedTree>, StoreError> {
+    let rows = sqlx::query(
+        "SELECT u.positions, t.root
+         FROM (SELECT organization_id, sha256, array_agg(position) AS positions
+               FROM dataset_trees WHERE dataset_id = $1 GROUP BY organization_id, sha256) u
+         JOIN trees t ON (t.organization_id, t.sha256) = (u.organization_id, u.sha256)",
+    )
+    .bind(dataset.0)
+    .fetch_all(store.pool())
+    .await?;
+    let used = |row: &sqlx::postgres::PgRow| {
+        let positions: Vec<i32> = row.try_get("positions")?;
+        let Json(root) = row.try_get("root")?;
+        Ok(UsedTree {
+            positions: positions
+                .into_iter()
+                .map(|at| at.cast_unsigned() as usize)
+                .collect(),
+            root,
+        })
+    };
+    rows.iter().map(used).collect()
+}
