@@ -51,7 +51,19 @@ async fn a_dataset_is_stored_as_declared() {
         made
     );
     let listed = app.get(&holder, "/v1/datasets").await.json(200);
-    assert_eq!(listed["items"], json!([made]));
+    let item = &listed["items"][0];
+    assert_eq!(
+        (&item["id"], &item["name"]),
+        (&made["id"], &json!("visits"))
+    );
+    assert_eq!(
+        (&item["columns"], &item["submissions"]),
+        (&json!(6), &json!(0))
+    );
+    assert_eq!(
+        (&item["description"], &item["retention_days"]),
+        (&json!("2026"), &json!(30))
+    );
 
     let id: DatasetId = text(&made["id"]).parse().unwrap();
     let owner = organization(&app, "hospital").await;

@@ -58,7 +58,14 @@ async fn a_job_runs_to_its_release() {
     assert_eq!(release["job_id"], ended["id"]);
     assert_eq!(release["step"], steps.len() - 1);
     let listed = hospital.get("/v1/jobs").await.json(200);
-    assert_eq!(listed["items"], json!([ended]));
+    // A list has no definitions.
+    let mut summary = ended.clone();
+    summary
+        .as_object_mut()
+        .unwrap()
+        .remove("definition")
+        .unwrap();
+    assert_eq!(listed["items"], json!([summary]));
 }
 
 #[tokio::test(flavor = "multi_thread")]

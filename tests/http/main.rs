@@ -40,6 +40,7 @@ mod roles;
 mod row_order;
 mod sets;
 mod submissions;
+mod summaries;
 mod survival;
 mod sweeps;
 mod taxonomies;

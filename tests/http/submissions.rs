@@ -10,7 +10,8 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 use tokio::io::AsyncWriteExt;
 
-use crate::app::TestApp;
+use crate::api_submissions::{PARQUET, parquet};
+use crate::app::{TestApp, text};
 use crate::hospital::{Hospital, TABLE};
 use crate::support::hex::hex;
 use crate::support::poll::poll_async;
@@ -286,4 +287,27 @@ async fn white_space_around_a_label_is_not_part_of_it() {
     {
         assert_eq!(before["distinct"], after["distinct"], "{after}");
     }
+}
+
+/// The files of uploads and of rendered releases share the quota of the spool directory.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_does_not_fit_into_the_spool_directory_is_refused() {
+    let builder = TestApp::builder().storage(|storage| storage.spool_bytes = 512);
+    let hospital = Hospital::with_app(builder.without_workers().start().await).await;
+    let dataset = hospital.dataset().await;
+    let body = parquet();
+    assert!(body.len() > 512);
+    let headers = [("content-type", PARQUET)];
+    let refused = hospital.submit_with(&dataset, &headers, body).await;
+    let document = refused.problem(507, "storage_full");
+    assert!(text(&document["detail"]).contains("storage.spool_bytes"));
+    assert_eq!(refused.header("retry-after"), "60");
+    nothing_is_stored(&hospital).await;
+
+    // A body that is not copied to a file, and a table of 11 short rows, fit.
+    let release = hospital.release().await;
+    let data = format!("{release}/data");
+    assert_eq!(hospital.get(&data).await.status, 200);
+    let refused = hospital.get(&format!("{data}?format=parquet")).await;
+    refused.problem(507, "storage_full");
 }

@@ -55,9 +55,10 @@ pub async fn ingest(
     let (chunk_sender, chunks) = mpsc::channel(CHUNKS_AHEAD);
     let (format, limit) = (settings.format, settings.limits.total_bytes);
     let schema = dataset.schema.clone();
+    let storage = settings.storage.clone();
     let reading =
         on_thread(move || read_and_seal(&settings, &schema, submission, source, &chunk_sender));
-    let inserting = insert(store, dataset.id, submission, format, chunks);
+    let inserting = insert(store, dataset.id, submission, format, &storage, chunks);
     let pumping = pump(body, limit, Some(frame_sender));
     let (digest, rows, writer) = tokio::join!(pumping, reading, inserting);
     let digest = digest?;
@@ -147,14 +148,15 @@ fn warnings(values: &ValueCounters) -> Vec<ColumnWarning> {
     warned.collect()
 }
 
-/// Inserts the chunks of a submission. `None` if there are none.
+/// Inserts the chunks of a submission, while the disk has space. `None` if there are none.
 async fn insert(
     store: &Store,
     dataset: DatasetId,
     submission: SubmissionId,
     format: TableFormat,
+    storage: &Storage,
     mut chunks: mpsc::Receiver<SealedChunk>,
-) -> Result<Option<SubmissionWriter>, StoreError> {
+) -> Result<Option<SubmissionWriter>, ServiceError> {
     // A connection is taken only when there is something to write.
     let Some(first) = chunks.recv().await else {
         return Ok(None);
@@ -163,6 +165,7 @@ async fn insert(
         SubmissionWriter::begin(store, dataset, submission, format.media_type()).await?;
     writer.add(&first).await?;
     while let Some(chunk) = chunks.recv().await {
+        storage.check()?;
         writer.add(&chunk).await?;
     }
     Ok(Some(writer))

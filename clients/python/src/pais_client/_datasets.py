@@ -14,6 +14,7 @@ from .errors import IntegrityError
 from .types import (
     Column,
     Dataset,
+    DatasetSummary,
     Document,
     Format,
     Submission,
@@ -87,13 +88,17 @@ class Datasets(Resource):
         )
         return cast(Dataset, self._transport.post(path("datasets"), fields))
 
-    def datasets(self, *, page_size: int | None = None) -> Iterator[Dataset]:
-        """Yields the organization's datasets. Role: holder."""
+    def datasets(self, *, page_size: int | None = None) -> Iterator[DatasetSummary]:
+        """Yields the organization's datasets without their columns. Role: holder."""
         return self._transport.pages(path("datasets"), page_size)
 
     def dataset(self, dataset_id: str) -> Dataset:
-        """Returns a dataset: its columns, number of rows and submissions. Role: holder."""
+        """Returns a dataset: its columns, number of rows and latest submissions. Role: holder."""
         return cast(Dataset, self._transport.get(path("datasets", dataset_id)))
+
+    def submissions(self, dataset_id: str, *, page_size: int | None = None) -> Iterator[Submission]:
+        """Yields the submissions of a dataset, oldest first. Role: holder."""
+        return self._transport.pages(path("datasets", dataset_id, "submissions"), page_size)
 
     def profile(self, dataset_id: str) -> Document:
         """Returns statistics of the stored rows by column, without cell values. Role: holder.

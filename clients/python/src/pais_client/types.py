@@ -118,8 +118,21 @@ class Submission(TypedDict, total=False):
     created_at: str
 
 
+class DatasetSummary(TypedDict):
+    """A dataset in a list: `columns` and `submissions` are numbers."""
+
+    id: str
+    name: str
+    description: str | None
+    columns: int
+    retention_days: int | None
+    rows: int
+    submissions: int
+    created_at: str
+
+
 class Dataset(TypedDict):
-    """A declared table and the rows submitted to it."""
+    """A declared table and the latest 100 submissions to it, newest first."""
 
     id: str
     name: str
@@ -128,11 +141,15 @@ class Dataset(TypedDict):
     retention_days: int | None
     rows: int
     submissions: list[Submission]
+    submissions_total: int
     created_at: str
 
 
 class Job(TypedDict, total=False):
-    """An anonymization run; `progress` goes from 0 to 1, `rows_read` up to `rows`."""
+    """An anonymization run; `progress` goes from 0 to 1, `rows_read` up to `rows`.
+
+    `definition` is missing in lists.
+    """
 
     id: str
     dataset_id: str
