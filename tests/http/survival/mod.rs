@@ -2,3 +2,4 @@
 
 mod hostile_files;
 mod mutations;
+mod text;
