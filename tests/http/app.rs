@@ -50,6 +50,7 @@ pub(crate) struct Builder {
     body_timeout: Duration,
     public_url: Option<String>,
     cors_origins: Vec<String>,
+    storage: StorageLimits,
     limits: ServiceLimits,
     memory_bytes: u64,
     memory_wait: Duration,
@@ -94,6 +95,11 @@ impl Builder {
         self
     }
 
+    pub(crate) fn storage(mut self, change: impl FnOnce(&mut StorageLimits)) -> Self {
+        change(&mut self.storage);
+        self
+    }
+
     pub(crate) fn limits(mut self, change: impl FnOnce(&mut ServiceLimits)) -> Self {
         change(&mut self.limits);
         self
@@ -111,7 +117,7 @@ impl Builder {
                 Arc::new(KeyRing::new(&[7; 32])),
                 self.limits,
                 MemoryBudget::new(self.memory_bytes, self.memory_wait),
-                Arc::new(Storage::new(spool.path(), spool.path(), STORAGE)),
+                Arc::new(Storage::new(spool.path(), spool.path(), self.storage)),
                 shutdown.clone(),
             ),
             rate_limiter: RateLimiter::new(self.requests_per_second).map(Arc::new),
@@ -188,6 +194,7 @@ impl TestApp {
             body_timeout: Duration::from_secs(10),
             public_url: None,
             cors_origins: Vec::new(),
+            storage: STORAGE,
             limits: ServiceLimits {
                 upload_bytes: 1 << 26,
                 cell_bytes: 1 << 12,

@@ -289,10 +289,10 @@ async fn white_space_around_a_label_is_not_part_of_it() {
     }
 }
 
-/// The files of uploads and of rendered releases share the quota of the spool directory.
+/// The temporary files of uploads have the limit of the spool directory.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_that_does_not_fit_into_the_spool_directory_is_refused() {
-    let builder = TestApp::builder().storage(|storage| storage.spool_bytes = 512);
+    let builder = TestApp::builder().storage(|limits| limits.spool = 512);
     let hospital = Hospital::with_app(builder.without_workers().start().await).await;
     let dataset = hospital.dataset().await;
     let body = parquet();
@@ -303,11 +303,4 @@ async fn a_file_that_does_not_fit_into_the_spool_directory_is_refused() {
     assert!(text(&document["detail"]).contains("storage.spool_bytes"));
     assert_eq!(refused.header("retry-after"), "60");
     nothing_is_stored(&hospital).await;
-
-    // A body that is not copied to a file, and a table of 11 short rows, fit.
-    let release = hospital.release().await;
-    let data = format!("{release}/data");
-    assert_eq!(hospital.get(&data).await.status, 200);
-    let refused = hospital.get(&format!("{data}?format=parquet")).await;
-    refused.problem(507, "storage_full");
 }

@@ -13,4 +13,5 @@ mod mutations;
 mod poison_job;
 mod slow_uploads;
 mod stopping;
+mod text;
 mod two_hospitals;
