@@ -85,7 +85,7 @@ async fn what_never_fits_into_the_memory_of_the_process_is_refused() {
         .flat_map(|line| [line, "\n"])
         .collect();
     let header = TABLE.lines().next().unwrap();
-    let table = format!("{header}\n{}", rows.repeat(1000));
+    let table = format!("{header}\n{}", rows.repeat(3000));
     hospital.submit(&dataset, table).await.json(201);
     let refused = hospital.post("/v1/jobs", &job_on(&dataset)).await;
     let problem = refused.problem(422, "limit_exceeded");

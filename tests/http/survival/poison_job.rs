@@ -11,7 +11,7 @@ async fn after_a_crash_jobs_run_alone_so_that_one_does_not_fail_its_neighbour() 
     // With a lease this long, only a job that is taken over at once runs again in time.
     let settings = [("PAIS__WORKERS__LEASE_SECONDS", "600")];
     let mut hub = Hub::start(&data, &settings).await;
-    let tenant = hub.tenant("hospital", 4).await;
+    let tenant = hub.tenant("hospital", 2).await;
     let poison = hub.job(&tenant, &slow()).await;
     let neighbour = hub.job(&tenant, &slow()).await;
     let longest = Duration::from_secs(60);

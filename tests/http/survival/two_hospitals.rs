@@ -83,9 +83,9 @@ impl Hub {
     }
 }
 
-/// A model that takes long to search.
+/// Models that together take long to search.
 pub(super) fn slow() -> Value {
-    json!({ "model": "lkc", "l": 4, "k": 20, "c": 1.0 })
+    json!({ "model": "lkc", "l": [3, 4], "k": [10, 15, 20, 25, 30], "c": 1.0 })
 }
 
 /// A model that takes the shortest time.
