@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use pais_core::definition::{
     DatasetDefinition, DatasetId, TaxonomyId, TaxonomyNode, TaxonomyReference,
@@ -14,13 +15,17 @@ use crate::roles::Caller;
 use crate::store::datasets::{
     self, Dataset, DatasetSummary, NewDataset, StoredDataset, SubmissionSummary,
 };
-use crate::store::{space, taxonomies};
+use crate::store::taxonomies;
+use crate::worker::reclaiming::reclaim_space;
 
 use super::page::{Listing, PageRequest};
 use super::{Service, ServiceError, ServiceLimits, text};
 
 /// Maximum retention: a century.
 const RETENTION_DAYS: i64 = 36_500;
+
+/// How long the deletion of a dataset waits until its rows are removed.
+const REMOVAL_WAIT: Duration = Duration::from_secs(5);
 
 /// Maximum length of a description, in bytes.
 const DESCRIPTION_BYTES: usize = 10_000;
@@ -127,25 +132,18 @@ impl Service {
             return Err(ServiceError::not_found());
         }
         self.wake.notify_waiters();
-        self.free_deleted_space();
-        Ok(())
-    }
-}
-
-impl Service {
-    /// Gives the space of deleted rows back to the disk, in the background, and makes the reserve
-    /// again.
-    fn free_deleted_space(&self) {
         let (store, storage) = (self.store.clone(), self.storage.clone());
-        tokio::spawn(async move {
-            if let Err(error) = space::free_deleted(&store).await {
+        let removal = tokio::spawn(async move {
+            if let Err(error) = reclaim_space(&store, &storage).await {
                 tracing::warn!(
                     error = &error as &dyn std::error::Error,
-                    "the space of deleted rows could not be freed; autovacuum will do so"
+                    "the rows of deleted datasets could not be removed; this is tried again"
                 );
             }
-            storage.keep_reserve();
         });
+        // What is not removed in this time is removed in the background.
+        let _ = tokio::time::timeout(REMOVAL_WAIT, removal).await;
+        Ok(())
     }
 }
 

@@ -101,6 +101,12 @@ impl Storage {
         self.limits.min_free.min(disk.size / MIN_FREE_SHARE)
     }
 
+    /// Whether the disk of the data directory is about to be full: without the reserve it would be.
+    pub fn is_tight(&self) -> bool {
+        Disk::of(&self.data_dir)
+            .is_ok_and(|disk| disk.free < self.min_free(disk) + self.reserve_bytes(disk))
+    }
+
     /// Removes the reserve if the disk is nearly full, so that the database can start, and data can be
     /// deleted.
     pub fn make_room(&self) {

@@ -275,25 +275,25 @@ fn sync_directory(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
-/// Rewrites the table without the deleted rows, and ends the present file of the write-ahead log. What
-/// the service may not do is left to the operator.
+/// Rewrites the table without the deleted rows. Then, in the background, because it takes long on a busy
+/// server, ends the present file of the write-ahead log. What the service may not do is left to the
+/// operator.
 async fn rewrite_table(store: &Store) -> Result<(), StoreError> {
     sqlx::query("VACUUM (FULL) dataset_keys")
         .execute(store.pool())
         .await?;
-    for statement in ["CHECKPOINT", "SELECT pg_switch_wal()"] {
-        if let Err(error) = sqlx::raw_sql(statement).execute(store.pool()).await {
-            let code = error.as_database_error().and_then(|error| error.code());
-            if code.as_deref() != Some("42501") {
-                return Err(error.into());
+    let store = store.clone();
+    tokio::spawn(async move {
+        for statement in ["CHECKPOINT", "SELECT pg_switch_wal()"] {
+            if let Err(error) = sqlx::raw_sql(statement).execute(store.pool()).await {
+                tracing::warn!(
+                    statement,
+                    %error,
+                    "the write-ahead log keeps a destroyed key until PostgreSQL reuses its files"
+                );
             }
-            tracing::warn!(
-                statement,
-                "the database does not permit this; the write-ahead log keeps a destroyed key until \
-                 PostgreSQL reuses its files"
-            );
         }
-    }
+    });
     Ok(())
 }
 

@@ -13,9 +13,10 @@ use super::{Store, StoreError, trees};
 
 /// Deletes a dataset at the request of its holder; returns `false` if there is no such dataset.
 ///
-/// The schema, the rows, steps and listed values are deleted with the commit, and the answers that are
-/// stored for retries of requests on the dataset; then the data key is destroyed. Queued jobs are cancelled, and running
-/// ones are asked to stop (wake the workers afterwards).
+/// The schema, steps and listed values are deleted with the commit, and the answers that are stored for
+/// retries of requests on the dataset; then the data key is destroyed. The rows, which nobody can read
+/// from then on, are removed by [`super::reclaim::remove_deleted`]. Queued jobs are cancelled, and
+/// running ones are asked to stop (wake the workers afterwards).
 ///
 /// # Errors
 /// When the database fails.
@@ -116,10 +117,12 @@ impl DatasetDeletion {
         if ended.rows_affected() == 0 {
             return Ok(false);
         }
-        let submissions = sqlx::query("DELETE FROM submissions WHERE dataset_id = $1")
-            .bind(id.0)
-            .execute(&mut *connection)
-            .await?;
+        // `super::reclaim` removes them.
+        let submissions: i64 =
+            sqlx::query_scalar("SELECT count(*) FROM submissions WHERE dataset_id = $1")
+                .bind(id.0)
+                .fetch_one(&mut *connection)
+                .await?;
         trees::unlink(connection, self.organization, id).await?;
         // Neither steps nor listed values can be read without the key.
         sqlx::query(
@@ -154,7 +157,7 @@ impl DatasetDeletion {
             subject: id.0,
             detail: serde_json::json!({
                 "reason": self.reason,
-                "submissions": submissions.rows_affected(),
+                "submissions": submissions,
             }),
         };
         audit::record(connection, self.at, event).await?;

@@ -11,6 +11,7 @@ mod job_worker;
 pub mod load_rows;
 mod places;
 mod progress;
+pub mod reclaiming;
 pub mod records;
 pub mod release_packing;
 pub mod table_memory;

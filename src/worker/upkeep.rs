@@ -1,5 +1,5 @@
-//! Periodic cleanup: deletes datasets whose retention has ended and old idempotent answers, and keeps
-//! the reserve of the disk.
+//! Periodic cleanup: deletes datasets whose retention has ended and old idempotent answers, frees the
+//! space of deleted rows, and keeps the reserve of the disk.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,9 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::storage::Storage;
-use crate::store::{Store, datasets, idempotency, space};
+use crate::store::{Store, datasets, idempotency};
+
+use super::reclaiming::reclaim_space;
 
 /// Time between two cleanups.
 const INTERVAL: Duration = Duration::from_secs(60);
@@ -27,13 +29,9 @@ pub(super) async fn keep(
             _ = ticks.tick() => {}
             () = shutdown.cancelled() => return,
         }
-        storage.keep_reserve();
         match datasets::delete_expired(&store).await {
             Ok(0) => {}
             Ok(deleted) => {
-                if let Err(error) = space::free_deleted(&store).await {
-                    tracing::warn!(%error, "the space of deleted rows could not be freed");
-                }
                 tracing::info!(
                     deleted,
                     "datasets were deleted at the end of their retention"
@@ -41,6 +39,9 @@ pub(super) async fn keep(
                 wake.notify_waiters();
             }
             Err(error) => tracing::warn!(%error, "expired datasets could not be deleted"),
+        }
+        if let Err(error) = reclaim_space(&store, &storage).await {
+            tracing::warn!(%error, "the space of deleted rows could not be freed");
         }
         if let Err(error) = idempotency::delete_expired(&store).await {
             tracing::warn!(%error, "old idempotent answers could not be deleted");

@@ -173,6 +173,9 @@ async fn trees_of_an_earlier_version_are_moved_out_of_their_datasets() {
     earlier.run(store.pool()).await.unwrap();
     sqlx::raw_sql(OLD_ROWS).execute(store.pool()).await.unwrap();
     store.migrate().await.unwrap();
+    pais::store::moving_of_old_keys::move_old_keys(&store)
+        .await
+        .unwrap();
 
     assert_eq!(trees(&store).await, 2);
     let organization = "00000000-0000-0000-0000-000000000001".parse().unwrap();

@@ -39,6 +39,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     params(("id" = DatasetId, Path, description = "Its id")),
     responses(
         (status = 200, description = "The profile", body = ProfileDocument),
+        (status = 422, description = "`limit_exceeded`: its rows need more memory than there is"),
     ),
 )]
 async fn show(

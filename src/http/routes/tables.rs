@@ -60,6 +60,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         (status = 400, description = "`invalid_parameter`: no such format, or `safe_csv` with another one than CSV"),
         (status = 406, description = "`not_acceptable`"),
         (status = 416, description = "`range_not_satisfiable`"),
+        (status = 422, description = "`limit_exceeded`: the table needs more memory than there is"),
     ),
 )]
 async fn data(
@@ -97,6 +98,7 @@ async fn data(
         (status = 400, description = "`invalid_parameter`: no such format, or `safe_csv` with another one than CSV"),
         (status = 406, description = "`not_acceptable`"),
         (status = 416, description = "`range_not_satisfiable`"),
+        (status = 422, description = "`limit_exceeded`: the table needs more memory than there is"),
     ),
 )]
 async fn table(

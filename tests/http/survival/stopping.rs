@@ -48,7 +48,7 @@ async fn signals_end_the_service_or_not() {
     // So that only a stop without waiting ends in time.
     let settings = [("PAIS__SERVER__SHUTDOWN_GRACE_SECONDS", "120")];
     let mut hub = Hub::start(&data, &settings).await;
-    let tenant = hub.tenant("hospital", 2).await;
+    let tenant = hub.tenant("hospital", 6).await;
     hub.service.signal(Signal::HUP);
     let job = hub.job(&tenant, &slow()).await;
     let running = |job: &Value| job["status"] == "running" && job["rows_read"] != 0;

@@ -1,0 +1,194 @@
+//! The removal of rows of deleted datasets, and the return of their space to the disk.
+//!
+//! Deleting a dataset destroys its key. Its rows, which nobody can read from then on, are removed
+//! afterwards in small transactions: a single one would write as much to the write-ahead log as there
+//! are rows, for which a full disk has no room.
+
+use sqlx::Row;
+use uuid::Uuid;
+
+use super::{Store, StoreError};
+
+/// Size of the chunks that are removed in one transaction, in bytes, unless one chunk is larger.
+const BATCH_BYTES: i64 = 8 << 20;
+
+/// Number of chunks that are considered for one transaction.
+const BATCH_CHUNKS: i64 = 256;
+
+/// Removes the submissions of deleted datasets. Returns their number. While `is_tight` says that the
+/// disk is about to be full, each transaction is followed by a checkpoint, where that is permitted,
+/// so that the space of the write-ahead log is used again.
+///
+/// # Errors
+/// When the database fails. What was removed stays removed.
+pub async fn remove_deleted(store: &Store, is_tight: impl Fn() -> bool) -> Result<u64, StoreError> {
+    let mut removed = 0;
+    loop {
+        let submission: Option<Uuid> = sqlx::query_scalar(
+            "SELECT s.id FROM submissions s JOIN datasets d ON d.id = s.dataset_id
+             WHERE d.deleted_at IS NOT NULL LIMIT 1",
+        )
+        .fetch_optional(store.pool())
+        .await?;
+        let Some(submission) = submission else {
+            return Ok(removed);
+        };
+        while remove_chunks(store, submission).await? > 0 {
+            if is_tight() {
+                checkpoint(store).await?;
+            }
+        }
+        sqlx::query("DELETE FROM submissions WHERE id = $1")
+            .bind(submission)
+            .execute(store.pool())
+            .await?;
+        removed += 1;
+    }
+}
+
+/// Removes some chunks of a submission; returns their number.
+async fn remove_chunks(store: &Store, submission: Uuid) -> Result<u64, StoreError> {
+    let removed = sqlx::query(
+        "DELETE FROM submission_chunks WHERE submission_id = $1 AND index IN (
+             SELECT index FROM (
+                 SELECT index, row_number() OVER by_index AS number,
+                        sum(octet_length(sealed)) OVER by_index AS bytes
+                 FROM (SELECT index, sealed FROM submission_chunks WHERE submission_id = $1
+                       ORDER BY index LIMIT $2) next
+                 WINDOW by_index AS (ORDER BY index)) counted
+             WHERE number = 1 OR bytes <= $3)",
+    )
+    .bind(submission)
+    .bind(BATCH_CHUNKS)
+    .bind(BATCH_BYTES)
+    .execute(store.pool())
+    .await?;
+    Ok(removed.rows_affected())
+}
+
+/// Writes a checkpoint if the role may do so: the superuser, or a member of `pg_checkpoint`.
+async fn checkpoint(store: &Store) -> Result<(), StoreError> {
+    let may: bool = sqlx::query_scalar(
+        "SELECT EXISTS (SELECT FROM pg_roles
+                        WHERE rolname = 'pg_checkpoint' AND pg_has_role(oid, 'USAGE'))",
+    )
+    .fetch_one(store.pool())
+    .await?;
+    if may {
+        sqlx::query("CHECKPOINT").execute(store.pool()).await?;
+    }
+    Ok(())
+}
+
+/// Whether the table of chunks has rows that were removed, or that were never committed, and still
+/// take up space.
+///
+/// # Errors
+/// When the database fails.
+pub async fn has_dead_chunks(store: &Store) -> Result<bool, StoreError> {
+    // The chunks themselves are in the table's TOAST table.
+    Ok(sqlx::query_scalar(
+        "SELECT pg_stat_get_dead_tuples(oid) + pg_stat_get_dead_tuples(reltoastrelid) > 0
+         FROM pg_class WHERE oid = 'submission_chunks'::regclass",
+    )
+    .fetch_one(store.pool())
+    .await?)
+}
+
+/// Makes the space of removed chunks usable again, and returns to the disk what is at the end of the
+/// file. Rows that a transaction under way could still see are kept until a later call.
+///
+/// # Errors
+/// When the database fails.
+pub async fn vacuum(store: &Store) -> Result<(), StoreError> {
+    sqlx::query("VACUUM submission_chunks")
+        .execute(store.pool())
+        .await?;
+    Ok(())
+}
+
+/// Free space inside of the file of chunks above which chunks are moved, in bytes.
+const WORTH_MOVING: i64 = 16 << 20;
+
+/// Size of the chunks that are moved before the space that they leave is made usable, in bytes.
+const MOVED_BYTES: i64 = 256 << 20;
+
+/// Moves chunks from the end of their file into the space of removed ones, so that the end can be
+/// returned to the disk. Stops when `is_tight` no longer says that the disk is about to be full, or
+/// when every chunk was moved. The newest chunks, which most often are at the end, are moved first.
+///
+/// # Errors
+/// When the database fails. What was moved stays moved, and is the same as before.
+pub async fn compact(store: &Store, is_tight: impl Fn() -> bool) -> Result<(), StoreError> {
+    let mut last = None;
+    loop {
+        if !is_tight() {
+            return Ok(());
+        }
+        let free = free_inside(store).await?;
+        if free < WORTH_MOVING {
+            return Ok(());
+        }
+        // What is moved takes up space twice until the next vacuum.
+        let until = (free / 2).min(MOVED_BYTES);
+        let (mut moved, mut since_checkpoint) = (0, 0);
+        while moved < until {
+            let Some(chunk) = move_chunk(store, last).await? else {
+                return vacuum(store).await;
+            };
+            last = Some((chunk.submission, chunk.index));
+            moved += chunk.bytes;
+            since_checkpoint += chunk.bytes;
+            if since_checkpoint >= BATCH_BYTES {
+                checkpoint(store).await?;
+                since_checkpoint = 0;
+            }
+        }
+        vacuum(store).await?;
+    }
+}
+
+/// Estimated free space inside of the file of chunks, in bytes.
+async fn free_inside(store: &Store) -> Result<i64, StoreError> {
+    // Pages take some 3 % more than the chunks in them.
+    Ok(sqlx::query_scalar(
+        "SELECT pg_table_size('submission_chunks')
+                - (coalesce(sum(octet_length(sealed)), 0) * 1.04)::bigint
+         FROM submission_chunks",
+    )
+    .fetch_one(store.pool())
+    .await?)
+}
+
+/// A chunk that was moved.
+struct MovedChunk {
+    submission: Uuid,
+    index: i32,
+    bytes: i64,
+}
+
+/// Stores the newest chunk before `last` again, unchanged, so that it is written into free space.
+async fn move_chunk(
+    store: &Store,
+    last: Option<(Uuid, i32)>,
+) -> Result<Option<MovedChunk>, StoreError> {
+    let (submission, index) = last.unzip();
+    let row = sqlx::query(
+        "UPDATE submission_chunks c SET sealed = c.sealed || ''::bytea
+         FROM (SELECT submission_id, index FROM submission_chunks
+               WHERE $1::uuid IS NULL OR (submission_id, index) < ($1, $2)
+               ORDER BY submission_id DESC, index DESC LIMIT 1) next
+         WHERE (c.submission_id, c.index) = (next.submission_id, next.index)
+         RETURNING c.submission_id, c.index, octet_length(c.sealed)::bigint AS bytes",
+    )
+    .bind(submission)
+    .bind(index)
+    .fetch_optional(store.pool())
+    .await?;
+    let Some(row) = row else { return Ok(None) };
+    Ok(Some(MovedChunk {
+        submission: row.try_get("submission_id")?,
+        index: row.try_get("index")?,
+        bytes: row.try_get("bytes")?,
+    }))
+}
