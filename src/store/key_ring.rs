@@ -109,7 +109,7 @@ impl KeyRing {
     /// A key ring with one key, from which the service's key is derived, too.
     pub fn new(key: &[u8; KEY_BYTES]) -> Self {
         let key = Zeroizing::new(*key);
-        Self::with_keys(&[key.clone()], None, &key)
+        Self::with_keys(std::slice::from_ref(&key), None, &key)
     }
 
     /// A key ring with these keys, the current one first; `None` if there are none. `source` reads
