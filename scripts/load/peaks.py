@@ -2,7 +2,8 @@
 
     python3 scripts/load/peaks.py PROGRAM [--rows 300000]
 
-Each line is measured on a service that was started for it. Prints a Markdown table.
+Each line is measured on a service that was started for it, with the settings of a machine of 4 GiB.
+Prints a Markdown table.
 """
 
 from __future__ import annotations
@@ -77,6 +78,13 @@ def long_text(rows: int, cell: int) -> Iterator[bytes]:
 
 
 K_ANONYMITY = {"privacy": {"model": "k_anonymity", "k": 5}, "recoding": "local", "release": True}
+
+# As on a machine with 4 GiB.
+SETTINGS = {
+    "PAIS__MEMORY__PROCESS_BYTES": str(3 << 30),
+    "PAIS__MEMORY__JOB_BYTES": str(2 << 30),
+    "PAIS__ORGANIZATIONS__UPLOADS": "8",
+}
 
 Work = Callable[[Scene], Callable[[], str]]
 
@@ -204,7 +212,7 @@ def main() -> None:
         for name, limit, prepare in WORK:
             if options.only not in name:
                 continue
-            service = Service(options.program, {"PAIS__ORGANIZATIONS__UPLOADS": "8"})
+            service = Service(options.program, SETTINGS)
             work = prepare(Scene(service, table, schema, job))
             with PeakMemory(service) as memory:
                 result = work()

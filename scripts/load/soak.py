@@ -30,6 +30,12 @@ CLIENTS = 6
 # What a client under load may get: its own faults, limits of its organization, and a busy service.
 EXPECTED = {200, 201, 202, 204, 400, 401, 404, 408, 409, 413, 415, 422, 429, 503}
 GROWTH = 1.2
+# As on a machine with 4 GiB. Wrong tokens are counted, and do not end the load.
+SETTINGS = {
+    "PAIS__MEMORY__PROCESS_BYTES": str(3 << 30),
+    "PAIS__MEMORY__JOB_BYTES": str(2 << 30),
+    "PAIS__LIMITS__REFUSED_TOKENS_PER_MINUTE": "1000",
+}
 
 
 class Load:
@@ -176,7 +182,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         table, schema, job = sample(options.program, Path(folder), "blood", options.rows)
         csv = table.read_bytes()
-    service = Service(options.program, {"PAIS__LIMITS__REFUSED_TOKENS_PER_MINUTE": "1000"})
+    service = Service(options.program, SETTINGS)
     load = Load(service, csv, schema, job, options.seed)
     clients = [threading.Thread(target=load.client, args=(n,), daemon=True) for n in range(CLIENTS)]
     for client in clients:

@@ -1,4 +1,4 @@
-//! Datasets: their schemas and their data keys. [`super::dataset_view`] is what their holders see.
+//! Datasets: their schemas and their data keys. `super::dataset_view` is what their holders see.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -12,6 +12,7 @@ use crate::http::response::error::ApiError;
 use crate::http::state::AppState;
 use crate::problem::Code;
 use crate::roles::{Caller, Role};
+use crate::service::ServiceError;
 use crate::store::tokens;
 
 use super::query_names;
@@ -59,10 +60,7 @@ async fn authenticate(parts: &Parts, token: &str, state: &AppState) -> Result<Ca
 /// The error of a request without a valid token.
 fn refused(reason: &'static str) -> ApiError {
     count_refusal(reason);
-    ApiError::new(
-        Code::Unauthenticated,
-        "send `Authorization: Bearer <token>` with a token that is neither expired nor revoked",
-    )
+    ServiceError::unauthenticated().into()
 }
 
 fn count_refusal(reason: &'static str) {
