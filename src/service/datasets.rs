@@ -178,7 +178,7 @@ fn referenced_taxonomies(definition: &DatasetDefinition) -> Vec<TaxonomyId> {
     let columns = definition.columns.iter();
     let ids = columns.filter_map(|column| match column.taxonomy {
         Some(TaxonomyReference::Id(id)) => Some(id),
-        Some(TaxonomyReference::Inline(_)) | None => None,
+        Some(TaxonomyReference::Generated(_) | TaxonomyReference::Inline(_)) | None => None,
     });
     ids.collect()
 }

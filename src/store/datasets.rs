@@ -141,6 +141,9 @@ fn without_trees(definition: &DatasetDefinition) -> DatasetDefinition {
     let column = |column: &ColumnDefinition| {
         let taxonomy = match &column.taxonomy {
             Some(TaxonomyReference::Id(id)) => Some(TaxonomyReference::Id(*id)),
+            Some(TaxonomyReference::Generated(hierarchy)) => {
+                Some(TaxonomyReference::Generated(hierarchy.clone()))
+            }
             Some(TaxonomyReference::Inline(_)) | None => None,
         };
         ColumnDefinition {
@@ -148,6 +151,9 @@ fn without_trees(definition: &DatasetDefinition) -> DatasetDefinition {
             taxonomy,
             separator: column.separator.clone(),
             missing: column.missing.clone(),
+            format: column.format.clone(),
+            from: column.from.clone(),
+            order: column.order.clone(),
             ..*column
         }
     };
@@ -155,6 +161,7 @@ fn without_trees(definition: &DatasetDefinition) -> DatasetDefinition {
         name: definition.name.clone(),
         description: definition.description.clone(),
         columns: definition.columns.iter().map(column).collect(),
+        missing: definition.missing.clone(),
         ..*definition
     }
 }
@@ -171,7 +178,7 @@ async fn insert_trees(
         let root = match &column.taxonomy {
             Some(TaxonomyReference::Id(id)) => by_id.get(id),
             Some(TaxonomyReference::Inline(root)) => Some(root),
-            None => None,
+            Some(TaxonomyReference::Generated(_)) | None => None,
         };
         if let Some(root) = root {
             let tree = trees::insert(connection, organization, root).await?;

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::definition::TaxonomyId;
+use super::generated_hierarchy::ReferenceFields;
+use crate::definition::{GeneratedHierarchy, TaxonomyId};
 
 /// The body of `POST /v1/datasets`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -19,6 +20,9 @@ pub struct DatasetDefinition {
     /// Days after which the raw rows are deleted, counted from the dataset's creation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retention_days: Option<i64>,
+    /// Words that mean missing in every column that declares none itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing: Option<Vec<String>>,
 }
 
 /// One declared column.
@@ -55,6 +59,20 @@ pub struct ColumnDefinition {
         skip_serializing_if = "std::ops::Not::not"
     )]
     pub round_range: bool,
+    /// Every end of an interval of a numeric column is a multiple of this number, so that no end
+    /// is the exact value of a patient.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round: Option<f64>,
+    /// How the cells of a date or datetime column are written, in the words of `strftime`; default
+    /// ISO 8601.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<String>,
+    /// The columns of the file whose cells are the items of this set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<Vec<String>>,
+    /// The labels of an ordered categorical column, ascending.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub order: Option<Vec<String>>,
 }
 
 /// What a column is for the adversary and the analyst.
@@ -64,6 +82,9 @@ pub struct ColumnDefinition {
 pub enum ColumnRole {
     /// Read and dropped at the door: never stored.
     Identifier,
+    /// Names the person a row is about: stored as a keyed hash only, never released. Every model
+    /// then counts distinct persons instead of rows.
+    Subject,
     /// Known to the adversary; generalized.
     QuasiIdentifier,
     /// What must not be inferred.
@@ -79,6 +100,7 @@ impl ColumnRole {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Identifier => "identifier",
+            Self::Subject => "subject",
             Self::QuasiIdentifier => "quasi_identifier",
             Self::Sensitive => "sensitive",
             Self::Class => "class",
@@ -97,6 +119,10 @@ pub enum ColumnKind {
     Categorical,
     /// A decimal number.
     Numeric,
+    /// A day.
+    Date,
+    /// A moment.
+    Datetime,
     /// Several labels.
     Set,
 }
@@ -107,31 +133,37 @@ impl ColumnKind {
         match self {
             Self::Categorical => "categorical",
             Self::Numeric => "numeric",
+            Self::Date => "date",
+            Self::Datetime => "datetime",
             Self::Set => "set",
         }
     }
 }
 
-/// A taxonomy by id, or inline.
+/// A taxonomy by id, inline, or made from the values.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(untagged)]
 pub enum TaxonomyReference {
     /// A taxonomy of the organization.
     Id(TaxonomyId),
+    /// A hierarchy that is made from the values of the column.
+    Generated(GeneratedHierarchy),
     /// A tree of this dataset alone.
     Inline(TaxonomyNode),
 }
 
 impl<'de> Deserialize<'de> for TaxonomyReference {
-    /// A string is an id, an object is a tree. Not derived: a derived untagged enum would lose the
-    /// pointer to the invalid value.
+    /// A string is an id, an object is a tree or says how a hierarchy is made. Not derived: a
+    /// derived untagged enum would lose the pointer to the invalid value.
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct ReferenceVisitor;
         impl<'de> serde::de::Visitor<'de> for ReferenceVisitor {
             type Value = TaxonomyReference;
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("the id of a taxonomy (a UUID) or a tree {label, children}")
+                f.write_str(
+                    "the id of a taxonomy (a UUID), a tree {label, children} or {generate, \u{2026}}",
+                )
             }
             fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Self::Value, E> {
                 let id = text
@@ -143,9 +175,10 @@ impl<'de> Deserialize<'de> for TaxonomyReference {
                 self,
                 map: A,
             ) -> Result<Self::Value, A::Error> {
-                let node =
-                    Deserialize::deserialize(serde::de::value::MapAccessDeserializer::new(map))?;
-                Ok(TaxonomyReference::Inline(node))
+                let fields = ReferenceFields::deserialize(
+                    serde::de::value::MapAccessDeserializer::new(map),
+                )?;
+                fields.reference()
             }
         }
         deserializer.deserialize_any(ReferenceVisitor)

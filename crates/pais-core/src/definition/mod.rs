@@ -4,6 +4,7 @@
 //! [`crate::schema`] and [`crate::model`] once, and those are trusted from then on.
 
 mod dataset;
+mod generated_hierarchy;
 mod ids;
 mod job;
 mod job_error;
@@ -17,6 +18,7 @@ mod sweep;
 pub use dataset::{
     ColumnDefinition, ColumnKind, ColumnRole, DatasetDefinition, TaxonomyNode, TaxonomyReference,
 };
+pub use generated_hierarchy::{CalendarLevel, GeneratedHierarchy};
 pub use ids::{DatasetId, SubmissionId, TaxonomyId};
 pub use job::{
     JobDefinition, Objective, Output, PreGeneralization, Recoding, SplitRule, SuppressionFor,

@@ -10,7 +10,7 @@ use crate::table::{COUNT_COLUMN, Form, GROUP_COLUMN, ReleasedColumn, ReleasedTab
 /// columns can be absent.
 pub fn quasi_identifier_columns(schema: &Schema, names: &[String]) -> Schema {
     let is_expected = |column: &&SchemaColumn| match column.role {
-        ColumnRole::Identifier | ColumnRole::Sensitive => false,
+        ColumnRole::Identifier | ColumnRole::Subject | ColumnRole::Sensitive => false,
         ColumnRole::Insensitive => names.iter().any(|name| **name == *column.name),
         ColumnRole::QuasiIdentifier | ColumnRole::Class => true,
     };

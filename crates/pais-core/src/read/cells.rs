@@ -182,7 +182,9 @@ fn check(spec: &SchemaColumn, cell: &str) -> Result<(), Refusal> {
     }
     match spec.kind {
         ColumnKind::Numeric => check_number(spec, cell),
-        ColumnKind::Categorical => check_label(spec, cell),
+        ColumnKind::Categorical | ColumnKind::Date | ColumnKind::Datetime => {
+            check_label(spec, cell)
+        }
         ColumnKind::Set => items(cell, spec.separator).try_for_each(|item| check_item(spec, item)),
     }
 }

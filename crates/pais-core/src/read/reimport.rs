@@ -20,7 +20,7 @@ pub fn columns(schema: &Schema, names: &[String]) -> Schema {
     let is_expected = |column: &&SchemaColumn| {
         let optional = matches!(
             column.role,
-            ColumnRole::Insensitive | ColumnRole::Identifier
+            ColumnRole::Insensitive | ColumnRole::Identifier | ColumnRole::Subject
         );
         !optional || names.iter().any(|name| **name == *column.name)
     };
@@ -29,7 +29,7 @@ pub fn columns(schema: &Schema, names: &[String]) -> Schema {
         role: ColumnRole::Insensitive,
         kind: match column.kind {
             ColumnKind::Set => ColumnKind::Set,
-            ColumnKind::Categorical | ColumnKind::Numeric => ColumnKind::Categorical,
+            _ => ColumnKind::Categorical,
         },
         tree: None,
         ranges: None,
@@ -66,7 +66,7 @@ pub fn released(
             continue;
         };
         match spec.role {
-            ColumnRole::Identifier => {
+            ColumnRole::Identifier | ColumnRole::Subject => {
                 let suppressed = |text: &str| matches!(text, "" | SUPPRESSED_LABEL);
                 if !column.dictionary.iter().all(|text| suppressed(text)) {
                     let detail = "the table still has this identifier";
@@ -80,7 +80,7 @@ pub fn released(
                 let column = with_canonical_labels(spec, column, first_line, &mut faults);
                 let form = match spec.kind {
                     ColumnKind::Set => Form::untouched(spec),
-                    ColumnKind::Categorical | ColumnKind::Numeric => Form::Generalized,
+                    _ => Form::Generalized,
                 };
                 columns.push(ReleasedColumn {
                     name: spec.name.clone(),
@@ -138,7 +138,7 @@ fn with_canonical_labels(
     // A null cell of a set is written as the empty set: nothing is known of its items.
     column.replace_null(match spec.kind {
         ColumnKind::Set => "",
-        ColumnKind::Categorical | ColumnKind::Numeric => MISSING_LABEL,
+        _ => MISSING_LABEL,
     });
     column
 }

@@ -110,6 +110,13 @@ impl Schema {
                         "there is no taxonomy with this id",
                     )
                 })?),
+                Some(TaxonomyReference::Generated(_)) => {
+                    faults.push(Fault::at(
+                        at("taxonomy"),
+                        "this version does not make hierarchies",
+                    ));
+                    None
+                }
                 Some(TaxonomyReference::Inline(root)) => {
                     let tree = Tree::new(root, limits).map_err(|error| {
                         let pointer = at("taxonomy") + &error.pointer();

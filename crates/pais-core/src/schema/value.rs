@@ -47,7 +47,9 @@ impl SchemaColumn {
             ColumnKind::Categorical | ColumnKind::Set if !self.is_compared() => {
                 Cow::Borrowed(text.trim_end_matches('\r'))
             }
-            ColumnKind::Categorical => canonical_text(text),
+            ColumnKind::Categorical | ColumnKind::Date | ColumnKind::Datetime => {
+                canonical_text(text)
+            }
             ColumnKind::Set => self.canonical_set(text),
         }
     }
@@ -71,6 +73,7 @@ impl SchemaColumn {
     fn has_empty_value(&self) -> bool {
         match self.kind {
             ColumnKind::Numeric => false,
+            ColumnKind::Date | ColumnKind::Datetime => false,
             ColumnKind::Categorical => self.tree.is_none(),
             ColumnKind::Set => true,
         }

@@ -102,7 +102,7 @@ impl EncodedTable {
         };
         for (position, (spec, column)) in schema.stored().zip(table.columns).enumerate() {
             match spec.role {
-                ColumnRole::Identifier => {}
+                ColumnRole::Identifier | ColumnRole::Subject => {}
                 ColumnRole::QuasiIdentifier if spec.kind == ColumnKind::Set => {
                     encoded.sets.push(SetColumn::new(spec, position, column));
                 }

@@ -36,7 +36,7 @@ impl Form {
             ColumnKind::Set => Self::Set {
                 separator: spec.separator,
             },
-            ColumnKind::Categorical => Self::Text,
+            ColumnKind::Categorical | ColumnKind::Date | ColumnKind::Datetime => Self::Text,
         }
     }
 }

@@ -1,0 +1,158 @@
+//! Hierarchies that are made from the values of a column, as they are written in JSON.
+
+use serde::{Deserialize, Serialize};
+
+use super::{TaxonomyNode, TaxonomyReference};
+
+/// How the hierarchy of a column is made.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(tag = "generate", rename_all = "snake_case")]
+pub enum GeneratedHierarchy {
+    /// Prefixes of the value, as of a ZIP, ICD or ATC code.
+    Prefix {
+        /// Characters of each level, from the longest prefix to the shortest one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        lengths: Option<Vec<u32>>,
+    },
+    /// One more character from the right is `*` at each level.
+    MaskRight,
+    /// One more character from the left is `*` at each level.
+    MaskLeft,
+    /// Intervals of labels in a declared order.
+    Ordered {
+        /// All labels, ascending; default the column's `order`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        order: Option<Vec<String>>,
+        /// Children of each node; default 2.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        fanout: Option<u32>,
+    },
+    /// Intervals of numbers with round ends.
+    Ranges {
+        /// An end of an interval; default 0.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        start: Option<f64>,
+        /// Width of the intervals of each level, ascending; each a multiple of the one before.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        widths: Option<Vec<f64>>,
+    },
+    /// Periods of the calendar.
+    Calendar {
+        /// From the shortest period to the longest one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        levels: Option<Vec<CalendarLevel>>,
+    },
+    /// Values of few rows under one node.
+    Rare {
+        /// Rows of a value below which it is rare; default 20.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        below: Option<u64>,
+    },
+}
+
+/// A period of the calendar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum CalendarLevel {
+    /// `1987-09-03`.
+    Day,
+    /// `1987-W36`, a week of ISO 8601.
+    Week,
+    /// `1987-09`.
+    Month,
+    /// `1987-Q3`.
+    Quarter,
+    /// `1987`.
+    Year,
+    /// `1980s`.
+    Decade,
+}
+
+/// All fields of a tree and of a generated hierarchy. One struct keeps the pointer to an invalid
+/// value, and a large tree is not read twice.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReferenceFields {
+    label: Option<String>,
+    #[serde(default, deserialize_with = "crate::definition::json::or_default")]
+    children: Vec<TaxonomyNode>,
+    generate: Option<Generator>,
+    lengths: Option<Vec<u32>>,
+    order: Option<Vec<String>>,
+    fanout: Option<u32>,
+    start: Option<f64>,
+    widths: Option<Vec<f64>>,
+    levels: Option<Vec<CalendarLevel>>,
+    below: Option<u64>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Generator {
+    Prefix,
+    MaskRight,
+    MaskLeft,
+    Ordered,
+    Ranges,
+    Calendar,
+    Rare,
+}
+
+impl ReferenceFields {
+    /// # Errors
+    /// For fields that do not belong together.
+    pub(super) fn reference<E: serde::de::Error>(mut self) -> Result<TaxonomyReference, E> {
+        let Some(generator) = self.generate else {
+            let label = self.label.take().ok_or_else(|| E::missing_field("label"))?;
+            let children = std::mem::take(&mut self.children);
+            self.no_more()?;
+            return Ok(TaxonomyReference::Inline(TaxonomyNode { label, children }));
+        };
+        let hierarchy = match generator {
+            Generator::Prefix => GeneratedHierarchy::Prefix {
+                lengths: self.lengths.take(),
+            },
+            Generator::MaskRight => GeneratedHierarchy::MaskRight,
+            Generator::MaskLeft => GeneratedHierarchy::MaskLeft,
+            Generator::Ordered => GeneratedHierarchy::Ordered {
+                order: self.order.take(),
+                fanout: self.fanout.take(),
+            },
+            Generator::Ranges => GeneratedHierarchy::Ranges {
+                start: self.start.take(),
+                widths: self.widths.take(),
+            },
+            Generator::Calendar => GeneratedHierarchy::Calendar {
+                levels: self.levels.take(),
+            },
+            Generator::Rare => GeneratedHierarchy::Rare {
+                below: self.below.take(),
+            },
+        };
+        self.no_more()?;
+        Ok(TaxonomyReference::Generated(hierarchy))
+    }
+
+    /// Refuses the fields that are left.
+    fn no_more<E: serde::de::Error>(self) -> Result<(), E> {
+        let left = [
+            ("label", self.label.is_some()),
+            ("children", !self.children.is_empty()),
+            ("lengths", self.lengths.is_some()),
+            ("order", self.order.is_some()),
+            ("fanout", self.fanout.is_some()),
+            ("start", self.start.is_some()),
+            ("widths", self.widths.is_some()),
+            ("levels", self.levels.is_some()),
+            ("below", self.below.is_some()),
+        ];
+        match left.into_iter().find(|(_, is_left)| *is_left) {
+            Some((field, _)) => Err(E::custom(format!(
+                "`{field}` does not belong to this kind of taxonomy"
+            ))),
+            None => Ok(()),
+        }
+    }
+}
