@@ -159,6 +159,14 @@ pub(super) fn oversized(limit: usize) -> Refusal {
     }
 }
 
+/// The refusal of a row without a subject.
+pub(super) fn no_subject() -> Refusal {
+    Refusal::Unfit {
+        detail: "the subject of the row is missing".to_owned(),
+        fix: Some("give each row the person it is about, or leave the row out".to_owned()),
+    }
+}
+
 /// The text of a cell.
 ///
 /// # Errors
@@ -178,7 +186,10 @@ pub(super) fn check_text(cell: &[u8]) -> Result<&str, Refusal> {
 /// If it is not a leaf of the taxonomy, not a number, or outside the domain.
 fn check(spec: &SchemaColumn, cell: &str) -> Result<(), Refusal> {
     if spec.is_missing(cell) {
-        return Ok(());
+        return match spec.role {
+            ColumnRole::Subject => Err(no_subject()),
+            _ => Ok(()),
+        };
     }
     match spec.kind {
         ColumnKind::Numeric => check_number(spec, cell),

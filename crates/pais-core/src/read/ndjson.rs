@@ -18,7 +18,7 @@ use crate::definition::{ColumnKind, ColumnRole};
 use crate::read::{ReadError, ReadFailure, ReadLimits};
 use crate::rejection::Fault;
 
-use crate::read::cells::{Refusal, SetCell, oversized};
+use crate::read::cells::{Refusal, SetCell, no_subject, oversized};
 use crate::read::chunk_builder::{ChunkBuilder, MAX_FAULTS, RECORD_BYTES, undecodable};
 use crate::schema::{Schema, SchemaColumn};
 use crate::table::Table;
@@ -305,6 +305,7 @@ fn push<E, F: FnMut(Table) -> Result<(), E>>(
     let limit = builder.cell_bytes();
     let refusal = match value.as_bytes() {
         _ if value.len() > limit.saturating_mul(ESCAPED_BYTES) => oversized(limit),
+        [b'n', ..] if spec.is_some_and(|spec| spec.role == ColumnRole::Subject) => no_subject(),
         [b'n', ..] => {
             builder.push_null(slot);
             return Ok(true);

@@ -15,9 +15,10 @@ use arrow_schema::{DataType, TimeUnit};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
+use crate::definition::ColumnRole;
 use crate::read::ReadError;
 
-use crate::read::cells::{Refusal, SetCell, oversized};
+use crate::read::cells::{Refusal, SetCell, no_subject, oversized};
 use crate::read::chunk_builder::{ChunkBuilder, MAX_FAULTS};
 use crate::schema::SchemaColumn;
 use crate::table::Table;
@@ -55,10 +56,11 @@ pub(super) fn push<E, F: FnMut(Table) -> Result<(), E>>(
 ) -> Result<u64, ReadError> {
     let limit = builder.cell_bytes();
     let render = list(array, builder.spec(slot), limit).unwrap_or_else(|| scalar(array, limit));
+    let is_subject = builder.spec(slot).role == ColumnRole::Subject;
     let mut text = String::new();
     let (mut bytes, mut refused) = (0u64, 0);
     for row in 0..array.len() {
-        if array.is_null(row) {
+        if array.is_null(row) && !is_subject {
             builder.push_null(Some(slot));
             bytes += 1;
             continue;
@@ -66,6 +68,7 @@ pub(super) fn push<E, F: FnMut(Table) -> Result<(), E>>(
         let line = first + row as u64;
         text.clear();
         let valid = match render(row, &mut text) {
+            _ if array.is_null(row) => builder.refuse_cell(Some(slot), no_subject(), line)?,
             Ok(()) => builder.push_cell(Some(slot), text.as_bytes(), || line)?,
             Err(refusal) => builder.refuse_cell(Some(slot), refusal, line)?,
         };

@@ -296,3 +296,20 @@ fn line_ends_are_found_in_every_block_of_a_file() {
         assert_eq!(found, ["", "a", "", "b", "c\rd", "", "e"], "{part}");
     }
 }
+
+/// A row that is about nobody would be a person of its own.
+#[test]
+fn a_row_without_a_subject_is_refused_in_every_format() {
+    let schema = one(json!({"role": "subject"}));
+    for cells in [["p1", ""], ["p1", " "]] {
+        for refused in read_each(&schema, &cells) {
+            let error = refused.unwrap_err();
+            assert_eq!(error.kind, ReadErrorKind::Cells);
+            assert_eq!(error.faults.len(), 1);
+            assert!(error.faults[0].detail.contains("subject"), "{error}");
+        }
+    }
+    let null = b"{\"x\": \"p1\"}\n{\"x\": null}\n";
+    let error = from_ndjson(&schema, null).unwrap_err();
+    assert_eq!(error.faults[0].line(), Some(2));
+}

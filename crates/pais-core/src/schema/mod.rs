@@ -1,6 +1,7 @@
 //! A dataset's schema with its taxonomies resolved, and the checks of column definitions.
 
 mod privacy;
+mod subject;
 #[cfg(test)]
 mod tests;
 mod value;
@@ -201,6 +202,7 @@ impl Schema {
             resolved.missing = resolved.words_for_missing(missing);
             columns.push(resolved);
         }
+        faults.extend(subject::faults(&definition.columns));
         let classes = columns
             .iter()
             .filter(|column| column.role == ColumnRole::Class)

@@ -7,7 +7,7 @@ use crate::taxonomy::interval::number;
 use crate::taxonomy::{MISSING_LABEL, Tree, round_range};
 
 use crate::schema::{Schema, SchemaColumn};
-use crate::table::{Column, NULL_CODE, SetColumn, Table};
+use crate::table::{Column, NULL_CODE, SetColumn, Subjects, Table};
 
 /// What the codes of a quasi-identifier mean.
 #[derive(Clone, Debug)]
@@ -79,6 +79,9 @@ pub struct EncodedTable {
     /// The class column: the number of classes and one code per row. Null and each word for missing
     /// are classes of their own.
     pub class: Option<(usize, Vec<u32>)>,
+    /// The person of each row, if the schema has a subject column and any person has several rows.
+    /// Otherwise each row is a person of its own.
+    pub subjects: Option<Arc<Subjects>>,
     /// The columns that are released unchanged (sensitive, class, insensitive), each with its
     /// position among the stored columns.
     pub untouched: Vec<(usize, crate::table::Column)>,
@@ -98,11 +101,13 @@ impl EncodedTable {
             sets: Vec::new(),
             sensitive: Vec::new(),
             class: None,
+            subjects: None,
             untouched: Vec::new(),
         };
         for (position, (spec, column)) in schema.stored().zip(table.columns).enumerate() {
             match spec.role {
-                ColumnRole::Identifier | ColumnRole::Subject => {}
+                ColumnRole::Identifier => {}
+                ColumnRole::Subject => encoded.subjects = Subjects::new(column).map(Arc::new),
                 ColumnRole::QuasiIdentifier if spec.kind == ColumnKind::Set => {
                     encoded.sets.push(SetColumn::new(spec, position, column));
                 }

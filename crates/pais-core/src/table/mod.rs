@@ -14,6 +14,7 @@ pub mod profile;
 mod released;
 mod row_warnings;
 mod sets;
+mod subjects;
 mod value_counter;
 
 pub use column::{Column, NULL_CODE, Table};
@@ -22,4 +23,5 @@ pub use minimum_levels::{minimum_levels, pre_generalization_error};
 pub use released::{COUNT_COLUMN, Form, GROUP_COLUMN, ReleasedColumn, ReleasedTable};
 pub use row_warnings::{ValueCounts, row_warnings};
 pub use sets::SetColumn;
+pub use subjects::{SubjectCounter, Subjects};
 pub use value_counter::{ColumnValueCounts, ValueCounters};

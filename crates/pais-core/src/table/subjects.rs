@@ -1,0 +1,190 @@
+//! The persons that the rows of a table are about.
+
+use crate::table::{Column, NULL_CODE};
+
+/// The person of each row, where some person has several rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subjects {
+    of_row: Vec<u32>,
+    count: usize,
+    /// Rows of the persons with the most rows, summed: `most_rows[n]` are the most rows that `n`
+    /// persons can have.
+    most_rows: Vec<u64>,
+}
+
+impl Subjects {
+    /// The persons named by a column. A null cell is a person of its own. `None` if no person has
+    /// two rows: rows can then be counted instead of persons.
+    pub fn new(column: Column) -> Option<Self> {
+        let mut count = column.dictionary.len();
+        let mut of_row = column.codes;
+        for code in &mut of_row {
+            if *code == NULL_CODE {
+                *code = count as u32;
+                count += 1;
+            }
+        }
+        Self::from_codes(of_row, count)
+    }
+
+    /// As [`Self::new`], from codes below `count`.
+    pub fn from_codes(of_row: Vec<u32>, count: usize) -> Option<Self> {
+        let mut rows = vec![0u64; count];
+        for &subject in &of_row {
+            rows[subject as usize] += 1;
+        }
+        rows.retain(|&rows| rows > 0);
+        if rows.len() == of_row.len() {
+            return None;
+        }
+        rows.sort_unstable_by(|one, other| other.cmp(one));
+        let found = rows.len();
+        let mut most_rows = Vec::with_capacity(found + 1);
+        most_rows.push(0);
+        let mut sum = 0;
+        for rows in rows {
+            sum += rows;
+            most_rows.push(sum);
+        }
+        Some(Self {
+            of_row,
+            count,
+            most_rows,
+        })
+    }
+
+    /// The person of each row, a number below [`Self::codes`].
+    pub fn of_row(&self) -> &[u32] {
+        &self.of_row
+    }
+
+    /// Number that all persons are below; a number may have no row.
+    pub fn codes(&self) -> usize {
+        self.count
+    }
+
+    /// Number of persons.
+    pub fn len(&self) -> u64 {
+        self.most_rows.len() as u64 - 1
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.of_row.is_empty()
+    }
+
+    /// Rows of the person with the most rows.
+    pub fn rows_per_subject_max(&self) -> u64 {
+        self.most_rows.get(1).copied().unwrap_or(0)
+    }
+
+    /// Number of rows that always belong to at least `k` persons: one more than the `k` - 1
+    /// persons with the most rows have together.
+    pub fn sufficient_rows(&self, k: u64) -> u64 {
+        let fewer = usize::try_from(k.saturating_sub(1)).unwrap_or(usize::MAX);
+        match self.most_rows.get(fewer) {
+            Some(&rows) => rows + 1,
+            None => u64::MAX,
+        }
+    }
+
+    /// The fewest persons that this many rows can belong to.
+    pub fn fewest_of(&self, rows: u64) -> u64 {
+        self.most_rows.partition_point(|&most| most < rows) as u64
+    }
+
+    /// The persons of some of the rows, in their order.
+    pub fn select(&self, rows: &[u32]) -> Vec<u32> {
+        rows.iter().map(|&row| self.of_row[row as usize]).collect()
+    }
+}
+
+/// Counts the persons of groups. Memory is 4 bytes for each person of the table; a count costs its
+/// rows, whatever the table's size.
+#[derive(Clone, Debug)]
+pub struct SubjectCounter {
+    /// By person, the last count that saw it.
+    seen: Vec<u32>,
+    current: u32,
+}
+
+impl SubjectCounter {
+    /// For persons with numbers below `codes`.
+    pub fn new(codes: usize) -> Self {
+        Self {
+            seen: vec![0; codes],
+            current: 0,
+        }
+    }
+
+    /// Number of distinct persons, counted up to `limit`.
+    #[inline]
+    pub fn count_up_to(&mut self, limit: u64, subjects: impl IntoIterator<Item = u32>) -> u64 {
+        self.begin();
+        let mut count = 0;
+        for subject in subjects {
+            if count >= limit {
+                break;
+            }
+            count += u64::from(self.add(subject));
+        }
+        count
+    }
+
+    /// Begins a new count.
+    pub fn begin(&mut self) {
+        if self.current == u32::MAX {
+            self.seen.fill(0);
+            self.current = 0;
+        }
+        self.current += 1;
+    }
+
+    /// Whether the current count sees this person for the first time.
+    #[inline]
+    pub fn add(&mut self, subject: u32) -> bool {
+        std::mem::replace(&mut self.seen[subject as usize], self.current) != self.current
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use proptest::prelude::*;
+
+    use super::{SubjectCounter, Subjects};
+
+    #[test]
+    fn rows_are_counted_where_no_person_has_two() {
+        assert_eq!(Subjects::from_codes(vec![2, 0, 1], 3), None);
+        assert_eq!(Subjects::from_codes(Vec::new(), 0), None);
+    }
+
+    proptest! {
+        #[test]
+        fn bounds_enclose_the_exact_count(
+            subjects in prop::collection::vec(0..9u32, 1..40),
+            chosen in prop::collection::vec(any::<prop::sample::Index>(), 0..40),
+            k in 1..9u64,
+        ) {
+            let Some(of) = Subjects::from_codes(subjects.clone(), 9) else {
+                return Ok(());
+            };
+            let rows: HashSet<u32> =
+                chosen.iter().map(|index| index.index(subjects.len()) as u32).collect();
+            let rows: Vec<u32> = rows.into_iter().collect();
+            let found: HashSet<u32> = of.select(&rows).into_iter().collect();
+            let found = found.len() as u64;
+            prop_assert!(of.fewest_of(rows.len() as u64) <= found);
+            if rows.len() as u64 >= of.sufficient_rows(k) {
+                prop_assert!(found >= k);
+            }
+            let mut counter = SubjectCounter::new(of.codes());
+            prop_assert_eq!(counter.count_up_to(u64::MAX, of.select(&rows)), found);
+            prop_assert_eq!(counter.count_up_to(k, of.select(&rows)), found.min(k));
+            let all: HashSet<u32> = subjects.into_iter().collect();
+            prop_assert_eq!(of.len(), all.len() as u64);
+        }
+    }
+}
