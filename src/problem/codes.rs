@@ -43,6 +43,7 @@ codes! {
     NotAcceptable = "not_acceptable", 406, "None of the accepted media types can be served";
     RequestTimeout = "request_timeout", 408, "The request took too long";
     NameTaken = "name_taken", 409, "The name is taken";
+    TaxonomyInUse = "taxonomy_in_use", 409, "A dataset uses the taxonomy";
     JobEnded = "job_ended", 409, "The job has ended";
     JobNotSucceeded = "job_not_succeeded", 409, "The job has not succeeded";
     DatasetDeleted = "dataset_deleted", 409, "The dataset was deleted";

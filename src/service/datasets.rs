@@ -13,7 +13,7 @@ use pais_core::taxonomy::{Tree, TreeLimits};
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
 use crate::store::datasets::{
-    self, Dataset, DatasetSummary, NewDataset, StoredDataset, SubmissionSummary,
+    self, Dataset, DatasetCreation, DatasetSummary, NewDataset, StoredDataset, SubmissionSummary,
 };
 use crate::store::taxonomies;
 use crate::worker::reclaiming::reclaim_space;
@@ -57,8 +57,14 @@ impl Service {
             wrapped_key: self.keys.new_data_key(id)?,
             warnings: schema.warnings(),
         };
-        let created = datasets::create(&self.store, &self.keys, caller, new).await?;
-        Ok(created.ok_or_else(|| text::name_taken("a dataset"))?)
+        match datasets::create(&self.store, &self.keys, caller, new).await? {
+            DatasetCreation::Created(dataset) => Ok(*dataset),
+            DatasetCreation::NameTaken => Err(text::name_taken("a dataset").into()),
+            DatasetCreation::TaxonomyDeleted => Err(ServiceError::new(
+                Code::NotFound,
+                "a taxonomy that the definition names was deleted",
+            )),
+        }
     }
 
     /// The datasets of the caller's organization without their columns, oldest first.

@@ -5,7 +5,7 @@ use pais_core::taxonomy::{Tree, hierarchy};
 
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
-use crate::store::taxonomies::{self, Taxonomy, TaxonomySummary};
+use crate::store::taxonomies::{self, Taxonomy, TaxonomyDeletion, TaxonomySummary};
 
 use super::page::{Listing, PageRequest};
 use super::{Service, ServiceError, text};
@@ -84,5 +84,24 @@ impl Service {
     ) -> Result<Taxonomy, ServiceError> {
         let taxonomy = taxonomies::find(&self.store, caller.organization, id).await?;
         taxonomy.ok_or_else(ServiceError::not_found)
+    }
+
+    /// Deletes a taxonomy of the caller's organization.
+    ///
+    /// # Errors
+    /// `not_found`; `taxonomy_in_use` while a dataset names it; when the database fails.
+    pub async fn delete_taxonomy(
+        &self,
+        caller: Caller,
+        id: TaxonomyId,
+    ) -> Result<(), ServiceError> {
+        match taxonomies::delete(&self.store, caller, id).await? {
+            TaxonomyDeletion::Deleted => Ok(()),
+            TaxonomyDeletion::NotFound => Err(ServiceError::not_found()),
+            TaxonomyDeletion::InUse => Err(ServiceError::new(
+                Code::TaxonomyInUse,
+                "a dataset uses this taxonomy; delete the dataset first",
+            )),
+        }
     }
 }

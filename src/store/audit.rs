@@ -38,6 +38,8 @@ actions! {
     TokenRevoked = "token.revoked";
     /// A taxonomy was created.
     TaxonomyCreated = "taxonomy.created";
+    /// A taxonomy was deleted.
+    TaxonomyDeleted = "taxonomy.deleted";
     /// A dataset was declared.
     DatasetCreated = "dataset.created";
     /// A dataset was deleted by its holder or by its retention.

@@ -20,7 +20,7 @@ use pais_core::warning::Warning;
 use super::audit::{self, Action, NewEvent};
 use super::key_ring::KeyRing;
 use super::trees::{self, UsedTree};
-use super::{Store, StoreError, service_keys, violates};
+use super::{Store, StoreError, service_keys, taxonomies, violates};
 
 pub use super::dataset_deletion::{delete, delete_expired, destroy_remaining_keys};
 pub use super::dataset_view::{
@@ -70,7 +70,18 @@ pub struct NewDataset {
     pub warnings: Vec<Warning>,
 }
 
-/// Creates a dataset; returns `None` if the name is taken.
+/// The result of [`create`].
+#[derive(Debug)]
+pub enum DatasetCreation {
+    /// It is created.
+    Created(Box<Dataset>),
+    /// Another dataset of the organization has its name.
+    NameTaken,
+    /// A taxonomy that it names was deleted meanwhile.
+    TaxonomyDeleted,
+}
+
+/// Creates a dataset.
 ///
 /// # Errors
 /// When the database fails.
@@ -79,7 +90,7 @@ pub async fn create(
     keys: &KeyRing,
     by: Caller,
     new: NewDataset,
-) -> Result<Option<Dataset>, StoreError> {
+) -> Result<DatasetCreation, StoreError> {
     let NewDataset {
         id,
         definition,
@@ -95,6 +106,10 @@ pub async fn create(
     let wrapped_key =
         service_keys::current_wrapping(&mut transaction, keys, id, wrapped_key).await?;
     trees::lock(&mut transaction, by.organization).await?;
+    let named: Vec<TaxonomyId> = trees.keys().copied().collect();
+    if !taxonomies::still_exist(&mut transaction, by.organization, &named).await? {
+        return Ok(DatasetCreation::TaxonomyDeleted);
+    }
     let inserted = sqlx::query(
         "INSERT INTO datasets
              (id, organization_id, name, definition, created_at, delete_after, warnings)
@@ -110,7 +125,7 @@ pub async fn create(
     .execute(&mut *transaction)
     .await;
     match inserted {
-        Err(error) if violates(&error, "datasets_name") => return Ok(None),
+        Err(error) if violates(&error, "datasets_name") => return Ok(DatasetCreation::NameTaken),
         inserted => inserted?,
     };
     insert_trees(&mut transaction, by.organization, id, &definition, &trees).await?;
@@ -122,7 +137,7 @@ pub async fn create(
     let event = NewEvent::by(by, Action::DatasetCreated, id.0, detail);
     audit::record(&mut transaction, now, event).await?;
     transaction.commit().await?;
-    Ok(Some(Dataset {
+    Ok(DatasetCreation::Created(Box::new(Dataset {
         id,
         name: definition.name,
         description: definition.description,
@@ -133,7 +148,7 @@ pub async fn create(
         submissions: Vec::new(),
         submissions_total: 0,
         warnings,
-    }))
+    })))
 }
 
 /// The definition as it is stored: without inline trees, which are stored by themselves.

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use serde::Serialize;
-use sqlx::Row;
 use sqlx::postgres::PgRow;
 use sqlx::types::Json;
+use sqlx::{PgConnection, Row};
 use time::OffsetDateTime;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -162,6 +162,80 @@ pub async fn find(
         summary: TaxonomySummary::from_row(&row)?,
         root,
     }))
+}
+
+/// The result of [`delete`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TaxonomyDeletion {
+    /// It is deleted.
+    Deleted,
+    /// The organization has no such taxonomy.
+    NotFound,
+    /// A dataset of the organization names it.
+    InUse,
+}
+
+/// Deletes a taxonomy of the caller's organization unless a dataset that is not deleted names it.
+///
+/// # Errors
+/// When the database fails.
+pub async fn delete(
+    store: &Store,
+    by: Caller,
+    id: TaxonomyId,
+) -> Result<TaxonomyDeletion, StoreError> {
+    let mut transaction = store.begin().await?;
+    // No dataset begins to use it until the end of the transaction.
+    trees::lock(&mut transaction, by.organization).await?;
+    let row = sqlx::query(
+        "SELECT t.name, t.tree_sha256,
+                EXISTS (SELECT FROM datasets d,
+                               jsonb_array_elements(d.definition -> 'columns') AS c
+                        WHERE d.organization_id = t.organization_id AND d.deleted_at IS NULL
+                          AND c ->> 'taxonomy' = t.id::text) AS in_use
+         FROM taxonomies t WHERE t.organization_id = $1 AND t.id = $2",
+    )
+    .bind(by.organization.0)
+    .bind(id.0)
+    .fetch_optional(&mut *transaction)
+    .await?;
+    let Some(row) = row else {
+        return Ok(TaxonomyDeletion::NotFound);
+    };
+    if row.try_get("in_use")? {
+        return Ok(TaxonomyDeletion::InUse);
+    }
+    sqlx::query("DELETE FROM taxonomies WHERE id = $1")
+        .bind(id.0)
+        .execute(&mut *transaction)
+        .await?;
+    let tree: Vec<u8> = row.try_get("tree_sha256")?;
+    trees::remove_unused(&mut transaction, by.organization, &[tree]).await?;
+    let detail = serde_json::json!({ "name": row.try_get::<String, _>("name")? });
+    let event = NewEvent::by(by, Action::TaxonomyDeleted, id.0, detail);
+    audit::record(&mut transaction, store.now(), event).await?;
+    transaction.commit().await?;
+    Ok(TaxonomyDeletion::Deleted)
+}
+
+/// The taxonomies of `ids` that the organization still has. The caller has the [`trees::lock`].
+///
+/// # Errors
+/// When the database fails.
+pub(super) async fn still_exist(
+    connection: &mut PgConnection,
+    organization: OrganizationId,
+    ids: &[TaxonomyId],
+) -> Result<bool, StoreError> {
+    let ids: Vec<Uuid> = ids.iter().map(|id| id.0).collect();
+    let found: i64 = sqlx::query_scalar(
+        "SELECT count(*) FROM taxonomies WHERE organization_id = $1 AND id = ANY($2)",
+    )
+    .bind(organization.0)
+    .bind(&ids)
+    .fetch_one(connection)
+    .await?;
+    Ok(found == ids.len() as i64)
 }
 
 /// The trees of the taxonomies in `ids` that belong to the organization.

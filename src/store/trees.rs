@@ -78,6 +78,15 @@ pub(super) async fn unlink(
             .fetch_all(&mut *connection)
             .await?;
     // A statement of its own: it sees that the uses are gone.
+    remove_unused(connection, organization, &used).await
+}
+
+/// Removes those of some trees that nothing uses any more. The caller has the [`lock`].
+pub(super) async fn remove_unused(
+    connection: &mut PgConnection,
+    organization: OrganizationId,
+    trees: &[TreeKey],
+) -> Result<(), StoreError> {
     sqlx::query(
         "DELETE FROM trees t WHERE t.organization_id = $1 AND t.sha256 = ANY($2)
            AND NOT EXISTS (SELECT FROM dataset_trees u
@@ -86,7 +95,7 @@ pub(super) async fn unlink(
                            WHERE (u.organization_id, u.tree_sha256) = (t.organization_id, t.sha256))",
     )
     .bind(organization.0)
-    .bind(used)
+    .bind(trees)
     .execute(connection)
     .await?;
     Ok(())

@@ -166,3 +166,32 @@ async fn a_tree_of_100_000_leaves_is_accepted_if_the_limits_permit() {
     let body = json!({"name": "deep", "columns": columns});
     app.post(&holder, "/v1/datasets", &body).await.json(201);
 }
+
+/// A taxonomy that a dataset names stays until the dataset is deleted.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_taxonomy_is_deleted_once_no_dataset_uses_it() {
+    let app = TestApp::new().await;
+    let holder = app.token("hospital", Role::Holder).await;
+    let body = json!({"name": "jobs", "root": {"label": "any", "children": [{"label": "cook"}]}});
+    let taxonomy = app.post(&holder, "/v1/taxonomies", &body).await;
+    let path = taxonomy.header("location").to_owned();
+    let id = taxonomy.json(201)["id"].clone();
+    let columns = json!([{"name": "job", "role": "quasi_identifier", "taxonomy": id}]);
+    let definition = json!({"name": "staff", "columns": columns});
+    let dataset = app.post(&holder, "/v1/datasets", &definition).await;
+    let dataset = dataset.header("location").to_owned();
+
+    let other = app.token("clinic", Role::Holder).await;
+    app.delete(&other, &path).await.problem(404, "not_found");
+    app.delete(&holder, &path)
+        .await
+        .problem(409, "taxonomy_in_use");
+    app.get(&holder, &path).await.json(200);
+
+    assert_eq!(app.delete(&holder, &dataset).await.status, 204);
+    assert_eq!(app.delete(&holder, &path).await.status, 204);
+    app.get(&holder, &path).await.problem(404, "not_found");
+    app.delete(&holder, &path).await.problem(404, "not_found");
+    // The name is free again.
+    app.post(&holder, "/v1/taxonomies", &body).await.json(201);
+}

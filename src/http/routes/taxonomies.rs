@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use pais_core::definition::{TaxonomyId, TaxonomyNode, json};
 use serde::Deserialize;
@@ -28,7 +28,7 @@ use crate::store::taxonomies::{Taxonomy, TaxonomySummary};
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(create, list))
-        .routes(routes!(get))
+        .routes(routes!(get, delete))
 }
 
 /// A new taxonomy.
@@ -150,4 +150,18 @@ async fn get(
         Ok(Json(taxonomy).into_response())
     };
     state.service.documents.load(load).await?
+}
+
+/// Delete a taxonomy that no dataset uses.
+#[utoipa::path(delete, path = "/v1/taxonomies/{id}", tag = "datasets",
+    params(("id" = TaxonomyId, Path, description = "Its id")),
+    responses((status = 204, description = "Deleted"),
+        (status = 409, description = "`taxonomy_in_use`")))]
+async fn delete(
+    State(state): State<AppState>,
+    Holder(caller): Holder,
+    Path(id): Path<TaxonomyId>,
+) -> Result<StatusCode, ApiError> {
+    state.service.delete_taxonomy(caller, id).await?;
+    Ok(StatusCode::NO_CONTENT)
 }
