@@ -65,6 +65,12 @@ impl RunError {
         Self::unmet("/privacy/k", condition, fix)
     }
 
+    /// A table with fewer persons than *K*.
+    pub(crate) fn fewer_subjects_than_k(subjects: u64, condition: &str) -> Self {
+        let fix = format!("lower `k` to at most {subjects}, or send rows of more persons");
+        Self::unmet("/privacy/k", condition, fix)
+    }
+
     /// A limit that the work would exceed.
     pub(crate) fn limit_exceeded(detail: impl Into<String>) -> Self {
         JobError::new(JobErrorKind::LimitExceeded, detail).into()

@@ -10,6 +10,8 @@ use pais_core::schema::Schema;
 use crate::method::{Method, PlanMethod};
 
 #[cfg(test)]
+mod person_tests;
+#[cfg(test)]
 mod toy;
 
 /// The registered methods. The first that takes a job runs it.

@@ -69,30 +69,28 @@ impl ClassSet {
 /// An equivalence class *c*.
 #[derive(Clone, Debug)]
 pub(super) struct EquivalenceClass {
-    /// Row numbers, ascending.
+    /// Row numbers: ascending, or those of a person next to one another where persons are counted.
     pub rows: Vec<u32>,
     /// One for each set-valued column.
     pub sets: Vec<ClassSet>,
 }
 
 impl EquivalenceClass {
-    /// The class of all rows with every item hidden; `None` where the rows have 2³² items or more
-    /// in a column.
-    pub(super) fn whole(rows: usize, sets: &[Vocabulary]) -> Option<Self> {
+    /// The class of all rows, in this order, with every item hidden; `None` where the rows have 2³²
+    /// items or more in a column.
+    pub(super) fn whole(rows: Vec<u32>, sets: &[Vocabulary]) -> Option<Self> {
         let set = |vocabulary: &Vocabulary| {
             let mut set = ClassSet::default();
-            set.starts.reserve_exact(rows + 1);
+            set.starts.reserve_exact(rows.len() + 1);
             set.starts.push(0);
-            for row in 0..rows {
-                vocabulary.push_row(row, &mut set.items);
+            for &row in &rows {
+                vocabulary.push_row(row as usize, &mut set.items);
                 set.starts.push(u32::try_from(set.items.len()).ok()?);
             }
             Some(set)
         };
-        Some(Self {
-            rows: (0..rows as u32).collect(),
-            sets: sets.iter().map(set).collect::<Option<_>>()?,
-        })
+        let sets = sets.iter().map(set).collect::<Option<_>>()?;
+        Some(Self { rows, sets })
     }
 
     /// Number of rows, *|c|*.

@@ -1,5 +1,6 @@
 //! One round of disclosure in one class (2014 paper, Sections 5.1 to 5.3).
 
+use super::anonymity::Anonymity;
 use super::class::EquivalenceClass;
 
 /// No rank: the item is not a candidate, or the row discloses nothing.
@@ -17,6 +18,8 @@ pub(super) struct Scratch {
     frequency: Vec<u32>,
     /// *rank_c(α)* by item, [`NONE`] between classes.
     rank: Vec<u32>,
+    /// By item, the last person that was counted, or [`NONE`]; empty where rows are counted.
+    last_person: Vec<u32>,
 }
 
 impl Scratch {
@@ -25,6 +28,7 @@ impl Scratch {
         Self {
             frequency: vec![0; items],
             rank: vec![NONE; items],
+            last_person: Vec::new(),
         }
     }
 }
@@ -32,6 +36,8 @@ impl Scratch {
 /// A class in which a round of disclosure has begun.
 pub(super) struct DisclosureAttempt {
     class: EquivalenceClass,
+    /// Number of persons, or of rows where these are counted.
+    persons: usize,
     /// Index of the set-valued column.
     set: usize,
     /// Items held by at least k rows, by rank: the most frequent first, ties by name.
@@ -56,6 +62,15 @@ struct PivotChoice {
     first_of: Vec<u32>,
     /// Number of rows that disclose nothing.
     rest: usize,
+    /// Number of their persons.
+    rest_persons: usize,
+}
+
+impl PivotChoice {
+    /// Whether the rows that disclose nothing can be a class of their own.
+    fn has_no_small_rest(&self, k: usize) -> bool {
+        self.rest == 0 || self.rest_persons >= k
+    }
 }
 
 /// How a round ends for a class.
@@ -97,7 +112,7 @@ impl PendingRound {
     /// Continues without using the trash bin for these rows.
     pub(super) fn cancel(
         self,
-        k: usize,
+        anonymity: Anonymity<'_>,
         capacity: usize,
         scratch: &mut Scratch,
         stop: StopCheck,
@@ -106,8 +121,8 @@ impl PendingRound {
             mut attempt,
             choice,
         } = self;
-        attempt.cancel(&choice, k);
-        attempt.run(k, capacity, scratch, stop)
+        attempt.cancel(&choice, anonymity.k);
+        attempt.run(anonymity, capacity, scratch, stop)
     }
 }
 
@@ -116,22 +131,16 @@ impl PendingRound {
 pub(super) fn disclose(
     mut class: EquivalenceClass,
     set: usize,
-    (k, capacity): (usize, usize),
+    (anonymity, capacity): (Anonymity<'_>, usize),
     scratch: &mut Scratch,
     stop: StopCheck,
 ) -> RoundOutcome {
+    let k = anonymity.k;
+    let found = match anonymity.counts_persons() {
+        true => count_persons(&class, set, anonymity, scratch, stop),
+        false => count_rows(&class, set, scratch, stop),
+    };
     let class_set = &mut class.sets[set];
-    let mut found: Vec<u32> = Vec::new();
-    for (at, &item) in class_set.items.iter().enumerate() {
-        if at % STRIDE == 0 && stop() {
-            break;
-        }
-        let frequency = &mut scratch.frequency[item as usize];
-        if *frequency == 0 {
-            found.push(item);
-        }
-        *frequency += 1;
-    }
     // No part of the class holds an item more often, so items that are rare here stay rare.
     class_set.retain(|item| scratch.frequency[item as usize] as usize >= k);
     let mut ranked: Vec<RankedItem> = found
@@ -144,25 +153,82 @@ pub(super) fn disclose(
         .filter(|ranked| ranked.frequency as usize >= k)
         .collect();
     ranked.sort_unstable_by_key(|ranked| (std::cmp::Reverse(ranked.frequency), ranked.item));
-    let attempt = DisclosureAttempt { class, set, ranked };
-    attempt.run(k, capacity, scratch, stop)
+    let attempt = DisclosureAttempt {
+        persons: anonymity.count(class.rows.iter().copied()),
+        class,
+        set,
+        ranked,
+    };
+    attempt.run(anonymity, capacity, scratch, stop)
+}
+
+/// Counts the rows of a class by hidden item. Returns the items found.
+fn count_rows(
+    class: &EquivalenceClass,
+    set: usize,
+    scratch: &mut Scratch,
+    stop: StopCheck,
+) -> Vec<u32> {
+    let mut found = Vec::new();
+    for (at, &item) in class.sets[set].items.iter().enumerate() {
+        if at % STRIDE == 0 && stop() {
+            break;
+        }
+        let frequency = &mut scratch.frequency[item as usize];
+        if *frequency == 0 {
+            found.push(item);
+        }
+        *frequency += 1;
+    }
+    found
+}
+
+/// As [`count_rows`], for persons.
+fn count_persons(
+    class: &EquivalenceClass,
+    set: usize,
+    anonymity: Anonymity<'_>,
+    scratch: &mut Scratch,
+    stop: StopCheck,
+) -> Vec<u32> {
+    let mut found = Vec::new();
+    scratch.last_person.resize(scratch.rank.len(), NONE);
+    for (index, &row) in class.rows.iter().enumerate() {
+        if index % STRIDE == 0 && stop() {
+            break;
+        }
+        let person = anonymity.person(row);
+        for &item in class.sets[set].items_of(index) {
+            let frequency = &mut scratch.frequency[item as usize];
+            if *frequency == 0 {
+                found.push(item);
+            }
+            let last = &mut scratch.last_person[item as usize];
+            *frequency += u32::from(std::mem::replace(last, person) != person);
+        }
+    }
+    for &item in &found {
+        scratch.last_person[item as usize] = NONE;
+    }
+    found
 }
 
 impl DisclosureAttempt {
     /// Chooses pivots and cancels until an item can be disclosed or no candidate is left.
     fn run(
         mut self,
-        k: usize,
+        anonymity: Anonymity<'_>,
         capacity: usize,
         scratch: &mut Scratch,
         stop: StopCheck,
     ) -> RoundOutcome {
+        let k = anonymity.k;
         loop {
             if stop() {
                 return RoundOutcome::Kept(self.class);
             }
-            let Some(choice) = self.choose(k, scratch, stop) else {
-                return match self.choose_single(k) {
+            let Some(choice) = self.choose(anonymity, scratch, stop) else {
+                return match self.choose_single(anonymity) {
                     Some(choice) => RoundOutcome::Disclosed(self.parts(&choice, true)),
                     None => {
                         self.class.sets[self.set].finished = true;
@@ -170,7 +236,7 @@ impl DisclosureAttempt {
                     }
                 };
             };
-            if choice.rest == 0 || choice.rest >= k {
+            if choice.has_no_small_rest(k) {
                 return RoundOutcome::Disclosed(self.parts(&choice, true));
             }
             if choice.rest <= capacity {
@@ -187,7 +253,13 @@ impl DisclosureAttempt {
     /// at least k rows become pivots; each row then discloses its highest ranked pivot. `None` when
     /// no item is left in the ranking. While an item is left there is a pivot, because the most
     /// frequent one is chosen by all rows that hold it.
-    fn choose(&self, k: usize, scratch: &mut Scratch, stop: StopCheck) -> Option<PivotChoice> {
+    fn choose(
+        &self,
+        anonymity: Anonymity<'_>,
+        scratch: &mut Scratch,
+        stop: StopCheck,
+    ) -> Option<PivotChoice> {
+        let k = anonymity.k;
         if self.ranked.iter().all(|ranked| ranked.removed) {
             return None;
         }
@@ -197,6 +269,10 @@ impl DisclosureAttempt {
         let set = &self.class.sets[self.set];
         let mut rank_of = vec![NONE; self.class.len()];
         let mut first_of = vec![0u32; self.ranked.len()];
+        let mut last_person = match anonymity.counts_persons() {
+            true => vec![NONE; self.ranked.len()],
+            false => Vec::new(),
+        };
         for (index, best) in rank_of.iter_mut().enumerate() {
             if index % STRIDE == 0 && stop() {
                 break;
@@ -207,7 +283,10 @@ impl DisclosureAttempt {
                 .map(|&item| scratch.rank[item as usize]);
             *best = ranks.min().unwrap_or(NONE);
             if let Some(first_of) = first_of.get_mut(*best as usize) {
-                *first_of += 1;
+                let person = anonymity.person(self.class.rows[index]);
+                let last = last_person.get_mut(*best as usize);
+                let is_new = last.is_none_or(|last| std::mem::replace(last, person) != person);
+                *first_of += u32::from(is_new);
             }
         }
         let is_pivot = |rank: u32| {
@@ -232,7 +311,12 @@ impl DisclosureAttempt {
             scratch.rank[ranked.item as usize] = NONE;
         }
         let pivots = (0..self.ranked.len() as u32).filter(|&rank| is_pivot(rank));
+        let rest_persons = match anonymity.counts_persons() {
+            true => self.persons_of_rest(&rank_of, anonymity),
+            false => rest,
+        };
         Some(PivotChoice {
+            rest_persons,
             pivots: pivots.collect(),
             rank_of,
             first_of,
@@ -240,14 +324,24 @@ impl DisclosureAttempt {
         })
     }
 
+    /// Number of persons of the rows that disclose nothing.
+    fn persons_of_rest(&self, rank_of: &[u32], anonymity: Anonymity<'_>) -> usize {
+        let rows = self.class.rows.iter().zip(rank_of);
+        let rest: Vec<u32> = rows
+            .filter(|(_, rank)| **rank == NONE)
+            .map(|(&row, _)| row)
+            .collect();
+        anonymity.count(rest.into_iter())
+    }
+
     /// Cancellation (Section 5.3): removes from the ranking the items that led to a violation.
     /// These are the items whose choice leaves at most k other rows, or the lowest ranked pivot
     /// where there is no such item.
     fn cancel(&mut self, choice: &PivotChoice, k: usize) {
-        let rows = self.class.len();
+        let persons = self.persons;
         let mut any = false;
         for (ranked, &first) in self.ranked.iter_mut().zip(&choice.first_of) {
-            if !ranked.removed && first as usize + k >= rows {
+            if !ranked.removed && first as usize + k >= persons {
                 ranked.removed = true;
                 any = true;
             }
@@ -259,25 +353,33 @@ impl DisclosureAttempt {
 
     /// The highest ranked item that can be disclosed alone, for when no items can be disclosed
     /// together: all rows hold it, or at least k rows do not.
-    fn choose_single(&self, k: usize) -> Option<PivotChoice> {
-        let rows = self.class.len();
-        let fits = |ranked: &RankedItem| {
-            let rest = rows - ranked.frequency as usize;
-            rest == 0 || rest >= k
-        };
-        let rank = self.ranked.iter().position(fits)?;
-        let (item, rank) = (self.ranked[rank].item, rank as u32);
-        let set = &self.class.sets[self.set];
-        let rank_of = (0..rows).map(|index| match set.items_of(index).binary_search(&item) {
-            Ok(_) => rank,
-            Err(_) => NONE,
+    fn choose_single(&self, anonymity: Anonymity<'_>) -> Option<PivotChoice> {
+        let choices = (0..self.ranked.len() as u32).filter(|&rank| {
+            // Persons who hold the item may have rows without it, so these are counted.
+            let rest = self.persons - self.ranked[rank as usize].frequency as usize;
+            anonymity.counts_persons() || rest == 0 || rest >= anonymity.k
         });
-        Some(PivotChoice {
-            rank_of: rank_of.collect(),
+        let mut choices = choices.map(|rank| self.single(rank, anonymity));
+        choices.find(|choice| choice.has_no_small_rest(anonymity.k))
+    }
+
+    /// The choice that discloses the item with this rank alone.
+    fn single(&self, rank: u32, anonymity: Anonymity<'_>) -> PivotChoice {
+        let item = self.ranked[rank as usize].item;
+        let set = &self.class.sets[self.set];
+        let rank_of =
+            (0..self.class.len()).map(|index| match set.items_of(index).binary_search(&item) {
+                Ok(_) => rank,
+                Err(_) => NONE,
+            });
+        let rank_of: Vec<u32> = rank_of.collect();
+        PivotChoice {
+            rest: rank_of.iter().filter(|&&rank| rank == NONE).count(),
+            rest_persons: self.persons_of_rest(&rank_of, anonymity),
+            rank_of,
             pivots: vec![rank],
             first_of: Vec::new(),
-            rest: rows - self.ranked[rank as usize].frequency as usize,
-        })
+        }
     }
 
     /// Divides the class by the disclosed items. With `with_rest` the rows that disclose nothing
@@ -287,6 +389,7 @@ impl DisclosureAttempt {
             mut class,
             set,
             ranked,
+            ..
         } = self;
         let item_of = |rank: u32| ranked[rank as usize].item;
         if let (&[pivot], 0) = (&*choice.pivots, choice.rest) {

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use super::anonymity::Anonymity;
 use super::class::EquivalenceClass;
 use super::disclosure::{STRIDE, StopCheck};
 
@@ -22,7 +23,7 @@ const BUDGET: u64 = 1 << 26;
 pub(super) fn disclosable_items(
     class: &EquivalenceClass,
     offsets: &[u32],
-    (k, m): (usize, u32),
+    (anonymity, m): (Anonymity<'_>, u32),
     stop: StopCheck,
 ) -> Vec<u32> {
     let mut rows_of: hashbrown::HashMap<u32, Vec<u32>> = hashbrown::HashMap::new();
@@ -35,7 +36,7 @@ pub(super) fn disclosable_items(
     }
     let mut ranked: Vec<(u32, Vec<u32>)> = rows_of
         .into_iter()
-        .filter(|(_, rows)| rows.len() >= k)
+        .filter(|(_, rows)| has_enough(class, anonymity, rows))
         .collect();
     ranked.sort_unstable_by_key(|(item, rows)| (std::cmp::Reverse(rows.len()), *item));
     let mut disclosed_ranks: Vec<Vec<u32>> = vec![Vec::new(); class.len()];
@@ -43,7 +44,8 @@ pub(super) fn disclosable_items(
     for (item, rows) in ranked {
         let mut check = ItemsetCheck {
             disclosed_ranks: &disclosed_ranks,
-            k,
+            class,
+            anonymity,
             budget: BUDGET,
             stop,
         };
@@ -61,11 +63,17 @@ pub(super) fn disclosable_items(
     disclosed
 }
 
+/// Whether rows, by their ascending indices in the class, have *k* persons.
+fn has_enough(class: &EquivalenceClass, anonymity: Anonymity<'_>, rows: &[u32]) -> bool {
+    anonymity.has_enough(rows.iter().map(|&index| class.rows[index as usize]))
+}
+
 /// Searches for a set of items that at least one row, but fewer than k rows hold.
 struct ItemsetCheck<'a> {
     /// By index of the row in the class, the ranks of its disclosed items, ascending.
     disclosed_ranks: &'a [Vec<u32>],
-    k: usize,
+    class: &'a EquivalenceClass,
+    anonymity: Anonymity<'a>,
     /// Number of look-ups left.
     budget: u64,
     stop: StopCheck<'a>,
@@ -91,7 +99,7 @@ impl ItemsetCheck<'_> {
                 holding.entry(rank).or_default().push(row);
             }
         }
-        let too_few = |rows: &Vec<u32>| rows.len() < self.k;
+        let too_few = |rows: &Vec<u32>| !has_enough(self.class, self.anonymity, rows);
         if self.budget == 0 || holding.values().any(too_few) {
             return ControlFlow::Break(());
         }
@@ -109,6 +117,7 @@ impl ItemsetCheck<'_> {
 #[cfg(test)]
 mod tests {
     use super::disclosable_items;
+    use crate::methods::item_disclosure::anonymity::Anonymity;
     use crate::methods::item_disclosure::class::{ClassSet, EquivalenceClass};
 
     fn class(rows: &[&[u32]]) -> EquivalenceClass {
@@ -130,13 +139,16 @@ mod tests {
     fn items_are_disclosed_if_every_itemset_has_k_rows() {
         let class = class(&[&[0, 1], &[0, 1], &[0, 2], &[1, 2], &[2]]);
         assert_eq!(
-            disclosable_items(&class, &[0], (2, 1), &|| false),
+            disclosable_items(&class, &[0], (Anonymity::of_rows(2), 1), &|| false),
             [0, 1, 2]
         );
         // Only one row holds both 0 and 2, and only one row holds both 1 and 2.
-        assert_eq!(disclosable_items(&class, &[0], (2, 2), &|| false), [0, 1]);
         assert_eq!(
-            disclosable_items(&class, &[0], (4, 1), &|| false),
+            disclosable_items(&class, &[0], (Anonymity::of_rows(2), 2), &|| false),
+            [0, 1]
+        );
+        assert_eq!(
+            disclosable_items(&class, &[0], (Anonymity::of_rows(4), 1), &|| false),
             [] as [u32; 0]
         );
     }
@@ -145,6 +157,9 @@ mod tests {
     fn equal_rows_cost_no_enumeration() {
         let row: Vec<u32> = (0..40).collect();
         let class = class(&[&row, &row, &row]);
-        assert_eq!(disclosable_items(&class, &[0], (3, 40), &|| false), row);
+        assert_eq!(
+            disclosable_items(&class, &[0], (Anonymity::of_rows(3), 40), &|| false),
+            row
+        );
     }
 }

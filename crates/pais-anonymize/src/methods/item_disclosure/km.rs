@@ -13,6 +13,7 @@ use pais_core::model::KmAnonymity;
 use pais_core::table::{EncodedTable, NULL_CODE};
 use pais_core::taxonomy::MinimumLevels;
 
+use super::anonymity::Anonymity;
 use super::class::EquivalenceClass;
 use super::hierarchy::Hierarchy;
 use super::outcome::{DisclosedSet, DisclosedTable};
@@ -34,6 +35,11 @@ pub(super) fn search_km<'a>(
     if rows < k {
         return Err(DisclosureError::FewerRowsThanK { rows, k });
     }
+    let anonymity = Anonymity::new(k as usize, table);
+    let subjects = anonymity.persons(table);
+    if subjects < k {
+        return Err(DisclosureError::FewerSubjectsThanK { subjects, k });
+    }
     let sets = table.sets.iter();
     let vocabularies: Vec<_> = sets
         .map(|column| Vocabulary::new(column, minimum_levels(&column.name)))
@@ -45,14 +51,14 @@ pub(super) fn search_km<'a>(
     let search = KmSearch {
         numbering: ItemNumbering::new(&vocabularies, table.rows),
         vocabularies: &vocabularies,
-        k: k as usize,
+        anonymity,
         m: model.m.get(),
         weights: &settings.weights,
         rows: rows as f64,
         observer,
     };
-    let whole =
-        EquivalenceClass::whole(table.rows, &vocabularies).ok_or(DisclosureError::TooManyItems)?;
+    let whole = EquivalenceClass::whole(anonymity.ordered_rows(table.rows), &vocabularies)
+        .ok_or(DisclosureError::TooManyItems)?;
     let mut state = search.disclose(vec![whole])?;
     let mut in_qi = vec![true; hierarchies.len()];
     let mut relational = vec![0.0; hierarchies.len()];
@@ -63,7 +69,7 @@ pub(super) fn search_km<'a>(
             if !in_qi[at] || hierarchy.is_exhausted() {
                 continue;
             }
-            let Some(classes) = divide_classes(&state.classes, hierarchy, search.k) else {
+            let Some(classes) = divide_classes(&state.classes, hierarchy, search.anonymity) else {
                 in_qi[at] = false;
                 continue;
             };
@@ -125,7 +131,7 @@ impl ItemNumbering {
 struct KmSearch<'a> {
     vocabularies: &'a [Vocabulary<'a>],
     numbering: ItemNumbering,
-    k: usize,
+    anonymity: Anonymity<'a>,
     m: u32,
     /// Relational columns first, then sets.
     weights: &'a [f64],
@@ -146,7 +152,7 @@ impl KmSearch<'_> {
     /// Discloses items in these classes.
     fn disclose(&self, classes: Vec<EquivalenceClass>) -> Result<KmState, DisclosureError> {
         let stop = || self.observer.must_stop();
-        let model = (self.k, self.m);
+        let model = (self.anonymity, self.m);
         let disclose = |class: &EquivalenceClass| {
             let disclosed =
                 super::itemsets::disclosable_items(class, &self.numbering.offsets, model, &stop);

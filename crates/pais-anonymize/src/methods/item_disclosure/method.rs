@@ -197,6 +197,9 @@ fn run_error(error: &DisclosureError) -> RunError {
     match error {
         DisclosureError::Cancelled => RunError::Cancelled,
         DisclosureError::TooManyItems => RunError::limit_exceeded(error.to_string()),
+        DisclosureError::FewerSubjectsThanK { subjects, .. } => {
+            RunError::fewer_subjects_than_k(*subjects, &error.to_string())
+        }
         DisclosureError::FewerRowsThanK { rows, .. } => {
             RunError::fewer_rows_than_k(*rows, &error.to_string())
         }

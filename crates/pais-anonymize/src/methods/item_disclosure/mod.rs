@@ -10,6 +10,7 @@
 //! that may still be disclosed; twice that while a class is divided. A round of disclosure passes
 //! over those items a few times, with the classes in parallel.
 
+mod anonymity;
 mod class;
 mod disclosure;
 mod hierarchy;

@@ -3,6 +3,7 @@
 
 use rayon::prelude::*;
 
+use super::anonymity::Anonymity;
 use super::class::EquivalenceClass;
 use super::disclosure::{PendingRound, RoundOutcome, Scratch, StopCheck, disclose};
 
@@ -12,8 +13,8 @@ pub(super) struct DisclosureRound<'a> {
     pub set: usize,
     /// Number of distinct items of the column.
     pub items: usize,
-    /// *k*.
-    pub k: usize,
+    /// What each class must have.
+    pub anonymity: Anonymity<'a>,
     /// Whether the search must stop; the resulting classes must then be discarded.
     pub stop: StopCheck<'a>,
 }
@@ -33,7 +34,13 @@ impl DisclosureRound<'_> {
             .rows_with_candidates()
         {
             0 => RoundOutcome::Kept(class),
-            _ => disclose(class, self.set, (self.k, capacity), scratch, self.stop),
+            _ => disclose(
+                class,
+                self.set,
+                (self.anonymity, capacity),
+                scratch,
+                self.stop,
+            ),
         };
         let mut outcomes: Vec<RoundOutcome> = classes
             .into_par_iter()
@@ -63,7 +70,10 @@ impl DisclosureRound<'_> {
                 break;
             }
             let cancel = |scratch: &mut Scratch, (index, pending): (usize, Box<PendingRound>)| {
-                (index, pending.cancel(self.k, capacity, scratch, self.stop))
+                (
+                    index,
+                    pending.cancel(self.anonymity, capacity, scratch, self.stop),
+                )
             };
             let again: Vec<(usize, RoundOutcome)> = refused
                 .into_par_iter()

@@ -9,6 +9,7 @@ use pais_core::model::{Decimal, MinimumAnonymity};
 use pais_core::table::EncodedTable;
 use pais_core::taxonomy::MinimumLevels;
 
+use super::anonymity::Anonymity;
 use super::class::EquivalenceClass;
 use super::hierarchy::Hierarchy;
 use super::outcome::DisclosedTable;
@@ -43,6 +44,14 @@ pub(super) enum DisclosureError {
         /// *k*.
         k: u64,
     },
+    /// The whole table has fewer persons than *k*.
+    #[error("the table has rows of {subjects} persons, fewer than the {k} that `k` asks for")]
+    FewerSubjectsThanK {
+        /// Persons of the table.
+        subjects: u64,
+        /// *k*.
+        k: u64,
+    },
     /// The rows hold more items in one column than 32 bits can index.
     #[error("a set-valued column has more than 4,294,967,295 items")]
     TooManyItems,
@@ -74,13 +83,19 @@ pub(super) fn search<'a>(
     if rows < k {
         return Err(DisclosureError::FewerRowsThanK { rows, k });
     }
+    // At most the number of rows, which is a `usize`.
+    let anonymity = Anonymity::new(k as usize, table);
+    let subjects = anonymity.persons(table);
+    if subjects < k {
+        return Err(DisclosureError::FewerSubjectsThanK { subjects, k });
+    }
     let hierarchies = table.quasi_identifiers.iter().zip(&settings.kinds);
     let vocabularies = table.sets.iter();
     let vocabularies: Vec<_> = vocabularies
         .map(|column| Vocabulary::new(column, minimum_levels(&column.name)))
         .collect();
-    let whole =
-        EquivalenceClass::whole(table.rows, &vocabularies).ok_or(DisclosureError::TooManyItems)?;
+    let whole = EquivalenceClass::whole(anonymity.ordered_rows(table.rows), &vocabularies)
+        .ok_or(DisclosureError::TooManyItems)?;
     let mut state = DisclosureSearch {
         hierarchies: hierarchies
             .map(|(column, &kind)| Hierarchy::new(column, kind, minimum_levels(&column.name)))
@@ -92,8 +107,7 @@ pub(super) fn search<'a>(
         classes: vec![whole],
         suppressed: 0,
         budget: settings.suppression_limit.floor_of(rows) as usize,
-        // At most the number of rows, which is a `usize`.
-        k: k as usize,
+        anonymity,
         rows: rows as f64,
         table,
         settings,
@@ -140,7 +154,7 @@ struct DisclosureSearch<'a> {
     suppressed: usize,
     /// Greatest number of rows in the trash bin.
     budget: usize,
-    k: usize,
+    anonymity: Anonymity<'a>,
     rows: f64,
 }
 
@@ -186,13 +200,14 @@ impl DisclosureSearch<'_> {
         let (below, values) = (hierarchy.next_level(), hierarchy.value_count());
         let codes = &hierarchy.column().codes;
         let value = |row: u32| below[codes[row as usize] as usize];
-        let k = self.k;
+        let anonymity = self.anonymity;
         let holds = self.classes.par_iter().all(|class| {
             let first = value(class.rows[0]);
             if class.rows.iter().all(|&row| value(row) == first) {
                 return true;
             }
-            class.len() >= 2 * k && class_parts(class, value, values).all_have(k)
+            class.len() >= 2 * anonymity.k
+                && class_parts(class, anonymity, value, values).all_have(anonymity.k)
         });
         if !holds {
             self.in_qi[column] = false;
@@ -201,7 +216,7 @@ impl DisclosureSearch<'_> {
         hierarchy.descend();
         let classes = std::mem::take(&mut self.classes);
         let divided = classes.into_par_iter().flat_map_iter(|class| {
-            let parts = class_parts(&class, value, values);
+            let parts = class_parts(&class, anonymity, value, values);
             if parts.sizes.len() == 1 {
                 return vec![class];
             }
@@ -216,7 +231,7 @@ impl DisclosureSearch<'_> {
         let round = DisclosureRound {
             set,
             items: self.vocabularies[set].len(),
-            k: self.k,
+            anonymity: self.anonymity,
             stop: &stop,
         };
         let classes = std::mem::take(&mut self.classes);
@@ -241,16 +256,16 @@ impl DisclosureSearch<'_> {
 pub(super) fn divide_classes(
     classes: &[EquivalenceClass],
     hierarchy: &Hierarchy,
-    k: usize,
+    anonymity: Anonymity<'_>,
 ) -> Option<Vec<EquivalenceClass>> {
     let (below, values) = (hierarchy.next_level(), hierarchy.value_count());
     let codes = &hierarchy.column().codes;
     let value = |row: u32| below[codes[row as usize] as usize];
     let divide = |class: &EquivalenceClass| {
-        let parts = class_parts(class, value, values);
+        let parts = class_parts(class, anonymity, value, values);
         let part_of = |index: usize| parts.part_of[index] as usize;
         parts
-            .all_have(k)
+            .all_have(anonymity.k)
             .then(|| class.divide(parts.sizes.len(), part_of))
     };
     let divided: Option<Vec<Vec<EquivalenceClass>>> = classes.par_iter().map(divide).collect();
@@ -261,17 +276,23 @@ pub(super) fn divide_classes(
 struct ClassParts {
     /// By index in the class.
     part_of: Vec<u32>,
+    /// Persons of each part; rows where these are counted.
     sizes: Vec<u32>,
 }
 
 impl ClassParts {
-    /// Whether every part has at least `k` rows.
+    /// Whether every part has at least `k` persons.
     fn all_have(&self, k: usize) -> bool {
         self.sizes.iter().all(|&size| size as usize >= k)
     }
 }
 
-fn class_parts(class: &EquivalenceClass, value: impl Fn(u32) -> u32, values: usize) -> ClassParts {
+fn class_parts(
+    class: &EquivalenceClass,
+    anonymity: Anonymity<'_>,
+    value: impl Fn(u32) -> u32,
+    values: usize,
+) -> ClassParts {
     // A table of all values is cheap while it is not much longer than the class.
     let dense = values <= 4 * class.len();
     let mut numbers = vec![u32::MAX; if dense { values } else { 0 }];
@@ -280,8 +301,11 @@ fn class_parts(class: &EquivalenceClass, value: impl Fn(u32) -> u32, values: usi
         part_of: Vec::with_capacity(class.len()),
         sizes: Vec::new(),
     };
+    // By part, the person that was counted last.
+    let mut last_person: Vec<u32> = Vec::new();
     for &row in &class.rows {
         let value = value(row);
+        let person = anonymity.person(row);
         let fresh = parts.sizes.len() as u32;
         let number = if dense {
             &mut numbers[value as usize]
@@ -290,9 +314,12 @@ fn class_parts(class: &EquivalenceClass, value: impl Fn(u32) -> u32, values: usi
         };
         if *number == u32::MAX {
             *number = fresh;
-            parts.sizes.push(0);
+            parts.sizes.push(1);
+            last_person.push(person);
+        } else {
+            let last = std::mem::replace(&mut last_person[*number as usize], person);
+            parts.sizes[*number as usize] += u32::from(last != person);
         }
-        parts.sizes[*number as usize] += 1;
         parts.part_of.push(*number);
     }
     parts

@@ -10,6 +10,7 @@ use crate::test_data::{load, refusal, schema, unmet};
 use crate::utility::{RawSets, item_loss};
 use crate::{AnonymizationRun, JobPlan, RunError, Unobserved, VerifiedRelease};
 
+use super::anonymity::Anonymity;
 use super::class::EquivalenceClass;
 use super::round::DisclosureRound;
 use super::vocabulary::Vocabulary;
@@ -145,10 +146,12 @@ fn rounds(
     let round = DisclosureRound {
         set: 0,
         items: vocabulary.len(),
-        k: 2,
+        anonymity: Anonymity::of_rows(2),
         stop: &|| false,
     };
-    let mut classes = whole(EquivalenceClass::whole(4, std::slice::from_ref(&vocabulary)).unwrap());
+    let mut classes = whole(
+        EquivalenceClass::whole((0..4).collect(), std::slice::from_ref(&vocabulary)).unwrap(),
+    );
     let mut after = Vec::new();
     for _ in 0..rounds {
         let (parts, suppressed) = round.run(classes, 0);

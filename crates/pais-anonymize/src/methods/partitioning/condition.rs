@@ -4,8 +4,10 @@
 //! "Yes" is proven; "no" may only mean that the budget of the exact search ran out. The verifier
 //! checks the release independently.
 
+use std::sync::Arc;
+
 use pais_core::model::{Diversity, GroupModel};
-use pais_core::table::{NULL_CODE, SensitiveColumn};
+use pais_core::table::{EncodedTable, NULL_CODE, SensitiveColumn, SubjectCounter, Subjects};
 
 use super::disjoint::DisjointRecords;
 use super::frequency::{CodeCounts, FrequencyCheck};
@@ -16,6 +18,8 @@ use super::minimum_cover::{CoverAnswer, needs_at_least};
 pub(super) struct Condition {
     /// *K*, the minimum number of rows of a group.
     pub k: usize,
+    /// The person of each row, where *K* counts persons and some person has several rows.
+    pub(super) subjects: Option<Arc<Subjects>>,
     pub(super) diversity: DiversityCheck,
 }
 
@@ -94,8 +98,26 @@ impl SensitiveCodes {
 }
 
 impl Condition {
-    /// The condition of a model on a table with these sensitive columns and this many rows.
-    pub(super) fn new(model: &GroupModel, sensitive: &[SensitiveColumn], rows: usize) -> Self {
+    /// The condition of a model on a table.
+    pub(super) fn of_table(model: &GroupModel, table: &EncodedTable) -> Self {
+        Self {
+            subjects: table.subjects.clone(),
+            ..Self::new(model, &table.sensitive, table.rows)
+        }
+    }
+
+    /// Rows that a group of *K* persons has on average; *K* where rows are counted.
+    pub(super) fn typical_rows(&self) -> usize {
+        let Some(subjects) = &self.subjects else {
+            return self.k;
+        };
+        let rows = subjects.of_row().len() as f64 / subjects.len().max(1) as f64;
+        (rows * self.k as f64) as usize
+    }
+
+    /// The condition of a model on a table with these sensitive columns and this many rows, each
+    /// of a person of its own.
+    fn new(model: &GroupModel, sensitive: &[SensitiveColumn], rows: usize) -> Self {
         let diversity = match &model.diversity {
             Diversity::None => DiversityCheck::None,
             Diversity::MinimumCover { l, column_limits } => {
@@ -115,6 +137,7 @@ impl Condition {
         Self {
             // A table has fewer than 2³² rows, so no table meets a greater K.
             k: usize::try_from(model.k.get()).unwrap_or(usize::MAX),
+            subjects: None,
             diversity,
         }
     }
@@ -127,6 +150,7 @@ pub(super) struct GroupChecker<'a> {
     disjoint: DisjointRecords,
     frequent: FrequentValues,
     counts: CodeCounts,
+    persons: Option<SubjectCounter>,
 }
 
 /// Number of records that the exact search may visit before a split is rejected. A group that
@@ -149,23 +173,37 @@ impl<'a> GroupChecker<'a> {
             disjoint: DisjointRecords::new(values),
             frequent: FrequentValues::new(values),
             counts: CodeCounts::new(codes),
+            persons: (condition.subjects.as_ref()).map(|it| SubjectCounter::new(it.codes())),
         }
     }
 
-    /// Whether this many rows are at least *K*.
+    /// Whether this many rows are at least *K*. They can still be rows of fewer persons.
     #[inline]
     pub(super) fn has_enough_rows(&self, rows: usize) -> bool {
         rows >= self.condition.k
     }
 
-    /// Whether the condition also depends on the sensitive values.
-    pub(super) fn checks_values(&self) -> bool {
-        !matches!(self.condition.diversity, DiversityCheck::None)
+    /// Whether the condition depends on more than the number of rows.
+    pub(super) fn depends_on_rows(&self) -> bool {
+        self.persons.is_some() || !matches!(self.condition.diversity, DiversityCheck::None)
+    }
+
+    /// Whether these rows belong to at least *K* persons.
+    fn has_enough_persons(&mut self, rows: &[u32]) -> bool {
+        let (Some(subjects), Some(counter)) = (&self.condition.subjects, &mut self.persons) else {
+            return self.has_enough_rows(rows.len());
+        };
+        let k = self.condition.k as u64;
+        if rows.len() as u64 >= subjects.sufficient_rows(k) {
+            return true;
+        }
+        let persons = rows.iter().map(|&row| subjects.of_row()[row as usize]);
+        rows.len() as u64 >= k && counter.count_up_to(k, persons) >= k
     }
 
     /// Whether these rows, as one group, are proven to meet the condition.
     pub(super) fn accepts(&mut self, rows: &[u32]) -> bool {
-        if !self.has_enough_rows(rows.len()) {
+        if !self.has_enough_persons(rows) {
             return false;
         }
         match &self.condition.diversity {
@@ -264,6 +302,7 @@ pub(super) mod tests {
     pub(crate) fn accepts<const M: usize>(records: &[[u32; M]], l: u32, limits: &[u32; M]) -> bool {
         let condition = Condition {
             k: 1,
+            subjects: None,
             diversity: DiversityCheck::MinimumCover(sensitive_codes(records, l, limits)),
         };
         let rows: Vec<u32> = (0..records.len() as u32).collect();

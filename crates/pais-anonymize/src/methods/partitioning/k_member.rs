@@ -134,7 +134,7 @@ impl<'a> KMemberClusters<'a> {
     }
 
     fn accepts(&self, members: impl Iterator<Item = u32>, checker: &mut GroupChecker) -> bool {
-        if !checker.checks_values() {
+        if !checker.depends_on_rows() {
             return checker.has_enough_rows(members.count());
         }
         let rows: Vec<u32> = members.map(|member| self.rows[member as usize]).collect();

@@ -9,7 +9,7 @@ use crate::observer::Observer;
 use pais_core::definition::ColumnKind;
 use pais_core::model::GroupModel;
 use pais_core::schema::Schema;
-use pais_core::table::{EncodedTable, QuasiIdentifier};
+use pais_core::table::{EncodedTable, QuasiIdentifier, Subjects};
 
 use super::condition::{Condition, DiversityCheck, GroupChecker};
 use super::dimension::SplitDimension;
@@ -35,6 +35,14 @@ pub(super) enum PartitionError {
     FewerRowsThanK {
         /// Rows of the table.
         rows: u64,
+        /// *K*.
+        k: u64,
+    },
+    /// The whole table has fewer persons than *K*.
+    #[error("the table has rows of {subjects} persons, fewer than the {k} that `k` asks for")]
+    FewerSubjectsThanK {
+        /// Persons of the table.
+        subjects: u64,
         /// *K*.
         k: u64,
     },
@@ -70,7 +78,14 @@ pub(super) fn partition(
     if rows < k {
         return Err(PartitionError::FewerRowsThanK { rows, k });
     }
-    let condition = Condition::new(model, &table.sensitive, table.rows);
+    let persons = table.subjects.as_deref().map_or(rows, Subjects::len);
+    if persons < k {
+        return Err(PartitionError::FewerSubjectsThanK {
+            subjects: persons,
+            k,
+        });
+    }
+    let condition = Condition::of_table(model, table);
     let order: Vec<u32> = (0..table.rows as u32).collect();
     check_whole(&condition, &order)?;
     let dimensions = table
@@ -129,6 +144,9 @@ fn check_whole(condition: &Condition, rows: &[u32]) -> Result<(), PartitionError
 pub(super) fn run_error(error: &PartitionError) -> RunError {
     let (pointer, fix): (Cow<str>, String) = match error {
         PartitionError::Cancelled => return RunError::Cancelled,
+        PartitionError::FewerSubjectsThanK { subjects, .. } => {
+            return RunError::fewer_subjects_than_k(*subjects, &error.to_string());
+        }
         PartitionError::FewerRowsThanK { rows, .. } => (
             "/privacy/k".into(),
             format!("lower `k` to at most {rows}, or send more rows"),

@@ -163,7 +163,13 @@ impl<'a> KdSplit<'a> {
 
     fn bucket_rows(&self) -> usize {
         let (multiple_of_k, most) = BUCKET_ROWS;
-        self.condition.k.saturating_mul(multiple_of_k).min(most)
+        let group = self.condition.typical_rows();
+        // Persons with many rows make groups that a bucket must still have room for.
+        let most = match self.condition.subjects {
+            Some(_) => most.max(group.saturating_mul(2)),
+            None => most,
+        };
+        group.saturating_mul(multiple_of_k).min(most)
     }
 
     /// Splits a bucket as far as possible, and then improves its groups row by row.
@@ -215,7 +221,7 @@ impl<'a> KdSplit<'a> {
 
     /// Splits the rows where NCP decreases most.
     fn split_by_loss(&self, rows: &mut [u32], checker: &mut GroupChecker) -> Option<usize> {
-        let k = self.condition.k;
+        let k = self.condition.typical_rows();
         let best = |loss: &'_ Loss| loss.best_split(rows, k);
         let mut splits: Vec<(LossSplit, &Loss)> = self
             .losses

@@ -93,7 +93,8 @@ pub(super) fn resolve<'a>(
         });
     }
     let l = l.map_or(all, |l| all.min(l.get() as usize)).max(1);
-    (Requirement::new(l, (*k, *c), sensitive), names)
+    let requirement = Requirement::new(l, (*k, *c), sensitive);
+    (requirement.with_subjects(table.subjects.as_deref()), names)
 }
 
 /// The error of a failed search: the condition that cannot be met, and what would meet it.
@@ -106,6 +107,9 @@ pub(super) fn run_error(
         SpecializationError::Cancelled => RunError::Cancelled,
         SpecializationError::FewerRowsThanK { rows, .. } => {
             RunError::fewer_rows_than_k(*rows, &error.to_string())
+        }
+        SpecializationError::FewerSubjectsThanK { subjects, .. } => {
+            RunError::fewer_subjects_than_k(*subjects, &error.to_string())
         }
         SpecializationError::MoreFrequentThanC {
             value,

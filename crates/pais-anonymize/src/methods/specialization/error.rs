@@ -13,6 +13,14 @@ pub(super) enum SpecializationError {
         /// *K*.
         k: u64,
     },
+    /// Fewer than *K* persons have rows, or would have rows that are not suppressed.
+    #[error("the table has {subjects} persons, too few for the {k} that `k` asks for")]
+    FewerSubjectsThanK {
+        /// Number of persons of the table.
+        subjects: u64,
+        /// *K*.
+        k: u64,
+    },
     /// A sensitive value is more frequent in the whole table than *C*.
     #[error("a sensitive value is more frequent in the whole table than `c` allows")]
     MoreFrequentThanC {

@@ -11,12 +11,13 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::observer::Observer;
 
 use super::partitions::{PartitionId, Partitions};
 use super::requirement::Requirement;
+use super::share_subjects::ShareSubjects;
 use super::split_counts::{PartitionShare, SplitCounts};
 
 /// Largest number of counters (groups times counted values) kept in a dense array.
@@ -27,13 +28,23 @@ pub(super) struct IntervalSplits<'a> {
     partitions: &'a Partitions,
     requirement: &'a Requirement<'a>,
     split_counts: &'a SplitCounts,
+    /// The persons of the shares, where *K* counts persons.
+    subjects: Option<&'a ShareSubjects>,
     /// The partitions that have rows in the interval.
     link: Vec<PartitionId>,
-    /// Shares, each with the index of its partition in `link`: run after run, then the missing
-    /// cells.
-    entries: Vec<(u32, &'a PartitionShare)>,
+    /// Shares: run after run, then the missing cells.
+    entries: Vec<Entry<'a>>,
     /// End of the entries of each run.
     ends: Vec<usize>,
+}
+
+/// The rows of one partition in one run.
+struct Entry<'a> {
+    /// Index of the partition in [`IntervalSplits::link`].
+    link_index: u32,
+    share: &'a PartitionShare,
+    /// The persons of the rows; empty where rows are counted or are enough.
+    subjects: &'a [u32],
 }
 
 impl<'a> IntervalSplits<'a> {
@@ -46,7 +57,7 @@ impl<'a> IntervalSplits<'a> {
     pub(super) fn new(
         partitions: &'a Partitions,
         requirement: &'a Requirement<'a>,
-        split_counts: &'a SplitCounts,
+        (split_counts, subjects): (&'a SplitCounts, Option<&'a ShareSubjects>),
         runs: usize,
     ) -> Self {
         let mut link: Vec<PartitionId> = Vec::new();
@@ -54,12 +65,17 @@ impl<'a> IntervalSplits<'a> {
         let mut entries = Vec::new();
         let mut ends = Vec::with_capacity(runs);
         for (child, shares) in split_counts.children().iter().enumerate() {
-            for share in shares {
+            for (index, share) in (0..).zip(shares) {
                 let link_index = *link_index_of.entry(share.partition).or_insert_with(|| {
                     link.push(share.partition);
                     link.len() as u32 - 1
                 });
-                entries.push((link_index, share));
+                let subjects = subjects.map(|subjects| subjects.child(child));
+                entries.push(Entry {
+                    link_index,
+                    share,
+                    subjects: subjects.map_or(&[], |subjects| subjects.of_share(index)),
+                });
             }
             if child < runs {
                 ends.push(entries.len());
@@ -69,6 +85,7 @@ impl<'a> IntervalSplits<'a> {
             partitions,
             requirement,
             split_counts,
+            subjects,
             link,
             entries,
             ends,
@@ -203,6 +220,9 @@ struct SideCounts<'a> {
     interval: &'a IntervalSplits<'a>,
     groups: &'a PartitionGroups,
     sizes: Vec<u64>,
+    /// By group, its persons so far, as long as they are fewer than *K*; empty where rows are
+    /// counted.
+    persons: Vec<FxHashSet<u32>>,
     /// Number of columns of `greatest`: 1 unless missing cells are excluded.
     columns: usize,
     /// By group and sensitive column, the most rows with the same sensitive value.
@@ -236,6 +256,10 @@ impl<'a> SideCounts<'a> {
             interval,
             groups,
             sizes: vec![0; groups.count],
+            persons: match interval.subjects {
+                Some(_) => vec![FxHashSet::default(); groups.count],
+                None => Vec::new(),
+            },
             columns,
             greatest: vec![0; groups.count * columns],
             missing,
@@ -255,6 +279,7 @@ impl<'a> SideCounts<'a> {
 
     fn clear(&mut self) {
         self.sizes.fill(0);
+        self.persons.iter_mut().for_each(FxHashSet::clear);
         self.greatest.fill(0);
         self.missing.fill(0);
         self.value_counts.fill(0);
@@ -267,6 +292,12 @@ impl<'a> SideCounts<'a> {
     fn allows(&self, group: usize) -> bool {
         let requirement = self.interval.requirement;
         let size = self.sizes[group];
+        if !requirement.surely_meets_k(size)
+            && let Some(persons) = self.persons.get(group)
+            && (persons.len() as u64) < requirement.k.get()
+        {
+            return false;
+        }
         if self.missing.is_empty() {
             return requirement.meets_k(size) && requirement.bounds(self.greatest[group], size);
         }
@@ -277,16 +308,26 @@ impl<'a> SideCounts<'a> {
             && columns.all(|(&greatest, missing)| requirement.bounds(greatest, size - missing))
     }
 
-    fn add(&mut self, entries: &[(u32, &PartitionShare)]) {
+    fn add(&mut self, entries: &[Entry<'_>]) {
         let IntervalSplits {
             requirement,
             split_counts,
             ..
         } = *self.interval;
         let bounded = requirement.bounds_confidence();
-        for &(link_index, share) in entries {
+        for &Entry {
+            link_index,
+            share,
+            subjects,
+        } in entries
+        {
             let group = self.groups.of[link_index as usize] as usize;
             self.sizes[group] += u64::from(share.size);
+            if let Some(persons) = self.persons.get_mut(group)
+                && (persons.len() as u64) < requirement.k.get()
+            {
+                persons.extend(subjects);
+            }
             if bounded {
                 let excludes_missing = requirement.excludes_missing();
                 for &(value, rows) in split_counts.sensitive_counts(share) {

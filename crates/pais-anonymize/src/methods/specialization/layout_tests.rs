@@ -226,7 +226,14 @@ fn check(mut case: LayoutCase) -> Result<usize, TestCaseError> {
     let suppressed: Vec<u32> = (0..rows as u32)
         .filter(|&row| case.suppressed[row as usize])
         .collect();
-    let partitions = || Partitions::new(rows, &suppressed, attributes.len(), ValueShare::NONE);
+    let partitions = || {
+        Partitions::new(
+            (rows, &suppressed),
+            attributes.len(),
+            ValueShare::NONE,
+            None,
+        )
+    };
     let mut both = [partitions(), partitions()];
     both[1].sort();
     let mut child_of_code = ChildOfCode::default();

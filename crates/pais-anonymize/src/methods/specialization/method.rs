@@ -104,7 +104,9 @@ impl Method for Specialization {
         // A row's place in the order and while it is moved there, its narrowed codes, that of its
         // sensitive values, and what is known of each of those.
         let sensitive = 16 * (self.sensitive.len() as u64).max(1);
-        let row = 8 + 2 * attributes + sensitive + points;
+        // The person of each row, and the persons of the parts that a candidate would make.
+        let persons = if schema.subject().is_some() { 16 } else { 0 };
+        let row = 8 + 2 * attributes + sensitive + points + persons;
         let search = rows.saturating_mul(row).saturating_add(partitions);
         let searched = rows.saturating_mul(codes + 8);
         searched

@@ -34,6 +34,7 @@ mod score;
 mod search;
 mod sensitive;
 mod settings;
+mod share_subjects;
 mod split_counts;
 mod state;
 mod subset_traversal;

@@ -1,5 +1,7 @@
 //! TIPS: taxonomy indexed partitions (KDD'09, Definition 4.1).
 
+use pais_core::table::{SubjectCounter, Subjects};
+
 use super::attribute::ConceptId;
 use super::partition_order::PartitionOrder;
 use super::requirement::ValueShare;
@@ -31,10 +33,39 @@ enum RowLayout {
     Partition(PartitionOrder),
 }
 
+/// Number of persons by partition.
+struct PartitionPersons {
+    of_row: Vec<u32>,
+    counter: SubjectCounter,
+    numbers: Vec<u32>,
+}
+
+impl PartitionPersons {
+    fn new(subjects: &Subjects) -> Self {
+        Self {
+            of_row: subjects.of_row().to_vec(),
+            counter: SubjectCounter::new(subjects.codes()),
+            numbers: Vec::new(),
+        }
+    }
+
+    /// Counts the persons of a partition that has these rows.
+    fn count(&mut self, partition: PartitionId, rows: &[u32]) {
+        let persons = rows.iter().map(|&row| self.of_row[row as usize]);
+        let number = self.counter.count_up_to(u64::MAX, persons);
+        let partition = partition as usize;
+        self.numbers
+            .resize(self.numbers.len().max(partition + 1), 0);
+        self.numbers[partition] = number as u32;
+    }
+}
+
 /// All partitions. Every row that is not suppressed is in exactly one partition. A partition is
 /// empty only if its rows were suppressed.
 pub(super) struct Partitions {
     layout: RowLayout,
+    /// Persons by partition, where *K* counts persons.
+    persons: Option<PartitionPersons>,
     /// Rows by partition.
     sizes: Vec<u32>,
     /// By attribute, the concept of each partition.
@@ -55,11 +86,12 @@ pub(super) struct Partitions {
 impl Partitions {
     /// One partition at the topmost values, of `rows` rows without those already `suppressed`
     /// (ascending). `greatest` is their most frequent sensitive value.
+    /// With `subjects` the persons of each partition are counted, too.
     pub(super) fn new(
-        rows: usize,
-        suppressed: &[u32],
+        (rows, suppressed): (usize, &[u32]),
         attributes: usize,
         greatest: ValueShare,
+        subjects: Option<&Subjects>,
     ) -> Self {
         let left = rows - suppressed.len();
         let layout = if suppressed.is_empty() {
@@ -69,8 +101,9 @@ impl Partitions {
             let order = (0..rows as u32).filter(|row| suppressed.next_if_eq(row).is_none());
             RowLayout::Partition(PartitionOrder::new(order.collect(), vec![0]))
         };
-        Self {
+        let mut partitions = Self {
             layout,
+            persons: None,
             sizes: vec![left as u32],
             live: 1,
             records: vec![vec![0]; attributes],
@@ -78,7 +111,15 @@ impl Partitions {
             greatest: vec![greatest],
             squares: (left as u128).pow(2),
             excess: 0,
+        };
+        if let Some(subjects) = subjects {
+            // The persons of a partition are found by its rows.
+            partitions.sort();
+            let mut persons = PartitionPersons::new(subjects);
+            persons.count(0, &partitions.rows(0));
+            partitions.persons = Some(persons);
         }
+        partitions
     }
 
     /// Number of non-empty partitions, which are the equivalence classes.
@@ -98,6 +139,9 @@ impl Partitions {
         self.sort();
         let rows = self.rows(partition);
         self.sizes[partition as usize] = 0;
+        if let Some(persons) = &mut self.persons {
+            persons.count(partition, &[]);
+        }
         self.squares -= (rows.len() as u128).pow(2);
         self.live -= usize::from(!rows.is_empty());
         rows
@@ -108,12 +152,16 @@ impl Partitions {
         self.squares
     }
 
-    /// Number of rows of the smallest partition (0 if there is none), and the greatest share of a
+    /// Number of rows, or of persons where *K* counts these, of the smallest partition (0 if there is none), and the greatest share of a
     /// partition's rows that have the same sensitive value. Makes one scan of the partitions.
     pub(super) fn extremes(&self) -> (u64, ValueShare) {
         let mut smallest = u32::MAX;
         let mut greatest = ValueShare::NONE;
-        let live = self.sizes.iter().zip(&self.greatest);
+        let sizes = match &self.persons {
+            Some(persons) => &persons.numbers,
+            None => &self.sizes,
+        };
+        let live = sizes.iter().zip(&self.greatest);
         for (&size, &share) in live.filter(|(size, _)| **size > 0) {
             smallest = smallest.min(size);
             greatest = greatest.greater(share);
@@ -267,6 +315,15 @@ impl Partitions {
             _ if !moves => {}
             RowLayout::Table(order) => order.refine(&link, before, &child_partitions, scan),
             RowLayout::Partition(order) => order.set_starts(&child_partitions, &self.sizes),
+        }
+        if let Some(mut persons) = self.persons.take() {
+            if moves {
+                for child_partition in &child_partitions {
+                    let partition = child_partition.partition;
+                    persons.count(partition, &self.rows(partition));
+                }
+            }
+            self.persons = Some(persons);
         }
     }
 

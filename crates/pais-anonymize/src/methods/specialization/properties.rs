@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::random_tables::{SpecializationCase, case, prepared};
+use super::random_tables::{SpecializationCase, case, person_role, prepared};
 use crate::{RunError, Unobserved, VerifiedRelease};
 
 /// A generalized table as text: rows of labels by column.
@@ -29,8 +29,12 @@ fn labels(release: &VerifiedRelease) -> LabelRows {
 }
 
 /// Definition 3.1, implemented literally, with either reading of missing sensitive cells.
-pub(super) fn holds(table: &LabelRows, job: &Value, quasi_identifiers: &[&str]) -> bool {
-    let privacy = &job["privacy"];
+pub(super) fn holds(
+    table: &LabelRows,
+    case: &SpecializationCase,
+    quasi_identifiers: &[&str],
+) -> bool {
+    let privacy = &case.job["privacy"];
     let (l, k) = (
         privacy["l"].as_u64().unwrap() as u32,
         privacy["k"].as_u64().unwrap() as usize,
@@ -49,7 +53,8 @@ pub(super) fn holds(table: &LabelRows, job: &Value, quasi_identifiers: &[&str]) 
                 .push(row);
         }
         for group in groups.values() {
-            if group.len() < k || !is_bounded(group, job) {
+            let persons = case.persons(group.iter().map(|row| row["row"].as_str()));
+            if persons < k || !is_bounded(group, &case.job) {
                 return false;
             }
         }
@@ -170,17 +175,21 @@ const WIDE: [&str; 8] = ["q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7"];
 
 /// Many quasi-identifiers with two to four values, and an adversary who knows many of them.
 fn wide_case() -> impl Strategy<Value = SpecializationCase> {
-    let row = prop::collection::vec(0..12u8, WIDE.len() + 1);
+    let row = prop::collection::vec(0..12u8, WIDE.len() + 2);
     let rows = prop::collection::vec(row, 8..120);
     let bound = prop::sample::select(vec![0.4, 0.5, 0.75, 1.0]);
     let reading = prop::sample::select(vec!["excluded", "counted"]);
-    (rows, 3..8u32, 1..4u32, bound, reading).prop_map(|(rows, l, k, c, reading)| {
+    let model = (3..8u32, 1..4u32, bound, reading, person_role());
+    (rows, model).prop_map(|(rows, (l, k, c, reading, person))| {
         let declared = |name: &&str| json!({"name": name, "role": "quasi_identifier"});
         let mut columns = vec![json!({"name": "row", "role": "insensitive"})];
         columns.extend(WIDE.iter().map(declared));
         columns.push(json!({"name": "s", "role": "sensitive"}));
+        columns.push(json!({"name": "person", "role": person}));
         let rows = rows.into_iter().enumerate().map(|(row, drawn)| {
             let mut cells = vec![row.to_string()];
+            let (who, drawn) = drawn.split_last().unwrap();
+            let person = format!("p{}", row / 2 + usize::from(*who));
             for (column, drawn) in drawn.iter().enumerate() {
                 // Each of the last columns has a rare value.
                 let value = match column {
@@ -195,6 +204,7 @@ fn wide_case() -> impl Strategy<Value = SpecializationCase> {
                     format!("v{value}")
                 });
             }
+            cells.push(person);
             cells
         });
         SpecializationCase {
@@ -228,10 +238,10 @@ proptest! {
         let steps = on(1);
         prop_assert_eq!(&steps, &on(4), "the result depends on the number of threads");
         let table = labels(&prepared.release(&steps, None, &Unobserved::default()).unwrap());
-        prop_assert!(holds(&table, &case.job, &WIDE));
+        prop_assert!(holds(&table, &case, &WIDE));
         for column in WIDE {
             for more in specialized(&case, &table, column) {
-                prop_assert!(!holds(&more, &case.job, &WIDE), "{} could be specialized", column);
+                prop_assert!(!holds(&more, &case, &WIDE), "{} could be specialized", column);
             }
         }
     }
@@ -270,13 +280,13 @@ proptest! {
                     labels
                 };
                 let topmost: LabelRows = case.rows.iter().enumerate().map(topmost).collect();
-                prop_assert!(!holds(&topmost, &case.job, &QUASI_IDENTIFIERS));
+                prop_assert!(!holds(&topmost, &case, &QUASI_IDENTIFIERS));
                 return Ok(());
             }
         };
         let table = labels(&release);
 
-        prop_assert!(holds(&table, &case.job, &QUASI_IDENTIFIERS));
+        prop_assert!(holds(&table, &case, &QUASI_IDENTIFIERS));
 
         let rows: BTreeSet<usize> = table.iter().map(|row| row["row"].parse().unwrap()).collect();
         prop_assert_eq!(rows.len(), table.len(), "a row is duplicated");
@@ -308,7 +318,7 @@ proptest! {
         let best_valid = case.job["utility"]["split"] == "best_valid";
         for column in QUASI_IDENTIFIERS.into_iter().filter(|column| *column != "n" || best_valid) {
             for more in specialized(&case, &table, column) {
-                prop_assert!(!holds(&more, &case.job, &QUASI_IDENTIFIERS), "{} could be specialized", column);
+                prop_assert!(!holds(&more, &case, &QUASI_IDENTIFIERS), "{} could be specialized", column);
             }
         }
     }

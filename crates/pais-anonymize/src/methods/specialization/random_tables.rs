@@ -1,5 +1,7 @@
 //! Small random tables, with jobs for them.
 
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -51,6 +53,27 @@ fn tree(prefix: &'static str, leaves: usize) -> impl Strategy<Value = Value> {
     })
 }
 
+/// The role of the column `person`, the last one: *K* counts persons in half of the cases.
+pub(super) fn person_role() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec!["subject", "identifier"])
+}
+
+impl SpecializationCase {
+    /// Number of persons, or of rows where *K* counts rows, of rows given by their numbers.
+    pub(super) fn persons<'a>(&self, rows: impl Iterator<Item = &'a str>) -> usize {
+        let columns = self.columns.as_array().unwrap();
+        let counts_persons = columns.last().unwrap()["role"] == "subject";
+        let who = rows.map(|row| match counts_persons {
+            true => self.rows[row.parse::<usize>().unwrap()]
+                .last()
+                .unwrap()
+                .as_str(),
+            false => row,
+        });
+        who.collect::<BTreeSet<&str>>().len()
+    }
+}
+
 pub(super) fn case() -> impl Strategy<Value = SpecializationCase> {
     let row = (
         0..4usize,
@@ -61,7 +84,7 @@ pub(super) fn case() -> impl Strategy<Value = SpecializationCase> {
         0..3usize,
         0..2usize,
         0..12u8,
-        0..6u8,
+        (0..6u8, 0..9u8),
     );
     let rows = prop::collection::vec(row, 4..28);
     let objective = prop::sample::select(vec![
@@ -81,15 +104,16 @@ pub(super) fn case() -> impl Strategy<Value = SpecializationCase> {
         prop::sample::select(vec!["excluded", "counted"]),
         prop::sample::select(vec!["size", "size_and_confidence"]),
         any::<u64>(),
+        person_role(),
     );
     let limit = prop::sample::select(vec![0.0, 0.0, 0.1, 0.3]);
     let trees = (tree("a", 4), tree("b", 5));
     (trees, rows, objective, split, model, limit, readings).prop_map(
         |((a, b), rows, objective, split, (l, k, c, listed), limit, readings)| {
-            let (missing, suppression_for, seed) = readings;
+            let (missing, suppression_for, seed, person) = readings;
             // A job with K = 1 and C = 1 asks for nothing.
             let k = if c == 1.0 { k.max(2) } else { k };
-            let rows = rows.into_iter().enumerate().map(|(row, (x, y, f, n, s, t, class, gap, more))| {
+            let rows = rows.into_iter().enumerate().map(|(row, (x, y, f, n, s, t, class, gap, (more, who)))| {
                 let mut cells = vec![
                     row.to_string(),
                     format!("a{x}"),
@@ -99,6 +123,7 @@ pub(super) fn case() -> impl Strategy<Value = SpecializationCase> {
                     format!("s{s}"),
                     format!("t{t}"),
                     format!("c{class}"),
+                    format!("p{who}"),
                 ];
                 if (1..=6).contains(&gap) {
                     cells[gap as usize].clear();
@@ -123,6 +148,7 @@ pub(super) fn case() -> impl Strategy<Value = SpecializationCase> {
                     {"name": "s", "role": "sensitive"},
                     {"name": "t", "role": "sensitive"},
                     {"name": "class", "role": "class"},
+                    {"name": "person", "role": person},
                 ]),
                 rows: rows.collect(),
                 job: json!({

@@ -185,10 +185,13 @@ impl<'a> Reference<'a> {
                     let known = (0..3).filter(|bit| subset >> bit & 1 == 1);
                     known.map(|bit| row[COLUMNS[bit]].clone()).collect()
                 };
-                let mut sizes: BTreeMap<Vec<String>, usize> = BTreeMap::new();
+                let mut groups: BTreeMap<Vec<String>, Vec<_>> = BTreeMap::new();
                 for row in &table {
-                    *sizes.entry(key(row)).or_default() += 1;
+                    groups.entry(key(row)).or_default().push(row);
                 }
+                let sizes = groups.into_iter();
+                let sizes = sizes.map(|(key, group)| (key, persons(self.case, &group)));
+                let sizes: BTreeMap<_, _> = sizes.collect();
                 table.retain(|row| sizes[&key(row)] >= self.k());
             }
             if table.len() == before {
@@ -204,7 +207,9 @@ impl<'a> Reference<'a> {
         ReferenceStep {
             performed,
             groups: groups.len() as u64,
-            smallest_group: groups.values().map(Vec::len).min().unwrap() as u64,
+            smallest_group: (groups.values().map(|group| persons(self.case, group)))
+                .min()
+                .unwrap() as u64,
             greatest_confidence: shares.fold(0.0, f64::max),
             dr: squares(&self.table) / (rows * rows),
             suppressed_rows: self.suppressed as u64,
@@ -233,7 +238,7 @@ impl<'a> Reference<'a> {
     /// The steps; `None` if the topmost table does not meet the requirement.
     fn search(mut self) -> Option<Vec<ReferenceStep>> {
         let whole: Vec<_> = self.table.iter().collect();
-        if self.table.len() < self.k() || !is_bounded(&whole, &self.case.job) {
+        if persons(self.case, &whole) < self.k() || !is_bounded(&whole, &self.case.job) {
             return None;
         }
         let limit = self.case.job["suppression_limit"].as_f64().unwrap();
@@ -258,7 +263,7 @@ impl<'a> Reference<'a> {
                 .fold(f64::NEG_INFINITY, f64::max);
             let best = open().find(|(score, ..)| *score >= greatest - TIE).cloned();
             if let Some((score, candidate, after)) = best {
-                if holds(&after, &self.case.job, &COLUMNS) {
+                if holds(&after, self.case, &COLUMNS) {
                     self.table = after;
                     let column = COLUMNS[candidate.0].to_owned();
                     steps.push(self.step(Some((column, candidate.1, score))));
@@ -272,8 +277,8 @@ impl<'a> Reference<'a> {
                 let left = self.without_small_groups(after);
                 let removed = self.table.len() - left.len();
                 let is_possible = self.suppressed + removed <= budget
-                    && left.len() >= self.k()
-                    && holds(&left, &self.case.job, &COLUMNS);
+                    && persons(self.case, &left.iter().collect::<Vec<_>>()) >= self.k()
+                    && holds(&left, self.case, &COLUMNS);
                 let rate = score / removed.max(1) as f64;
                 let is_better = best.as_ref().is_none_or(|(greatest, _)| rate > *greatest);
                 if is_possible && score > 0.0 && is_better {
@@ -291,6 +296,11 @@ impl<'a> Reference<'a> {
             steps.push(self.step(Some((column, candidate.1, score))));
         }
     }
+}
+
+/// Number of persons of some rows, or of rows where *K* counts rows.
+fn persons(case: &SpecializationCase, rows: &[&BTreeMap<String, String>]) -> usize {
+    case.persons(rows.iter().map(|row| row["row"].as_str()))
 }
 
 /// The groups of equal labels.

@@ -9,7 +9,7 @@
 //! weighted by their rows that have a value. A part in which no row has one imposes nothing.
 
 use pais_core::model::{Confidence, MinimumAnonymity};
-use pais_core::table::NULL_CODE;
+use pais_core::table::{NULL_CODE, Subjects};
 
 /// One sensitive column and the values of it that are bounded.
 #[derive(Clone, Debug)]
@@ -73,6 +73,11 @@ pub(super) struct Requirement<'a> {
     pub c: Confidence,
     /// *S*, by column; empty if no sensitive value is bounded.
     pub sensitive: Vec<SensitiveBound<'a>>,
+    /// The person of each row, where *K* counts persons and some person has several rows.
+    pub subjects: Option<&'a Subjects>,
+    /// Number of rows from which on a group has *K* persons, whatever rows it has; *K* where rows
+    /// are counted.
+    sufficient_rows: u64,
     /// Number of counted values over all columns: the sensitive values, and one more for the
     /// missing cells of each column that excludes them.
     pub counted_values: usize,
@@ -108,13 +113,32 @@ impl<'a> Requirement<'a> {
             k,
             c,
             sensitive,
+            subjects: None,
+            sufficient_rows: k.get(),
             counted_values: column_of.len(),
             column_of,
             missing_of,
         }
     }
 
-    /// Whether a group of `size` rows has enough of them.
+    /// The same requirement, where *K* counts these persons; rows for `None`.
+    pub(super) fn with_subjects(self, subjects: Option<&'a Subjects>) -> Self {
+        let k = self.k.get();
+        Self {
+            sufficient_rows: subjects.map_or(k, |subjects| subjects.sufficient_rows(k)),
+            subjects,
+            ..self
+        }
+    }
+
+    /// Whether a group of `size` rows has *K* persons, whoever they are.
+    #[inline]
+    pub(super) fn surely_meets_k(&self, size: u64) -> bool {
+        size >= self.sufficient_rows
+    }
+
+    /// Whether a group of `size` rows has enough of them. It may still have fewer than *K*
+    /// persons unless it [surely has](Self::surely_meets_k) enough.
     #[inline]
     pub(super) fn meets_k(&self, size: u64) -> bool {
         size >= self.k.get()

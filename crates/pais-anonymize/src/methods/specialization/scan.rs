@@ -127,7 +127,8 @@ impl Scan<'_> {
                 partition,
                 size,
                 sensitive_range: (first as u32, partial_counts.sensitive_counts.len() as u32),
-                meets: self.requirement.allows(u64::from(size), greatest),
+                meets: self.requirement.surely_meets_k(u64::from(size))
+                    && self.requirement.allows(u64::from(size), greatest),
             });
         }
         squares

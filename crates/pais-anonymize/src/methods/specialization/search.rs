@@ -67,12 +67,12 @@ pub(super) fn search(
         if state.has_small_child(best) {
             state.reject(best, observer);
         } else {
-            let split_counts = state.count_split(best);
+            let mut split_counts = state.count_split(best);
             if !state.has_current_score(best, steps.len()) {
                 state.set_score(best, split_counts.score(), steps.len());
                 continue;
             }
-            if state.is_valid(&split_counts, observer) {
+            if state.is_valid(best, &mut split_counts, observer) {
                 let (performed, rows) = state.perform(best, &split_counts, &Suppression::default());
                 steps.push(state.step(steps.len() as u32, Some(performed), rows));
             } else {

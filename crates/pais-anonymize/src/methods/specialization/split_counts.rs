@@ -8,6 +8,7 @@ use super::attribute::ConceptId;
 use super::partitions::{PartitionId, Partitions};
 use super::requirement::{Requirement, ValueShare};
 use super::scan::Scan;
+use super::share_subjects::ShareSubjects;
 
 /// The rows of one partition that would go to one child.
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +80,30 @@ impl SplitCounts {
     pub(super) fn sensitive_counts(&self, share: &PartitionShare) -> &[(u32, u32)] {
         &self.counts.sensitive_counts
             [share.sensitive_range.0 as usize..share.sensitive_range.1 as usize]
+    }
+
+    /// Marks the shares that have *K* persons by their lists, too.
+    pub(super) fn mark_shares_with_enough(
+        &mut self,
+        subjects: &ShareSubjects,
+        requirement: &Requirement<'_>,
+    ) {
+        let PartialCounts {
+            children,
+            sensitive_counts,
+            ..
+        } = &mut self.counts;
+        for (shares, subjects) in children.iter_mut().zip(subjects.children()) {
+            for (index, share) in (0..).zip(shares) {
+                if share.meets || (subjects.of_share(index).len() as u64) < requirement.k.get() {
+                    continue;
+                }
+                let range = share.sensitive_range.0 as usize..share.sensitive_range.1 as usize;
+                let counts = sensitive_counts[range].iter();
+                let counts = counts.map(|&(value, count)| (value, u64::from(count)));
+                share.meets = requirement.allows_counts(u64::from(share.size), counts);
+            }
+        }
     }
 
     /// The partitions that the partitions of `link` (of `partitions` in total) are split into: in

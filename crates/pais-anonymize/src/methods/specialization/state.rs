@@ -21,6 +21,7 @@ use super::scan::{ChildOfCode, Scan};
 use super::score;
 use super::sensitive::SensitiveSlots;
 use super::settings::SpecializationSettings;
+use super::share_subjects::ShareSubjects;
 use super::split_counts::SplitCounts;
 use super::suppression::{SensitiveCountCache, Suppression, SuppressionTrial};
 use super::validity::ValidityCheck;
@@ -93,7 +94,12 @@ impl<'a> SearchState<'a> {
             table,
             requirement,
             settings,
-            partitions: Partitions::new(table.rows, suppressed, attributes.len(), greatest),
+            partitions: Partitions::new(
+                (table.rows, suppressed),
+                attributes.len(),
+                greatest,
+                requirement.subjects,
+            ),
             attributes,
             sensitive,
             candidates: Vec::new(),
@@ -141,6 +147,31 @@ impl<'a> SearchState<'a> {
         SplitCounts::new(&mut self.partitions, (*attribute, *concept), &scan, term)
     }
 
+    /// The persons of the shares of the candidate whose split was counted last; `None` where rows
+    /// are counted, or all shares have enough of them.
+    fn list_subjects(
+        &self,
+        split_counts: &mut SplitCounts,
+        concept: ConceptId,
+    ) -> Option<ShareSubjects> {
+        self.requirement.subjects?;
+        let mut shares = split_counts.children().iter().flatten();
+        if shares.all(|share| share.meets) {
+            return None;
+        }
+        let attribute = split_counts.attribute;
+        let link = self.partitions.link(attribute, concept);
+        let column = &self.attributes[attribute];
+        let subjects = ShareSubjects::new(
+            (&self.partitions, link),
+            (column, &self.child_of_code),
+            split_counts,
+            self.requirement,
+        )?;
+        split_counts.mark_shares_with_enough(&subjects, self.requirement);
+        Some(subjects)
+    }
+
     fn others(&self, attribute: usize) -> Vec<usize> {
         let below_top =
             |other: &usize| *other != attribute && !self.attributes[*other].is_topmost();
@@ -148,11 +179,22 @@ impl<'a> SearchState<'a> {
     }
 
     /// Whether a candidate is valid for the current table.
-    pub(super) fn is_valid(&mut self, split_counts: &SplitCounts, observer: &dyn Observer) -> bool {
+    ///
+    /// `split_counts` are of the candidate whose split was counted last.
+    pub(super) fn is_valid(
+        &mut self,
+        candidate: usize,
+        split_counts: &mut SplitCounts,
+        observer: &dyn Observer,
+    ) -> bool {
+        let concept = self.candidates[candidate].concept;
+        let subjects = self.list_subjects(split_counts, concept);
+        let split_counts = &*split_counts;
         let check = ValidityCheck {
             split_counts,
             partitions: &self.partitions,
             requirement: self.requirement,
+            subjects: subjects.as_ref(),
             observer,
         };
         let others = self.others(split_counts.attribute);
@@ -188,10 +230,11 @@ impl<'a> SearchState<'a> {
             if observer.must_stop() {
                 return None;
             }
-            let split_counts = self.count_split(candidate);
+            let mut split_counts = self.count_split(candidate);
             let Candidate {
                 attribute, concept, ..
             } = self.candidates[candidate];
+            let subjects = self.list_subjects(&mut split_counts, concept);
             let trial = SuppressionTrial {
                 partitions: &self.partitions,
                 requirement: self.requirement,
@@ -200,10 +243,11 @@ impl<'a> SearchState<'a> {
                 candidate: (attribute, concept),
                 first_child: self.attributes[attribute].concepts.len() as ConceptId,
                 budget,
-                left: self.table.rows as u64 - self.suppressed,
                 observer,
             };
-            let Some(suppression) = trial.cost(&split_counts, &mut self.count_cache) else {
+            let Some(suppression) =
+                trial.cost(&split_counts, subjects.as_ref(), &mut self.count_cache)
+            else {
                 continue;
             };
             let score = if score::is_over_partitions(self.settings.objective) {

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::bitmaps::GroupBitmaps;
 use super::requirement::by_value;
+use super::share_subjects::PersonCheck;
 use super::split_counts::PartitionShare;
 use super::validity::{ChildCheck, ValidityCheck, ValueColumn};
 
@@ -28,6 +29,7 @@ pub(super) struct SubsetTraversal<'a> {
     /// Rows by attribute value and sensitive value; all 0 between uses.
     value_counts: Vec<u64>,
     bitmaps: GroupBitmaps,
+    persons: PersonCheck<'a>,
 }
 
 impl<'a> SubsetTraversal<'a> {
@@ -44,6 +46,7 @@ impl<'a> SubsetTraversal<'a> {
             totals: vec![0; values],
             value_counts: Vec::new(),
             bitmaps: GroupBitmaps::default(),
+            persons: PersonCheck::new(child.check.requirement),
         }
     }
 
@@ -189,7 +192,8 @@ impl<'a> SubsetTraversal<'a> {
             let least = least.unwrap_or(0);
             let allowed = requirement.meets_k(least)
                 && (requirement.bounds(greatest, least.saturating_sub(most_missing))
-                    || self.are_bounded(group, column));
+                    || self.are_bounded(group, column))
+                && (requirement.surely_meets_k(least) || self.have_enough_persons(group, column));
             for code in self.seen.drain(..) {
                 self.counts[code as usize] = 0;
             }
@@ -289,17 +293,50 @@ impl<'a> SubsetTraversal<'a> {
         })
     }
 
-    fn allows(&self, group: &[u32]) -> bool {
+    fn allows(&mut self, group: &[u32]) -> bool {
         let shares = self.child.shares;
         let shares: Vec<PartitionShare> =
             group.iter().map(|&share| shares[share as usize]).collect();
-        self.child.check.allows(&shares)
+        let size = shares.iter().map(|share| u64::from(share.size)).sum();
+        let subjects = self.child.subjects;
+        let lists = group
+            .iter()
+            .filter_map(|&share| Some(subjects?.of_share(share)));
+        self.persons.has_enough(size, lists) && self.child.check.allows(&shares)
+    }
+
+    /// Whether the groups that result from splitting these shares by a column have *K* persons.
+    /// Their sizes are already in `counts`.
+    fn have_enough_persons(&mut self, group: &[u32], column: &ValueColumn) -> bool {
+        let Some(subjects) = self.child.subjects else {
+            return true;
+        };
+        let requirement = self.child.check.requirement;
+        let size = |code: u32| self.counts[code as usize];
+        let coded = group
+            .iter()
+            .map(|&share| (column.codes[share as usize], share));
+        let mut doubtful: Vec<(u32, u32)> = coded
+            .filter(|&(code, _)| !requirement.surely_meets_k(size(code)))
+            .collect();
+        doubtful.sort_unstable();
+        let persons = &mut self.persons;
+        let counts = &self.counts;
+        let mut groups = doubtful.chunk_by(|(a, _), (b, _)| a == b);
+        groups.all(|group| {
+            let lists = group.iter().map(|&(_, share)| subjects.of_share(share));
+            persons.has_enough(counts[group[0].0 as usize], lists)
+        })
     }
 
     /// Whether counting the columns from `from` on by bitmaps of the rows costs less than counting
     /// share by share. A word of 64 rows takes about as long as one share.
     fn bitmaps_are_cheaper(&self, shares: usize, rows: usize, from: usize) -> bool {
         let requirement = self.child.check.requirement;
+        // Bitmaps count rows, not persons.
+        if self.child.subjects.is_some() {
+            return false;
+        }
         if requirement.bounds_confidence() && requirement.counted_values > GroupBitmaps::MAX_VALUES
         {
             return false;

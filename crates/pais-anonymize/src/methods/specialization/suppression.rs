@@ -1,6 +1,6 @@
 //! The rows that must be suppressed to make a specialization valid.
 //!
-//! A group that has fewer than *K* rows is removed by suppressing all its rows. That removes rows
+//! A group that has fewer than *K* rows (or persons, where it counts these) is removed by suppressing all its rows. That removes rows
 //! from other groups too, which may then violate the requirement themselves. So the groups are
 //! checked in rounds until a round suppresses nothing. Each round but the last suppresses at least
 //! one part of a partition for good, so the rounds end, and the remaining table has no violating
@@ -19,6 +19,7 @@ use pais_core::definition::SuppressionFor;
 use super::attribute::ConceptId;
 use super::partitions::{PartitionId, Partitions};
 use super::requirement::Requirement;
+use super::share_subjects::{PersonCheck, ShareSubjects};
 use super::split_counts::SplitCounts;
 
 /// The rows to suppress with a specialization.
@@ -32,11 +33,18 @@ pub(super) struct Suppression {
     pub rows: u64,
 }
 
-/// Caches the counted values of partitions, each with the number of rows that have it. They are
-/// counted at the first access.
+/// Caches what is counted of partitions, at the first access.
 #[derive(Default)]
 pub(super) struct SensitiveCountCache {
-    counted: FxHashMap<PartitionId, Box<[(u32, u32)]>>,
+    counted: FxHashMap<PartitionId, CountedPartition>,
+}
+
+/// What is counted of a partition.
+struct CountedPartition {
+    /// The counted values, each with the number of rows that have it.
+    sensitive: Box<[(u32, u32)]>,
+    /// The persons, each once; empty where rows are counted or are enough.
+    subjects: Box<[u32]>,
 }
 
 impl SensitiveCountCache {
@@ -52,15 +60,24 @@ impl SensitiveCountCache {
         partition: PartitionId,
         partitions: &Partitions,
         requirement: &Requirement<'_>,
-    ) -> &[(u32, u32)] {
+    ) -> &CountedPartition {
         self.counted.entry(partition).or_insert_with(|| {
             let mut values = Vec::new();
-            for row in partitions.rows(partition) {
+            let rows = partitions.rows(partition);
+            for &row in &rows {
                 requirement.for_each_counted_value(row as usize, |value| values.push(value as u32));
             }
             values.sort_unstable();
             let runs = values.chunk_by(|a, b| a == b);
-            runs.map(|run| (run[0], run.len() as u32)).collect()
+            let listed = requirement.subjects;
+            let listed = listed.filter(|_| !requirement.surely_meets_k(rows.len() as u64));
+            let mut subjects = listed.map_or_else(Vec::new, |subjects| subjects.select(&rows));
+            subjects.sort_unstable();
+            subjects.dedup();
+            CountedPartition {
+                sensitive: runs.map(|run| (run[0], run.len() as u32)).collect(),
+                subjects: subjects.into(),
+            }
         })
     }
 }
@@ -74,6 +91,11 @@ struct TrialPart {
     concept: ConceptId,
     size: u64,
     sensitive_counts: Vec<(u32, u32)>,
+    /// The persons, each once; empty where rows are counted or are enough.
+    subjects: Vec<u32>,
+    /// Whether its rows alone have *K* persons.
+    has_enough: bool,
+    /// Whether its rows alone also are bounded by *C*.
     meets: bool,
     suppressed: bool,
 }
@@ -94,8 +116,6 @@ pub(super) struct SuppressionTrial<'a> {
     pub first_child: ConceptId,
     /// Largest number of rows that may be suppressed.
     pub budget: u64,
-    /// Number of rows that are not suppressed yet.
-    pub left: u64,
     /// Checked at every attribute. A stopped trial returns `None`.
     pub observer: &'a dyn Observer,
 }
@@ -106,13 +126,15 @@ impl SuppressionTrial<'_> {
     pub(super) fn cost(
         &self,
         split_counts: &SplitCounts,
+        subjects: Option<&ShareSubjects>,
         count_cache: &mut SensitiveCountCache,
     ) -> Option<Suppression> {
         let mut state = TrialState {
             trial: self,
-            parts: self.refined(split_counts),
+            parts: self.refined(split_counts, subjects),
             suppressed_rows: 0,
             totals: Vec::new(),
+            persons: PersonCheck::new(self.requirement),
         };
         state.totals.resize(self.requirement.counted_values, 0);
         let to_remove = match self.suppression_for {
@@ -131,7 +153,7 @@ impl SuppressionTrial<'_> {
                 break;
             }
         }
-        if self.left - state.suppressed_rows < self.requirement.k.get() {
+        if !state.has_enough_persons(&state.all_parts()) {
             return None;
         }
         if to_remove == GroupCheck::RemoveSmall && self.requirement.bounds_confidence() {
@@ -168,20 +190,35 @@ impl SuppressionTrial<'_> {
         Some(())
     }
 
-    fn refined(&self, split_counts: &SplitCounts) -> Vec<TrialPart> {
+    fn refined(
+        &self,
+        split_counts: &SplitCounts,
+        subjects: Option<&ShareSubjects>,
+    ) -> Vec<TrialPart> {
         let children = split_counts.children().iter().enumerate();
         let parts = children.flat_map(|(child, shares)| {
-            shares.iter().map(move |share| TrialPart {
-                partition: share.partition,
-                child: Some(child as u32),
-                concept: self.first_child + child as ConceptId,
-                size: u64::from(share.size),
-                sensitive_counts: split_counts.sensitive_counts(share).to_vec(),
-                meets: share.meets,
-                suppressed: false,
+            (0..).zip(shares).map(move |(index, share)| {
+                let subjects = subjects.map(|subjects| subjects.child(child).of_share(index));
+                let subjects = subjects.unwrap_or_default();
+                TrialPart {
+                    partition: share.partition,
+                    child: Some(child as u32),
+                    concept: self.first_child + child as ConceptId,
+                    size: u64::from(share.size),
+                    sensitive_counts: split_counts.sensitive_counts(share).to_vec(),
+                    has_enough: self.has_enough(u64::from(share.size), subjects),
+                    subjects: subjects.to_vec(),
+                    meets: share.meets,
+                    suppressed: false,
+                }
             })
         });
         parts.collect()
+    }
+
+    /// Whether a part with these persons has *K* of them.
+    fn has_enough(&self, size: u64, subjects: &[u32]) -> bool {
+        self.requirement.surely_meets_k(size) || subjects.len() as u64 >= self.requirement.k.get()
     }
 
     fn untouched(&self, count_cache: &mut SensitiveCountCache) -> Vec<TrialPart> {
@@ -190,19 +227,21 @@ impl SuppressionTrial<'_> {
             |partition: &PartitionId| self.partitions.concept(*partition, attribute) != concept;
         let part = |partition: PartitionId| {
             let size = u64::from(self.partitions.size(partition));
-            let sensitive_counts = count_cache
-                .get_or_count(partition, self.partitions, self.requirement)
-                .to_vec();
-            let counts = sensitive_counts
+            let counted = count_cache.get_or_count(partition, self.partitions, self.requirement);
+            let counts = counted
+                .sensitive
                 .iter()
                 .map(|&(value, count)| (value, u64::from(count)));
-            let meets = self.requirement.allows_counts(size, counts);
+            let has_enough = self.has_enough(size, &counted.subjects);
+            let meets = has_enough && self.requirement.allows_counts(size, counts);
             TrialPart {
                 partition,
                 child: None,
                 concept: self.partitions.concept(partition, attribute),
                 size,
-                sensitive_counts,
+                sensitive_counts: counted.sensitive.to_vec(),
+                subjects: counted.subjects.to_vec(),
+                has_enough,
                 meets,
                 suppressed: false,
             }
@@ -231,6 +270,7 @@ struct TrialState<'a> {
     parts: Vec<TrialPart>,
     suppressed_rows: u64,
     totals: Vec<u64>,
+    persons: PersonCheck<'a>,
 }
 
 impl TrialState<'_> {
@@ -244,11 +284,10 @@ impl TrialState<'_> {
         depth: usize,
         (check, changed): (GroupCheck, bool),
     ) -> Option<()> {
-        let requirement = self.trial.requirement;
         let may_violate = group.iter().any(|&part| {
             let part = &self.parts[part as usize];
             let meets = match check {
-                GroupCheck::RemoveSmall => requirement.meets_k(part.size),
+                GroupCheck::RemoveSmall => part.has_enough,
                 GroupCheck::RemoveViolating | GroupCheck::Refuse => part.meets,
             };
             !part.suppressed && !meets
@@ -310,6 +349,16 @@ impl TrialState<'_> {
         (0..self.parts.len() as u32).collect()
     }
 
+    /// Whether what is left of a group has *K* persons.
+    fn has_enough_persons(&mut self, group: &[u32]) -> bool {
+        let parts = &self.parts;
+        let remaining = group.iter().map(|&part| &parts[part as usize]);
+        let remaining = remaining.filter(|part| !part.suppressed);
+        let size = remaining.clone().map(|part| part.size).sum();
+        let lists = remaining.map(|part| part.subjects.as_slice());
+        self.persons.has_enough(size, lists)
+    }
+
     /// Whether what is left of a group passes a check.
     fn allows(&mut self, group: &[u32], check: GroupCheck) -> bool {
         let requirement = self.trial.requirement;
@@ -324,11 +373,17 @@ impl TrialState<'_> {
         if size == 0 {
             return true;
         }
-        if check == GroupCheck::RemoveSmall {
-            return requirement.meets_k(size);
+        if !self.has_enough_persons(group) {
+            return false;
         }
+        if check == GroupCheck::RemoveSmall {
+            return true;
+        }
+        let parts = &self.parts;
+        let remaining = group.iter().map(|&part| &parts[part as usize]);
+        let remaining = remaining.filter(|part| !part.suppressed);
         let mut values = Vec::new();
-        for &(value, count) in remaining().flat_map(|part| &part.sensitive_counts) {
+        for &(value, count) in remaining.flat_map(|part| &part.sensitive_counts) {
             let total = &mut self.totals[value as usize];
             if *total == 0 {
                 values.push(value);

@@ -188,6 +188,7 @@ fn the_rows_suppressed_in_the_topmost_table_are_drawn_at_random() {
         sets: Vec::new(),
         sensitive: Vec::new(),
         class: None,
+        subjects: None,
         untouched: Vec::new(),
     };
     let sensitive = SensitiveSlots::new(&requirement, codes.len());

@@ -2,7 +2,7 @@
 //! specialization.
 
 use crate::observer::Observer;
-use pais_core::table::EncodedTable;
+use pais_core::table::{EncodedTable, SubjectCounter, Subjects};
 
 use super::error::SpecializationError;
 use super::requirement::Requirement;
@@ -77,6 +77,11 @@ pub(super) fn suppress(
             }
         }
     }
+    if !has_enough_left(requirement, rows - suppressed, &is_suppressed) {
+        let k = requirement.k.get();
+        let subjects = requirement.subjects.map_or(rows, Subjects::len);
+        return Err(SpecializationError::FewerSubjectsThanK { subjects, k });
+    }
     let suppressed = is_suppressed
         .iter()
         .enumerate()
@@ -90,13 +95,31 @@ fn enough_rows(
     requirement: &Requirement<'_>,
 ) -> Result<u64, SpecializationError> {
     let rows = table.rows as u64;
-    match requirement.meets_k(rows) {
-        true => Ok(rows),
-        false => Err(SpecializationError::FewerRowsThanK {
-            rows,
-            k: requirement.k.get(),
-        }),
+    let k = requirement.k.get();
+    if !requirement.meets_k(rows) {
+        return Err(SpecializationError::FewerRowsThanK { rows, k });
     }
+    match requirement.subjects.map(Subjects::len) {
+        Some(subjects) if subjects < k => {
+            Err(SpecializationError::FewerSubjectsThanK { subjects, k })
+        }
+        _ => Ok(rows),
+    }
+}
+
+/// Whether the rows that are left have *K* persons.
+fn has_enough_left(requirement: &Requirement<'_>, left: u64, is_suppressed: &[bool]) -> bool {
+    let Some(subjects) = requirement.subjects else {
+        return requirement.meets_k(left);
+    };
+    if requirement.surely_meets_k(left) || is_suppressed.is_empty() {
+        return true;
+    }
+    let rows = subjects.of_row().iter().zip(is_suppressed);
+    let left = rows.filter(|(_, is_suppressed)| !**is_suppressed);
+    let k = requirement.k.get();
+    let mut counter = SubjectCounter::new(subjects.codes());
+    counter.count_up_to(k, left.map(|(subject, _)| *subject)) >= k
 }
 
 /// The rows that have a counted value, ascending.

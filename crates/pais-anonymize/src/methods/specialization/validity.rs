@@ -21,6 +21,7 @@ use crate::observer::Observer;
 
 use super::partitions::Partitions;
 use super::requirement::{Requirement, by_value};
+use super::share_subjects::{ChildSubjects, PersonCheck, ShareSubjects};
 use super::split_counts::{PartitionShare, SplitCounts};
 use super::subset_traversal::SubsetTraversal;
 
@@ -49,6 +50,8 @@ pub(super) struct ValidityCheck<'a> {
     pub partitions: &'a Partitions,
     /// The privacy requirement.
     pub requirement: &'a Requirement<'a>,
+    /// The persons of the shares, where *K* counts persons.
+    pub subjects: Option<&'a ShareSubjects>,
     /// Checked at every attribute, since one check may take seconds. A stopped check returns an
     /// error, and the search then ends because it checks the observer next.
     pub observer: &'a dyn Observer,
@@ -64,23 +67,23 @@ impl ValidityCheck<'_> {
         let children = self.split_counts.children();
         let shares: usize = children.iter().map(Vec::len).sum();
         let found_invalid = AtomicBool::new(false);
-        let check = |shares: &Vec<PartitionShare>| {
-            let checked = self.check(shares, others, &found_invalid);
+        let check = |(child, shares): (usize, &Vec<PartitionShare>)| {
+            let checked = self.check((child, shares), others, &found_invalid);
             if checked.is_err() {
                 found_invalid.store(true, Ordering::Relaxed);
             }
             checked
         };
         match shares * others.len() >= MIN_PARALLEL_WORK {
-            true => children.par_iter().try_for_each(check),
-            false => children.iter().try_for_each(check),
+            true => children.par_iter().enumerate().try_for_each(check),
+            false => children.iter().enumerate().try_for_each(check),
         }
     }
 
     /// Like [`Self::run`], for one child.
     fn check(
         &self,
-        shares: &[PartitionShare],
+        (child, shares): (usize, &[PartitionShare]),
         others: &[usize],
         found_invalid: &AtomicBool,
     ) -> Result<(), Vec<usize>> {
@@ -98,15 +101,21 @@ impl ValidityCheck<'_> {
         };
         let depth = columns.len().min(known);
         if depth > 0 {
-            return ChildCheck::new(self, shares, columns).check(depth, parallel, found_invalid);
+            let check = ChildCheck::new(self, (child, shares), columns);
+            return check.check(depth, parallel, found_invalid);
         }
-        match self.allows(shares) {
+        let size = shares.iter().map(|share| u64::from(share.size)).sum();
+        let subjects = self.subjects.map(|subjects| subjects.child(child));
+        let lists = subjects.into_iter();
+        let lists = lists.flat_map(|it| (0..shares.len() as u32).map(|share| it.of_share(share)));
+        let enough = PersonCheck::new(self.requirement).has_enough(size, lists);
+        match enough && self.allows(shares) {
             true => Ok(()),
             false => Err(Vec::new()),
         }
     }
 
-    /// Whether these shares together form an allowed group.
+    /// Whether these shares together form an allowed group, by their numbers of rows.
     pub(super) fn allows(&self, shares: &[PartitionShare]) -> bool {
         let size = shares.iter().map(|share| u64::from(share.size)).sum();
         let mut totals = vec![0u64; self.requirement.counted_values];
@@ -163,6 +172,8 @@ impl ValueColumn {
 pub(super) struct ChildCheck<'a> {
     pub(super) check: &'a ValidityCheck<'a>,
     pub(super) shares: &'a [PartitionShare],
+    /// The persons of each share, where *K* counts persons.
+    pub(super) subjects: Option<&'a ChildSubjects>,
     /// In descending order of the number of values, so that the last columns have few values.
     pub(super) columns: Vec<ValueColumn>,
     /// For each column, the total number of values of this and all following columns.
@@ -172,7 +183,7 @@ pub(super) struct ChildCheck<'a> {
 impl<'a> ChildCheck<'a> {
     fn new(
         check: &'a ValidityCheck<'a>,
-        shares: &'a [PartitionShare],
+        (child, shares): (usize, &'a [PartitionShare]),
         mut columns: Vec<ValueColumn>,
     ) -> Self {
         columns.sort_by_key(|column| (std::cmp::Reverse(column.width), column.attribute));
@@ -188,6 +199,7 @@ impl<'a> ChildCheck<'a> {
         Self {
             check,
             shares,
+            subjects: check.subjects.map(|subjects| subjects.child(child)),
             columns,
             widths,
         }

@@ -191,13 +191,14 @@ impl SearchState<'_> {
                 sensitive: &self.sensitive,
                 requirement: self.requirement,
             };
-            let split_counts =
+            let mut split_counts =
                 SplitCounts::new(&mut self.partitions, (attribute, concept), &scan, |_, _| {
                     0.0
                 });
+            let subjects = self.list_subjects(&mut split_counts, concept);
             let parts = points.len() + 1;
-            let interval =
-                IntervalSplits::new(&self.partitions, self.requirement, &split_counts, parts);
+            let counts = (&split_counts, subjects.as_ref());
+            let interval = IntervalSplits::new(&self.partitions, self.requirement, counts, parts);
             let is_valid_at = interval.valid(&others, observer);
             let is_valid =
                 |point: &u32| points.binary_search(point).is_ok_and(|at| is_valid_at[at]);
