@@ -4,15 +4,18 @@
 //! at least k rows. Within a group, each set of at most m items of the set-valued columns must be
 //! contained in no row or in at least k rows. Sets are extended item by item over the rows that
 //! contain them, so only sets that occur in the table are enumerated. An item that all rows of a
-//! branch have does not divide them, so the branch is not extended by it.
+//! branch have does not divide them, so the branch is not extended by it. Where rows are not
+//! persons, k is asked of the distinct persons of the rows.
 
 use hashbrown::HashMap;
 
 use pais_core::cancellation::Cancellation;
 use pais_core::model::{KmAnonymity, MissingSensitive};
-use pais_core::table::{Form, ReleasedTable};
+use pais_core::table::Form;
 
 use super::classes::{Classes, Values};
+use super::counted_table::CountedTable;
+use super::persons::{ClassPersons, PersonCounter, Persons};
 use super::sensitive::ConfidenceMeter;
 use super::sets::items;
 use super::verification::{
@@ -29,19 +32,23 @@ const STRIDE: u64 = 1 << 20;
 /// ones. Stops once `cancellation` is requested. In the result, `smallest_group` is the fewest rows of
 /// a group that contain a set of at most m items, including the empty set, and `subsets` is the
 /// number of sets that were enumerated. The confidence in the values of the columns `sensitive`
-/// is measured over the same rows.
+/// is measured over the same rows. Where the table has subjects, k is asked of the distinct persons
+/// of these rows, and `smallest_group` is the fewest persons.
 ///
 /// # Errors
 /// [`VerifyError`] for a table that lacks a column or is malformed, if there are too many sets to
 /// enumerate, and when stopped.
-pub fn verify_km(
-    table: &ReleasedTable,
+pub fn verify_km<'t>(
+    table: impl Into<CountedTable<'t>>,
     quasi_identifiers: &[Box<str>],
     sensitive: &[Box<str>],
     model: KmAnonymity,
     cancellation: &Cancellation,
 ) -> Result<Verification, VerifyError> {
     let stopped = &|| cancellation.is_cancelled();
+    let counted = table.into();
+    let table = counted.table;
+    let persons = Persons::new(counted)?;
     let values = quasi_identifiers
         .iter()
         .map(|name| Values::new(table, name));
@@ -57,6 +64,9 @@ pub fn verify_km(
     }
     let mut search = ItemsetSearch {
         lists: &lists,
+        persons: persons
+            .as_ref()
+            .map(|persons| (persons, PersonCounter::new(persons.count()))),
         k: model.k.get(),
         m: model.m.get(),
         confidence: ConfidenceMeter::new(table, sensitive)?,
@@ -87,7 +97,7 @@ pub fn verify_km(
             })
             .chain(found.known.items.iter().map(|&item| lists.name(item)))
             .collect(),
-        size: found.rows,
+        size: found.size,
         sensitive: None,
         confidence: 0.0,
     };
@@ -97,7 +107,7 @@ pub fn verify_km(
         rows: table.rows as u64,
         groups: classes.sizes.len() as u64,
         smallest_group: if table.rows == 0 { 0 } else { search.smallest },
-        smallest_equivalence_class: classes.smallest(),
+        smallest_equivalence_class: ClassPersons::smallest_class(&classes, persons.as_ref()),
         greatest_confidence: search.confidence.greatest(),
         greatest_bounded_confidence: None,
         missing_sensitive: MissingSensitive::Excluded,
@@ -163,15 +173,17 @@ struct KnownItems {
     items: Vec<u32>,
 }
 
-/// A set of items that fewer than k rows of a group contain.
+/// A set of items that fewer than k rows, or persons, of a group have.
 struct ItemsetViolation {
     known: KnownItems,
-    rows: u64,
+    size: u64,
 }
 
 /// The enumeration of sets of items, with the result so far.
 struct ItemsetSearch<'a> {
     lists: &'a ItemLists<'a>,
+    /// The persons of the rows, where k is asked of them.
+    persons: Option<(&'a Persons, PersonCounter)>,
     k: u64,
     m: u32,
     confidence: ConfidenceMeter<'a>,
@@ -185,22 +197,30 @@ struct ItemsetSearch<'a> {
 }
 
 impl ItemsetSearch<'_> {
-    /// Records the number of rows that contain a set of items, and the confidence in their
-    /// sensitive values.
+    /// Records the number of rows, or of their persons, that contain a set of items, and the
+    /// confidence in their sensitive values.
     fn note(&mut self, rows: &[u32], known: &KnownItems) {
         self.confidence.measure(rows);
-        let rows = rows.len() as u64;
+        let size = match &mut self.persons {
+            None => rows.len() as u64,
+            Some((persons, counter)) => {
+                // With so many the set neither violates nor is the smallest.
+                let limit = self.smallest.max(self.k);
+                let of_rows = rows.iter().map(|&row| persons.of_row[row as usize]);
+                counter.count_up_to(limit, of_rows)
+            }
+        };
         self.subsets += 1;
-        self.smallest = self.smallest.min(rows);
-        if rows >= self.k {
+        self.smallest = self.smallest.min(size);
+        if size >= self.k {
             return;
         }
         self.violations += 1;
-        let position = self.worst.partition_point(|found| found.rows <= rows);
+        let position = self.worst.partition_point(|found| found.size <= size);
         if position < WORST_GROUPS {
             let known = known.clone();
             self.worst
-                .insert(position, ItemsetViolation { known, rows });
+                .insert(position, ItemsetViolation { known, size });
             self.worst.truncate(WORST_GROUPS);
         }
     }

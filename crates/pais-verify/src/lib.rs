@@ -13,6 +13,7 @@ mod bitmap_search;
 mod bitmaps;
 mod classes;
 mod compress;
+mod counted_table;
 mod counter;
 mod cover;
 mod cut;
@@ -24,6 +25,8 @@ mod matching;
 mod minimum_cover;
 mod original;
 mod partition;
+mod person_search;
+mod persons;
 mod popcount;
 mod profiles;
 mod qid_search;
@@ -31,6 +34,7 @@ mod release;
 mod requirement;
 mod sensitive;
 mod sets;
+mod subject_groups;
 mod truthfulness;
 mod unfolding;
 mod verification;
@@ -45,6 +49,7 @@ pub use anatomy_assignment::{
 };
 pub use assignment::{Assignment, assign};
 pub use classes::group_sizes;
+pub use counted_table::CountedTable;
 pub use cut::{CutError, check_single_cut};
 pub use itemsets::verify_km;
 pub use lkc::verify_lkc;
@@ -56,6 +61,7 @@ pub use release::{
 };
 pub use requirement::{LkcRequirement, SensitiveRequirement, SensitiveSet};
 pub use sets::OriginalSet;
+pub use subject_groups::{SubjectGroups, subject_groups};
 pub use truthfulness::{TruthError, check_truthful};
 pub use verification::{
     ColumnValue, VIOLATION_CAP, Verification, VerifyError, WORST_GROUPS, WorstGroup,

@@ -10,6 +10,9 @@
 //! Where missing sensitive cells are excluded, the confidence in a value of a column is that in
 //! the table of the records that have a value in the column, so the same holds. Columns without
 //! missing cells are searched together, and each other column by itself.
+//!
+//! Where rows are not persons, K is asked of the persons of a group. The parts of a group have no
+//! person that the group has not, so the fewest persons are found at the greatest size too.
 
 use rayon::prelude::*;
 
@@ -18,7 +21,10 @@ use pais_core::table::ReleasedTable;
 
 use super::LkcRequirement;
 use super::classes::{Classes, Values};
+use super::counted_table::CountedTable;
 use super::extremes::Extremes;
+use super::person_search::ClassGroups;
+use super::persons::{ClassPersons, Persons};
 use super::profiles::{Grid, Profiles, Splitter};
 use super::qid_search::{QidSearch, choose};
 use super::sensitive::{SensitiveColumn, SensitiveIndex};
@@ -29,28 +35,34 @@ use super::violations::{Denominator, find_violations};
 /// `quasi_identifiers`. `sensitive` are all declared sensitive columns; the confidence in their
 /// values is measured even if the requirement does not bound it.
 ///
+/// Where the table has subjects, *|T\[qid\]|* of the first condition is the number of distinct
+/// persons. Confidences are shares of rows under both.
+///
 /// # Errors
 /// [`VerifyError`] for a table that lacks a column or is malformed. A table that does not satisfy
 /// the requirement is a result, not an error.
-pub fn verify_lkc(
-    table: &ReleasedTable,
+pub fn verify_lkc<'t>(
+    table: impl Into<CountedTable<'t>>,
     quasi_identifiers: &[Box<str>],
     sensitive: &[Box<str>],
     requirement: &LkcRequirement,
     cancellation: &Cancellation,
 ) -> Result<Verification, VerifyError> {
     let stopped = &|| cancellation.is_cancelled();
+    let counted = table.into();
+    let table = counted.table;
     let columns = Values::new_all(table, quasi_identifiers)?;
     let (named, others) = sensitive_columns(table, sensitive, requirement)?;
     let mut classes = Classes::new(table.rows, &columns)?;
     let groups = classes.sizes.len() as u64;
+    let persons = Persons::new(counted)?;
     let bounds_some = !requirement.c.is_unbounded() && !requirement.sensitive.is_empty();
     let mut verification = Verification {
         holds: true,
         rows: table.rows as u64,
         groups,
         smallest_group: 0,
-        smallest_equivalence_class: classes.smallest(),
+        smallest_equivalence_class: ClassPersons::smallest_class(&classes, persons.as_ref()),
         greatest_confidence: 0.0,
         greatest_bounded_confidence: bounds_some.then_some(0.0),
         missing_sensitive: requirement.missing_sensitive,
@@ -71,9 +83,18 @@ pub fn verify_lkc(
     let grid = Grid::new(&attributes, &classes.row);
     let size = requirement.l.min(grid.attributes());
 
+    let persons = persons.as_ref();
+    let persons = persons.map(|persons| ClassGroups::new(&grid, persons, &classes));
+    let persons = persons.as_ref();
+    let mut smallest = persons
+        .map(|persons| persons.smallest(size, stopped))
+        .transpose()?;
     let extremes = Extremes::new(stopped);
+    if smallest.is_some() {
+        // The fewest rows of a group are not asked for.
+        extremes.take_smallest();
+    }
     let mut denominators: Vec<Denominator> = Vec::with_capacity(named.len());
-    let mut smallest = None;
     for index in named {
         let profiles = index.profiles(&classes)?;
         find_extremes(&grid, &profiles, index.count(), size, &extremes)?;
@@ -101,6 +122,7 @@ pub fn verify_lkc(
             &denominators,
             size,
             requirement,
+            persons,
             stopped,
         )?;
         verification.violations = found.min(VIOLATION_CAP);
