@@ -264,11 +264,13 @@ impl ItemsetSearch<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::num::{NonZeroU32, NonZeroU64};
 
     use proptest::prelude::*;
 
     use super::verify_km;
+    use crate::CountedTable;
     use pais_core::cancellation::Cancellation;
     use pais_core::model::KmAnonymity;
     use pais_core::table::{Column, Form, ReleasedColumn, ReleasedTable};
@@ -309,6 +311,7 @@ mod tests {
         fn agrees_with_brute_force(
             rows in prop::collection::vec(
                 (0..2u8, prop::collection::vec(0..5u8, 0..5), 0..4u8), 0..12),
+            subjects in prop::option::of(prop::collection::vec(0..5u32, 12)),
             k in 1..4u64,
             m in 1..6u32,
         ) {
@@ -319,30 +322,56 @@ mod tests {
             };
             let sensitive = ["illness".into()];
             let cancellation = Cancellation::new();
-            let found = verify_km(&table(&rows), &names, &sensitive, model, &cancellation).unwrap();
+            let table = table(&rows);
+            let subjects = subjects.as_ref().map(|subjects| &subjects[..rows.len()]);
+            let counted = CountedTable { table: &table, subjects };
+            let found = verify_km(counted, &names, &sensitive, model, &cancellation).unwrap();
+            let person = |row: usize| subjects.map_or(row as u32, |subjects| subjects[row]);
+            let people: Vec<(&Row, u32)> = rows.iter().zip((0..rows.len()).map(person)).collect();
+            let count = |persons: Vec<(&Row, u32)>| {
+                let distinct: BTreeSet<u32> = persons.iter().map(|(_, person)| *person).collect();
+                distinct.len() as u64
+            };
             let (mut smallest, mut greatest) = (u64::MAX, 0f64);
+            let (mut smallest_class, mut violations) = (u64::MAX, 0);
             for sex in 0..2 {
                 for set in 0u8..1 << 5 {
+                    let is_of = |(row, _): &&(&Row, u32), exactly: bool| {
+                        let has = |item: u8| row.1.contains(&item);
+                        row.0 == sex && (0..5).all(|item| match set >> item & 1 == 1 {
+                            true => has(item),
+                            false => !exactly || !has(item),
+                        })
+                    };
+                    let class: Vec<_> = people.iter().filter(|row| is_of(row, true)).copied().collect();
+                    if !class.is_empty() {
+                        smallest_class = smallest_class.min(count(class));
+                    }
                     if set.count_ones() > m {
                         continue;
                     }
-                    let holds = |row: &&Row| {
-                        row.0 == sex && (0..5).all(|item| set >> item & 1 == 0 || row.1.contains(&item))
-                    };
-                    let holding: Vec<&Row> = rows.iter().filter(holds).collect();
-                    if !holding.is_empty() {
-                        smallest = smallest.min(holding.len() as u64);
-                    }
-                    let of = |value: u8| holding.iter().filter(|row| row.2 == value).count();
+                    let holding: Vec<_> =
+                        people.iter().filter(|row| is_of(row, false)).copied().collect();
+                    let of = |value: u8| holding.iter().filter(|(row, _)| row.2 == value).count();
                     let present: usize = (1..4).map(of).sum();
                     let most = (1..4).map(of).max().unwrap();
                     if present > 0 {
                         greatest = greatest.max(most as f64 / present as f64);
                     }
+                    if !holding.is_empty() {
+                        let size = count(holding);
+                        smallest = smallest.min(size);
+                        violations += u64::from(size < k);
+                    }
                 }
             }
-            let least = if rows.is_empty() { 0 } else { smallest };
-            prop_assert_eq!(found.smallest_group, least);
+            let of_none = |size: u64| if rows.is_empty() { 0 } else { size };
+            prop_assert_eq!(found.smallest_group, of_none(smallest));
+            prop_assert_eq!(found.smallest_equivalence_class, of_none(smallest_class));
+            prop_assert_eq!(found.worst.is_empty(), violations == 0);
+            if let Some(first) = found.worst.first() {
+                prop_assert_eq!(first.size, smallest);
+            }
             prop_assert_eq!(found.greatest_confidence, greatest);
             prop_assert_eq!(found.greatest_bounded_confidence, None);
             prop_assert_eq!(found.holds, rows.is_empty() || smallest >= k);
