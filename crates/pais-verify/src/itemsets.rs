@@ -107,7 +107,10 @@ pub fn verify_km<'t>(
         rows: table.rows as u64,
         groups: classes.sizes.len() as u64,
         smallest_group: if table.rows == 0 { 0 } else { search.smallest },
-        smallest_equivalence_class: ClassPersons::smallest_class(&classes, persons.as_ref()),
+        smallest_equivalence_class: match &persons {
+            Some(persons) => ClassPersons::new(&classes, persons).smallest(),
+            None => classes.smallest(),
+        },
         greatest_confidence: search.confidence.greatest(),
         greatest_bounded_confidence: None,
         missing_sensitive: MissingSensitive::Excluded,

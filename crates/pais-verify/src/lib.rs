@@ -34,6 +34,7 @@ mod release;
 mod requirement;
 mod sensitive;
 mod sets;
+mod source_rows;
 mod subject_groups;
 mod truthfulness;
 mod unfolding;
@@ -45,9 +46,9 @@ mod tests;
 
 pub use anatomy::{AnatomyError, RawSensitive, check_counts, group_ids, join_sensitive};
 pub use anatomy_assignment::{
-    AnatomyAssignment, AnatomyAssignmentError, NOWHERE, SensitiveTable, assign_anatomy,
+    AnatomyAssignment, AnatomyAssignmentError, SensitiveTable, assign_anatomy,
 };
-pub use assignment::{Assignment, assign};
+pub use assignment::{Assignment, assign, assign_rows};
 pub use classes::group_sizes;
 pub use counted_table::CountedTable;
 pub use cut::{CutError, check_single_cut};
@@ -57,10 +58,11 @@ pub use original::{Original, OriginalQuasiIdentifier};
 pub use partition::{FailingGroup, GroupVerification, verify_groups};
 pub use release::{
     FoundRecoding, PrivacyFinding, RawFinding, ReleaseError, ReleaseTables, ReleaseVerification,
-    verify_release,
+    Undecided, verify_release,
 };
 pub use requirement::{LkcRequirement, SensitiveRequirement, SensitiveSet};
 pub use sets::OriginalSet;
+pub use source_rows::NOWHERE;
 pub use subject_groups::{SubjectGroups, subject_groups};
 pub use truthfulness::{TruthError, check_truthful};
 pub use verification::{

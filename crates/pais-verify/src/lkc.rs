@@ -55,14 +55,17 @@ pub fn verify_lkc<'t>(
     let (named, others) = sensitive_columns(table, sensitive, requirement)?;
     let mut classes = Classes::new(table.rows, &columns)?;
     let groups = classes.sizes.len() as u64;
-    let persons = Persons::new(counted)?;
+    let mut persons = Persons::new(counted)?.map(|persons| {
+        let lists = ClassPersons::new(&classes, &persons);
+        (persons, lists)
+    });
     let bounds_some = !requirement.c.is_unbounded() && !requirement.sensitive.is_empty();
     let mut verification = Verification {
         holds: true,
         rows: table.rows as u64,
         groups,
         smallest_group: 0,
-        smallest_equivalence_class: ClassPersons::smallest_class(&classes, persons.as_ref()),
+        smallest_equivalence_class: classes.smallest(),
         greatest_confidence: 0.0,
         greatest_bounded_confidence: bounds_some.then_some(0.0),
         missing_sensitive: requirement.missing_sensitive,
@@ -70,6 +73,9 @@ pub fn verify_lkc<'t>(
         violations: 0,
         worst: Vec::new(),
     };
+    if let Some((_, lists)) = &persons {
+        verification.smallest_equivalence_class = lists.smallest();
+    }
     if groups == 0 {
         return Ok(verification);
     }
@@ -77,6 +83,9 @@ pub fn verify_lkc<'t>(
     if requirement.l == 0 {
         attributes.clear();
         classes = Classes::new(table.rows, &[])?;
+        if let Some((persons, lists)) = &mut persons {
+            *lists = ClassPersons::new(&classes, persons);
+        }
     }
     // Attributes with many values first: groups become small early, and their profiles merge well.
     attributes.sort_by_key(|values| std::cmp::Reverse(values.count()));
@@ -84,7 +93,7 @@ pub fn verify_lkc<'t>(
     let size = requirement.l.min(grid.attributes());
 
     let persons = persons.as_ref();
-    let persons = persons.map(|persons| ClassGroups::new(&grid, persons, &classes));
+    let persons = persons.map(|(persons, lists)| ClassGroups::new(&grid, persons, lists, &classes));
     let persons = persons.as_ref();
     let mut smallest = persons
         .map(|persons| persons.smallest(size, stopped))

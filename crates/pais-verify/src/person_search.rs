@@ -15,21 +15,29 @@ use super::profiles::Grid;
 use super::qid_search::{FoundQids, KnownValue};
 use super::verification::VerifyError;
 
+/// The end of a chain of places.
+const NO_PLACE: u32 = u32::MAX;
+
 /// The classes of a table with their persons.
 pub(super) struct ClassGroups<'a> {
     grid: &'a Grid,
     persons: &'a Persons,
-    lists: ClassPersons,
+    lists: &'a ClassPersons,
     /// Rows of each class.
     rows: &'a [u32],
 }
 
 impl<'a> ClassGroups<'a> {
-    pub(super) fn new(grid: &'a Grid, persons: &'a Persons, classes: &'a Classes) -> Self {
+    pub(super) fn new(
+        grid: &'a Grid,
+        persons: &'a Persons,
+        lists: &'a ClassPersons,
+        classes: &'a Classes,
+    ) -> Self {
         Self {
             grid,
             persons,
-            lists: ClassPersons::new(classes, persons),
+            lists,
             rows: &classes.sizes,
         }
     }
@@ -146,12 +154,14 @@ struct PersonSearch<'g> {
     counter: PersonCounter,
     prefix: Vec<KnownValue>,
     spare: Vec<Split>,
-    /// For each value of an attribute: its classes, or their rows; 0 between calls.
+    /// For each value of an attribute: number of its classes, or of their rows; 0 between calls.
     of_value: Vec<u64>,
     /// The values in use.
     used: Vec<u32>,
-    /// Value and class of the classes to count.
-    wanted: Vec<(u32, u32)>,
+    /// For each value in use, the last place of a class with it in its group.
+    last: Vec<u32>,
+    /// For each place in a group, the place before it of a class with the same value.
+    before: Vec<u32>,
 }
 
 impl<'g> PersonSearch<'g> {
@@ -164,16 +174,15 @@ impl<'g> PersonSearch<'g> {
             spare: Vec::new(),
             of_value: vec![0; values.unwrap_or(0)],
             used: Vec::new(),
-            wanted: Vec::new(),
+            last: vec![NO_PLACE; values.unwrap_or(0)],
+            before: Vec::new(),
         }
     }
 
     /// Number of persons of a group, counted up to `limit`.
     fn count(&mut self, classes: &[u32], limit: u64) -> u64 {
-        let lists = classes
-            .iter()
-            .flat_map(|&class| self.groups.lists.of(class));
-        self.counter.count_up_to(limit, lists.copied())
+        let lists = classes.iter().map(|&class| self.groups.lists.of(class));
+        self.counter.count_lists(limit, lists)
     }
 
     /// Rows of a class; more than any group has, if the class alone has at least `limit` persons.
@@ -207,7 +216,7 @@ impl<'g> PersonSearch<'g> {
         }
         if need == 1 {
             for attribute in from..self.groups.grid.attributes() {
-                self.count_parts(visitor, classes, attribute);
+                self.visit_parts(visitor, classes, attribute);
             }
             return;
         }
@@ -269,48 +278,52 @@ impl<'g> PersonSearch<'g> {
     }
 
     /// Visits the parts that one last attribute splits a group into.
-    fn count_parts<V: SmallGroupVisitor>(
+    fn visit_parts<V: SmallGroupVisitor>(
         &mut self,
         visitor: &mut V,
         classes: &[u32],
         attribute: usize,
     ) {
         let groups = self.groups;
-        let value_of = |class: u32| groups.grid.values(class)[attribute];
         let limit = visitor.limit();
-        let sufficient = groups.persons.sufficient_rows(limit);
-        for &class in classes {
-            let value = value_of(class);
+        self.before.clear();
+        for (place, &class) in (0..).zip(classes) {
+            let value = groups.grid.values(class)[attribute] as usize;
             let weight = self.weight(class, limit);
-            let rows = &mut self.of_value[value as usize];
-            if *rows == 0 {
-                self.used.push(value);
+            if self.last[value] == NO_PLACE {
+                self.used.push(value as u32);
             }
-            *rows += weight;
+            self.before
+                .push(std::mem::replace(&mut self.last[value], place));
+            self.of_value[value] += weight;
         }
-        let rows = |value: &u32| self.of_value[*value as usize];
-        self.wanted.clear();
-        if self.used.iter().any(|value| rows(value) < sufficient) {
-            let pairs = classes.iter().map(|&class| (value_of(class), class));
-            self.wanted
-                .extend(pairs.filter(|(value, _)| rows(value) < sufficient));
-            self.wanted.sort_unstable();
-        }
-        for value in self.used.drain(..) {
-            self.of_value[value as usize] = 0;
-        }
-        for part in self.wanted.chunk_by(|one, other| one.0 == other.0) {
+        for &value in &self.used {
+            let rows = std::mem::take(&mut self.of_value[value as usize]);
+            let last = std::mem::replace(&mut self.last[value as usize], NO_PLACE);
             let limit = visitor.limit();
-            let lists = part.iter().flat_map(|&(_, class)| groups.lists.of(class));
-            let persons = self.counter.count_up_to(limit, lists.copied());
+            if rows >= groups.persons.sufficient_rows(limit) {
+                continue;
+            }
+            let before = |&place: &u32| {
+                let before = self.before[place as usize];
+                (before != NO_PLACE).then_some(before)
+            };
+            let places = std::iter::successors(Some(last), before);
+            let lists = places.map(|place| groups.lists.of(classes[place as usize]));
+            let persons = self.counter.count_lists(limit, lists);
             if persons < limit {
-                let last = (attribute, part[0].0);
                 visitor.group(persons, || FoundQids {
-                    known: self.prefix.iter().copied().chain([last]).collect(),
+                    known: self
+                        .prefix
+                        .iter()
+                        .copied()
+                        .chain([(attribute, value)])
+                        .collect(),
                     ..FoundQids::default()
                 });
             }
         }
+        self.used.clear();
     }
 
     /// Splits a group by an attribute.

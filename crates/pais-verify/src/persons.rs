@@ -1,6 +1,5 @@
 //! The persons of rows: numbered, listed by class, and counted.
 
-use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::classes::Classes;
@@ -102,7 +101,7 @@ fn numbered(subjects: &[u32]) -> (Vec<u32>, usize) {
     (of_row, fresh as usize)
 }
 
-/// The distinct persons of each class, in ascending order.
+/// The distinct persons of each class.
 pub(super) struct ClassPersons {
     persons: Vec<u32>,
     /// `persons[starts[i]..starts[i + 1]]` are those of class `i`.
@@ -110,22 +109,40 @@ pub(super) struct ClassPersons {
 }
 
 impl ClassPersons {
+    /// Takes one pass over the rows by class.
     pub(super) fn new(classes: &Classes, persons: &Persons) -> Self {
-        let rows = classes.of_row.par_iter().zip(&persons.of_row);
-        let mut pairs: Vec<u64> = rows
-            .map(|(&class, &person)| u64::from(class) << 32 | u64::from(person))
-            .collect();
-        pairs.par_sort_unstable();
-        pairs.dedup();
-        let mut starts = vec![0u32; classes.sizes.len() + 1];
-        for pair in &pairs {
-            starts[(pair >> 32) as usize + 1] += 1;
+        let mut next = Vec::with_capacity(classes.sizes.len());
+        let mut start = 0u32;
+        for &size in &classes.sizes {
+            next.push(start);
+            start += size;
         }
-        for class in 0..classes.sizes.len() {
-            starts[class + 1] += starts[class];
+        let mut by_class = vec![0u32; persons.of_row.len()];
+        for (&class, &person) in classes.of_row.iter().zip(&persons.of_row) {
+            let next = &mut next[class as usize];
+            by_class[*next as usize] = person;
+            *next += 1;
         }
+        // Each end is the start of the next class; repeated persons leave gaps, which are closed.
+        let mut counter = PersonCounter::new(persons.count());
+        let mut starts = Vec::with_capacity(next.len() + 1);
+        let (mut from, mut kept) = (0, 0);
+        starts.push(0);
+        for end in next {
+            counter.begin();
+            for index in from..end as usize {
+                let person = by_class[index];
+                if counter.add(person) {
+                    by_class[kept] = person;
+                    kept += 1;
+                }
+            }
+            from = end as usize;
+            starts.push(kept as u32);
+        }
+        by_class.truncate(kept);
         Self {
-            persons: pairs.iter().map(|&pair| pair as u32).collect(),
+            persons: by_class,
             starts,
         }
     }
@@ -140,14 +157,6 @@ impl ClassPersons {
     pub(super) fn of(&self, class: u32) -> &[u32] {
         let class = class as usize;
         &self.persons[self.starts[class] as usize..self.starts[class + 1] as usize]
-    }
-
-    /// The fewest persons of a class, or rows where each row is a person; 0 without classes.
-    pub(super) fn smallest_class(classes: &Classes, persons: Option<&Persons>) -> u64 {
-        match persons {
-            Some(persons) => Self::new(classes, persons).smallest(),
-            None => classes.smallest(),
-        }
     }
 
     /// Number of persons of each class.
@@ -186,6 +195,27 @@ impl PersonCounter {
         let mut count = 0;
         for person in persons {
             count += u64::from(self.add(person));
+            if count >= limit {
+                break;
+            }
+        }
+        count
+    }
+
+    /// As [`Self::count_up_to`], of several lists.
+    #[inline]
+    pub(super) fn count_lists<'p>(
+        &mut self,
+        limit: u64,
+        lists: impl Iterator<Item = &'p [u32]>,
+    ) -> u64 {
+        self.begin();
+        let mut count = 0;
+        for list in lists {
+            for &person in list {
+                count += u64::from(self.add(person));
+            }
+            // Few persons of one list are counted in vain.
             if count >= limit {
                 break;
             }

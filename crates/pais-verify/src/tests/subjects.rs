@@ -164,9 +164,9 @@ fn as_many_subjects_as_rows_are_required() {
     }
 }
 
-/// A table with more rows than the search can skip by: 40 persons with up to 30 rows.
+/// 40 persons with up to 30 rows each are in many groups at once.
 #[test]
-fn bounds_on_rows_skip_no_group() {
+fn persons_with_many_rows_are_counted_once_in_each_group() {
     let mut state = 7u64;
     let mut next = |below: u64| {
         state = state.wrapping_mul(6_364_136_223_846_793_005);
