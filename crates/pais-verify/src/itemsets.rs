@@ -29,8 +29,8 @@ const BUDGET: u64 = 1 << 33;
 const STRIDE: u64 = 1 << 20;
 
 /// Decides k^m-anonymity over `quasi_identifiers`; those released as sets are the set-valued
-/// ones. Stops once `cancellation` is requested. In the result, `smallest_group` is the fewest rows of
-/// a group that contain a set of at most m items, including the empty set, and `subsets` is the
+/// ones. Stops once `cancellation` is requested. In the result, `smallest_group` is the fewest rows
+/// of a group that contain a set of at most m items, including the empty set, and `subsets` is the
 /// number of sets that were enumerated. The confidence in the values of the columns `sensitive`
 /// is measured over the same rows. Where the table has subjects, k is asked of the distinct persons
 /// of these rows, and `smallest_group` is the fewest persons.
@@ -346,7 +346,8 @@ mod tests {
                             false => !exactly || !has(item),
                         })
                     };
-                    let class: Vec<_> = people.iter().filter(|row| is_of(row, true)).copied().collect();
+                    let of_class = people.iter().filter(|row| is_of(row, true));
+                    let class: Vec<_> = of_class.copied().collect();
                     if !class.is_empty() {
                         smallest_class = smallest_class.min(count(class));
                     }

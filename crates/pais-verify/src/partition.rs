@@ -21,8 +21,8 @@ use super::verification::{ColumnValue, VIOLATION_CAP, VerifyError, WORST_GROUPS}
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct GroupVerification {
-    /// Whether every group has at least K records, or persons, and the diversity asked for. An empty table
-    /// has no group and holds.
+    /// Whether every group has at least K records, or persons, and the diversity asked for. An
+    /// empty table has no group and holds.
     pub holds: bool,
     /// *|T|*, number of records.
     pub rows: u64,
@@ -31,8 +31,9 @@ pub struct GroupVerification {
     /// Records of the smallest group, or persons where the dataset has a subject column; 0 for an
     /// empty table.
     pub smallest_group: u64,
-    /// Records, or persons, of the smallest equivalence class, the records that agree on all quasi-identifiers
-    /// that the groups know. A model of groups knows them all, so this equals `smallest_group`.
+    /// Records, or persons, of the smallest equivalence class, the records that agree on all
+    /// quasi-identifiers that the groups know. A model of groups knows them all, so this equals
+    /// `smallest_group`.
     pub smallest_equivalence_class: u64,
     /// The diversity of the group that has least of it, in the measure of the model and exact:
     /// under `l_diversity` the fewest sensitive values that have to be struck out before no
@@ -51,8 +52,8 @@ pub struct GroupVerification {
     pub missing_sensitive: MissingSensitive,
     /// Number of groups that do not meet the model, counted up to 10,000.
     pub violations: u64,
-    /// Up to 10 of them, those with the fewest records (or persons) below K first, then the least diverse.
-    /// They name values of the table and belong in no error and no log.
+    /// Up to 10 of them, those with the fewest records (or persons) below K first, then the least
+    /// diverse. They name values of the table and belong in no error and no log.
     pub worst: Vec<FailingGroup>,
 }
 
@@ -83,8 +84,8 @@ struct GroupResult {
 
 /// Decides whether every group of equal values on `quasi_identifiers` meets the model. The
 /// diversity and the greatest confidence are those of the columns `sensitive`, which must be all
-/// declared sensitive columns. Where the table has subjects, K is asked of the distinct persons of a
-/// group.
+/// declared sensitive columns. Where the table has subjects, K is asked of the distinct persons of
+/// a group.
 ///
 /// # Errors
 /// [`VerifyError`] for a table that lacks a column or is malformed, and [`VerifyError::Stopped`]

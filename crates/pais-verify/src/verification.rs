@@ -32,7 +32,8 @@ pub struct Verification {
     /// holds or not.
     pub smallest_group: u64,
     /// Records, or persons, of the smallest equivalence class, the records that agree on all
-    /// quasi-identifiers; 0 for an empty table. Equal to `smallest_group` where the model knows all quasi-identifiers.
+    /// quasi-identifiers; 0 for an empty table. Equal to `smallest_group` where the model knows all
+    /// quasi-identifiers.
     pub smallest_equivalence_class: u64,
     /// The greatest *P(s|qid)* over all qids with at most L values, from 0 to 1, measured for
     /// every declared sensitive column: over the values that the model lists for the column, else
@@ -53,9 +54,9 @@ pub struct Verification {
     pub subsets: u64,
     /// Number of violating qids of the greatest size over those sets, counted up to 10,000.
     pub violations: u64,
-    /// Up to 10 violating qids, the worst first: those with the fewest records (or persons) below K, then
-    /// those with the greatest confidence above C. They name values of the table and belong in
-    /// no error and no log.
+    /// Up to 10 violating qids, the worst first: those with the fewest records (or persons) below
+    /// K, then those with the greatest confidence above C. They name values of the table and
+    /// belong in no error and no log.
     pub worst: Vec<WorstGroup>,
 }
 

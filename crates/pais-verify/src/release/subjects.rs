@@ -13,7 +13,7 @@ use crate::CountedTable;
 /// A condition that could not be decided, because the raw table was not given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Undecided {
-    /// Whether each group has rows of at least K persons. It is known that each has at least K rows.
+    /// Whether each group has rows of at least K persons. Each has at least K rows.
     SizeInSubjects {
         /// *K*.
         k: u64,
@@ -48,8 +48,8 @@ impl fmt::Display for Undecided {
         let Self::SizeInSubjects { k } = self;
         write!(
             formatter,
-            "K = {k} over subjects was not decided: each group has at least {k} rows, but a release \
-             does not say which rows are of one person; that takes the raw table"
+            "K = {k} over subjects was not decided: each group has at least {k} rows, but a \
+             release does not say which rows are of one person; that takes the raw table"
         )
     }
 }

@@ -284,7 +284,8 @@ proptest! {
         subjects in subjects(),
         requirement in requirements(),
     ) {
-        agree(CountedTable { table: &table, subjects: Some(&subjects[..table.rows]) }, &requirement);
+        let subjects = Some(&subjects[..table.rows]);
+        agree(CountedTable { table: &table, subjects }, &requirement);
     }
 
     #[test]
@@ -293,6 +294,7 @@ proptest! {
         subjects in subjects(),
         requirement in requirements(),
     ) {
-        agree(CountedTable { table: &table, subjects: Some(&subjects[..table.rows]) }, &requirement);
+        let subjects = Some(&subjects[..table.rows]);
+        agree(CountedTable { table: &table, subjects }, &requirement);
     }
 }
