@@ -30,14 +30,14 @@ pub(crate) struct Verify {
     #[arg(value_name = "RELEASE")]
     release: PathBuf,
     /// The raw table: truthfulness and lost records are checked too. An anatomized release
-    /// cannot be checked without.
+    /// cannot be checked without, nor K over the persons of a subject column.
     #[arg(long, value_name = "INPUT")]
     raw: Option<PathBuf>,
 }
 
 impl Verify {
-    /// Checks, and prints what was found to standard output; exit status 0 where all holds,
-    /// 1 where something does not.
+    /// Checks, and prints what was found to standard output; exit status 1 where something does
+    /// not hold, else 0.
     ///
     /// # Errors
     /// For what cannot be read.

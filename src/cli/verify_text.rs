@@ -6,13 +6,14 @@ use std::process::ExitCode;
 use pais_core::model::{Diversity, GroupModel, KmAnonymity, Lkc, MissingSensitive, PrivacyModel};
 use pais_verify::{
     ColumnValue, FoundRecoding, GroupVerification, PrivacyFinding, RawFinding, ReleaseVerification,
-    Verification, WorstGroup,
+    Undecided, Verification, WorstGroup,
 };
 
 /// Prints what was found on standard output, and the warnings on standard error. The exit status is
-/// 0 where everything holds, else 1.
+/// 1 where something does not hold, else 0: also where a condition is not decided without the raw
+/// table.
 pub(crate) fn print(found: &ReleaseVerification, quasi_identifiers: usize) -> ExitCode {
-    let mut printout = Printout::default();
+    let mut printout = Printout::new(found);
     printout.line("model", model_words(&found.model, quasi_identifiers));
     match &found.privacy {
         Some(PrivacyFinding::Subsets(subsets)) => {
@@ -32,19 +33,35 @@ pub(crate) fn print(found: &ReleaseVerification, quasi_identifiers: usize) -> Ex
     for warning in &found.warnings {
         eprintln!("warning: {}", warning.detail);
     }
-    match found.holds() {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::from(1),
+    match found.fails() {
+        true => ExitCode::from(1),
+        false => ExitCode::SUCCESS,
     }
 }
 
 /// Lines of names and values.
-#[derive(Default)]
 struct Printout {
     text: String,
+    /// What the size of a group is a number of.
+    unit: &'static str,
+    /// Number of persons, where these are counted.
+    subjects: Option<u64>,
+    undecided: Option<Undecided>,
 }
 
 impl Printout {
+    fn new(found: &ReleaseVerification) -> Self {
+        Self {
+            text: String::new(),
+            unit: match found.subjects {
+                Some(_) => "persons",
+                None => "rows",
+            },
+            subjects: found.subjects,
+            undecided: found.undecided,
+        }
+    }
+
     fn line(&mut self, name: &str, value: impl std::fmt::Display) {
         // Writing to a string does not fail.
         let _ = writeln!(self.text, "{name:<20} {value}");
@@ -53,6 +70,27 @@ impl Printout {
     fn verdict(&mut self, name: &str, holds: bool, detail: impl std::fmt::Display) {
         let verdict = if holds { "yes" } else { "NO" };
         self.line(name, format_args!("{verdict:<4} {detail}"));
+    }
+
+    /// Whether the model holds, or what is open.
+    fn model_holds(&mut self, holds: bool, detail: impl std::fmt::Display) {
+        let Some(undecided) = self.undecided else {
+            self.verdict("holds", holds, detail);
+            return;
+        };
+        match holds {
+            true => self.line("holds", format_args!("open {detail}, counted in rows")),
+            false => self.verdict("holds", false, detail),
+        }
+        self.line("not decided", undecided);
+        self.note("Give the raw table with --raw.");
+    }
+
+    fn rows(&mut self, rows: u64) {
+        self.line("rows", rows);
+        if let Some(subjects) = self.subjects {
+            self.line("persons", subjects);
+        }
     }
 
     /// A sentence about the line before.
@@ -91,13 +129,16 @@ impl Printout {
             counted(found.violations, "violation"),
             counted(found.subsets, "subset")
         );
-        self.verdict("holds", found.holds, detail);
-        self.line("rows", found.rows);
+        let unit = self.unit;
+        self.model_holds(found.holds, detail);
+        self.rows(found.rows);
         self.line("groups", found.groups);
         self.line("smallest group", found.smallest_group);
-        self.note(format_args!("The fewest rows that share {known}."));
+        self.note(format_args!("The fewest {unit} that share {known}."));
         self.line("smallest class", found.smallest_equivalence_class);
-        self.note("The fewest rows that share the values of all quasi-identifiers.");
+        self.note(format_args!(
+            "The fewest {unit} that share the values of all quasi-identifiers."
+        ));
         self.confidence(found.greatest_confidence, found.missing_sensitive);
         if let Some(bounded) = found.greatest_bounded_confidence {
             self.line("bounded confidence", percent(bounded));
@@ -109,11 +150,11 @@ impl Printout {
     fn groups(&mut self, found: &GroupVerification) {
         let violations = counted(found.violations, "violation");
         let detail = format!("{violations} in {}", counted(found.groups, "group"));
-        self.verdict("holds", found.holds, detail);
-        self.line("rows", found.rows);
+        self.model_holds(found.holds, detail);
+        self.rows(found.rows);
         self.line("groups", found.groups);
         self.line("smallest group", found.smallest_group);
-        self.note("The fewest rows of a group.");
+        self.note(format_args!("The fewest {} of a group.", self.unit));
         self.line("smallest class", found.smallest_equivalence_class);
         self.note("The same: a group of this model is known by all quasi-identifiers.");
         if let Some(diversity) = found.diversity {
@@ -137,7 +178,7 @@ impl Printout {
         let _ = writeln!(
             self.text,
             "\nworst groups\n{:>8} {measure:>10}  known values",
-            "rows"
+            self.unit
         );
         for row in rows {
             let _ = writeln!(self.text, "{row}");

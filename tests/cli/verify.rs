@@ -66,6 +66,53 @@ fn a_release_meets_its_model_or_not() {
     assert!(text.contains("no records lost      NO"), "{text}");
 }
 
+/// Six visits of five patients.
+fn visits(k: u64) -> CliDir {
+    let dir = CliDir::new();
+    let schema = json!({"name": "t", "columns": [
+        {"name": "patient", "role": "subject"},
+        {"name": "age", "role": "quasi_identifier", "kind": "numeric", "domain": [0, 99]},
+        {"name": "ill", "role": "sensitive"},
+    ]});
+    dir.write("s.json", &schema.to_string());
+    dir.write("j.json", &json!({"privacy": anonymity(k)}).to_string());
+    dir.write(
+        "raw.csv",
+        "patient,age,ill\np1,21,flu\np1,25,cold\np2,33,flu\np3,71,flu\np4,78,cold\np5,90,flu\n",
+    );
+    dir.write(
+        "r.csv",
+        "age,ill\n\"[0,50)\",flu\n\"[0,50)\",cold\n\"[0,50)\",flu\n\"[50,99]\",cold\n\
+         \"[50,99]\",flu\n\"[50,99]\",flu\n",
+    );
+    dir
+}
+
+#[test]
+fn k_over_persons_is_open_without_the_raw_table() {
+    let dir = visits(3);
+    let (status, text) = dir.verify("r.csv", false);
+    assert_eq!(status, Some(0), "{text}");
+    assert!(text.contains("holds                open"), "{text}");
+    assert!(
+        text.contains("K = 3 over subjects was not decided"),
+        "{text}"
+    );
+    assert!(text.contains("--raw"), "{text}");
+    let (status, text) = dir.verify("r.csv", true);
+    assert_eq!(status, Some(1), "{text}");
+    assert!(text.contains("holds                NO"), "{text}");
+    assert!(text.contains("persons              5"), "{text}");
+    assert!(text.contains("The fewest persons that share"), "{text}");
+    assert!(!text.contains("not decided"), "{text}");
+    let (status, text) = visits(2).verify("r.csv", true);
+    assert_eq!(status, Some(0), "{text}");
+    assert!(text.contains("smallest group       2"), "{text}");
+    let (status, text) = visits(4).verify("r.csv", false);
+    assert_eq!(status, Some(1), "{text}");
+    assert!(!text.contains("not decided"), "{text}");
+}
+
 #[test]
 fn confidence_is_checked_with_equivalent_labels() {
     let privacy =

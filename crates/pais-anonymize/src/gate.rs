@@ -13,8 +13,8 @@ use pais_core::schema::SchemaColumn;
 use pais_core::table::{Column, Domain, GROUP_COLUMN, QuasiIdentifier, ReleasedTable};
 use pais_core::warning::Warning;
 use pais_verify::{
-    GroupVerification, LkcRequirement, Original, OriginalQuasiIdentifier, RawSensitive,
-    Verification, VerifyError,
+    CountedTable, GroupVerification, LkcRequirement, Original, OriginalQuasiIdentifier,
+    RawSensitive, SubjectGroups, Verification, VerifyError, subject_groups,
 };
 use rayon::prelude::*;
 
@@ -65,10 +65,13 @@ pub(crate) fn admit(
 ) -> Result<VerifiedRelease, RunError> {
     stop_if_asked(observer)?;
     observer.progress(Phase::Verifying, 0.3);
-    let verdict = verify(input, &candidate, observer)?;
+    let (verdict, groups) = verify(input, &candidate, observer)?;
     stop_if_asked(observer)?;
     observer.progress(Phase::Verifying, 0.7);
-    let report = method.measure(input, &candidate, &verdict, observer)?;
+    let mut report = method.measure(input, &candidate, &verdict, observer)?;
+    if let Some(groups) = groups {
+        report = report.with_subjects(&groups);
+    }
     stop_if_asked(observer)?;
     observer.progress(Phase::Verifying, 1.0);
     let rows = candidate.rows.len() as u64;
@@ -88,12 +91,13 @@ pub(crate) fn admit(
 }
 
 /// Readers get the tables as they are, the tables meet the model, every row is a raw row of its
-/// own, labels cover their raw values, and the recoding is the claimed one.
+/// own, labels cover their raw values, and the recoding is the claimed one. The persons of the
+/// groups are returned too if the dataset has a subject column.
 fn verify(
     input: &PreparedTable,
     candidate: &Candidate,
     observer: &dyn Observer,
-) -> Result<Verdict, RunError> {
+) -> Result<(Verdict, Option<SubjectGroups>), RunError> {
     let (table, counts) = candidate
         .tables
         .split_first()
@@ -105,13 +109,22 @@ fn verify(
     }
     let rows = candidate.rows.as_slice();
     let names = input.names(ColumnRole::QuasiIdentifier);
+    let subjects = released_subjects(input, rows)?;
+    let subjects = subjects.as_deref();
     let verdict = match &candidate.claim {
-        Claim::Global(model) | Claim::Local(model) => decide(input, table, &names, model, observer),
+        Claim::Global(model) | Claim::Local(model) => {
+            let counted = CountedTable { table, subjects };
+            decide(input, counted, &names, model, observer)
+        }
         Claim::Anatomized(model) => {
             let sensitive: Vec<_> = raw_sensitive(input).collect();
             let joined = pais_verify::join_sensitive(table, &sensitive, rows)
                 .map_err(RunError::not_verified)?;
-            decide(input, &joined, &[GROUP_COLUMN.into()], model, observer)
+            let counted = CountedTable {
+                table: &joined,
+                subjects,
+            };
+            decide(input, counted, &[GROUP_COLUMN.into()], model, observer)
         }
     }?;
     observer.progress(Phase::Verifying, 0.6);
@@ -126,10 +139,38 @@ fn verify(
     Ok(verdict)
 }
 
-/// Decides the model over the named columns.
+/// The person of each released row; `None` where each row is a person of its own.
+fn released_subjects(input: &PreparedTable, rows: &[u32]) -> Result<Option<Vec<u32>>, RunError> {
+    let Some(subjects) = &input.table.subjects else {
+        return Ok(None);
+    };
+    let known = |&row: &u32| (row as usize) < subjects.of_row().len();
+    match rows.iter().all(known) {
+        true => Ok(Some(subjects.select(rows))),
+        false => Err(RunError::not_verified("a row comes from no raw row")),
+    }
+}
+
+/// Decides the model over the named columns, and measures the persons of the groups.
 fn decide(
     input: &PreparedTable,
-    table: &ReleasedTable,
+    table: CountedTable,
+    names: &[Box<str>],
+    model: &PrivacyModel,
+    observer: &dyn Observer,
+) -> Result<(Verdict, Option<SubjectGroups>), RunError> {
+    let verdict = decide_model(input, table, names, model, observer)?;
+    if input.schema.subject().is_none() {
+        return Ok((verdict, None));
+    }
+    let sensitive = input.names(ColumnRole::Sensitive);
+    let groups = subject_groups(table, names, &sensitive).map_err(refused)?;
+    Ok((verdict, Some(groups)))
+}
+
+fn decide_model(
+    input: &PreparedTable,
+    table: CountedTable,
     names: &[Box<str>],
     model: &PrivacyModel,
     observer: &dyn Observer,
@@ -166,7 +207,7 @@ fn decide(
 }
 
 fn decide_groups(
-    table: &ReleasedTable,
+    table: CountedTable,
     names: &[Box<str>],
     sensitive: &[Box<str>],
     model: &GroupModel,
@@ -310,3 +351,6 @@ fn raw_sensitive(input: &PreparedTable) -> impl Iterator<Item = RawSensitive<'_>
 fn json(value: &impl serde::Serialize) -> Result<serde_json::Value, RunError> {
     serde_json::to_value(value).map_err(RunError::internal)
 }
+
+#[cfg(test)]
+mod tests;

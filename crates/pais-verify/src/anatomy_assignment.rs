@@ -12,13 +12,11 @@ use pais_core::table::{Column, ReleasedTable};
 use super::anatomy::{AnatomyError, SensitiveCounts, group_ids};
 use super::assignment::Untouched;
 use super::classes::refine;
+use super::source_rows::NOWHERE;
 use super::truthfulness::{TruthError, column};
 
 /// Most choices that are tried for rows that are equal in all exact columns.
 const BUDGET: u64 = 1 << 24;
-
-/// The source row of a released row that has no raw row.
-pub const NOWHERE: u32 = u32::MAX;
 
 /// The raw rows of an anatomized release.
 #[derive(Clone, Debug, PartialEq, Eq)]

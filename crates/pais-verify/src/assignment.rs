@@ -14,6 +14,7 @@ use super::cover::outermost;
 use super::matching::{MatchingSide, maximum_matching};
 use super::original::{Original, OriginalQuasiIdentifier};
 use super::sets::{OriginalSet, ReleasedSet};
+use super::source_rows::{self, NOWHERE};
 use super::truthfulness::{TruthError, column};
 
 /// The result of assigning raw rows to the rows of a finished table.
@@ -45,18 +46,40 @@ pub struct Assignment {
 /// # Errors
 /// [`TruthError`] for a column that the finished table does not have exactly once.
 pub fn assign(released: &ReleasedTable, original: &Original) -> Result<Assignment, TruthError> {
+    Ok(assign_by(released, original, false)?.0)
+}
+
+/// As [`assign`], and returns the raw row of each row of the finished table, or [`NOWHERE`]. Where
+/// a row fits several raw rows, which differ in values that are not released or where labels of a
+/// column overlap, this is one possible assignment.
+///
+/// # Errors
+/// As [`assign`].
+pub fn assign_rows(
+    released: &ReleasedTable,
+    original: &Original,
+) -> Result<(Assignment, Vec<u32>), TruthError> {
+    assign_by(released, original, true)
+}
+
+fn assign_by(
+    released: &ReleasedTable,
+    original: &Original,
+    with_rows: bool,
+) -> Result<(Assignment, Vec<u32>), TruthError> {
     let labelled: Vec<LabelledColumn> = original
         .quasi_identifiers
         .iter()
         .map(|raw| Ok(LabelledColumn::new(raw, column(released, raw.name)?)))
         .collect::<Result<_, TruthError>>()?;
-    let found = assign_labelled(released, original, &labelled, MissingCells::OwnLabel)?;
+    let assign = |missing| assign_labelled(released, original, &labelled, missing, with_rows);
+    let found = assign(MissingCells::OwnLabel)?;
     let is_ambiguous = |column: &LabelledColumn| column.ambiguous.is_some();
-    if found.made_up == 0 || !labelled.iter().any(is_ambiguous) {
+    if found.0.made_up == 0 || !labelled.iter().any(is_ambiguous) {
         return Ok(found);
     }
-    let other = assign_labelled(released, original, &labelled, MissingCells::EveryLabel)?;
-    Ok(match other.made_up < found.made_up {
+    let other = assign(MissingCells::EveryLabel)?;
+    Ok(match other.0.made_up < found.0.made_up {
         true => other,
         false => found,
     })
@@ -77,7 +100,8 @@ fn assign_labelled(
     original: &Original,
     labelled: &[LabelledColumn],
     missing: MissingCells,
-) -> Result<Assignment, TruthError> {
+    with_rows: bool,
+) -> Result<(Assignment, Vec<u32>), TruthError> {
     let mut ids = vec![0u32; original.rows + released.rows];
     let mut classes = 1;
     for (name, raw) in &original.untouched {
@@ -102,21 +126,28 @@ fn assign_labelled(
         let finished = SetValuedColumn::new(raw, column(released, &raw.column.name)?);
         open.push(MatchedColumn::Sets(finished));
     }
+    if with_rows {
+        let rows = match open.is_empty() {
+            true => source_rows::by_bucket(&ids, classes, original.rows),
+            false => matched_sources(&ids, classes, original.rows, &open),
+        };
+        let made_up = rows.iter().filter(|&&row| row == NOWHERE).count() as u64;
+        let found = assignment(original.rows, released.rows, made_up, one_cut);
+        return Ok((found, rows));
+    }
     if !open.is_empty() {
         let made_up = released.rows as u64 - matched_rows(&ids, classes, original.rows, &open);
-        return Ok(assignment(original.rows, released.rows, made_up, one_cut));
+        let found = assignment(original.rows, released.rows, made_up, one_cut);
+        return Ok((found, Vec::new()));
     }
     let mut surplus = vec![0i64; classes];
     let (raw, finished) = ids.split_at(original.rows);
     raw.iter().for_each(|&id| surplus[id as usize] -= 1);
     finished.iter().for_each(|&id| surplus[id as usize] += 1);
     let made_up: i64 = surplus.iter().filter(|&&surplus| surplus > 0).sum();
-    Ok(assignment(
-        original.rows,
-        released.rows,
-        made_up.unsigned_abs(),
-        true,
-    ))
+    let made_up = made_up.unsigned_abs();
+    let found = assignment(original.rows, released.rows, made_up, true);
+    Ok((found, Vec::new()))
 }
 
 fn assignment(raw: usize, finished: usize, made_up: u64, one_cut: bool) -> Assignment {
@@ -393,13 +424,31 @@ fn matched_rows(ids: &[u32], buckets: usize, raw_rows: usize, columns: &[Matched
     for (row, &id) in finished_ids.iter().enumerate() {
         finished[id as usize].add(columns.iter().map(|column| column.finished(row)));
     }
-    let covers = |record: &[u32], row: &[u32]| {
-        let pairs = record.iter().zip(row);
-        let mut pairs = columns.iter().zip(pairs);
-        pairs.all(|(column, (&finished, &raw))| column.fits(finished, raw))
-    };
     raw.iter()
         .zip(&finished)
-        .map(|(raw, finished)| maximum_matching(finished, raw, covers))
+        .map(|(raw, finished)| {
+            maximum_matching(finished, raw, |finished, raw| fits(columns, finished, raw))
+        })
         .sum()
+}
+
+/// As [`matched_rows`], the raw row of each finished row.
+fn matched_sources(
+    ids: &[u32],
+    buckets: usize,
+    raw_rows: usize,
+    columns: &[MatchedColumn],
+) -> Vec<u32> {
+    let raw = |row: usize| columns.iter().map(|column| column.raw(row)).collect();
+    let finished = |row: usize| columns.iter().map(|column| column.finished(row)).collect();
+    source_rows::by_matching(ids, buckets, raw_rows, (raw, finished), |finished, raw| {
+        fits(columns, finished, raw)
+    })
+}
+
+/// Whether a finished record fits a raw one in all columns.
+fn fits(columns: &[MatchedColumn], finished: &[u32], raw: &[u32]) -> bool {
+    let pairs = finished.iter().zip(raw);
+    let mut pairs = columns.iter().zip(pairs);
+    pairs.all(|(column, (&finished, &raw))| column.fits(finished, raw))
 }

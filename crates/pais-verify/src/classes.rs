@@ -14,6 +14,8 @@ use rustc_hash::FxHashMap;
 use pais_core::table::{Column, NULL_CODE, ReleasedColumn, ReleasedTable};
 
 use super::VerifyError;
+use super::counted_table::CountedTable;
+use super::persons::{ClassPersons, Persons};
 use super::sets::key;
 
 /// A column whose values are numbered 0, 1, … without gaps. Equal texts, and equal sets, have the
@@ -206,16 +208,21 @@ pub(super) fn refine(
     next as usize
 }
 
-/// The sizes of the groups of records that are equal on `quasi_identifiers`, in records and in
-/// no particular order. Without quasi-identifiers there is one group of all records; an empty
-/// table has no group.
+/// The sizes of the groups of records that are equal on `quasi_identifiers`, in records, or in
+/// persons where the table has subjects, and in no particular order. Without quasi-identifiers
+/// there is one group of all records; an empty table has no group.
 ///
 /// # Errors
 /// [`VerifyError`] for a table that lacks a column or is malformed.
-pub fn group_sizes(
-    table: &ReleasedTable,
+pub fn group_sizes<'t>(
+    table: impl Into<CountedTable<'t>>,
     quasi_identifiers: &[impl AsRef<str> + Sync],
 ) -> Result<Vec<u32>, VerifyError> {
-    let columns = Values::new_all(table, quasi_identifiers)?;
-    Ok(Classes::new(table.rows, &columns)?.sizes)
+    let counted = table.into();
+    let columns = Values::new_all(counted.table, quasi_identifiers)?;
+    let classes = Classes::new(counted.table.rows, &columns)?;
+    Ok(match Persons::new(counted)? {
+        Some(persons) => ClassPersons::new(&classes, &persons).sizes(),
+        None => classes.sizes,
+    })
 }

@@ -4,15 +4,18 @@
 //! at least k rows. Within a group, each set of at most m items of the set-valued columns must be
 //! contained in no row or in at least k rows. Sets are extended item by item over the rows that
 //! contain them, so only sets that occur in the table are enumerated. An item that all rows of a
-//! branch have does not divide them, so the branch is not extended by it.
+//! branch have does not divide them, so the branch is not extended by it. Where rows are not
+//! persons, k is asked of the distinct persons of the rows.
 
 use hashbrown::HashMap;
 
 use pais_core::cancellation::Cancellation;
 use pais_core::model::{KmAnonymity, MissingSensitive};
-use pais_core::table::{Form, ReleasedTable};
+use pais_core::table::Form;
 
 use super::classes::{Classes, Values};
+use super::counted_table::CountedTable;
+use super::persons::{ClassPersons, PersonCounter, Persons};
 use super::sensitive::ConfidenceMeter;
 use super::sets::items;
 use super::verification::{
@@ -26,22 +29,26 @@ const BUDGET: u64 = 1 << 33;
 const STRIDE: u64 = 1 << 20;
 
 /// Decides k^m-anonymity over `quasi_identifiers`; those released as sets are the set-valued
-/// ones. Stops once `cancellation` is requested. In the result, `smallest_group` is the fewest rows of
-/// a group that contain a set of at most m items, including the empty set, and `subsets` is the
+/// ones. Stops once `cancellation` is requested. In the result, `smallest_group` is the fewest rows
+/// of a group that contain a set of at most m items, including the empty set, and `subsets` is the
 /// number of sets that were enumerated. The confidence in the values of the columns `sensitive`
-/// is measured over the same rows.
+/// is measured over the same rows. Where the table has subjects, k is asked of the distinct persons
+/// of these rows, and `smallest_group` is the fewest persons.
 ///
 /// # Errors
 /// [`VerifyError`] for a table that lacks a column or is malformed, if there are too many sets to
 /// enumerate, and when stopped.
-pub fn verify_km(
-    table: &ReleasedTable,
+pub fn verify_km<'t>(
+    table: impl Into<CountedTable<'t>>,
     quasi_identifiers: &[Box<str>],
     sensitive: &[Box<str>],
     model: KmAnonymity,
     cancellation: &Cancellation,
 ) -> Result<Verification, VerifyError> {
     let stopped = &|| cancellation.is_cancelled();
+    let counted = table.into();
+    let table = counted.table;
+    let persons = Persons::new(counted)?;
     let values = quasi_identifiers
         .iter()
         .map(|name| Values::new(table, name));
@@ -57,6 +64,9 @@ pub fn verify_km(
     }
     let mut search = ItemsetSearch {
         lists: &lists,
+        persons: persons
+            .as_ref()
+            .map(|persons| (persons, PersonCounter::new(persons.count()))),
         k: model.k.get(),
         m: model.m.get(),
         confidence: ConfidenceMeter::new(table, sensitive)?,
@@ -87,7 +97,7 @@ pub fn verify_km(
             })
             .chain(found.known.items.iter().map(|&item| lists.name(item)))
             .collect(),
-        size: found.rows,
+        size: found.size,
         sensitive: None,
         confidence: 0.0,
     };
@@ -97,7 +107,10 @@ pub fn verify_km(
         rows: table.rows as u64,
         groups: classes.sizes.len() as u64,
         smallest_group: if table.rows == 0 { 0 } else { search.smallest },
-        smallest_equivalence_class: classes.smallest(),
+        smallest_equivalence_class: match &persons {
+            Some(persons) => ClassPersons::new(&classes, persons).smallest(),
+            None => classes.smallest(),
+        },
         greatest_confidence: search.confidence.greatest(),
         greatest_bounded_confidence: None,
         missing_sensitive: MissingSensitive::Excluded,
@@ -163,15 +176,17 @@ struct KnownItems {
     items: Vec<u32>,
 }
 
-/// A set of items that fewer than k rows of a group contain.
+/// A set of items that fewer than k rows, or persons, of a group have.
 struct ItemsetViolation {
     known: KnownItems,
-    rows: u64,
+    size: u64,
 }
 
 /// The enumeration of sets of items, with the result so far.
 struct ItemsetSearch<'a> {
     lists: &'a ItemLists<'a>,
+    /// The persons of the rows, where k is asked of them.
+    persons: Option<(&'a Persons, PersonCounter)>,
     k: u64,
     m: u32,
     confidence: ConfidenceMeter<'a>,
@@ -185,22 +200,30 @@ struct ItemsetSearch<'a> {
 }
 
 impl ItemsetSearch<'_> {
-    /// Records the number of rows that contain a set of items, and the confidence in their
-    /// sensitive values.
+    /// Records the number of rows, or of their persons, that contain a set of items, and the
+    /// confidence in their sensitive values.
     fn note(&mut self, rows: &[u32], known: &KnownItems) {
         self.confidence.measure(rows);
-        let rows = rows.len() as u64;
+        let size = match &mut self.persons {
+            None => rows.len() as u64,
+            Some((persons, counter)) => {
+                // With so many the set neither violates nor is the smallest.
+                let limit = self.smallest.max(self.k);
+                let of_rows = rows.iter().map(|&row| persons.of_row[row as usize]);
+                counter.count_up_to(limit, of_rows)
+            }
+        };
         self.subsets += 1;
-        self.smallest = self.smallest.min(rows);
-        if rows >= self.k {
+        self.smallest = self.smallest.min(size);
+        if size >= self.k {
             return;
         }
         self.violations += 1;
-        let position = self.worst.partition_point(|found| found.rows <= rows);
+        let position = self.worst.partition_point(|found| found.size <= size);
         if position < WORST_GROUPS {
             let known = known.clone();
             self.worst
-                .insert(position, ItemsetViolation { known, rows });
+                .insert(position, ItemsetViolation { known, size });
             self.worst.truncate(WORST_GROUPS);
         }
     }
@@ -244,11 +267,13 @@ impl ItemsetSearch<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::num::{NonZeroU32, NonZeroU64};
 
     use proptest::prelude::*;
 
     use super::verify_km;
+    use crate::CountedTable;
     use pais_core::cancellation::Cancellation;
     use pais_core::model::KmAnonymity;
     use pais_core::table::{Column, Form, ReleasedColumn, ReleasedTable};
@@ -289,6 +314,7 @@ mod tests {
         fn agrees_with_brute_force(
             rows in prop::collection::vec(
                 (0..2u8, prop::collection::vec(0..5u8, 0..5), 0..4u8), 0..12),
+            subjects in prop::option::of(prop::collection::vec(0..5u32, 12)),
             k in 1..4u64,
             m in 1..6u32,
         ) {
@@ -299,30 +325,57 @@ mod tests {
             };
             let sensitive = ["illness".into()];
             let cancellation = Cancellation::new();
-            let found = verify_km(&table(&rows), &names, &sensitive, model, &cancellation).unwrap();
+            let table = table(&rows);
+            let subjects = subjects.as_ref().map(|subjects| &subjects[..rows.len()]);
+            let counted = CountedTable { table: &table, subjects };
+            let found = verify_km(counted, &names, &sensitive, model, &cancellation).unwrap();
+            let person = |row: usize| subjects.map_or(row as u32, |subjects| subjects[row]);
+            let people: Vec<(&Row, u32)> = rows.iter().zip((0..rows.len()).map(person)).collect();
+            let count = |persons: Vec<(&Row, u32)>| {
+                let distinct: BTreeSet<u32> = persons.iter().map(|(_, person)| *person).collect();
+                distinct.len() as u64
+            };
             let (mut smallest, mut greatest) = (u64::MAX, 0f64);
+            let (mut smallest_class, mut violations) = (u64::MAX, 0);
             for sex in 0..2 {
                 for set in 0u8..1 << 5 {
+                    let is_of = |(row, _): &&(&Row, u32), exactly: bool| {
+                        let has = |item: u8| row.1.contains(&item);
+                        row.0 == sex && (0..5).all(|item| match set >> item & 1 == 1 {
+                            true => has(item),
+                            false => !exactly || !has(item),
+                        })
+                    };
+                    let of_class = people.iter().filter(|row| is_of(row, true));
+                    let class: Vec<_> = of_class.copied().collect();
+                    if !class.is_empty() {
+                        smallest_class = smallest_class.min(count(class));
+                    }
                     if set.count_ones() > m {
                         continue;
                     }
-                    let holds = |row: &&Row| {
-                        row.0 == sex && (0..5).all(|item| set >> item & 1 == 0 || row.1.contains(&item))
-                    };
-                    let holding: Vec<&Row> = rows.iter().filter(holds).collect();
-                    if !holding.is_empty() {
-                        smallest = smallest.min(holding.len() as u64);
-                    }
-                    let of = |value: u8| holding.iter().filter(|row| row.2 == value).count();
+                    let holding: Vec<_> =
+                        people.iter().filter(|row| is_of(row, false)).copied().collect();
+                    let of = |value: u8| holding.iter().filter(|(row, _)| row.2 == value).count();
                     let present: usize = (1..4).map(of).sum();
                     let most = (1..4).map(of).max().unwrap();
                     if present > 0 {
                         greatest = greatest.max(most as f64 / present as f64);
                     }
+                    if !holding.is_empty() {
+                        let size = count(holding);
+                        smallest = smallest.min(size);
+                        violations += u64::from(size < k);
+                    }
                 }
             }
-            let least = if rows.is_empty() { 0 } else { smallest };
-            prop_assert_eq!(found.smallest_group, least);
+            let of_none = |size: u64| if rows.is_empty() { 0 } else { size };
+            prop_assert_eq!(found.smallest_group, of_none(smallest));
+            prop_assert_eq!(found.smallest_equivalence_class, of_none(smallest_class));
+            prop_assert_eq!(found.worst.is_empty(), violations == 0);
+            if let Some(first) = found.worst.first() {
+                prop_assert_eq!(first.size, smallest);
+            }
             prop_assert_eq!(found.greatest_confidence, greatest);
             prop_assert_eq!(found.greatest_bounded_confidence, None);
             prop_assert_eq!(found.holds, rows.is_empty() || smallest >= k);

@@ -13,6 +13,7 @@ mod bitmap_search;
 mod bitmaps;
 mod classes;
 mod compress;
+mod counted_table;
 mod counter;
 mod cover;
 mod cut;
@@ -24,6 +25,8 @@ mod matching;
 mod minimum_cover;
 mod original;
 mod partition;
+mod person_search;
+mod persons;
 mod popcount;
 mod profiles;
 mod qid_search;
@@ -31,6 +34,8 @@ mod release;
 mod requirement;
 mod sensitive;
 mod sets;
+mod source_rows;
+mod subject_groups;
 mod truthfulness;
 mod unfolding;
 mod verification;
@@ -41,10 +46,11 @@ mod tests;
 
 pub use anatomy::{AnatomyError, RawSensitive, check_counts, group_ids, join_sensitive};
 pub use anatomy_assignment::{
-    AnatomyAssignment, AnatomyAssignmentError, NOWHERE, SensitiveTable, assign_anatomy,
+    AnatomyAssignment, AnatomyAssignmentError, SensitiveTable, assign_anatomy,
 };
-pub use assignment::{Assignment, assign};
+pub use assignment::{Assignment, assign, assign_rows};
 pub use classes::group_sizes;
+pub use counted_table::CountedTable;
 pub use cut::{CutError, check_single_cut};
 pub use itemsets::verify_km;
 pub use lkc::verify_lkc;
@@ -52,10 +58,12 @@ pub use original::{Original, OriginalQuasiIdentifier};
 pub use partition::{FailingGroup, GroupVerification, verify_groups};
 pub use release::{
     FoundRecoding, PrivacyFinding, RawFinding, ReleaseError, ReleaseTables, ReleaseVerification,
-    verify_release,
+    Undecided, verify_release,
 };
 pub use requirement::{LkcRequirement, SensitiveRequirement, SensitiveSet};
 pub use sets::OriginalSet;
+pub use source_rows::NOWHERE;
+pub use subject_groups::{SubjectGroups, subject_groups};
 pub use truthfulness::{TruthError, check_truthful};
 pub use verification::{
     ColumnValue, VIOLATION_CAP, Verification, VerifyError, WORST_GROUPS, WorstGroup,

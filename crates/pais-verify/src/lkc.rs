@@ -10,6 +10,9 @@
 //! Where missing sensitive cells are excluded, the confidence in a value of a column is that in
 //! the table of the records that have a value in the column, so the same holds. Columns without
 //! missing cells are searched together, and each other column by itself.
+//!
+//! Where rows are not persons, K is asked of the persons of a group. The parts of a group have no
+//! person that the group has not, so the fewest persons are found at the greatest size too.
 
 use rayon::prelude::*;
 
@@ -18,7 +21,10 @@ use pais_core::table::ReleasedTable;
 
 use super::LkcRequirement;
 use super::classes::{Classes, Values};
+use super::counted_table::CountedTable;
 use super::extremes::Extremes;
+use super::person_search::ClassGroups;
+use super::persons::{ClassPersons, Persons};
 use super::profiles::{Grid, Profiles, Splitter};
 use super::qid_search::{QidSearch, choose};
 use super::sensitive::{SensitiveColumn, SensitiveIndex};
@@ -29,21 +35,30 @@ use super::violations::{Denominator, find_violations};
 /// `quasi_identifiers`. `sensitive` are all declared sensitive columns; the confidence in their
 /// values is measured even if the requirement does not bound it.
 ///
+/// Where the table has subjects, *|T\[qid\]|* of the first condition is the number of distinct
+/// persons. Confidences are shares of rows under both.
+///
 /// # Errors
 /// [`VerifyError`] for a table that lacks a column or is malformed. A table that does not satisfy
 /// the requirement is a result, not an error.
-pub fn verify_lkc(
-    table: &ReleasedTable,
+pub fn verify_lkc<'t>(
+    table: impl Into<CountedTable<'t>>,
     quasi_identifiers: &[Box<str>],
     sensitive: &[Box<str>],
     requirement: &LkcRequirement,
     cancellation: &Cancellation,
 ) -> Result<Verification, VerifyError> {
     let stopped = &|| cancellation.is_cancelled();
+    let counted = table.into();
+    let table = counted.table;
     let columns = Values::new_all(table, quasi_identifiers)?;
     let (named, others) = sensitive_columns(table, sensitive, requirement)?;
     let mut classes = Classes::new(table.rows, &columns)?;
     let groups = classes.sizes.len() as u64;
+    let mut persons = Persons::new(counted)?.map(|persons| {
+        let lists = ClassPersons::new(&classes, &persons);
+        (persons, lists)
+    });
     let bounds_some = !requirement.c.is_unbounded() && !requirement.sensitive.is_empty();
     let mut verification = Verification {
         holds: true,
@@ -58,6 +73,9 @@ pub fn verify_lkc(
         violations: 0,
         worst: Vec::new(),
     };
+    if let Some((_, lists)) = &persons {
+        verification.smallest_equivalence_class = lists.smallest();
+    }
     if groups == 0 {
         return Ok(verification);
     }
@@ -65,15 +83,27 @@ pub fn verify_lkc(
     if requirement.l == 0 {
         attributes.clear();
         classes = Classes::new(table.rows, &[])?;
+        if let Some((persons, lists)) = &mut persons {
+            *lists = ClassPersons::new(&classes, persons);
+        }
     }
     // Attributes with many values first: groups become small early, and their profiles merge well.
     attributes.sort_by_key(|values| std::cmp::Reverse(values.count()));
     let grid = Grid::new(&attributes, &classes.row);
     let size = requirement.l.min(grid.attributes());
 
+    let persons = persons.as_ref();
+    let persons = persons.map(|(persons, lists)| ClassGroups::new(&grid, persons, lists, &classes));
+    let persons = persons.as_ref();
+    let mut smallest = persons
+        .map(|persons| persons.smallest(size, stopped))
+        .transpose()?;
     let extremes = Extremes::new(stopped);
+    if smallest.is_some() {
+        // The fewest rows of a group are not asked for.
+        extremes.take_smallest();
+    }
     let mut denominators: Vec<Denominator> = Vec::with_capacity(named.len());
-    let mut smallest = None;
     for index in named {
         let profiles = index.profiles(&classes)?;
         find_extremes(&grid, &profiles, index.count(), size, &extremes)?;
@@ -101,6 +131,7 @@ pub fn verify_lkc(
             &denominators,
             size,
             requirement,
+            persons,
             stopped,
         )?;
         verification.violations = found.min(VIOLATION_CAP);

@@ -13,14 +13,20 @@ pub(super) struct MatchingSide {
 }
 
 impl MatchingSide {
-    /// Adds a row.
-    pub(super) fn add(&mut self, record: impl Iterator<Item = u32>) {
+    /// Adds a row; returns the number of its record.
+    pub(super) fn add(&mut self, record: impl Iterator<Item = u32>) -> usize {
         let fresh = self.rows.len();
         let number = *self.number.entry(record.collect()).or_insert(fresh);
         if number == fresh {
             self.rows.push(0);
         }
         self.rows[number] += 1;
+        number
+    }
+
+    /// Number of distinct records.
+    pub(super) fn len(&self) -> usize {
+        self.rows.len()
     }
 
     fn records(&self) -> Vec<&[u32]> {
@@ -39,6 +45,34 @@ pub(super) fn maximum_matching(
     right: &MatchingSide,
     fit: impl Fn(&[u32], &[u32]) -> bool + Sync,
 ) -> u64 {
+    solve(left, right, fit).1
+}
+
+/// A maximum matching: pairs of records on the left and on the right, by number, with the rows of
+/// each pair.
+pub(super) fn matched_pairs(
+    left: &MatchingSide,
+    right: &MatchingSide,
+    fit: impl Fn(&[u32], &[u32]) -> bool + Sync,
+) -> Vec<(usize, usize, u64)> {
+    let (flow, _) = solve(left, right, fit);
+    let matched = flow.matched.into_iter().enumerate();
+    let pairs = matched.flat_map(|(other, holders)| {
+        let pair = move |(one, rows)| (one, other, rows);
+        holders.into_iter().map(pair)
+    });
+    let mut pairs: Vec<_> = pairs.collect();
+    // In a fixed order, so that the same tables always have the same pairs.
+    pairs.sort_unstable();
+    pairs
+}
+
+/// A maximum matching, and its size.
+fn solve(
+    left: &MatchingSide,
+    right: &MatchingSide,
+    fit: impl Fn(&[u32], &[u32]) -> bool + Sync,
+) -> (Flow, u64) {
     let records = right.records();
     let edges: Vec<Vec<usize>> = left
         .records()
@@ -65,7 +99,7 @@ pub(super) fn maximum_matching(
     for &one in &order {
         got[one] += flow.match_by_paths(one, left.rows[one] - got[one]);
     }
-    got.iter().sum()
+    (flow, got.iter().sum())
 }
 
 /// The current matching, as a flow from records on the left to records on the right.
@@ -214,7 +248,9 @@ mod tests {
             let fit = |one: u32, other: u32| fits[(one * 4 + other) as usize];
             let side = |rows: &[u32]| {
                 let mut side = MatchingSide::default();
-                rows.iter().for_each(|&row| side.add([row].into_iter()));
+                for &row in rows {
+                    side.add([row].into_iter());
+                }
                 side
             };
             let rows_fit = |one: &[u32], other: &[u32]| fit(one[0], other[0]);

@@ -5,31 +5,35 @@ use serde::{Deserialize, Serialize};
 
 use pais_core::cancellation::Cancellation;
 use pais_core::model::{Diversity, GroupModel, MissingSensitive};
-use pais_core::table::ReleasedTable;
 
 use super::classes::{Classes, Values};
+use super::counted_table::CountedTable;
 use super::frequencies::{Frequencies, distance, is_close};
 use super::minimum_cover::{MISSING, MinimumCover, VerificationStopped};
+use super::persons::Persons;
 use super::verification::{ColumnValue, VIOLATION_CAP, VerifyError, WORST_GROUPS};
 
 /// Whether every group of a table meets a model of groups, and how closely.
 ///
 /// A group is the set of records that agree on all quasi-identifiers; in an anatomized release
-/// those of one `group_id`.
+/// those of one `group_id`. Where the dataset has a subject column, K is asked of the distinct
+/// persons of a group; its diversity and confidence are those of its records.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct GroupVerification {
-    /// Whether every group has at least K records and the diversity asked for. An empty table
-    /// has no group and holds.
+    /// Whether every group has at least K records, or persons, and the diversity asked for. An
+    /// empty table has no group and holds.
     pub holds: bool,
     /// *|T|*, number of records.
     pub rows: u64,
     /// Number of groups.
     pub groups: u64,
-    /// Records of the smallest group; 0 for an empty table.
+    /// Records of the smallest group, or persons where the dataset has a subject column; 0 for an
+    /// empty table.
     pub smallest_group: u64,
-    /// Records of the smallest equivalence class, the records that agree on all quasi-identifiers
-    /// that the groups know. A model of groups knows them all, so this equals `smallest_group`.
+    /// Records, or persons, of the smallest equivalence class, the records that agree on all
+    /// quasi-identifiers that the groups know. A model of groups knows them all, so this equals
+    /// `smallest_group`.
     pub smallest_equivalence_class: u64,
     /// The diversity of the group that has least of it, in the measure of the model and exact:
     /// under `l_diversity` the fewest sensitive values that have to be struck out before no
@@ -48,8 +52,8 @@ pub struct GroupVerification {
     pub missing_sensitive: MissingSensitive,
     /// Number of groups that do not meet the model, counted up to 10,000.
     pub violations: u64,
-    /// Up to 10 of them, those with the fewest records below K first, then the least diverse.
-    /// They name values of the table and belong in no error and no log.
+    /// Up to 10 of them, those with the fewest records (or persons) below K first, then the least
+    /// diverse. They name values of the table and belong in no error and no log.
     pub worst: Vec<FailingGroup>,
 }
 
@@ -59,7 +63,7 @@ pub struct GroupVerification {
 pub struct FailingGroup {
     /// What its records share.
     pub quasi_identifiers: Vec<ColumnValue>,
-    /// *|G|*, in records.
+    /// *|G|*, in records, or in persons where the dataset has a subject column.
     pub size: u64,
     /// Its diversity, as in the verification.
     pub diversity: Option<f64>,
@@ -69,6 +73,7 @@ pub struct FailingGroup {
 #[derive(Clone, Copy)]
 struct GroupResult {
     group: u32,
+    /// Records, or persons where rows are not persons.
     size: u32,
     diversity: Option<f64>,
     /// Whether its diversity meets the model.
@@ -79,29 +84,33 @@ struct GroupResult {
 
 /// Decides whether every group of equal values on `quasi_identifiers` meets the model. The
 /// diversity and the greatest confidence are those of the columns `sensitive`, which must be all
-/// declared sensitive columns.
+/// declared sensitive columns. Where the table has subjects, K is asked of the distinct persons of
+/// a group.
 ///
 /// # Errors
 /// [`VerifyError`] for a table that lacks a column or is malformed, and [`VerifyError::Stopped`]
 /// once `cancellation` is requested. A table that does not meet the model is a result, not an error.
-pub fn verify_groups(
-    table: &ReleasedTable,
+pub fn verify_groups<'t>(
+    table: impl Into<CountedTable<'t>>,
     quasi_identifiers: &[Box<str>],
     sensitive: &[Box<str>],
     model: &GroupModel,
     cancellation: &Cancellation,
 ) -> Result<GroupVerification, VerifyError> {
     let stopped = &|| cancellation.is_cancelled();
+    let counted = table.into();
+    let table = counted.table;
     let columns = Values::new_all(table, quasi_identifiers)?;
     let sensitive = Values::new_all(table, sensitive)?;
     let classes = Classes::new(table.rows, &columns)?;
     let members = Members::new(&classes);
+    let persons = Persons::new(counted)?;
     if model.diversity.is_of_one_column() && sensitive.len() != 1 {
         return Err(VerifyError::NotOneSensitive {
             found: sensitive.len(),
         });
     }
-    let check = GroupModelCheck::new(model, &sensitive, stopped);
+    let check = GroupModelCheck::new(model, &sensitive, persons.as_ref(), stopped);
     let found: Result<Vec<GroupResult>, VerificationStopped> = (0..classes.sizes.len())
         .into_par_iter()
         .map(|group| check.decide(group as u32, members.rows(group)))
@@ -112,7 +121,7 @@ pub fn verify_groups(
     let fails = |found: &&GroupResult| u64::from(found.size) < k || !found.diverse;
     let mut failing: Vec<&GroupResult> = found.iter().filter(fails).collect();
     let violations = failing.len() as u64;
-    // Groups with the fewest records below K first, then the least diverse.
+    // Groups with the fewest records or persons below K first, then the least diverse.
     failing.sort_by(|one, other| {
         let size = |found: &GroupResult| u64::from(found.size).min(k);
         let least = check.rank(one).total_cmp(&check.rank(other));
@@ -189,6 +198,8 @@ impl Members {
 struct GroupModelCheck<'a> {
     model: &'a GroupModel,
     sensitive: &'a [Values<'a>],
+    /// The persons of the rows, where K is asked of them.
+    persons: Option<&'a Persons>,
     /// For each sensitive column, which of its values mean missing.
     missing: Vec<Vec<bool>>,
     /// *L_i* of each sensitive column.
@@ -203,6 +214,7 @@ impl<'a> GroupModelCheck<'a> {
     fn new(
         model: &'a GroupModel,
         sensitive: &'a [Values<'a>],
+        persons: Option<&'a Persons>,
         stopped: &'a (dyn Fn() -> bool + Sync),
     ) -> Self {
         let missing: Vec<Vec<bool>> = sensitive.iter().map(Values::missing).collect();
@@ -232,6 +244,7 @@ impl<'a> GroupModelCheck<'a> {
         Self {
             model,
             sensitive,
+            persons,
             missing,
             limits,
             table_counts,
@@ -259,7 +272,10 @@ impl<'a> GroupModelCheck<'a> {
             .fold(0.0, f64::max);
         Ok(GroupResult {
             group,
-            size: rows.len() as u32,
+            size: match self.persons {
+                Some(persons) => persons.of_rows(rows),
+                None => rows.len() as u32,
+            },
             diversity,
             diverse,
             confidence,

@@ -21,17 +21,19 @@ pub const WORST_GROUPS: usize = 10;
 pub struct Verification {
     /// Whether every qid with at most L values is shared by at least K records, none of which
     /// sets lets a sensitive value be inferred with more than C. An empty table has no qid and
-    /// holds.
+    /// holds. Where the dataset has a subject column, K is asked of the persons of the records.
     pub holds: bool,
     /// *|T|*, number of records in the table.
     pub rows: u64,
     /// Number of distinct generalized records over all quasi-identifiers.
     pub groups: u64,
-    /// The smallest *|T\[qid\]|* over all qids with at most L values, in records; 0 for an empty
-    /// table. Exact, whether the table holds or not.
+    /// The smallest *|T\[qid\]|* over all qids with at most L values, in records, or in persons
+    /// where the dataset has a subject column; 0 for an empty table. Exact, whether the table
+    /// holds or not.
     pub smallest_group: u64,
-    /// Records of the smallest equivalence class, the records that agree on all quasi-identifiers;
-    /// 0 for an empty table. Equal to `smallest_group` where the model knows all quasi-identifiers.
+    /// Records, or persons, of the smallest equivalence class, the records that agree on all
+    /// quasi-identifiers; 0 for an empty table. Equal to `smallest_group` where the model knows all
+    /// quasi-identifiers.
     pub smallest_equivalence_class: u64,
     /// The greatest *P(s|qid)* over all qids with at most L values, from 0 to 1, measured for
     /// every declared sensitive column: over the values that the model lists for the column, else
@@ -52,9 +54,9 @@ pub struct Verification {
     pub subsets: u64,
     /// Number of violating qids of the greatest size over those sets, counted up to 10,000.
     pub violations: u64,
-    /// Up to 10 violating qids, the worst first: those with the fewest records below K, then
-    /// those with the greatest confidence above C. They name values of the table and belong in
-    /// no error and no log.
+    /// Up to 10 violating qids, the worst first: those with the fewest records (or persons) below
+    /// K, then those with the greatest confidence above C. They name values of the table and
+    /// belong in no error and no log.
     pub worst: Vec<WorstGroup>,
 }
 
@@ -64,7 +66,7 @@ pub struct Verification {
 pub struct WorstGroup {
     /// The values an adversary knows, at most L.
     pub quasi_identifiers: Vec<ColumnValue>,
-    /// *|T\[qid\]|*, in records.
+    /// *|T\[qid\]|*, in records, or in persons where the dataset has a subject column.
     pub size: u64,
     /// The sensitive value of the model that is inferred best; null if the group has none.
     pub sensitive: Option<ColumnValue>,
@@ -104,6 +106,14 @@ pub enum VerifyError {
         /// Its name.
         column: Box<str>,
         /// Rows of the column.
+        found: usize,
+        /// Rows of the table.
+        rows: usize,
+    },
+    /// The list of persons has more or fewer entries than the table has rows.
+    #[error("{found} rows have a person, but the table has {rows} rows")]
+    UnevenSubjects {
+        /// Entries of the list.
         found: usize,
         /// Rows of the table.
         rows: usize,

@@ -6,6 +6,7 @@ use hashbrown::HashSet;
 
 use super::LkcRequirement;
 use super::classes::Values;
+use super::person_search::{ClassGroups, SmallGroupVisitor};
 use super::profiles::{Grid, Profiles, ValueCount};
 use super::qid_search::{FoundQids, GroupVisitor, KnownValue, QidSearch};
 use super::sensitive::SensitiveIndex;
@@ -15,7 +16,7 @@ use super::verification::{ColumnValue, VIOLATION_CAP, VerifyError, WORST_GROUPS,
 pub(super) type Denominator<'a> = (SensitiveIndex<'a>, Profiles);
 
 /// Number of violating qids of `size` values, up to the cap, and the worst qids. The first of the
-/// denominators is the number of all records.
+/// denominators is the number of all records. With `persons`, K is asked of these, not of records.
 ///
 /// It runs in one thread, so that the same table always gives the same qids.
 pub(super) fn find_violations(
@@ -24,9 +25,14 @@ pub(super) fn find_violations(
     denominators: &[Denominator],
     size: usize,
     requirement: &LkcRequirement,
+    persons: Option<&ClassGroups>,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<(u64, Vec<WorstGroup>), VerifyError> {
     let mut violations = Violations::new(requirement, stop);
+    if let Some(persons) = persons {
+        persons.visit(&mut violations, size);
+        violations.asks_size = false;
+    }
     for (sensitive, profiles) in denominators {
         let all = (profiles, 0..profiles.len());
         QidSearch::new(grid, sensitive.count()).visit(&mut violations, all, 0, size, true);
@@ -37,7 +43,7 @@ pub(super) fn find_violations(
     }
     let candidates = violations.small.iter().chain(&violations.confident);
     let mut worst: Vec<MeasuredQid> = candidates
-        .map(|found| MeasuredQid::new(&found.qid, grid, denominators))
+        .map(|found| MeasuredQid::new(&found.qid, grid, denominators, persons))
         .collect();
     // A stable sort: equal ones stay in the order in which they were found.
     worst.sort_by(|one, other| {
@@ -56,7 +62,7 @@ pub(super) fn find_violations(
 /// A violating qid, with attributes and values by number, as the search found it.
 struct ViolatingQid {
     qid: Vec<KnownValue>,
-    /// Records of the group in the denominator of the search.
+    /// Records of the group in the denominator of the search; persons where these are searched.
     records: u32,
     /// Those of them with the sensitive value that is inferred best.
     most: u32,
@@ -82,7 +88,7 @@ struct Violations<'r> {
     requirement: &'r LkcRequirement,
     stop: &'r (dyn Fn() -> bool + Sync),
     /// Whether a group of fewer than K records violates: not where only the records that have a
-    /// value in some column are searched.
+    /// value in some column are searched, and not where persons count.
     asks_size: bool,
     /// The violating qids of the greatest size, up to the cap. One qid can be found by several
     /// searches.
@@ -152,6 +158,13 @@ impl<'r> Violations<'r> {
         }
     }
 
+    fn keep_small(&mut self, found: ViolatingQid) {
+        let before = |other: &ViolatingQid| other.records <= found.records;
+        let position = self.small.partition_point(before);
+        self.small.insert(position, found);
+        self.small.truncate(WORST_GROUPS);
+    }
+
     /// Keeps a qid among the most confident, once.
     fn keep_confident(&mut self, found: ViolatingQid) {
         let is_same = |other: &ViolatingQid| other.qid == found.qid;
@@ -209,11 +222,41 @@ impl GroupVisitor for Violations<'_> {
             most,
         };
         if is_small {
-            let position = self.small.partition_point(|found| found.records <= records);
-            self.small.insert(position, found);
-            self.small.truncate(WORST_GROUPS);
+            self.keep_small(found);
         } else {
             self.keep_confident(found);
+        }
+    }
+
+    fn should_stop(&self) -> bool {
+        (self.stop)()
+    }
+}
+
+impl SmallGroupVisitor for Violations<'_> {
+    fn limit(&self) -> u64 {
+        let last = self.small.get(WORST_GROUPS - 1);
+        match last.filter(|_| !self.is_below_cap()) {
+            Some(last) => u64::from(last.records),
+            None => self.requirement.k,
+        }
+    }
+
+    fn group(&mut self, persons: u64, qids: impl FnOnce() -> FoundQids) {
+        let FoundQids {
+            known: mut qid,
+            shared,
+            more,
+        } = qids();
+        self.count(&mut qid, &shared, more);
+        // A table has fewer persons than rows, and fewer than 2³² rows.
+        let records = persons as u32;
+        if self.is_among_smallest(records) {
+            self.keep_small(ViolatingQid {
+                qid,
+                records,
+                most: 0,
+            });
         }
     }
 
@@ -225,7 +268,7 @@ impl GroupVisitor for Violations<'_> {
 /// A qid with the figures of its group in the whole table.
 struct MeasuredQid<'q> {
     qid: &'q [KnownValue],
-    /// *|T\[qid\]|*.
+    /// *|T\[qid\]|*, in records or persons.
     records: u64,
     /// The sensitive value that is inferred best, by denominator and number.
     value: Option<(usize, u32)>,
@@ -234,7 +277,12 @@ struct MeasuredQid<'q> {
 }
 
 impl<'q> MeasuredQid<'q> {
-    fn new(qid: &'q [KnownValue], grid: &Grid, denominators: &[Denominator]) -> Self {
+    fn new(
+        qid: &'q [KnownValue],
+        grid: &Grid,
+        denominators: &[Denominator],
+        persons: Option<&ClassGroups>,
+    ) -> Self {
         let mut measured = Self {
             qid,
             records: 0,
@@ -265,6 +313,9 @@ impl<'q> MeasuredQid<'q> {
                     measured.most_of = (most, records);
                 }
             }
+        }
+        if let Some(persons) = persons {
+            measured.records = persons.persons_of(qid);
         }
         measured
     }

@@ -139,6 +139,10 @@ fn risk_field(name: &str) -> &'static str {
         "highest" => "highest probability of finding the patient's record",
         "average" => "average of this probability over the records",
         "records_at_highest" => "records at the highest risk",
+        "greatest_confidence_per_subject" => {
+            "greatest share of one sensitive value among the persons of a group; for the holder \
+             alone, rounded"
+        }
         _ => "",
     }
 }

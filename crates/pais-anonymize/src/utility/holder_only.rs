@@ -7,7 +7,11 @@ use serde_json::Value;
 
 /// The fields of a report that are computed from raw rows, as JSON pointers. All others follow
 /// from the release and from declared domains.
-const HOLDER_ONLY: [&str; 2] = ["/utility/query_error", "/utility/item_loss_by_column"];
+const HOLDER_ONLY: [&str; 3] = [
+    "/utility/query_error",
+    "/utility/item_loss_by_column",
+    "/risk/greatest_confidence_per_subject",
+];
 
 /// A report as its recipients see it: without the fields that are computed from raw rows.
 ///

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use pais_core::definition::{ColumnRole, PreGeneralization};
 use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::table::ReleasedTable;
-use pais_verify::{VerifyError, group_sizes};
+use pais_verify::{SubjectGroups, VerifyError, group_sizes};
 
 use super::holder_only::rounded;
 use super::{GroupMetrics, QueryError, Risk, ncp};
@@ -27,6 +27,10 @@ pub struct Report {
     pub risk: Risk,
     /// Number of rows in the released table.
     pub rows: u64,
+    /// Number of persons whose rows are in the released table; only where the dataset has a subject
+    /// column. The smallest groups and the risk then count persons.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subjects: Option<u64>,
     /// Number of raw rows that were left out of it.
     pub suppressed_rows: u64,
     /// What the job asked to be generalized before anything else, without values that no released
@@ -98,9 +102,20 @@ impl Report {
             },
             risk: Risk::from_sizes(sizes),
             rows,
+            subjects: None,
             suppressed_rows,
             pre_generalization: None,
         }
+    }
+
+    /// The report of a table whose groups have these persons: those of the smallest group and of
+    /// the risk are counted, not rows.
+    pub(crate) fn with_subjects(mut self, groups: &SubjectGroups) -> Self {
+        let smallest = groups.sizes.iter().copied().min();
+        self.utility.groups.smallest_group = smallest.map_or(0, u64::from);
+        self.risk = Risk::of_subjects(groups);
+        self.subjects = Some(groups.subjects);
+        self
     }
 
     /// The report with the loss of the raw items of each set-valued column, rounded.
@@ -166,13 +181,13 @@ mod tests {
 
     use super::{Report, report};
     use crate::test_data::schema;
-    use crate::utility::QueryError;
+    use crate::utility::{QueryError, for_recipient};
     use crate::verdict::Verdict;
     use pais_core::cancellation::Cancellation;
     use pais_core::model::Confidence;
     use pais_core::schema::Schema;
     use pais_core::table::{Column, Form, ReleasedColumn, ReleasedTable};
-    use pais_verify::{LkcRequirement, verify_lkc};
+    use pais_verify::{LkcRequirement, SubjectGroups, verify_lkc};
 
     /// Table 2 of the KDD'09 paper, over the trees of its Figure 2.
     fn table_2() -> (ReleasedTable, Value) {
@@ -300,6 +315,33 @@ mod tests {
         assert_eq!(back, report_of(&table, &columns, 1));
     }
 
+    /// Two groups, of two and of three persons.
+    fn persons() -> SubjectGroups {
+        SubjectGroups {
+            subjects: 4,
+            sizes: vec![2, 3],
+            confidences: vec![1.0, 0.5],
+        }
+    }
+
+    #[test]
+    fn with_subjects_risk_and_smallest_group_are_those_of_persons() {
+        let (table, columns) = table_2();
+        let rows = report_of(&table, &columns, 0);
+        let found = rows.clone().with_subjects(&persons());
+        assert_eq!((found.subjects, found.rows), (Some(4), 11));
+        assert_eq!(found.utility.groups.smallest_group, 2);
+        assert_eq!((found.risk.highest, found.risk.average), (0.5, 0.4));
+        assert_eq!(found.risk.greatest_confidence_per_subject, Some(1.0));
+        let metrics = |report: &Report| report.utility.groups.discernibility;
+        assert_eq!(metrics(&found), metrics(&rows), "it counts rows");
+        let json = for_recipient(serde_json::to_value(found).unwrap());
+        assert_eq!(json["risk"]["greatest_confidence_per_subject"], json!(null));
+        assert_eq!(json["risk"]["highest"], 0.5);
+        let json = serde_json::to_value(rows).unwrap();
+        assert_eq!(json.get("subjects"), None);
+    }
+
     #[test]
     fn an_empty_table_has_no_nan() {
         let (mut table, columns) = table_2();
@@ -328,7 +370,8 @@ mod tests {
         let (table, columns) = table_2();
         let report = report_of(&table, &columns, 0)
             .with_query_error(Some(QueryError::default()))
-            .with_item_loss([("x".to_owned(), 0.0)].into());
+            .with_item_loss([("x".to_owned(), 0.0)].into())
+            .with_subjects(&persons());
         let report = Report {
             pre_generalization: Some([].into()),
             ..report

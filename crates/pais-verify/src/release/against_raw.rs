@@ -7,15 +7,19 @@ use pais_core::schema::Schema;
 use pais_core::table::{EncodedTable, ReleasedTable};
 use pais_core::taxonomy::MinimumLevels;
 
-use crate::{Assignment, Original, OriginalQuasiIdentifier, OriginalSet, TruthError, assign};
+use crate::{
+    Assignment, Original, OriginalQuasiIdentifier, OriginalSet, TruthError, assign, assign_rows,
+};
 
 /// Assigns the rows of a finished table to raw rows. Columns that the table leaves out are skipped.
-pub(super) fn assign_rows(
+/// The raw row of each row is returned only if the schema has a subject column, whose persons are
+/// found by it.
+pub(super) fn compare(
     schema: &Schema,
     table: &ReleasedTable,
     raw: &EncodedTable,
     minimum_levels: &BTreeMap<Box<str>, MinimumLevels>,
-) -> Result<Assignment, TruthError> {
+) -> Result<(Assignment, Vec<u32>), TruthError> {
     let minimum_levels = |name: &str| minimum_levels.get(name);
     let stored: Vec<_> = schema.stored().collect();
     let released = |name: &str| table.columns.iter().any(|column| *column.name == *name);
@@ -52,5 +56,8 @@ pub(super) fn assign_rows(
             .map(|(spec, column)| (&*spec.name, column))
             .collect(),
     };
-    assign(table, &original)
+    match schema.subject() {
+        Some(_) => assign_rows(table, &original),
+        None => Ok((assign(table, &original)?, Vec::new())),
+    }
 }

@@ -5,8 +5,9 @@ use pais_core::definition::ColumnRole;
 use pais_core::model::GroupModel;
 use pais_core::read::reimport;
 use pais_core::schema::{Schema, SchemaColumn};
-use pais_core::table::{Column, GROUP_COLUMN, ReleasedTable, Table};
+use pais_core::table::{Column, GROUP_COLUMN, ReleasedTable, Subjects, Table};
 
+use super::subjects::ReleasedSubjects;
 use super::{FoundRecoding, RawFinding, ReleaseError};
 use crate::{GroupVerification, assign_anatomy, join_sensitive, verify_groups};
 
@@ -14,6 +15,8 @@ use crate::{GroupVerification, assign_anatomy, join_sensitive, verify_groups};
 pub(super) struct FoundAnatomy {
     /// `None` where it is not known which raw row is in which group.
     pub(super) verification: Option<GroupVerification>,
+    /// Number of persons, where K was asked of them.
+    pub(super) subjects: Option<u64>,
     pub(super) raw: RawFinding,
 }
 
@@ -50,6 +53,7 @@ pub(super) fn verify(
         .collect();
     let assignment =
         assign_anatomy(qit, &exact, &counted, raw.rows).map_err(|error| malformed(&error))?;
+    let mut subjects = None;
     let verification = match &assignment.source_rows {
         None => None,
         Some(source_rows) => {
@@ -59,9 +63,18 @@ pub(super) fn verify(
                 .collect();
             let joined =
                 join_sensitive(qit, &cells, source_rows).map_err(|error| malformed(&error))?;
+            let persons = schema.subject().and_then(|position| columns.get(position));
+            let persons = persons.map(|(_, column)| {
+                ReleasedSubjects::new(Subjects::new(column.clone()).as_ref(), source_rows)
+            });
+            subjects = persons.as_ref().map(ReleasedSubjects::len);
+            let counted = match &persons {
+                Some(persons) => persons.counted(&joined),
+                None => (&joined).into(),
+            };
             let by = [GROUP_COLUMN.into()];
             let names = schema.names(ColumnRole::Sensitive);
-            Some(verify_groups(&joined, &by, &names, model, cancellation)?)
+            Some(verify_groups(counted, &by, &names, model, cancellation)?)
         }
     };
     let raw = RawFinding {
@@ -73,5 +86,9 @@ pub(super) fn verify(
             counts_match: assignment.source_rows.is_some(),
         },
     };
-    Ok(FoundAnatomy { verification, raw })
+    Ok(FoundAnatomy {
+        verification,
+        subjects,
+        raw,
+    })
 }

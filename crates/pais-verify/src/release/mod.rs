@@ -5,6 +5,9 @@ mod against_raw;
 mod anatomized;
 mod job_model;
 #[cfg(test)]
+mod subject_tests;
+mod subjects;
+#[cfg(test)]
 mod tests;
 
 use pais_core::cancellation::Cancellation;
@@ -15,10 +18,13 @@ use pais_core::table::{EncodedTable, ReleasedTable, Table, minimum_levels, row_w
 use pais_core::warning::Warning;
 use thiserror::Error;
 
+use self::subjects::ReleasedSubjects;
 use crate::{
-    GroupVerification, LkcRequirement, Verification, VerifyError, verify_groups, verify_km,
-    verify_lkc,
+    CountedTable, GroupVerification, LkcRequirement, Verification, VerifyError, verify_groups,
+    verify_km, verify_lkc,
 };
+
+pub use self::subjects::Undecided;
 
 /// The tables of a release, read by [`pais_core::read::reimport`].
 #[derive(Clone, Debug)]
@@ -42,6 +48,15 @@ pub struct ReleaseVerification {
     /// Whether the release meets the model; `None` where it cannot be decided, because the rows
     /// of an anatomized release cannot be assigned to raw rows.
     pub privacy: Option<PrivacyFinding>,
+    /// Number of persons of the released rows, where K was asked of persons: the schema has a
+    /// subject column, and the raw table was given.
+    ///
+    /// The persons are those of the raw rows that the released rows are assigned to. Where rows fit
+    /// several raw rows of different persons, because rows are left out or labels of a column
+    /// overlap, that is one possible assignment of several.
+    pub subjects: Option<u64>,
+    /// A condition that could not be decided without the raw table.
+    pub undecided: Option<Undecided>,
     /// The comparison with the raw table, where it was given.
     pub raw: Option<RawFinding>,
     /// What is worth knowing although it is not refused: bounds without effect, and columns that
@@ -107,8 +122,14 @@ pub enum ReleaseError {
 impl ReleaseVerification {
     /// Whether everything that was checked holds. What could not be decided does not hold.
     pub fn holds(&self) -> bool {
+        self.undecided.is_none() && !self.fails()
+    }
+
+    /// Whether something that was decided does not hold, or nothing is known of the model. Without
+    /// the raw table a release can neither fail nor hold: see [`Self::undecided`].
+    pub fn fails(&self) -> bool {
         let private = self.privacy.as_ref().is_some_and(PrivacyFinding::holds);
-        private && self.raw.as_ref().is_none_or(RawFinding::holds)
+        !private || self.raw.as_ref().is_some_and(|raw| !raw.holds())
     }
 }
 
@@ -136,6 +157,10 @@ impl RawFinding {
 
 /// Verifies a finished release against the privacy model of `job`, and against the raw table
 /// where it is given. It shares no code with the methods of anonymization.
+///
+/// Under a schema with a subject column K is asked of persons, and only the raw table names them.
+/// Without it rows are counted: a group of fewer than K rows fails, and where there is none
+/// [`ReleaseVerification::undecided`] says so.
 ///
 /// ```
 /// use pais_core::cancellation::Cancellation;
@@ -177,16 +202,34 @@ pub fn verify_release(
         ReleaseTables::Generalized(table) => {
             let model = schema.privacy_model(job)?;
             let warnings = warnings(schema, &model, Some(table), raw.as_ref());
-            let privacy = decide(schema, &model, table, cancellation)?;
-            let raw = raw
-                .map(|raw| compare(schema, job, table, raw))
-                .transpose()?;
-            Ok(ReleaseVerification {
+            let mut found = ReleaseVerification {
                 model,
-                privacy: Some(privacy),
-                raw,
+                privacy: None,
+                subjects: None,
+                undecided: None,
+                raw: None,
                 warnings,
-            })
+            };
+            let model = &found.model;
+            match raw {
+                Some(raw) if schema.subject().is_some() => {
+                    let (raw, subjects) = compare(schema, job, table, raw)?;
+                    let counted = subjects.counted(table);
+                    found.privacy = Some(decide(schema, model, counted, cancellation)?);
+                    found.subjects = Some(subjects.len());
+                    found.raw = Some(raw);
+                }
+                Some(raw) => {
+                    found.privacy = Some(decide(schema, model, table.into(), cancellation)?);
+                    found.raw = Some(compare(schema, job, table, raw)?.0);
+                }
+                None => {
+                    let privacy = decide(schema, model, table.into(), cancellation)?;
+                    found.undecided = Undecided::without_raw(schema, model, &privacy);
+                    found.privacy = Some(privacy);
+                }
+            }
+            Ok(found)
         }
         ReleaseTables::Anatomized { qit, counts } => {
             let model = job_model::parse_groups(schema, job)?;
@@ -199,6 +242,8 @@ pub fn verify_release(
                 warnings: warnings(schema, &model, None, Some(&raw)),
                 model,
                 privacy: found.verification.map(PrivacyFinding::Groups),
+                subjects: found.subjects,
+                undecided: None,
                 raw: Some(found.raw),
             })
         }
@@ -208,7 +253,7 @@ pub fn verify_release(
 fn decide(
     schema: &Schema,
     model: &PrivacyModel,
-    table: &ReleasedTable,
+    table: CountedTable,
     cancellation: &Cancellation,
 ) -> Result<PrivacyFinding, ReleaseError> {
     let names = schema.names(ColumnRole::QuasiIdentifier);
@@ -230,19 +275,21 @@ fn decide(
     found.map_err(ReleaseError::from)
 }
 
+/// Compares a generalized table with the raw one. The persons of its rows are known if the schema
+/// has a subject column.
 fn compare(
     schema: &Schema,
     job: &JobDefinition,
     table: &ReleasedTable,
     raw: Table,
-) -> Result<RawFinding, ReleaseError> {
+) -> Result<(RawFinding, ReleasedSubjects), ReleaseError> {
     let limit = job.suppression_limit()?;
     let raw = EncodedTable::new(schema, raw);
     let rows = raw.rows as u64;
     let minimum_levels = minimum_levels(job, &raw)?;
-    let found = against_raw::assign_rows(schema, table, &raw, &minimum_levels)
+    let (found, source_rows) = against_raw::compare(schema, table, &raw, &minimum_levels)
         .map_err(|error| ReleaseError::Malformed(error.to_string()))?;
-    Ok(RawFinding {
+    let finding = RawFinding {
         rows,
         made_up: found.made_up,
         lost: found.lost,
@@ -251,7 +298,9 @@ fn compare(
             true => FoundRecoding::Global,
             false => FoundRecoding::Local,
         },
-    })
+    };
+    let subjects = ReleasedSubjects::new(raw.subjects.as_deref(), &source_rows);
+    Ok((finding, subjects))
 }
 
 /// What is worth knowing about the model and about the rows: those of the raw table, or else the

@@ -6,7 +6,8 @@ use proptest::prelude::*;
 
 use super::names;
 use crate::{
-    LkcRequirement, SensitiveRequirement, SensitiveSet, VIOLATION_CAP, Verification, verify_lkc,
+    CountedTable, LkcRequirement, SensitiveRequirement, SensitiveSet, VIOLATION_CAP, Verification,
+    verify_lkc,
 };
 use pais_core::cancellation::Cancellation;
 use pais_core::model::{Confidence, MissingSensitive};
@@ -44,7 +45,19 @@ fn denominator(
     }
 }
 
-fn expect(table: &ReleasedTable, requirement: &LkcRequirement) -> Expected {
+/// Number of some rows, or of their distinct subjects.
+pub(super) fn size_of(rows: &[usize], subjects: Option<&[u32]>) -> u64 {
+    match subjects {
+        None => rows.len() as u64,
+        Some(subjects) => {
+            let distinct: BTreeSet<u32> = rows.iter().map(|&row| subjects[row]).collect();
+            distinct.len() as u64
+        }
+    }
+}
+
+fn expect(counted: CountedTable, requirement: &LkcRequirement) -> Expected {
+    let CountedTable { table, subjects } = counted;
     let text = |column: usize, row: usize| table.columns[column].column.text(row);
     let varying: Vec<usize> = (0..QIDS)
         .filter(|&column| (0..table.rows).any(|row| text(column, row) != text(column, 0)))
@@ -70,14 +83,14 @@ fn expect(table: &ReleasedTable, requirement: &LkcRequirement) -> Expected {
             groups.entry(qid).or_default().push(row);
         }
         if columns.len() == QIDS {
-            let sizes = groups.values().map(|rows| rows.len() as u64);
+            let sizes = groups.values().map(|rows| size_of(rows, subjects));
             expected.smallest_class = sizes.min().unwrap_or(0);
         }
         if columns.len() > requirement.l {
             continue;
         }
         for rows in groups.values() {
-            let size = rows.len() as u64;
+            let size = size_of(rows, subjects);
             let mut violates = size < requirement.k;
             expected.smallest = expected.smallest.min(size);
             for (column, name) in NAMES.iter().enumerate().skip(QIDS) {
@@ -114,7 +127,7 @@ fn expect(table: &ReleasedTable, requirement: &LkcRequirement) -> Expected {
     expected
 }
 
-fn tables(rows: usize, values: u32) -> impl Strategy<Value = ReleasedTable> {
+pub(super) fn tables(rows: usize, values: u32) -> impl Strategy<Value = ReleasedTable> {
     let cell = prop_oneof![9 => 0..values, 1 => Just(NULL_CODE)];
     let row = prop::collection::vec(cell, NAMES.len());
     // Each row is repeated, because otherwise hardly any table would satisfy the requirement.
@@ -140,6 +153,15 @@ fn tables(rows: usize, values: u32) -> impl Strategy<Value = ReleasedTable> {
             rows: rows.len(),
             columns: columns.collect(),
         }
+    })
+}
+
+/// A subject for each of many rows: few or many, with numbers that have gaps or not.
+pub(super) fn subjects() -> impl Strategy<Value = Vec<u32>> {
+    let of = prop::sample::select(vec![1u32, 3, 12, 60]);
+    let gap = prop::sample::select(vec![1u32, 1_000_003]);
+    (of, gap).prop_flat_map(|(of, gap)| {
+        prop::collection::vec((0..of).prop_map(move |subject| subject * gap), 200)
     })
 }
 
@@ -173,11 +195,11 @@ fn requirements() -> impl Strategy<Value = LkcRequirement> {
     })
 }
 
-fn verified(table: &ReleasedTable, requirement: &LkcRequirement) -> Verification {
+fn verified(counted: CountedTable, requirement: &LkcRequirement) -> Verification {
     let (known, sensitive) = NAMES.split_at(QIDS);
     let cancellation = Cancellation::new();
     verify_lkc(
-        table,
+        counted,
         &names(known),
         &names(sensitive),
         requirement,
@@ -186,9 +208,11 @@ fn verified(table: &ReleasedTable, requirement: &LkcRequirement) -> Verification
     .unwrap()
 }
 
-fn agree(table: &ReleasedTable, requirement: &LkcRequirement) {
-    let found = verified(table, requirement);
-    let expected = expect(table, requirement);
+fn agree<'t>(counted: impl Into<CountedTable<'t>>, requirement: &LkcRequirement) {
+    let counted = counted.into();
+    let found = verified(counted, requirement);
+    let expected = expect(counted, requirement);
+    let CountedTable { table, subjects } = counted;
     let bounds_some = !requirement.c.is_unbounded() && !requirement.sensitive.is_empty();
     assert_eq!(
         found.greatest_bounded_confidence,
@@ -212,7 +236,7 @@ fn agree(table: &ReleasedTable, requirement: &LkcRequirement) {
         let rows: Vec<usize> = (0..table.rows)
             .filter(|&row| group.quasi_identifiers.iter().all(|known| has(row, known)))
             .collect();
-        assert_eq!(rows.len() as u64, group.size);
+        assert_eq!(size_of(&rows, subjects), group.size);
         let holding = group.sensitive.as_ref().map_or(0, |value| {
             rows.iter().filter(|&&row| has(row, value)).count()
         });
@@ -252,5 +276,25 @@ proptest! {
         requirement in requirements(),
     ) {
         agree(&table, &requirement);
+    }
+
+    #[test]
+    fn agrees_with_brute_force_on_subjects(
+        table in tables(24, 5),
+        subjects in subjects(),
+        requirement in requirements(),
+    ) {
+        let subjects = Some(&subjects[..table.rows]);
+        agree(CountedTable { table: &table, subjects }, &requirement);
+    }
+
+    #[test]
+    fn agrees_with_brute_force_on_subjects_of_tables_that_satisfy_it(
+        table in tables(40, 2),
+        subjects in subjects(),
+        requirement in requirements(),
+    ) {
+        let subjects = Some(&subjects[..table.rows]);
+        agree(CountedTable { table: &table, subjects }, &requirement);
     }
 }

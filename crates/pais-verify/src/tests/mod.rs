@@ -5,6 +5,7 @@ mod attacks;
 mod brute_force;
 mod golden;
 mod intervals;
+mod subjects;
 mod truthfulness;
 mod wide;
 

@@ -1,0 +1,197 @@
+//! Releases of datasets with a subject column: K is asked of persons, whom the raw table names.
+
+use pais_core::cancellation::Cancellation;
+use pais_core::definition::{DatasetDefinition, JobDefinition, json};
+use pais_core::read::{anatomized, csv, reimport};
+use pais_core::schema::Schema;
+
+use super::{
+    FoundRecoding, PrivacyFinding, ReleaseTables, ReleaseVerification, Undecided, verify_release,
+};
+
+const SCHEMA: &[u8] = br#"{"name": "visits", "columns": [
+    {"name": "patient", "role": "subject"},
+    {"name": "age", "role": "quasi_identifier", "kind": "numeric", "domain": [0, 99]},
+    {"name": "diagnosis", "role": "sensitive"}]}"#;
+
+/// Two patients below 50, three from 50 on.
+const RAW: &str = "patient,age,diagnosis\np1,21,flu\np1,25,cold\np2,33,flu\n\
+    p3,71,flu\np4,78,cold\np5,90,flu\n";
+
+const HALVES: &str = "age,diagnosis\n\"[0,50)\",flu\n\"[0,50)\",cold\n\"[0,50)\",flu\n\
+    \"[50,99]\",cold\n\"[50,99]\",flu\n\"[50,99]\",flu\n";
+
+fn schema() -> Schema {
+    let dataset: DatasetDefinition = json::parse(SCHEMA).unwrap();
+    Schema::inline(&dataset).unwrap()
+}
+
+fn verify_by(privacy: &str, suppressed: f64, file: &str, raw: Option<&str>) -> ReleaseVerification {
+    let schema = schema();
+    let job = format!(r#"{{"privacy": {privacy}, "suppression_limit": {suppressed}}}"#);
+    let job: JobDefinition = json::parse(job.as_bytes()).unwrap();
+    let names: Vec<String> = csv::names(file.as_bytes()).unwrap();
+    let read_by = reimport::columns(&schema, &names);
+    let table = csv::read_table(&read_by, file.as_bytes()).unwrap();
+    let release =
+        ReleaseTables::Generalized(reimport::released(&schema, &read_by, table, 2).unwrap());
+    let raw = raw.map(|raw| csv::read_table(&schema, raw.as_bytes()).unwrap());
+    verify_release(&schema, &job, &release, raw, &Cancellation::new()).unwrap()
+}
+
+fn verify(k: u64, file: &str, raw: Option<&str>) -> ReleaseVerification {
+    let privacy = format!(r#"{{"model": "k_anonymity", "k": {k}}}"#);
+    verify_by(&privacy, 0.0, file, raw)
+}
+
+fn smallest(found: &ReleaseVerification) -> u64 {
+    match found.privacy.as_ref().unwrap() {
+        PrivacyFinding::Subsets(found) => found.smallest_group,
+        PrivacyFinding::Groups(found) => found.smallest_group,
+    }
+}
+
+#[test]
+fn persons_of_the_raw_table_are_counted() {
+    let found = verify(2, HALVES, Some(RAW));
+    assert!(found.holds() && !found.fails());
+    assert_eq!(
+        (smallest(&found), found.subjects, found.undecided),
+        (2, Some(5), None)
+    );
+    let found = verify(3, HALVES, Some(RAW));
+    assert!(found.fails(), "three rows below 50 are of two persons");
+    assert_eq!(found.raw.unwrap().made_up, 0);
+}
+
+#[test]
+fn rows_alone_decide_neither_way_where_they_are_enough() {
+    let found = verify(3, HALVES, None);
+    assert!(!found.fails() && !found.holds());
+    assert_eq!(found.subjects, None);
+    assert_eq!(found.undecided, Some(Undecided::SizeInSubjects { k: 3 }));
+    let text = found.undecided.unwrap().to_string();
+    assert!(
+        text.contains("K = 3") && text.contains("raw table"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_group_of_fewer_rows_than_k_fails_without_the_raw_table() {
+    let found = verify(4, HALVES, None);
+    assert!(found.fails());
+    assert_eq!((smallest(&found), found.undecided), (3, None));
+}
+
+/// A confidence is a share of rows, which a release shows.
+#[test]
+fn confidence_is_decided_without_the_raw_table() {
+    let by = |c: f64| {
+        let privacy = format!(r#"{{"model": "lkc", "l": 1, "k": 2, "c": {c}}}"#);
+        verify_by(&privacy, 0.0, HALVES, None)
+    };
+    let open = Some(Undecided::SizeInSubjects { k: 2 });
+    assert_eq!((by(0.6).fails(), by(0.6).undecided), (true, open));
+    assert_eq!((by(0.7).fails(), by(0.7).undecided), (false, open));
+    let bounding = r#"{"model": "confidence_bounding", "c": 0.7}"#;
+    assert!(verify_by(bounding, 0.0, HALVES, None).holds(), "K is 1");
+}
+
+#[test]
+fn the_same_file_twice_has_no_more_persons() {
+    let twice = |file: &str| {
+        let (head, rows) = file.split_once('\n').unwrap();
+        format!("{head}\n{rows}{rows}")
+    };
+    let found = verify(3, &twice(HALVES), Some(&twice(RAW)));
+    assert!(found.fails());
+    assert_eq!((smallest(&found), found.subjects), (2, Some(5)));
+    assert!(verify(2, &twice(HALVES), Some(&twice(RAW))).holds());
+}
+
+#[test]
+fn persons_of_one_row_each_are_rows() {
+    let raw = RAW.replacen("p1", "p0", 1);
+    let found = verify(3, HALVES, Some(&raw));
+    assert!(found.holds());
+    assert_eq!((smallest(&found), found.subjects), (3, Some(6)));
+}
+
+/// Equal persons are equal in their canonical form, as everywhere.
+#[test]
+fn spaces_around_a_person_do_not_make_another() {
+    let raw = RAW.replacen("p1", " p1 ", 1);
+    assert_eq!(verify(2, HALVES, Some(&raw)).subjects, Some(5));
+}
+
+#[test]
+fn a_row_that_is_left_out_takes_its_person_with_it() {
+    // The only row with a cold below 50, the one of p1 that is left, and that of p2.
+    let file = HALVES.replacen("\"[0,50)\",flu\n", "", 1);
+    let privacy = r#"{"model": "k_anonymity", "k": 2}"#;
+    let raw = RAW.replace("p2,33,flu\n", "p1,33,flu\n");
+    let found = verify_by(privacy, 0.2, &file, Some(&raw));
+    assert_eq!((smallest(&found), found.subjects), (1, Some(4)));
+    assert!(found.fails());
+    assert_eq!(found.raw.unwrap().lost, 1);
+}
+
+#[test]
+fn rows_of_nobody_are_of_one_person() {
+    let file = HALVES.to_owned() + &"\"[0,99]\",plague\n".repeat(3);
+    let found = verify(2, &file, Some(RAW));
+    assert_eq!(found.raw.as_ref().unwrap().made_up, 3);
+    assert_eq!((smallest(&found), found.subjects), (1, Some(6)));
+    assert!(found.fails());
+}
+
+/// Each row has one person only who fits, so the assignment is the only one.
+#[test]
+fn persons_are_found_under_overlapping_labels() {
+    let file = "age,diagnosis\n\"[20,40]\",flu\n\"[20,40]\",cold\n\"[20,75]\",flu\n\
+        \"[20,75]\",flu\n\"[75,99]\",cold\n\"[75,99]\",flu\n";
+    let found = verify(2, file, Some(RAW));
+    assert_eq!(found.raw.as_ref().unwrap().made_up, 0);
+    assert_eq!(found.raw.as_ref().unwrap().recoding, FoundRecoding::Local);
+    assert_eq!(found.subjects, Some(5));
+    let same = RAW.replace("p2", "p1").replace("p5", "p4");
+    let found = verify(2, file, Some(&same));
+    assert_eq!((smallest(&found), found.subjects), (1, Some(3)));
+    assert!(found.fails());
+}
+
+/// Groups of three rows: those of patients p1, p1, p2, and those of p3, p4, p5.
+fn verify_anatomy(k: u64, raw: &str) -> ReleaseVerification {
+    let schema = schema();
+    let job = format!(r#"{{"privacy": {{"model": "l_diversity", "k": {k}, "l": 2}}}}"#);
+    let job: JobDefinition = json::parse(job.as_bytes()).unwrap();
+    let qit = "age,group_id\n90,2\n25,1\n33,1\n21,1\n71,2\n78,2\n";
+    let names: Vec<String> = csv::names(qit.as_bytes()).unwrap();
+    let read_by = anatomized::quasi_identifier_columns(&schema, &names);
+    let table = csv::read_table(&read_by, qit.as_bytes()).unwrap();
+    let qit = anatomized::released("qit", &read_by, table);
+    let diagnosis = schema
+        .columns
+        .iter()
+        .find(|column| &*column.name == "diagnosis");
+    let read_by = anatomized::sensitive_columns(diagnosis.unwrap());
+    let counts = "group_id,diagnosis,count\n1,cold,1\n1,flu,2\n2,cold,1\n2,flu,2\n";
+    let table = csv::read_table(&read_by, counts.as_bytes()).unwrap();
+    let counts = vec![anatomized::released("st_diagnosis", &read_by, table)];
+    let release = ReleaseTables::Anatomized { qit, counts };
+    let raw = csv::read_table(&schema, raw.as_bytes()).unwrap();
+    verify_release(&schema, &job, &release, Some(raw), &Cancellation::new()).unwrap()
+}
+
+#[test]
+fn groups_of_an_anatomy_are_counted_in_persons() {
+    let found = verify_anatomy(2, RAW);
+    assert!(found.holds());
+    assert_eq!((smallest(&found), found.subjects), (2, Some(5)));
+    assert!(verify_anatomy(3, RAW).fails());
+    let one_each = RAW.replacen("p1", "p0", 1);
+    let found = verify_anatomy(3, &one_each);
+    assert!(found.holds());
+    assert_eq!((smallest(&found), found.subjects), (3, Some(6)));
+}
