@@ -6,12 +6,11 @@ use pais_core::read::ReadLimits;
 use tokio::io::AsyncRead;
 
 use crate::memory::MemoryUse;
+use crate::problem::Code;
 use crate::roles::Caller;
 use crate::store::datasets::StoredDataset;
-use crate::store::idempotency::{IdempotentAnswer, Reservation};
-use crate::store::quotas::Quotas;
-use crate::store::seal::DataKey;
-use crate::store::submissions::{Submission, SubmissionResult, SubmissionTotals, SubmissionWriter};
+use crate::store::idempotency::IdempotentAnswer;
+use crate::store::submissions::{Duplicates, Submission, SubmissionResult, SubmissionTotals};
 use crate::worker::load_rows;
 
 use super::idempotency::{KeyedRequest, RequestKey, abandon, key_in_use};
@@ -31,6 +30,8 @@ pub struct SubmissionRequest<'a> {
     pub dataset: &'a StoredDataset,
     /// The format of the decoded body.
     pub format: TableFormat,
+    /// Whether rows that the dataset has already are stored again.
+    pub duplicates: Duplicates,
     /// The idempotency key, if the request has one.
     pub key: Option<RequestKey>,
     /// The decoded body. Its errors are those of [`body::BodyError`].
@@ -44,7 +45,8 @@ impl Service {
     ///
     /// # Errors
     /// `busy` if neither is free in time; a body that cannot be read to its end, has invalid cells or has no rows; an idempotency key
-    /// that is in use or was used with another body; when the database fails.
+    /// that is in use or was used with another body; `duplicate_submission` for rows that the dataset
+    /// has already; when the database fails.
     pub async fn create_submission(
         &self,
         caller: Caller,
@@ -54,6 +56,7 @@ impl Service {
         let SubmissionRequest {
             dataset,
             format,
+            duplicates,
             key,
             body,
         } = request;
@@ -91,7 +94,16 @@ impl Service {
             Ok((writer, totals)) => {
                 let key = load_rows::open_key(&self.keys, dataset)?;
                 let quotas = &self.limits.quotas;
-                commit(caller, &key, writer, &totals, quotas, reservation, answer).await
+                let commit = writer.commit(
+                    &key,
+                    caller,
+                    &totals,
+                    duplicates,
+                    quotas,
+                    reservation,
+                    answer,
+                );
+                committed(&totals, commit.await?)
             }
             Err(error) => {
                 abandon(reservation).await?;
@@ -101,17 +113,11 @@ impl Service {
     }
 }
 
-async fn commit(
-    caller: Caller,
-    key: &DataKey,
-    writer: SubmissionWriter,
+fn committed(
     totals: &SubmissionTotals,
-    quotas: &Quotas,
-    reservation: Option<Reservation>,
-    answer: impl FnOnce(&Submission) -> Result<IdempotentAnswer, serde_json::Error>,
+    result: SubmissionResult,
 ) -> Result<IdempotentAnswer, ServiceError> {
-    let result = writer.commit(key, caller, totals, quotas, reservation, answer);
-    match result.await? {
+    match result {
         SubmissionResult::Stored(answer) => {
             metrics::counter!("pais_submitted_rows_total").increment(totals.rows);
             Ok(answer)
@@ -120,5 +126,12 @@ async fn commit(
         SubmissionResult::NoDataset => Err(ServiceError::not_found()),
         SubmissionResult::KeyTaken => Err(key_in_use()),
         SubmissionResult::Refused(exceeded) => Err(exceeded.into()),
+        SubmissionResult::Duplicate(earlier) => Err(ServiceError::new(
+            Code::DuplicateSubmission,
+            format!(
+                "the rows are those of submission {earlier}, in whatever order, and nothing was \
+                 stored; if they are further rows, send them with `?allow_duplicate=true`"
+            ),
+        )),
     }
 }
