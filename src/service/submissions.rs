@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pais_core::read::ReadLimits;
+use pais_core::read::{IdentifierRepeats, ReadLimits};
 use tokio::io::AsyncRead;
 
 use crate::memory::MemoryUse;
@@ -23,6 +23,9 @@ use super::{Service, ServiceError};
 /// zstd. A chunk has 16 MiB of text while it is built, and as much again in each of its later forms:
 /// encoded, compressed, sealed and waiting, and on its way to the database.
 const UPLOAD_BYTES: u64 = 96 << 20;
+
+/// Memory for the digests of identifiers, in bytes: their hash table while it grows for the last time.
+const IDENTIFIER_BYTES: u64 = 28 << 20;
 
 /// Rows that are sent to a dataset.
 pub struct SubmissionRequest<'a> {
@@ -64,7 +67,11 @@ impl Service {
         let limit = self.limits.upload_bytes;
         let _place = self.uploads.acquire(caller.organization).await?;
         // A small budget admits one upload at a time.
-        let needed = UPLOAD_BYTES.min(self.memory.limit(MemoryUse::Requests));
+        let needed = match IdentifierRepeats::new(&dataset.schema) {
+            Some(_) => UPLOAD_BYTES + IDENTIFIER_BYTES,
+            None => UPLOAD_BYTES,
+        };
+        let needed = needed.min(self.memory.limit(MemoryUse::Requests));
         let _memory = self.memory.reserve(MemoryUse::Requests, needed).await?;
         let reservation = match self.reserve(caller, key.as_ref()).await? {
             KeyedRequest::New(reservation) => reservation,

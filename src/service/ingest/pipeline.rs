@@ -107,7 +107,11 @@ fn read_and_seal(
     let (mut index, mut text_bytes) = (0, 0);
     let mut values = ValueCounters::default();
     let mut digest = RowDigest::new(&settings.key.cells_key(), schema);
-    let mut repeats = IdentifierRepeats::new(schema);
+    // The identifiers of a Parquet file are not decoded.
+    let mut repeats = match settings.format {
+        TableFormat::Csv | TableFormat::Ndjson => IdentifierRepeats::new(schema),
+        TableFormat::Parquet => None,
+    };
     let (spool, limits) = (&settings.storage.spool, settings.limits);
     let seal = |mut table: Table| {
         if let Some(subjects) = schema.subject().and_then(|it| table.columns.get_mut(it)) {
@@ -143,14 +147,11 @@ fn read_and_seal(
         source,
         spool,
         limits,
-        repeats
-            .as_mut()
-            .filter(|_| settings.format != TableFormat::Parquet),
+        repeats.as_mut(),
         seal,
     );
     match read {
         Ok(number) => {
-            let repeats = repeats.filter(|_| settings.format != TableFormat::Parquet);
             let mut warnings = warnings(&values);
             warnings.extend(repeats.iter().flat_map(|repeats| repeated(repeats, number)));
             let counts = |repeats: IdentifierRepeats| {
