@@ -204,6 +204,10 @@ impl SubmissionWriter {
             let dataset = submission.dataset;
             let earlier = equal_submission(&mut self.transaction, dataset, digest).await?;
             if let Some(earlier) = earlier {
+                self.transaction.rollback().await?;
+                if let Some(reservation) = reservation {
+                    reservation.abandon().await?;
+                }
                 return Ok(SubmissionResult::Duplicate(earlier));
             }
         }
