@@ -39,7 +39,7 @@ class Scene:
         return self.service.json(self.token, "POST", "/v1/datasets", body)["id"]
 
     def upload(self, dataset: str, body: object, **headers: str) -> int:
-        path = f"/v1/datasets/{dataset}/submissions"
+        path = f"/v1/datasets/{dataset}/submissions?allow_duplicate=true"
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         return self.service.call(self.token, "POST", path, body, headers=CSV | named)[0]
 

@@ -49,6 +49,7 @@ codes! {
     DatasetDeleted = "dataset_deleted", 409, "The dataset was deleted";
     IdempotencyKeyReused = "idempotency_key_reused", 409, "The idempotency key was used with another body";
     IdempotencyKeyInUse = "idempotency_key_in_use", 409, "A request with this idempotency key is under way";
+    DuplicateSubmission = "duplicate_submission", 409, "The dataset has these rows already";
     GrantExists = "grant_exists", 409, "The recipient holds this grant already";
     TooLarge = "too_large", 413, "The body is larger than the limit";
     UnsupportedMediaType = "unsupported_media_type", 415, "The media type is not supported";

@@ -1,21 +1,38 @@
-//! The profile of a dataset: each column in numbers.
+//! The profile of a dataset: each column in numbers, and the persons that its rows are about.
+
+use std::collections::BTreeMap;
 
 use pais_anonymize::Observer;
 use pais_core::definition::DatasetId;
-use pais_core::table::Column;
 use pais_core::table::profile::{self, ColumnProfile};
+use pais_core::table::{Column, SubjectCounts};
+use pais_core::warning::Warning;
 
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
-use crate::store::submissions;
+use crate::store::{datasets, profile as stored, submissions};
 use crate::worker::{WorkError, load_rows, on_thread};
 
 use super::table_work::{TableKind, stopped};
 use super::{Service, ServiceError};
 
+/// A dataset in numbers.
+pub struct DatasetProfile {
+    /// Number of rows.
+    pub rows: u64,
+    /// The stored columns, in the declared order.
+    pub columns: Vec<ColumnProfile>,
+    /// The persons of the rows; `None` without a subject column.
+    pub subjects: Option<SubjectCounts>,
+    /// By identifier column, the number of rows whose identifier occurred before in their
+    /// submission; `None` if none were counted.
+    pub identifier_repeats: Option<BTreeMap<String, u64>>,
+    /// What the holder should know about the rows.
+    pub warnings: Vec<Warning>,
+}
+
 impl Service {
-    /// Profiles a dataset. Returns its number of rows and the profiles of its stored columns, in
-    /// the declared order.
+    /// Profiles a dataset.
     ///
     /// # Errors
     /// `not_found`; `limit_exceeded` if the rows do not fit into memory; `busy`; when the database
@@ -24,9 +41,20 @@ impl Service {
         &self,
         caller: Caller,
         id: DatasetId,
-    ) -> Result<(u64, Vec<ColumnProfile>), ServiceError> {
+    ) -> Result<DatasetProfile, ServiceError> {
         let dataset = self.load_dataset(caller, id).await?;
-        let size = submissions::size(&self.store, id, None).await?;
+        // Persons are counted by submission, so the submissions are settled before the rows are
+        // read.
+        let submissions = match dataset.schema.subject() {
+            Some(_) => Some(stored::rows_by_submission(&self.store, id).await?),
+            None => None,
+        };
+        let ids = submissions.as_ref().map(|submissions| {
+            let ids = submissions.iter().map(|(submission, _)| *submission);
+            ids.collect::<Vec<_>>()
+        });
+        let ids = ids.as_deref();
+        let size = submissions::size(&self.store, id, ids).await?;
         let needed = self
             .limits
             .table_bytes(&self.memory, &dataset.schema, &[], size)?;
@@ -34,7 +62,7 @@ impl Service {
         let guard = self.begin_table_work(TableKind::Raw, organization, needed);
         let guard = guard.await?;
         let work = guard.share();
-        let table = load_rows::load(&self.store, &self.keys, &dataset, None, work.clone()).await;
+        let table = load_rows::load(&self.store, &self.keys, &dataset, ids, work.clone()).await;
         let mut table = table.map_err(|error| match error {
             // Deleted while it was read: the same error as if it had not existed.
             WorkError::Problem(problem) if problem.code == Code::DatasetDeleted => {
@@ -47,11 +75,23 @@ impl Service {
             let stored = dataset.schema.stored().count();
             table.columns.resize_with(stored, Column::default);
             let columns = profile::profile_until(&dataset.schema, &table, work.cancellation());
+            let subjects = dataset.schema.subject().zip(submissions);
+            let subjects = subjects.map(|(column, submissions)| {
+                let rows = submissions.into_iter().map(|(_, rows)| rows);
+                SubjectCounts::new(&table.columns[column], rows)
+            });
             let stopped = || Problem::new(Code::Cancelled, "the profile was stopped");
-            Ok((table.rows as u64, columns.ok_or_else(stopped)?))
+            Ok((table.rows as u64, columns.ok_or_else(stopped)?, subjects))
         });
         let profile = profile.await.map_err(|error| stopped(error.into()))?;
         drop(guard);
-        Ok(profile)
+        let (rows, columns, subjects) = profile;
+        Ok(DatasetProfile {
+            rows,
+            columns,
+            subjects,
+            identifier_repeats: stored::identifier_repeats(&self.store, id).await?,
+            warnings: datasets::row_warnings(&self.store, id).await?,
+        })
     }
 }

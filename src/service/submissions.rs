@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 
-use pais_core::read::ReadLimits;
+use pais_core::read::{IdentifierRepeats, ReadLimits};
 use tokio::io::AsyncRead;
 
 use crate::memory::MemoryUse;
+use crate::problem::Code;
 use crate::roles::Caller;
 use crate::store::datasets::StoredDataset;
-use crate::store::idempotency::{IdempotentAnswer, Reservation};
-use crate::store::quotas::Quotas;
-use crate::store::seal::DataKey;
-use crate::store::submissions::{Submission, SubmissionResult, SubmissionTotals, SubmissionWriter};
+use crate::store::idempotency::IdempotentAnswer;
+use crate::store::submissions::{Duplicates, Submission, SubmissionResult, SubmissionTotals};
 use crate::worker::load_rows;
 
 use super::idempotency::{KeyedRequest, RequestKey, abandon, key_in_use};
@@ -25,12 +24,17 @@ use super::{Service, ServiceError};
 /// encoded, compressed, sealed and waiting, and on its way to the database.
 const UPLOAD_BYTES: u64 = 96 << 20;
 
+/// Memory for the digests of identifiers, in bytes: their hash table while it grows for the last time.
+const IDENTIFIER_BYTES: u64 = 28 << 20;
+
 /// Rows that are sent to a dataset.
 pub struct SubmissionRequest<'a> {
     /// The dataset, from [`Service::load_dataset`].
     pub dataset: &'a StoredDataset,
     /// The format of the decoded body.
     pub format: TableFormat,
+    /// Whether rows that the dataset has already are stored again.
+    pub duplicates: Duplicates,
     /// The idempotency key, if the request has one.
     pub key: Option<RequestKey>,
     /// The decoded body. Its errors are those of [`body::BodyError`].
@@ -44,7 +48,8 @@ impl Service {
     ///
     /// # Errors
     /// `busy` if neither is free in time; a body that cannot be read to its end, has invalid cells or has no rows; an idempotency key
-    /// that is in use or was used with another body; when the database fails.
+    /// that is in use or was used with another body; `duplicate_submission` for rows that the dataset
+    /// has already; when the database fails.
     pub async fn create_submission(
         &self,
         caller: Caller,
@@ -54,6 +59,7 @@ impl Service {
         let SubmissionRequest {
             dataset,
             format,
+            duplicates,
             key,
             body,
         } = request;
@@ -61,7 +67,11 @@ impl Service {
         let limit = self.limits.upload_bytes;
         let _place = self.uploads.acquire(caller.organization).await?;
         // A small budget admits one upload at a time.
-        let needed = UPLOAD_BYTES.min(self.memory.limit(MemoryUse::Requests));
+        let needed = match IdentifierRepeats::new(&dataset.schema) {
+            Some(_) => UPLOAD_BYTES + IDENTIFIER_BYTES,
+            None => UPLOAD_BYTES,
+        };
+        let needed = needed.min(self.memory.limit(MemoryUse::Requests));
         let _memory = self.memory.reserve(MemoryUse::Requests, needed).await?;
         let reservation = match self.reserve(caller, key.as_ref()).await? {
             KeyedRequest::New(reservation) => reservation,
@@ -91,7 +101,16 @@ impl Service {
             Ok((writer, totals)) => {
                 let key = load_rows::open_key(&self.keys, dataset)?;
                 let quotas = &self.limits.quotas;
-                commit(caller, &key, writer, &totals, quotas, reservation, answer).await
+                let commit = writer.commit(
+                    &key,
+                    caller,
+                    &totals,
+                    duplicates,
+                    quotas,
+                    reservation,
+                    answer,
+                );
+                committed(&totals, commit.await?)
             }
             Err(error) => {
                 abandon(reservation).await?;
@@ -101,17 +120,11 @@ impl Service {
     }
 }
 
-async fn commit(
-    caller: Caller,
-    key: &DataKey,
-    writer: SubmissionWriter,
+fn committed(
     totals: &SubmissionTotals,
-    quotas: &Quotas,
-    reservation: Option<Reservation>,
-    answer: impl FnOnce(&Submission) -> Result<IdempotentAnswer, serde_json::Error>,
+    result: SubmissionResult,
 ) -> Result<IdempotentAnswer, ServiceError> {
-    let result = writer.commit(key, caller, totals, quotas, reservation, answer);
-    match result.await? {
+    match result {
         SubmissionResult::Stored(answer) => {
             metrics::counter!("pais_submitted_rows_total").increment(totals.rows);
             Ok(answer)
@@ -120,5 +133,12 @@ async fn commit(
         SubmissionResult::NoDataset => Err(ServiceError::not_found()),
         SubmissionResult::KeyTaken => Err(key_in_use()),
         SubmissionResult::Refused(exceeded) => Err(exceeded.into()),
+        SubmissionResult::Duplicate(earlier) => Err(ServiceError::new(
+            Code::DuplicateSubmission,
+            format!(
+                "the rows are those of submission {earlier}, in whatever order, and nothing was \
+                 stored; if they are further rows, send them with `?allow_duplicate=true`"
+            ),
+        )),
     }
 }

@@ -241,7 +241,10 @@ fn summary(key: &DataKey, row: &PgRow) -> Result<SubmissionSummary, StoreError> 
 
 /// The warnings about the rows of a dataset. Of several with one code about one column only that of
 /// the newest submission is returned.
-async fn row_warnings(store: &Store, dataset: DatasetId) -> Result<Vec<Warning>, StoreError> {
+///
+/// # Errors
+/// When the database fails.
+pub async fn row_warnings(store: &Store, dataset: DatasetId) -> Result<Vec<Warning>, StoreError> {
     let rows: Vec<Json<ColumnWarning>> = sqlx::query_scalar(
         "SELECT warning FROM (
              SELECT DISTINCT ON (w.warning -> 'column', w.warning -> 'warning' -> 'code')

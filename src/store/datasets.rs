@@ -25,6 +25,7 @@ use super::{Store, StoreError, service_keys, taxonomies, violates};
 pub use super::dataset_deletion::{delete, delete_expired, destroy_remaining_keys};
 pub use super::dataset_view::{
     Dataset, DatasetSummary, LATEST_SUBMISSIONS, SubmissionSummary, find, list, list_submissions,
+    row_warnings,
 };
 
 /// A dataset that is not deleted, with everything that submissions and jobs need.

@@ -21,6 +21,7 @@ mod keyed_digest;
 pub mod moving_of_old_keys;
 mod new_release;
 pub mod organizations;
+pub mod profile;
 pub mod queue;
 pub mod quotas;
 pub mod readiness;

@@ -15,6 +15,9 @@ use super::keyed_digest::DigestKey;
 const NONCE_BYTES: usize = 12;
 pub(super) const KEY_BYTES: usize = 32;
 
+/// Bytes of the keyed hash of a subject: enough that no two persons of a dataset have the same.
+const SUBJECT_BYTES: usize = 16;
+
 /// Data cannot be sealed (encrypted) or opened (decrypted).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum SealError {
@@ -33,6 +36,8 @@ pub struct DataKey {
     cipher: Aes256Gcm,
     digests: DigestKey,
     row_order: DigestKey,
+    subjects: DigestKey,
+    row_digests: DigestKey,
     dataset: DatasetId,
 }
 
@@ -112,6 +117,8 @@ impl DataKey {
             cipher: cipher(key),
             digests: DigestKey::derive(key, "pais: digests of submissions"),
             row_order: DigestKey::derive(key, "pais: order of released rows"),
+            subjects: DigestKey::derive(key, "pais: subjects"),
+            row_digests: DigestKey::derive(key, "pais: rows of submissions"),
             dataset,
         }
     }
@@ -136,6 +143,24 @@ impl DataKey {
     /// of one dataset have equal digests; without the key, a guessed body cannot be compared.
     pub fn body_digest(&self, body_sha256: &[u8]) -> [u8; 32] {
         self.digests.digest(&[body_sha256])
+    }
+
+    /// The form in which a person of the dataset is stored: the first 128 bits of a keyed hash, in
+    /// hexadecimal. A person has one form in all submissions of a dataset, and unrelated ones in
+    /// two datasets.
+    pub fn subject(&self, id: &str) -> String {
+        hex::encode(&self.subjects.digest(&[id.as_bytes()])[..SUBJECT_BYTES])
+    }
+
+    /// The key of the hashes of cells that are added up for [`Self::rows_digest`].
+    pub fn cells_key(&self) -> [u8; 32] {
+        self.row_digests.digest(&[b"cells"])
+    }
+
+    /// The keyed digest of the rows of a submission, given by their sum and their number.
+    pub fn rows_digest(&self, sum: u128, rows: u64) -> [u8; 32] {
+        self.row_digests
+            .digest(&[b"rows", &sum.to_be_bytes(), &rows.to_be_bytes()])
     }
 
     /// The key of the order of the dataset's released rows.
@@ -240,6 +265,14 @@ mod tests {
         assert_eq!(one.body_digest(&[1; 32]), one.body_digest(&[1; 32]));
         assert_ne!(one.body_digest(&[1; 32]), two.body_digest(&[1; 32]));
         assert_ne!(one.order_key(), two.order_key());
+        assert_eq!(one.subject("p1"), one.subject("p1"));
+        assert_ne!(one.subject("p1"), one.subject("p2"));
+        assert_ne!(one.subject("p1"), two.subject("p1"));
+        assert_eq!(one.subject("p1").len(), 32);
+        assert_ne!(one.cells_key(), two.cells_key());
+        assert_eq!(one.rows_digest(1, 2), one.rows_digest(1, 2));
+        assert_ne!(one.rows_digest(1, 2), one.rows_digest(1, 3));
+        assert_ne!(one.rows_digest(1, 2), two.rows_digest(1, 2));
         let (first, second) = (Uuid::new_v4(), Uuid::new_v4());
         assert_ne!(
             ring.fingerprint(first, &[1; 32]),

@@ -1,6 +1,8 @@
 //! Submissions: batches of rows, stored as sealed chunks. A submission is stored completely or not
 //! at all.
 
+use std::collections::BTreeMap;
+
 use futures_util::TryStreamExt;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -61,6 +63,11 @@ pub struct SubmissionTotals {
     pub text_bytes: u64,
     /// SHA-256 of the decoded body.
     pub sha256: [u8; 32],
+    /// The keyed digest of its rows; `None` if no column is stored.
+    pub rows_digest: Option<[u8; 32]>,
+    /// By identifier column, the number of rows whose identifier occurred before; `None` if none
+    /// were counted.
+    pub identifier_repeats: Option<BTreeMap<String, u64>>,
     /// What the holder should know about its rows.
     pub warnings: Vec<ColumnWarning>,
 }
@@ -87,6 +94,17 @@ pub enum SubmissionResult {
     KeyTaken,
     /// The organization has used up its share.
     Refused(QuotaError),
+    /// An earlier submission, which is this one, has the same rows.
+    Duplicate(SubmissionId),
+}
+
+/// What happens to rows that the dataset has already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Duplicates {
+    /// They are refused: most probably a file was sent twice.
+    Refused,
+    /// They are stored again.
+    Allowed,
 }
 
 /// A submission that is being written. If it is dropped before [`SubmissionWriter::commit`], nothing is
@@ -153,7 +171,8 @@ impl SubmissionWriter {
     }
 
     /// Commits the rows, the totals, the event in the audit log, and the answer under the
-    /// idempotency key of the request.
+    /// idempotency key of the request. Rows that the dataset has already are refused unless
+    /// `duplicates` allows them.
     ///
     /// # Errors
     /// When the database fails, or the answer cannot be written as JSON.
@@ -162,6 +181,7 @@ impl SubmissionWriter {
         key: &DataKey,
         by: Caller,
         totals: &SubmissionTotals,
+        duplicates: Duplicates,
         quotas: &Quotas,
         reservation: Option<Reservation>,
         answer: impl FnOnce(&Submission) -> Result<IdempotentAnswer, serde_json::Error>,
@@ -180,10 +200,21 @@ impl SubmissionWriter {
         if !lock_dataset(&mut self.transaction, submission.dataset).await? {
             return Ok(SubmissionResult::NoDataset);
         }
+        if let (Duplicates::Refused, Some(digest)) = (duplicates, &totals.rows_digest) {
+            let dataset = submission.dataset;
+            let earlier = equal_submission(&mut self.transaction, dataset, digest).await?;
+            if let Some(earlier) = earlier {
+                self.transaction.rollback().await?;
+                if let Some(reservation) = reservation {
+                    reservation.abandon().await?;
+                }
+                return Ok(SubmissionResult::Duplicate(earlier));
+            }
+        }
         sqlx::query(
             "UPDATE submissions
              SET rows = $2, bytes = $3, sealed_sha256 = $4, body_digest = $5, warnings = $6,
-                 text_bytes = $7
+                 text_bytes = $7, rows_digest = $8, identifier_repeats = $9
              WHERE id = $1",
         )
         .bind(submission.id.0)
@@ -193,6 +224,8 @@ impl SubmissionWriter {
         .bind(key.body_digest(&totals.sha256))
         .bind(Json(&totals.warnings))
         .bind(totals.text_bytes.cast_signed())
+        .bind(totals.rows_digest.as_ref().map(<[u8; 32]>::as_slice))
+        .bind(totals.identifier_repeats.as_ref().map(Json))
         .execute(&mut *self.transaction)
         .await?;
         let stored = quotas.check_stored(&mut self.transaction, by.organization);
@@ -216,6 +249,29 @@ impl SubmissionWriter {
         }
         Ok(SubmissionResult::Stored(answer))
     }
+}
+
+/// The submission of a dataset whose rows have this digest. Until the transaction ends, no other
+/// transaction that asks for the same digest gets an answer: of two equal submissions at the same
+/// time, one waits for the other.
+async fn equal_submission(
+    connection: &mut PgConnection,
+    dataset: DatasetId,
+    digest: &[u8; 32],
+) -> Result<Option<SubmissionId>, StoreError> {
+    sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended(encode($1, 'hex'), 12))")
+        .bind(digest.as_slice())
+        .execute(&mut *connection)
+        .await?;
+    let earlier: Option<Uuid> = sqlx::query_scalar(
+        "SELECT id FROM submissions WHERE dataset_id = $1 AND rows_digest = $2
+         ORDER BY id LIMIT 1",
+    )
+    .bind(dataset.0)
+    .bind(digest.as_slice())
+    .fetch_optional(connection)
+    .await?;
+    Ok(earlier.map(SubmissionId))
 }
 
 /// Seals the SHA-256 of the body of a submission: bare, it would confirm a guessed body.

@@ -38,7 +38,7 @@ async fn a_job_interrupted_by_a_crash_is_finished_once() {
     for _ in 0..COPIES {
         let request = client
             .post(format!(
-                "{}/v1/datasets/{dataset}/submissions",
+                "{}/v1/datasets/{dataset}/submissions?allow_duplicate=true",
                 service.base
             ))
             .header("content-type", "text/csv")

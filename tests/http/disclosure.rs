@@ -46,7 +46,9 @@ const TABLES: [PlantedTable; 3] = [
     },
 ];
 
-const TEXT_COLUMNS: [&str; 6] = ["patient", "city", "drugs", "illness", "outcome", "note"];
+const TEXT_COLUMNS: [&str; 7] = [
+    "patient", "city", "drugs", "illness", "outcome", "note", "person",
+];
 const NUMBER_COLUMNS: [&str; 3] = ["income", "stay", "score"];
 
 impl PlantedTable {
@@ -55,7 +57,7 @@ impl PlantedTable {
     }
 
     /// The texts of a row, in the order of [`TEXT_COLUMNS`].
-    fn texts(&self, row: usize) -> [String; 6] {
+    fn texts(&self, row: usize) -> [String; 7] {
         let common = |column: &str, count: usize| match row {
             0 | 1 => self.text(column, format!("rare{row}")),
             _ => self.text(column, row % count),
@@ -68,6 +70,7 @@ impl PlantedTable {
             common("illness", 5),
             common("outcome", 2),
             common("note", 4),
+            self.text("person", row),
         ]
     }
 
@@ -87,7 +90,7 @@ impl PlantedTable {
     fn body(&self) -> Vec<u8> {
         match self.media_type {
             PARQUET => {
-                let texts = (0..6).map(|column| -> ArrayRef {
+                let texts = (0..7).map(|column| -> ArrayRef {
                     let cells = (0..ROWS).map(|row| self.texts(row)[column].clone());
                     Arc::new(StringArray::from_iter_values(cells))
                 });
@@ -139,6 +142,7 @@ impl PlantedTable {
             column("illness", "sensitive", "categorical"),
             column("outcome", "class", "categorical"),
             column("note", "insensitive", "categorical"),
+            column("person", "subject", "categorical"),
             column("income", "quasi_identifier", "numeric"),
             column("stay", "sensitive", "numeric"),
             column("score", "insensitive", "numeric"),
@@ -295,6 +299,14 @@ async fn a_dump_of_the_database_discloses_no_raw_value() {
     let identifier = TABLES[0].text("patient", 7);
     let unreleased = TABLES[0].text("illness", "unreleased");
     assert!(!shown.contains(&identifier) && !shown.contains(&unreleased));
+    let persons = |table: &PlantedTable| (0..ROWS).map(|row| table.text("person", row)).collect();
+    let persons: Vec<Vec<String>> = TABLES.iter().map(persons).collect();
+    assert!(
+        !persons
+            .iter()
+            .flatten()
+            .any(|person| shown.contains(person))
+    );
 
     let store = &hospital.app.state.service.store;
     let places = [

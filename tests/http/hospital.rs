@@ -44,21 +44,22 @@ impl Hospital {
         format!("/v1/datasets/{}", text(&made.json(201)["id"]))
     }
 
+    /// Submits CSV, also rows that the dataset has already.
     pub(crate) async fn submit(&self, dataset: &str, body: impl Into<reqwest::Body>) -> Answer {
-        let path = format!("{dataset}/submissions");
+        let path = format!("{dataset}/submissions?allow_duplicate=true");
         self.app
             .post_bytes(&self.token, &path, "text/csv", body)
             .await
     }
 
-    /// Submits with further headers.
+    /// Submits with further headers, also rows that the dataset has already.
     pub(crate) async fn submit_with(
         &self,
         dataset: &str,
         headers: &[(&str, &str)],
         body: impl Into<reqwest::Body>,
     ) -> Answer {
-        let path = format!("{dataset}/submissions");
+        let path = format!("{dataset}/submissions?allow_duplicate=true");
         let mut request = self.app.request(Method::POST, &path);
         for (name, value) in headers {
             request = request.header(*name, *value);

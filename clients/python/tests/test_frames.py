@@ -85,7 +85,7 @@ def test_missing_values_and_lists_are_sent_as_declared(client: Client) -> None:
     )
     same = b"city,drugs,note\nBern,a;b,\nunknown,b,x\nunknown,a;c,y\n"
     first = client.submit(dataset, frame)
-    assert first["sha256"] == client.submit(dataset, same)["sha256"]
+    assert first["sha256"] == client.submit(dataset, same, allow_duplicate=True)["sha256"]
     assert frame["drugs"][0] == ["a", "b"], "the caller's frame is unchanged"
     with pytest.raises(ValueError, match="separator"):
         client.submit(dataset, frame.assign(drugs=[["a;b"]] * 3))
@@ -113,7 +113,8 @@ def test_bytes_and_files_are_sent_unchanged(
     plain.write_bytes(text)
     sent: list[Any] = [text, io.BytesIO(text), packed, str(plain)]
     with plain.open("rb") as file:
-        sums = {client.submit(dataset, each)["sha256"] for each in [*sent, file]}
+        again = [client.submit(dataset, each, allow_duplicate=True) for each in [*sent, file]]
+    sums = {submission["sha256"] for submission in again}
     assert len(sums) == 1
     assert client.dataset(dataset)["rows"] == 5 * len(frame)
     with pytest.raises(ValueError, match="format"):
@@ -133,6 +134,19 @@ def test_an_idempotency_key_stores_rows_once(
     with pytest.raises(Conflict) as refused:
         client.submit(dataset, frame.head(3), idempotency_key="batch-1")
     assert refused.value.code == "idempotency_key_reused"
+
+
+def test_rows_that_the_dataset_has_are_refused_unless_allowed(
+    client: Client, dataset: str, frame: pd.DataFrame
+) -> None:
+    first = client.submit(dataset, frame)
+    with pytest.raises(Conflict) as refused:
+        client.submit(dataset, frame.iloc[::-1], format="parquet")
+    assert refused.value.code == "duplicate_submission"
+    assert first["id"] in str(refused.value)
+    assert client.dataset(dataset)["rows"] == len(frame)
+    client.submit(dataset, frame, allow_duplicate=True)
+    assert client.dataset(dataset)["rows"] == 2 * len(frame)
 
 
 def test_an_invalid_cell_is_named_by_line_and_column(

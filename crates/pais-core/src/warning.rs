@@ -17,6 +17,8 @@ pub enum WarningCode {
     NearlyUniqueColumn,
     /// Some values of a column that is released unchanged are in one row only.
     SingledOutRows,
+    /// The values of an identifier occur in several rows, so that a person may have several.
+    RepeatedIdentifier,
     /// Rows were suppressed to reach the bound on confidence, which shows that what is missing
     /// was sensitive.
     SuppressedForConfidence,

@@ -8,6 +8,7 @@
 pub mod blood;
 mod choice;
 pub mod draw;
+pub mod encounters;
 mod labels;
 pub mod receipts;
 pub mod registry;
@@ -21,6 +22,8 @@ use serde_json::Value;
 pub enum Sample {
     /// Blood transfusions: 62 columns, 41 of them quasi-identifiers.
     Blood,
+    /// Hospital encounters: several rows for many patients, who are the subjects.
+    Encounters,
     /// Medical receipts: three relational columns, and two set-valued ones, diseases and drugs.
     Receipts,
     /// A cancer registry: four quasi-identifiers, seven sensitive columns.
@@ -29,12 +32,18 @@ pub enum Sample {
 
 impl Sample {
     /// All samples.
-    pub const ALL: [Self; 3] = [Self::Blood, Self::Receipts, Self::Registry];
+    pub const ALL: [Self; 4] = [
+        Self::Blood,
+        Self::Encounters,
+        Self::Receipts,
+        Self::Registry,
+    ];
 
     /// Its name, which is also the name of its files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Blood => "blood",
+            Self::Encounters => "encounters",
             Self::Receipts => "receipts",
             Self::Registry => "registry",
         }
@@ -44,7 +53,7 @@ impl Sample {
     pub fn default_rows(self) -> u64 {
         match self {
             Self::Blood => 10_000,
-            Self::Receipts => 100_000,
+            Self::Encounters | Self::Receipts => 100_000,
             Self::Registry => 72_194,
         }
     }
@@ -56,6 +65,7 @@ impl Sample {
     pub fn write_csv(self, rows: u64, seed: u64, out: &mut dyn Write) -> std::io::Result<()> {
         match self {
             Self::Blood => blood::write_csv(rows, seed, out),
+            Self::Encounters => encounters::write_csv(rows, seed, out),
             Self::Receipts => receipts::write_csv(rows, seed, out),
             Self::Registry => registry::write_csv(rows, seed, out),
         }
@@ -65,6 +75,7 @@ impl Sample {
     pub fn schema(self) -> Value {
         match self {
             Self::Blood => blood::schema(),
+            Self::Encounters => encounters::schema(),
             Self::Receipts => receipts::schema(),
             Self::Registry => registry::schema(),
         }
@@ -74,6 +85,7 @@ impl Sample {
     pub fn job(self) -> Value {
         match self {
             Self::Blood => blood::job(),
+            Self::Encounters => encounters::job(),
             Self::Receipts => receipts::job(),
             Self::Registry => registry::job(),
         }

@@ -48,6 +48,9 @@ pub fn remedy(code: Code) -> &'static str {
             "Use a new `Idempotency-Key` for a new request. Repeat a request with exactly the same body."
         }
         Code::IdempotencyKeyInUse => "Wait until the first request has ended, then send it again.",
+        Code::DuplicateSubmission => {
+            "Nothing, if the rows were sent twice by mistake: `detail` names the submission that has them. Otherwise send them with `?allow_duplicate=true`."
+        }
         Code::GrantExists => "Use the existing grant, or withdraw it before you create another.",
         Code::TooLarge => {
             "Send less at once, such as the rows in several submissions. The operator can raise the limit that `detail` names."

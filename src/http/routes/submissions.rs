@@ -6,9 +6,9 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use pais_core::definition::{DatasetId, SubmissionId};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -29,7 +29,7 @@ use crate::service::idempotency::RequestKey;
 use crate::service::submissions::SubmissionRequest;
 use crate::store::datasets::SubmissionSummary;
 use crate::store::idempotency::IdempotentAnswer;
-use crate::store::submissions::Submission;
+use crate::store::submissions::{Duplicates, Submission};
 
 /// A batch of rows that was accepted.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -49,6 +49,24 @@ pub struct SubmissionDocument {
     pub created_at: OffsetDateTime,
 }
 
+/// The query of a submission.
+#[derive(Clone, Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct SubmissionQuery {
+    /// Whether rows that the dataset has already, in whatever order and format, are stored again;
+    /// `false` when omitted.
+    pub allow_duplicate: Option<bool>,
+}
+
+impl SubmissionQuery {
+    fn duplicates(&self) -> Duplicates {
+        match self.allow_duplicate {
+            Some(true) => Duplicates::Allowed,
+            _ => Duplicates::Refused,
+        }
+    }
+}
+
 /// The routes of submissions.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(create))
@@ -63,11 +81,13 @@ pub(super) fn list_routes() -> OpenApiRouter<AppState> {
 ///
 /// The body is a table whose header or keys name exactly the declared columns, in any order.
 /// It is read as it streams, and stored whole or not at all. A refusal names the first 20
-/// offending cells by line and column.
+/// offending cells by line and column. The cells of a column of the role `subject` are stored only as
+/// keyed hashes.
 #[utoipa::path(
     post, path = "/v1/datasets/{id}/submissions", tag = "datasets",
     params(
         ("id" = DatasetId, Path, description = "The dataset"),
+        SubmissionQuery,
         ("Content-Encoding" = Option<String>, Header, description = "`gzip` or `zstd`"),
         ("Idempotency-Key" = Option<String>, Header, description = "Makes a retry harmless for 24 h"),
     ),
@@ -78,7 +98,7 @@ pub(super) fn list_routes() -> OpenApiRouter<AppState> {
          headers(("Location" = String, description = "The dataset"))),
         (status = 400, description = "`malformed_body`: no UTF-8, no gzip, zstd or Parquet, bad JSON, an unclosed quote, NUL"),
         (status = 408, description = "`request_timeout`: the client was silent or slow for too long"),
-        (status = 409, description = "`idempotency_key_reused`, `idempotency_key_in_use`"),
+        (status = 409, description = "`idempotency_key_reused`, `idempotency_key_in_use`; `duplicate_submission`: an earlier submission has the same rows"),
         (status = 422, description = "`invalid_header`, `invalid_cells`, `empty_submission`"),
     ),
 )]
@@ -86,13 +106,15 @@ async fn create(
     State(state): State<AppState>,
     Holder(caller): Holder,
     Path(id): Path<DatasetId>,
+    Parameters(query): Parameters<SubmissionQuery>,
     key: IdempotencyKey,
     headers: HeaderMap,
     body: Body,
 ) -> Response {
     let mut incoming = IncomingBody::new(body, &headers, state.upload_pace);
     let key = key.at(format!("POST /v1/datasets/{id}/submissions"));
-    match submit(&state.service, caller, id, key, &headers, &mut incoming).await {
+    let to = (id, query.duplicates());
+    match submit(&state.service, caller, to, key, &headers, &mut incoming).await {
         Ok(answer) => answer.into_response(),
         Err(error) => {
             incoming.drain(state.service.limits.upload_bytes).await;
@@ -119,7 +141,7 @@ async fn list(
 async fn submit(
     service: &Service,
     caller: Caller,
-    id: DatasetId,
+    (id, duplicates): (DatasetId, Duplicates),
     key: Option<RequestKey>,
     headers: &HeaderMap,
     incoming: &mut IncomingBody,
@@ -131,6 +153,7 @@ async fn submit(
     let request = SubmissionRequest {
         dataset: &dataset,
         format,
+        duplicates,
         key,
         body: &mut *incoming.decoded(encoding),
     };

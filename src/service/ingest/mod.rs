@@ -4,4 +4,5 @@
 pub mod body;
 pub mod pipeline;
 mod reader;
+mod row_digest;
 mod spool_file;

@@ -1,12 +1,14 @@
 //! The stages of an upload: pump, read and seal, insert. They run at the same time over bounded
 //! channels, so that the slowest stage sets the pace.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pais_core::definition::{DatasetId, SubmissionId};
-use pais_core::read::{ReadFailure, ReadLimits};
+use pais_core::read::{IdentifierRepeats, ReadFailure, ReadLimits};
 use pais_core::schema::Schema;
 use pais_core::table::{Table, ValueCounters, chunk};
+use pais_core::warning::{Warning, WarningCode};
 use tokio::io::AsyncRead;
 use tokio::sync::mpsc;
 
@@ -22,6 +24,7 @@ use crate::worker::{WorkError, on_thread};
 
 use super::body::{FrameReader, frames, pump};
 use super::reader;
+use super::row_digest::RowDigest;
 
 /// Number of sealed chunks that wait for the database.
 const CHUNKS_AHEAD: usize = 2;
@@ -71,6 +74,8 @@ pub async fn ingest(
                 bytes: digest.bytes,
                 text_bytes: rows.text_bytes,
                 sha256: digest.sha256,
+                rows_digest: rows.digest,
+                identifier_repeats: rows.identifier_repeats,
                 warnings: rows.warnings,
             };
             Ok((writer, totals))
@@ -86,6 +91,8 @@ pub async fn ingest(
 struct ReadRows {
     number: u64,
     text_bytes: u64,
+    digest: Option<[u8; 32]>,
+    identifier_repeats: Option<BTreeMap<String, u64>>,
     warnings: Vec<ColumnWarning>,
 }
 
@@ -99,8 +106,20 @@ fn read_and_seal(
 ) -> Result<ReadRows, WorkError> {
     let (mut index, mut text_bytes) = (0, 0);
     let mut values = ValueCounters::default();
+    let mut digest = RowDigest::new(&settings.key.cells_key(), schema);
+    // The identifiers of a Parquet file are not decoded.
+    let mut repeats = match settings.format {
+        TableFormat::Csv | TableFormat::Ndjson => IdentifierRepeats::new(schema),
+        TableFormat::Parquet => None,
+    };
     let (spool, limits) = (&settings.storage.spool, settings.limits);
-    let seal = |table: Table| {
+    let seal = |mut table: Table| {
+        if let Some(subjects) = schema.subject().and_then(|it| table.columns.get_mut(it)) {
+            for id in &mut subjects.dictionary {
+                *id = settings.key.subject(id).into();
+            }
+        }
+        digest.push(&table);
         values.push(schema.stored().zip(&table.columns));
         text_bytes += table.text_bytes();
         let encoded = chunk::encode(&table).map_err(|_| StoreError::Damaged {
@@ -122,12 +141,34 @@ fn read_and_seal(
             WorkError::Problem(Problem::new(Code::Internal, "the rows could not be stored"))
         })
     };
-    match reader::read(settings.format, schema, source, spool, limits, seal) {
-        Ok(number) => Ok(ReadRows {
-            number,
-            text_bytes,
-            warnings: warnings(&values),
-        }),
+    let read = reader::read(
+        settings.format,
+        schema,
+        source,
+        spool,
+        limits,
+        repeats.as_mut(),
+        seal,
+    );
+    match read {
+        Ok(number) => {
+            let mut warnings = warnings(&values);
+            warnings.extend(repeats.iter().flat_map(|repeats| repeated(repeats, number)));
+            let counts = |repeats: IdentifierRepeats| {
+                let counts = repeats.counts();
+                counts
+                    .map(|(column, rows)| (column.to_owned(), rows))
+                    .collect()
+            };
+            let digest = digest.finish();
+            Ok(ReadRows {
+                number,
+                text_bytes,
+                digest: digest.map(|(sum, rows)| settings.key.rows_digest(sum, rows)),
+                identifier_repeats: repeats.map(counts),
+                warnings,
+            })
+        }
         Err(ReadFailure::Refused(error)) => Err(error.into()),
         // The error of the body is the one reported.
         Err(ReadFailure::Source(_)) => {
@@ -146,6 +187,22 @@ fn warnings(values: &ValueCounters) -> Vec<ColumnWarning> {
         Some(ColumnWarning { column, warning })
     });
     warned.collect()
+}
+
+/// The warnings about identifiers that repeat in `rows` rows.
+fn repeated(repeats: &IdentifierRepeats, rows: u64) -> impl Iterator<Item = ColumnWarning> {
+    let repeated = repeats.counts().filter(|(_, repeated)| *repeated > 0);
+    repeated.map(move |(column, repeated)| {
+        let detail = format!(
+            "in {repeated} of {rows} rows the identifier `{column}` occurred before in the file; \
+             if it names the person a row is about, declare it as `subject`: a person's rows then \
+             count as one toward K"
+        );
+        ColumnWarning {
+            column: column.to_owned(),
+            warning: Warning::new(WarningCode::RepeatedIdentifier, detail),
+        }
+    })
 }
 
 /// Inserts the chunks of a submission, while the disk has space. `None` if there are none.

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use pais_core::read::{ReadFailure, ReadLimits, csv, ndjson, parquet};
+use pais_core::read::{IdentifierRepeats, ReadFailure, ReadLimits, csv, ndjson, parquet};
 use pais_core::schema::Schema;
 use pais_core::table::Table;
 
@@ -14,7 +14,8 @@ use crate::worker::WorkError;
 use super::spool_file::{SpoolError, SpoolFile};
 
 /// Reads the rows of a decoded body and passes them to `chunk`. Returns their number. A Parquet
-/// file is copied to an encrypted temporary file in `spool`.
+/// file is copied to an encrypted temporary file in `spool`. Identifiers that repeat are counted in
+/// `repeats`, other than those of a Parquet file, which are not decoded.
 ///
 /// # Errors
 /// Those of the reader of the format and of `chunk`.
@@ -24,11 +25,12 @@ pub(super) fn read(
     source: impl Read,
     spool: &Spool,
     limits: ReadLimits,
+    repeats: Option<&mut IdentifierRepeats>,
     chunk: impl FnMut(Table) -> Result<(), WorkError>,
 ) -> Result<u64, ReadFailure<WorkError>> {
     match format {
-        TableFormat::Csv => csv::read(schema, source, limits, chunk),
-        TableFormat::Ndjson => ndjson::read(schema, source, limits, chunk),
+        TableFormat::Csv => csv::read_counting(schema, source, limits, repeats, chunk),
+        TableFormat::Ndjson => ndjson::read_counting(schema, source, limits, repeats, chunk),
         TableFormat::Parquet => {
             let file = copy_to_file(source, spool)?;
             parquet::read(schema, file, limits, chunk)

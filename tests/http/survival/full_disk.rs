@@ -92,7 +92,10 @@ impl Client {
 
     /// Status and code of an upload of about 4 MB.
     async fn upload(&self, service: &ServiceProcess, dataset: &str) -> (u16, String) {
-        let path = format!("{}/v1/datasets/{dataset}/submissions", service.base);
+        let path = format!(
+            "{}/v1/datasets/{dataset}/submissions?allow_duplicate=true",
+            service.base
+        );
         let request = self.http.post(path).header("content-type", "text/csv");
         let request = request.bearer_auth(&self.token).body(self.body.clone());
         let answer = request.send().await.unwrap();

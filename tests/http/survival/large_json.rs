@@ -51,7 +51,9 @@ async fn large_bodies_hold_up_neither_probes_nor_a_job() {
     let id = dataset["id"].as_str().unwrap();
     let rows = adult::csv().unwrap();
     for _ in 0..4 {
-        let request = client.post(url(&format!("/v1/datasets/{id}/submissions")));
+        let request = client.post(url(&format!(
+            "/v1/datasets/{id}/submissions?allow_duplicate=true"
+        )));
         let request = request
             .header("content-type", "text/csv")
             .body(rows.clone());

@@ -18,7 +18,10 @@ async fn dataset(client: &reqwest::Client, service: &ServiceProcess, token: &str
     let request = client.post(format!("{}/v1/datasets", service.base));
     let made: Value = call(request.json(&definition), token).await;
     let id = made["id"].as_str().unwrap();
-    format!("{}/v1/datasets/{id}/submissions", service.base)
+    format!(
+        "{}/v1/datasets/{id}/submissions?allow_duplicate=true",
+        service.base
+    )
 }
 
 /// A body that begins with `first` and then has one byte every 200 ms.

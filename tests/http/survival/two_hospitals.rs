@@ -45,7 +45,7 @@ impl Hub {
         let dataset = call(made, &token).await["id"].as_str().unwrap().to_owned();
         let rows = adult::csv().unwrap();
         for _ in 0..copies {
-            let path = format!("/v1/datasets/{dataset}/submissions");
+            let path = format!("/v1/datasets/{dataset}/submissions?allow_duplicate=true");
             let request = self.client.post(self.url(&path));
             let request = request.header("content-type", "text/csv");
             call(request.body(rows.clone()), &token).await;

@@ -73,7 +73,9 @@ class Datasets(Resource):
         """Declares a table. Role: holder.
 
         Each column has a `name` and a `role`: `identifier` (dropped while the upload is parsed,
-        never stored), `quasi_identifier`, `sensitive`, `class` (at most one) or `insensitive`.
+        never stored), `subject` (at most one: names the person a row is about; stored only as a
+        keyed hash, never released), `quasi_identifier`, `sensitive`, `class` (at most one) or
+        `insensitive`.
         `kind` is `categorical` (the default), `numeric` or `set`. `taxonomy` is the id of a
         taxonomy or a tree. `domain`, `separator` and `missing` are described in the service's API
         reference (`/docs`).
@@ -104,7 +106,8 @@ class Datasets(Resource):
         """Returns statistics of the stored rows by column, without cell values. Role: holder.
 
         They are the numbers of distinct and of missing values, sizes of sets and ranges of
-        numbers. Use them to check that the service parsed the upload as intended.
+        numbers, and with a column of the role `subject` the number of persons and the most rows of
+        one. Use them to check that the service parsed the upload as intended.
         """
         return cast(Document, self._transport.get(path("datasets", dataset_id, "profile")))
 
@@ -123,6 +126,7 @@ class Datasets(Resource):
         format: Format | None = None,
         gzip: bool = False,
         idempotency_key: str | None = None,
+        allow_duplicate: bool = False,
     ) -> Submission:
         """Sends rows; either all are stored or none. Role: holder.
 
@@ -144,6 +148,9 @@ class Datasets(Resource):
         is a `Conflict`. Without a key the client generates one for this call, so its own retries
         do not store rows twice.
 
+        Rows that an earlier submission of the dataset has, in whatever order and format, are a
+        `Conflict` whose code is `duplicate_submission`; `allow_duplicate=True` stores them again.
+
         Raises `ProblemError` for invalid rows; its `errors` name the first 20 cells. Raises
         `IntegrityError` if the SHA-256 that the service computed differs from that of the bytes
         sent.
@@ -154,6 +161,7 @@ class Datasets(Resource):
         answer: Submission = self._transport.call(
             "POST",
             path("datasets", dataset_id, "submissions"),
+            params={"allow_duplicate": "true"} if allow_duplicate else None,
             headers=headers,
             body=body.body,
             replayable=body.replayable,

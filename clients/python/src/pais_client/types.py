@@ -94,7 +94,9 @@ class Taxonomy(TaxonomySummary):
 
 class _Column(TypedDict):
     name: str
-    role: Literal["identifier", "quasi_identifier", "sensitive", "class", "insensitive"]
+    role: Literal[
+        "identifier", "subject", "quasi_identifier", "sensitive", "class", "insensitive"
+    ]
 
 
 class Column(_Column, total=False):

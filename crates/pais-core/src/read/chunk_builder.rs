@@ -5,6 +5,7 @@ use crate::read::limits::ReadLimits;
 use crate::rejection::{Fault, Place};
 
 use crate::read::cells::{ColumnBuilder, Refusal, check_text, oversized};
+use crate::read::identifiers::IdentifierCells;
 use crate::schema::{Schema, SchemaColumn};
 use crate::table::Table;
 
@@ -39,6 +40,7 @@ pub(super) struct ChunkBuilder<'s, F> {
     /// Size of the distinct spellings of the chunk, in bytes.
     text_bytes: usize,
     chunk: F,
+    identifiers: Option<IdentifierCells<'s>>,
 }
 
 impl<'s, E, F: FnMut(Table) -> Result<(), E>> ChunkBuilder<'s, F> {
@@ -52,7 +54,13 @@ impl<'s, E, F: FnMut(Table) -> Result<(), E>> ChunkBuilder<'s, F> {
             in_chunk: 0,
             text_bytes: 0,
             chunk,
+            identifiers: None,
         }
+    }
+
+    /// Passes the cells of identifiers, which are not stored, to a counter.
+    pub(super) fn count_identifiers(&mut self, cells: Option<IdentifierCells<'s>>) {
+        self.identifiers = cells;
     }
 
     /// The stored column with this position (slot).
@@ -82,7 +90,10 @@ impl<'s, E, F: FnMut(Table) -> Result<(), E>> ChunkBuilder<'s, F> {
         }
         let added = match slot {
             Some(slot) => self.builders[slot].push(cell),
-            None => check_text(cell).map(|_| 0),
+            None => check_text(cell).map(|text| {
+                self.push_identifier(Some(text));
+                0
+            }),
         };
         match added {
             Ok(bytes) => {
@@ -95,8 +106,16 @@ impl<'s, E, F: FnMut(Table) -> Result<(), E>> ChunkBuilder<'s, F> {
 
     /// Adds a null cell.
     pub(super) fn push_null(&mut self, slot: Option<usize>) {
-        if let Some(slot) = slot {
-            self.builders[slot].push_null();
+        match slot {
+            Some(slot) => self.builders[slot].push_null(),
+            None => self.push_identifier(None),
+        }
+    }
+
+    #[inline]
+    fn push_identifier(&mut self, cell: Option<&str>) {
+        if let Some(identifiers) = &mut self.identifiers {
+            identifiers.push(cell);
         }
     }
 

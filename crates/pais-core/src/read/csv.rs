@@ -7,11 +7,12 @@
 use std::convert::Infallible;
 use std::io::Read;
 
-use crate::read::{ReadError, ReadErrorKind, ReadFailure, ReadLimits};
+use crate::read::{IdentifierRepeats, ReadError, ReadErrorKind, ReadFailure, ReadLimits};
 use crate::rejection::Fault;
 
 use crate::read::chunk_builder::{ChunkBuilder, RECORD_BYTES};
 use crate::read::header;
+use crate::read::identifiers::IdentifierCells;
 use crate::schema::Schema;
 use crate::table::Table;
 use crate::table::chunk::Assembler;
@@ -32,6 +33,20 @@ pub fn read<E>(
     limits: ReadLimits,
     chunk: impl FnMut(Table) -> Result<(), E>,
 ) -> Result<u64, ReadFailure<E>> {
+    read_counting(schema, source, limits, None, chunk)
+}
+
+/// As [`read`], and counts the rows whose identifiers occurred before.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_counting<E>(
+    schema: &Schema,
+    source: impl Read,
+    limits: ReadLimits,
+    repeats: Option<&mut IdentifierRepeats>,
+    chunk: impl FnMut(Table) -> Result<(), E>,
+) -> Result<u64, ReadFailure<E>> {
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(false)
         .flexible(true)
@@ -46,6 +61,7 @@ pub fn read<E>(
     let slots = header::columns(schema, &names)?;
     let width = slots.len();
     let mut builder = ChunkBuilder::new(schema, limits, chunk);
+    builder.count_identifiers(repeats.map(|it| IdentifierCells::new(it, schema, &names)));
     while next(&mut reader, &mut record)? {
         if record.len() == width {
             for (cell, slot) in cells_of(&reader, &record).zip(&slots) {

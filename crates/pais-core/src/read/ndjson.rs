@@ -15,11 +15,12 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::definition::{ColumnKind, ColumnRole};
-use crate::read::{ReadError, ReadFailure, ReadLimits};
+use crate::read::{IdentifierRepeats, ReadError, ReadFailure, ReadLimits};
 use crate::rejection::Fault;
 
 use crate::read::cells::{Refusal, SetCell, no_subject, oversized};
 use crate::read::chunk_builder::{ChunkBuilder, MAX_FAULTS, RECORD_BYTES, undecodable};
+use crate::read::identifiers::IdentifierCells;
 use crate::schema::{Schema, SchemaColumn};
 use crate::table::Table;
 
@@ -37,9 +38,25 @@ pub fn read<E>(
     limits: ReadLimits,
     chunk: impl FnMut(Table) -> Result<(), E>,
 ) -> Result<u64, ReadFailure<E>> {
+    read_counting(schema, source, limits, None, chunk)
+}
+
+/// As [`read`], and counts the rows whose identifiers occurred before.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_counting<E>(
+    schema: &Schema,
+    source: impl Read,
+    limits: ReadLimits,
+    repeats: Option<&mut IdentifierRepeats>,
+    chunk: impl FnMut(Table) -> Result<(), E>,
+) -> Result<u64, ReadFailure<E>> {
     let mut lines = RecordLines::new(source);
     let mut keys = KeyIndex::new(schema);
+    let names: Vec<&[u8]> = keys.names.iter().map(|name| name.as_bytes()).collect();
     let mut builder = ChunkBuilder::new(schema, limits, chunk);
+    builder.count_identifiers(repeats.map(|it| IdentifierCells::new(it, schema, &names)));
     while let Some((number, line)) = lines.next()? {
         let record = keys.parse(number, line)?;
         if !record.is_valid() {

@@ -14,6 +14,7 @@ pub mod profile;
 mod released;
 mod row_warnings;
 mod sets;
+mod subject_counts;
 mod subjects;
 mod value_counter;
 
@@ -23,5 +24,6 @@ pub use minimum_levels::{minimum_levels, pre_generalization_error};
 pub use released::{COUNT_COLUMN, Form, GROUP_COLUMN, ReleasedColumn, ReleasedTable};
 pub use row_warnings::{ValueCounts, row_warnings};
 pub use sets::SetColumn;
+pub use subject_counts::SubjectCounts;
 pub use subjects::{SubjectCounter, Subjects};
 pub use value_counter::{ColumnValueCounts, ValueCounters};
