@@ -18,6 +18,7 @@ mod parquet_pages;
 mod parquet_schema;
 mod parquet_thrift;
 pub mod reimport;
+mod text_format;
 
 #[cfg(test)]
 mod format_tests;
@@ -41,3 +42,7 @@ pub use chunk_builder::{CHUNK_ROWS, MAX_FAULTS};
 pub use error::{ReadError, ReadErrorKind, ReadFailure};
 pub use fixed_point::{ReadBackError, read_back_error};
 pub use limits::ReadLimits;
+pub use text_format::{
+    DecimalMark, Delimiter, TextEncoding, TextFormat, TextFormatError, TextParameters,
+    ThousandsMark,
+};
