@@ -4,11 +4,14 @@ pub mod anatomized;
 mod cells;
 mod chunk_builder;
 pub mod csv;
+mod decoding;
 mod error;
 mod fixed_point;
+mod found_faults;
 mod header;
 mod limits;
 pub mod ndjson;
+mod number_text;
 pub mod parquet;
 mod parquet_batches;
 mod parquet_bodies;
@@ -18,6 +21,8 @@ mod parquet_pages;
 mod parquet_schema;
 mod parquet_thrift;
 pub mod reimport;
+mod set_columns;
+mod suggestions;
 mod text_format;
 
 #[cfg(test)]
