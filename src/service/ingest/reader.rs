@@ -7,7 +7,7 @@ use pais_core::schema::Schema;
 use pais_core::table::Table;
 
 use crate::problem::{Code, Problem};
-use crate::service::table_format::TableFormat;
+use crate::service::table_format::ReceivedFormat;
 use crate::storage::spool::Spool;
 use crate::worker::WorkError;
 
@@ -19,7 +19,7 @@ use super::spool_file::{SpoolError, SpoolFile};
 /// # Errors
 /// Those of the reader of the format and of `chunk`.
 pub(super) fn read(
-    format: TableFormat,
+    format: ReceivedFormat,
     schema: &Schema,
     source: impl Read,
     spool: &Spool,
@@ -27,9 +27,9 @@ pub(super) fn read(
     chunk: impl FnMut(Table) -> Result<(), WorkError>,
 ) -> Result<u64, ReadFailure<WorkError>> {
     match format {
-        TableFormat::Csv => csv::read(schema, source, limits, chunk),
-        TableFormat::Ndjson => ndjson::read(schema, source, limits, chunk),
-        TableFormat::Parquet => {
+        ReceivedFormat::Text(format) => csv::read_as(schema, source, format, limits, chunk),
+        ReceivedFormat::Ndjson => ndjson::read(schema, source, limits, chunk),
+        ReceivedFormat::Parquet => {
             let file = copy_to_file(source, spool)?;
             parquet::read(schema, file, limits, chunk)
         }

@@ -39,7 +39,11 @@ mod parquet_tests;
 #[cfg(test)]
 mod read_back_tests;
 #[cfg(test)]
+mod set_column_tests;
+#[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod text_tests;
 #[cfg(test)]
 mod value_tests;
 
