@@ -20,6 +20,8 @@ use super::bar::Bar;
 use super::directory::Directory;
 use super::documents;
 use super::failure::Failure;
+use super::input_format::InputFormat;
+use super::overwriting;
 use super::sweep_table::SweepFile;
 use super::table_file::TableFile;
 
@@ -32,9 +34,12 @@ pub(crate) struct Anonymize {
     /// The job: the body of `POST /v1/jobs` without `dataset_id`.
     #[arg(long, value_name = "J.json")]
     job: PathBuf,
-    /// The raw table, by its ending: .csv, .ndjson (also .gz, .zst) or .parquet.
+    /// The raw table, by its ending: .csv, .tsv, .ndjson (also .gz, .zst) or .parquet; `-` for
+    /// standard input.
     #[arg(value_name = "INPUT")]
     input: PathBuf,
+    #[command(flatten)]
+    format: InputFormat,
     /// The released table, by its ending; standard output as CSV when omitted. A directory where
     /// the output is anatomized.
     #[arg(short, long, value_name = "OUT")]
@@ -58,7 +63,11 @@ impl Anonymize {
     /// # Errors
     /// A problem where the run fails, an unreadable file otherwise.
     pub(crate) fn run(&self) -> Result<(), Failure> {
-        let input = TableFile::of(&self.input)?;
+        let input = self.format.table(&self.input)?;
+        let identity = input.identity();
+        let outputs = [&self.output, &self.report, &self.steps];
+        let mut outputs = outputs.into_iter().flatten();
+        outputs.try_for_each(|path| overwriting::refuse(identity, path))?;
         let bar = Bar::new();
         let schema = Arc::new(documents::schema(&self.schema)?);
         let mut job = documents::job(&self.job)?;
@@ -174,7 +183,7 @@ impl Destination {
     fn of(path: Option<&Path>, output: Output) -> Result<Self, Failure> {
         match (path, output) {
             (None, Output::Generalized) => Ok(Self::StandardOutput),
-            (Some(path), Output::Generalized) => TableFile::of(path).map(Self::File),
+            (Some(path), Output::Generalized) => TableFile::output(path).map(Self::File),
             (Some(path), Output::Anatomized) => Directory::of(path).map(Self::Directory),
             (None, Output::Anatomized) => Err(Failure::Usage(
                 "anatomized output is several tables; name a directory for them with -o".to_owned(),

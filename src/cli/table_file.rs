@@ -2,11 +2,14 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use pais::problem::{Code, Problem};
 use pais_anonymize::{Count, Observer, Phase, Unobserved};
-use pais_core::read::{ReadError, ReadFailure, ReadLimits, csv, ndjson, parquet, reimport};
+use pais_core::read::{
+    ReadError, ReadFailure, ReadLimits, TextFormat, TextParameters, csv, ndjson, parquet, reimport,
+};
 use pais_core::schema::Schema;
 use pais_core::table::chunk::Assembler;
 use pais_core::table::{ReleasedTable, Table};
@@ -14,9 +17,10 @@ use pais_core::table::{ReleasedTable, Table};
 use super::counted::CountedFile;
 use super::documents::in_file;
 use super::failure::Failure;
+use super::overwriting::FileIdentity;
 
 /// The accepted file extensions, for error messages.
-const EXTENSIONS: &str = ".csv, .ndjson, either of them with .gz or .zst, or .parquet";
+const EXTENSIONS: &str = ".csv, .tsv, .ndjson, each of them also with .gz or .zst, or .parquet";
 
 /// Compression level for zstd: the default of the `zstd` program.
 const ZSTD_LEVEL: i32 = 3;
@@ -24,11 +28,23 @@ const ZSTD_LEVEL: i32 = 3;
 /// Share of the reading phase that parsing takes; the rest is the engine's encoding.
 const PARSING_SHARE: f64 = 0.9;
 
+/// How a table is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum FileFormat {
-    Csv,
+pub(crate) enum FileFormat {
+    /// CSV, as its text is written.
+    Text(TextFormat),
+    /// One JSON object per line.
     Ndjson,
+    /// Apache Parquet.
     Parquet,
+}
+
+impl FileFormat {
+    /// Cells between commas.
+    pub(crate) const CSV: Self = Self::Text(TextFormat::CSV);
+
+    /// Cells between tabulators.
+    pub(crate) const TSV: Self = Self::Text(TextFormat::TSV);
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,10 +54,11 @@ enum FileCompression {
     Zstd,
 }
 
-/// A table in a file.
+/// A table in a file, or in standard input.
 #[derive(Clone, Debug)]
 pub(crate) struct TableFile {
     path: PathBuf,
+    is_standard_input: bool,
     format: FileFormat,
     compression: FileCompression,
 }
@@ -52,15 +69,10 @@ impl TableFile {
     /// # Errors
     /// If the file extension is not one of the accepted ones.
     pub(crate) fn of(path: &Path) -> Result<Self, Failure> {
-        let name = path.file_name().unwrap_or_default();
-        let name = name.to_string_lossy().to_lowercase();
-        let (stem, compression) = match (name.strip_suffix(".gz"), name.strip_suffix(".zst")) {
-            (Some(stem), _) => (stem, FileCompression::Gzip),
-            (_, Some(stem)) => (stem, FileCompression::Zstd),
-            _ => (&*name, FileCompression::None),
-        };
+        let (stem, compression) = compression(path);
         let format = match stem.rsplit_once('.').map(|(_, extension)| extension) {
-            Some("csv") => FileFormat::Csv,
+            Some("csv") => FileFormat::CSV,
+            Some("tsv") => FileFormat::TSV,
             Some("ndjson") => FileFormat::Ndjson,
             Some("parquet") if compression == FileCompression::None => FileFormat::Parquet,
             _ => {
@@ -72,9 +84,74 @@ impl TableFile {
         };
         Ok(Self {
             path: path.to_owned(),
+            is_standard_input: false,
             format,
             compression,
         })
+    }
+
+    /// The table file to write at a path.
+    ///
+    /// # Errors
+    /// As [`Self::of`], and for TSV, which is not written.
+    pub(crate) fn output(path: &Path) -> Result<Self, Failure> {
+        let file = Self::of(path)?;
+        if file.format == FileFormat::TSV {
+            return Err(Failure::Usage(format!(
+                "{}: a release is not written as TSV; name it .csv, .ndjson or .parquet",
+                path.display()
+            )));
+        }
+        Ok(file)
+    }
+
+    /// The table file at a path whose format its extension does not say.
+    pub(crate) fn in_format(path: &Path, format: FileFormat) -> Self {
+        Self {
+            path: path.to_owned(),
+            is_standard_input: false,
+            format,
+            compression: compression(path).1,
+        }
+    }
+
+    /// The table in standard input.
+    pub(crate) fn standard_input(format: FileFormat) -> Self {
+        Self {
+            path: "standard input".into(),
+            is_standard_input: true,
+            format,
+            compression: FileCompression::None,
+        }
+    }
+
+    /// The same table, whose text is written with these parameters.
+    ///
+    /// # Errors
+    /// For parameters that contradict each other, and for those of a table that is no text.
+    pub(crate) fn written_as(mut self, text: &TextParameters) -> Result<Self, Failure> {
+        let format = match self.format {
+            FileFormat::Text(default) => text.format(default).map(FileFormat::Text),
+            other if text.is_empty() => Ok(other),
+            FileFormat::Ndjson | FileFormat::Parquet => {
+                return Err(Failure::Usage(format!(
+                    "{}: --delimiter, --decimal, --thousands and --encoding are for CSV and TSV; \
+                     leave them out",
+                    self.path.display()
+                )));
+            }
+        };
+        self.format = format.map_err(|error| Failure::Usage(error.to_string()))?;
+        Ok(self)
+    }
+
+    /// Which file it is; `None` for one that does not exist and for a pipe.
+    pub(crate) fn identity(&self) -> Option<FileIdentity> {
+        let metadata = match self.is_standard_input {
+            true => self.file().ok()?.metadata(),
+            false => std::fs::metadata(&self.path),
+        };
+        FileIdentity::of(&metadata.ok()?)
     }
 
     /// Reads a raw table.
@@ -108,7 +185,9 @@ impl TableFile {
         // The whole file may be of any size, because the memory is the user's own.
         let limits = ReadLimits::default();
         let read = match self.format {
-            FileFormat::Csv => csv::read(schema, self.decompressed(file)?, limits, chunk),
+            FileFormat::Text(format) => {
+                csv::read_as(schema, self.decompressed(file)?, format, limits, chunk)
+            }
             FileFormat::Ndjson => ndjson::read(schema, self.decompressed(file)?, limits, chunk),
             FileFormat::Parquet => parquet::read(schema, self.file()?, limits, chunk),
         };
@@ -124,7 +203,7 @@ impl TableFile {
         let read_by = reimport::columns(schema, &self.names()?);
         let table = self.read(&read_by)?;
         let first_line = match self.format {
-            FileFormat::Csv => 2,
+            FileFormat::Text(_) => 2,
             FileFormat::Ndjson | FileFormat::Parquet => 1,
         };
         let released = reimport::released(schema, &read_by, table, first_line);
@@ -137,7 +216,7 @@ impl TableFile {
     /// If the file cannot be read.
     pub(crate) fn names(&self) -> Result<Vec<String>, Failure> {
         match self.format {
-            FileFormat::Csv => csv::names(self.decompressed(self.file()?)?)
+            FileFormat::Text(format) => csv::names(self.decompressed(self.file()?)?, format)
                 .map_err(|failure| self.failure(failure)),
             FileFormat::Ndjson => ndjson::names(self.decompressed(self.file()?)?)
                 .map_err(|failure| self.failure(failure)),
@@ -179,12 +258,16 @@ impl TableFile {
     fn write_text(&self, table: &ReleasedTable, out: &mut impl Write) -> io::Result<()> {
         match self.format {
             FileFormat::Ndjson => table.write_ndjson(out),
-            FileFormat::Csv | FileFormat::Parquet => table.write_csv(out),
+            FileFormat::Text(_) | FileFormat::Parquet => table.write_csv(out),
         }
     }
 
     fn file(&self) -> Result<File, Failure> {
-        File::open(&self.path).map_err(|error| Failure::file(&self.path, &error))
+        let opened = match self.is_standard_input {
+            true => io::stdin().as_fd().try_clone_to_owned().map(File::from),
+            false => File::open(&self.path),
+        };
+        opened.map_err(|error| Failure::file(&self.path, &error))
     }
 
     fn decompressed(&self, file: impl Read + 'static) -> Result<Box<dyn Read>, Failure> {
@@ -210,6 +293,17 @@ impl TableFile {
     }
 }
 
+/// The name of a file in lower case without the extension of its compression, and that.
+fn compression(path: &Path) -> (String, FileCompression) {
+    let name = path.file_name().unwrap_or_default();
+    let name = name.to_string_lossy().to_lowercase();
+    match (name.strip_suffix(".gz"), name.strip_suffix(".zst")) {
+        (Some(stem), _) => (stem.to_owned(), FileCompression::Gzip),
+        (_, Some(stem)) => (stem.to_owned(), FileCompression::Zstd),
+        _ => (name, FileCompression::None),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::Path;
@@ -219,9 +313,11 @@ mod tests {
     #[test]
     fn the_file_extension_gives_the_format() {
         for (name, format, compression) in [
-            ("a.csv", FileFormat::Csv, FileCompression::None),
-            ("a.b.CSV.gz", FileFormat::Csv, FileCompression::Gzip),
-            ("a.csv.zst", FileFormat::Csv, FileCompression::Zstd),
+            ("a.csv", FileFormat::CSV, FileCompression::None),
+            ("a.b.CSV.gz", FileFormat::CSV, FileCompression::Gzip),
+            ("a.csv.zst", FileFormat::CSV, FileCompression::Zstd),
+            ("a.tsv", FileFormat::TSV, FileCompression::None),
+            ("a.tsv.gz", FileFormat::TSV, FileCompression::Gzip),
             ("a.ndjson", FileFormat::Ndjson, FileCompression::None),
             ("a.ndjson.gz", FileFormat::Ndjson, FileCompression::Gzip),
             ("a.parquet", FileFormat::Parquet, FileCompression::None),

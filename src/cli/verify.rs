@@ -13,6 +13,7 @@ use pais_verify::{ReleaseError, ReleaseTables, verify_release};
 use super::directory::Directory;
 use super::documents::in_file;
 use super::failure::Failure;
+use super::input_format::InputFormat;
 use super::table_file::TableFile;
 use super::{anatomized, documents, verify_text};
 
@@ -25,14 +26,17 @@ pub(crate) struct Verify {
     /// The job: the body of `POST /v1/jobs` without `dataset_id`.
     #[arg(long, value_name = "J.json")]
     job: PathBuf,
-    /// The finished table, by its ending: .csv, .ndjson (also .gz, .zst) or .parquet; or the
+    /// The finished table, by its ending: .csv, .tsv, .ndjson (also .gz, .zst) or .parquet; or the
     /// directory of an anatomized release.
     #[arg(value_name = "RELEASE")]
     release: PathBuf,
     /// The raw table: truthfulness and lost records are checked too. An anatomized release
-    /// cannot be checked without, nor K over the persons of a subject column.
+    /// cannot be checked without, nor K over the persons of a subject column. `-` for standard
+    /// input.
     #[arg(long, value_name = "INPUT")]
     raw: Option<PathBuf>,
+    #[command(flatten)]
+    format: InputFormat,
 }
 
 impl Verify {
@@ -53,7 +57,15 @@ impl Verify {
                 self.release.display()
             )));
         }
-        let raw = self.raw.as_deref().map(TableFile::of).transpose()?;
+        if self.raw.is_none() && !self.format.is_empty() {
+            return Err(Failure::Usage(
+                "--format, --delimiter, --decimal, --thousands and --encoding are for the raw \
+                 table; give it with --raw, or leave them out"
+                    .to_owned(),
+            ));
+        }
+        let raw = self.raw.as_deref().map(|path| self.format.table(path));
+        let raw = raw.transpose()?;
         let schema = documents::schema(&self.schema)?;
         let job = documents::single_job(&self.job)?;
         let release = match is_anatomized {

@@ -11,7 +11,10 @@ use super::{Code, Problem};
 
 impl<K: Into<Code>> From<Rejection<K>> for Problem {
     fn from(rejection: Rejection<K>) -> Self {
-        Self::with(rejection.kind.into(), rejection.detail, rejection.faults)
+        Self {
+            errors_by_column: rejection.faults_by_column,
+            ..Self::with(rejection.kind.into(), rejection.detail, rejection.faults)
+        }
     }
 }
 

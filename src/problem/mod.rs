@@ -6,6 +6,8 @@
 mod codes;
 mod from_libraries;
 
+use std::collections::BTreeMap;
+
 use pais_core::rejection::Fault;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -22,26 +24,20 @@ pub struct Problem {
     pub detail: String,
     /// The faults with their places. Empty if the problem has no place.
     pub errors: Vec<Fault>,
+    /// The number of all faults of a file by column.
+    pub errors_by_column: BTreeMap<String, u64>,
 }
 
 impl Problem {
     /// A problem without places.
     pub fn new(code: Code, detail: impl Into<String>) -> Self {
-        Self {
-            code,
-            detail: detail.into(),
-            errors: Vec::new(),
-        }
+        Self::with(code, detail, Vec::new())
     }
 
     /// A problem at one place of the JSON body.
     pub fn at(code: Code, pointer: impl Into<String>, detail: impl Into<String>) -> Self {
         let detail = detail.into();
-        Self {
-            code,
-            detail: detail.clone(),
-            errors: vec![Fault::at(pointer, detail)],
-        }
+        Self::with(code, detail.clone(), vec![Fault::at(pointer, detail)])
     }
 
     /// A problem with the faults that cause it.
@@ -50,6 +46,7 @@ impl Problem {
             code,
             detail: detail.into(),
             errors,
+            errors_by_column: BTreeMap::new(),
         }
     }
 
@@ -70,6 +67,7 @@ impl Problem {
             detail: self.detail.clone(),
             code: self.code.as_str().to_owned(),
             errors: self.errors.iter().map(FaultDocument::from).collect(),
+            errors_by_column: self.errors_by_column.clone(),
         }
     }
 }
@@ -131,4 +129,7 @@ pub struct ProblemDocument {
     /// Where, when it is a matter of places.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<FaultDocument>,
+    /// The number of all faults of a refused file by column, of which `errors` has the first 20.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub errors_by_column: BTreeMap<String, u64>,
 }

@@ -16,7 +16,7 @@ use crate::worker::load_rows;
 use super::idempotency::{KeyedRequest, RequestKey, abandon, key_in_use};
 use super::ingest::body;
 use super::ingest::pipeline::{IngestSettings, ingest};
-use super::table_format::TableFormat;
+use super::table_format::ReceivedFormat;
 use super::{Service, ServiceError};
 
 /// Memory of an upload, in bytes. The frames and the decoder need 10 MiB, most of it the window of
@@ -32,7 +32,7 @@ pub struct SubmissionRequest<'a> {
     /// The dataset, from [`Service::load_dataset`].
     pub dataset: &'a StoredDataset,
     /// The format of the decoded body.
-    pub format: TableFormat,
+    pub format: ReceivedFormat,
     /// Whether rows that the dataset has already are stored again.
     pub duplicates: Duplicates,
     /// The idempotency key, if the request has one.

@@ -1,5 +1,7 @@
 //! The file formats of submissions and of released tables, and how a released table is rendered.
 
+use pais_core::read::{Delimiter, TextFormat};
+
 /// The format of a table in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableFormat {
@@ -30,6 +32,32 @@ impl TableFormat {
             Self::Csv => "text/csv",
             Self::Ndjson => "application/x-ndjson",
             Self::Parquet => "application/vnd.apache.parquet",
+        }
+    }
+}
+
+/// The media type of text whose cells are between tabulators.
+pub const TSV_MEDIA_TYPE: &str = "text/tab-separated-values";
+
+/// The format of a table that is received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReceivedFormat {
+    /// CSV, as its text is written.
+    Text(TextFormat),
+    /// One JSON object per line.
+    Ndjson,
+    /// Apache Parquet.
+    Parquet,
+}
+
+impl ReceivedFormat {
+    /// The media type.
+    pub fn media_type(self) -> &'static str {
+        match self {
+            Self::Text(format) if format.delimiter() == Delimiter::TAB => TSV_MEDIA_TYPE,
+            Self::Text(_) => TableFormat::Csv.media_type(),
+            Self::Ndjson => TableFormat::Ndjson.media_type(),
+            Self::Parquet => TableFormat::Parquet.media_type(),
         }
     }
 }

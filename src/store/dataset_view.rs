@@ -70,6 +70,8 @@ pub struct Dataset {
     pub description: Option<String>,
     /// As declared: a taxonomy that was given by id is its id.
     pub columns: Vec<ColumnDefinition>,
+    /// Words that mean missing in every column that declares none itself.
+    pub missing: Option<Vec<String>>,
     /// Days after which the rows are deleted by themselves.
     pub retention_days: Option<i64>,
     /// When it was declared.
@@ -176,6 +178,7 @@ pub async fn find(
         name: definition.name,
         description: definition.description,
         columns: definition.columns,
+        missing: definition.missing,
         retention_days: definition.retention_days,
         created_at: row.try_get("created_at")?,
         rows: row.try_get("rows")?,

@@ -9,4 +9,5 @@ mod readme;
 mod sets;
 #[path = "../support/mod.rs"]
 mod support;
+mod text_formats;
 mod verify;

@@ -10,7 +10,7 @@ use pais::http::extract::page_query::PageQuery;
 use pais::http::routes::tables::requested_range;
 use pais_anonymize::JobPlan;
 use pais_core::definition::{DatasetDefinition, JobDefinition, Sweep, json};
-use pais_core::read::{ReadFailure, ReadLimits, csv, ndjson, parquet};
+use pais_core::read::{ReadFailure, ReadLimits, TextFormat, csv, ndjson, parquet};
 use pais_core::schema::Schema;
 use pais_core::table::Table;
 use pais_core::taxonomy::{Tree, TreeLimits, hierarchy};
@@ -75,7 +75,7 @@ fn check(read: Result<u64, ReadFailure<Infallible>>) {
 fn csv_files() {
     fuzz("csv", tokens::CSV, |bytes| {
         check(csv::read(&SCHEMA, bytes, LIMITS, take));
-        let _ = csv::names(bytes);
+        let _ = csv::names(bytes, TextFormat::CSV);
     });
 }
 

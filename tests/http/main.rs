@@ -46,6 +46,7 @@ mod summaries;
 mod survival;
 mod sweeps;
 mod taxonomies;
+mod text_formats;
 mod tokens;
 mod warnings;
 mod wrong_documents;

@@ -94,7 +94,16 @@ fn csv_cases(path: &str) -> Vec<InvalidRequest> {
             &with(b"1,Mover,M,34,Y,zz-secret-zz\0\n"),
             MALFORMED,
         ),
-        case("csv: UTF-16", &utf16(TABLE), MALFORMED),
+        case(
+            "csv: UTF-16 without a byte order mark",
+            &utf16(TABLE)[2..],
+            MALFORMED,
+        ),
+        case(
+            "csv: UTF-16 that ends in half a character",
+            &utf16(TABLE)[..201],
+            MALFORMED,
+        ),
         case(
             "csv: an unclosed quote",
             &with(b"1,\"zz-secret-zz,M,34,Y,x\n2,Mover,M,1,Y,x\n"),

@@ -1,5 +1,6 @@
 //! Why an input is refused, and where: the errors of the libraries.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// Where a fault is.
@@ -110,6 +111,8 @@ pub struct Rejection<K> {
     pub detail: String,
     /// Where, in the order of the input; empty where it is about the whole.
     pub faults: Vec<Fault>,
+    /// The number of all faults of a file by column; of a column without faults there is none.
+    pub faults_by_column: BTreeMap<String, u64>,
 }
 
 impl<K> Rejection<K> {
@@ -131,6 +134,7 @@ impl<K> Rejection<K> {
             kind,
             detail: detail.into(),
             faults,
+            faults_by_column: BTreeMap::new(),
         }
     }
 }

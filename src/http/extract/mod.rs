@@ -9,3 +9,4 @@ pub mod idempotency_key;
 pub mod page_query;
 pub mod parameters;
 pub(super) mod query_names;
+pub mod text_query;

@@ -13,10 +13,11 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::http::extract::auth::Holder;
-use crate::http::extract::content_type::table_format;
+use crate::http::extract::content_type::received_format;
 use crate::http::extract::idempotency_key::IdempotencyKey;
 use crate::http::extract::page_query::PageQuery;
 use crate::http::extract::parameters::{Parameters, Path};
+use crate::http::extract::text_query::TextQuery;
 use crate::http::response::created::idempotent_answer;
 use crate::http::response::error::ApiError;
 use crate::http::response::page::Page;
@@ -81,8 +82,11 @@ pub(super) fn list_routes() -> OpenApiRouter<AppState> {
 ///
 /// The body is a table whose header or keys name exactly the declared columns, in any order.
 /// It is read as it streams, and stored whole or not at all. A refusal names the first 20
-/// offending cells by line and column. The cells of a column of the role `subject` are stored only as
-/// keyed hashes.
+/// offending cells by line and column, and the number of all by column (`errors_by_column`). The
+/// cells of a column of the role `subject` are stored only as keyed hashes.
+///
+/// Text is read as the query says. Its numbers are stored as if they were written with a point and
+/// without separators of thousands; `sha256` is that of the text as it came.
 #[utoipa::path(
     post, path = "/v1/datasets/{id}/submissions", tag = "datasets",
     params(
@@ -90,13 +94,14 @@ pub(super) fn list_routes() -> OpenApiRouter<AppState> {
         SubmissionQuery,
         ("Content-Encoding" = Option<String>, Header, description = "`gzip` or `zstd`"),
         ("Idempotency-Key" = Option<String>, Header, description = "Makes a retry harmless for 24 h"),
+        TextQuery,
     ),
-    request_body(content((String = "text/csv"), (String = "application/x-ndjson"), (String = "application/vnd.apache.parquet")),
+    request_body(content((String = "text/csv"), (String = "text/tab-separated-values"), (String = "application/x-ndjson"), (String = "application/vnd.apache.parquet")),
         description = "CSV with a header row, one JSON object a line, or Parquet"),
     responses(
         (status = 201, description = "Stored", body = SubmissionDocument,
          headers(("Location" = String, description = "The dataset"))),
-        (status = 400, description = "`malformed_body`: no UTF-8, no gzip, zstd or Parquet, bad JSON, an unclosed quote, NUL"),
+        (status = 400, description = "`malformed_body`: undecodable text, no gzip, zstd or Parquet, bad JSON, an unclosed quote, NUL; `invalid_parameter`"),
         (status = 408, description = "`request_timeout`: the client was silent or slow for too long"),
         (status = 409, description = "`idempotency_key_reused`, `idempotency_key_in_use`; `duplicate_submission`: an earlier submission has the same rows"),
         (status = 422, description = "`invalid_header`, `invalid_cells`, `empty_submission`"),
@@ -107,14 +112,21 @@ async fn create(
     Holder(caller): Holder,
     Path(id): Path<DatasetId>,
     Parameters(query): Parameters<SubmissionQuery>,
+    Parameters(text): Parameters<TextQuery>,
     key: IdempotencyKey,
     headers: HeaderMap,
     body: Body,
 ) -> Response {
     let mut incoming = IncomingBody::new(body, &headers, state.upload_pace);
     let key = key.at(format!("POST /v1/datasets/{id}/submissions"));
-    let to = (id, query.duplicates());
-    match submit(&state.service, caller, to, key, &headers, &mut incoming).await {
+    let sent = Sent {
+        dataset: id,
+        text,
+        duplicates: query.duplicates(),
+        key,
+        headers: &headers,
+    };
+    match submit(&state.service, caller, sent, &mut incoming).await {
         Ok(answer) => answer.into_response(),
         Err(error) => {
             incoming.drain(state.service.limits.upload_bytes).await;
@@ -138,23 +150,30 @@ async fn list(
     Ok(Json(submissions.into()))
 }
 
+/// What a request says of its body.
+struct Sent<'r> {
+    dataset: DatasetId,
+    text: TextQuery,
+    duplicates: Duplicates,
+    key: Option<RequestKey>,
+    headers: &'r HeaderMap,
+}
+
 async fn submit(
     service: &Service,
     caller: Caller,
-    (id, duplicates): (DatasetId, Duplicates),
-    key: Option<RequestKey>,
-    headers: &HeaderMap,
+    sent: Sent<'_>,
     incoming: &mut IncomingBody,
 ) -> Result<IdempotentAnswer, ApiError> {
-    let dataset = service.load_dataset(caller, id).await?;
-    let format = table_format(headers)?;
-    let encoding = ContentEncoding::from_headers(headers)?;
+    let dataset = service.load_dataset(caller, sent.dataset).await?;
+    let format = received_format(sent.headers, &sent.text.parse()?)?;
+    let encoding = ContentEncoding::from_headers(sent.headers)?;
     incoming.receive_first().await?;
     let request = SubmissionRequest {
         dataset: &dataset,
         format,
-        duplicates,
-        key,
+        duplicates: sent.duplicates,
+        key: sent.key,
         body: &mut *incoming.decoded(encoding),
     };
     Ok(service.create_submission(caller, request, stored).await?)

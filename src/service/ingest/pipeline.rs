@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 
 use crate::problem::{Code, Problem};
 use crate::service::error::ServiceError;
-use crate::service::table_format::TableFormat;
+use crate::service::table_format::ReceivedFormat;
 use crate::storage::Storage;
 use crate::store::datasets::StoredDataset;
 use crate::store::seal::{DataKey, Place};
@@ -32,7 +32,7 @@ const CHUNKS_AHEAD: usize = 2;
 /// What the rows of a submission are read with.
 pub struct IngestSettings {
     /// The format of the body.
-    pub format: TableFormat,
+    pub format: ReceivedFormat,
     /// The data key of the dataset.
     pub key: DataKey,
     /// Where temporary files are.
@@ -210,7 +210,7 @@ async fn insert(
     store: &Store,
     dataset: DatasetId,
     submission: SubmissionId,
-    format: TableFormat,
+    format: ReceivedFormat,
     storage: &Storage,
     mut chunks: mpsc::Receiver<SealedChunk>,
 ) -> Result<Option<SubmissionWriter>, ServiceError> {

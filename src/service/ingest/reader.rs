@@ -7,7 +7,7 @@ use pais_core::schema::Schema;
 use pais_core::table::Table;
 
 use crate::problem::{Code, Problem};
-use crate::service::table_format::TableFormat;
+use crate::service::table_format::ReceivedFormat;
 use crate::storage::spool::Spool;
 use crate::worker::WorkError;
 
@@ -20,7 +20,7 @@ use super::spool_file::{SpoolError, SpoolFile};
 /// # Errors
 /// Those of the reader of the format and of `chunk`.
 pub(super) fn read(
-    format: TableFormat,
+    format: ReceivedFormat,
     schema: &Schema,
     source: impl Read,
     spool: &Spool,
@@ -29,9 +29,11 @@ pub(super) fn read(
     chunk: impl FnMut(Table) -> Result<(), WorkError>,
 ) -> Result<u64, ReadFailure<WorkError>> {
     match format {
-        TableFormat::Csv => csv::read_counting(schema, source, limits, repeats, chunk),
-        TableFormat::Ndjson => ndjson::read_counting(schema, source, limits, repeats, chunk),
-        TableFormat::Parquet => {
+        ReceivedFormat::Text(format) => {
+            csv::read_as(schema, source, format, limits, repeats, chunk)
+        }
+        ReceivedFormat::Ndjson => ndjson::read_counting(schema, source, limits, repeats, chunk),
+        ReceivedFormat::Parquet => {
             let file = copy_to_file(source, spool)?;
             parquet::read(schema, file, limits, chunk)
         }

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any, cast
 
+from ._frames import is_frame
 from ._resource import Resource
 from ._transport import path, without_none
 from ._upload import upload
@@ -16,7 +17,8 @@ from .types import (
     Dataset,
     DatasetSummary,
     Document,
-    Format,
+    Encoding,
+    RowsFormat,
     Submission,
     Taxonomy,
     TaxonomyNode,
@@ -69,6 +71,7 @@ class Datasets(Resource):
         *,
         description: str | None = None,
         retention_days: int | None = None,
+        missing: Sequence[str] | None = None,
     ) -> Dataset:
         """Declares a table. Role: holder.
 
@@ -77,8 +80,9 @@ class Datasets(Resource):
         keyed hash, never released), `quasi_identifier`, `sensitive`, `class` (at most one) or
         `insensitive`.
         `kind` is `categorical` (the default), `numeric` or `set`. `taxonomy` is the id of a
-        taxonomy or a tree. `domain`, `separator` and `missing` are described in the service's API
-        reference (`/docs`).
+        taxonomy or a tree. `domain`, `separator`, `missing` and `from` are described in the
+        service's API reference (`/docs`). `missing` has the words that mean missing in the columns
+        that declare none themselves.
         """
         fields = without_none(
             {
@@ -86,6 +90,7 @@ class Datasets(Resource):
                 "description": description,
                 "columns": [dict(column) for column in columns],
                 "retention_days": retention_days,
+                "missing": None if missing is None else list(missing),
             }
         )
         return cast(Dataset, self._transport.post(path("datasets"), fields))
@@ -123,17 +128,21 @@ class Datasets(Resource):
         dataset_id: str,
         data: str | os.PathLike[str] | bytes | IO[bytes] | pd.DataFrame,
         *,
-        format: Format | None = None,
+        format: RowsFormat | None = None,
         gzip: bool = False,
         idempotency_key: str | None = None,
         allow_duplicate: bool = False,
+        delimiter: str | None = None,
+        decimal: str | None = None,
+        thousands: str | None = None,
+        encoding: Encoding | None = None,
     ) -> Submission:
         """Sends rows; either all are stored or none. Role: holder.
 
         `data` is
 
         - a path (a `str` is a path too, not CSV text). The suffix of its name determines the format
-          and the compression: `rows.csv`, `rows.csv.gz`, `rows.ndjson.zst`, `rows.parquet`;
+          and the compression: `rows.csv`, `rows.tsv.gz`, `rows.ndjson.zst`, `rows.parquet`;
         - bytes, or a file opened in binary mode. The format is CSV unless `format` is given. A file
           that cannot seek, such as a pipe, is sent once and is not retried;
         - a pandas DataFrame, without its index, sent as CSV, or with `format="parquet"` as Parquet
@@ -143,6 +152,11 @@ class Datasets(Resource):
         The columns must be the declared ones, in any order. `gzip=True` compresses the body while
         it is sent. Files are streamed; a DataFrame is converted to text in memory.
 
+        Text that is not plain CSV is sent as it is, with how it is written: `delimiter` (one
+        character or `"tab"`), `decimal` (`"."` or `","`), `thousands` (one character) and
+        `encoding`. The service then stores the same rows as for plain CSV. They are not for a
+        DataFrame, which the client writes itself.
+
         With an `idempotency_key`, such as the name of the batch, the same rows sent again within
         24 hours are stored once, even if another process sends them; the same key with other rows
         is a `Conflict`. Without a key the client generates one for this call, so its own retries
@@ -151,17 +165,28 @@ class Datasets(Resource):
         Rows that an earlier submission of the dataset has, in whatever order and format, are a
         `Conflict` whose code is `duplicate_submission`; `allow_duplicate=True` stores them again.
 
-        Raises `ProblemError` for invalid rows; its `errors` name the first 20 cells. Raises
+        Raises `ProblemError` for invalid rows; its `errors` name the first 20 cells, and
+        `errors_by_column` counts all. Raises
         `IntegrityError` if the SHA-256 that the service computed differs from that of the bytes
         sent.
         """
-        body = upload(data, format, gzip, lambda: self.dataset(dataset_id)["columns"])
+        text = without_none(
+            {
+                "delimiter": delimiter,
+                "decimal": decimal,
+                "thousands": thousands,
+                "encoding": encoding,
+            }
+        )
+        if text and is_frame(data):
+            raise ValueError(f"a DataFrame is sent as plain text; leave out {', '.join(text)}")
+        body = upload(data, format, gzip, lambda: self._columns(dataset_id))
         headers = body.headers()
         headers["Idempotency-Key"] = idempotency_key or str(uuid.uuid4())
         answer: Submission = self._transport.call(
             "POST",
             path("datasets", dataset_id, "submissions"),
-            params={"allow_duplicate": "true"} if allow_duplicate else None,
+            params=text | ({"allow_duplicate": "true"} if allow_duplicate else {}) or None,
             headers=headers,
             body=body.body,
             replayable=body.replayable,
@@ -174,3 +199,13 @@ class Datasets(Resource):
                 f"but the bytes sent have SHA-256 {sent}; submit the rows again"
             )
         return answer
+
+    def _columns(self, dataset_id: str) -> list[Column]:
+        """Returns the columns of a dataset, each with the words that mean missing in it."""
+        dataset = self.dataset(dataset_id)
+        words = dataset.get("missing")
+        columns = [dict(column) for column in dataset["columns"]]
+        for column in columns:
+            if words is not None and column.get("missing") is None:
+                column["missing"] = words
+        return cast(list[Column], columns)

@@ -12,15 +12,17 @@ from pathlib import Path
 from typing import IO, Any, get_args
 
 from ._frames import frame_to_csv, frame_to_parquet, is_frame
-from .types import Column, Format
+from .types import Column, RowsFormat
 
 MEDIA_TYPES: dict[str, str] = {
     "csv": "text/csv",
+    "tsv": "text/tab-separated-values",
     "ndjson": "application/x-ndjson",
     "parquet": "application/vnd.apache.parquet",
 }
-FORMAT_BY_SUFFIX: dict[str, Format] = {
+FORMAT_BY_SUFFIX: dict[str, RowsFormat] = {
     ".csv": "csv",
+    ".tsv": "tsv",
     ".ndjson": "ndjson",
     ".jsonl": "ndjson",
     ".parquet": "parquet",
@@ -33,7 +35,7 @@ CHUNK_BYTES = 1 << 18
 class Upload:
     """A request body with its format and compression."""
 
-    format: Format
+    format: RowsFormat
     source: Callable[[], Iterator[bytes]]
     encoding: str | None = None
     """The compression that the source already has."""
@@ -67,11 +69,11 @@ class Upload:
 
 
 def upload(
-    data: Any, format: Format | None, gzip: bool, columns: Callable[[], list[Column]]
+    data: Any, format: RowsFormat | None, gzip: bool, columns: Callable[[], list[Column]]
 ) -> Upload:
     """Creates an upload from the `data` of `submit`; `columns` is called for DataFrames only."""
-    if format is not None and format not in get_args(Format):
-        raise ValueError(f"format must be one of {', '.join(get_args(Format))}, not {format!r}")
+    if format is not None and format not in get_args(RowsFormat):
+        raise ValueError(f"format must be one of {', '.join(get_args(RowsFormat))}, not {format!r}")
     if is_frame(data):
         return upload_from_frame(data, format or "csv", gzip, columns)
     if isinstance(data, (bytes, bytearray, memoryview)):
@@ -88,15 +90,15 @@ def upload(
 
 
 def upload_from_frame(
-    frame: Any, format: Format, gzip: bool, columns: Callable[[], list[Column]]
+    frame: Any, format: RowsFormat, gzip: bool, columns: Callable[[], list[Column]]
 ) -> Upload:
-    if format == "ndjson":
-        raise ValueError("a DataFrame can be sent as 'csv' or 'parquet', not as 'ndjson'")
+    if format in ("ndjson", "tsv"):
+        raise ValueError(f"a DataFrame can be sent as 'csv' or 'parquet', not as {format!r}")
     content = frame_to_parquet(frame) if format == "parquet" else frame_to_csv(frame, columns())
     return Upload(format, lambda: read_chunks(io.BytesIO(content)), gzip=gzip)
 
 
-def upload_from_path(path: Path, format: Format | None, gzip: bool) -> Upload:
+def upload_from_path(path: Path, format: RowsFormat | None, gzip: bool) -> Upload:
     """Creates an upload of a file; the suffixes of its name give format and compression."""
     encoding = ENCODING_BY_SUFFIX.get(path.suffix.lower())
     suffix = (Path(path.stem) if encoding else path).suffix.lower()
@@ -113,7 +115,7 @@ def upload_from_path(path: Path, format: Format | None, gzip: bool) -> Upload:
     return Upload(format or FORMAT_BY_SUFFIX[suffix], source, encoding=encoding, gzip=gzip)
 
 
-def upload_from_file(file: IO[bytes], format: Format, gzip: bool) -> Upload:
+def upload_from_file(file: IO[bytes], format: RowsFormat, gzip: bool) -> Upload:
     """Creates an upload of an open file from its position; without seek it is sent only once."""
     seekable = getattr(file, "seekable", lambda: False)()
     start = file.tell() if seekable else 0

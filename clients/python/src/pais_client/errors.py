@@ -27,7 +27,8 @@ class ProblemError(PaisError):
 
     `status` is the HTTP status and `code` a stable word to branch on. `detail` is a sentence that
     describes the problem. `errors` names the places; for a refused submission these are the first
-    20 invalid cells by `line` and `column`. `retry_after` is the pause in seconds that the service
+    20 invalid cells by `line` and `column`, and `errors_by_column` has the number of all of them in
+    each column. `retry_after` is the pause in seconds that the service
     asks for, or `None`. The error never contains raw cells, so it may be logged.
     """
 
@@ -38,6 +39,7 @@ class ProblemError(PaisError):
         self.title: str = problem.get("title", "")
         self.detail: str = problem.get("detail", "")
         self.errors: list[Fault] = problem.get("errors") or []
+        self.errors_by_column: dict[str, int] = problem.get("errors_by_column") or {}
         self.retry_after = retry_after
         super().__init__(f"{self.status} {self.code}: {describe(problem)}")
 

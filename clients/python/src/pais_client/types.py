@@ -11,6 +11,8 @@ from typing import Any, Literal, TypedDict
 Role = Literal["admin", "holder", "recipient", "auditor"]
 JobStatus = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 Format = Literal["csv", "ndjson", "parquet"]
+RowsFormat = Literal["csv", "tsv", "ndjson", "parquet"]
+Encoding = Literal["utf-8", "iso-8859-1", "windows-1252", "utf-16"]
 
 Document = dict[str, Any]
 """A document whose fields are described in the service's API reference (`/docs`)."""
@@ -35,6 +37,7 @@ class Problem(TypedDict, total=False):
     detail: str
     code: str
     errors: list[Fault]
+    errors_by_column: dict[str, int]
 
 
 class Organization(TypedDict):
@@ -140,6 +143,7 @@ class Dataset(TypedDict):
     name: str
     description: str | None
     columns: list[Column]
+    missing: list[str] | None
     retention_days: int | None
     rows: int
     submissions: list[Submission]

@@ -2,9 +2,13 @@
 //! all spellings of a value have its code.
 
 use hashbrown::{DefaultHashBuilder, HashTable};
+use std::borrow::Cow;
 use std::hash::BuildHasher;
 
 use crate::definition::{ColumnKind, ColumnRole};
+use crate::read::number_text::NumberText;
+use crate::read::suggestions;
+use crate::read::text_format::TextFormat;
 use crate::taxonomy::interval::number;
 
 use crate::schema::SchemaColumn;
@@ -16,6 +20,8 @@ use crate::table::{Column, NULL_CODE};
 pub(super) enum Refusal {
     /// The body cannot be decoded.
     Undecodable(&'static str),
+    /// The cell is not UTF-8.
+    NotUtf8,
     /// The cell is not valid for its column.
     Unfit {
         /// What is wrong.
@@ -34,6 +40,10 @@ const SPELLING_BYTES: usize = 32;
 /// each further cell in it costs one or two hash look-ups.
 pub(super) struct ColumnBuilder<'a> {
     spec: &'a SchemaColumn,
+    /// How the text of the file is written; `None` for a file that is no text.
+    format: Option<TextFormat>,
+    /// How numbers are written, where they have to be converted.
+    numbers: Option<NumberText>,
     hasher: DefaultHashBuilder,
     /// The codes of canonical texts.
     table: HashTable<u32>,
@@ -47,11 +57,22 @@ impl<'a> ColumnBuilder<'a> {
     pub(super) fn new(spec: &'a SchemaColumn) -> Self {
         Self {
             spec,
+            format: None,
+            numbers: None,
             hasher: DefaultHashBuilder::default(),
             table: HashTable::new(),
             aliases: HashTable::new(),
             column: Column::default(),
         }
+    }
+
+    /// The same column of a file whose text is written in this format.
+    pub(super) fn written_as(mut self, format: TextFormat) -> Self {
+        let numbers = NumberText::of(&format);
+        let is_converted = self.spec.kind == ColumnKind::Numeric && !numbers.is_plain();
+        self.numbers = is_converted.then_some(numbers);
+        self.format = Some(format);
+        self
     }
 
     /// The column as declared.
@@ -67,20 +88,22 @@ impl<'a> ColumnBuilder<'a> {
     pub(super) fn push(&mut self, cell: &[u8]) -> Result<usize, Refusal> {
         let hash = self.hasher.hash_one(cell);
         let mut added = 0;
-        let code = match self.find(hash, cell) {
+        // A spelling that is converted can be the canonical text of another number.
+        let canonical = match self.numbers {
+            None => self.find(hash, cell),
+            Some(_) => None,
+        };
+        let code = match canonical.or_else(|| self.find_alias(hash, cell)) {
             Some(code) => code,
-            None => match self.find_alias(hash, cell) {
-                Some(code) => code,
-                None => match self.add(hash, cell) {
-                    Ok(code) => {
-                        added = cell.len() + SPELLING_BYTES;
-                        code
-                    }
-                    Err(refusal) => {
-                        self.column.codes.push(NULL_CODE);
-                        return Err(refusal);
-                    }
-                },
+            None => match self.add(hash, cell) {
+                Ok(code) => {
+                    added = cell.len() + SPELLING_BYTES;
+                    code
+                }
+                Err(refusal) => {
+                    self.column.codes.push(NULL_CODE);
+                    return Err(refusal);
+                }
             },
         };
         self.column.codes.push(code);
@@ -103,9 +126,10 @@ impl<'a> ColumnBuilder<'a> {
     /// Adds a new spelling, of a known or of a new value.
     #[cold]
     fn add(&mut self, hash: u64, cell: &[u8]) -> Result<u32, Refusal> {
-        let text = self.spec.canonical(check_text(cell)?);
-        check(self.spec, &text)?;
-        let is_canonical = text.as_bytes() == cell;
+        let plain = self.plain(check_text(cell)?)?;
+        let text = self.spec.canonical(&plain);
+        check(self.spec, &text, self.format.as_ref())?;
+        let is_canonical = self.numbers.is_none() && text.as_bytes() == cell;
         let own_hash = match is_canonical {
             true => hash,
             false => self.hasher.hash_one(text.as_bytes()),
@@ -121,6 +145,18 @@ impl<'a> ColumnBuilder<'a> {
                 .insert_unique(hash, (cell.into(), code), rehash);
         }
         Ok(code)
+    }
+
+    /// The cell with its number in the plain spelling.
+    fn plain<'t>(&self, cell: &'t str) -> Result<Cow<'t, str>, Refusal> {
+        let Some(numbers) = self.numbers else {
+            return Ok(Cow::Borrowed(cell));
+        };
+        match numbers.plain(cell) {
+            Some(plain) => Ok(plain),
+            None if self.spec.missing.iter().any(|word| **word == *cell) => Ok(Cow::Borrowed(cell)),
+            None => Err(no_number(cell, self.format.as_ref())),
+        }
     }
 
     fn insert(&mut self, hash: u64, text: Box<str>) -> u32 {
@@ -172,8 +208,7 @@ pub(super) fn no_subject() -> Refusal {
 /// # Errors
 /// If the cell is not UTF-8 or contains NUL, which PostgreSQL cannot store.
 pub(super) fn check_text(cell: &[u8]) -> Result<&str, Refusal> {
-    let text =
-        std::str::from_utf8(cell).map_err(|_| Refusal::Undecodable("a cell is not UTF-8"))?;
+    let text = std::str::from_utf8(cell).map_err(|_| Refusal::NotUtf8)?;
     if memchr::memchr(0, cell).is_some() {
         return Err(Refusal::Undecodable("a cell contains the character NUL"));
     }
@@ -184,7 +219,7 @@ pub(super) fn check_text(cell: &[u8]) -> Result<&str, Refusal> {
 ///
 /// # Errors
 /// If it is not a leaf of the taxonomy, not a number, or outside the domain.
-fn check(spec: &SchemaColumn, cell: &str) -> Result<(), Refusal> {
+fn check(spec: &SchemaColumn, cell: &str, format: Option<&TextFormat>) -> Result<(), Refusal> {
     if spec.is_missing(cell) {
         return match spec.role {
             ColumnRole::Subject => Err(no_subject()),
@@ -192,7 +227,7 @@ fn check(spec: &SchemaColumn, cell: &str) -> Result<(), Refusal> {
         };
     }
     match spec.kind {
-        ColumnKind::Numeric => check_number(spec, cell),
+        ColumnKind::Numeric => check_number(spec, cell, format),
         ColumnKind::Categorical | ColumnKind::Date | ColumnKind::Datetime => {
             check_label(spec, cell)
         }
@@ -259,21 +294,21 @@ impl<'a> SetCell<'a> {
     }
 }
 
-fn check_number(spec: &SchemaColumn, cell: &str) -> Result<(), Refusal> {
+/// The refusal of a cell that is no number in a numeric column.
+fn no_number(cell: &str, format: Option<&TextFormat>) -> Refusal {
+    Refusal::Unfit {
+        detail: "the cell is not a number, and the column is numeric".to_owned(),
+        fix: Some(suggestions::number(cell, format)),
+    }
+}
+
+fn check_number(
+    spec: &SchemaColumn,
+    cell: &str,
+    format: Option<&TextFormat>,
+) -> Result<(), Refusal> {
     let Some(value) = number(cell) else {
-        let detail = "the cell is not a number, and the column is numeric";
-        let fix = if cell.is_empty() {
-            "write the missing value as one of the column's `missing` words".to_owned()
-        } else if number(cell.trim()).is_some() {
-            "remove the spaces around the number".to_owned()
-        } else {
-            "write a decimal number with a point, or add the word to the column's `missing`"
-                .to_owned()
-        };
-        return Err(Refusal::Unfit {
-            detail: detail.to_owned(),
-            fix: Some(fix),
-        });
+        return Err(no_number(cell, format));
     };
     if let Some((lo, hi)) = spec.domain
         && !(lo..=hi).contains(&value)

@@ -2,9 +2,12 @@
 
 use crate::read::error::{ReadError, ReadErrorKind, ReadFailure};
 use crate::read::limits::ReadLimits;
+use crate::read::suggestions;
+use crate::read::text_format::TextFormat;
 use crate::rejection::{Fault, Place};
 
 use crate::read::cells::{ColumnBuilder, Refusal, check_text, oversized};
+use crate::read::found_faults::FoundFaults;
 use crate::read::identifiers::IdentifierCells;
 use crate::schema::{Schema, SchemaColumn};
 use crate::table::Table;
@@ -22,19 +25,17 @@ const CHUNK_CELLS: usize = 128 * CHUNK_ROWS;
 /// Maximum number of faults that are reported before a submission is refused.
 pub const MAX_FAULTS: usize = 20;
 
-/// Number of faults that are kept before the later ones are dropped. Columns of a Parquet file are
-/// read one after the other, so the first faults found need not be the first of the file.
-const KEPT_FAULTS: usize = 50 * MAX_FAULTS;
-
 /// Maximum number of bytes of one record, so that a record without an end does not fill the memory.
 pub(super) const RECORD_BYTES: u64 = 8 << 20;
 
-/// Builds chunks from the rows of a submission. Cells are checked and coded, and up to
-/// [`MAX_FAULTS`] faults are collected. No chunk is passed on after the first fault.
+/// Builds chunks from the rows of a submission. Cells are checked and coded, up to [`MAX_FAULTS`]
+/// faults are collected, and all are counted. No chunk is passed on after the first fault.
 pub(super) struct ChunkBuilder<'s, F> {
     builders: Vec<ColumnBuilder<'s>>,
     limits: ReadLimits,
-    faults: Vec<Fault>,
+    /// How the text of the file is written; `None` for a file that is no text.
+    format: Option<TextFormat>,
+    faults: FoundFaults,
     rows: u64,
     in_chunk: usize,
     /// Size of the distinct spellings of the chunk, in bytes.
@@ -49,7 +50,8 @@ impl<'s, E, F: FnMut(Table) -> Result<(), E>> ChunkBuilder<'s, F> {
         Self {
             builders: schema.stored().map(ColumnBuilder::new).collect(),
             limits,
-            faults: Vec::new(),
+            format: None,
+            faults: FoundFaults::default(),
             rows: 0,
             in_chunk: 0,
             text_bytes: 0,
@@ -61,6 +63,14 @@ impl<'s, E, F: FnMut(Table) -> Result<(), E>> ChunkBuilder<'s, F> {
     /// Passes the cells of identifiers, which are not stored, to a counter.
     pub(super) fn count_identifiers(&mut self, cells: Option<IdentifierCells<'s>>) {
         self.identifiers = cells;
+    }
+
+    /// The same builder for a file whose text is written in this format.
+    pub(super) fn written_as(mut self, format: TextFormat) -> Self {
+        let builders = self.builders.into_iter();
+        self.builders = builders.map(|it| it.written_as(format)).collect();
+        self.format = Some(format);
+        self
     }
 
     /// The stored column with this position (slot).
@@ -139,31 +149,21 @@ impl<'s, E, F: FnMut(Table) -> Result<(), E>> ChunkBuilder<'s, F> {
         refusal: Refusal,
         line: u64,
     ) -> Result<bool, ReadError> {
-        let column = slot.map(|slot| self.builders[slot].spec().name.to_string());
+        let column = slot.map(|slot| &*self.builders[slot].spec().name);
         let (detail, fix) = match refusal {
-            Refusal::Undecodable(detail) => return Err(undecodable(line, column, detail)),
+            Refusal::Undecodable(detail) => {
+                return Err(undecodable(line, column.map(str::to_owned), detail));
+            }
+            Refusal::NotUtf8 => return Err(not_utf8(line, column, self.format.as_ref())),
             Refusal::Unfit { detail, fix } => (detail, fix),
         };
-        self.add_fault(Fault {
-            place: place(line, column),
-            detail,
-            suggested_fix: fix,
-        });
+        self.faults.push_cell(line, column, detail, fix);
         Ok(false)
     }
 
     /// Records a fault, for example of a record that is not added as a row.
     pub(super) fn add_fault(&mut self, fault: Fault) {
         self.faults.push(fault);
-        if self.faults.len() > KEPT_FAULTS {
-            self.faults.sort_by_key(Fault::line);
-            self.faults.truncate(MAX_FAULTS);
-        }
-    }
-
-    /// Whether [`MAX_FAULTS`] faults are found, so that further rows need not be read.
-    pub(super) fn has_max_faults(&self) -> bool {
-        self.faults.len() >= MAX_FAULTS
     }
 
     /// Ends the current row. Each stored column must have a cell for it.
@@ -197,7 +197,7 @@ impl<'s, E, F: FnMut(Table) -> Result<(), E>> ChunkBuilder<'s, F> {
             rows: std::mem::take(&mut self.in_chunk),
             columns: self.builders.iter_mut().map(ColumnBuilder::take).collect(),
         };
-        if self.faults.is_empty() {
+        if self.faults.are_none() {
             (self.chunk)(table).map_err(ReadFailure::Sink)?;
         }
         Ok(())
@@ -209,10 +209,8 @@ impl<'s, E, F: FnMut(Table) -> Result<(), E>> ChunkBuilder<'s, F> {
     /// # Errors
     /// For faults, for a submission without rows, and those of the receiver of chunks.
     pub(super) fn finish(mut self, empty: &str) -> Result<u64, ReadFailure<E>> {
-        if !self.faults.is_empty() {
-            self.faults.sort_by_key(Fault::line);
-            self.faults.truncate(MAX_FAULTS);
-            return Err(refused(self.faults).into());
+        if let Some(refused) = self.faults.finish() {
+            return Err(refused.into());
         }
         if self.rows == 0 {
             return Err(ReadError::new(ReadErrorKind::Empty, empty).into());
@@ -231,25 +229,19 @@ pub(super) fn undecodable(line: u64, column: Option<String>, detail: &str) -> Re
     ReadError::with(ReadErrorKind::Malformed, detail, vec![fault])
 }
 
+/// The error of a cell that is not UTF-8.
+fn not_utf8(line: u64, column: Option<&str>, format: Option<&TextFormat>) -> ReadError {
+    let mut error = undecodable(line, column.map(str::to_owned), "a cell is not UTF-8");
+    for fault in &mut error.faults {
+        fault.suggested_fix = format.map(|_| suggestions::encoding());
+    }
+    error
+}
+
 /// A cell, or the record where the column is an identifier, whose name is not reported.
-fn place(line: u64, column: Option<String>) -> Place {
+pub(super) fn place(line: u64, column: Option<String>) -> Place {
     match column {
         Some(column) => Place::Cell { line, column },
         None => Place::Record { line },
     }
-}
-
-/// The error of a submission with offending cells.
-fn refused(faults: Vec<Fault>) -> ReadError {
-    let first = faults[0].detail.clone();
-    let detail = match faults.len() {
-        1 => format!("one cell does not fit, and nothing was stored: {first}"),
-        MAX_FAULTS => {
-            format!(
-                "at least {MAX_FAULTS} cells do not fit, and nothing was stored; the first: {first}"
-            )
-        }
-        count => format!("{count} cells do not fit, and nothing was stored; the first: {first}"),
-    };
-    ReadError::with(ReadErrorKind::Cells, detail, faults)
 }

@@ -1,8 +1,8 @@
 //! Reads CSV submissions, a header and rows, in chunks.
 //!
-//! RFC 4180 with commas. BOM and CRLF are accepted, blank lines are skipped; a line with a quoted
-//! empty cell is not blank. Line numbers in faults
-//! are physical: the line on which the record starts. The header is line 1.
+//! RFC 4180, with commas or another delimiter. BOM and CRLF are accepted, blank lines are skipped; a
+//! line with a quoted empty cell is not blank. Line numbers in faults are physical: the line on which
+//! the record starts. The header is line 1.
 
 use std::convert::Infallible;
 use std::io::Read;
@@ -11,8 +11,11 @@ use crate::read::{IdentifierRepeats, ReadError, ReadErrorKind, ReadFailure, Read
 use crate::rejection::Fault;
 
 use crate::read::chunk_builder::{ChunkBuilder, RECORD_BYTES};
-use crate::read::header;
+use crate::read::decoding::DecodedText;
+use crate::read::header::{self, Target};
 use crate::read::identifiers::IdentifierCells;
+use crate::read::set_columns::SetColumns;
+use crate::read::text_format::{Delimiter, TextFormat};
 use crate::schema::Schema;
 use crate::table::Table;
 use crate::table::chunk::Assembler;
@@ -22,8 +25,8 @@ use crate::table::chunk::Assembler;
 ///
 /// One pass over the bytes. A cell costs one hash look-up, or two in a spelling that is not
 /// canonical; a distinct spelling of a chunk costs one check and one allocation. Memory is one
-/// chunk. Up to [`crate::read::MAX_FAULTS`] faults are collected before the file is refused; no
-/// chunk is passed on after the first fault.
+/// chunk. The first [`crate::read::MAX_FAULTS`] faults are collected and all are counted before the
+/// file is refused; no chunk is passed on after the first fault.
 ///
 /// # Errors
 /// As [`ReadFailure`].
@@ -33,16 +36,19 @@ pub fn read<E>(
     limits: ReadLimits,
     chunk: impl FnMut(Table) -> Result<(), E>,
 ) -> Result<u64, ReadFailure<E>> {
-    read_counting(schema, source, limits, None, chunk)
+    read_as(schema, source, TextFormat::CSV, limits, None, chunk)
 }
 
-/// As [`read`], and counts the rows whose identifiers occurred before.
+/// Like [`read`], for a file whose text is written in another format. Numbers are stored as if they
+/// were written with a point and without separators of thousands. With `repeats`, counts the rows
+/// whose identifiers occurred before.
 ///
 /// # Errors
 /// As [`read`].
-pub fn read_counting<E>(
+pub fn read_as<E>(
     schema: &Schema,
     source: impl Read,
+    format: TextFormat,
     limits: ReadLimits,
     repeats: Option<&mut IdentifierRepeats>,
     chunk: impl FnMut(Table) -> Result<(), E>,
@@ -50,35 +56,38 @@ pub fn read_counting<E>(
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(false)
         .flexible(true)
+        .delimiter(format.delimiter().byte())
         .terminator(csv::Terminator::Any(b'\n'))
         .buffer_capacity(128 << 10)
-        .from_reader(CountingReader::new(source));
+        .from_reader(CountingReader::new(source, format));
     let mut record = csv::ByteRecord::new();
     if !next(&mut reader, &mut record)? {
         return Err(unclosed(&reader).unwrap_or_else(header::empty).into());
     }
     let names: Vec<&[u8]> = cells_of(&reader, &record).collect();
-    let slots = header::columns(schema, &names)?;
-    let width = slots.len();
-    let mut builder = ChunkBuilder::new(schema, limits, chunk);
+    let targets = header::columns(schema, &names, Some(&format))?;
+    let width = targets.len();
+    let mut builder = ChunkBuilder::new(schema, limits, chunk).written_as(format);
     builder.count_identifiers(repeats.map(|it| IdentifierCells::new(it, schema, &names)));
+    let mut sets = SetColumns::new(schema);
     while next(&mut reader, &mut record)? {
         if record.len() == width {
-            for (cell, slot) in cells_of(&reader, &record).zip(&slots) {
-                builder.push_cell(*slot, cell, || line(&reader, &record))?;
+            for (cell, target) in cells_of(&reader, &record).zip(&targets) {
+                match *target {
+                    Target::Cell(slot) => {
+                        builder.push_cell(slot, cell, || line(&reader, &record))?;
+                    }
+                    Target::Item(item) => sets.put(item, cell, limits.cell_bytes),
+                }
             }
-            if !builder.has_max_faults() {
-                builder.end_row()?;
-            }
+            sets.end_row(&mut builder, || line(&reader, &record))?;
+            builder.end_row()?;
         } else {
             let detail = format!(
                 "the record has {} cells, but the header has {width}",
                 record.len()
             );
             builder.add_fault(Fault::record(line(&reader, &record), detail));
-        }
-        if builder.has_max_faults() {
-            break;
         }
     }
     if let Some(error) = unclosed(&reader) {
@@ -132,11 +141,15 @@ pub fn read_table(schema: &Schema, source: impl Read) -> Result<Table, ReadError
 ///
 /// # Errors
 /// As [`read`].
-pub fn names(source: impl Read) -> Result<Vec<String>, ReadFailure<Infallible>> {
+pub fn names(
+    source: impl Read,
+    format: TextFormat,
+) -> Result<Vec<String>, ReadFailure<Infallible>> {
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(false)
+        .delimiter(format.delimiter().byte())
         .terminator(csv::Terminator::Any(b'\n'))
-        .from_reader(CountingReader::new(source));
+        .from_reader(CountingReader::new(source, format));
     let mut record = csv::ByteRecord::new();
     next(&mut reader, &mut record)?;
     let name = |cell| String::from_utf8_lossy(cell).into_owned();
@@ -228,9 +241,9 @@ fn unclosed<R: Read>(reader: &csv::Reader<CountingReader<R>>) -> Option<ReadErro
 /// Maximum size of the header, in bytes.
 const HEADER_BYTES: u64 = 1 << 20;
 
-/// Maximum number of commas of a record that are read beyond its first MiB. The reader takes 8 bytes
-/// for each cell.
-const MORE_COMMAS: u64 = 1 << 20;
+/// Maximum number of delimiters of a record that are read beyond its first MiB. The reader takes 8
+/// bytes for each cell.
+const MORE_DELIMITERS: u64 = 1 << 20;
 
 /// The bytes before the end of a line that decide whether a CR belongs to its last cell.
 const LINE_END: usize = 2;
@@ -238,7 +251,8 @@ const LINE_END: usize = 2;
 /// Counts bytes and quotes while reading, so that faults of the whole file are found in the same
 /// pass.
 struct CountingReader<R> {
-    source: R,
+    source: DecodedText<R>,
+    delimiter: Delimiter,
     /// The last block that was read, after the last bytes of the one before. The block is left out
     /// where it has no CR.
     recent: Vec<u8>,
@@ -252,16 +266,17 @@ struct CountingReader<R> {
     ended: bool,
     /// Number of records of which reading has begun; the header is the first.
     records: u64,
-    /// Bytes read since the record began, and commas after its first MiB. Both include the rest of
-    /// the block that was read for the record before.
+    /// Bytes read since the record began, and delimiters after its first MiB. Both include the rest
+    /// of the block that was read for the record before.
     since_record: u64,
-    more_commas: u64,
+    more_delimiters: u64,
 }
 
-impl<R> CountingReader<R> {
-    fn new(source: R) -> Self {
+impl<R: Read> CountingReader<R> {
+    fn new(source: R, format: TextFormat) -> Self {
         Self {
-            source,
+            source: DecodedText::new(source, format.encoding()),
+            delimiter: format.delimiter(),
             recent: Vec::new(),
             recent_start: 0,
             tail: Vec::with_capacity(2 * LINE_END),
@@ -271,14 +286,14 @@ impl<R> CountingReader<R> {
             ended: false,
             records: 0,
             since_record: 0,
-            more_commas: 0,
+            more_delimiters: 0,
         }
     }
 
     fn start_record(&mut self) {
         self.records += 1;
         self.since_record = 0;
-        self.more_commas = 0;
+        self.more_delimiters = 0;
     }
 
     /// Checks the size of the record that is being read, of which `block` is a part.
@@ -292,7 +307,7 @@ impl<R> CountingReader<R> {
         if self.since_record <= HEADER_BYTES {
             return Ok(());
         }
-        self.more_commas += memchr::memchr_iter(b',', block).count() as u64;
+        self.more_delimiters += memchr::memchr_iter(self.delimiter.byte(), block).count() as u64;
         let detail = if self.since_record > limit {
             let record = if self.records <= 1 {
                 "the header"
@@ -303,7 +318,7 @@ impl<R> CountingReader<R> {
                 "{record} is longer than {} MiB; check whether a quote is never closed",
                 limit >> 20
             )
-        } else if self.more_commas > MORE_COMMAS {
+        } else if self.more_delimiters > MORE_DELIMITERS {
             "a record has more than a million cells; check whether a line end is missing".to_owned()
         } else {
             return Ok(());

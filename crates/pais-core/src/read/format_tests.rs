@@ -12,7 +12,7 @@ use crate::schema::Schema;
 use crate::table::chunk::Assembler;
 use crate::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable, Table};
 
-fn gathered(
+pub(super) fn gathered(
     read: impl FnOnce(
         &mut dyn FnMut(Table) -> Result<(), std::convert::Infallible>,
     ) -> Result<u64, ReadFailure<std::convert::Infallible>>,

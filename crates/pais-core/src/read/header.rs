@@ -3,38 +3,75 @@
 //! Messages never contain text of the header: in a file without a header the first line is a
 //! patient's.
 
+use std::collections::BTreeMap;
+
 use crate::definition::ColumnRole;
 use crate::read::{ReadError, ReadErrorKind};
 use crate::rejection::Fault;
 
 use super::cells::check_text;
+use super::suggestions;
+use super::text_format::TextFormat;
 use crate::schema::Schema;
 
 /// Most changed, missing or added characters of a name for which a declared one is suggested.
 const MAX_TYPOS: usize = 2;
 
-/// For each column of the file, its position among the stored columns; `None` for an identifier,
-/// whose cells are not stored.
+/// Where the cells of a file's column go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Target {
+    /// To the stored column with this position (slot); nowhere for an identifier, whose cells are
+    /// not stored.
+    Cell(Option<usize>),
+    /// To a set that is made of several columns: the item with this number, counted over all sets.
+    Item(usize),
+}
+
+impl Target {
+    /// Whether the cells are stored.
+    pub(super) fn is_stored(self) -> bool {
+        self != Self::Cell(None)
+    }
+}
+
+/// The columns that a file has under a schema: their names, and where their cells go.
+pub(super) fn expected(schema: &Schema) -> Vec<(&str, Target)> {
+    let (mut slots, mut items) = (0.., 0..);
+    let mut expected = Vec::with_capacity(schema.columns.len());
+    for column in &schema.columns {
+        let is_dropped = column.role == ColumnRole::Identifier;
+        let slot = if is_dropped { None } else { slots.next() };
+        if column.from.is_empty() {
+            expected.push((&*column.name, Target::Cell(slot)));
+        }
+        for name in &column.from {
+            let item = if is_dropped { None } else { items.next() };
+            expected.push((&**name, item.map_or(Target::Cell(None), Target::Item)));
+        }
+    }
+    expected
+}
+
+/// Where the cells of each column of the file go. `format` is that of a file of text.
 ///
 /// # Errors
 /// [`ReadErrorKind::Malformed`] for undecodable names; [`ReadErrorKind::Header`], with all faults,
 /// for a column that is missing, repeated or not declared.
-pub(super) fn columns(schema: &Schema, names: &[&[u8]]) -> Result<Vec<Option<usize>>, ReadError> {
+pub(super) fn columns(
+    schema: &Schema,
+    names: &[&[u8]],
+    format: Option<&TextFormat>,
+) -> Result<Vec<Target>, ReadError> {
     let mut texts = Vec::with_capacity(names.len());
     for name in names {
-        let text = check_text(name).map_err(|_| {
-            ReadError::new(
-                ReadErrorKind::Malformed,
-                "the header is not UTF-8 or contains NUL; save the file as UTF-8 without NUL",
-            )
-        })?;
-        texts.push(text);
+        texts.push(check_text(name).map_err(|_| undecodable(format))?);
     }
-    if texts.len() > schema.columns.len() + crate::read::MAX_FAULTS {
+    let expected = expected(schema);
+    if texts.len() > expected.len() + crate::read::MAX_FAULTS {
         let detail = format!(
             "the header has {} columns, but {} are declared; nothing was stored",
             texts.len(),
-            schema.columns.len()
+            expected.len()
         );
         return Err(ReadError::with(
             ReadErrorKind::Header,
@@ -43,48 +80,55 @@ pub(super) fn columns(schema: &Schema, names: &[&[u8]]) -> Result<Vec<Option<usi
         ));
     }
     let mut faults = Vec::new();
-    let mut slots = Vec::with_capacity(texts.len());
+    let mut targets = Vec::with_capacity(texts.len());
     for (index, text) in texts.iter().enumerate() {
-        let Some(column) = schema.columns.iter().find(|column| *column.name == **text) else {
+        let Some((_, target)) = expected.iter().find(|(name, _)| name == text) else {
             // The nearest name is searched only for the faults that are reported.
             if faults.len() < crate::read::MAX_FAULTS {
-                faults.push(undeclared(schema, &texts, index));
+                faults.push(undeclared(schema, &expected, &texts, index, format));
             }
             continue;
         };
         if texts[..index].contains(text) {
             let detail = "the header names this column twice";
-            faults.push(Fault::cell(1, &*column.name, detail));
+            faults.push(Fault::cell(1, *text, detail));
         }
-        slots.push(match column.role {
-            ColumnRole::Identifier => None,
-            _ => schema.stored_position(&column.name),
-        });
+        targets.push(*target);
     }
-    for column in schema
-        .columns
-        .iter()
-        .filter(|column| !texts.contains(&&*column.name))
-    {
-        faults.push(
-            Fault::cell(
-                1,
-                &*column.name,
-                "the header does not name this declared column",
-            )
-            .fix("add the column, or declare the dataset without it"),
-        );
+    for (name, _) in &expected {
+        if !texts.contains(name) {
+            let detail = "the header does not name this declared column";
+            let fix = "add the column, or declare the dataset without it";
+            faults.push(Fault::cell(1, *name, detail).fix(fix));
+        }
     }
     if faults.is_empty() {
-        return Ok(slots);
+        return Ok(targets);
     }
     let detail = format!(
         "the header must name exactly the {} declared columns, and nothing was stored: {}",
-        schema.columns.len(),
+        expected.len(),
         faults[0].detail
     );
+    let mut by_column = BTreeMap::new();
+    for column in faults.iter().filter_map(Fault::column) {
+        *by_column.entry(column.to_owned()).or_default() += 1;
+    }
     faults.truncate(crate::read::MAX_FAULTS);
-    Err(ReadError::with(ReadErrorKind::Header, detail, faults))
+    let mut error = ReadError::with(ReadErrorKind::Header, detail, faults);
+    error.faults_by_column = by_column;
+    Err(error)
+}
+
+/// The error of a header with names that are no text.
+fn undecodable(format: Option<&TextFormat>) -> ReadError {
+    let detail = "the header is not UTF-8 or contains NUL; save the file as UTF-8 without NUL";
+    let faults = format.map(|_| Fault::record(1, detail).fix(suggestions::encoding()));
+    ReadError::with(
+        ReadErrorKind::Malformed,
+        detail,
+        faults.into_iter().collect(),
+    )
 }
 
 /// The error of an empty file, which has no header either.
@@ -95,29 +139,43 @@ pub(super) fn empty() -> ReadError {
     )
 }
 
-fn undeclared(schema: &Schema, texts: &[&str], index: usize) -> Fault {
+fn undeclared(
+    schema: &Schema,
+    expected: &[(&str, Target)],
+    texts: &[&str],
+    index: usize,
+    format: Option<&TextFormat>,
+) -> Fault {
     let fault = Fault::record(
         1,
         format!("column {} of the header is not declared", index + 1),
     );
     let text = texts[index];
-    if texts.len() == 1 && schema.columns.len() > 1 && text.contains([';', '\t']) {
-        return fault.fix("separate the cells by commas");
+    let is_expected = |part: &str| expected.iter().any(|(name, _)| *name == part);
+    let is_only = texts.len() == 1 && expected.len() > 1;
+    let format = format.filter(|_| expected.len() > texts.len());
+    let fix = format.and_then(|it| suggestions::delimiter(it, text, is_only, is_expected));
+    if let Some(fix) = fix {
+        return fault.fix(fix);
+    }
+    let made = schema.columns.iter().find(|set| *set.name == *text);
+    if let Some(set) = made.filter(|set| !set.from.is_empty()) {
+        let detail = "remove the column: the set is made of the columns of its `from`";
+        return fault.fix(format!("`{}`: {detail}", set.name));
     }
     let text = text.trim().to_lowercase();
     let length = text.chars().count();
-    let nearest = schema
-        .columns
+    let nearest = expected
         .iter()
-        .filter(|column| !texts.contains(&&*column.name))
-        .map(|column| (column, column.name.to_lowercase()))
+        .filter(|(name, _)| !texts.contains(name))
+        .map(|(name, _)| (name, name.to_lowercase()))
         // The distance is at least the difference of the lengths, and costs their product.
-        .filter(|(_, name)| name.chars().count().abs_diff(length) <= MAX_TYPOS)
-        .map(|(column, name)| (strsim::levenshtein(&name, &text), column))
+        .filter(|(_, lower)| lower.chars().count().abs_diff(length) <= MAX_TYPOS)
+        .map(|(name, lower)| (strsim::levenshtein(&lower, &text), name))
         .min_by_key(|(distance, _)| *distance);
     match nearest {
-        Some((distance, column)) if distance <= MAX_TYPOS => {
-            fault.fix(format!("did you mean `{}`?", column.name))
+        Some((distance, name)) if distance <= MAX_TYPOS => {
+            fault.fix(format!("did you mean `{name}`?"))
         }
         _ => fault.fix("remove the column from the file, or declare it"),
     }

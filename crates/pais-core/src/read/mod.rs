@@ -4,12 +4,15 @@ pub mod anatomized;
 mod cells;
 mod chunk_builder;
 pub mod csv;
+mod decoding;
 mod error;
 mod fixed_point;
+mod found_faults;
 mod header;
 mod identifiers;
 mod limits;
 pub mod ndjson;
+mod number_text;
 pub mod parquet;
 mod parquet_batches;
 mod parquet_bodies;
@@ -19,6 +22,9 @@ mod parquet_pages;
 mod parquet_schema;
 mod parquet_thrift;
 pub mod reimport;
+mod set_columns;
+mod suggestions;
+mod text_format;
 
 #[cfg(test)]
 mod format_tests;
@@ -34,7 +40,11 @@ mod parquet_tests;
 #[cfg(test)]
 mod read_back_tests;
 #[cfg(test)]
+mod set_column_tests;
+#[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod text_tests;
 #[cfg(test)]
 mod value_tests;
 
@@ -43,3 +53,7 @@ pub use error::{ReadError, ReadErrorKind, ReadFailure};
 pub use fixed_point::{ReadBackError, read_back_error};
 pub use identifiers::IdentifierRepeats;
 pub use limits::ReadLimits;
+pub use text_format::{
+    DecimalMark, Delimiter, TextEncoding, TextFormat, TextFormatError, TextParameters,
+    ThousandsMark,
+};

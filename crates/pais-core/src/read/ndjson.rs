@@ -20,7 +20,9 @@ use crate::rejection::Fault;
 
 use crate::read::cells::{Refusal, SetCell, no_subject, oversized};
 use crate::read::chunk_builder::{ChunkBuilder, MAX_FAULTS, RECORD_BYTES, undecodable};
+use crate::read::header::{self, Target};
 use crate::read::identifiers::IdentifierCells;
+use crate::read::set_columns::SetColumns;
 use crate::schema::{Schema, SchemaColumn};
 use crate::table::Table;
 
@@ -57,6 +59,7 @@ pub fn read_counting<E>(
     let names: Vec<&[u8]> = keys.names.iter().map(|name| name.as_bytes()).collect();
     let mut builder = ChunkBuilder::new(schema, limits, chunk);
     builder.count_identifiers(repeats.map(|it| IdentifierCells::new(it, schema, &names)));
+    let mut sets = SetColumns::new(schema);
     while let Some((number, line)) = lines.next()? {
         let record = keys.parse(number, line)?;
         if !record.is_valid() {
@@ -64,16 +67,15 @@ pub fn read_counting<E>(
                 .faults(number, &keys)
                 .for_each(|fault| builder.add_fault(fault));
         } else {
-            for (value, &slot) in record.values.iter().zip(&keys.slots) {
+            for (value, target) in record.values.iter().zip(&keys.targets) {
                 // A valid record has a value for each column.
                 let value = value.map_or("null", RawValue::get);
-                push(&mut builder, slot, value, number)?;
+                match *target {
+                    Target::Cell(slot) => drop(push(&mut builder, slot, value, number)?),
+                    Target::Item(item) => put(&mut sets, item, value, limits.cell_bytes),
+                }
             }
-        }
-        if builder.has_max_faults() {
-            break;
-        }
-        if record.is_valid() {
+            sets.end_row(&mut builder, || number)?;
             builder.end_row()?;
         }
     }
@@ -148,7 +150,7 @@ impl<R: Read> RecordLines<R> {
 /// The declared columns, found by key.
 struct KeyIndex<'s> {
     names: Vec<&'s str>,
-    slots: Vec<Option<usize>>,
+    targets: Vec<Target>,
     by_name: HashMap<&'s str, usize>,
     /// The columns of the last record's keys, in order. The next record most likely has the same
     /// order, which avoids the look-up.
@@ -157,14 +159,9 @@ struct KeyIndex<'s> {
 
 impl<'s> KeyIndex<'s> {
     fn new(schema: &'s Schema) -> Self {
-        let mut stored = 0..;
-        let slots = schema.columns.iter().map(|column| match column.role {
-            ColumnRole::Identifier => None,
-            _ => stored.next(),
-        });
-        let names: Vec<&str> = schema.columns.iter().map(|column| &*column.name).collect();
+        let (names, targets): (Vec<&str>, _) = header::expected(schema).into_iter().unzip();
         Self {
-            slots: slots.collect(),
+            targets,
             by_name: names.iter().copied().zip(0..).collect(),
             order: Vec::new(),
             names,
@@ -341,6 +338,30 @@ fn push<E, F: FnMut(Table) -> Result<(), E>>(
         },
     };
     builder.refuse_cell(slot, refusal, number)
+}
+
+/// Puts a value into a set that is made of several columns.
+fn put(sets: &mut SetColumns<'_>, item: usize, value: &str, limit: usize) {
+    match value.as_bytes() {
+        _ if value.len() > limit.saturating_mul(ESCAPED_BYTES) => {
+            sets.refuse(item, oversized(limit));
+        }
+        [b'n', ..] => {}
+        [b'[' | b'{', ..] => {
+            let detail = "the value is an array or object; a column of a set has one item";
+            let fix = "write a string or a number";
+            sets.refuse(
+                item,
+                decodable(value)
+                    .err()
+                    .unwrap_or_else(|| unfit(detail, Some(fix))),
+            );
+        }
+        _ => match scalar(value) {
+            Err(refusal) => sets.refuse(item, refusal),
+            Ok(text) => sets.put(item, text.as_bytes(), limit),
+        },
+    }
 }
 
 fn unfit(detail: &str, fix: Option<&str>) -> Refusal {

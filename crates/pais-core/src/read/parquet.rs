@@ -20,11 +20,12 @@ use crate::rejection::Fault;
 use crate::rejection::Place;
 
 use crate::read::chunk_builder::{CHUNK_ROWS, ChunkBuilder};
-use crate::read::header;
+use crate::read::header::{self, Target};
 use crate::read::parquet_batches::{batch_rows, pieces};
-use crate::read::parquet_cells::{is_scalar, push};
+use crate::read::parquet_cells::{is_scalar, push, push_sets};
 use crate::read::parquet_footer::{self, damaged};
 use crate::read::parquet_pages::measure;
+use crate::read::set_columns::SetColumns;
 use crate::schema::Schema;
 use crate::table::Table;
 
@@ -45,21 +46,21 @@ pub fn read<E, R: ChunkReader + 'static>(
 ) -> Result<u64, ReadFailure<E>> {
     let source = Arc::new(source);
     let limit = limits.total_bytes;
-    let (opened, slots) = guarded(|| open(schema, &*source))?;
+    let (opened, targets) = guarded(|| open(schema, &*source))?;
     let rows = opened.metadata().file_metadata().num_rows();
     let rows = u64::try_from(rows).map_err(|_| damaged())?;
     if rows > limit.min(MAX_ROWS) {
         return Err(too_large(limit).into());
     }
     let mut builder = ChunkBuilder::new(schema, limits, chunk);
-    if slots.iter().all(Option::is_none) {
+    if !targets.iter().any(|target| target.is_stored()) {
         // All columns are identifiers: nothing is stored, so nothing is decoded.
         for start in (0..rows).step_by(CHUNK_ROWS) {
             builder.end_rows((rows - start).min(CHUNK_ROWS as u64) as usize)?;
         }
         return builder.finish(NO_ROWS);
     }
-    let projected = slots.iter().enumerate().filter(|(_, slot)| slot.is_some());
+    let projected = targets.iter().enumerate().filter(|(_, it)| it.is_stored());
     let roots: Vec<usize> = projected.map(|(root, _)| root).collect();
     let mask = ProjectionMask::roots(opened.parquet_schema(), roots);
     let mut reader = guarded(|| {
@@ -76,18 +77,27 @@ pub fn read<E, R: ChunkReader + 'static>(
             .build()
             .map_err(|_| damaged())
     })?;
-    let slots: Vec<usize> = slots.into_iter().flatten().collect();
+    let targets: Vec<Target> = targets.into_iter().filter(|it| it.is_stored()).collect();
+    let mut sets = SetColumns::new(schema);
     let (mut first, mut bytes) = (1, 0u64);
     while let Some(batch) = guarded(|| reader.next().transpose().map_err(|_| damaged()))? {
         for piece in pieces(batch) {
-            for (array, &slot) in piece.columns().iter().zip(&slots) {
-                bytes = bytes.saturating_add(push(&mut builder, slot, array, first)?);
+            let mut items = Vec::new();
+            for (array, target) in piece.columns().iter().zip(&targets) {
+                match *target {
+                    Target::Item(item) => items.push((item, &**array)),
+                    Target::Cell(Some(slot)) => {
+                        bytes = bytes.saturating_add(push(&mut builder, slot, array, first)?);
+                    }
+                    Target::Cell(None) => {}
+                }
+            }
+            if !items.is_empty() {
+                let added = push_sets(&mut builder, &mut sets, &items, first)?;
+                bytes = bytes.saturating_add(added);
             }
             if bytes > limit {
                 return Err(too_large(limit).into());
-            }
-            if builder.has_max_faults() {
-                return builder.finish(NO_ROWS);
             }
             first += piece.num_rows() as u64;
             builder.end_rows(piece.num_rows())?;
@@ -159,32 +169,33 @@ fn metadata(source: &impl ChunkReader) -> Result<ArrowReaderMetadata, ReadError>
     ArrowReaderMetadata::try_new(footer, options).map_err(|_| damaged())
 }
 
-/// Reads the footer. Returns how the columns are decoded, and for each column its slot among the
-/// stored columns, `None` for an identifier.
+/// Reads the footer. Returns how the columns are decoded, and where the cells of each go.
 fn open(
     schema: &Schema,
     source: &impl ChunkReader,
-) -> Result<(ArrowReaderMetadata, Vec<Option<usize>>), ReadError> {
+) -> Result<(ArrowReaderMetadata, Vec<Target>), ReadError> {
     let found = metadata(source)?;
     let fields = found.schema().fields();
     let names: Vec<&[u8]> = fields.iter().map(|field| field.name().as_bytes()).collect();
-    let slots = header::columns(schema, &names).map_err(without_lines)?;
+    let targets = header::columns(schema, &names, None).map_err(without_lines)?;
     let stored: Vec<_> = schema.stored().collect();
     let mut faults = Vec::new();
-    for (field, slot) in fields.iter().zip(&slots) {
-        let Some(spec) = slot.map(|slot| stored[slot]) else {
-            continue;
+    for (field, target) in fields.iter().zip(&targets) {
+        let takes_lists = match *target {
+            Target::Cell(None) => continue,
+            Target::Cell(Some(slot)) => stored[slot].kind == ColumnKind::Set,
+            Target::Item(_) => false,
         };
         let scalar = match field.data_type() {
             DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _)
-                if spec.kind == ColumnKind::Set =>
+                if takes_lists =>
             {
                 item.data_type()
             }
             other => other,
         };
         if !is_scalar(&decoded_as(scalar)) {
-            let column = spec.name.to_string();
+            let column = field.name().clone();
             faults.push(Fault {
                 place: Place::Column { column },
                 detail: "the column's Parquet type has no text form; only a set takes a list"
@@ -207,7 +218,7 @@ fn open(
     ));
     let options = ArrowReaderOptions::new().with_schema(arrow_schema_hint);
     let opened = ArrowReaderMetadata::try_new(found.metadata().clone(), options);
-    Ok((opened.map_err(|_| damaged())?, slots))
+    Ok((opened.map_err(|_| damaged())?, targets))
 }
 
 /// A Parquet file has no header line.

@@ -19,7 +19,8 @@ use crate::definition::ColumnRole;
 use crate::read::ReadError;
 
 use crate::read::cells::{Refusal, SetCell, no_subject, oversized};
-use crate::read::chunk_builder::{ChunkBuilder, MAX_FAULTS};
+use crate::read::chunk_builder::ChunkBuilder;
+use crate::read::set_columns::SetColumns;
 use crate::schema::SchemaColumn;
 use crate::table::Table;
 
@@ -58,7 +59,7 @@ pub(super) fn push<E, F: FnMut(Table) -> Result<(), E>>(
     let render = list(array, builder.spec(slot), limit).unwrap_or_else(|| scalar(array, limit));
     let is_subject = builder.spec(slot).role == ColumnRole::Subject;
     let mut text = String::new();
-    let (mut bytes, mut refused) = (0u64, 0);
+    let mut bytes = 0u64;
     for row in 0..array.len() {
         if array.is_null(row) && !is_subject {
             builder.push_null(Some(slot));
@@ -67,16 +68,47 @@ pub(super) fn push<E, F: FnMut(Table) -> Result<(), E>>(
         }
         let line = first + row as u64;
         text.clear();
-        let valid = match render(row, &mut text) {
+        match render(row, &mut text) {
             _ if array.is_null(row) => builder.refuse_cell(Some(slot), no_subject(), line)?,
             Ok(()) => builder.push_cell(Some(slot), text.as_bytes(), || line)?,
             Err(refusal) => builder.refuse_cell(Some(slot), refusal, line)?,
         };
         bytes += 1 + text.len() as u64;
-        refused += usize::from(!valid);
-        if refused == MAX_FAULTS {
-            break;
+    }
+    Ok(bytes)
+}
+
+/// Adds the sets that are made of several columns, of which `items` has the cells. Returns their
+/// size in bytes, as [`push`].
+///
+/// # Errors
+/// If a cell cannot be decoded.
+pub(super) fn push_sets<E, F: FnMut(Table) -> Result<(), E>>(
+    builder: &mut ChunkBuilder<'_, F>,
+    sets: &mut SetColumns<'_>,
+    items: &[(usize, &dyn Array)],
+    first: u64,
+) -> Result<u64, ReadError> {
+    let limit = builder.cell_bytes();
+    let rendered = items
+        .iter()
+        .map(|&(item, array)| (item, array, scalar(array, limit)));
+    let rendered: Vec<_> = rendered.collect();
+    let rows = items.first().map_or(0, |(_, array)| array.len());
+    let mut text = String::new();
+    let mut bytes = 0u64;
+    for row in 0..rows {
+        for (item, array, render) in &rendered {
+            text.clear();
+            if !array.is_null(row) {
+                match render(row, &mut text) {
+                    Ok(()) => sets.put(*item, text.as_bytes(), limit),
+                    Err(refusal) => sets.refuse(*item, refusal),
+                }
+            }
+            bytes += 1 + text.len() as u64;
         }
+        sets.end_row(builder, || first + row as u64)?;
     }
     Ok(bytes)
 }

@@ -37,6 +37,7 @@ pub fn columns(schema: &Schema, names: &[String]) -> Schema {
         separator: column.separator,
         missing: Vec::new(),
         round_range: false,
+        from: Vec::new(),
     };
     let columns = schema.columns.iter().filter(is_expected);
     Schema {
@@ -216,6 +217,7 @@ pub(super) fn exact_text<'t>(spec: &SchemaColumn, text: &'t str) -> Option<Cow<'
 /// the empty cell, which is how CSV shows null, is missing where it is no value.
 pub fn exact_column(spec: &SchemaColumn) -> SchemaColumn {
     let mut column = spec.clone();
+    column.from.clear();
     if column.missing.is_empty() && column.is_empty_null() {
         column.missing.push("".into());
     }

@@ -1,5 +1,6 @@
 //! A dataset's schema with its taxonomies resolved, and the checks of column definitions.
 
+mod made_sets;
 mod privacy;
 mod subject;
 #[cfg(test)]
@@ -57,6 +58,9 @@ pub struct SchemaColumn {
     pub missing: Vec<Box<str>>,
     /// Whether the outermost interval is widened to round numbers where no domain is declared.
     pub round_range: bool,
+    /// The columns of a file that have the items of this set. Empty for a column that a file has
+    /// under its own name.
+    pub from: Vec<Box<str>>,
 }
 
 /// The declared columns, checked one by one and against each other.
@@ -80,7 +84,7 @@ impl Schema {
         limits: TreeLimits,
         mut taxonomy: impl FnMut(TaxonomyId) -> Option<Arc<Tree>>,
     ) -> Result<Self, SchemaError> {
-        let mut faults = Vec::new();
+        let mut faults = made_sets::faults(&definition.columns);
         let mut columns = Vec::with_capacity(definition.columns.len());
         if definition.columns.is_empty() {
             faults.push(Fault::at("/columns", "a dataset needs at least one column"));
@@ -176,13 +180,10 @@ impl Schema {
                 ));
             }
             let default = [String::new()];
-            let missing = column.missing.as_deref().unwrap_or(&default);
-            if let Some(word) = missing.iter().position(|word| is_unwritable(word)) {
-                faults.push(Fault::at(
-                    at(&format!("missing/{word}")),
-                    "a word for missing must not end in a carriage return or contain NUL",
-                ));
-            }
+            let missing = column.missing.as_deref();
+            faults.extend(missing.and_then(|words| unwritable(words, &at("missing"))));
+            let missing = missing.or(definition.missing.as_deref());
+            let missing = missing.unwrap_or(&default);
             if column.round_range {
                 faults.extend(unfit_round_range(column).map(|detail| {
                     Fault::at(at("round_range"), detail).fix("leave `round_range` out")
@@ -198,11 +199,14 @@ impl Schema {
                 separator: separator.flatten().unwrap_or(DEFAULT_SEPARATOR),
                 missing: Vec::new(),
                 round_range: column.round_range,
+                from: made_sets::names(column),
             };
             resolved.missing = resolved.words_for_missing(missing);
             columns.push(resolved);
         }
         faults.extend(subject::faults(&definition.columns));
+        let missing = definition.missing.as_deref();
+        faults.extend(missing.and_then(|words| unwritable(words, "/missing")));
         let classes = columns
             .iter()
             .filter(|column| column.role == ColumnRole::Class)
@@ -258,12 +262,6 @@ impl Schema {
             .map(|(position, _)| position)
             .collect()
     }
-
-    /// The position, among the stored columns, of the column with this name; `None` if there is
-    /// none.
-    pub(crate) fn stored_position(&self, name: &str) -> Option<usize> {
-        self.stored().position(|column| &*column.name == name)
-    }
 }
 
 impl SchemaColumn {
@@ -289,9 +287,12 @@ impl SchemaColumn {
     }
 }
 
-/// Whether a word for missing cannot be read back from every format.
-fn is_unwritable(word: &str) -> bool {
-    word.ends_with('\r') || word.contains('\0')
+/// The fault of a word for missing that cannot be read back from every format.
+fn unwritable(words: &[String], pointer: &str) -> Option<Fault> {
+    let is_unwritable = |word: &String| word.ends_with('\r') || word.contains('\0');
+    let word = words.iter().position(is_unwritable)?;
+    let detail = "a word for missing must not end in a carriage return or contain NUL";
+    Some(Fault::at(format!("{pointer}/{word}"), detail))
 }
 
 /// Why the range of a column cannot be widened; `None` where it can.
