@@ -56,5 +56,6 @@ fn whole_numbers(name: &str) -> SchemaColumn {
         separator: DEFAULT_SEPARATOR,
         missing: Vec::new(),
         round_range: false,
+        format: None,
     }
 }

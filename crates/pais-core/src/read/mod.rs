@@ -20,6 +20,8 @@ mod parquet_thrift;
 pub mod reimport;
 
 #[cfg(test)]
+mod date_tests;
+#[cfg(test)]
 mod format_tests;
 #[cfg(test)]
 #[path = "../../../../tests/support/hostile_parquet.rs"]

@@ -1,5 +1,6 @@
 //! A dataset's schema with its taxonomies resolved, and the checks of column definitions.
 
+mod dates;
 mod privacy;
 #[cfg(test)]
 mod tests;
@@ -8,6 +9,7 @@ mod warnings;
 
 use std::sync::Arc;
 
+use crate::calendar::DateFormat;
 use crate::definition::{
     ColumnDefinition, ColumnKind, ColumnRole, DatasetDefinition, TaxonomyId, TaxonomyReference,
 };
@@ -48,7 +50,7 @@ pub struct SchemaColumn {
     pub tree: Option<Arc<Tree>>,
     /// Leaves of `tree` as ranges, for a numeric column with a tree.
     pub ranges: Option<Arc<[Option<Interval>]>>,
-    /// The outermost interval of a numeric column.
+    /// The outermost interval of a column of numbers or dates; see [`crate::taxonomy::Scale`].
     pub domain: Option<(f64, f64)>,
     /// The character between two items of a set.
     pub separator: char,
@@ -56,6 +58,8 @@ pub struct SchemaColumn {
     pub missing: Vec<Box<str>>,
     /// Whether the outermost interval is widened to round numbers where no domain is declared.
     pub round_range: bool,
+    /// How the cells of dates are written beside ISO 8601.
+    pub format: Option<DateFormat>,
 }
 
 /// The declared columns, checked one by one and against each other.
@@ -135,12 +139,19 @@ impl Schema {
                     ),
                 }
             }
-            let domain = column.domain.map(|[lo, hi]| (lo, hi));
+            if let Some(tree) = tree.as_ref().filter(|_| column.kind.is_of_dates()) {
+                dates::check_leaves(column.kind, tree, &at, &mut faults);
+            }
+            let format = dates::format(column, &at, &mut faults);
+            let domain = dates::domain(column, &at, &mut faults);
             if let Some((lo, hi)) = domain {
-                if column.kind != ColumnKind::Numeric {
+                if column.kind.scale().is_none() {
                     faults.push(
-                        Fault::at(at("domain"), "only a numeric column has a domain")
-                            .fix("add \"kind\": \"numeric\", or leave `domain` out"),
+                        Fault::at(
+                            at("domain"),
+                            "only a column of numbers or dates has a domain",
+                        )
+                        .fix("add \"kind\": \"numeric\", or leave `domain` out"),
                     );
                 } else if column.taxonomy.is_some() {
                     faults.push(Fault::at(
@@ -197,6 +208,7 @@ impl Schema {
                 separator: separator.flatten().unwrap_or(DEFAULT_SEPARATOR),
                 missing: Vec::new(),
                 round_range: column.round_range,
+                format,
             };
             resolved.missing = resolved.words_for_missing(missing);
             columns.push(resolved);
@@ -283,7 +295,7 @@ impl SchemaColumn {
 
     /// Whether the column has a flat tree, in which the service adds the labels `?` and `*`.
     pub(crate) fn is_flat(&self) -> bool {
-        self.tree.is_none() && self.kind != ColumnKind::Numeric
+        self.tree.is_none() && !self.has_grown_intervals()
     }
 }
 
@@ -294,8 +306,8 @@ fn is_unwritable(word: &str) -> bool {
 
 /// Why the range of a column cannot be widened; `None` where it can.
 fn unfit_round_range(column: &ColumnDefinition) -> Option<&'static str> {
-    if column.kind != ColumnKind::Numeric {
-        return Some("only a numeric column has a range that can be widened");
+    if column.kind.scale().is_none() {
+        return Some("only a column of numbers or dates has a range that can be widened");
     }
     if column.domain.is_some() {
         return Some("the column's `domain` is its range, which is not widened");
