@@ -175,6 +175,13 @@ fn a_domain_of_dates_includes_both_ends() {
 }
 
 #[test]
+fn ranges_without_widths_are_the_intervals_that_a_run_grows() {
+    let declared = json!({"role": "quasi_identifier", "kind": "date",
+        "taxonomy": {"generate": "ranges"}, "domain": ["1900-01-01", "2020-12-31"]});
+    assert!(one(declared).columns[0].has_grown_intervals());
+}
+
+#[test]
 fn declarations_of_dates_are_checked() {
     let pointers = |mut declared: Value| {
         declared["name"] = json!("x");

@@ -128,7 +128,7 @@ fn with_canonical_labels(
         let row = column.codes.iter().position(|&other: &u32| other == code);
         let line = first_line + row.unwrap_or(0) as u64;
         let detail = match spec.kind {
-            ColumnKind::Date | ColumnKind::Datetime if spec.tree.is_none() => {
+            ColumnKind::Date | ColumnKind::Datetime if spec.has_grown_intervals() => {
                 "the cell is not valid; expected an interval such as [1987-01-01,1990-07-01), a \
                  date or `?`"
             }

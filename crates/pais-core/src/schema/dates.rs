@@ -8,7 +8,9 @@ use crate::calendar::{
     write_moment,
 };
 use crate::canonical_text::canonical_text;
-use crate::definition::{ColumnDefinition, ColumnKind, DomainBound};
+use crate::definition::{
+    ColumnDefinition, ColumnKind, DomainBound, GeneratedHierarchy, TaxonomyReference,
+};
 use crate::rejection::Fault;
 use crate::taxonomy::{MISSING_LABEL, Scale, Tree};
 
@@ -27,6 +29,15 @@ impl ColumnKind {
     pub fn is_of_dates(self) -> bool {
         matches!(self, Self::Date | Self::Datetime)
     }
+}
+
+/// Whether a column of dates asks for the intervals that are grown during the run.
+pub(super) fn asks_for_grown_intervals(column: &ColumnDefinition) -> bool {
+    let ranges = TaxonomyReference::Generated(GeneratedHierarchy::Ranges {
+        start: None,
+        widths: None,
+    });
+    column.kind.is_of_dates() && column.taxonomy == Some(ranges)
 }
 
 /// The format of a column's dates. A fault is added for one that cannot be used.

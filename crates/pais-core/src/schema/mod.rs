@@ -107,6 +107,7 @@ impl Schema {
             }
             let tree = match &column.taxonomy {
                 None => None,
+                _ if dates::asks_for_grown_intervals(column) => None,
                 Some(TaxonomyReference::Id(id)) => Some(taxonomy(*id).ok_or_else(|| {
                     SchemaError::at(
                         SchemaErrorKind::UnknownTaxonomy,
@@ -153,7 +154,7 @@ impl Schema {
                         )
                         .fix("add \"kind\": \"numeric\", or leave `domain` out"),
                     );
-                } else if column.taxonomy.is_some() {
+                } else if has_own_taxonomy(column) {
                     faults.push(Fault::at(
                         at("domain"),
                         "the column's taxonomy defines its domain; leave `domain` out",
@@ -312,8 +313,13 @@ fn unfit_round_range(column: &ColumnDefinition) -> Option<&'static str> {
     if column.domain.is_some() {
         return Some("the column's `domain` is its range, which is not widened");
     }
-    let has_taxonomy = column.taxonomy.is_some();
-    has_taxonomy.then_some("the column's taxonomy defines its range, which is not widened")
+    has_own_taxonomy(column)
+        .then_some("the column's taxonomy defines its range, which is not widened")
+}
+
+/// Whether the column's tree has an outermost range of its own.
+fn has_own_taxonomy(column: &ColumnDefinition) -> bool {
+    column.taxonomy.is_some() && !dates::asks_for_grown_intervals(column)
 }
 
 fn single_char(text: &str) -> Option<char> {
