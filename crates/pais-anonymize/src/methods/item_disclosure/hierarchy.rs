@@ -311,6 +311,7 @@ mod tests {
                 lo: 0.0,
                 hi: 100.0,
                 missing,
+                scale: pais_core::taxonomy::Scale::Number,
             },
             codes,
         }
