@@ -16,6 +16,7 @@ mod api_releases;
 mod api_submissions;
 mod crash;
 mod datasets;
+mod dates;
 mod disclosure;
 mod documented;
 mod duplicates;

@@ -42,9 +42,9 @@ pub(crate) fn check(schema: &Schema, job: &JobDefinition, one_cut: bool) -> Resu
                 }
                 check_labels(spec, tree, &minimum_levels, &pointer)?;
             }
-            None if spec.kind == ColumnKind::Numeric => {
-                let detail = "a numeric column without a taxonomy has no tree to pre-generalize \
-                              by; give it a taxonomy of ranges";
+            None if spec.has_grown_intervals() => {
+                let detail = "a column of numbers or dates without a taxonomy has no tree to \
+                              pre-generalize by; give it a taxonomy";
                 return Err(JobError::at(JobErrorKind::Unfit, pointer, detail));
             }
             None => {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::table::{Domain, EncodedTable, QuasiIdentifier};
-use pais_core::taxonomy::{Interval, MISSING_LABEL, round_range};
+use pais_core::taxonomy::{Interval, MISSING_LABEL, Scale};
 use rayon::prelude::*;
 
 use crate::cut::Cut;
@@ -38,16 +38,22 @@ pub(crate) fn publish(
     let publish = |(column, cut): (&QuasiIdentifier, Cut)| {
         let occurs = occurring_codes(column, is_released.as_deref());
         let mut cut = with_released_labels(cut, &occurs);
-        if let Domain::Numeric { values, lo, hi, .. } = &column.domain {
+        if let Domain::Numeric {
+            values,
+            lo,
+            hi,
+            scale,
+            ..
+        } = &column.domain
+        {
             let spec = stored.get(column.position).copied();
             let domain = match (&is_released, spec.and_then(|spec| spec.domain)) {
                 // Without suppression the domain was computed from the released rows.
                 (None, _) => Some((*lo, *hi)),
                 (_, declared) => declared,
             };
-            end_at_released_numbers(&mut cut, values, &occurs, domain, |least, greatest| {
-                outermost_ends(spec, least, greatest)
-            });
+            let grown = |least, greatest| outermost_ends(spec, least, greatest);
+            end_at_released_numbers(&mut cut, (values, *scale), &occurs, domain, grown);
         }
         cut
     };
@@ -109,7 +115,7 @@ fn with_released_labels(cut: Cut, occurs: &[bool]) -> Cut {
 /// `domain`, otherwise where `grown` puts the ends from the least and the greatest released number.
 fn end_at_released_numbers(
     cut: &mut Cut,
-    values: &[f64],
+    (values, scale): (&[f64], Scale),
     occurs: &[bool],
     domain: Option<(f64, f64)>,
     grown: impl Fn(f64, f64) -> (f64, f64),
@@ -146,15 +152,15 @@ fn end_at_released_numbers(
             Some(&(_, next)) => Interval::half_open(lo, next),
             None => Interval::closed(lo, hi),
         };
-        cut.labels[label] = interval.to_string();
+        cut.labels[label] = interval.on(scale).to_string();
     }
 }
 
 /// The outermost ends of a column without a declared domain, from the released numbers.
 fn outermost_ends(spec: Option<&SchemaColumn>, least: f64, greatest: f64) -> (f64, f64) {
-    match spec.is_some_and(|spec| spec.round_range) {
-        true => round_range(least, greatest),
-        false => (least, greatest),
+    match spec.filter(|spec| spec.round_range) {
+        Some(spec) => spec.scale().widened(least, greatest),
+        None => (least, greatest),
     }
 }
 

@@ -1,8 +1,9 @@
 //! The data model of `pais`: what a hospital declares, what it sends, and what is released.
 //!
 //! - [`definition`]: the JSON documents that describe a dataset and a job
+//! - [`calendar`]: days and moments, and how they are written
 //! - [`model`]: privacy models with their parameters in range
-//! - [`taxonomy`]: trees of generalizations and numeric intervals
+//! - [`taxonomy`]: trees of generalizations, and intervals of numbers and dates
 //! - [`schema`]: declared columns, checked against one another
 //! - [`table`]: dictionary-encoded tables, raw and released
 //! - [`read`] and [`mod@write`]: CSV, NDJSON and Parquet
@@ -14,6 +15,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod calendar;
 pub mod cancellation;
 mod canonical_text;
 pub mod definition;

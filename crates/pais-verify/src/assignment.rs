@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 
 use pais_core::read::reimport::SUPPRESSED_LABEL;
 use pais_core::table::{Column, Domain, Form, NULL_CODE, ReleasedColumn, ReleasedTable};
-use pais_core::taxonomy::{Interval, MISSING_LABEL};
+use pais_core::taxonomy::{Interval, MISSING_LABEL, Scale};
 
 use super::classes::refine;
 use super::cover::outermost;
@@ -217,7 +217,7 @@ impl Span {
                     missing: None,
                 })
             }
-            Domain::Numeric { values, .. } => {
+            Domain::Numeric { values, scale, .. } => {
                 let (whole, missing) = (values.len() as u32, Some(values.len() as u32));
                 if label == MISSING_LABEL {
                     return Some(Self {
@@ -231,7 +231,7 @@ impl Span {
                         missing,
                     });
                 }
-                let interval = Interval::parse(label)?;
+                let interval = Interval::parse_on(label, *scale)?;
                 let start = values.partition_point(|&value| value < interval.lo);
                 let end = values
                     .partition_point(|&value| value < interval.lo || interval.contains(value));
@@ -279,11 +279,15 @@ impl<'a> LabelledColumn<'a> {
         let outermost = outermost(raw, finished);
         let has_missing_label = known.contains_key(MISSING_LABEL);
         let mut ambiguous = None;
+        let scale = match raw.domain {
+            Domain::Numeric { scale, .. } => *scale,
+            Domain::Taxonomy(_) => Scale::Number,
+        };
+        let is_interval = |label: &str| Interval::parse_on(label, scale).is_some();
         for (label, number) in known {
             let span = Span::parse(label, raw.domain, outermost);
-            let is_interval = Interval::parse(label).is_some();
             let covers_missing = span.as_ref().is_some_and(|span| span.missing.is_some());
-            if has_missing_label && is_interval && covers_missing {
+            if has_missing_label && is_interval(label) && covers_missing {
                 ambiguous = Some(number);
             }
             spans[number as usize] = span;

@@ -43,9 +43,9 @@ impl Cover {
                 })
             }
             Domain::Numeric { .. } if label == MISSING_LABEL => Some(Self::Missing),
-            Domain::Numeric { lo, hi, .. } => {
-                let interval = Interval::parse(label)?;
-                let is_within = Interval::closed(*lo, *hi).encloses(&interval);
+            Domain::Numeric { lo, hi, scale, .. } => {
+                let interval = Interval::parse_on(label, *scale)?;
+                let is_within = Interval::closed(*lo, *hi).on(*scale).encloses(&interval);
                 (is_within || !raw.declared_domain).then_some(Self::Numbers {
                     interval,
                     missing: outermost.is_some_and(|outermost| interval.encloses(&outermost)),
@@ -83,13 +83,14 @@ pub(super) fn outermost(
         lo,
         hi,
         missing: true,
+        scale,
         ..
     } = raw.domain
     else {
         return None;
     };
     if raw.declared_domain {
-        return Some(Interval::closed(*lo, *hi));
+        return Some(Interval::closed(*lo, *hi).on(*scale));
     }
     // Labels that no row has are not released.
     let mut occurs = vec![false; released.column.dictionary.len()];
@@ -101,8 +102,8 @@ pub(super) fn outermost(
     let labels = released.column.dictionary.iter().zip(occurs);
     let intervals = labels
         .filter(|(_, occurs)| *occurs)
-        .filter_map(|(label, _)| Interval::parse(label));
+        .filter_map(|(label, _)| Interval::parse_on(label, *scale));
     intervals
         .reduce(|one, other| Interval::closed(one.lo.min(other.lo), one.hi.max(other.hi)))
-        .map(|hull| Interval::closed(hull.lo, hull.hi))
+        .map(|hull| Interval::closed(hull.lo, hull.hi).on(*scale))
 }

@@ -105,9 +105,10 @@ class _Column(TypedDict):
 class Column(_Column, total=False):
     """A column of a dataset. Only its name and its role are required."""
 
-    kind: Literal["categorical", "numeric", "set"]
+    kind: Literal["categorical", "numeric", "date", "datetime", "set"]
     taxonomy: str | TaxonomyNode | None
-    domain: list[float] | None
+    domain: list[float] | list[str] | None
+    format: str | None
     separator: str | None
     missing: list[str] | None
 

@@ -7,7 +7,7 @@
 use pais_core::definition::ColumnKind;
 use pais_core::schema::SchemaColumn;
 use pais_core::table::{Column, Form, ReleasedColumn};
-use pais_core::taxonomy::{Interval, MISSING_LABEL, NodeId, Tree};
+use pais_core::taxonomy::{Interval, MISSING_LABEL, NodeId, Scale, Tree};
 
 use crate::range_ncp::node_ncp;
 
@@ -19,7 +19,7 @@ enum LabelDomain<'a> {
     /// A declared taxonomy, with the NCP of each node.
     Taxonomy(&'a Tree, Vec<f64>),
     /// The width of a declared domain, or of the range of the released labels.
-    Interval(f64),
+    Interval(f64, Scale),
     /// No taxonomy: `*` above values that nobody declared.
     Flat,
 }
@@ -31,9 +31,10 @@ impl<'a> LabelDomain<'a> {
                 let missing = labels.into_iter().any(|label| label == MISSING_LABEL);
                 Self::Taxonomy(tree, taxonomy_ncp(tree, kind, missing))
             }
-            (None, ColumnKind::Numeric) => {
-                let (lo, hi) = spec.domain.unwrap_or_else(|| range(labels));
-                Self::Interval((hi - lo).max(0.0))
+            (None, _) if spec.has_grown_intervals() => {
+                let scale = spec.scale();
+                let (lo, hi) = spec.domain.unwrap_or_else(|| range(labels, scale));
+                Self::Interval((hi - lo).max(0.0), scale)
             }
             (None, _) => Self::Flat,
         }
@@ -45,7 +46,7 @@ impl<'a> LabelDomain<'a> {
         match self {
             _ if label == MISSING_LABEL => 0.0,
             Self::Taxonomy(tree, ncp) => tree.find(label).map_or(1.0, |node| ncp[node.index()]),
-            Self::Interval(width) => match Interval::parse(label) {
+            Self::Interval(width, scale) => match Interval::parse_on(label, *scale) {
                 Some(_) if *width <= 0.0 => 0.0,
                 Some(interval) => (interval.width() / width).clamp(0.0, 1.0),
                 None => 1.0,
@@ -72,8 +73,8 @@ fn taxonomy_ncp(tree: &Tree, kind: ColumnKind, shows_missing: bool) -> Vec<f64> 
 }
 
 /// The least and the greatest end of the intervals among labels; (0, 0) without any.
-fn range<'l>(labels: impl Iterator<Item = &'l str>) -> (f64, f64) {
-    let intervals = labels.filter_map(Interval::parse);
+fn range<'l>(labels: impl Iterator<Item = &'l str>, scale: Scale) -> (f64, f64) {
+    let intervals = labels.filter_map(|label| Interval::parse_on(label, scale));
     intervals
         .map(|interval| (interval.lo, interval.hi))
         .reduce(|(lo, hi), (least, most)| (lo.min(least), hi.max(most)))

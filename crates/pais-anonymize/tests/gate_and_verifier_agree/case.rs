@@ -14,6 +14,30 @@ const NUMBERS: [&str; 16] = [
     "1e17",
 ];
 
+/// Spellings of a few days.
+const DAYS: [&str; 8] = [
+    "1987-09-03",
+    "03.09.1987",
+    "3.9.1987",
+    " 04.09.1987",
+    "1987-09-05 00:00",
+    "29.02.1988",
+    "1931-12-24",
+    "2001-01-01",
+];
+
+/// Spellings of a few moments.
+const MOMENTS: [&str; 8] = [
+    "1987-09-03T10:15:00",
+    "1987-09-03 10:15",
+    "1987-09-03T12:15:00+02:00",
+    "1987-09-03T10:15:00.5",
+    "1987-09-03T10:15:00.500Z",
+    "1987-09-04",
+    "2001-01-01T00:00:01",
+    "1931-12-24T23:59",
+];
+
 /// Spellings of a few words: with spaces around, and in two Unicode forms.
 const WORDS: [&str; 14] = [
     "a",
@@ -60,6 +84,9 @@ enum Content {
     Numbers,
     NumbersInDomain,
     NumbersInRanges,
+    Days,
+    DaysInDomain,
+    Moments,
     Words2Sets,
     Leaves2Sets,
 }
@@ -71,6 +98,8 @@ impl Content {
             Self::Leaves => &LEAVES,
             Self::Numbers => &NUMBERS,
             Self::NumbersInDomain | Self::NumbersInRanges => &NUMBERS[..15],
+            Self::Days | Self::DaysInDomain => &DAYS,
+            Self::Moments => &MOMENTS,
             Self::Words2Sets => &SETS,
             Self::Leaves2Sets => &LEAF_SETS,
         }
@@ -94,6 +123,13 @@ impl Content {
             Self::Numbers => json!({"kind": "numeric"}),
             Self::NumbersInDomain => json!({"kind": "numeric", "domain": [-10, 20]}),
             Self::NumbersInRanges => json!({"kind": "numeric", "taxonomy": ranges}),
+            Self::Days if dice.chance(1, 3) => {
+                json!({"kind": "date", "format": "%d.%m.%Y", "round_range": true})
+            }
+            Self::Days => json!({"kind": "date", "format": "%d.%m.%Y"}),
+            Self::DaysInDomain => json!({"kind": "date", "format": "%d.%m.%Y",
+                "domain": ["1900-01-01", "2020-12-31"]}),
+            Self::Moments => json!({"kind": "datetime"}),
             Self::Words2Sets => json!({"kind": "set"}),
             Self::Leaves2Sets => json!({"kind": "set", "taxonomy": tree}),
         }
@@ -102,6 +138,7 @@ impl Content {
     fn form(self) -> Form {
         match self {
             Self::Words | Self::Leaves => Form::Text,
+            Self::Days | Self::DaysInDomain | Self::Moments => Form::Text,
             Self::Numbers | Self::NumbersInDomain | Self::NumbersInRanges => Form::Number,
             Self::Words2Sets | Self::Leaves2Sets => Form::Set { separator: '|' },
         }
@@ -118,7 +155,12 @@ impl Case {
             columns.push(("quasi_identifier", quasi_identifier(dice, with_sets)));
         }
         for _ in 0..dice.below(3) {
-            let content = dice.pick(&[Content::Words, Content::Leaves, Content::Numbers]);
+            let content = dice.pick(&[
+                Content::Words,
+                Content::Leaves,
+                Content::Numbers,
+                Content::Days,
+            ]);
             columns.push(("sensitive", content));
         }
         if dice.chance(1, 3) {
@@ -130,6 +172,7 @@ impl Case {
                 Content::Numbers,
                 Content::Words2Sets,
                 Content::Leaves,
+                Content::Moments,
             ];
             columns.push(("insensitive", dice.pick(&content)));
         }
@@ -190,6 +233,9 @@ fn quasi_identifier(dice: &mut Dice, with_sets: bool) -> Content {
         Content::Numbers,
         Content::NumbersInDomain,
         Content::NumbersInRanges,
+        Content::Days,
+        Content::DaysInDomain,
+        Content::Moments,
     ])
 }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::generated_hierarchy::ReferenceFields;
-use crate::definition::{GeneratedHierarchy, TaxonomyId};
+use crate::definition::{DomainBound, GeneratedHierarchy, TaxonomyId};
 
 /// The body of `POST /v1/datasets`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -40,9 +40,10 @@ pub struct ColumnDefinition {
     /// Tree of generalizations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taxonomy: Option<TaxonomyReference>,
-    /// The outermost interval `[min, max]` of a numeric column.
+    /// The outermost interval `[min, max]` of a column of numbers, or of dates: of ISO 8601, both
+    /// included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub domain: Option<[f64; 2]>,
+    pub domain: Option<[DomainBound; 2]>,
     /// Between the items of a set; default `|`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub separator: Option<String>,
@@ -51,7 +52,8 @@ pub struct ColumnDefinition {
     /// too where no word is declared, because CSV does not keep it apart from null.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<Vec<String>>,
-    /// Whether the outermost interval of a numeric column without a `domain` is widened to round
+    /// Whether the outermost interval of a column without a `domain` is widened: to whole years for
+    /// dates, and for numbers to round
     /// numbers, so that it does not disclose the smallest and the greatest number; default false.
     #[serde(
         default,

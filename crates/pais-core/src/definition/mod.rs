@@ -4,6 +4,7 @@
 //! [`crate::schema`] and [`crate::model`] once, and those are trusted from then on.
 
 mod dataset;
+mod domain_bound;
 mod generated_hierarchy;
 mod ids;
 mod job;
@@ -18,6 +19,7 @@ mod sweep;
 pub use dataset::{
     ColumnDefinition, ColumnKind, ColumnRole, DatasetDefinition, TaxonomyNode, TaxonomyReference,
 };
+pub use domain_bound::DomainBound;
 pub use generated_hierarchy::{CalendarLevel, GeneratedHierarchy};
 pub use ids::{DatasetId, SubmissionId, TaxonomyId};
 pub use job::{

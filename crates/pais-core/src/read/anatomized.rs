@@ -57,5 +57,6 @@ fn whole_numbers(name: &str) -> SchemaColumn {
         missing: Vec::new(),
         round_range: false,
         from: Vec::new(),
+        format: None,
     }
 }

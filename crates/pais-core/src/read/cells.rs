@@ -5,10 +5,12 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use std::borrow::Cow;
 use std::hash::BuildHasher;
 
+use crate::calendar::NotADate;
 use crate::definition::{ColumnKind, ColumnRole};
 use crate::read::number_text::NumberText;
 use crate::read::suggestions;
 use crate::read::text_format::TextFormat;
+use crate::taxonomy::Interval;
 use crate::taxonomy::interval::number;
 
 use crate::schema::SchemaColumn;
@@ -218,7 +220,7 @@ pub(super) fn check_text(cell: &[u8]) -> Result<&str, Refusal> {
 /// Checks that a cell in canonical form is valid for its column.
 ///
 /// # Errors
-/// If it is not a leaf of the taxonomy, not a number, or outside the domain.
+/// If it is not a leaf of the taxonomy, not a number or a date, or outside the domain.
 fn check(spec: &SchemaColumn, cell: &str, format: Option<&TextFormat>) -> Result<(), Refusal> {
     if spec.is_missing(cell) {
         return match spec.role {
@@ -228,9 +230,8 @@ fn check(spec: &SchemaColumn, cell: &str, format: Option<&TextFormat>) -> Result
     }
     match spec.kind {
         ColumnKind::Numeric => check_number(spec, cell, format),
-        ColumnKind::Categorical | ColumnKind::Date | ColumnKind::Datetime => {
-            check_label(spec, cell)
-        }
+        ColumnKind::Categorical => check_label(spec, cell),
+        ColumnKind::Date | ColumnKind::Datetime => check_date(spec, cell),
         ColumnKind::Set => items(cell, spec.separator).try_for_each(|item| check_item(spec, item)),
     }
 }
@@ -321,6 +322,55 @@ fn check_number(
         return Err(Refusal::Unfit { detail, fix: None });
     }
     Ok(())
+}
+
+fn check_date(spec: &SchemaColumn, cell: &str) -> Result<(), Refusal> {
+    if let Some(reason) = spec.why_no_date(cell) {
+        let kind = spec.kind.as_str();
+        let (detail, fix) = match (reason, &spec.format) {
+            _ if cell.is_empty() => (
+                format!("the cell is empty, and the column is of the kind {kind}"),
+                "write the missing value as one of the column's `missing` words",
+            ),
+            (NotADate::Calendar, _) => (
+                "the cell is written as a date that is not in the calendar".to_owned(),
+                "correct the date; years are 0001 to 9999. If another part of it is the month, \
+                 declare the column's `format`",
+            ),
+            (NotADate::Form, Some(_)) => (
+                "the cell is not a date in the column's `format`".to_owned(),
+                "change `format` to how the cells are written, or write ISO 8601",
+            ),
+            (NotADate::Form, None) => (
+                format!("the cell is not a {kind} of ISO 8601"),
+                match spec.kind {
+                    ColumnKind::Date => {
+                        "write 1987-09-03, or declare the column's `format`, such as %d.%m.%Y"
+                    }
+                    _ => {
+                        "write 1987-09-03T10:15:00, or declare the column's `format`, such as \
+                         %d.%m.%Y %H:%M"
+                    }
+                },
+            ),
+        };
+        return Err(Refusal::Unfit {
+            detail,
+            fix: Some(fix.to_owned()),
+        });
+    }
+    if let Some(domain) = spec.domain {
+        let domain = Interval::closed(domain.0, domain.1).on(spec.scale());
+        let value = spec.scale().value(cell);
+        if !value.is_some_and(|value| domain.contains(value)) {
+            let detail = format!("the date is outside the column's domain {domain}");
+            return Err(Refusal::Unfit { detail, fix: None });
+        }
+    }
+    match spec.tree {
+        Some(_) => check_label(spec, cell),
+        None => Ok(()),
+    }
 }
 
 fn check_item(spec: &SchemaColumn, item: &str) -> Result<(), Refusal> {

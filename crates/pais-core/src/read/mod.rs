@@ -27,6 +27,8 @@ mod suggestions;
 mod text_format;
 
 #[cfg(test)]
+mod date_tests;
+#[cfg(test)]
 mod format_tests;
 #[cfg(test)]
 #[path = "../../../../tests/support/hostile_parquet.rs"]

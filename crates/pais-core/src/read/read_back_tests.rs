@@ -36,7 +36,7 @@ fn taxonomy() -> Value {
 /// A declared column, and cells in many spellings, `None` being null. Some cells are refused.
 fn any_column(roles: Vec<&'static str>) -> impl Strategy<Value = (Value, Vec<Option<String>>)> {
     let roles = select(roles);
-    let kinds = select(vec!["categorical", "numeric", "set"]);
+    let kinds = select(vec!["categorical", "numeric", "set", "date", "datetime"]);
     let missing = select(vec![
         Value::Null,
         json!([]),
@@ -50,12 +50,17 @@ fn any_column(roles: Vec<&'static str>) -> impl Strategy<Value = (Value, Vec<Opt
             |it| it.1 != "set" || !["sensitive", "class"].contains(&it.0),
         )
         .prop_flat_map(|(role, kind, has_tree, missing)| {
-            let has_tree = has_tree && kind != "numeric";
+            let has_tree = has_tree && ["categorical", "set"].contains(&kind);
             let mut declared = json!({"role": role, "kind": kind, "missing": missing});
             if has_tree {
                 declared["taxonomy"] = taxonomy();
             }
             let cell = match (kind, has_tree) {
+                ("date", _) => " ?(1987-0[1-3]-[0-3][0-9]( 00:00)?|[0-9]{4}-02-29)|NA|-1||x".boxed(),
+                ("datetime", _) => {
+                    " ?1987-03-0[1-3]([T ]1[0-2]:[0-5]0(:01|:0[0-2]\\.[0-9]{1,4})?(Z|\\+02:00)?)?|NA|"
+                        .boxed()
+                }
                 ("numeric", _) => prop_oneof![
                     "[+-]?0{0,2}[0-9]{1,3}(\\.[0-9]{0,3})?([eE]-?[0-9])?",
                     "-?90071992547409[0-9]{2,4}(\\.0|\\.5)?",
@@ -138,13 +143,13 @@ fn labels(schema: &Schema, table: &Table, choices: &[prop::sample::Index]) -> Re
         let label = match encoded.quasi_identifiers.first().map(|it| &it.domain) {
             Some(Domain::Taxonomy(tree)) => choice.get(tree.nodes()).label.to_string(),
             Some(Domain::Numeric { values, .. }) if values.is_empty() => "?".to_owned(),
-            Some(Domain::Numeric { values, .. }) => {
+            Some(Domain::Numeric { values, scale, .. }) => {
                 let (lo, hi) = (choice.index(values.len()), choice.index(values.len() + 1));
                 let (lo, hi) = (values[lo.min(hi)], values[lo.max(hi).min(values.len() - 1)]);
                 match choice.index(4) {
                     0 => "?".to_owned(),
-                    1 if lo < hi => Interval::half_open(lo, hi).to_string(),
-                    _ => Interval::closed(lo, hi).to_string(),
+                    1 if lo < hi => Interval::half_open(lo, hi).on(*scale).to_string(),
+                    _ => Interval::closed(lo, hi).on(*scale).to_string(),
                 }
             }
             None => {
@@ -279,12 +284,16 @@ fn a_table_that_is_not_read_back_is_found() {
         {"name": "drugs", "role": "quasi_identifier", "kind": "set"},
         {"name": "load", "role": "sensitive", "kind": "numeric", "missing": ["-1"]},
         {"name": "note", "role": "insensitive", "missing": ["NA"]},
+        {"name": "born", "role": "quasi_identifier", "kind": "date", "format": "%d.%m.%Y"},
+        {"name": "seen", "role": "insensitive", "kind": "datetime"},
     ]));
     let found = |name: &str, texts: &[&str], codes: &[u32]| {
         let spec = schema.stored().find(|spec| *spec.name == *name);
         let form = match spec.map(Form::untouched) {
             None => Form::Integer,
-            Some(Form::Text | Form::Number) if ["age", "job"].contains(&name) => Form::Generalized,
+            Some(Form::Text | Form::Number) if ["age", "job", "born"].contains(&name) => {
+                Form::Generalized
+            }
             Some(form) => form,
         };
         let missing = spec.map_or_else(Vec::new, |spec| match spec.role {
@@ -307,6 +316,16 @@ fn a_table_that_is_not_read_back_is_found() {
     assert!(found("age", &["[1,30)", "30", "?"], &[0, 1, 2]));
     assert!(!found("age", &["[1,30.0)"], &[0]));
     assert!(!found("age", &["[1,30)"], &[0, NULL_CODE]));
+    assert!(found(
+        "born",
+        &["[1987-01-01,1990-07-01)", "1987-09-03", "?"],
+        &[0, 1, 2]
+    ));
+    assert!(!found("born", &["[1987-01-01, 1990-07-01)"], &[0]));
+    assert!(!found("born", &["[1,30)"], &[0]));
+    assert!(!found("born", &["03.09.1987"], &[0]));
+    assert!(found("seen", &["1987-09-03T10:15:00.5"], &[0, NULL_CODE]));
+    assert!(!found("seen", &["1987-09-03T10:15:00Z"], &[0]));
     assert!(found("job", &["ANY", "NA", "\u{e9}", "?"], &[0]));
     assert!(!found("job", &["ANY "], &[0]));
     assert!(!found("job", &["other"], &[0]));

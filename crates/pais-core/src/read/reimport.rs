@@ -38,6 +38,7 @@ pub fn columns(schema: &Schema, names: &[String]) -> Schema {
         missing: Vec::new(),
         round_range: false,
         from: Vec::new(),
+        format: None,
     };
     let columns = schema.columns.iter().filter(is_expected);
     Schema {
@@ -128,6 +129,10 @@ fn with_canonical_labels(
         let row = column.codes.iter().position(|&other: &u32| other == code);
         let line = first_line + row.unwrap_or(0) as u64;
         let detail = match spec.kind {
+            ColumnKind::Date | ColumnKind::Datetime if spec.has_grown_intervals() => {
+                "the cell is not valid; expected an interval such as [1987-01-01,1990-07-01), a \
+                 date or `?`"
+            }
             ColumnKind::Numeric if spec.tree.is_none() => {
                 "the cell is not valid; expected an interval such as [30,60), a number or `?`"
             }
@@ -184,10 +189,11 @@ fn canonical_item_label<'a>(spec: &SchemaColumn, text: &'a str) -> Option<Cow<'a
             None => text,
         });
     }
-    if spec.kind != ColumnKind::Numeric {
+    let is_range = spec.has_grown_intervals() || spec.ranges.is_some();
+    if !is_range {
         return tree.is_none().then_some(text);
     }
-    let interval = Interval::parse(&text)?;
+    let interval = Interval::parse_on(&text, spec.scale())?;
     let Some(tree) = tree else {
         return Some(interval.to_string().into());
     };

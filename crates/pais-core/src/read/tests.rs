@@ -178,6 +178,7 @@ fn equal_numbers_have_one_code_and_missing_cells_have_the_last() {
         lo,
         hi,
         missing,
+        ..
     } = &encoded.quasi_identifiers[0].domain
     else {
         panic!("numeric");

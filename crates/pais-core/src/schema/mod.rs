@@ -1,6 +1,7 @@
 //! A dataset's schema with its taxonomies resolved, and the checks of column definitions.
 
 mod made_sets;
+mod dates;
 mod privacy;
 mod subject;
 #[cfg(test)]
@@ -10,6 +11,7 @@ mod warnings;
 
 use std::sync::Arc;
 
+use crate::calendar::DateFormat;
 use crate::definition::{
     ColumnDefinition, ColumnKind, ColumnRole, DatasetDefinition, TaxonomyId, TaxonomyReference,
 };
@@ -50,7 +52,7 @@ pub struct SchemaColumn {
     pub tree: Option<Arc<Tree>>,
     /// Leaves of `tree` as ranges, for a numeric column with a tree.
     pub ranges: Option<Arc<[Option<Interval>]>>,
-    /// The outermost interval of a numeric column.
+    /// The outermost interval of a column of numbers or dates; see [`crate::taxonomy::Scale`].
     pub domain: Option<(f64, f64)>,
     /// The character between two items of a set.
     pub separator: char,
@@ -61,6 +63,8 @@ pub struct SchemaColumn {
     /// The columns of a file that have the items of this set. Empty for a column that a file has
     /// under its own name.
     pub from: Vec<Box<str>>,
+    /// How the cells of dates are written beside ISO 8601.
+    pub format: Option<DateFormat>,
 }
 
 /// The declared columns, checked one by one and against each other.
@@ -108,6 +112,7 @@ impl Schema {
             }
             let tree = match &column.taxonomy {
                 None => None,
+                _ if dates::asks_for_grown_intervals(column) => None,
                 Some(TaxonomyReference::Id(id)) => Some(taxonomy(*id).ok_or_else(|| {
                     SchemaError::at(
                         SchemaErrorKind::UnknownTaxonomy,
@@ -140,14 +145,21 @@ impl Schema {
                     ),
                 }
             }
-            let domain = column.domain.map(|[lo, hi]| (lo, hi));
+            if let Some(tree) = tree.as_ref().filter(|_| column.kind.is_of_dates()) {
+                dates::check_leaves(column.kind, tree, &at, &mut faults);
+            }
+            let format = dates::format(column, &at, &mut faults);
+            let domain = dates::domain(column, &at, &mut faults);
             if let Some((lo, hi)) = domain {
-                if column.kind != ColumnKind::Numeric {
+                if column.kind.scale().is_none() {
                     faults.push(
-                        Fault::at(at("domain"), "only a numeric column has a domain")
-                            .fix("add \"kind\": \"numeric\", or leave `domain` out"),
+                        Fault::at(
+                            at("domain"),
+                            "only a column of numbers or dates has a domain",
+                        )
+                        .fix("add \"kind\": \"numeric\", or leave `domain` out"),
                     );
-                } else if column.taxonomy.is_some() {
+                } else if has_own_taxonomy(column) {
                     faults.push(Fault::at(
                         at("domain"),
                         "the column's taxonomy defines its domain; leave `domain` out",
@@ -200,6 +212,7 @@ impl Schema {
                 missing: Vec::new(),
                 round_range: column.round_range,
                 from: made_sets::names(column),
+                format,
             };
             resolved.missing = resolved.words_for_missing(missing);
             columns.push(resolved);
@@ -283,7 +296,7 @@ impl SchemaColumn {
 
     /// Whether the column has a flat tree, in which the service adds the labels `?` and `*`.
     pub(crate) fn is_flat(&self) -> bool {
-        self.tree.is_none() && self.kind != ColumnKind::Numeric
+        self.tree.is_none() && !self.has_grown_intervals()
     }
 }
 
@@ -297,14 +310,19 @@ fn unwritable(words: &[String], pointer: &str) -> Option<Fault> {
 
 /// Why the range of a column cannot be widened; `None` where it can.
 fn unfit_round_range(column: &ColumnDefinition) -> Option<&'static str> {
-    if column.kind != ColumnKind::Numeric {
-        return Some("only a numeric column has a range that can be widened");
+    if column.kind.scale().is_none() {
+        return Some("only a column of numbers or dates has a range that can be widened");
     }
     if column.domain.is_some() {
         return Some("the column's `domain` is its range, which is not widened");
     }
-    let has_taxonomy = column.taxonomy.is_some();
-    has_taxonomy.then_some("the column's taxonomy defines its range, which is not widened")
+    has_own_taxonomy(column)
+        .then_some("the column's taxonomy defines its range, which is not widened")
+}
+
+/// Whether the column's tree has an outermost range of its own.
+fn has_own_taxonomy(column: &ColumnDefinition) -> bool {
+    column.taxonomy.is_some() && !dates::asks_for_grown_intervals(column)
 }
 
 fn single_char(text: &str) -> Option<char> {

@@ -244,6 +244,9 @@ impl SchemaColumn {
             let is_number = crate::taxonomy::interval::number(value).is_some();
             return (!is_number).then_some("this value is not a number, and the column is numeric");
         }
+        if self.kind.is_of_dates() && self.why_no_date(value).is_some() {
+            return Some("this value is not a date, and the column has dates");
+        }
         let is_leaf = |tree: &crate::taxonomy::Tree| tree.leaf_number(value).is_some();
         let is_value = self.tree.as_deref().is_none_or(is_leaf);
         (!is_value).then_some("this value is not a leaf of the column's taxonomy")

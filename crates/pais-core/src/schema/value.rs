@@ -30,6 +30,7 @@ impl SchemaColumn {
     /// The one form of a cell, or of a value that a job lists, of this column.
     ///
     /// - Numbers: the shortest decimal that reads back equal, whole ones without a fraction.
+    /// - Dates: ISO 8601 without an offset ([`crate::calendar`]).
     /// - Text of quasi-identifiers, sensitive and class columns, and of columns with a taxonomy,
     ///   and the items of their sets: without white space around it and in Unicode NFC.
     /// - Other text: as it is, except for carriage returns at its end, which not every program
@@ -47,9 +48,8 @@ impl SchemaColumn {
             ColumnKind::Categorical | ColumnKind::Set if !self.is_compared() => {
                 Cow::Borrowed(text.trim_end_matches('\r'))
             }
-            ColumnKind::Categorical | ColumnKind::Date | ColumnKind::Datetime => {
-                canonical_text(text)
-            }
+            ColumnKind::Categorical => canonical_text(text),
+            ColumnKind::Date | ColumnKind::Datetime => self.canonical_date(text),
             ColumnKind::Set => self.canonical_set(text),
         }
     }

@@ -1,18 +1,17 @@
 //! What a holder should know about a dataset's definition before any row is read.
 
 use super::Schema;
-use crate::definition::{ColumnKind, ColumnRole};
+use crate::definition::ColumnRole;
 use crate::warning::{Warning, WarningCode};
 
 impl Schema {
-    /// The warnings about the declared columns: numeric quasi-identifiers whose outermost interval
+    /// The warnings about the declared columns: quasi-identifiers of numbers and dates whose outermost interval
     /// in a release is their exact range. Pointers are into the dataset's definition.
     pub fn warnings(&self) -> Vec<Warning> {
         let columns = self.columns.iter().enumerate();
         let exact = columns.filter(|(_, column)| {
             column.role == ColumnRole::QuasiIdentifier
-                && column.kind == ColumnKind::Numeric
-                && column.tree.is_none()
+                && column.has_grown_intervals()
                 && column.domain.is_none()
                 && !column.round_range
         });
@@ -20,8 +19,13 @@ impl Schema {
             .map(|(index, column)| {
                 let detail = format!(
                     "the outermost interval of `{}` in a release has its exact smallest and \
-                     greatest number as ends; declare a `domain`, or set `round_range` to true",
-                    column.name
+                     greatest {} as ends; declare a `domain`, or set `round_range` to true",
+                    column.name,
+                    if column.kind.is_of_dates() {
+                        "date"
+                    } else {
+                        "number"
+                    }
                 );
                 let pointer = format!("/columns/{index}/domain");
                 Warning::at(WarningCode::ExactRange, pointer, detail)

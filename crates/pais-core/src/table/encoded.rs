@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use crate::definition::{ColumnKind, ColumnRole};
-use crate::taxonomy::interval::number;
-use crate::taxonomy::{MISSING_LABEL, Tree, round_range};
+use crate::taxonomy::{MISSING_LABEL, Scale, Tree};
 
 use crate::schema::{Schema, SchemaColumn};
 use crate::table::{Column, NULL_CODE, SetColumn, Subjects, Table};
@@ -14,7 +13,7 @@ use crate::table::{Column, NULL_CODE, SetColumn, Subjects, Table};
 pub enum Domain {
     /// Codes are leaf numbers. The tree has the leaf `?` if cells are missing.
     Taxonomy(Arc<Tree>),
-    /// Codes are ranks in `values`. The code `values.len()` means a missing cell.
+    /// Codes are ranks in `values`, which are numbers or dates as numbers. The code `values.len()` means a missing cell.
     Numeric {
         /// Distinct values, ascending.
         values: Vec<f64>,
@@ -24,6 +23,8 @@ pub enum Domain {
         hi: f64,
         /// Whether any cell is missing.
         missing: bool,
+        /// What the values are.
+        scale: Scale,
     },
 }
 
@@ -138,12 +139,12 @@ fn quasi_identifier(spec: &SchemaColumn, position: usize, column: Column) -> Qua
     let missing = null || column.dictionary.iter().any(|text| is_missing(text));
     // A column in which all cells are missing has no numbers that could span an interval.
     let numbers = column.dictionary.iter().any(|text| !is_missing(text));
-    let has_grown_intervals = spec.kind == ColumnKind::Numeric && spec.tree.is_none();
-    let (domain, missing_code, map) = if has_grown_intervals && (numbers || spec.domain.is_some()) {
-        numeric(spec, &column.dictionary, missing)
-    } else {
-        categorical(spec, &column.dictionary, missing, is_missing)
-    };
+    let (domain, missing_code, map) =
+        if spec.has_grown_intervals() && (numbers || spec.domain.is_some()) {
+            numeric(spec, &column.dictionary, missing)
+        } else {
+            categorical(spec, &column.dictionary, missing, is_missing)
+        };
     let mut codes = column.codes;
     for code in &mut codes {
         *code = map.get(*code as usize).copied().unwrap_or(missing_code);
@@ -160,13 +161,14 @@ fn quasi_identifier(spec: &SchemaColumn, position: usize, column: Column) -> Qua
 type Recoded = (Domain, u32, Vec<u32>);
 
 fn numeric(spec: &SchemaColumn, dictionary: &[Box<str>], missing: bool) -> Recoded {
+    let scale = spec.scale();
     let parsed: Vec<Option<f64>> = dictionary
         .iter()
         .map(|text| {
             if spec.is_missing(text) {
                 None
             } else {
-                number(text)
+                scale.value(text)
             }
         })
         .collect();
@@ -188,7 +190,7 @@ fn numeric(spec: &SchemaColumn, dictionary: &[Box<str>], missing: bool) -> Recod
     );
     let (lo, hi) = match spec.domain {
         Some(domain) => domain,
-        None if spec.round_range => round_range(range.0, range.1),
+        None if spec.round_range => scale.widened(range.0, range.1),
         None => range,
     };
     (
@@ -197,6 +199,7 @@ fn numeric(spec: &SchemaColumn, dictionary: &[Box<str>], missing: bool) -> Recod
             lo,
             hi,
             missing,
+            scale,
         },
         missing_code,
         map,

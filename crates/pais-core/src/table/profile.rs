@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cancellation::Cancellation;
 use crate::definition::{ColumnKind, ColumnRole};
-use crate::taxonomy::interval::number;
+use crate::taxonomy::Scale;
 
 use crate::schema::{Schema, SchemaColumn};
 use crate::table::{Column, Table};
@@ -33,6 +33,12 @@ pub struct ColumnProfile {
     /// Greatest number of a numeric column; absent where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<f64>,
+    /// Earliest date of a column of dates; absent where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub earliest: Option<String>,
+    /// Latest date of a column of dates; absent where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latest: Option<String>,
     /// Number of distinct values that differ from another value of the column only in upper and
     /// lower case; of a set the items.
     #[serde(default)]
@@ -100,6 +106,8 @@ fn profile_column(spec: &SchemaColumn, column: &Column) -> ColumnProfile {
         missing,
         min: None,
         max: None,
+        earliest: None,
+        latest: None,
         case_variants: 0,
         single_rows: 0,
         set_sizes: None,
@@ -120,12 +128,18 @@ fn profile_column(spec: &SchemaColumn, column: &Column) -> ColumnProfile {
     }
     profile.distinct = present.len() as u64;
     profile.single_rows = present.values().filter(|rows| **rows == 1).count() as u64;
-    if spec.kind == ColumnKind::Numeric {
-        let numbers = || present.keys().filter_map(|text| number(text));
-        profile.min = numbers().reduce(f64::min);
-        profile.max = numbers().reduce(f64::max);
-    } else {
-        profile.case_variants = case_variants(present.keys().map(AsRef::as_ref));
+    match spec.kind.scale() {
+        None => profile.case_variants = case_variants(present.keys().map(AsRef::as_ref)),
+        Some(scale) => {
+            let values = || present.keys().filter_map(|text| scale.value(text));
+            let (least, greatest) = (values().reduce(f64::min), values().reduce(f64::max));
+            if scale == Scale::Number {
+                (profile.min, profile.max) = (least, greatest);
+            } else {
+                let text = |value: Option<f64>| value.map(|value| scale.text(value));
+                (profile.earliest, profile.latest) = (text(least), text(greatest));
+            }
+        }
     }
     profile
 }
@@ -196,6 +210,29 @@ mod tests {
         assert_eq!(single_rows, [0, 1, 3]);
         let json = serde_json::to_string(&found).unwrap();
         assert!(!json.contains("Mover") && !json.contains("\"a\""), "{json}");
+    }
+
+    #[test]
+    fn dates_have_an_earliest_and_a_latest_one() {
+        let definition = serde_json::json!({"name": "t", "columns": [
+            {"name": "born", "role": "quasi_identifier", "kind": "date", "format": "%d.%m.%Y"},
+            {"name": "seen", "role": "sensitive", "kind": "datetime"},
+        ]});
+        let schema = Schema::inline(&serde_json::from_value(definition).unwrap()).unwrap();
+        let file = "born,seen\n3.9.1987,2020-01-01T10:00Z\n1931-12-24,2020-01-01 12:00+02:00\n,\n";
+        let found = profile(&schema, &csv::read_table(&schema, file.as_bytes()).unwrap());
+        let range = |column: usize| {
+            let column = &found[column];
+            (
+                column.earliest.as_deref(),
+                column.latest.as_deref(),
+                column.distinct,
+            )
+        };
+        assert_eq!(range(0), (Some("1931-12-24"), Some("1987-09-03"), 2));
+        let moment = Some("2020-01-01T10:00:00");
+        assert_eq!(range(1), (moment, moment, 1));
+        assert_eq!((found[0].min, found[0].missing), (None, 1));
     }
 
     #[test]

@@ -1,6 +1,8 @@
-//! Numeric intervals in PostgreSQL's range syntax.
+//! Intervals of numbers and of dates in PostgreSQL's range syntax.
 
 use std::fmt;
+
+use super::Scale;
 
 /// `[lo,hi)`, or `[lo,hi]` for the last interval of a domain.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -11,25 +13,34 @@ pub struct Interval {
     pub hi: f64,
     /// Whether the upper bound is included.
     pub closed: bool,
+    /// What the bounds are.
+    pub scale: Scale,
 }
 
 impl Interval {
-    /// `[lo,hi]`.
+    /// `[lo,hi]`, of numbers.
     pub fn closed(lo: f64, hi: f64) -> Self {
         Self {
             lo,
             hi,
             closed: true,
+            scale: Scale::Number,
         }
     }
 
-    /// `[lo,hi)`.
+    /// `[lo,hi)`, of numbers.
     pub fn half_open(lo: f64, hi: f64) -> Self {
         Self {
             lo,
             hi,
             closed: false,
+            scale: Scale::Number,
         }
+    }
+
+    /// The interval with the same bounds on another scale.
+    pub fn on(self, scale: Scale) -> Self {
+        Self { scale, ..self }
     }
 
     /// Whether `value` is inside the interval.
@@ -39,7 +50,8 @@ impl Interval {
 
     /// Whether `other` is a subset of this interval.
     pub fn encloses(&self, other: &Self) -> bool {
-        self.lo <= other.lo
+        self.scale == other.scale
+            && self.lo <= other.lo
             && (other.hi < self.hi || (other.hi == self.hi && (self.closed || !other.closed)))
     }
 
@@ -48,37 +60,42 @@ impl Interval {
         self.hi - self.lo
     }
 
-    /// Reads a label: `[30,60)`, `[60,99]`, or `60` for `[60,60]`. `None` for any other text and
-    /// for an empty interval.
+    /// Reads a label of numbers: `[30,60)`, `[60,99]`, or `60` for `[60,60]`. `None` for any other
+    /// text and for an empty interval.
     pub fn parse(label: &str) -> Option<Self> {
+        Self::parse_on(label, Scale::Number)
+    }
+
+    /// Reads a label on a scale, such as `[1987-01-01,1990-07-01)` of days.
+    pub fn parse_on(label: &str, scale: Scale) -> Option<Self> {
         if let Some(inner) = label.strip_prefix('[') {
             let closed = inner.ends_with(']');
             let inner = inner.strip_suffix([']', ')'])?;
             let (lo, hi) = inner.split_once(',')?;
             let interval = Self {
-                lo: number(lo.trim())?,
-                hi: number(hi.trim())?,
+                lo: scale.value(lo.trim())?,
+                hi: scale.value(hi.trim())?,
                 closed,
+                scale,
             };
             let nonempty = interval.lo < interval.hi || (closed && interval.lo == interval.hi);
             return nonempty.then_some(interval);
         }
-        number(label).map(|value| Self::closed(value, value))
+        let value = scale.value(label)?;
+        Some(Self::closed(value, value).on(scale))
     }
 }
 
 impl fmt::Display for Interval {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.closed && self.lo == self.hi {
-            return write!(f, "{}", self.lo);
+            return self.scale.write(f, self.lo);
         }
-        write!(
-            f,
-            "[{},{}{}",
-            self.lo,
-            self.hi,
-            if self.closed { ']' } else { ')' }
-        )
+        f.write_str("[")?;
+        self.scale.write(f, self.lo)?;
+        f.write_str(",")?;
+        self.scale.write(f, self.hi)?;
+        f.write_str(if self.closed { "]" } else { ")" })
     }
 }
 

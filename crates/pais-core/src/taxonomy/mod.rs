@@ -1,12 +1,14 @@
-//! Trees of generalizations: categorical taxonomies, numeric intervals, and cuts through them.
+//! Trees of generalizations: categorical taxonomies, intervals of numbers and dates, and cuts through them.
 
 pub mod hierarchy;
 pub mod interval;
 pub mod pre_generalization;
 mod round_range;
+mod scale;
 pub mod tree;
 
 pub use interval::Interval;
 pub use pre_generalization::{MinimumLevels, PreGeneralizationError};
 pub use round_range::round_range;
+pub use scale::Scale;
 pub use tree::{MISSING_LABEL, Node, NodeId, Tree, TreeError, TreeLimits};

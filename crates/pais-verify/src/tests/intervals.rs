@@ -26,6 +26,7 @@ impl Ages {
                 lo: 10.0,
                 hi: 90.0,
                 missing: true,
+                scale: pais_core::taxonomy::Scale::Number,
             },
             codes: codes.to_vec(),
         }
@@ -193,6 +194,7 @@ fn columns_without_missing_cells_need_no_outermost_interval() {
         lo: 1.0,
         hi: 2.0,
         missing: false,
+        scale: pais_core::taxonomy::Scale::Number,
     };
     let column = OriginalQuasiIdentifier {
         name: "age",

@@ -35,6 +35,7 @@ fn age() -> Domain {
         lo: 1.0,
         hi: 99.0,
         missing: true,
+        scale: pais_core::taxonomy::Scale::Number,
     }
 }
 

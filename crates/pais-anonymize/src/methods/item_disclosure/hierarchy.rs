@@ -61,7 +61,11 @@ impl<'a> Hierarchy<'a> {
                 lo,
                 hi,
                 missing,
-            } => IntervalTree::build(values, (*lo, *hi), *missing, &rows),
+                scale,
+            } => {
+                let outermost = Interval::closed(*lo, *hi).on(*scale);
+                IntervalTree::build(values, outermost, *missing, &rows)
+            }
         };
         let present = lowest.iter().zip(&rows).filter(|(_, rows)| **rows > 0);
         let depths = present.map(|(&value, _)| values[value as usize].depth);
@@ -197,7 +201,7 @@ impl<'a> IntervalTree<'a> {
     /// Builds the tree; returns its values, and the lowest value of each code.
     fn build(
         numbers: &'a [f64],
-        (lo, hi): (f64, f64),
+        outermost: Interval,
         missing: bool,
         rows: &[u64],
     ) -> (Vec<HierarchyValue>, Vec<u32>) {
@@ -208,13 +212,13 @@ impl<'a> IntervalTree<'a> {
         let mut tree = Self {
             numbers,
             before,
-            width: hi - lo,
+            width: outermost.width(),
             values: Vec::new(),
             lowest: vec![0; rows.len()],
         };
-        let root = tree.add(0, Interval::closed(lo, hi));
+        let root = tree.add(0, outermost);
         let all = 0..numbers.len();
-        let has_children = tree.divide(root, Interval::closed(lo, hi), all);
+        let has_children = tree.divide(root, outermost, all);
         if missing && has_children {
             tree.lowest[numbers.len()] = tree.values.len() as u32;
             tree.values.push(HierarchyValue {
@@ -258,7 +262,11 @@ impl<'a> IntervalTree<'a> {
         }
         let point = self.middle(codes.clone());
         let at = self.numbers[point];
-        let below = Interval::half_open(interval.lo, at);
+        let below = Interval {
+            hi: at,
+            closed: false,
+            ..interval
+        };
         let above = Interval { lo: at, ..interval };
         let id = self.add(value, below);
         self.divide(id, below, codes.start..point);
@@ -303,6 +311,7 @@ mod tests {
                 lo: 0.0,
                 hi: 100.0,
                 missing,
+                scale: pais_core::taxonomy::Scale::Number,
             },
             codes,
         }

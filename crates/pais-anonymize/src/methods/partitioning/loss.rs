@@ -250,6 +250,7 @@ mod tests {
             lo: 0.0,
             hi: 10.0,
             missing: true,
+            scale: pais_core::taxonomy::Scale::Number,
         };
         let column = column(domain, &[0, 1, 2, 3, 4]);
         let loss = Loss::new(&column, ColumnKind::Numeric);

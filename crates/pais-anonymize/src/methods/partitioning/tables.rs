@@ -95,10 +95,17 @@ fn generalized_column(
 fn label(domain: &Domain, codes: impl Iterator<Item = u32>) -> String {
     let (least, most) = covered_codes(domain, codes);
     match domain {
-        Domain::Numeric { values, lo, hi, .. } => {
+        Domain::Numeric {
+            values,
+            lo,
+            hi,
+            scale,
+            ..
+        } => {
+            let closed = |lo, hi| Interval::closed(lo, hi).on(*scale).to_string();
             match (values.get(least as usize), values.get(most as usize)) {
-                (Some(&least), Some(&most)) => Interval::closed(least, most).to_string(),
-                (Some(_), None) => Interval::closed(*lo, *hi).to_string(),
+                (Some(&least), Some(&most)) => closed(least, most),
+                (Some(_), None) => closed(*lo, *hi),
                 (None, _) => MISSING_LABEL.to_owned(),
             }
         }

@@ -87,7 +87,9 @@ impl<'a> Attribute<'a> {
         };
         let meaning = match &column.domain {
             Domain::Taxonomy(_) => Meaning::Node(NodeId::ROOT),
-            Domain::Numeric { lo, hi, .. } => Meaning::Interval(Interval::closed(*lo, *hi)),
+            Domain::Numeric { lo, hi, scale, .. } => {
+                Meaning::Interval(Interval::closed(*lo, *hi).on(*scale))
+            }
         };
         let topmost = Concept {
             codes: 0..count as u32,

@@ -77,6 +77,7 @@ fn columns(case: &LayoutCase) -> Vec<QuasiIdentifier> {
             lo: 0.0,
             hi: f64::from(NUMBERS),
             missing: false,
+            scale: pais_core::taxonomy::Scale::Number,
         },
         codes: codes.clone(),
     };

@@ -48,7 +48,9 @@ pub(super) fn cuts_at(
 fn cut(domain: &Domain, mut performed: HashMap<&str, &[String]>) -> Result<Cut, ReplayError> {
     let topmost = match domain {
         Domain::Taxonomy(_) => Meaning::Node(NodeId::ROOT),
-        Domain::Numeric { lo, hi, .. } => Meaning::Interval(Interval::closed(*lo, *hi)),
+        Domain::Numeric { lo, hi, scale, .. } => {
+            Meaning::Interval(Interval::closed(*lo, *hi).on(*scale))
+        }
     };
     let mut cut = Vec::new();
     let mut open = vec![topmost];
@@ -73,7 +75,7 @@ fn meaning(domain: &Domain, label: &str) -> Result<Meaning, ReplayError> {
     match domain {
         Domain::Taxonomy(tree) => tree.find(label).map(Meaning::Node),
         Domain::Numeric { .. } if label == MISSING_LABEL => Some(Meaning::Missing),
-        Domain::Numeric { .. } => Interval::parse(label).map(Meaning::Interval),
+        Domain::Numeric { scale, .. } => Interval::parse_on(label, *scale).map(Meaning::Interval),
     }
     .ok_or(ReplayError)
 }

@@ -194,7 +194,11 @@ impl SplitQueue {
         let point = *self.ordered.get(self.next)?;
         self.next += 1;
         let at = values[point as usize];
-        let below = Interval::half_open(interval.lo, at);
+        let below = Interval {
+            hi: at,
+            closed: false,
+            ..interval
+        };
         let above = Interval { lo: at, ..interval };
         let mut children = vec![
             Concept {

@@ -102,7 +102,7 @@ impl Method for Topmost {
 fn topmost_cut(column: &QuasiIdentifier) -> Cut {
     let label = match &column.domain {
         Domain::Taxonomy(tree) => tree.node(NodeId::ROOT).label.to_string(),
-        Domain::Numeric { lo, hi, .. } => Interval::closed(*lo, *hi).to_string(),
+        Domain::Numeric { lo, hi, scale, .. } => Interval::closed(*lo, *hi).on(*scale).to_string(),
     };
     Cut {
         labels: vec![label],
