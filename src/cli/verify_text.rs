@@ -154,7 +154,8 @@ impl Printout {
         self.rows(found.rows);
         self.line("groups", found.groups);
         self.line("smallest group", found.smallest_group);
-        self.note(format_args!("The fewest {} of a group.", self.unit));
+        let unit = self.unit;
+        self.note(format_args!("The fewest {unit} of a group."));
         self.line("smallest class", found.smallest_equivalence_class);
         self.note("The same: a group of this model is known by all quasi-identifiers.");
         if let Some(diversity) = found.diversity {
