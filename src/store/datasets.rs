@@ -143,6 +143,7 @@ pub async fn create(
         name: definition.name,
         description: definition.description,
         columns: definition.columns,
+        missing: definition.missing,
         retention_days: definition.retention_days,
         created_at: now,
         rows: 0,
