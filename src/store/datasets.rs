@@ -166,6 +166,7 @@ fn without_trees(definition: &DatasetDefinition) -> DatasetDefinition {
         ColumnDefinition {
             name: column.name.clone(),
             taxonomy,
+            domain: column.domain.clone(),
             separator: column.separator.clone(),
             missing: column.missing.clone(),
             format: column.format.clone(),
