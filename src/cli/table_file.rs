@@ -185,9 +185,14 @@ impl TableFile {
         // The whole file may be of any size, because the memory is the user's own.
         let limits = ReadLimits::default();
         let read = match self.format {
-            FileFormat::Text(format) => {
-                csv::read_as(schema, self.decompressed(file)?, format, limits, chunk)
-            }
+            FileFormat::Text(format) => csv::read_as(
+                schema,
+                self.decompressed(file)?,
+                format,
+                limits,
+                None,
+                chunk,
+            ),
             FileFormat::Ndjson => ndjson::read(schema, self.decompressed(file)?, limits, chunk),
             FileFormat::Parquet => parquet::read(schema, self.file()?, limits, chunk),
         };

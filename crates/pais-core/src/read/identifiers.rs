@@ -121,7 +121,7 @@ mod tests {
 
     use super::IdentifierRepeats;
     use crate::read::tests::schema;
-    use crate::read::{ReadLimits, csv, ndjson};
+    use crate::read::{ReadLimits, TextFormat, csv, ndjson};
     use crate::schema::Schema;
     use crate::table::Table;
 
@@ -157,7 +157,8 @@ mod tests {
         let file = "patient,job,record\np1,x,1\np2,x,2\np1 ,y,3\nnone,y,4\n,y,5\n,y,1\np1,x,p2\n";
         let mut repeats = IdentifierRepeats::new(&schema).unwrap();
         let limits = ReadLimits::default();
-        csv::read_counting(&schema, file.as_bytes(), limits, Some(&mut repeats), stored).unwrap();
+        let (source, format) = (file.as_bytes(), TextFormat::CSV);
+        csv::read_as(&schema, source, format, limits, Some(&mut repeats), stored).unwrap();
         assert_eq!(counted(&repeats), expected(1, 2));
 
         let file = "{\"job\":\"x\",\"patient\":\"p1\",\"record\":1}\n\

@@ -45,7 +45,7 @@ fn read_in_parts(
     part: usize,
 ) -> Result<Table, ReadError> {
     let source = InParts(file, part);
-    gathered(|chunk| csv::read_as(schema, source, format, ReadLimits::default(), chunk))
+    gathered(|chunk| csv::read_as(schema, source, format, ReadLimits::default(), None, chunk))
 }
 
 fn payments() -> Schema {

@@ -1,7 +1,7 @@
 //! A dataset's schema with its taxonomies resolved, and the checks of column definitions.
 
-mod made_sets;
 mod dates;
+mod made_sets;
 mod privacy;
 mod subject;
 #[cfg(test)]
