@@ -10,7 +10,10 @@ use pais::http::extract::page_query::PageQuery;
 use pais::http::routes::tables::requested_range;
 use pais_anonymize::JobPlan;
 use pais_core::definition::{DatasetDefinition, JobDefinition, Sweep, json};
-use pais_core::read::{ReadFailure, ReadLimits, TextFormat, csv, ndjson, parquet};
+use pais_core::read::{
+    ReadFailure, ReadLimits, TextEncoding, TextFormat, TextParameters, ThousandsMark, csv, ndjson,
+    parquet,
+};
 use pais_core::schema::Schema;
 use pais_core::table::Table;
 use pais_core::taxonomy::{Tree, TreeLimits, hierarchy};
@@ -76,6 +79,15 @@ fn csv_files() {
     fuzz("csv", tokens::CSV, |bytes| {
         check(csv::read(&SCHEMA, bytes, LIMITS, take));
         let _ = csv::names(bytes, TextFormat::CSV);
+        for encoding in TextEncoding::ALL {
+            let parameters = TextParameters {
+                thousands: ThousandsMark::new(','),
+                encoding: Some(encoding),
+                ..TextParameters::default()
+            };
+            let format = parameters.format(TextFormat::CSV).unwrap();
+            check(csv::read_as(&SCHEMA, bytes, format, LIMITS, take));
+        }
     });
 }
 

@@ -163,8 +163,9 @@ async fn a_refused_file_counts_its_faults_and_names_the_parameter_that_reads_it(
     let fix = text(&document["errors"][0]["suggested_fix"]);
     assert!(fix.contains("`?encoding="), "{fix}");
 
-    let half = b"\xff\xfep\0a\0i\0d\0\n\0\x3d\xd8";
-    let refused = submit(&hospital, &dataset, "", "text/csv", &half[..]).await;
+    let units = "\u{feff}paid,DX1,Größe,DX2\n".encode_utf16();
+    let half: Vec<u8> = units.chain([0xD83D]).flat_map(u16::to_le_bytes).collect();
+    let refused = submit(&hospital, &dataset, "", "text/csv", half).await;
     let document = refused.problem(400, "malformed_body");
     assert_eq!(document["errors"][0]["line"], 2);
 }
