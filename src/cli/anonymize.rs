@@ -69,8 +69,9 @@ impl Anonymize {
         let mut outputs = outputs.into_iter().flatten();
         outputs.try_for_each(|path| overwriting::refuse(identity, path))?;
         let bar = Bar::new();
-        let schema = Arc::new(documents::schema(&self.schema)?);
+        let schema = documents::schema(&self.schema)?;
         let mut job = documents::job(&self.job)?;
+        let schema = Arc::new(documents::schema_of_job(schema, &job, &self.job)?);
         job.seed = self.seed.or(job.seed);
         let sweep = Sweep::new(&job).map_err(|error| documents::in_file(&self.job, error))?;
         match sweep.is_sweep {

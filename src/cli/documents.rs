@@ -39,6 +39,21 @@ pub(crate) fn schema(path: &Path) -> Result<Schema, Failure> {
     })
 }
 
+/// The schema under the roles that a job, which was read from `path`, gives the columns.
+///
+/// # Errors
+/// If the roles do not fit the schema.
+pub(crate) fn schema_of_job(
+    schema: Schema,
+    job: &JobDefinition,
+    path: &Path,
+) -> Result<Schema, Failure> {
+    let schema = schema
+        .with_roles(job)
+        .map_err(|error| in_file(path, error))?;
+    Ok(schema.into_owned())
+}
+
 /// Reads a job from a file, whose parameters are single values.
 ///
 /// # Errors

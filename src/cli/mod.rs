@@ -19,6 +19,7 @@ mod openapi;
 mod overwriting;
 mod process;
 mod sample;
+mod schema;
 mod serve;
 mod settings;
 mod signals;
@@ -62,6 +63,9 @@ enum Command {
     Verify(verify::Verify),
     /// Write a table of fictitious persons, with its schema and a job, for trying pais out
     Sample(sample::SampleArgs),
+    /// Propose the schema of a table
+    #[command(subcommand)]
+    Schema(schema::SchemaCommand),
     /// Print the OpenAPI document
     Openapi,
 }
@@ -84,6 +88,12 @@ pub(crate) fn main() -> ExitCode {
             };
         }
         Command::Sample(command) => {
+            return match command.run() {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(failure) => failure.report(),
+            };
+        }
+        Command::Schema(command) => {
             return match command.run() {
                 Ok(()) => ExitCode::SUCCESS,
                 Err(failure) => failure.report(),

@@ -7,9 +7,12 @@ use std::path::{Path, PathBuf};
 
 use pais::problem::{Code, Problem};
 use pais_anonymize::{Count, Observer, Phase, Unobserved};
+use pais_core::draft::{self, Draft, DraftFailure, DraftOptions};
 use pais_core::read::{
-    ReadError, ReadFailure, ReadLimits, TextFormat, TextParameters, csv, ndjson, parquet, reimport,
+    Delimiter, ReadError, ReadFailure, ReadLimits, TextFormat, TextParameters, csv, ndjson,
+    parquet, reimport,
 };
+
 use pais_core::schema::Schema;
 use pais_core::table::chunk::Assembler;
 use pais_core::table::{ReleasedTable, Table};
@@ -198,6 +201,32 @@ impl TableFile {
         };
         read.map_err(|failure| self.failure(failure))?;
         Ok(assembler.finish())
+    }
+
+    /// Proposes a schema for a raw table.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or its rows are those of no dataset.
+    pub(crate) fn draft(
+        &self,
+        given: TextParameters,
+        options: DraftOptions<'_>,
+    ) -> Result<Draft, Failure> {
+        let draft = match self.format {
+            FileFormat::Text(format) => {
+                // A format other than commas is one that the user, or the ending, has named.
+                let named = Some(format.delimiter()).filter(|it| *it != Delimiter::COMMA);
+                let delimiter = given.delimiter.or(named);
+                let given = TextParameters { delimiter, ..given };
+                draft::csv(self.decompressed(self.file()?)?, given, options)
+            }
+            FileFormat::Ndjson => draft::ndjson(self.decompressed(self.file()?)?, options),
+            FileFormat::Parquet => draft::parquet(self.file()?, options),
+        };
+        draft.map_err(|failure| match failure {
+            DraftFailure::Refused(error) => self.refused(error),
+            DraftFailure::Source(error) => Failure::file(&self.path, &error),
+        })
     }
 
     /// Reads a finished table, which need not come from pais.

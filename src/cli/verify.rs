@@ -68,6 +68,7 @@ impl Verify {
         let raw = raw.transpose()?;
         let schema = documents::schema(&self.schema)?;
         let job = documents::single_job(&self.job)?;
+        let schema = documents::schema_of_job(schema, &job, &self.job)?;
         let release = match is_anatomized {
             true => anatomized::read(&schema, &Directory::of(&self.release)?)?,
             false => {

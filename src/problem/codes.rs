@@ -42,6 +42,7 @@ codes! {
     MethodNotAllowed = "method_not_allowed", 405, "This path does not take this method";
     NotAcceptable = "not_acceptable", 406, "None of the accepted media types can be served";
     RequestTimeout = "request_timeout", 408, "The request took too long";
+    Conflict = "conflict", 409, "The change does not fit what is stored or under way";
     NameTaken = "name_taken", 409, "The name is taken";
     TaxonomyInUse = "taxonomy_in_use", 409, "A dataset uses the taxonomy";
     JobEnded = "job_ended", 409, "The job has ended";

@@ -154,7 +154,10 @@ impl Service {
 }
 
 /// Checks everything about a definition except its columns, which [`Schema::resolve`] checks.
-fn check_definition(definition: &DatasetDefinition, limits: &ServiceLimits) -> Result<(), Problem> {
+pub(super) fn check_definition(
+    definition: &DatasetDefinition,
+    limits: &ServiceLimits,
+) -> Result<(), Problem> {
     let description = definition.description.as_deref();
     text::check_length("/description", description, DESCRIPTION_BYTES)?;
     if let Some(days) = definition.retention_days
@@ -180,7 +183,7 @@ fn check_definition(definition: &DatasetDefinition, limits: &ServiceLimits) -> R
 }
 
 /// The taxonomies that a definition refers to by id.
-fn referenced_taxonomies(definition: &DatasetDefinition) -> Vec<TaxonomyId> {
+pub(super) fn referenced_taxonomies(definition: &DatasetDefinition) -> Vec<TaxonomyId> {
     let columns = definition.columns.iter();
     let ids = columns.filter_map(|column| match column.taxonomy {
         Some(TaxonomyReference::Id(id)) => Some(id),
@@ -190,7 +193,7 @@ fn referenced_taxonomies(definition: &DatasetDefinition) -> Vec<TaxonomyId> {
 }
 
 /// Builds the trees of stored taxonomies. The limits may have been lowered since they were stored.
-fn trees(
+pub(super) fn trees(
     roots: &HashMap<TaxonomyId, TaxonomyNode>,
     limits: TreeLimits,
 ) -> Result<HashMap<TaxonomyId, Arc<Tree>>, Problem> {

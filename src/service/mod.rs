@@ -4,6 +4,7 @@
 //! what was sent, calls the worker's engine and the store, and returns their types. It does not use
 //! HTTP types: `crate::http` parses requests, calls a method, and writes the response.
 
+pub mod drafts;
 pub mod error;
 pub mod idempotency;
 pub mod ingest;
@@ -16,6 +17,7 @@ pub mod token_lifetime;
 pub mod watch;
 
 mod audit;
+pub mod dataset_changes;
 mod datasets;
 mod grants;
 pub mod jobs;

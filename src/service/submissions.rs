@@ -22,7 +22,7 @@ use super::{Service, ServiceError};
 /// Memory of an upload, in bytes. The frames and the decoder need 10 MiB, most of it the window of
 /// zstd. A chunk has 16 MiB of text while it is built, and as much again in each of its later forms:
 /// encoded, compressed, sealed and waiting, and on its way to the database.
-const UPLOAD_BYTES: u64 = 96 << 20;
+pub(super) const UPLOAD_BYTES: u64 = 96 << 20;
 
 /// Memory for the digests of identifiers, in bytes: their hash table while it grows for the last time.
 const IDENTIFIER_BYTES: u64 = 28 << 20;

@@ -42,6 +42,8 @@ actions! {
     TaxonomyDeleted = "taxonomy.deleted";
     /// A dataset was declared.
     DatasetCreated = "dataset.created";
+    /// A dataset's columns, description or retention were changed.
+    DatasetChanged = "dataset.changed";
     /// A dataset was deleted by its holder or by its retention.
     DatasetDeleted = "dataset.deleted";
     /// Rows were submitted.

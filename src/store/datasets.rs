@@ -154,7 +154,7 @@ pub async fn create(
 }
 
 /// The definition as it is stored: without inline trees, which are stored by themselves.
-fn without_trees(definition: &DatasetDefinition) -> DatasetDefinition {
+pub(super) fn without_trees(definition: &DatasetDefinition) -> DatasetDefinition {
     let column = |column: &ColumnDefinition| {
         let taxonomy = match &column.taxonomy {
             Some(TaxonomyReference::Id(id)) => Some(TaxonomyReference::Id(*id)),
@@ -185,7 +185,7 @@ fn without_trees(definition: &DatasetDefinition) -> DatasetDefinition {
 }
 
 /// Stores the trees of the columns. `by_id` has those that are given by id.
-async fn insert_trees(
+pub(super) async fn insert_trees(
     connection: &mut PgConnection,
     organization: OrganizationId,
     dataset: DatasetId,

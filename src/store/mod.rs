@@ -6,6 +6,7 @@
 pub mod audit;
 pub mod claims;
 pub mod data_keys;
+pub mod dataset_changes;
 mod dataset_deletion;
 mod dataset_view;
 pub mod datasets;

@@ -1,6 +1,7 @@
 //! The commands `pais anonymize` and `pais verify` on files, and the commands of the README.
 
 mod cli_dir;
+mod drafts;
 mod golden_runs;
 mod groups;
 mod hostile_files;

@@ -52,6 +52,7 @@ mod progress;
 mod published_cut;
 mod range_ncp;
 mod released_table;
+mod roles;
 mod row_order;
 mod run;
 mod step;

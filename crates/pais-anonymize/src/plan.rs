@@ -1,5 +1,7 @@
 //! A job checked against a schema: everything that can be refused before a row is read.
 
+use std::borrow::Cow;
+
 use pais_core::definition::{JobDefinition, JobError, Output};
 use pais_core::schema::Schema;
 
@@ -31,6 +33,8 @@ use crate::methods;
 /// ```
 pub struct JobPlan {
     pub(crate) method: Box<dyn Method>,
+    /// The schema under the job's roles, where it has any.
+    schema: Option<Schema>,
 }
 
 impl JobPlan {
@@ -40,8 +44,13 @@ impl JobPlan {
     /// Parameters that are missing or out of range, and a job that does not fit the columns; with
     /// a pointer into the job.
     pub fn new(schema: &Schema, job: &JobDefinition) -> Result<Self, JobError> {
-        let method = methods::plan(schema, job)?;
-        Ok(Self { method })
+        let schema = schema.with_roles(job)?;
+        let method = methods::plan(&schema, job)?;
+        let schema = match schema {
+            Cow::Owned(schema) => Some(schema),
+            Cow::Borrowed(_) => None,
+        };
+        Ok(Self { method, schema })
     }
 
     /// What the released tables contain.
@@ -67,6 +76,7 @@ impl JobPlan {
     /// `searches` searches at a time. `text_bytes` is the size of the distinct values of the
     /// chunks, as counted by [`pais_core::table::Table::text_bytes`].
     pub fn bytes_needed(&self, schema: &Schema, rows: u64, text_bytes: u64, searches: u64) -> u64 {
+        let schema = self.schema.as_ref().unwrap_or(schema);
         let codes = self.method.bytes_needed(schema, rows, searches);
         codes.saturating_add(text_bytes.saturating_mul(self.method.text_copies()))
     }

@@ -13,6 +13,7 @@ use crate::method::Method;
 use crate::observer::{Observer, Phase, stop_if_asked};
 use crate::plan::JobPlan;
 use crate::prepared::PreparedTable;
+use crate::roles;
 use crate::step::StepRecord;
 
 /// A raw table encoded for a job, and the method that anonymizes it.
@@ -102,7 +103,8 @@ impl AnonymizationRun {
         table: Table,
         observer: &dyn Observer,
     ) -> Result<Self, RunError> {
-        let JobPlan { method } = JobPlan::new(&schema, &job)?;
+        let JobPlan { method, .. } = JobPlan::new(&schema, &job)?;
+        let schema = roles::schema_of_job(schema, &job, &table)?;
         Self::with_method(method, schema, job, table, observer)
     }
 
@@ -129,7 +131,7 @@ impl AnonymizationRun {
     /// # Errors
     /// As [`JobPlan::new`].
     pub(crate) fn with_job(&self, job: JobDefinition) -> Result<Self, JobError> {
-        let JobPlan { method } = JobPlan::new(&self.input.schema, &job)?;
+        let JobPlan { method, .. } = JobPlan::new(&self.input.schema, &job)?;
         let input = PreparedTable {
             model: self.input.schema.privacy_model(&job)?,
             job,

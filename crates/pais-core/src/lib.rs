@@ -19,6 +19,7 @@ pub mod calendar;
 pub mod cancellation;
 mod canonical_text;
 pub mod definition;
+pub mod draft;
 pub mod model;
 pub mod read;
 pub mod rejection;

@@ -22,6 +22,7 @@ static NAMES: LazyLock<Names> = LazyLock::new(|| {
             (Method::GET, item.get),
             (Method::POST, item.post),
             (Method::DELETE, item.delete),
+            (Method::PATCH, item.patch),
         ];
         for (method, operation) in operations {
             if let Some(operation) = operation {

@@ -56,6 +56,7 @@ pub(super) fn complete(document: &mut Document) {
             &mut item.post,
             &mut item.put,
             &mut item.delete,
+            &mut item.patch,
         ];
         for operation in operations.into_iter().flatten() {
             problems::complete(path, operation);

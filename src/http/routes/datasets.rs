@@ -18,13 +18,14 @@ use crate::http::response::created::created;
 use crate::http::response::error::ApiError;
 use crate::http::response::page::Page;
 use crate::http::state::AppState;
+use crate::service::dataset_changes::DatasetPatch;
 use crate::store::datasets::{Dataset, DatasetSummary};
 
 /// The routes of this resource.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(create, list))
-        .routes(routes!(get, delete))
+        .routes(routes!(get, change, delete))
 }
 
 /// Declare a dataset.
@@ -77,6 +78,31 @@ async fn get(
     Path(id): Path<DatasetId>,
 ) -> Result<Json<Dataset>, ApiError> {
     Ok(Json(state.service.get_dataset(caller, id).await?))
+}
+
+/// Change a dataset.
+///
+/// Columns change by name: roles, except to and from `identifier` and `subject`, taxonomies, words
+/// for missing and ranges, as long as the stored rows fit. Releases stay; later jobs use the
+/// changed columns.
+#[utoipa::path(patch, path = "/v1/datasets/{id}", tag = "datasets", request_body = DatasetPatch,
+    params(("id" = DatasetId, Path, description = "Its id")),
+    responses((status = 200, description = "The changed dataset", body = Dataset),
+        (status = 409, description = "`conflict`: the rows would have to be read again, or do not fit, or jobs or uploads of the dataset are under way"),
+        (status = 422, description = "`invalid_schema`, `invalid_taxonomy`, `invalid_value`, `limit_exceeded`")))]
+async fn change(
+    State(state): State<AppState>,
+    Holder(caller): Holder,
+    Path(id): Path<DatasetId>,
+    headers: HeaderMap,
+    body: WholeBody,
+) -> Result<Json<Dataset>, ApiError> {
+    require_json(&headers)?;
+    body.process(async move |body| {
+        let patch: DatasetPatch = json::parse(&body)?;
+        Ok(Json(state.service.change_dataset(caller, id, patch).await?))
+    })
+    .await
 }
 
 /// Delete a dataset.

@@ -2,6 +2,7 @@
 
 pub mod audit;
 pub mod datasets;
+pub mod drafts;
 pub mod events;
 pub mod grants;
 pub mod health;
@@ -46,6 +47,7 @@ pub(super) fn operation_routes() -> OpenApiRouter<AppState> {
 pub(super) fn streaming_routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .merge(submissions::routes())
+        .merge(drafts::routes())
         .merge(events::routes())
         .merge(profile::routes())
         .merge(releases::routes())

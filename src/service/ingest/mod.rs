@@ -3,6 +3,6 @@
 
 pub mod body;
 pub mod pipeline;
-mod reader;
+pub(super) mod reader;
 mod row_digest;
 mod spool_file;

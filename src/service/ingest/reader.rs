@@ -41,7 +41,13 @@ pub(super) fn read(
 }
 
 /// Copies a body to a temporary file, because a Parquet file is read from its end.
-fn copy_to_file(source: impl Read, spool: &Spool) -> Result<SpoolFile, ReadFailure<WorkError>> {
+///
+/// # Errors
+/// Those of the source and of the spool directory.
+pub(in crate::service) fn copy_to_file(
+    source: impl Read,
+    spool: &Spool,
+) -> Result<SpoolFile, ReadFailure<WorkError>> {
     SpoolFile::copy(source, spool).map_err(|error| match error {
         SpoolError::Source(error) => ReadFailure::Source(error),
         SpoolError::Full(problem) => ReadFailure::Sink(problem.into()),

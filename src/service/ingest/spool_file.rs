@@ -42,7 +42,7 @@ pub(super) enum SpoolError {
 
 /// A complete encrypted file. It has no name, so its blocks are freed when it is closed, even if the
 /// process is killed.
-pub(super) struct SpoolFile {
+pub(in crate::service) struct SpoolFile {
     file: Arc<File>,
     key: Zeroizing<[u8; KEY_BYTES]>,
     bytes: u64,

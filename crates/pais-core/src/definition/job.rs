@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{DatasetId, JobError, JobErrorKind, PrivacyDefinition, SubmissionId};
+use super::{ColumnRole, DatasetId, JobError, JobErrorKind, PrivacyDefinition, SubmissionId};
 use crate::model::{Decimal, MissingSensitive, PrivacyModel};
 
 /// The body of `POST /v1/jobs`; on the command line the same without `dataset_id`.
@@ -38,6 +38,10 @@ pub struct JobDefinition {
     /// The analyst's wishes, applied first: column to level and exceptions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pre_generalization: Option<BTreeMap<String, PreGeneralization>>,
+    /// Column to its role in this job, in place of the declared one; neither of the two may be
+    /// `identifier` or `subject`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub roles: Option<BTreeMap<String, ColumnRole>>,
     /// Submissions to include; all when omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submissions: Option<Vec<SubmissionId>>,

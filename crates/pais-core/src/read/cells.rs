@@ -221,7 +221,11 @@ pub(super) fn check_text(cell: &[u8]) -> Result<&str, Refusal> {
 ///
 /// # Errors
 /// If it is not a leaf of the taxonomy, not a number or a date, or outside the domain.
-fn check(spec: &SchemaColumn, cell: &str, format: Option<&TextFormat>) -> Result<(), Refusal> {
+pub(super) fn check(
+    spec: &SchemaColumn,
+    cell: &str,
+    format: Option<&TextFormat>,
+) -> Result<(), Refusal> {
     if spec.is_missing(cell) {
         return match spec.role {
             ColumnRole::Subject => Err(no_subject()),

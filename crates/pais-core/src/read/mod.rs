@@ -23,6 +23,7 @@ mod parquet_schema;
 mod parquet_thrift;
 pub mod reimport;
 mod set_columns;
+mod stored_cells;
 mod suggestions;
 mod text_format;
 
@@ -55,6 +56,7 @@ pub use error::{ReadError, ReadErrorKind, ReadFailure};
 pub use fixed_point::{ReadBackError, read_back_error};
 pub use identifiers::IdentifierRepeats;
 pub use limits::ReadLimits;
+pub use stored_cells::{UnfitCells, unfit_cells};
 pub use text_format::{
     DecimalMark, Delimiter, TextEncoding, TextFormat, TextFormatError, TextParameters,
     ThousandsMark,

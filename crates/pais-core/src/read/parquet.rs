@@ -15,6 +15,7 @@ pub use parquet::errors::Result as SourceResult;
 pub use parquet::file::reader::{ChunkReader, Length};
 
 use crate::definition::ColumnKind;
+use crate::draft::ColumnType;
 use crate::read::{ReadError, ReadErrorKind, ReadFailure, ReadLimits};
 use crate::rejection::Fault;
 use crate::rejection::Place;
@@ -120,6 +121,41 @@ pub fn names(source: &impl ChunkReader) -> Result<Vec<String>, ReadError> {
         let opened = metadata(source)?;
         let fields = opened.schema().fields().iter();
         Ok(fields.map(|field| field.name().clone()).collect())
+    })
+}
+
+/// The names of a file's columns, with what their types say.
+///
+/// # Errors
+/// As [`names`].
+pub(crate) fn column_types(
+    source: &impl ChunkReader,
+) -> Result<Vec<(String, Option<ColumnType>)>, ReadError> {
+    guarded(|| {
+        let opened = metadata(source)?;
+        let fields = opened.schema().fields().iter();
+        let columns = fields.map(|field| (field.name().clone(), column_type(field.data_type())));
+        Ok(columns.collect())
+    })
+}
+
+fn column_type(data_type: &DataType) -> Option<ColumnType> {
+    Some(match data_type {
+        DataType::Boolean => ColumnType::Boolean,
+        DataType::Date32 | DataType::Date64 => ColumnType::Date,
+        DataType::Timestamp(_, _) => ColumnType::Moment,
+        DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(_, _) => {
+            ColumnType::List
+        }
+        DataType::Decimal32(_, _)
+        | DataType::Decimal64(_, _)
+        | DataType::Decimal128(_, _)
+        | DataType::Decimal256(_, _) => ColumnType::Number,
+        other if other.is_numeric() => ColumnType::Number,
+        other => match decoded_as(other) {
+            DataType::Utf8View => ColumnType::Text,
+            _ => return None,
+        },
     })
 }
 

@@ -3,6 +3,7 @@
 mod dates;
 mod made_sets;
 mod privacy;
+mod roles;
 mod subject;
 #[cfg(test)]
 mod tests;

@@ -198,6 +198,7 @@ pub fn verify_release(
     raw: Option<Table>,
     cancellation: &Cancellation,
 ) -> Result<ReleaseVerification, ReleaseError> {
+    let schema = &*schema.with_roles(job)?;
     match release {
         ReleaseTables::Generalized(table) => {
             let model = schema.privacy_model(job)?;

@@ -1,0 +1,122 @@
+//! `pais schema`: proposes the schema of a table.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use pais_core::draft::{Draft, DraftOptions};
+use pais_core::read::{DecimalMark, Delimiter, TextEncoding, TextParameters, ThousandsMark};
+
+use super::documents;
+use super::failure::Failure;
+use super::input_format::FormatName;
+use super::table_file::{FileFormat, TableFile};
+
+/// Works with schemas.
+#[derive(Subcommand)]
+pub(crate) enum SchemaCommand {
+    /// Propose a schema for a table, with the reasons for each column
+    Draft(DraftArgs),
+}
+
+/// The arguments of `pais schema draft`.
+#[derive(Args)]
+pub(crate) struct DraftArgs {
+    /// The table, by its ending: .csv, .tsv, .ndjson (also .gz, .zst) or .parquet; `-` is standard
+    /// input.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// The schema; standard output when omitted.
+    #[arg(short, long, value_name = "OUT")]
+    output: Option<PathBuf>,
+    /// Prints the schema, the format of the text and the reasons as one document.
+    #[arg(long)]
+    json: bool,
+    /// The name of the dataset.
+    #[arg(long, default_value = "draft")]
+    name: String,
+    /// The format of the table where its ending does not say it; csv for standard input.
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<FormatName>,
+    /// Between two cells of text: one character or `tab`; found in the file when omitted.
+    #[arg(long, value_name = "CHARACTER")]
+    delimiter: Option<Delimiter>,
+    /// Before the fraction of numbers: `.` or `,`; found in the file when omitted.
+    #[arg(long, value_name = "CHARACTER")]
+    decimal: Option<DecimalMark>,
+    /// Between groups of three digits: one character; found in the file when omitted.
+    #[arg(long, value_name = "CHARACTER")]
+    thousands: Option<ThousandsMark>,
+    /// utf-8, iso-8859-1, windows-1252 or utf-16; found in the file when omitted.
+    #[arg(long, value_name = "ENCODING")]
+    encoding: Option<TextEncoding>,
+}
+
+impl SchemaCommand {
+    /// Runs the command.
+    ///
+    /// # Errors
+    /// A problem where the table is refused, an unreadable file otherwise.
+    pub(crate) fn run(&self) -> Result<(), Failure> {
+        match self {
+            Self::Draft(args) => args.run(),
+        }
+    }
+}
+
+impl DraftArgs {
+    fn run(&self) -> Result<(), Failure> {
+        let format = self.format.map(FileFormat::from);
+        let table = if self.file == Path::new("-") {
+            TableFile::standard_input(format.unwrap_or(FileFormat::CSV))
+        } else if let Some(format) = format {
+            TableFile::in_format(&self.file, format)
+        } else {
+            TableFile::of(&self.file)?
+        };
+        let given = TextParameters {
+            delimiter: self.delimiter,
+            decimal: self.decimal,
+            thousands: self.thousands,
+            encoding: self.encoding,
+        };
+        let options = DraftOptions {
+            name: &self.name,
+            ..DraftOptions::default()
+        };
+        let draft = table.draft(given, options)?;
+        if !self.json {
+            print_reasons(&draft);
+        }
+        match (&self.output, self.json) {
+            (Some(path), true) => documents::write(path, &draft),
+            (Some(path), false) => documents::write(path, &draft.dataset),
+            (None, true) => print(&draft),
+            (None, false) => print(&draft.dataset),
+        }
+    }
+}
+
+/// Writes the reasons to standard error, one line each.
+fn print_reasons(draft: &Draft) {
+    let format = &draft.format;
+    let thousands = format
+        .thousands()
+        .map_or(String::new(), |mark| format!(", thousands `{mark}`"));
+    eprintln!(
+        "text: delimiter `{}`, decimal `{}`{thousands}, encoding {}",
+        format.delimiter(),
+        format.decimal(),
+        format.encoding()
+    );
+    for (column, sentences) in &draft.reasons {
+        eprintln!("{column}: {}", sentences.join("; "));
+    }
+}
+
+fn print(document: &impl serde::Serialize) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| Failure::file(Path::new("standard output"), &error);
+    let mut out = std::io::stdout().lock();
+    serde_json::to_writer_pretty(&mut out, document).map_err(|error| failed(error.into()))?;
+    writeln!(out).map_err(failed)
+}

@@ -1,0 +1,300 @@
+//! Changes of a dataset that need no new reading of its rows.
+
+use std::collections::HashMap;
+
+use pais_core::definition::{
+    ColumnDefinition, ColumnRole, DatasetDefinition, DatasetId, TaxonomyId, TaxonomyNode, json,
+};
+use pais_core::read::unfit_cells;
+use pais_core::rejection::Place;
+use pais_core::schema::Schema;
+use pais_core::table::Table;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use crate::problem::{Code, Problem};
+use crate::roles::Caller;
+use crate::store::dataset_changes::{self, ChangeResult, DatasetChange};
+use crate::store::datasets::{Dataset, StoredDataset};
+use crate::store::{submissions, taxonomies};
+use crate::worker::{WorkError, load_rows, on_thread};
+
+use super::datasets::{check_definition, referenced_taxonomies, trees};
+use super::table_work::{TableKind, stopped};
+use super::{Service, ServiceError};
+
+/// The body of `PATCH /v1/datasets/{id}`. What is left out stays.
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DatasetPatch {
+    /// The columns that change, by name, each with the fields that change; null resets a field.
+    #[serde(default)]
+    #[schema(value_type = Option<Vec<std::collections::BTreeMap<String, Value>>>)]
+    pub columns: Option<Vec<Map<String, Value>>>,
+    /// Free text; null removes it.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<String>)]
+    pub description: Option<Option<String>>,
+    /// Days after which the raw rows are deleted; null for never.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<i64>)]
+    pub retention_days: Option<Option<i64>>,
+}
+
+/// A field that was given, even if it is null.
+fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Option<Option<T>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
+}
+
+/// A changed definition.
+struct Changed {
+    definition: DatasetDefinition,
+    /// The place of each changed column in the definition, with its place in the patch.
+    places: HashMap<usize, usize>,
+}
+
+impl Service {
+    /// Changes a dataset. Its stored rows must fit the changed columns.
+    ///
+    /// # Errors
+    /// `not_found`; `conflict` for what needs a new reading of the rows, for rows that do not fit,
+    /// and while jobs or uploads of the dataset are under way; a definition that is invalid; when
+    /// the database fails.
+    pub async fn change_dataset(
+        &self,
+        caller: Caller,
+        id: DatasetId,
+        patch: DatasetPatch,
+    ) -> Result<Dataset, ServiceError> {
+        let dataset = self.load_dataset(caller, id).await?;
+        let Changed { definition, places } = changed(&dataset, &patch)?;
+        check_definition(&definition, &self.limits)?;
+        let (schema, roots) = self.resolve_change(caller, &definition, &places).await?;
+        let size = submissions::size(&self.store, id, None).await?;
+        if size.rows > 0 {
+            self.check_rows(caller, &dataset, &schema, &places).await?;
+        }
+        let change = DatasetChange {
+            id,
+            warnings: schema.warnings(),
+            columns: places
+                .keys()
+                .map(|&at| definition.columns[at].name.clone())
+                .collect(),
+            definition,
+            trees: roots,
+            rows: size.rows,
+        };
+        match dataset_changes::change(&self.store, caller, change).await? {
+            ChangeResult::Changed => self.get_dataset(caller, id).await,
+            ChangeResult::NotFound => Err(ServiceError::not_found()),
+            ChangeResult::JobsUnderWay => Err(ServiceError::new(
+                Code::Conflict,
+                "jobs of the dataset are queued or running; wait for their end, or cancel them",
+            )),
+            ChangeResult::RowsUnderWay => Err(ServiceError::new(
+                Code::Conflict,
+                "rows of the dataset are being sent or deleted; try again afterwards",
+            )),
+            ChangeResult::TooOld => Err(Problem::at(
+                Code::InvalidValue,
+                "/retention_days",
+                "the dataset is older than that; delete it, or give it more days",
+            )
+            .into()),
+        }
+    }
+
+    /// The schema of a changed definition, and the taxonomies that it names.
+    async fn resolve_change(
+        &self,
+        caller: Caller,
+        definition: &DatasetDefinition,
+        places: &HashMap<usize, usize>,
+    ) -> Result<(Schema, HashMap<TaxonomyId, TaxonomyNode>), ServiceError> {
+        let ids = referenced_taxonomies(definition);
+        let roots = taxonomies::roots(&self.store, caller.organization, &ids).await?;
+        let limits = self.limits.taxonomy;
+        let trees = trees(&roots, limits)?;
+        let schema = Schema::resolve(definition, limits, |id| trees.get(&id).cloned());
+        let schema = schema.map_err(|mut error| {
+            for fault in &mut error.faults {
+                if let Place::Pointer(pointer) = &mut fault.place {
+                    *pointer = in_patch(pointer, places);
+                }
+            }
+            error
+        })?;
+        Ok((schema, roots))
+    }
+
+    /// Checks the stored cells of the changed columns.
+    async fn check_rows(
+        &self,
+        caller: Caller,
+        dataset: &StoredDataset,
+        schema: &Schema,
+        places: &HashMap<usize, usize>,
+    ) -> Result<(), ServiceError> {
+        if places.is_empty() {
+            return Ok(());
+        }
+        let size = submissions::size(&self.store, dataset.id, None).await?;
+        let limits = &self.limits;
+        let needed = limits.table_bytes(&self.memory, &dataset.schema, &[], size)?;
+        let guard = self.begin_table_work(TableKind::Raw, caller.organization, needed);
+        let guard = guard.await?;
+        let work = guard.share();
+        let table = load_rows::load(&self.store, &self.keys, dataset, None, work.clone()).await;
+        let table = table.map_err(|error| match error {
+            WorkError::Problem(problem) if problem.code == Code::DatasetDeleted => {
+                ServiceError::not_found()
+            }
+            error => stopped(error.into()),
+        })?;
+        let (schema, places) = (schema.clone(), places.clone());
+        let checked = on_thread(move || {
+            let checked = check_table(&schema, &places, &table);
+            drop(work);
+            Ok(checked?)
+        });
+        let checked = checked.await.map_err(|error| stopped(error.into()));
+        drop(guard);
+        checked
+    }
+}
+
+fn check_table(
+    schema: &Schema,
+    places: &HashMap<usize, usize>,
+    table: &Table,
+) -> Result<(), Problem> {
+    let columns = schema.columns.iter().enumerate();
+    let stored = columns.filter(|(_, column)| column.role != ColumnRole::Identifier);
+    for ((at, spec), column) in stored.zip(&table.columns) {
+        let Some(place) = places.get(&at) else {
+            continue;
+        };
+        if let Some(unfit) = unfit_cells(spec, column) {
+            let detail = format!(
+                "{} stored values of the column would not fit: {}",
+                unfit.values, unfit.detail
+            );
+            return Err(Problem::at(
+                Code::Conflict,
+                format!("/columns/{place}"),
+                detail,
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The definition after a patch.
+fn changed(dataset: &StoredDataset, patch: &DatasetPatch) -> Result<Changed, Problem> {
+    let mut definition = dataset.definition.clone();
+    if let Some(description) = &patch.description {
+        definition.description.clone_from(description);
+    }
+    if let Some(days) = patch.retention_days {
+        definition.retention_days = days;
+    }
+    let mut places = HashMap::new();
+    for (place, fields) in patch.columns.iter().flatten().enumerate() {
+        let pointer = |field: &str| format!("/columns/{place}/{field}");
+        let name = fields.get("name").and_then(Value::as_str).ok_or_else(|| {
+            let detail = "`name` is missing; name the column that changes";
+            Problem::at(Code::InvalidShape, pointer("name"), detail)
+        })?;
+        let at = definition
+            .columns
+            .iter()
+            .position(|column| column.name == name);
+        let at = at.ok_or_else(|| {
+            let detail = "the dataset has no column with this name; columns are neither added nor \
+                          renamed: declare another dataset";
+            Problem::at(Code::Conflict, pointer("name"), detail)
+        })?;
+        let before = &definition.columns[at];
+        let after = merged(before, fields, place)?;
+        if after == *before {
+            continue;
+        }
+        check_storage(before, &after, place)?;
+        definition.columns[at] = after;
+        if places.insert(at, place).is_some() {
+            let detail = "the column is there twice; give all its changes together";
+            return Err(Problem::at(Code::InvalidSchema, pointer("name"), detail));
+        }
+    }
+    Ok(Changed { definition, places })
+}
+
+/// A column with the fields of a patch in place of its own.
+fn merged(
+    column: &ColumnDefinition,
+    fields: &Map<String, Value>,
+    place: usize,
+) -> Result<ColumnDefinition, Problem> {
+    let internal = |_| Problem::new(Code::Internal, "a stored column could not be written");
+    let mut all = serde_json::to_value(column).map_err(internal)?;
+    for (field, value) in fields {
+        all[field.as_str()] = value.clone();
+    }
+    let text = serde_json::to_vec(&all).map_err(internal)?;
+    json::parse(&text).map_err(|mut error| {
+        for fault in &mut error.faults {
+            if let Place::Pointer(pointer) = &mut fault.place {
+                *pointer = format!("/columns/{place}{pointer}");
+            }
+        }
+        error.into()
+    })
+}
+
+/// Refuses a change of what decided how the rows were read and stored.
+fn check_storage(
+    before: &ColumnDefinition,
+    after: &ColumnDefinition,
+    place: usize,
+) -> Result<(), Problem> {
+    let conflict = |field: &str, detail: &str| {
+        let pointer = format!("/columns/{place}/{field}");
+        Err(Problem::at(Code::Conflict, pointer, detail))
+    };
+    for (field, changes) in [
+        ("kind", before.kind != after.kind),
+        ("from", before.from != after.from),
+        ("separator", before.separator != after.separator),
+        ("format", before.format != after.format),
+    ] {
+        if changes {
+            let detail = format!(
+                "the rows were read by the column's `{field}`, so it does not change: declare \
+                 another dataset, and send the rows again"
+            );
+            return conflict(field, &detail);
+        }
+    }
+    let is_of_storage = |role| matches!(role, ColumnRole::Identifier | ColumnRole::Subject);
+    if is_of_storage(before.role) || is_of_storage(after.role) {
+        let detail = "identifiers are not stored and subjects only as hashes, so no column becomes \
+                      or ceases to be one, and they do not change: declare another dataset";
+        return conflict("role", detail);
+    }
+    Ok(())
+}
+
+/// A pointer into the definition as one into the patch.
+fn in_patch(pointer: &str, places: &HashMap<usize, usize>) -> String {
+    let moved = || {
+        let rest = pointer.strip_prefix("/columns/")?;
+        let (at, field) = rest.split_once('/')?;
+        let place = places.get(&at.parse().ok()?)?;
+        Some(format!("/columns/{place}/{field}"))
+    };
+    moved().unwrap_or_else(|| "/columns".to_owned())
+}

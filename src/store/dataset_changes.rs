@@ -1,0 +1,130 @@
+//! Changes of a dataset's definition.
+
+use std::collections::HashMap;
+
+use serde_json::json;
+use sqlx::Row;
+use sqlx::types::Json;
+use time::{Duration, OffsetDateTime};
+
+use crate::roles::Caller;
+use pais_core::definition::{DatasetDefinition, DatasetId, TaxonomyId, TaxonomyNode};
+use pais_core::warning::Warning;
+
+use super::audit::{self, Action, NewEvent};
+use super::datasets::{insert_trees, without_trees};
+use super::{Store, StoreError, trees};
+
+/// The SQLSTATE of a row that another transaction has locked.
+const LOCK_NOT_AVAILABLE: &str = "55P03";
+
+/// A dataset as it is to become.
+#[derive(Clone, Debug)]
+pub struct DatasetChange {
+    /// Its id.
+    pub id: DatasetId,
+    /// The whole definition after the change.
+    pub definition: DatasetDefinition,
+    /// The taxonomies that the definition refers to by id.
+    pub trees: HashMap<TaxonomyId, TaxonomyNode>,
+    /// Names of the columns that change.
+    pub columns: Vec<String>,
+    /// Number of stored rows that fit the definition.
+    pub rows: u64,
+    /// What the holder should know about its columns.
+    pub warnings: Vec<Warning>,
+}
+
+/// The result of [`change`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeResult {
+    /// The dataset is changed.
+    Changed,
+    /// The organization has no such dataset.
+    NotFound,
+    /// Jobs of it are queued or running.
+    JobsUnderWay,
+    /// Rows are being sent, or were sent or deleted since they were checked.
+    RowsUnderWay,
+    /// It would be deleted at once.
+    TooOld,
+}
+
+/// Changes a dataset, unless jobs or uploads of it are under way.
+///
+/// # Errors
+/// When the database fails.
+pub async fn change(
+    store: &Store,
+    by: Caller,
+    change: DatasetChange,
+) -> Result<ChangeResult, StoreError> {
+    let DatasetChange {
+        id,
+        definition,
+        trees: roots,
+        columns,
+        rows,
+        warnings,
+    } = change;
+    let now = store.now();
+    let mut transaction = store.begin().await?;
+    trees::lock(&mut transaction, by.organization).await?;
+    // An upload has a share of the row until it ends; jobs are created under one too.
+    let locked = sqlx::query(
+        "SELECT created_at FROM datasets
+         WHERE id = $1 AND organization_id = $2 AND deleted_at IS NULL FOR UPDATE NOWAIT",
+    )
+    .bind(id.0)
+    .bind(by.organization.0)
+    .fetch_optional(&mut *transaction)
+    .await;
+    let row = match locked {
+        Err(sqlx::Error::Database(error))
+            if error.code().as_deref() == Some(LOCK_NOT_AVAILABLE) =>
+        {
+            return Ok(ChangeResult::RowsUnderWay);
+        }
+        locked => locked?,
+    };
+    let Some(row) = row else {
+        return Ok(ChangeResult::NotFound);
+    };
+    let created_at: OffsetDateTime = row.try_get("created_at")?;
+    let delete_after = definition
+        .retention_days
+        .map(|days| created_at + Duration::days(days));
+    if delete_after.is_some_and(|at| at <= now) {
+        return Ok(ChangeResult::TooOld);
+    }
+    let under_way = sqlx::query(
+        "SELECT EXISTS (SELECT FROM jobs WHERE dataset_id = $1
+                        AND status IN ('queued', 'running')) AS jobs,
+                (SELECT coalesce(sum(rows), 0)::bigint FROM submissions WHERE dataset_id = $1) AS rows",
+    )
+    .bind(id.0)
+    .fetch_one(&mut *transaction)
+    .await?;
+    if under_way.try_get("jobs")? {
+        return Ok(ChangeResult::JobsUnderWay);
+    }
+    if under_way.try_get::<i64, _>("rows")?.cast_unsigned() != rows {
+        return Ok(ChangeResult::RowsUnderWay);
+    }
+    sqlx::query(
+        "UPDATE datasets SET definition = $2, delete_after = $3, warnings = $4 WHERE id = $1",
+    )
+    .bind(id.0)
+    .bind(Json(without_trees(&definition)))
+    .bind(delete_after)
+    .bind(Json(&warnings))
+    .execute(&mut *transaction)
+    .await?;
+    trees::unlink(&mut transaction, by.organization, id).await?;
+    insert_trees(&mut transaction, by.organization, id, &definition, &roots).await?;
+    let detail = json!({ "columns": columns, "retention_days": definition.retention_days });
+    let event = NewEvent::by(by, Action::DatasetChanged, id.0, detail);
+    audit::record(&mut transaction, now, event).await?;
+    transaction.commit().await?;
+    Ok(ChangeResult::Changed)
+}

@@ -1,0 +1,245 @@
+//! Changes of datasets: what needs no new reading of the rows changes, the rest is a conflict.
+
+use pais::roles::Role;
+use reqwest::Method;
+use serde_json::{Value, json};
+use time::Duration;
+
+use crate::app::{Answer, TestApp, send, text};
+use crate::support::poll::poll_async;
+
+async fn patch(app: &TestApp, token: &str, path: &str, body: &Value) -> Answer {
+    send(
+        app.request(Method::PATCH, path)
+            .bearer_auth(token)
+            .json(body),
+    )
+    .await
+}
+
+/// A dataset with rows; its path.
+async fn dataset(app: &TestApp, holder: &str) -> String {
+    let body = json!({"name": "visits", "description": "old", "columns": [
+        {"name": "id", "role": "identifier"},
+        {"name": "age", "role": "quasi_identifier", "kind": "numeric", "domain": [0, 99]},
+        {"name": "job", "role": "insensitive"},
+        {"name": "ill", "role": "sensitive"}]});
+    let made = app.post(holder, "/v1/datasets", &body).await.json(201);
+    let path = format!("/v1/datasets/{}", text(&made["id"]));
+    let rows = "id,age,job,ill\n1,20,Cook,flu\n2,30,Cook,hiv\n3,40,Nurse,flu\n4,50,Nurse,flu\n";
+    let to = format!("{path}/submissions");
+    app.post_bytes(holder, &to, "text/csv", rows)
+        .await
+        .json(201);
+    path
+}
+
+fn columns(columns: Value) -> Value {
+    json!({"columns": columns})
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn roles_taxonomies_and_texts_change_and_the_change_is_in_the_audit_log() {
+    let app = TestApp::new().await;
+    let holder = app.token("hospital", Role::Holder).await;
+    let path = dataset(&app, &holder).await;
+    let tree = json!({"label": "ANY", "children": [{"label": "Cook"}, {"label": "Nurse"}]});
+    let body = json!({"description": null, "retention_days": 30, "columns": [
+        {"name": "job", "role": "quasi_identifier", "taxonomy": tree},
+        {"name": "age", "domain": null, "round_range": true}]});
+    let changed = patch(&app, &holder, &path, &body).await.json(200);
+    assert_eq!(changed["description"], Value::Null);
+    assert_eq!(changed["retention_days"], 30);
+    assert_eq!(changed["columns"][2]["taxonomy"], tree);
+    assert_eq!(changed["columns"][1].get("domain"), None);
+    assert_eq!(changed["rows"], 4);
+    assert_eq!(app.get(&holder, &path).await.json(200), changed);
+
+    let auditor = app.token("hospital", Role::Auditor).await;
+    let events = app.get(&auditor, "/v1/audit?action=dataset.changed").await;
+    let events = match events.status.as_u16() {
+        200 => events.json(200),
+        _ => app.get(&auditor, "/v1/audit").await.json(200),
+    };
+    let event = events["items"].as_array().unwrap().iter();
+    let event = event
+        .clone()
+        .find(|event| event["action"] == "dataset.changed")
+        .unwrap();
+    let mut names: Vec<&str> = event["detail"]["columns"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(text)
+        .collect();
+    names.sort_unstable();
+    assert_eq!(names, ["age", "job"]);
+    assert!(!event.to_string().contains("Cook"));
+
+    // The whole list, without a change, is accepted too.
+    let same = columns(changed["columns"].clone());
+    assert_eq!(patch(&app, &holder, &path, &same).await.json(200), changed);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_needs_a_new_reading_of_the_rows_is_a_conflict() {
+    let app = TestApp::new().await;
+    let holder = app.token("hospital", Role::Holder).await;
+    let path = dataset(&app, &holder).await;
+    let before = app.get(&holder, &path).await.json(200);
+    let tree = json!({"label": "ANY", "children": [{"label": "Cook"}]});
+    for (change, pointer) in [
+        (
+            json!({"name": "age", "kind": "categorical", "domain": null}),
+            "/columns/0/kind",
+        ),
+        (
+            json!({"name": "job", "from": ["a", "b"]}),
+            "/columns/0/from",
+        ),
+        (
+            json!({"name": "job", "separator": ";"}),
+            "/columns/0/separator",
+        ),
+        (
+            json!({"name": "job", "format": "%d.%m.%Y"}),
+            "/columns/0/format",
+        ),
+        (
+            json!({"name": "job", "role": "identifier"}),
+            "/columns/0/role",
+        ),
+        (json!({"name": "job", "role": "subject"}), "/columns/0/role"),
+        (
+            json!({"name": "id", "role": "insensitive"}),
+            "/columns/0/role",
+        ),
+        (
+            json!({"name": "work", "role": "insensitive"}),
+            "/columns/0/name",
+        ),
+        (json!({"name": "age", "domain": [0, 45]}), "/columns/0"),
+        (json!({"name": "job", "taxonomy": tree}), "/columns/0"),
+    ] {
+        let answer = patch(&app, &holder, &path, &columns(json!([change]))).await;
+        let problem = answer.problem(409, "conflict");
+        assert_eq!(problem["errors"][0]["pointer"], pointer, "{problem}");
+        assert!(!answer.text.contains("Nurse"), "{}", answer.text);
+    }
+    assert_eq!(app.get(&holder, &path).await.json(200), before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn changes_that_make_no_dataset_are_refused_with_a_pointer_into_the_patch() {
+    let app = TestApp::new().await;
+    let holder = app.token("hospital", Role::Holder).await;
+    let path = dataset(&app, &holder).await;
+    for (body, status, code, pointer) in [
+        (json!({"name": "b"}), 400, "invalid_shape", "/name"),
+        (
+            columns(json!([{"role": "class"}])),
+            400,
+            "invalid_shape",
+            "/columns/0/name",
+        ),
+        (
+            columns(json!([{"name": "job", "role": "no"}])),
+            400,
+            "invalid_shape",
+            "/columns/0/role",
+        ),
+        (
+            columns(json!([{"name": "job", "role": "class"}, {"name": "ill", "role": "class"}])),
+            422,
+            "invalid_schema",
+            "/columns",
+        ),
+        (
+            columns(json!([{"name": "age", "domain": [9, 0]}])),
+            422,
+            "invalid_schema",
+            "/columns/0/domain",
+        ),
+        (
+            json!({"retention_days": 0}),
+            422,
+            "invalid_value",
+            "/retention_days",
+        ),
+    ] {
+        let problem = patch(&app, &holder, &path, &body)
+            .await
+            .problem(status, code);
+        assert_eq!(problem["errors"][0]["pointer"], pointer, "{problem}");
+    }
+    app.clock.advance(Duration::days(10));
+    let answer = patch(&app, &holder, &path, &json!({"retention_days": 5})).await;
+    answer.problem(422, "invalid_value");
+    let stranger = app.token("clinic", Role::Holder).await;
+    let answer = patch(&app, &stranger, &path, &json!({"description": "x"})).await;
+    answer.problem(404, "not_found");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dataset_does_not_change_under_a_job() {
+    let app = TestApp::builder().without_workers().start().await;
+    let holder = app.token("hospital", Role::Holder).await;
+    let path = dataset(&app, &holder).await;
+    let job = json!({"dataset_id": path.rsplit('/').next(),
+        "privacy": {"model": "k_anonymity", "k": 2}});
+    let job = app.post(&holder, "/v1/jobs", &job).await.json(202);
+    let body = json!({"description": "new"});
+    patch(&app, &holder, &path, &body)
+        .await
+        .problem(409, "conflict");
+    let job = format!("/v1/jobs/{}", text(&job["id"]));
+    app.delete(&holder, &job).await.json(202);
+    assert_eq!(
+        patch(&app, &holder, &path, &body).await.json(200)["description"],
+        "new"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_gives_columns_other_roles_for_itself() {
+    let app = TestApp::new().await;
+    let holder = app.token("hospital", Role::Holder).await;
+    let path = dataset(&app, &holder).await;
+    let id = path.rsplit('/').next();
+    let privacy = json!({"model": "k_anonymity", "k": 2});
+    let job = json!({"dataset_id": id, "privacy": privacy, "release": true,
+        "roles": {"job": "quasi_identifier", "age": "insensitive"}});
+    let job = app.post(&holder, "/v1/jobs", &job).await.json(202);
+    let job = format!("/v1/jobs/{}", text(&job["id"]));
+    let ended = poll_async(std::time::Duration::from_secs(60), async || {
+        let document = app.get(&holder, &job).await.json(200);
+        (!document["ended_at"].is_null()).then_some(document)
+    });
+    let ended = ended.await.unwrap();
+    assert_eq!(ended["status"], "succeeded", "{ended}");
+    let release = format!("/v1/releases/{}", text(&ended["release_id"]));
+    let release = app.get(&holder, &release).await.json(200);
+    let cut = release["cut"].as_object().unwrap();
+    assert_eq!(cut.keys().collect::<Vec<_>>(), ["job"]);
+    assert_eq!(
+        app.get(&holder, &path).await.json(200)["columns"][2]["role"],
+        "insensitive"
+    );
+    for (roles, pointer) in [
+        (json!({"none": "insensitive"}), "/roles/none"),
+        (json!({"id": "insensitive"}), "/roles/id"),
+        (json!({"job": "subject"}), "/roles/job"),
+        (json!({"job": "class", "ill": "class"}), "/roles"),
+    ] {
+        let job = json!({"dataset_id": id, "privacy": privacy, "roles": roles});
+        let problem = app
+            .post(&holder, "/v1/jobs", &job)
+            .await
+            .problem(422, "invalid_job");
+        assert_eq!(problem["errors"][0]["pointer"], pointer, "{problem}");
+    }
+    let job = json!({"dataset_id": id, "privacy": privacy, "roles": {"job": "no"}});
+    app.post(&holder, "/v1/jobs", &job)
+        .await
+        .problem(400, "invalid_shape");
+}
