@@ -243,6 +243,16 @@ fn the_section_from_upload_to_release_is_correct() {
 }
 
 #[test]
+fn the_section_on_drafts_is_correct() {
+    let mut shell = ReadmeShell::new();
+    let entries = entries("A schema in minutes");
+    assert_eq!(entries.len(), 2);
+    for entry in &entries {
+        shell.check(entry);
+    }
+}
+
+#[test]
 fn the_section_on_files_is_correct() {
     let section = "On files, without a server";
     let mut shell = ReadmeShell::new();

@@ -105,6 +105,14 @@ impl AnonymizationRun {
     ) -> Result<Self, RunError> {
         let JobPlan { method, .. } = JobPlan::new(&schema, &job)?;
         let schema = roles::schema_of_job(schema, &job, &table)?;
+        let schema = match schema.has_made_hierarchies() {
+            true => Arc::new(
+                schema
+                    .with_made_hierarchies(&table)
+                    .map_err(RunError::limit_exceeded)?,
+            ),
+            false => schema,
+        };
         Self::with_method(method, schema, job, table, observer)
     }
 

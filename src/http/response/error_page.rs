@@ -36,6 +36,9 @@ pub fn remedy(code: Code) -> &'static str {
             "Name one of the media types of `detail` in `Accept`, or use `?format=`."
         }
         Code::RequestTimeout => "Send the request again; for an upload, without long pauses.",
+        Code::Conflict => {
+            "Change what `pointer` names in another way, wait for the jobs and uploads that `detail` names, or declare another dataset."
+        }
         Code::NameTaken => "Choose another name, or use the resource that has the name.",
         Code::JobEnded => "Nothing: the job has ended, so it cannot be cancelled.",
         Code::JobNotSucceeded => {

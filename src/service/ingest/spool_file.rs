@@ -28,7 +28,7 @@ const NONCE: [u8; 12] = [0; 12];
 
 /// Why a source could not be copied.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum SpoolError {
+pub(in crate::service) enum SpoolError {
     /// The source failed.
     #[error("the source could not be read")]
     Source(#[source] io::Error),
@@ -131,7 +131,7 @@ impl ChunkReader for SpoolFile {
 }
 
 /// Reads and decrypts from a place of the file. Readers do not move each other.
-pub(super) struct SpoolReader {
+pub(in crate::service) struct SpoolReader {
     file: Arc<File>,
     cipher: ChaCha20,
     at: u64,

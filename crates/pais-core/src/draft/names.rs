@@ -25,296 +25,71 @@ pub(super) struct NameMeaning {
     pub(super) is_code: bool,
 }
 
-const DIRECT: &[&str] = &[
-    "email",
-    "mail",
-    "phone",
-    "telephone",
-    "tel",
-    "mobile",
-    "fax",
-    "ssn",
-    "passport",
-    "iban",
-    "surname",
-    "lastname",
-    "firstname",
-    "forename",
-    "fullname",
-    "givenname",
-    "familyname",
-    "middlename",
-    "maidenname",
-    "nachname",
-    "vorname",
-    "telefon",
-    "handy",
-    "address",
-    "adresse",
-    "anschrift",
-    "street",
-    "strasse",
-    "ip",
-    "url",
-    "username",
-    "login",
-    "licence",
-    "license",
-    "signature",
-    "photo",
-    "fingerprint",
-    "steuernummer",
-];
+const DIRECT: &str = "\
+    email mail phone telephone tel mobile fax ssn passport iban surname lastname firstname \
+    forename fullname givenname familyname middlename maidenname nachname vorname telefon \
+    handy address adresse anschrift street strasse ip url username login licence license \
+    signature photo fingerprint steuernummer";
 
 /// Words beside `name` with which it is a person's.
-const NAMED: &[&str] = &[
-    "first", "last", "full", "given", "family", "middle", "maiden", "patient", "person", "sur",
-    "member", "customer", "user", "subject", "contact", "own", "birth", "the",
-];
+const NAMED: &str = "\
+    first last full given family middle maiden patient person sur member customer user \
+    subject contact own birth the";
 
-const KEY: &[&str] = &[
-    "id",
-    "ids",
-    "mrn",
-    "pid",
-    "key",
-    "uuid",
-    "guid",
-    "nhs",
-    "identifier",
-    "pseudonym",
-    "patid",
-    "patnr",
-    "recordid",
-    "patientid",
-    "personid",
-    "subjectid",
-    "caseid",
-    "fallnummer",
-    "patientennummer",
-    "rownumber",
-];
+const KEY: &str = "\
+    id ids mrn pid key uuid guid nhs identifier pseudonym patid patnr recordid patientid \
+    personid subjectid caseid fallnummer patientennummer rownumber";
 
 /// Words with which the name of a key can end. Counts begin with them: `number_of_visits`.
-const NUMBER: &[&str] = &["nr", "nbr", "no", "num", "number", "nummer", "index", "row"];
+const NUMBER: &str = "nr nbr no num number nummer index row";
 
-const PERSON: &[&str] = &[
-    "patient",
-    "patients",
-    "person",
-    "subject",
-    "member",
-    "participant",
-    "mrn",
-    "pid",
-    "patid",
-    "patnr",
-    "nhs",
-    "pat",
-    "customer",
-    "donor",
-    "recipient",
-    "resident",
-    "proband",
-    "pseudonym",
-    "patientid",
-    "personid",
-    "subjectid",
-    "patientennummer",
-    "enrollee",
-    "beneficiary",
-];
+const PERSON: &str = "\
+    patient patients person subject member participant mrn pid patid patnr nhs pat customer \
+    donor recipient resident proband pseudonym patientid personid subjectid patientennummer \
+    enrollee beneficiary";
 
-const KNOWN: &[&str] = &[
-    "age",
-    "alter",
-    "sex",
-    "gender",
-    "geschlecht",
-    "birth",
-    "birthday",
-    "birthdate",
-    "dob",
-    "born",
-    "geburtsdatum",
-    "geburtsjahr",
-    "geburtstag",
-    "city",
-    "town",
-    "village",
-    "ort",
-    "wohnort",
-    "stadt",
-    "state",
-    "county",
-    "country",
-    "land",
-    "region",
-    "district",
-    "province",
-    "canton",
-    "kanton",
-    "bundesland",
-    "municipality",
-    "nationality",
-    "nation",
-    "native",
-    "citizenship",
-    "race",
-    "ethnicity",
-    "ethnic",
-    "marital",
-    "marriage",
-    "married",
-    "familienstand",
-    "civil",
-    "relationship",
-    "children",
-    "household",
-    "job",
-    "occupation",
-    "profession",
-    "beruf",
-    "employer",
-    "employment",
-    "workclass",
-    "work",
-    "education",
-    "school",
-    "degree",
-    "bildung",
-    "language",
-    "religion",
-    "hospital",
-    "clinic",
-    "ward",
-    "department",
-    "station",
-    "admission",
-    "admitted",
-    "discharge",
-    "discharged",
-    "visit",
-    "deceased",
-    "death",
-    "died",
-    "height",
-    "groesse",
-    "weight",
-    "gewicht",
-    "insurance",
-    "payer",
-    "versicherung",
-    "blood",
-    "smoker",
-    "hours",
-    "veteran",
-    "year",
-    "jahr",
-    "hand",
-    "eye",
-    "hair",
-];
+const KNOWN: &str = "\
+    age alter sex gender geschlecht birth birthday birthdate dob born geburtsdatum \
+    geburtsjahr geburtstag city town village ort wohnort stadt state county country land \
+    region district province canton kanton bundesland municipality nationality nation native \
+    citizenship race ethnicity ethnic marital marriage married familienstand civil \
+    relationship children household job occupation profession beruf employer employment \
+    workclass work education school degree bildung language religion hospital clinic ward \
+    department station admission admitted discharge discharged visit deceased death died \
+    height groesse weight gewicht insurance payer versicherung blood smoker hours veteran \
+    year jahr hand eye hair";
 
-const POSTAL: &[&str] = &[
-    "zip",
-    "zipcode",
-    "postal",
-    "postcode",
-    "postleitzahl",
-    "plz",
-];
+const POSTAL: &str = "zip zipcode postal postcode postleitzahl plz";
 
-const SENSITIVE: &[&str] = &[
-    "disease",
-    "diseases",
-    "condition",
-    "conditions",
-    "hiv",
-    "aids",
-    "result",
-    "results",
-    "treatment",
-    "treatments",
-    "therapy",
-    "surgery",
-    "procedure",
-    "procedures",
-    "operation",
-    "ops",
-    "medication",
-    "medications",
-    "drug",
-    "drugs",
-    "prescription",
-    "symptom",
-    "symptoms",
-    "cancer",
-    "tumor",
-    "tumour",
-    "morphology",
-    "topography",
-    "comorbidity",
-    "illness",
-    "krankheit",
-    "therapie",
-    "medikament",
-    "befund",
-    "income",
-    "salary",
-    "einkommen",
-    "sexual",
-    "orientation",
-    "abortion",
-    "psychiatric",
-    "mental",
-    "genotype",
-    "mutation",
-    "transfusion",
-    "alcohol",
-    "addiction",
-    "outcome",
-    "complication",
-    "complications",
-    "infection",
-    "allergy",
-    "allergies",
-];
+const SENSITIVE: &str = "\
+    disease diseases condition conditions hiv aids result results treatment treatments \
+    therapy surgery procedure procedures operation ops medication medications drug drugs \
+    prescription symptom symptoms cancer tumor tumour morphology topography comorbidity \
+    illness krankheit therapie medikament befund income salary einkommen sexual orientation \
+    abortion psychiatric mental genotype mutation transfusion alcohol addiction outcome \
+    complication complications infection allergy allergies";
 
-const DIAGNOSIS: &[&str] = &[
-    "diagnosis",
-    "diagnoses",
-    "diag",
-    "dx",
-    "diagnose",
-    "icd",
-    "icd9",
-    "icd10",
-];
+const DIAGNOSIS: &str = "diagnosis diagnoses diag dx diagnose icd icd9 icd10";
 
-const DATE: &[&str] = &["date", "datum", "day", "time", "timestamp", "dob", "at"];
+const DATE: &str = "date datum day time timestamp dob at";
 
-const CODE: &[&str] = &[
-    "code", "type", "class", "category", "group", "level", "flag", "status", "source",
-];
+const CODE: &str = "code type class category group level flag status source";
 
 impl NameMeaning {
     /// The meaning of a column's name.
     pub(super) fn of(name: &str) -> Self {
         let words = words(name);
-        let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
+        let has = |list| words.iter().any(|word| is_in(list, word));
         let is_named = words.iter().any(|word| word == "name" || word == "names")
-            && words.iter().all(|word| {
-                matches!(word.as_str(), "name" | "names") || NAMED.contains(&word.as_str())
-            });
+            && words
+                .iter()
+                .all(|word| matches!(word.as_str(), "name" | "names") || is_in(NAMED, word));
         // A digit at the end counts columns: `diag_1`, `diag2`.
         let starts = |word: &String| {
             let stem = word.trim_end_matches(|it: char| it.is_ascii_digit());
-            DIAGNOSIS.contains(&stem)
+            is_in(DIAGNOSIS, stem)
         };
-        let is_number = words
-            .last()
-            .is_some_and(|word| NUMBER.contains(&word.as_str()));
+        let is_number = words.last().is_some_and(|word| is_in(NUMBER, word));
         let is_person = has(PERSON);
         let is_diagnosis = has(DIAGNOSIS) || words.iter().any(starts);
         Self {
@@ -330,6 +105,11 @@ impl NameMeaning {
             is_code: has(CODE),
         }
     }
+}
+
+/// Whether a word is in a list of words with spaces between them.
+fn is_in(list: &str, word: &str) -> bool {
+    list.split(' ').any(|known| known == word)
 }
 
 /// The words of a name, in lower case: `patientId`, `patient_id` and `PATIENT ID` have the same.

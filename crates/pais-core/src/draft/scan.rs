@@ -50,7 +50,7 @@ pub(super) fn csv(
     let read_as = text_format(parameters)?;
     let schema = rows.schema.clone();
     let text = Cursor::new(head).chain(&mut decoded);
-    let read = read::csv::read_as(&schema, text, read_as, options.limits, |chunk| {
+    let read = read::csv::read_as(&schema, text, read_as, options.limits, None, |chunk| {
         rows.add(&chunk)
     });
     rows.end(read)?;

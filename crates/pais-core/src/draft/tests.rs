@@ -256,7 +256,7 @@ proptest::proptest! {
         };
         let schema = crate::schema::Schema::inline(&draft.dataset).unwrap();
         let limits = crate::read::ReadLimits::default();
-        let read = crate::read::csv::read_as(&schema, text.as_bytes(), draft.format, limits, |_| {
+        let read = crate::read::csv::read_as(&schema, text.as_bytes(), draft.format, limits, None, |_| {
             Ok::<_, std::convert::Infallible>(())
         });
         proptest::prop_assert!(read.is_ok(), "{:?}", draft);

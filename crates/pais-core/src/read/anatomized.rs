@@ -58,5 +58,6 @@ fn whole_numbers(name: &str) -> SchemaColumn {
         round_range: false,
         from: Vec::new(),
         format: None,
+        made: None,
     }
 }

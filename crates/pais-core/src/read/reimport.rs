@@ -39,6 +39,7 @@ pub fn columns(schema: &Schema, names: &[String]) -> Schema {
         round_range: false,
         from: Vec::new(),
         format: None,
+        made: None,
     };
     let columns = schema.columns.iter().filter(is_expected);
     Schema {

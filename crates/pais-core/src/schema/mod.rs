@@ -1,6 +1,7 @@
 //! A dataset's schema with its taxonomies resolved, and the checks of column definitions.
 
 mod dates;
+mod made;
 mod made_sets;
 mod privacy;
 mod roles;
@@ -14,7 +15,8 @@ use std::sync::Arc;
 
 use crate::calendar::DateFormat;
 use crate::definition::{
-    ColumnDefinition, ColumnKind, ColumnRole, DatasetDefinition, TaxonomyId, TaxonomyReference,
+    ColumnDefinition, ColumnKind, ColumnRole, DatasetDefinition, GeneratedHierarchy, TaxonomyId,
+    TaxonomyReference,
 };
 use crate::rejection::{Fault, Rejection};
 use crate::taxonomy::{Interval, Tree, TreeLimits};
@@ -66,6 +68,8 @@ pub struct SchemaColumn {
     pub from: Vec<Box<str>>,
     /// How the cells of dates are written beside ISO 8601.
     pub format: Option<DateFormat>,
+    /// The hierarchy that is made from the values of a table, for each run.
+    pub made: Option<GeneratedHierarchy>,
 }
 
 /// The declared columns, checked one by one and against each other.
@@ -112,8 +116,10 @@ impl Schema {
                 ));
             }
             let tree = match &column.taxonomy {
-                None => None,
                 _ if dates::asks_for_grown_intervals(column) => None,
+                None | Some(TaxonomyReference::Generated(_)) => {
+                    made::ordered_tree(column, limits, &at, &mut faults).map(Arc::new)
+                }
                 Some(TaxonomyReference::Id(id)) => Some(taxonomy(*id).ok_or_else(|| {
                     SchemaError::at(
                         SchemaErrorKind::UnknownTaxonomy,
@@ -121,13 +127,6 @@ impl Schema {
                         "there is no taxonomy with this id",
                     )
                 })?),
-                Some(TaxonomyReference::Generated(_)) => {
-                    faults.push(Fault::at(
-                        at("taxonomy"),
-                        "this version does not make hierarchies",
-                    ));
-                    None
-                }
                 Some(TaxonomyReference::Inline(root)) => {
                     let tree = Tree::new(root, limits).map_err(|error| {
                         let pointer = at("taxonomy") + &error.pointer();
@@ -135,6 +134,10 @@ impl Schema {
                     })?;
                     Some(Arc::new(tree))
                 }
+            };
+            let made = match dates::asks_for_grown_intervals(column) {
+                true => None,
+                false => made::check(column, &at, &mut faults),
             };
             let mut ranges = None;
             if let Some(tree) = tree.as_ref().filter(|_| column.kind == ColumnKind::Numeric) {
@@ -214,6 +217,7 @@ impl Schema {
                 round_range: column.round_range,
                 from: made_sets::names(column),
                 format,
+                made,
             };
             resolved.missing = resolved.words_for_missing(missing);
             columns.push(resolved);
@@ -293,6 +297,11 @@ impl SchemaColumn {
             .iter()
             .position(contains_value)
             .map(|leaf| leaf as u32)
+    }
+
+    /// Whether the service makes the tree of the column from the values of a table.
+    pub(crate) fn is_flat_or_made(&self) -> bool {
+        self.made.is_some() || self.is_flat()
     }
 
     /// Whether the column has a flat tree, in which the service adds the labels `?` and `*`.

@@ -199,6 +199,12 @@ pub fn verify_release(
     cancellation: &Cancellation,
 ) -> Result<ReleaseVerification, ReleaseError> {
     let schema = &*schema.with_roles(job)?;
+    let made = raw
+        .as_ref()
+        .filter(|_| schema.has_made_hierarchies())
+        .map(|raw| schema.with_made_hierarchies(raw));
+    let made = made.transpose().map_err(ReleaseError::Malformed)?;
+    let schema = made.as_ref().unwrap_or(schema);
     match release {
         ReleaseTables::Generalized(table) => {
             let model = schema.privacy_model(job)?;

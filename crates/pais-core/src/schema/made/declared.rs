@@ -1,0 +1,171 @@
+//! The checks of a hierarchy that is to be made.
+
+use std::collections::HashSet;
+
+use super::ordered;
+use crate::canonical_text::canonical_text;
+use crate::definition::{
+    CalendarLevel, ColumnDefinition, ColumnKind, GeneratedHierarchy, TaxonomyReference,
+};
+use crate::rejection::Fault;
+use crate::taxonomy::{MISSING_LABEL, Tree, TreeLimits};
+
+/// Most levels of a hierarchy that is made.
+const MOST_LEVELS: usize = 64;
+
+/// Children of a node of an ordered hierarchy, where the definition does not say.
+const DEFAULT_FANOUT: u32 = 2;
+
+/// The hierarchy that is made for a column: the generated one, or that of its declared order.
+fn declared(column: &ColumnDefinition) -> Option<GeneratedHierarchy> {
+    match (&column.taxonomy, &column.order) {
+        (Some(TaxonomyReference::Generated(hierarchy)), _) => Some(hierarchy.clone()),
+        (None, Some(order)) => Some(GeneratedHierarchy::Ordered {
+            order: Some(order.clone()),
+            fanout: None,
+        }),
+        _ => None,
+    }
+}
+
+/// The hierarchy that is made from the values of a table, checked; `None` for a column that has
+/// none, or an ordered one.
+pub(in crate::schema) fn check(
+    column: &ColumnDefinition,
+    at: &dyn Fn(&str) -> String,
+    faults: &mut Vec<Fault>,
+) -> Option<GeneratedHierarchy> {
+    let order_without_effect = column.order.is_some()
+        && !matches!(declared(column), Some(GeneratedHierarchy::Ordered { .. }));
+    if order_without_effect {
+        let detail = "the column has another taxonomy than the one of its order";
+        faults.push(Fault::at(at("order"), detail).fix("leave `order` or `taxonomy` out"));
+    }
+    let hierarchy = declared(column)?;
+    let refused = unfit_kind(column.kind, &hierarchy).or_else(|| unfit_options(&hierarchy));
+    if let Some(detail) = refused {
+        faults.push(Fault::at(at("taxonomy"), detail));
+        return None;
+    }
+    (!matches!(hierarchy, GeneratedHierarchy::Ordered { .. })).then_some(hierarchy)
+}
+
+fn unfit_kind(kind: ColumnKind, hierarchy: &GeneratedHierarchy) -> Option<&'static str> {
+    let (fits, detail) = match hierarchy {
+        GeneratedHierarchy::Prefix { .. }
+        | GeneratedHierarchy::MaskRight
+        | GeneratedHierarchy::MaskLeft => (
+            matches!(kind, ColumnKind::Categorical | ColumnKind::Set),
+            "only a categorical column or a set has prefixes and masks",
+        ),
+        GeneratedHierarchy::Ordered { .. } | GeneratedHierarchy::Rare { .. } => (
+            kind == ColumnKind::Categorical,
+            "only a categorical column has ordered labels or rare values",
+        ),
+        GeneratedHierarchy::Ranges { .. } => (
+            kind == ColumnKind::Numeric,
+            "ranges with widths are of a numeric column; a column of dates takes `calendar`, or \
+             ranges without options",
+        ),
+        GeneratedHierarchy::Calendar { .. } => (
+            kind.is_of_dates(),
+            "only a column of dates has periods of the calendar",
+        ),
+    };
+    (!fits).then_some(detail)
+}
+
+fn unfit_options(hierarchy: &GeneratedHierarchy) -> Option<&'static str> {
+    match hierarchy {
+        GeneratedHierarchy::Prefix {
+            lengths: Some(lengths),
+        } => {
+            let is_descending = lengths.windows(2).all(|pair| pair[0] > pair[1]);
+            let fits = is_descending
+                && (1..=MOST_LEVELS).contains(&lengths.len())
+                && lengths.iter().all(|&length| length > 0);
+            (!fits).then_some(
+                "`lengths` must be 1 to 64 numbers above 0, each less than the one before",
+            )
+        }
+        GeneratedHierarchy::Ranges { start, widths } => {
+            let is_number = |number: &f64| number.abs() <= 1e300;
+            let widths = widths.as_deref().unwrap_or(&[1.0]);
+            let is_multiple = |pair: &[f64]| {
+                let times = pair[1] / pair[0];
+                times > 1.0 && (times - times.round()).abs() < 1e-9
+            };
+            let fits = start.as_ref().is_none_or(is_number)
+                && (1..=MOST_LEVELS).contains(&widths.len())
+                && widths.iter().all(|width| *width > 0.0 && is_number(width))
+                && widths.windows(2).all(is_multiple);
+            (!fits).then_some(
+                "`widths` must be 1 to 64 numbers above 0, each a multiple of the one before",
+            )
+        }
+        GeneratedHierarchy::Calendar {
+            levels: Some(levels),
+        } => {
+            let is_week = levels.contains(&CalendarLevel::Week);
+            let is_longer = |level: &CalendarLevel| *level > CalendarLevel::Week;
+            let is_ascending = levels.windows(2).all(|pair| pair[0] < pair[1]);
+            if levels.is_empty() || !is_ascending {
+                return Some("`levels` must be periods, each longer than the one before");
+            }
+            (is_week && levels.iter().any(is_longer)).then_some(
+                "weeks do not fit into months and years; leave `week` out, or all longer periods",
+            )
+        }
+        GeneratedHierarchy::Rare { below: Some(below) } => {
+            (*below < 2).then_some("`below` must be at least 2 rows")
+        }
+        _ => None,
+    }
+}
+
+/// The tree of a column whose labels have a declared order; `None` for other columns.
+pub(in crate::schema) fn ordered_tree(
+    column: &ColumnDefinition,
+    limits: TreeLimits,
+    at: &dyn Fn(&str) -> String,
+    faults: &mut Vec<Fault>,
+) -> Option<Tree> {
+    let Some(GeneratedHierarchy::Ordered { order, fanout }) = declared(column) else {
+        return None;
+    };
+    if column.kind != ColumnKind::Categorical {
+        // Reported with the other checks.
+        return None;
+    }
+    let pointer = match column.taxonomy {
+        Some(_) => at("taxonomy/order"),
+        None => at("order"),
+    };
+    let labels = order.or_else(|| column.order.clone()).unwrap_or_default();
+    let labels: Vec<String> = labels
+        .iter()
+        .map(|label| canonical_text(label).into_owned())
+        .collect();
+    let distinct: HashSet<&String> = labels.iter().collect();
+    let is_usable = |label: &String| !label.is_empty() && label != MISSING_LABEL;
+    if labels.len() < 2 || distinct.len() < labels.len() || !labels.iter().all(is_usable) {
+        let detail = "`order` must be at least 2 labels, all different, not empty and not `?`";
+        faults.push(Fault::at(pointer, detail));
+        return None;
+    }
+    let fanout = fanout.unwrap_or(DEFAULT_FANOUT);
+    if fanout < 2 {
+        faults.push(Fault::at(
+            at("taxonomy/fanout"),
+            "`fanout` must be at least 2",
+        ));
+        return None;
+    }
+    match Tree::new(&ordered::intervals(&labels, fanout as usize), limits) {
+        Ok(tree) => Some(tree),
+        Err(error) => {
+            faults.push(Fault::at(pointer, error.to_string()));
+            None
+        }
+    }
+}
