@@ -149,29 +149,39 @@ impl SchemaColumn {
     /// The one form of a cell of dates. Text that is no date is trimmed.
     pub(super) fn canonical_date<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let trimmed = text.trim();
-        let (is_canonical, write): (fn(&str) -> bool, fn(&mut String, i64) -> std::fmt::Result) =
-            match self.kind {
-                ColumnKind::Date => (is_canonical_day, write_day),
-                _ => (is_canonical_moment, write_moment),
-            };
-        if is_canonical(trimmed) {
+        let is_day = self.kind == ColumnKind::Date;
+        let is_canonical = match is_day {
+            true => is_canonical_day(trimmed),
+            false => is_canonical_moment(trimmed),
+        };
+        if is_canonical {
             return Cow::Borrowed(trimmed);
         }
+        let Ok(number) = self.date(trimmed) else {
+            return canonical_text(text);
+        };
         let mut written = String::new();
-        match self.date(trimmed) {
-            Ok(number) if write(&mut written, number).is_ok() => Cow::Owned(written),
-            _ => canonical_text(text),
+        let result = match is_day {
+            true => write_day(&mut written, number),
+            false => write_moment(&mut written, number),
+        };
+        match result {
+            Ok(()) => Cow::Owned(written),
+            // Not reached: text can always be added to a string.
+            Err(_) => canonical_text(text),
         }
     }
 
     /// ISO 8601 is read in every column: in this form dates are stored and released.
     fn date(&self, text: &str) -> Result<i64, NotADate> {
-        let (iso, format): (_, fn(&DateFormat, &str) -> Result<i64, NotADate>) = match self.kind {
-            ColumnKind::Date => (read_day(text), DateFormat::day),
-            _ => (read_moment(text), DateFormat::moment),
+        let is_day = self.kind == ColumnKind::Date;
+        let iso = match is_day {
+            true => read_day(text),
+            false => read_moment(text),
         };
         match (iso, &self.format) {
-            (Err(NotADate::Form), Some(declared)) => format(declared, text),
+            (Err(NotADate::Form), Some(format)) if is_day => format.day(text),
+            (Err(NotADate::Form), Some(format)) => format.moment(text),
             (iso, _) => iso,
         }
     }
