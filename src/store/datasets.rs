@@ -145,7 +145,6 @@ pub async fn create(
         columns: definition.columns,
         missing: definition.missing,
         retention_days: definition.retention_days,
-        missing: definition.missing,
         created_at: now,
         rows: 0,
         submissions: Vec::new(),

@@ -40,6 +40,7 @@ pub fn remedy(code: Code) -> &'static str {
             "Change what `pointer` names in another way, wait for the jobs and uploads that `detail` names, or declare another dataset."
         }
         Code::NameTaken => "Choose another name, or use the resource that has the name.",
+        Code::TaxonomyInUse => "Delete the datasets that use the taxonomy first, or keep it.",
         Code::JobEnded => "Nothing: the job has ended, so it cannot be cancelled.",
         Code::JobNotSucceeded => {
             "Wait until the job has succeeded. If it has failed, its `error` says why."

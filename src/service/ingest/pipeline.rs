@@ -109,8 +109,8 @@ fn read_and_seal(
     let mut digest = RowDigest::new(&settings.key.cells_key(), schema);
     // The identifiers of a Parquet file are not decoded.
     let mut repeats = match settings.format {
-        TableFormat::Csv | TableFormat::Ndjson => IdentifierRepeats::new(schema),
-        TableFormat::Parquet => None,
+        ReceivedFormat::Text(_) | ReceivedFormat::Ndjson => IdentifierRepeats::new(schema),
+        ReceivedFormat::Parquet => None,
     };
     let (spool, limits) = (&settings.storage.spool, settings.limits);
     let seal = |mut table: Table| {

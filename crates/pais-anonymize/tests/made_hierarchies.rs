@@ -1,0 +1,119 @@
+//! Releases of columns whose hierarchy is made from their values: every group has K rows, and each
+//! label covers the raw value by the text of both alone.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use pais_anonymize::{AnonymizationRun, Unobserved, VerifiedRelease};
+use pais_core::cancellation::Cancellation;
+use pais_core::definition::JobDefinition;
+use pais_core::read::csv;
+use pais_core::schema::Schema;
+use pais_verify::{ReleaseTables, verify_release};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+fn release(columns: &Value, file: &str, job: &Value) -> VerifiedRelease {
+    let definition = json!({"name": "t", "columns": columns});
+    let schema = Schema::inline(&serde_json::from_value(definition).unwrap()).unwrap();
+    let job: JobDefinition = serde_json::from_value(job.clone()).unwrap();
+    let raw = csv::read_table(&schema, file.as_bytes()).unwrap();
+    let observer = Unobserved::default();
+    let run = AnonymizationRun::new(
+        Arc::new(schema.clone()),
+        job.clone(),
+        raw.clone(),
+        &observer,
+    );
+    let run = run.unwrap();
+    let steps = run.search(&observer).unwrap();
+    let release = run.release(&steps, None, &observer).unwrap();
+    let tables = ReleaseTables::Generalized(release.tables()[0].clone());
+    let found = verify_release(&schema, &job, &tables, Some(raw), &Cancellation::new());
+    assert!(found.unwrap().holds());
+    release
+}
+
+fn cells(release: &VerifiedRelease, column: usize) -> Vec<String> {
+    let table = &release.tables()[0];
+    let text = |row| table.columns[column].column.text(row).unwrap_or_default();
+    (0..table.rows).map(|row| text(row).to_owned()).collect()
+}
+
+/// Whether a label covers a raw value: it is the value, the root, a prefix of it, or the periods of
+/// a date that begin as the date does.
+fn covers(label: &str, raw: &str) -> bool {
+    let quarter = || {
+        let (year, quarter) = label.split_once("-Q")?;
+        let month: u32 = raw.get(5..7)?.parse().ok()?;
+        Some(raw.starts_with(year) && quarter.parse() == Ok((month - 1) / 3 + 1))
+    };
+    let decade = label
+        .strip_suffix("0s")
+        .map(|decade| raw.starts_with(decade));
+    label == "*"
+        || label == raw
+        || label
+            .strip_suffix('*')
+            .is_some_and(|prefix| raw.starts_with(prefix))
+        || quarter().unwrap_or(false)
+        || decade.unwrap_or(false)
+        || (raw.starts_with(label) && raw.as_bytes().get(label.len()) == Some(&b'-'))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(120))]
+
+    #[test]
+    fn labels_cover_the_raw_values_and_groups_have_k_rows(
+        rows in prop::collection::vec((0..40u32, 0..2000u32), 8..60),
+        k in 2..5usize,
+        recoding in prop::sample::select(vec!["global", "local"]),
+    ) {
+        let columns = json!([
+            {"name": "row", "role": "insensitive"},
+            {"name": "zip", "role": "quasi_identifier", "taxonomy": {"generate": "prefix"}},
+            {"name": "born", "role": "quasi_identifier", "kind": "date",
+             "taxonomy": {"generate": "calendar"}},
+        ]);
+        let mut file = "row,zip,born\n".to_owned();
+        let mut raw = Vec::new();
+        for (row, (zip, day)) in rows.into_iter().enumerate() {
+            let zip = (2500 + zip * 7).to_string();
+            let born = format!("{}-{:02}-{:02}", 1950 + day / 40, day % 12 + 1, day % 28 + 1);
+            file += &format!("{row},{zip},{born}\n");
+            raw.push((zip, born));
+        }
+        let job = json!({"privacy": {"model": "k_anonymity", "k": k}, "recoding": recoding});
+        let release = release(&columns, &file, &job);
+        let (numbers, zips, days) = (cells(&release, 0), cells(&release, 1), cells(&release, 2));
+        let mut groups: HashMap<(String, String), usize> = HashMap::new();
+        for ((row, zip), day) in numbers.iter().zip(zips).zip(days) {
+            let (raw_zip, raw_day) = &raw[row.parse::<usize>().unwrap()];
+            prop_assert!(covers(&zip, raw_zip), "{zip} does not cover {raw_zip}");
+            prop_assert!(covers(&day, raw_day), "{day} does not cover {raw_day}");
+            *groups.entry((zip, day)).or_default() += 1;
+        }
+        prop_assert!(groups.values().all(|&rows| rows >= k), "{groups:?}");
+    }
+}
+
+/// 500 birth dates by quarter and year: with a flat tree each date would become `*`.
+#[test]
+fn birth_dates_are_generalized_to_quarters_and_years() {
+    let columns = json!([{"name": "born", "role": "quasi_identifier", "kind": "date",
+        "taxonomy": {"generate": "calendar", "levels": ["quarter", "year"]}}]);
+    let mut file = "born\n".to_owned();
+    for day in 0..500u32 {
+        let (year, month) = (1960 + day * 7919 % 25, day * 104_729 % 12 + 1);
+        file += &format!("{year}-{month:02}-{:02}\n", day * 31 % 28 + 1);
+    }
+    for recoding in ["global", "local"] {
+        let job = json!({"privacy": {"model": "k_anonymity", "k": 5}, "recoding": recoding,
+            "utility": {"objective": "ncp"}});
+        let release = release(&columns, &file, &job);
+        let ncp = release.report["utility"]["ncp"].as_f64().unwrap();
+        assert!(ncp < 0.5, "{recoding}: {ncp}");
+        assert!(!cells(&release, 0).iter().any(|label| label == "*"));
+    }
+}
