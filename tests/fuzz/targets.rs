@@ -86,7 +86,7 @@ fn csv_files() {
                 ..TextParameters::default()
             };
             let format = parameters.format(TextFormat::CSV).unwrap();
-            check(csv::read_as(&SCHEMA, bytes, format, LIMITS, take));
+            check(csv::read_as(&SCHEMA, bytes, format, LIMITS, None, take));
         }
     });
 }

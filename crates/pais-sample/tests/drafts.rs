@@ -31,7 +31,7 @@ fn the_draft_of_each_sample_reads_its_rows() {
             read += chunk.rows;
             Ok::<_, std::convert::Infallible>(())
         };
-        csv::read_as(&schema, rows.as_slice(), draft.format, limits, chunk).unwrap();
+        csv::read_as(&schema, rows.as_slice(), draft.format, limits, None, chunk).unwrap();
         assert_eq!(read, 2_000);
         // What the sample declares an identifier is not proposed to be stored as it is.
         for (column, declared) in draft.dataset.columns.iter().zip(declared) {

@@ -2,7 +2,9 @@
 
 use bytes::Bytes;
 use pais_core::definition::{ColumnRole, Output};
-use pais_core::read::{ReadFailure, ReadLimits, anatomized, csv, ndjson, parquet, reimport};
+use pais_core::read::{
+    ReadFailure, ReadLimits, TextFormat, anatomized, csv, ndjson, parquet, reimport,
+};
 use pais_core::schema::Schema;
 use pais_core::table::chunk::Assembler;
 use pais_core::table::{ReleasedTable, Table};
@@ -53,7 +55,7 @@ impl Format {
 
     fn names(self, file: &[u8]) -> Vec<String> {
         match self {
-            Self::Csv => csv::names(file).unwrap(),
+            Self::Csv => csv::names(file, TextFormat::CSV).unwrap(),
             Self::Ndjson => ndjson::names(file).unwrap(),
             Self::Parquet => parquet::names(&Bytes::copy_from_slice(file)).unwrap(),
         }
