@@ -104,8 +104,7 @@ impl Service {
                 let commit = writer.commit(
                     &key,
                     caller,
-                    &totals,
-                    duplicates,
+                    (&totals, duplicates),
                     quotas,
                     reservation,
                     answer,

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use pais::roles::Role;
+use reqwest::Method;
 use serde_json::Value;
 
 use crate::app::{Answer, TestApp, text};
@@ -51,6 +52,10 @@ async fn send(
         *body.pointer_mut(pointer).expect("a field of the example") = (*value).clone();
     }
     let path = path.replace("{id}", id);
+    if path.starts_with("/v1/datasets/") && media_type == "application/json" {
+        let request = app.request(Method::PATCH, &path).bearer_auth(token);
+        return crate::app::send(request.json(&body)).await;
+    }
     if media_type == "application/json" {
         return app.post(token, &path, &body).await;
     }
@@ -82,9 +87,19 @@ async fn the_examples_lead_from_an_organization_to_a_grant() {
     let put = [("/columns/1/taxonomy", &taxonomy["id"])];
     let dataset = send(&holder, ("/v1/datasets", JSON), "", &put, 201).await;
     let id = text(&dataset["id"]);
+    for media_type in [
+        "text/csv",
+        "text/tab-separated-values",
+        "application/x-ndjson",
+    ] {
+        let drafted = send(&holder, ("/v1/datasets/draft", media_type), "", &[], 200).await;
+        assert!(drafted["dataset"]["columns"].is_array(), "{drafted}");
+    }
     let path = "/v1/datasets/{id}/submissions";
     send(&holder, (path, "text/csv"), id, &[], 201).await;
     send(&holder, (path, "application/x-ndjson"), id, &[], 201).await;
+    send(&holder, (path, "text/tab-separated-values"), id, &[], 201).await;
+    send(&holder, ("/v1/datasets/{id}", JSON), id, &[], 200).await;
     let put = [("/dataset_id", &dataset["id"])];
     let job = send(&holder, ("/v1/jobs", JSON), "", &put, 202).await;
     let path = format!("/v1/jobs/{}", text(&job["id"]));
@@ -96,7 +111,7 @@ async fn the_examples_lead_from_an_organization_to_a_grant() {
     send(&holder, ("/v1/releases/{id}/grants", JSON), id, &[], 201).await;
     let table = app.get(&analysts, &format!("/v1/releases/{id}/data")).await;
     assert_eq!(table.status, 200);
-    assert_eq!(table.text.lines().count(), 6);
+    assert_eq!(table.text.lines().count(), 7);
 
     for example in examples() {
         let at = (example.path.as_str(), example.media_type.as_str());

@@ -44,11 +44,19 @@ fn example(path: &str, media_type: &str) -> Option<Value> {
             { "name": "Transfuse", "role": "class" },
             { "name": "Surgery", "role": "sensitive" },
         ] }),
-        ("/v1/datasets/{id}/submissions", "text/csv") => json!(
+        ("/v1/datasets/{id}", "application/json") => {
+            json!({ "description": "Surgeries of 2026", "columns": [
+                { "name": "Age", "domain": [0, 120] },
+            ] })
+        }
+        ("/v1/datasets/draft" | "/v1/datasets/{id}/submissions", "text/csv") => json!(
             "ID,Job,Age,Transfuse,Surgery\n1,Janitor,34,Y,Transgender\n2,Doctor,58,N,Plastic\n\
              3,Mover,34,Y,Vascular\n4,Lawyer,24,N,Vascular\n"
         ),
-        ("/v1/datasets/{id}/submissions", "application/x-ndjson") => json!(
+        ("/v1/datasets/draft" | "/v1/datasets/{id}/submissions", "text/tab-separated-values") => {
+            json!("ID\tJob\tAge\tTransfuse\tSurgery\n6\tDoctor\t44\tN\tPlastic\n")
+        }
+        ("/v1/datasets/draft" | "/v1/datasets/{id}/submissions", "application/x-ndjson") => json!(
             "{\"ID\":\"5\",\"Job\":\"Mover\",\"Age\":58,\"Transfuse\":\"N\",\"Surgery\":\"Urology\"}\n"
         ),
         ("/v1/jobs", _) => json!({

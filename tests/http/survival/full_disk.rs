@@ -123,7 +123,7 @@ async fn readiness(service: &ServiceProcess) -> (u16, Value) {
 
 /// Waits until the service is ready.
 async fn ready(service: &ServiceProcess) {
-    let ready = poll_async(Duration::from_secs(30), async || {
+    let ready = poll_async(Duration::from_secs(120), async || {
         (readiness(service).await.0 == 200).then_some(())
     });
     ready.await.expect("the service is not ready");
@@ -170,7 +170,7 @@ async fn a_full_disk_refuses_rows_and_lets_data_be_deleted() {
     // start and delete.
     let unused = client.dataset(&service, "unused").await;
     assert_eq!(client.delete(&service, &unused).await, 204);
-    let reserve = poll_async(Duration::from_secs(30), async || {
+    let reserve = poll_async(Duration::from_secs(120), async || {
         data.join("reserve").exists().then_some(())
     });
     reserve.await.expect("the reserve was not made again");

@@ -270,7 +270,7 @@ fn number(digits: &[u8]) -> u32 {
 }
 
 fn is_day(year: u32, month: u32, day: u32) -> bool {
-    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     let days = match month {
         4 | 6 | 9 | 11 => 30,
         2 => 28 + u32::from(is_leap),

@@ -63,10 +63,12 @@ fn identifying(
     }
     let is_one_value = matches!(kind, ColumnKind::Categorical | ColumnKind::Numeric);
     let is_key = name.is_key || column.is_most(column.codes.uuid);
-    if is_key && is_one_value && !name.is_diagnosis {
-        if let Some(role) = key(column, name, is_all_distinct, has_subject) {
-            return Some(role);
-        }
+    if is_key
+        && is_one_value
+        && !name.is_diagnosis
+        && let Some(role) = key(column, name, is_all_distinct, has_subject)
+    {
+        return Some(role);
     }
     if name.is_number && is_one_value && column.rows >= LEAST_ROWS && share >= NEARLY_UNIQUE {
         let reason = "it is a number of something, and nearly every value is distinct";

@@ -38,8 +38,7 @@ pub(super) fn over(
     let step = |value: f64, width: f64| ((value - start) / width).floor();
     let (first, last) = (step(least, widest), step(most, widest) + 1.0);
     let leaves = (last - first) * (widest / leaf).round();
-    // The comparison is false for a number of leaves that is not finite.
-    if !(leaves < limits.leaves as f64) {
+    if !leaves.is_finite() || leaves >= limits.leaves as f64 {
         return Err(format!(
             "would have more than {} intervals; give greater widths",
             limits.leaves
