@@ -111,11 +111,12 @@ async fn create(
     State(state): State<AppState>,
     Holder(caller): Holder,
     Path(id): Path<DatasetId>,
-    (Parameters(query), Parameters(text)): (Parameters<SubmissionQuery>, Parameters<TextQuery>),
+    queries: (Parameters<SubmissionQuery>, Parameters<TextQuery>),
     key: IdempotencyKey,
     headers: HeaderMap,
     body: Body,
 ) -> Response {
+    let (Parameters(query), Parameters(text)) = queries;
     let mut incoming = IncomingBody::new(body, &headers, state.upload_pace);
     let key = key.at(format!("POST /v1/datasets/{id}/submissions"));
     let sent = Sent {
