@@ -61,10 +61,6 @@ pub struct ColumnDefinition {
         skip_serializing_if = "std::ops::Not::not"
     )]
     pub round_range: bool,
-    /// Every end of an interval of a numeric column is a multiple of this number, so that no end
-    /// is the exact value of a patient.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub round: Option<f64>,
     /// How the cells of a date or datetime column are written, in the words of `strftime`; default
     /// ISO 8601.
     #[serde(default, skip_serializing_if = "Option::is_none")]

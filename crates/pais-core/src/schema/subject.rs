@@ -28,7 +28,6 @@ pub(super) fn faults(columns: &[ColumnDefinition]) -> Vec<Fault> {
         let given = [
             ("taxonomy", column.taxonomy.is_some()),
             ("domain", column.domain.is_some()),
-            ("round", column.round.is_some()),
             ("order", column.order.is_some()),
         ];
         for (field, _) in given.into_iter().filter(|(_, given)| *given) {
