@@ -116,6 +116,12 @@ impl Storage {
         }
     }
 
+    /// Whether there should be a reserve, and is none.
+    pub fn lacks_reserve(&self) -> bool {
+        let wanted = Disk::of(&self.data_dir).is_ok_and(|disk| self.reserve_bytes(disk) > 0);
+        wanted && !self.reserve.exists()
+    }
+
     /// Makes the reserve if there is none and the disk has more than enough space for it. Failures are
     /// logged.
     pub fn keep_reserve(&self) {

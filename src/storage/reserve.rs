@@ -22,9 +22,14 @@ impl Reserve {
         }
     }
 
+    /// Whether the file is there.
+    pub(super) fn exists(&self) -> bool {
+        self.path.exists()
+    }
+
     /// Makes the file, unless it is there. A failure is logged, and leaves no file.
     pub(super) fn make(&self, bytes: u64) {
-        if bytes == 0 || self.path.exists() {
+        if bytes == 0 || self.exists() {
             return;
         }
         if let Err(error) = self.allocate(bytes) {

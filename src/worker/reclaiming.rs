@@ -16,7 +16,8 @@ pub async fn reclaim_space(store: &Store, storage: &Storage) -> Result<(), Store
     if removed > 0 || reclaim::has_dead_chunks(store).await? {
         reclaim::vacuum(store).await?;
     }
-    if removed > 0 && is_tight() {
+    // Without its reserve, a tight disk is one that an earlier call has not freed enough.
+    if is_tight() && (removed > 0 || storage.lacks_reserve()) {
         reclaim::compact(store, is_tight).await?;
     }
     storage.keep_reserve();

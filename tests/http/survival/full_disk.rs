@@ -168,9 +168,9 @@ async fn a_full_disk_refuses_rows_and_lets_data_be_deleted() {
 
     // Killed while the disk is full: the reserve, which is made again when there is space, lets it
     // start and delete.
-    let unused = client.dataset(&service, "unused").await;
-    assert_eq!(client.delete(&service, &unused).await, 204);
     let reserve = poll_async(Duration::from_secs(120), async || {
+        let unused = client.dataset(&service, "unused").await;
+        assert_eq!(client.delete(&service, &unused).await, 204);
         data.join("reserve").exists().then_some(())
     });
     reserve.await.expect("the reserve was not made again");
