@@ -1,6 +1,5 @@
 //! `pais anonymize`: a whole run on files, without server or database.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,26 +13,28 @@ use pais_anonymize::{
 use pais_core::definition::{JobDefinition, JobError, JobErrorKind, Output, Sweep, first_list};
 use pais_core::schema::Schema;
 use pais_core::table::ReleasedTable;
-use pais_core::warning::Warning;
 
 use super::bar::Bar;
+use super::definitions::SchemaArgs;
 use super::directory::Directory;
-use super::documents;
+use super::document_source::DocumentSource;
 use super::failure::Failure;
 use super::input_format::InputFormat;
-use super::overwriting;
+use super::streams::Style;
+use super::summary::Summary;
 use super::sweep_table::SweepFile;
 use super::table_file::TableFile;
+use super::{definitions, documents, overwriting, streams, summary};
 
 /// Arguments of `pais anonymize`.
 #[derive(Debug, Args)]
 pub(crate) struct Anonymize {
-    /// The dataset: the body of `POST /v1/datasets`, with inline taxonomies.
-    #[arg(long, value_name = "S.json")]
-    schema: PathBuf,
-    /// The job: the body of `POST /v1/jobs` without `dataset_id`.
+    #[command(flatten)]
+    schema: SchemaArgs,
+    /// The job: the body of `POST /v1/jobs` without `dataset_id`, or the answer of
+    /// `GET /v1/jobs/{id}`; a file, or the address of the job in a service.
     #[arg(long, value_name = "J.json")]
-    job: PathBuf,
+    job: DocumentSource,
     /// The raw table, by its ending: .csv, .tsv, .ndjson (also .gz, .zst) or .parquet; `-` for
     /// standard input.
     #[arg(value_name = "INPUT")]
@@ -54,9 +55,17 @@ pub(crate) struct Anonymize {
     /// and has the rows knows the order.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+    /// Prints the summary and errors as JSON, as it does where standard error is not a terminal.
+    #[arg(long)]
+    json: bool,
 }
 
 impl Anonymize {
+    /// How the summary and errors are printed.
+    pub(crate) fn style(&self) -> Style {
+        Style::of_errors(self.json)
+    }
+
     /// Runs, and writes the requested files; nothing is written unless the run succeeds. A job
     /// with lists of parameters writes a table of its combinations in place of a release.
     ///
@@ -69,9 +78,9 @@ impl Anonymize {
         let mut outputs = outputs.into_iter().flatten();
         outputs.try_for_each(|path| overwriting::refuse(identity, path))?;
         let bar = Bar::new();
-        let schema = documents::schema(&self.schema)?;
-        let mut job = documents::job(&self.job)?;
-        let schema = Arc::new(documents::schema_of_job(schema, &job, &self.job)?);
+        let schema = self.schema.load()?;
+        let mut job = definitions::job_to_run(&self.job)?;
+        let schema = Arc::new(definitions::schema_of_job(schema, &job, &self.job)?);
         job.seed = self.seed.or(job.seed);
         let sweep = Sweep::new(&job).map_err(|error| documents::in_file(&self.job, error))?;
         match sweep.is_sweep {
@@ -101,9 +110,8 @@ impl Anonymize {
         bar.progress(Phase::Writing, 0.0);
         self.write(out, &release, &steps)?;
         bar.clear();
-        let of_release = release.warnings.iter().cloned();
         let of_job = declared.into_iter().chain(run.warnings());
-        print_warnings(of_job.chain(of_release));
+        Summary::new(&release, of_job).write(self.style());
         Ok(())
     }
 
@@ -143,7 +151,11 @@ impl Anonymize {
         let run = AnonymizationRun::new(schema, first, table, bar)?;
         let outcomes = run_sweep(&run, job, sweep, bar)?;
         bar.progress(Phase::Writing, 0.0);
-        out.write(&outcomes)
+        out.write(&outcomes)?;
+        bar.clear();
+        let succeeded = outcomes.iter().filter(|outcome| outcome.steps.is_ok());
+        summary::write_sweep(outcomes.len(), succeeded.count(), self.style());
+        Ok(())
     }
 
     fn write(
@@ -201,19 +213,6 @@ impl Destination {
         if let Self::File(file) = self {
             return file.write(table);
         }
-        let mut out = std::io::stdout().lock();
-        let written = table.write_csv(&mut out).and_then(|()| out.flush());
-        written.map_err(|error| Failure::file(Path::new("standard output"), &error))
-    }
-}
-
-/// Prints each warning once on standard error.
-fn print_warnings(warnings: impl Iterator<Item = Warning>) {
-    let mut printed: Vec<Warning> = Vec::new();
-    for warning in warnings {
-        if !printed.contains(&warning) {
-            eprintln!("warning: {}", warning.detail);
-            printed.push(warning);
-        }
+        streams::print(|out| table.write_csv(out))
     }
 }

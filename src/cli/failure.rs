@@ -5,13 +5,16 @@ use std::process::ExitCode;
 
 use pais::problem::Problem;
 
+use super::problem_text;
+use super::streams::{Style, note, note_json};
+
 /// Why a command failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The run failed. The problem document is printed to standard error; the exit status is 1.
+    /// The run failed. The problem is printed to standard error; the exit status is 1.
     Problem(Box<Problem>),
-    /// The table to check cannot be read. The problem document is printed to standard error; the
-    /// exit status is 2.
+    /// The table to check cannot be read. The problem is printed to standard error; the exit
+    /// status is 2.
     Unreadable(Box<Problem>),
     /// The arguments are invalid, or a file cannot be read or written. The exit status is 2.
     Usage(String),
@@ -33,28 +36,29 @@ impl Failure {
     }
 
     /// Prints the failure to standard error and returns its exit status.
-    pub(crate) fn report(&self) -> ExitCode {
+    pub(crate) fn report(&self, style: Style) -> ExitCode {
         match self {
             Self::Problem(problem) => {
-                print(problem);
+                print(problem, style);
                 ExitCode::from(1)
             }
             Self::Unreadable(problem) => {
-                print(problem);
+                print(problem, style);
                 ExitCode::from(2)
             }
             Self::Usage(detail) => {
-                eprintln!("pais: {detail}");
+                note(format_args!("pais: {detail}"));
                 ExitCode::from(2)
             }
         }
     }
 }
 
-fn print(problem: &Problem) {
-    match serde_json::to_string_pretty(&problem.document()) {
-        Ok(document) => eprintln!("{document}"),
-        Err(_) => eprintln!("pais: {problem}"),
+/// Prints a problem to standard error.
+pub(crate) fn print(problem: &Problem, style: Style) {
+    match style {
+        Style::Json => note_json(&problem.document()),
+        Style::Lines => note(problem_text::lines(problem)),
     }
 }
 

@@ -13,6 +13,7 @@ use pais::telemetry;
 use super::database::Database;
 use super::key_file::{self, KeyPlace};
 use super::settings::SettingsArgs;
+use super::streams::{note, print_line};
 use super::{block_on, hardening};
 
 /// The subcommands of `pais keys`.
@@ -63,7 +64,7 @@ pub(crate) fn run(command: KeysCommand) -> anyhow::Result<ExitCode> {
                 check(&settings, store).await
             }));
             Ok(checked.unwrap_or_else(|error| {
-                eprintln!("pais: {error:#}");
+                note(format_args!("pais: {error:#}"));
                 ExitCode::from(if error.is::<KeyMismatch>() { 1 } else { 2 })
             }))
         }
@@ -95,13 +96,16 @@ async fn check(settings: &Settings, store: &Store) -> anyhow::Result<ExitCode> {
     let ring = open(settings, store).await?;
     let checked = service_keys::check(store, &ring).await?;
     for dataset in &checked.bad {
-        println!("dataset {}: its key is missing or does not open", dataset.0);
+        let dataset = dataset.0;
+        print_line(format_args!(
+            "dataset {dataset}: its key is missing or does not open"
+        ))?;
     }
     let (good, bad) = (checked.good, checked.bad.len());
-    println!(
+    print_line(format_args!(
         "key {}: {good} keys of datasets open, {bad} do not",
         ring.current()
-    );
+    ))?;
     Ok(ExitCode::from(u8::from(bad > 0)))
 }
 
@@ -125,11 +129,11 @@ async fn rotate(settings: &Settings, store: &Store) -> anyhow::Result<ExitCode> 
     let ring = service_keys::open_ring(store, &keys, None).await?;
     let datasets = service_keys::rewrap_all(store, &ring).await?;
     key_file::replace(&path, &keys[..1])?;
-    println!(
+    print_line(format_args!(
         "the keys of {datasets} datasets are wrapped under the key {}; copy {} to where its backup is. \
          Backups of the database from before need the old key",
         ring.current(),
         path.display()
-    );
+    ))?;
     Ok(ExitCode::SUCCESS)
 }

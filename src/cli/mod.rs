@@ -3,9 +3,12 @@
 mod anatomized;
 mod anonymize;
 mod bar;
+mod completions;
 mod counted;
 mod database;
+mod definitions;
 mod directory;
+mod document_source;
 mod documents;
 mod failure;
 mod hardening;
@@ -17,25 +20,34 @@ mod machine_memory;
 mod migrate;
 mod openapi;
 mod overwriting;
+mod problem_text;
 mod process;
 mod sample;
 mod schema;
 mod serve;
+mod service_address;
+mod service_documents;
 mod settings;
 mod signals;
 mod storage;
+mod streams;
+mod summary;
 mod sweep_table;
 mod table_file;
 mod token;
 mod verify;
+mod verify_json;
 mod verify_text;
 
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use pais::config::ConfigError;
 use pais::problem::Problem;
+
+use failure::Failure;
+use streams::Style;
 
 /// Privacy-aware sharing of health data.
 #[derive(Parser)]
@@ -68,56 +80,52 @@ enum Command {
     Schema(schema::SchemaCommand),
     /// Print the OpenAPI document
     Openapi,
+    /// Print the completion script of a shell
+    Completions(completions::CompletionsArgs),
 }
 
 /// Runs the command given on the command line. The exit status is 0 on success, 2 if arguments or
 /// settings are invalid, and 1 if the work failed.
 pub(crate) fn main() -> ExitCode {
-    let result = match Cli::parse().command {
-        Command::Serve(args) => serve::run(args),
-        Command::Migrate(args) => migrate::run(&args),
-        Command::Token(command) => token::run(command),
+    match Cli::parse().command {
+        Command::Serve(args) => of_service(serve::run(args)),
+        Command::Migrate(args) => of_service(migrate::run(&args)),
+        Command::Token(command) => of_service(token::run(command)),
         Command::Keys(command) => match keys::run(command) {
-            Ok(status) => return status,
-            Err(error) => Err(error),
+            Ok(status) => status,
+            Err(error) => of_service(Err(error)),
         },
-        Command::Anonymize(command) => {
-            return match command.run() {
-                Ok(()) => ExitCode::SUCCESS,
-                Err(failure) => failure.report(),
-            };
-        }
-        Command::Sample(command) => {
-            return match command.run() {
-                Ok(()) => ExitCode::SUCCESS,
-                Err(failure) => failure.report(),
-            };
-        }
-        Command::Schema(command) => {
-            return match command.run() {
-                Ok(()) => ExitCode::SUCCESS,
-                Err(failure) => failure.report(),
-            };
-        }
-        Command::Verify(command) => {
-            return command.run().unwrap_or_else(|failure| failure.report());
-        }
-        Command::Openapi => openapi::run(),
-    };
+        Command::Anonymize(command) => of_files(command.run(), command.style()),
+        Command::Sample(command) => of_files(command.run(), Style::of_errors(false)),
+        Command::Schema(command) => of_files(command.run(), command.style()),
+        Command::Verify(command) => match command.run() {
+            Ok(status) => status,
+            Err(failure) => failure.report(command.style()),
+        },
+        Command::Openapi => of_files(openapi::run(), Style::of_errors(false)),
+        Command::Completions(args) => of_files(args.run(Cli::command()), Style::of_errors(false)),
+    }
+}
+
+/// The exit status of a command that works on files.
+fn of_files(result: Result<(), Failure>, style: Style) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            if let Some(problem) = error.downcast_ref::<Problem>() {
-                // Serializing cannot fail: a document has only strings and numbers.
-                let text = serde_json::to_string_pretty(&problem.document()).unwrap_or_default();
-                eprintln!("{text}");
-            } else {
-                eprintln!("pais: {error:#}");
-            }
-            let usage = error.is::<ConfigError>();
-            ExitCode::from(if usage { 2 } else { 1 })
-        }
+        Err(failure) => failure.report(style),
     }
+}
+
+/// The exit status of a command that works on the service or its database.
+fn of_service(result: anyhow::Result<()>) -> ExitCode {
+    let Err(error) = result else {
+        return ExitCode::SUCCESS;
+    };
+    match error.downcast_ref::<Problem>() {
+        Some(problem) => failure::print(problem, Style::of_errors(false)),
+        None => streams::note(format_args!("pais: {error:#}")),
+    }
+    let usage = error.is::<ConfigError>();
+    ExitCode::from(if usage { 2 } else { 1 })
 }
 
 /// How long the process waits at its end for threads that are still busy.

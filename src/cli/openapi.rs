@@ -2,11 +2,17 @@
 
 use std::io::Write;
 
+use pais::problem::{Code, Problem};
+
+use super::failure::Failure;
+use super::streams;
+
 /// Prints the OpenAPI document to standard output.
 ///
 /// # Errors
 /// If standard output cannot be written.
-pub(crate) fn run() -> anyhow::Result<()> {
-    std::io::stdout().write_all(pais::http::document_text()?.as_bytes())?;
-    Ok(())
+pub(crate) fn run() -> Result<(), Failure> {
+    let text = pais::http::document_text()
+        .map_err(|error| Problem::new(Code::Internal, error.to_string()))?;
+    streams::print(|out| out.write_all(text.as_bytes()))
 }

@@ -10,6 +10,7 @@ use pais_core::read::{DecimalMark, Delimiter, TextEncoding, TextParameters, Thou
 use super::documents;
 use super::failure::Failure;
 use super::input_format::FormatName;
+use super::streams::{self, Style, note};
 use super::table_file::{FileFormat, TableFile};
 
 /// Works with schemas.
@@ -53,6 +54,12 @@ pub(crate) struct DraftArgs {
 }
 
 impl SchemaCommand {
+    /// How its errors are printed.
+    pub(crate) fn style(&self) -> Style {
+        let Self::Draft(args) = self;
+        Style::of_errors(args.json)
+    }
+
     /// Runs the command.
     ///
     /// # Errors
@@ -103,20 +110,20 @@ fn print_reasons(draft: &Draft) {
     let thousands = format
         .thousands()
         .map_or(String::new(), |mark| format!(", thousands `{mark}`"));
-    eprintln!(
+    note(format_args!(
         "text: delimiter `{}`, decimal `{}`{thousands}, encoding {}",
         format.delimiter(),
         format.decimal(),
         format.encoding()
-    );
+    ));
     for (column, sentences) in &draft.reasons {
-        eprintln!("{column}: {}", sentences.join("; "));
+        note(format_args!("{column}: {}", sentences.join("; ")));
     }
 }
 
 fn print(document: &impl serde::Serialize) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| Failure::file(Path::new("standard output"), &error);
-    let mut out = std::io::stdout().lock();
-    serde_json::to_writer_pretty(&mut out, document).map_err(|error| failed(error.into()))?;
-    writeln!(out).map_err(failed)
+    streams::print(|out| {
+        serde_json::to_writer_pretty(&mut *out, document)?;
+        writeln!(out)
+    })
 }

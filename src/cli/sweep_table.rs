@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::documents;
 use super::failure::Failure;
+use super::streams;
 
 /// Where the table of combinations is written.
 pub(crate) enum SweepFile {
@@ -54,10 +55,7 @@ impl SweepFile {
     pub(crate) fn write(&self, outcomes: &[SweepOutcome]) -> Result<(), Failure> {
         let items: Vec<SweepItem> = outcomes.iter().map(SweepItem::from).collect();
         let (path, written) = match self {
-            Self::StandardOutput => {
-                let path = Path::new("standard output");
-                (path, write_csv(&items, io::stdout().lock()))
-            }
+            Self::StandardOutput => return streams::print(|out| write_csv(&items, out)),
             Self::Csv(path) => {
                 let file = File::create(path).map(BufWriter::new);
                 (&**path, file.and_then(|file| write_csv(&items, file)))

@@ -323,7 +323,7 @@ impl TableFile {
     }
 
     fn refused(&self, error: ReadError) -> Failure {
-        in_file(&self.path, error).into()
+        in_file(self.path.display(), error).into()
     }
 }
 

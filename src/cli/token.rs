@@ -16,6 +16,7 @@ use time::{Date, Duration, OffsetDateTime};
 use super::block_on;
 use super::database::Database;
 use super::settings::SettingsArgs;
+use super::streams::print_line;
 
 /// The subcommands of `pais token`.
 #[derive(clap::Subcommand)]
@@ -90,7 +91,7 @@ pub(crate) fn run(command: TokenCommand) -> anyhow::Result<()> {
     let settings = args.settings.load(Flags::default())?;
     telemetry::init(&settings.log)?;
     let secret = block_on(create(&settings, &args))?;
-    println!("{}", secret.expose_secret());
+    print_line(secret.expose_secret())?;
     Ok(())
 }
 

@@ -10,22 +10,25 @@ use pais_core::cancellation::Cancellation;
 use pais_core::definition::ColumnRole;
 use pais_verify::{ReleaseError, ReleaseTables, verify_release};
 
+use super::definitions::SchemaArgs;
 use super::directory::Directory;
+use super::document_source::DocumentSource;
 use super::documents::in_file;
 use super::failure::Failure;
 use super::input_format::InputFormat;
+use super::streams::Style;
 use super::table_file::TableFile;
-use super::{anatomized, documents, verify_text};
+use super::{anatomized, definitions, verify_json, verify_text};
 
 /// Arguments of `pais verify`.
 #[derive(Debug, Args)]
 pub(crate) struct Verify {
-    /// The dataset: the body of `POST /v1/datasets`, with inline taxonomies.
-    #[arg(long, value_name = "S.json")]
-    schema: PathBuf,
-    /// The job: the body of `POST /v1/jobs` without `dataset_id`.
+    #[command(flatten)]
+    schema: SchemaArgs,
+    /// The job: the body of `POST /v1/jobs`, or the answer of `GET /v1/jobs/{id}`; a file, or the
+    /// address of the job in a service.
     #[arg(long, value_name = "J.json")]
-    job: PathBuf,
+    job: DocumentSource,
     /// The finished table, by its ending: .csv, .tsv, .ndjson (also .gz, .zst) or .parquet; or the
     /// directory of an anatomized release.
     #[arg(value_name = "RELEASE")]
@@ -37,9 +40,17 @@ pub(crate) struct Verify {
     raw: Option<PathBuf>,
     #[command(flatten)]
     format: InputFormat,
+    /// Prints what was found as one JSON document.
+    #[arg(long)]
+    json: bool,
 }
 
 impl Verify {
+    /// How errors are printed.
+    pub(crate) fn style(&self) -> Style {
+        Style::of_errors(self.json)
+    }
+
     /// Checks, and prints what was found to standard output; exit status 1 where something does
     /// not hold, else 0.
     ///
@@ -66,9 +77,9 @@ impl Verify {
         }
         let raw = self.raw.as_deref().map(|path| self.format.table(path));
         let raw = raw.transpose()?;
-        let schema = documents::schema(&self.schema)?;
-        let job = documents::single_job(&self.job)?;
-        let schema = documents::schema_of_job(schema, &job, &self.job)?;
+        let schema = self.schema.load()?;
+        let job = definitions::job_of_release(&self.job)?;
+        let schema = definitions::schema_of_job(schema, &job, &self.job)?;
         let release = match is_anatomized {
             true => anatomized::read(&schema, &Directory::of(&self.release)?)?,
             false => {
@@ -79,8 +90,17 @@ impl Verify {
         let raw = raw.map(|raw| raw.read(&schema)).transpose()?;
         let found = verify_release(&schema, &job, &release, raw, &Cancellation::new())
             .map_err(|error| self.failure(error))?;
-        let width = schema.stored_with(ColumnRole::QuasiIdentifier).len();
-        Ok(verify_text::print(&found, width))
+        match self.json {
+            true => verify_json::print(&found, &job)?,
+            false => {
+                let width = schema.stored_with(ColumnRole::QuasiIdentifier).len();
+                verify_text::print(&found, job.privacy.model, width)?;
+            }
+        }
+        Ok(match found.fails() {
+            true => ExitCode::from(1),
+            false => ExitCode::SUCCESS,
+        })
     }
 
     fn failure(&self, error: ReleaseError) -> Failure {
@@ -88,7 +108,7 @@ impl Verify {
             ReleaseError::Job(error) => in_file(&self.job, error).into(),
             error => {
                 let problem = Problem::new(Code::InvalidHeader, error.to_string());
-                in_file(&self.release, problem).into()
+                in_file(self.release.display(), problem).into()
             }
         }
     }

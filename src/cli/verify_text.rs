@@ -1,20 +1,30 @@
 //! The text that `pais verify` prints.
 
 use std::fmt::Write as _;
-use std::process::ExitCode;
+use std::io::Write as _;
 
+use pais_core::definition::ModelKind;
 use pais_core::model::{Diversity, GroupModel, KmAnonymity, Lkc, MissingSensitive, PrivacyModel};
 use pais_verify::{
     ColumnValue, FoundRecoding, GroupVerification, PrivacyFinding, RawFinding, ReleaseVerification,
     Undecided, Verification, WorstGroup,
 };
 
-/// Prints what was found on standard output, and the warnings on standard error. The exit status is
-/// 1 where something does not hold, else 0: also where a condition is not decided without the raw
-/// table.
-pub(crate) fn print(found: &ReleaseVerification, quasi_identifiers: usize) -> ExitCode {
+use super::failure::Failure;
+use super::streams;
+
+/// Prints what was found on standard output, and the warnings on standard error.
+///
+/// # Errors
+/// If standard output cannot be written.
+pub(crate) fn print(
+    found: &ReleaseVerification,
+    asked: ModelKind,
+    quasi_identifiers: usize,
+) -> Result<(), Failure> {
     let mut printout = Printout::new(found);
-    printout.line("model", model_words(&found.model, quasi_identifiers));
+    let model = model_words(&found.model, asked, quasi_identifiers);
+    printout.line("model", model);
     match &found.privacy {
         Some(PrivacyFinding::Subsets(subsets)) => {
             let known = known_words(&found.model, quasi_identifiers);
@@ -29,14 +39,11 @@ pub(crate) fn print(found: &ReleaseVerification, quasi_identifiers: usize) -> Ex
     if let Some(raw) = &found.raw {
         printout.raw(raw);
     }
-    print!("{}", printout.text);
+    streams::print(|out| out.write_all(printout.text.as_bytes()))?;
     for warning in &found.warnings {
-        eprintln!("warning: {}", warning.detail);
+        streams::note(format_args!("warning: {}", warning.detail));
     }
-    match found.fails() {
-        true => ExitCode::from(1),
-        false => ExitCode::SUCCESS,
-    }
+    Ok(())
 }
 
 /// Lines of names and values.
@@ -216,14 +223,19 @@ impl Printout {
     }
 }
 
-/// The model with its parameters, in words.
-fn model_words(model: &PrivacyModel, quasi_identifiers: usize) -> String {
+/// The model as the job asks for it, with its parameters, in words.
+fn model_words(model: &PrivacyModel, asked: ModelKind, quasi_identifiers: usize) -> String {
     match model {
         PrivacyModel::Lkc(model) => {
             let all = quasi_identifiers;
             let l = model.l.map_or(all, |l| all.min(l.get() as usize));
             let (k, c) = (model.k, percent(model.c.as_f64()));
-            format!("LKC-privacy, L = {l}, K = {k}, C = {c}")
+            match asked {
+                ModelKind::KAnonymity => format!("k-anonymity, K = {k}"),
+                ModelKind::ConfidenceBounding => format!("confidence bounding, C = {c}"),
+                ModelKind::AlphaK => format!("(alpha,k)-anonymity, alpha = {c}, K = {k}"),
+                _ => format!("LKC-privacy, L = {l}, K = {k}, C = {c}"),
+            }
         }
         PrivacyModel::KmAnonymity(KmAnonymity { k, m }) => {
             format!("k^m-anonymity, k = {k}, m = {m}")

@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use pais_core::definition::DatasetId;
 
+use super::key_table::rewrite_table;
 use super::seal::{SealError, random};
 use super::{Store, StoreError};
 
@@ -273,28 +274,6 @@ fn overwrite(mut file: File) -> io::Result<()> {
 
 fn sync_directory(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
-}
-
-/// Rewrites the table without the deleted rows. Then, in the background, because it takes long on a busy
-/// server, ends the present file of the write-ahead log. What the service may not do is left to the
-/// operator.
-async fn rewrite_table(store: &Store) -> Result<(), StoreError> {
-    sqlx::query("VACUUM (FULL) dataset_keys")
-        .execute(store.pool())
-        .await?;
-    let store = store.clone();
-    tokio::spawn(async move {
-        for statement in ["CHECKPOINT", "SELECT pg_switch_wal()"] {
-            if let Err(error) = sqlx::raw_sql(statement).execute(store.pool()).await {
-                tracing::warn!(
-                    statement,
-                    %error,
-                    "the write-ahead log keeps a destroyed key until PostgreSQL reuses its files"
-                );
-            }
-        }
-    });
-    Ok(())
 }
 
 async fn on_thread<T: Send + 'static>(

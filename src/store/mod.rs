@@ -18,6 +18,7 @@ pub mod job_progress;
 mod job_status;
 pub mod jobs;
 pub mod key_ring;
+mod key_table;
 mod keyed_digest;
 pub mod moving_of_old_keys;
 mod new_release;

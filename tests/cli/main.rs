@@ -10,5 +10,6 @@ mod readme;
 mod sets;
 #[path = "../support/mod.rs"]
 mod support;
+mod terminal;
 mod text_formats;
 mod verify;

@@ -42,6 +42,7 @@ mod releases;
 mod revocation;
 mod roles;
 mod row_order;
+mod service_documents;
 mod sets;
 mod subjects;
 mod submissions;

@@ -1,0 +1,172 @@
+//! The definitions that a run on files needs: a schema and a job.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use clap::Args;
+use pais::problem::{Code, Problem};
+use pais_core::definition::{
+    DatasetDefinition, JobDefinition, TaxonomyId, TaxonomyReference, first_list,
+};
+use pais_core::schema::{Schema, SchemaErrorKind};
+use pais_core::taxonomy::{Tree, TreeLimits};
+
+use super::document_source::DocumentSource;
+use super::documents::in_file;
+use super::failure::Failure;
+use super::service_documents;
+
+/// Limits of taxonomies on the command line. They are high, because only the user's own memory is
+/// used.
+const LIMITS: TreeLimits = TreeLimits {
+    leaves: 10_000_000,
+    depth: 60,
+};
+
+/// Where the schema of a command comes from.
+#[derive(Debug, Args)]
+pub(crate) struct SchemaArgs {
+    /// The dataset: the body of `POST /v1/datasets`, or the answer of `GET /v1/datasets/{id}`; a
+    /// file, or the address of the dataset in a service, with a token in PAIS_TOKEN.
+    #[arg(long, value_name = "S.json")]
+    schema: DocumentSource,
+    /// The taxonomies that the schema names by their ids: a file with answers of
+    /// `GET /v1/taxonomies/{id}`, or the address of a service. May be repeated. Without it they are
+    /// fetched from the service that the schema is from.
+    #[arg(long, value_name = "T.json")]
+    taxonomies: Vec<DocumentSource>,
+}
+
+impl SchemaArgs {
+    /// Reads and checks the schema.
+    ///
+    /// # Errors
+    /// If a document cannot be read or is not valid.
+    pub(crate) fn load(&self) -> Result<Schema, Failure> {
+        let source = &self.schema;
+        let definition = service_documents::dataset(&source.read()?);
+        let definition = definition.map_err(|error| in_file(source, error))?;
+        let taxonomies = self.taxonomies(&definition)?;
+        let resolved = Schema::resolve(&definition, LIMITS, |id| taxonomies.get(&id).cloned());
+        resolved.map_err(|error| {
+            let problem = if error.kind == SchemaErrorKind::UnknownTaxonomy {
+                let detail = "a taxonomy is given by an id that no document of --taxonomies has; \
+                              name its file, or the address of its service";
+                Problem::with(Code::InvalidSchema, detail, error.faults)
+            } else {
+                error.into()
+            };
+            in_file(source, problem).into()
+        })
+    }
+
+    /// The taxonomies that a definition names by their ids, as far as they are given.
+    fn taxonomies(
+        &self,
+        definition: &DatasetDefinition,
+    ) -> Result<HashMap<TaxonomyId, Arc<Tree>>, Failure> {
+        let mut missing: Vec<TaxonomyId> = Vec::new();
+        for column in &definition.columns {
+            if let Some(TaxonomyReference::Id(id)) = column.taxonomy
+                && !missing.contains(&id)
+            {
+                missing.push(id);
+            }
+        }
+        let mut trees = HashMap::new();
+        let mut add = |source: &DocumentSource, missing: &mut Vec<TaxonomyId>| {
+            let found = service_documents::taxonomies(&source.read()?);
+            for (id, root) in found.map_err(|error| in_file(source, error))? {
+                let tree = Tree::new(&root, LIMITS).map_err(|error| {
+                    in_file(
+                        source,
+                        Problem::new(Code::InvalidTaxonomy, error.to_string()),
+                    )
+                })?;
+                trees.insert(id, Arc::new(tree));
+                missing.retain(|other| *other != id);
+            }
+            Ok::<(), Failure>(())
+        };
+        let is_of_service = |source: &&DocumentSource| matches!(source, DocumentSource::Service(_));
+        for file in self
+            .taxonomies
+            .iter()
+            .filter(|source| !is_of_service(source))
+        {
+            add(file, &mut missing)?;
+        }
+        let mut services = self.taxonomies.iter().chain([&self.schema]);
+        let Some(DocumentSource::Service(service)) = services.find(is_of_service) else {
+            return Ok(trees);
+        };
+        for id in missing.clone() {
+            add(
+                &DocumentSource::Service(service.taxonomy(id.0)),
+                &mut missing,
+            )?;
+        }
+        Ok(trees)
+    }
+}
+
+/// The schema under the roles that a job, which was read from `source`, gives the columns.
+///
+/// # Errors
+/// If the roles do not fit the schema.
+pub(crate) fn schema_of_job(
+    schema: Schema,
+    job: &JobDefinition,
+    source: &DocumentSource,
+) -> Result<Schema, Failure> {
+    let schema = schema
+        .with_roles(job)
+        .map_err(|error| in_file(source, error))?;
+    Ok(schema.into_owned())
+}
+
+/// Reads the job of a finished release, whose parameters are single values. The submissions that it
+/// names are taken to be those of the raw table.
+///
+/// # Errors
+/// If the document cannot be read or is not a valid job, and if the job gives a list of values for a
+/// parameter.
+pub(crate) fn job_of_release(source: &DocumentSource) -> Result<JobDefinition, Failure> {
+    let (job, _) = read_job(source)?;
+    match first_list(&job) {
+        None => Ok(job),
+        Some(pointer) => {
+            let detail = "a release was made under one value of each parameter; give one here";
+            let problem = Problem::at(Code::InvalidJob, pointer, detail);
+            Err(in_file(source, problem).into())
+        }
+    }
+}
+
+/// Reads a job to run: the body of `POST /v1/jobs`, without the fields that refer to resources of
+/// the service (`dataset_id`, `submissions`); or the answer of `GET /v1/jobs/{id}`.
+///
+/// # Errors
+/// If the document cannot be read or is not a valid job.
+pub(crate) fn job_to_run(source: &DocumentSource) -> Result<JobDefinition, Failure> {
+    let (job, is_of_service) = read_job(source)?;
+    let of_definition = job.dataset_id.is_some() && !is_of_service;
+    for (given, field) in [
+        (of_definition, "dataset_id"),
+        (job.submissions.is_some(), "submissions"),
+    ] {
+        if given {
+            let detail = format!(
+                "on the command line a job has no `{field}`; remove it, the table is INPUT"
+            );
+            let problem = Problem::at(Code::InvalidShape, format!("/{field}"), detail);
+            return Err(in_file(source, problem).into());
+        }
+    }
+    Ok(job)
+}
+
+fn read_job(source: &DocumentSource) -> Result<(JobDefinition, bool), Failure> {
+    let job = service_documents::job(&source.read()?);
+    job.map_err(|error| in_file(source, error).into())
+}
