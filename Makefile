@@ -18,12 +18,12 @@ endif
 endif
 
 # All that must hold before a merge, in this order: cheap checks first.
-CHECKS := fmt-check deny unused clippy doc msrv test clean-tree
+CHECKS := fmt-check deny unused clippy doc msrv test test-openapi clean-tree
 
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 .PHONY: help setup demo run test test-rust fuzz test-python bench check list-checks bless release fmt \
-	fmt-check clippy doc deny unused msrv clean-tree advisories sbom soak peaks
+	fmt-check clippy doc deny test-openapi unused msrv clean-tree advisories sbom soak peaks
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -51,6 +51,9 @@ fuzz: setup ## Change files and documents at random, a minute for each parser; P
 
 test-python: setup ## Run the tests of the Python client
 	@scripts/test-python.sh
+
+test-openapi: setup ## Send requests that the OpenAPI document permits and forbids, with every role
+	@scripts/test-openapi.sh
 
 bench: setup ## Run all benchmarks; results are also written to target/bench/summary.json
 	$(CARGO) bench --locked --bench end_to_end --bench load --bench groups --bench items

@@ -80,7 +80,7 @@ struct TaxonomyDocument {
 pub(crate) fn taxonomies(body: &[u8]) -> Result<Taxonomies, DocumentError> {
     let is_list = body.trim_ascii_start().first() == Some(&b'[');
     let documents: Vec<TaxonomyDocument> = match is_list {
-        true => json::parse(body)?,
+        true => json::parse_any(body)?,
         false => vec![json::parse(body)?],
     };
     let pairs = documents.into_iter();

@@ -7,6 +7,7 @@ use axum::extract::{FromRequestParts, OriginalUri, State};
 use axum::http::header;
 use axum::http::request::Parts;
 use axum::middleware::{from_fn, from_fn_with_state};
+use axum::response::Redirect;
 use axum::routing::get;
 use tower::ServiceBuilder;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -94,6 +95,7 @@ pub fn router(state: AppState, settings: &RouterSettings) -> Result<Router, serd
         .merge(streaming)
         .merge(operation)
         .route("/openapi.json", document)
+        .route("/", get(async || Redirect::temporary("/docs")))
         .route("/docs/errors", get(async || error_page::page()))
         .merge(swagger_ui)
         .fallback(unknown_path)

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use pais_core::definition::{
     ColumnDefinition, ColumnRole, DatasetDefinition, DatasetId, TaxonomyId, TaxonomyNode, json,
+    whole,
 };
 use pais_core::read::unfit_cells;
 use pais_core::rejection::Place;
@@ -34,11 +35,11 @@ pub struct DatasetPatch {
     pub columns: Option<Vec<Map<String, Value>>>,
     /// Free text; null removes it.
     #[serde(default, deserialize_with = "given")]
-    #[schema(value_type = Option<String>)]
+    #[schema(value_type = Option<String>, max_length = 10000)]
     pub description: Option<Option<String>>,
     /// Days after which the raw rows are deleted; null for never.
-    #[serde(default, deserialize_with = "given")]
-    #[schema(value_type = Option<i64>)]
+    #[serde(default, deserialize_with = "given_days")]
+    #[schema(value_type = Option<i64>, minimum = 1, maximum = 36500)]
     pub retention_days: Option<Option<i64>>,
 }
 
@@ -47,6 +48,11 @@ fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Option<Option<T>>, D::Error> {
     Option::deserialize(deserializer).map(Some)
+}
+
+/// A whole number that was given, even if it is null.
+fn given_days<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<i64>>, D::Error> {
+    whole::option(deserializer).map(Some)
 }
 
 /// A changed definition.

@@ -27,8 +27,8 @@ const RETENTION_DAYS: i64 = 36_500;
 /// How long the deletion of a dataset waits until its rows are removed.
 const REMOVAL_WAIT: Duration = Duration::from_secs(5);
 
-/// Maximum length of a description, in bytes.
-const DESCRIPTION_BYTES: usize = 10_000;
+/// Maximum length of a description, in characters.
+const DESCRIPTION_LENGTH: usize = 10_000;
 
 impl Service {
     /// Declares a dataset.
@@ -159,7 +159,7 @@ pub(super) fn check_definition(
     limits: &ServiceLimits,
 ) -> Result<(), Problem> {
     let description = definition.description.as_deref();
-    text::check_length("/description", description, DESCRIPTION_BYTES)?;
+    text::check_length("/description", description, DESCRIPTION_LENGTH)?;
     if let Some(days) = definition.retention_days
         && !(1..=RETENTION_DAYS).contains(&days)
     {

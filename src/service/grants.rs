@@ -10,8 +10,8 @@ use crate::store::grants::{self, GrantCreation, NewGrant, StoredGrant};
 use super::page::{Listing, PageRequest};
 use super::{Service, ServiceError, text};
 
-/// Maximum length of a purpose, in bytes.
-const PURPOSE_BYTES: usize = 2_000;
+/// Maximum length of a purpose, in characters.
+const PURPOSE_LENGTH: usize = 2_000;
 
 impl Service {
     /// Grants a release to a recipient.
@@ -51,7 +51,7 @@ impl Service {
                 "the purpose is empty; say what the recipient needs the data for",
             ));
         }
-        text::check_length("/purpose", Some(grant.purpose), PURPOSE_BYTES)?;
+        text::check_length("/purpose", Some(grant.purpose), PURPOSE_LENGTH)?;
         let is_past = |at: OffsetDateTime| at <= self.store.now();
         if grant.expires_at.is_some_and(is_past) {
             return Err(Problem::at(

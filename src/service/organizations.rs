@@ -7,8 +7,8 @@ use crate::store::organizations::{self, Organization};
 use super::page::{Listing, PageRequest};
 use super::{Service, ServiceError, text};
 
-/// Maximum length of a display name, in bytes.
-const DISPLAY_NAME_BYTES: usize = 200;
+/// Maximum length of a display name, in characters.
+const DISPLAY_NAME_LENGTH: usize = 200;
 
 impl Service {
     /// Creates an organization.
@@ -22,7 +22,7 @@ impl Service {
         display_name: Option<&str>,
     ) -> Result<Organization, ServiceError> {
         organizations::check_name(name)?;
-        text::check_length("/display_name", display_name, DISPLAY_NAME_BYTES)?;
+        text::check_length("/display_name", display_name, DISPLAY_NAME_LENGTH)?;
         let created = organizations::create(&self.store, Some(caller), name, display_name).await?;
         Ok(created.ok_or_else(|| text::name_taken("an organization"))?)
     }

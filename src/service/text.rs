@@ -2,8 +2,8 @@
 
 use crate::problem::{Code, Problem};
 
-/// Maximum length of a name, in bytes.
-const NAME_BYTES: usize = 200;
+/// Maximum length of a name, in characters.
+const NAME_LENGTH: usize = 200;
 
 /// Checks a name and removes surrounding white space.
 ///
@@ -11,30 +11,30 @@ const NAME_BYTES: usize = 200;
 /// `invalid_name` at `/name` if it is empty or too long, or has control characters.
 pub(super) fn name(text: &str) -> Result<String, Problem> {
     let name = text.trim();
-    if !(1..=NAME_BYTES).contains(&name.len()) || name.contains(char::is_control) {
+    if !(1..=NAME_LENGTH).contains(&name.chars().count()) || name.contains(char::is_control) {
         return Err(Problem::at(
             Code::InvalidName,
             "/name",
-            format!("a name has 1 to {NAME_BYTES} bytes and no control characters"),
+            format!("a name has 1 to {NAME_LENGTH} characters, none of them a control character"),
         ));
     }
     Ok(name.to_owned())
 }
 
-/// Checks that free text has at most this number of bytes.
+/// Checks that free text has at most this number of characters.
 ///
 /// # Errors
 /// `invalid_value` at `pointer` if it is longer.
 pub(super) fn check_length(
     pointer: &str,
     text: Option<&str>,
-    max_bytes: usize,
+    longest: usize,
 ) -> Result<(), Problem> {
     match text {
-        Some(text) if text.len() > max_bytes => Err(Problem::at(
+        Some(text) if text.chars().count() > longest => Err(Problem::at(
             Code::InvalidValue,
             pointer,
-            format!("this text has at most {max_bytes} bytes"),
+            format!("this text has at most {longest} characters"),
         )),
         _ => Ok(()),
     }

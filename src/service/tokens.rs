@@ -9,8 +9,8 @@ use crate::store::tokens::{self, IssuedToken, NewToken, Token};
 use super::page::{Listing, PageRequest};
 use super::{Service, ServiceError, text};
 
-/// Maximum length of a label, in bytes.
-const LABEL_BYTES: usize = 200;
+/// Maximum length of a label, in characters.
+const LABEL_LENGTH: usize = 200;
 
 impl Service {
     /// The caller with this secret; `None` if there is no such token, or it is expired or revoked.
@@ -43,7 +43,7 @@ impl Service {
         organization: &str,
         new: NewToken<'_>,
     ) -> Result<IssuedToken, ServiceError> {
-        text::check_length("/label", new.label, LABEL_BYTES)?;
+        text::check_length("/label", new.label, LABEL_LENGTH)?;
         let lifetime = self.limits.token_lifetime;
         let new = NewToken {
             expires_at: lifetime.end(new.expires_at, self.store.now())?,

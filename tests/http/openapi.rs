@@ -41,6 +41,11 @@ async fn the_document_and_its_browser_are_served_without_a_token() {
         let target = served.pointer(reference.trim_start_matches('#'));
         assert!(target.is_some(), "{reference} has no target");
     }
+    let page = send(app.request(Method::GET, "/")).await;
+    assert!(
+        page.text.contains("swagger-ui"),
+        "`/` does not lead to the documents"
+    );
     let page = send(app.request(Method::GET, "/docs")).await;
     assert_eq!(page.status, 200);
     assert!(page.text.contains("swagger-ui"));

@@ -106,6 +106,13 @@ async fn parameters_that_cannot_be_met_are_refused() {
         ("?delimiter=,&decimal=,", "text/csv"),
         ("?delimiter=;&decimal=,&thousands=,", "text/csv"),
         ("?thousands=.", "text/csv"),
+        ("?decimal=.", NDJSON),
+        ("?encoding=utf-8", PARQUET),
+    ] {
+        let refused = submit(&hospital, &dataset, query, media_type, PLAIN).await;
+        refused.problem(422, "invalid_value");
+    }
+    for (query, media_type) in [
         ("?delimiter=%22", "text/csv"),
         ("?delimiter=", "text/csv"),
         ("?delimiter=;;", "text/csv"),
@@ -113,8 +120,6 @@ async fn parameters_that_cannot_be_met_are_refused() {
         ("?thousands=1", "text/csv"),
         ("?encoding=latin1", "text/csv"),
         ("?delimiter=;&delimiter=,", "text/csv"),
-        ("?decimal=.", NDJSON),
-        ("?encoding=utf-8", PARQUET),
         ("?separator=;", "text/csv"),
     ] {
         let refused = submit(&hospital, &dataset, query, media_type, PLAIN).await;

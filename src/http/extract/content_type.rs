@@ -57,7 +57,7 @@ pub(crate) fn received_format(
         if !text.is_empty() {
             let detail = "`delimiter`, `decimal`, `thousands` and `encoding` are for text/csv and \
                           text/tab-separated-values; leave them out";
-            return Err(Problem::new(Code::InvalidParameter, detail));
+            return Err(Problem::new(Code::InvalidValue, detail));
         }
         return Ok(format);
     };

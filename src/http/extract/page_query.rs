@@ -4,21 +4,46 @@ use std::str::FromStr;
 
 use serde::Deserialize;
 use utoipa::IntoParams;
+use uuid::Uuid;
 
 use crate::problem::{Code, Problem};
 use crate::service::page::PageRequest;
 
-/// `?limit=` and `?cursor=`.
+/// `?limit=` and `?cursor=` of a list whose items have ids.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct PageQuery {
     /// Items on a page, 1 to 1000; 100 when omitted.
+    #[param(minimum = 1, maximum = 1000)]
     pub limit: Option<i64>,
     /// `next_cursor` of the page before.
+    #[param(value_type = Option<Uuid>)]
     pub cursor: Option<String>,
 }
 
 impl PageQuery {
+    /// Checks the parameters.
+    ///
+    /// # Errors
+    /// `invalid_parameter`.
+    pub fn parse(&self) -> Result<PageRequest<Uuid>, Problem> {
+        page_request(self.limit, self.cursor.as_deref())
+    }
+}
+
+/// `?limit=` and `?cursor=` of a list whose items are numbered.
+#[derive(Clone, Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct NumberedPageQuery {
+    /// Items on a page, 1 to 1000; 100 when omitted.
+    #[param(minimum = 1, maximum = 1000)]
+    pub limit: Option<i64>,
+    /// `next_cursor` of the page before.
+    #[param(pattern = "^[0-9]{1,9}$")]
+    pub cursor: Option<String>,
+}
+
+impl NumberedPageQuery {
     /// Checks the parameters.
     ///
     /// # Errors

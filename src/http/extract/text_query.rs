@@ -14,12 +14,17 @@ use crate::problem::{Code, Problem};
 pub struct TextQuery {
     /// Between two cells: one ASCII character, or the word `tab`. A comma when omitted, a tabulator
     /// for `text/tab-separated-values`.
+    #[param(pattern = "^([!#-/:-@\\[-`{-~ \\t]|tab)$")]
     pub delimiter: Option<String>,
     /// Before the fraction of a number: `.` (when omitted) or `,`.
+    #[param(pattern = "^[.,]$")]
     pub decimal: Option<String>,
-    /// Between groups of three digits of a number: one character. None when omitted.
+    /// Between groups of three digits of a number: one character that is no letter, digit, sign, quote
+    /// or control character. None when omitted.
+    #[param(pattern = "^[.,'_ \u{a0}\u{2019}\u{202f}]$")]
     pub thousands: Option<String>,
     /// `utf-8` (when omitted), `iso-8859-1`, `windows-1252` or `utf-16`. A byte order mark wins.
+    #[param(pattern = "^(utf-8|iso-8859-1|windows-1252|utf-16)$")]
     pub encoding: Option<String>,
 }
 
@@ -42,7 +47,13 @@ fn part<T: FromStr<Err = TextFormatError>>(given: Option<&String>) -> Result<Opt
     given.map(|text| text.parse()).transpose().map_err(refused)
 }
 
-/// A parameter, or two of them, that cannot be met.
+/// A parameter of another form, or two of them that exclude each other.
 pub(super) fn refused(error: TextFormatError) -> Problem {
-    Problem::new(Code::InvalidParameter, error.to_string())
+    let code = match error {
+        TextFormatError::DelimiterIsDecimal(_) | TextFormatError::DecimalIsThousands(_) => {
+            Code::InvalidValue
+        }
+        _ => Code::InvalidParameter,
+    };
+    Problem::new(code, error.to_string())
 }

@@ -2,6 +2,7 @@
 
 mod examples;
 mod problems;
+mod shapes;
 
 use utoipa::Modify;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
@@ -16,7 +17,8 @@ use crate::problem::ProblemDocument;
         title = "pais",
         description = "Privacy-aware sharing of health data: a hospital sends a table; the \
             service anonymizes it to a stated privacy model, proves that the result meets it, \
-            and hands it to the recipients who were granted it."
+            and hands it to the recipients who were granted it. No text of a request may have the \
+            character NUL."
     ),
     components(schemas(ProblemDocument)),
     security(("token" = [])),
@@ -48,8 +50,9 @@ impl Modify for BearerScheme {
     }
 }
 
-/// Adds to every operation the problems it may answer with, an example of its body, and its id.
+/// Adds derived schemas, and to every operation the problems it may answer with, an example of its body, and its id.
 pub(super) fn complete(document: &mut Document) {
+    shapes::complete(document);
     for (path, item) in &mut document.paths.paths {
         let operations = [
             &mut item.get,

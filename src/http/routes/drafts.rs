@@ -31,6 +31,11 @@ use crate::service::table_format::ReceivedFormat;
 #[into_params(parameter_in = Query)]
 struct DraftQuery {
     /// Name of the proposed dataset; `draft` when omitted.
+    #[param(
+        min_length = 1,
+        max_length = 200,
+        pattern = "^[^\\x00-\\x1f\\x7f-\\x9f]*[^\\s\\x00-\\x1f\\x7f-\\x9f][^\\x00-\\x1f\\x7f-\\x9f]*$"
+    )]
     name: Option<String>,
 }
 
@@ -49,7 +54,8 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     params(
         DraftQuery,
         TextQuery,
-        ("Content-Encoding" = Option<String>, Header, description = "`gzip` or `zstd`"),
+        ("Content-Encoding" = Option<String>, Header, description = "`gzip` or `zstd`",
+            pattern = "^(gzip|zstd)$"),
     ),
     request_body(content((String = "text/csv"), (String = "text/tab-separated-values"), (String = "application/x-ndjson"), (String = "application/vnd.apache.parquet")),
         description = "CSV with a header row, one JSON object a line, or Parquet"),
@@ -57,7 +63,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         (status = 200, description = "The proposal", body = Draft),
         (status = 400, description = "`malformed_body`: undecodable text, no gzip, zstd or Parquet, bad JSON, an unclosed quote, NUL; `invalid_parameter`"),
         (status = 408, description = "`request_timeout`: the client was silent or slow for too long"),
-        (status = 422, description = "`invalid_header`, `invalid_cells`, `empty_submission`, `invalid_name`"),
+        (status = 422, description = "`invalid_header`, `invalid_cells`, `empty_submission`, `invalid_name`; `invalid_value`: parameters of text that exclude each other, or for a body that is no text"),
     ),
 )]
 async fn propose(

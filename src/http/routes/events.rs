@@ -46,6 +46,17 @@ pub struct ProgressDocument {
     pub remaining_seconds: Option<f64>,
 }
 
+/// One event of the stream.
+#[derive(ToSchema)]
+#[serde(tag = "event", content = "data", rename_all = "snake_case")]
+#[expect(dead_code, reason = "events are written by axum; this is their schema")]
+enum JobEvent {
+    /// Something has changed.
+    Progress(ProgressDocument),
+    /// The job has ended; the stream ends too.
+    End(JobDocument),
+}
+
 impl From<JobProgress> for ProgressDocument {
     fn from(progress: JobProgress) -> Self {
         Self {
@@ -76,8 +87,8 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     get, path = "/v1/jobs/{id}/events", tag = "jobs",
     params(("id" = JobId, Path, description = "The job")),
     responses(
-        (status = 200, description = "`progress` events, whose data is a progress document, then \
-         one `end` event, whose data is the job", body = ProgressDocument, content_type = "text/event-stream"),
+        (status = 200, description = "`progress` events, then one `end` event; the schema is that \
+         of one event, whose `data` is JSON text", body = JobEvent, content_type = "text/event-stream"),
     ),
 )]
 async fn events(

@@ -26,8 +26,10 @@ use crate::store::grants::{NewGrant, StoredGrant};
 #[serde(deny_unknown_fields)]
 pub struct GrantDefinition {
     /// Name or id of the organization that may fetch the release.
+    #[schema(min_length = 1)]
     pub recipient: String,
     /// To what end it needs the data.
+    #[schema(min_length = 1, max_length = 2000)]
     pub purpose: String,
     /// Until when; without an end when omitted.
     #[serde(default, with = "time::serde::rfc3339::option")]

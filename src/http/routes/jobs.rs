@@ -37,7 +37,8 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 /// The job works on the submissions that are there now, later ones do not change it.
 #[utoipa::path(
     post, path = "/v1/jobs", tag = "jobs",
-    params(("Idempotency-Key" = Option<String>, Header, description = "Makes a retry harmless for 24 h")),
+    params(("Idempotency-Key" = Option<String>, Header, description = "Makes a retry harmless for 24 h",
+            min_length = 1, max_length = 255, pattern = "^[!-~]{1,255}$")),
     request_body = JobDefinition,
     responses(
         (status = 202, description = "Queued", body = JobDocument,

@@ -39,6 +39,7 @@ pub struct NewOrganization {
     )]
     name: String,
     /// Its name for people.
+    #[schema(max_length = 200)]
     display_name: Option<String>,
 }
 

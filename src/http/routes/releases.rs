@@ -45,10 +45,16 @@ pub struct ReleaseDefinition {
     #[serde(default)]
     pub c: Option<f64>,
     /// After which of its steps; the last when omitted.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "pais_core::definition::whole::option")]
+    #[schema(minimum = 0)]
     pub step: Option<i64>,
     /// A name for people.
     #[serde(default)]
+    #[schema(
+        min_length = 1,
+        max_length = 200,
+        pattern = "^[^\\x00-\\x1f\\x7f-\\x9f]*[^\\s\\x00-\\x1f\\x7f-\\x9f][^\\x00-\\x1f\\x7f-\\x9f]*$"
+    )]
     pub name: Option<String>,
 }
 

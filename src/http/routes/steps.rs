@@ -10,7 +10,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::http::extract::auth::Holder;
-use crate::http::extract::page_query::{PageQuery, page_request};
+use crate::http::extract::page_query::{NumberedPageQuery, page_request};
 use crate::http::extract::parameters::{Parameters, Path};
 use crate::http::response::error::ApiError;
 use crate::http::response::page::Page;
@@ -61,14 +61,14 @@ async fn steps(
 /// succeeded can be released: `POST /v1/releases` with its `l`, `k` and `c`.
 #[utoipa::path(
     get, path = "/v1/jobs/{id}/sweep", tag = "jobs",
-    params(("id" = JobId, Path, description = "The job"), PageQuery),
+    params(("id" = JobId, Path, description = "The job"), NumberedPageQuery),
     responses((status = 200, description = "A page of combinations", body = Page<SweepItem>)),
 )]
 async fn sweep_rows(
     State(state): State<AppState>,
     Holder(caller): Holder,
     Path(id): Path<JobId>,
-    Parameters(query): Parameters<PageQuery>,
+    Parameters(query): Parameters<NumberedPageQuery>,
 ) -> Result<Json<Page<SweepItem>>, ApiError> {
     let page = query.parse()?;
     let combinations = state.service.list_combinations(caller, id, page).await?;
@@ -80,8 +80,10 @@ async fn sweep_rows(
 #[into_params(parameter_in = Query)]
 pub struct StepQuery {
     /// Items on a page, 1 to 1000; 100 when omitted.
+    #[param(minimum = 1, maximum = 1000)]
     limit: Option<i64>,
     /// `next_cursor` of the page before.
+    #[param(pattern = "^[0-9]{1,9}$")]
     cursor: Option<String>,
     /// *L* of the combination.
     l: Option<f64>,

@@ -92,8 +92,10 @@ pub(super) fn list_routes() -> OpenApiRouter<AppState> {
     params(
         ("id" = DatasetId, Path, description = "The dataset"),
         SubmissionQuery,
-        ("Content-Encoding" = Option<String>, Header, description = "`gzip` or `zstd`"),
-        ("Idempotency-Key" = Option<String>, Header, description = "Makes a retry harmless for 24 h"),
+        ("Content-Encoding" = Option<String>, Header, description = "`gzip` or `zstd`",
+            pattern = "^(gzip|zstd)$"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Makes a retry harmless for 24 h",
+            min_length = 1, max_length = 255, pattern = "^[!-~]{1,255}$"),
         TextQuery,
     ),
     request_body(content((String = "text/csv"), (String = "text/tab-separated-values"), (String = "application/x-ndjson"), (String = "application/vnd.apache.parquet")),
@@ -104,7 +106,7 @@ pub(super) fn list_routes() -> OpenApiRouter<AppState> {
         (status = 400, description = "`malformed_body`: undecodable text, no gzip, zstd or Parquet, bad JSON, an unclosed quote, NUL; `invalid_parameter`"),
         (status = 408, description = "`request_timeout`: the client was silent or slow for too long"),
         (status = 409, description = "`idempotency_key_reused`, `idempotency_key_in_use`; `duplicate_submission`: an earlier submission has the same rows"),
-        (status = 422, description = "`invalid_header`, `invalid_cells`, `empty_submission`"),
+        (status = 422, description = "`invalid_header`, `invalid_cells`, `empty_submission`; `invalid_value`: parameters of text that exclude each other, or for a body that is no text"),
     ),
 )]
 async fn create(

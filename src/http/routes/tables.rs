@@ -33,6 +33,7 @@ use crate::store::releases::StoredTable;
 #[into_params(parameter_in = Query)]
 pub struct FormatQuery {
     /// `csv`, `ndjson` or `parquet`; wins over `Accept`.
+    #[param(pattern = "^(csv|ndjson|parquet)$")]
     pub format: Option<String>,
     /// CSV only: whether cells that a spreadsheet takes for formulas, because they begin with `=`,
     /// `+`, `-`, `@`, a tab or a carriage return, get a `'` before them. Numbers stay as they are.
@@ -57,10 +58,10 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
          headers(("ETag" = String, description = "Changes never"))),
         (status = 206, description = "The part asked for by `Range`", content((String = "text/csv"), (String = "application/x-ndjson"), (Vec<u8> = "application/vnd.apache.parquet"))),
         (status = 304, description = "The client has it, by `If-None-Match`"),
-        (status = 400, description = "`invalid_parameter`: no such format, or `safe_csv` with another one than CSV"),
+        (status = 400, description = "`invalid_parameter`: no such format"),
         (status = 406, description = "`not_acceptable`"),
         (status = 416, description = "`range_not_satisfiable`"),
-        (status = 422, description = "`limit_exceeded`: the table needs more memory than there is"),
+        (status = 422, description = "`invalid_value`: `safe_csv` with another format than CSV; `limit_exceeded`: the table needs more memory than there is"),
     ),
 )]
 async fn data(
@@ -95,10 +96,10 @@ async fn data(
          headers(("ETag" = String, description = "Changes never"))),
         (status = 206, description = "The part asked for by `Range`", content((String = "text/csv"), (String = "application/x-ndjson"), (Vec<u8> = "application/vnd.apache.parquet"))),
         (status = 304, description = "The client has it, by `If-None-Match`"),
-        (status = 400, description = "`invalid_parameter`: no such format, or `safe_csv` with another one than CSV"),
+        (status = 400, description = "`invalid_parameter`: no such format"),
         (status = 406, description = "`not_acceptable`"),
         (status = 416, description = "`range_not_satisfiable`"),
-        (status = 422, description = "`limit_exceeded`: the table needs more memory than there is"),
+        (status = 422, description = "`invalid_value`: `safe_csv` with another format than CSV; `limit_exceeded`: the table needs more memory than there is"),
     ),
 )]
 async fn table(
@@ -171,7 +172,7 @@ fn requested_rendering(query: &FormatQuery, headers: &HeaderMap) -> Result<Rende
         (false, format) => Ok(Rendering::Exact(format)),
         (true, TableFormat::Csv) => Ok(Rendering::SafeCsv),
         (true, TableFormat::Ndjson | TableFormat::Parquet) => Err(Problem::new(
-            Code::InvalidParameter,
+            Code::InvalidValue,
             "`safe_csv` is for CSV only; leave it out, or use `format=csv`",
         )),
     }

@@ -36,6 +36,11 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 #[serde(deny_unknown_fields)]
 pub struct NewTaxonomy {
     /// Unique in the organization.
+    #[schema(
+        min_length = 1,
+        max_length = 200,
+        pattern = "^[^\\x00-\\x1f\\x7f-\\x9f]*[^\\s\\x00-\\x1f\\x7f-\\x9f][^\\x00-\\x1f\\x7f-\\x9f]*$"
+    )]
     name: String,
     /// The tree; labels are unique in it.
     root: TaxonomyNode,
@@ -46,6 +51,11 @@ pub struct NewTaxonomy {
 #[into_params(parameter_in = Query)]
 struct NameQuery {
     /// Unique in the organization; for a CSV body, where it is required.
+    #[param(
+        min_length = 1,
+        max_length = 200,
+        pattern = "^[^\\x00-\\x1f\\x7f-\\x9f]*[^\\s\\x00-\\x1f\\x7f-\\x9f][^\\x00-\\x1f\\x7f-\\x9f]*$"
+    )]
     name: Option<String>,
 }
 

@@ -34,10 +34,12 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 #[serde(deny_unknown_fields)]
 pub struct TokenRequest {
     /// Name or id of the organization on whose behalf the token acts.
+    #[schema(min_length = 1)]
     organization: String,
     /// With which rights.
     role: Role,
     /// What it is for.
+    #[schema(max_length = 200)]
     label: Option<String>,
     /// From when on it no longer works; the longest lifetime when omitted
     /// (`security.token_max_days`).

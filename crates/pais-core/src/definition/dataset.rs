@@ -11,14 +11,30 @@ use crate::definition::{DomainBound, GeneratedHierarchy, TaxonomyId};
 #[serde(deny_unknown_fields)]
 pub struct DatasetDefinition {
     /// Unique in the organization.
+    #[cfg_attr(
+        feature = "openapi",
+        schema(
+            min_length = 1,
+            max_length = 200,
+            pattern = "^[^\\x00-\\x1f\\x7f-\\x9f]*[^\\s\\x00-\\x1f\\x7f-\\x9f][^\\x00-\\x1f\\x7f-\\x9f]*$"
+        )
+    )]
     pub name: String,
     /// Free text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(max_length = 10000))]
     pub description: Option<String>,
-    /// The columns, in the order in which releases have them.
+    /// The columns, in the order in which releases have them; at most `limits.columns`, 1,024 where
+    /// the service has the default settings.
+    #[cfg_attr(feature = "openapi", schema(min_items = 1))]
     pub columns: Vec<ColumnDefinition>,
     /// Days after which the raw rows are deleted, counted from the dataset's creation.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "crate::definition::whole::option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 36500))]
     pub retention_days: Option<i64>,
     /// Words that mean missing in every column that declares none itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -31,6 +47,7 @@ pub struct DatasetDefinition {
 #[serde(deny_unknown_fields)]
 pub struct ColumnDefinition {
     /// As in the submission's header.
+    #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 200))]
     pub name: String,
     /// What the column is for the adversary and the analyst.
     pub role: ColumnRole,
@@ -43,9 +60,11 @@ pub struct ColumnDefinition {
     /// The outermost interval `[min, max]` of a column of numbers, or of dates: of ISO 8601, both
     /// included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<DomainBound>>, min_items = 2, max_items = 2))]
     pub domain: Option<[DomainBound; 2]>,
     /// Between the items of a set; default `|`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 1))]
     pub separator: Option<String>,
     /// Words that mean missing; default the empty cell. Null always does. Numbers are compared by
     /// value. In a column that is released as it is, the empty cell of a text or set means missing
@@ -64,12 +83,15 @@ pub struct ColumnDefinition {
     /// How the cells of a date or datetime column are written, in the words of `strftime`; default
     /// ISO 8601.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 100))]
     pub format: Option<String>,
     /// The columns of the file whose cells are the items of this set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(min_items = 1))]
     pub from: Option<Vec<String>>,
     /// The labels of an ordered categorical column, ascending.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(min_items = 1))]
     pub order: Option<Vec<String>>,
 }
 
@@ -189,6 +211,7 @@ impl<'de> Deserialize<'de> for TaxonomyReference {
 #[serde(deny_unknown_fields)]
 pub struct TaxonomyNode {
     /// Unique in its tree.
+    #[cfg_attr(feature = "openapi", schema(min_length = 1))]
     pub label: String,
     /// More specific labels.
     #[serde(

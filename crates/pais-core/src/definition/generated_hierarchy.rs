@@ -79,12 +79,15 @@ pub(super) struct ReferenceFields {
     #[serde(default, deserialize_with = "crate::definition::json::or_default")]
     children: Vec<TaxonomyNode>,
     generate: Option<Generator>,
+    #[serde(default, deserialize_with = "super::whole::list")]
     lengths: Option<Vec<u32>>,
     order: Option<Vec<String>>,
+    #[serde(default, deserialize_with = "super::whole::option")]
     fanout: Option<u32>,
     start: Option<f64>,
     widths: Option<Vec<f64>>,
     levels: Option<Vec<CalendarLevel>>,
+    #[serde(default, deserialize_with = "super::whole::option")]
     below: Option<u64>,
 }
 

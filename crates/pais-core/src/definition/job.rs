@@ -14,6 +14,7 @@ use crate::model::{Decimal, MissingSensitive, PrivacyModel};
 pub struct JobDefinition {
     /// Which dataset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = DatasetId, required = true))]
     pub dataset_id: Option<DatasetId>,
     /// Which privacy model.
     pub privacy: PrivacyDefinition,
@@ -22,6 +23,7 @@ pub struct JobDefinition {
     pub utility: Option<UtilityDefinition>,
     /// Largest fraction of rows that may be suppressed; default 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(minimum = 0, maximum = 1))]
     pub suppression_limit: Option<f64>,
     /// What rows may be suppressed for; default `size`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -44,12 +46,18 @@ pub struct JobDefinition {
     pub roles: Option<BTreeMap<String, ColumnRole>>,
     /// Submissions to include; all when omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(min_items = 1))]
     pub submissions: Option<Vec<SubmissionId>>,
     /// Whether to release the last step when the run ends well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub release: Option<bool>,
     /// Makes the order of released rows repeatable; random when omitted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "super::whole::option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(feature = "openapi", schema(maximum = 9007199254740991u64))]
     pub seed: Option<u64>,
 }
 
@@ -172,7 +180,8 @@ pub enum Output {
 #[serde(deny_unknown_fields)]
 pub struct PreGeneralization {
     /// Level of every value not named below, leaves being level 0.
-    #[serde(default, deserialize_with = "super::json::or_default")]
+    #[serde(default, deserialize_with = "super::whole::or_default")]
+    #[cfg_attr(feature = "openapi", schema(maximum = 4294967295u64))]
     pub level: u32,
     /// Level to the values that are generalized to it.
     #[serde(

@@ -29,12 +29,31 @@ pub enum DocumentErrorKind {
 /// Why a JSON document is refused; a pointer where it is of the wrong shape.
 pub type DocumentError = Rejection<DocumentErrorKind>;
 
-/// Parses a body of the documented shape.
+/// Parses a body of the documented shape, which is an object.
 ///
 /// # Errors
 /// [`DocumentErrorKind::Syntax`] for what is not JSON, [`DocumentErrorKind::Text`] for NUL in a
 /// text, [`DocumentErrorKind::Shape`] with a pointer for the rest.
 pub fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, DocumentError> {
+    // A derived struct is read from a list of its fields too.
+    if body.trim_ascii_start().first() == Some(&b'[') {
+        return match serde_json::from_slice::<AnyJson>(body) {
+            Ok(_) => Err(DocumentError::at(
+                DocumentErrorKind::Shape,
+                "",
+                "invalid type: sequence, expected an object",
+            )),
+            Err(error) => Err(document_error(body, error, String::new())),
+        };
+    }
+    parse_any(body)
+}
+
+/// Parses a body that may be a list.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_any<T: DeserializeOwned>(body: &[u8]) -> Result<T, DocumentError> {
     if has_nul(body) {
         return Err(DocumentError::new(
             DocumentErrorKind::Text,
@@ -196,13 +215,12 @@ pub fn escape(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::DocumentErrorKind;
-    use super::parse;
+    use super::{DocumentErrorKind, parse, parse_any};
     use crate::definition::DatasetDefinition;
 
     #[test]
     fn nul_is_refused() {
-        let parse = |body: &[u8]| parse::<Vec<String>>(body).map_err(|error| error.kind);
+        let parse = |body: &[u8]| parse_any::<Vec<String>>(body).map_err(|error| error.kind);
         assert_eq!(parse(br#"["a\u0000"]"#), Err(DocumentErrorKind::Text));
         assert_eq!(parse(br#"["a\\\u0000"]"#), Err(DocumentErrorKind::Text));
         assert_eq!(parse(br#"["a\\u0000"]"#).unwrap(), ["a\\u0000"]);
@@ -223,6 +241,14 @@ mod tests {
         let body = br#"{"name":"Jane Doe","columns":"Jane Doe"}"#;
         let error = parse::<DatasetDefinition>(body).unwrap_err();
         assert_eq!(error.detail, "invalid type: string, expected a sequence");
+    }
+
+    #[test]
+    fn a_list_is_no_object_even_if_it_has_the_fields_in_order() {
+        let error = parse::<DatasetDefinition>(br#" ["a", null, [], null, null]"#).unwrap_err();
+        assert_eq!(error.kind, DocumentErrorKind::Shape);
+        let error = parse::<DatasetDefinition>(b"[1,").unwrap_err();
+        assert_eq!(error.kind, DocumentErrorKind::Syntax);
     }
 
     #[test]

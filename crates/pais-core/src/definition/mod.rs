@@ -15,6 +15,7 @@ mod openapi;
 mod parameter;
 mod privacy;
 mod sweep;
+pub mod whole;
 
 pub use dataset::{
     ColumnDefinition, ColumnKind, ColumnRole, DatasetDefinition, TaxonomyNode, TaxonomyReference,

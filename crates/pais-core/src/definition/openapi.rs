@@ -1,24 +1,144 @@
-//! OpenAPI schemas of parameters that take a value or a list.
+//! OpenAPI schemas that cannot be derived: the parameters of each privacy model.
 
-use utoipa::openapi::schema::{ArrayBuilder, Object, OneOfBuilder, Schema, SchemaType, Type};
+use std::borrow::Cow;
 
-/// A whole number, or a list of those to try.
-pub(super) fn whole_or_list() -> Schema {
-    or_list(Type::Integer)
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{
+    AdditionalProperties, Array, ArrayBuilder, Object, ObjectBuilder, OneOfBuilder, Schema,
+    SchemaType, Type,
+};
+use utoipa::{PartialSchema, ToSchema};
+
+use super::privacy::{ModelKind, OPTIONAL_PARAMETERS, PrivacyDefinition};
+use super::sweep::MOST_COMBINATIONS;
+
+/// The greatest whole number that every JSON library can read exactly.
+const GREATEST: i64 = 9_007_199_254_740_991;
+
+impl PartialSchema for PrivacyDefinition {
+    /// One alternative for each model, with the parameters that it takes.
+    fn schema() -> RefOr<Schema> {
+        let alternatives = ModelKind::ALL.into_iter().map(of_model);
+        let models = alternatives.fold(OneOfBuilder::new(), OneOfBuilder::item);
+        let description = "A privacy model with its parameters. `lkc` takes lists for `l`, `k` and \
+                           `c`, and the models that are reached by top-down specialization take \
+                           them where it does; such a job is a sweep.";
+        RefOr::T(Schema::OneOf(models.description(Some(description)).build()))
+    }
 }
 
-/// A number, or a list of those to try.
-pub(super) fn number_or_list() -> Schema {
-    or_list(Type::Number)
+impl ToSchema for PrivacyDefinition {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("PrivacyDefinition")
+    }
+
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        schemas.push(("ModelWord".to_owned(), ModelKind::schema()));
+    }
 }
 
-fn or_list(kind: Type) -> Schema {
-    let one = Object::with_type(SchemaType::Type(kind));
-    let list = ArrayBuilder::new().items(one.clone());
-    OneOfBuilder::new()
-        .item(one)
-        .item(list)
-        .item(Object::with_type(SchemaType::Type(Type::Null)))
+fn of_model(model: ModelKind) -> Object {
+    let mut object = ObjectBuilder::new()
+        .property("model", word(model))
+        .required("model")
+        .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)));
+    for &parameter in model.parameters() {
+        object = object.property(parameter, of_parameter(model, parameter));
+        if !OPTIONAL_PARAMETERS.contains(&parameter) {
+            object = object.required(parameter);
+        }
+    }
+    object.build()
+}
+
+fn word(model: ModelKind) -> Object {
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .enum_values(Some([model.as_str()]))
+        .build()
+}
+
+fn of_parameter(model: ModelKind, parameter: &str) -> Schema {
+    let number = || ObjectBuilder::new().schema_type(Type::Number);
+    let whole = |from: i64| {
+        let number = ObjectBuilder::new().schema_type(Type::Integer);
+        number.minimum(Some(from)).maximum(Some(GREATEST))
+    };
+    let share = || number().exclusive_minimum(Some(0)).maximum(Some(1));
+    let is_entropy = model == ModelKind::EntropyLDiversity;
+    let is_factor = model == ModelKind::RecursiveClDiversity;
+    let described = |object: ObjectBuilder, text: &str| object.description(Some(text)).build();
+    let is_swept = matches!(model, ModelKind::Lkc | ModelKind::KAnonymity)
+        || model == ModelKind::ConfidenceBounding
+        || (model == ModelKind::AlphaK && parameter == "k");
+    let one = match parameter {
+        "l" if is_entropy => described(
+            number().minimum(Some(1)).maximum(Some(1_000_000_000)),
+            "Diversity, which need not be whole",
+        ),
+        "l" => described(
+            whole(1).maximum(Some(u32::MAX)),
+            "Most known values (`lkc`), or diversity",
+        ),
+        "k" => described(whole(1), "Fewest records that share what is known"),
+        "m" => described(
+            whole(1).maximum(Some(u32::MAX)),
+            "Most known items of a record's sets",
+        ),
+        "c" if is_factor => described(
+            number().exclusive_minimum(Some(0)).maximum(Some(1_000_000)),
+            "Factor, with at most six decimals",
+        ),
+        "c" => described(share(), "Greatest confidence, in (0, 1]"),
+        "t" => described(
+            number().minimum(Some(0)).maximum(Some(1)),
+            "Greatest distance, in [0, 1]",
+        ),
+        "alpha" => described(share(), "Greatest confidence, in (0, 1]"),
+        "sensitive_values" => return sensitive_values(),
+        _ => return column_limits(whole(0).maximum(Some(u32::MAX)).build()),
+    };
+    match is_swept && parameter != "alpha" {
+        true => one_or_list(one),
+        false => one.into(),
+    }
+}
+
+/// A value, or a list of values to try.
+fn one_or_list(one: Object) -> Schema {
+    let list = ArrayBuilder::new()
+        .items(one.clone())
+        .min_items(Some(1))
+        .max_items(Some(MOST_COMBINATIONS))
+        .unique_items(true);
+    OneOfBuilder::new().item(one).item(list).build().into()
+}
+
+fn sensitive_values() -> Schema {
+    let text = ObjectBuilder::new().schema_type(Type::String);
+    let values: Array = ArrayBuilder::new()
+        .items(text)
+        .min_items(Some(1))
+        .unique_items(true)
+        .build();
+    let detail = "Sensitive column to its sensitive values; every value of every sensitive column \
+                  when omitted";
+    or_null(values, detail)
+}
+
+fn column_limits(limit: Object) -> Schema {
+    or_null(
+        limit,
+        "Column to its own L (Definition 7 of the 2008 paper)",
+    )
+}
+
+fn or_null(value: impl Into<RefOr<Schema>>, description: &str) -> Schema {
+    let kinds = SchemaType::from_iter([Type::Object, Type::Null]);
+    ObjectBuilder::new()
+        .schema_type(kinds)
+        .additional_properties(Some(AdditionalProperties::RefOr(value.into())))
+        .description(Some(description))
         .build()
         .into()
 }

@@ -51,10 +51,44 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMany<T> {
 
 struct OneOrManyVisitor<T>(PhantomData<T>);
 
-macro_rules! one {
-    ($($visit:ident: $type:ty),+) => {$(
+/// An element of a list of values.
+struct Element<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Element<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ElementVisitor(PhantomData))
+    }
+}
+
+struct ElementVisitor<T>(PhantomData<T>);
+
+/// The greatest whole number up to which every floating-point number says which one it is.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
+/// A number as `T`; `2.0` is the whole number 2.
+fn number<'de, T: Deserialize<'de>, E: serde::de::Error>(value: f64) -> Result<T, E> {
+    match value.fract() == 0.0 && value.abs() <= EXACT {
+        true => T::deserialize((value as i64).into_deserializer()),
+        false => T::deserialize(value.into_deserializer()),
+    }
+}
+
+/// The visits of one value, which `$wrap` turns into the visitor's value.
+macro_rules! one_value {
+    ($wrap:path) => {
+        one_value!($wrap, visit_bool: bool, visit_i64: i64, visit_u64: u64, visit_str: &str);
+
+        fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Self::Value, E> {
+            number(value).map($wrap)
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+            T::deserialize(MapAccessDeserializer::new(map)).map($wrap)
+        }
+    };
+    ($wrap:path, $($visit:ident: $type:ty),+) => {$(
         fn $visit<E: serde::de::Error>(self, value: $type) -> Result<Self::Value, E> {
-            T::deserialize(value.into_deserializer()).map(OneOrMany::One)
+            T::deserialize(value.into_deserializer()).map($wrap)
         }
     )+};
 }
@@ -66,15 +100,23 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for OneOrManyVisitor<T> {
         f.write_str("one value or a list of values")
     }
 
-    one!(visit_bool: bool, visit_i64: i64, visit_u64: u64, visit_f64: f64, visit_str: &str);
+    one_value!(OneOrMany::One);
 
     fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
-        Vec::deserialize(SeqAccessDeserializer::new(list)).map(OneOrMany::Many)
+        let list = Vec::deserialize(SeqAccessDeserializer::new(list))?;
+        let values = list.into_iter().map(|Element(value)| value);
+        Ok(OneOrMany::Many(values.collect()))
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ElementVisitor<T> {
+    type Value = Element<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("one value")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-        T::deserialize(MapAccessDeserializer::new(map)).map(OneOrMany::One)
-    }
+    one_value!(Element);
 }
 
 #[cfg(test)]
@@ -85,6 +127,15 @@ mod tests {
     use super::OneOrMany;
     use crate::definition::json::parse;
     use crate::definition::{DocumentErrorKind, JobDefinition};
+
+    fn k_of_text(k: &str) -> OneOrMany<i64> {
+        let job = format!(r#"{{"privacy": {{"model": "k_anonymity", "k": {k}}}}}"#);
+        parse::<JobDefinition>(job.as_bytes())
+            .unwrap()
+            .privacy
+            .k
+            .unwrap()
+    }
 
     fn k_of(k: &Value) -> OneOrMany<i64> {
         let job = json!({"privacy": {"model": "k_anonymity", "k": k}});
@@ -106,6 +157,12 @@ mod tests {
             prop_assert_eq!(list.one(), None);
             prop_assert_eq!(list.many(), Some(&*many));
         }
+    }
+
+    #[test]
+    fn a_whole_number_may_have_a_point() {
+        assert_eq!(k_of_text("5.0"), OneOrMany::One(5));
+        assert_eq!(k_of_text("[2, 3.0, 4e0]"), OneOrMany::Many(vec![2, 3, 4]));
     }
 
     #[test]

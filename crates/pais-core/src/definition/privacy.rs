@@ -41,6 +41,35 @@ pub enum ModelKind {
 }
 
 impl ModelKind {
+    /// All models.
+    pub const ALL: [Self; 10] = [
+        Self::Lkc,
+        Self::KAnonymity,
+        Self::ConfidenceBounding,
+        Self::AlphaK,
+        Self::LDiversity,
+        Self::KMAnonymity,
+        Self::DistinctLDiversity,
+        Self::EntropyLDiversity,
+        Self::RecursiveClDiversity,
+        Self::TCloseness,
+    ];
+
+    /// The parameters that the model takes.
+    pub fn parameters(self) -> &'static [&'static str] {
+        match self {
+            Self::Lkc => &["l", "k", "c", "sensitive_values"],
+            Self::KAnonymity => &["k"],
+            Self::ConfidenceBounding => &["c", "sensitive_values"],
+            Self::AlphaK => &["alpha", "k", "sensitive_values"],
+            Self::LDiversity => &["k", "l", "column_limits"],
+            Self::KMAnonymity => &["k", "m"],
+            Self::DistinctLDiversity | Self::EntropyLDiversity => &["k", "l"],
+            Self::RecursiveClDiversity => &["k", "c", "l"],
+            Self::TCloseness => &["k", "t"],
+        }
+    }
+
     /// The word of a job's `model`.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -58,28 +87,31 @@ impl ModelKind {
     }
 }
 
+/// The parameters that a model takes without needing them.
+pub(super) const OPTIONAL_PARAMETERS: [&str; 2] = ["sensitive_values", "column_limits"];
+
 /// `privacy` of a job, as it is asked for. Which parameters a model takes is checked by
 /// [`PrivacyDefinition::parse`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PrivacyDefinition {
     /// Which model.
     pub model: ModelKind,
     /// Most known values (`lkc`), or diversity; whole but for `entropy_l_diversity`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(schema_with = super::openapi::number_or_list))]
     pub l: Option<OneOrMany<Number>>,
     /// Fewest records that share what is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(schema_with = super::openapi::whole_or_list))]
     pub k: Option<OneOrMany<i64>>,
     /// Most known items of a record's sets (`k_m_anonymity`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "super::whole::option",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub m: Option<i64>,
     /// Greatest confidence, in (0, 1]; the factor of `recursive_cl_diversity`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(schema_with = super::openapi::number_or_list))]
     pub c: Option<OneOrMany<f64>>,
     /// Greatest distance of `t_closeness`, in [0, 1].
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -89,10 +121,13 @@ pub struct PrivacyDefinition {
     pub alpha: Option<f64>,
     /// Which values are sensitive; every value of every sensitive column when omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<BTreeMap<String, Vec<String>>>))]
     pub sensitive_values: Option<SensitiveValues>,
     /// Column to its own L (Definition 7 of the multiple-sensitive-attribute paper).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "super::whole::by_name",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub column_limits: Option<BTreeMap<String, i64>>,
 }
 
@@ -104,17 +139,7 @@ impl PrivacyDefinition {
     /// value is needed; [`JobErrorKind::OutOfRange`] for a value out of range; both with a pointer
     /// below `/privacy`.
     pub fn parse(&self, missing_sensitive: MissingSensitive) -> Result<PrivacyModel, JobError> {
-        let taken: &[&str] = match self.model {
-            ModelKind::Lkc => &["l", "k", "c", "sensitive_values"],
-            ModelKind::KAnonymity => &["k"],
-            ModelKind::ConfidenceBounding => &["c", "sensitive_values"],
-            ModelKind::AlphaK => &["alpha", "k", "sensitive_values"],
-            ModelKind::LDiversity => &["k", "l", "column_limits"],
-            ModelKind::KMAnonymity => &["k", "m"],
-            ModelKind::DistinctLDiversity | ModelKind::EntropyLDiversity => &["k", "l"],
-            ModelKind::RecursiveClDiversity => &["k", "c", "l"],
-            ModelKind::TCloseness => &["k", "t"],
-        };
+        let taken = self.model.parameters();
         let given = [
             ("l", self.l.is_some()),
             ("k", self.k.is_some()),
@@ -137,7 +162,7 @@ impl PrivacyDefinition {
                     ),
                 ));
             }
-            let optional = ["sensitive_values", "column_limits"].contains(&parameter);
+            let optional = OPTIONAL_PARAMETERS.contains(&parameter);
             if !given && taken.contains(&parameter) && !optional {
                 return Err(JobError::at(
                     JobErrorKind::Shape,

@@ -5,6 +5,17 @@ use std::collections::HashSet;
 use crate::definition::{ColumnDefinition, ColumnKind};
 use crate::rejection::Fault;
 
+/// Most characters of the name of a column.
+const NAME_LENGTH: usize = 200;
+
+/// What is wrong with a name of a column.
+pub(super) const NO_NAME: &str = "a column's name must have 1 to 200 characters and no NUL";
+
+/// Whether a text cannot be the name of a column.
+pub(super) fn is_no_name(name: &str) -> bool {
+    name.is_empty() || name.chars().count() > NAME_LENGTH || name.contains('\0')
+}
+
 /// The columns of a file that a set is made of.
 pub(super) fn names(column: &ColumnDefinition) -> Vec<Box<str>> {
     let names = column.from.iter().flatten();
@@ -28,8 +39,8 @@ pub(super) fn faults(columns: &[ColumnDefinition]) -> Vec<Fault> {
             faults.push(Fault::at(&at, detail).fix("name the columns, or leave `from` out"));
         }
         for (number, name) in from.iter().enumerate() {
-            let detail = if name.is_empty() || name.len() > 200 || name.contains('\0') {
-                "a column's name must have 1 to 200 bytes and no NUL"
+            let detail = if is_no_name(name) {
+                NO_NAME
             } else if declared.contains(name.as_str()) {
                 "this column is declared too; a file has it once"
             } else if !used.insert(name.as_str()) {

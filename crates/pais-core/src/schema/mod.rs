@@ -100,11 +100,8 @@ impl Schema {
         }
         for (index, column) in definition.columns.iter().enumerate() {
             let at = |field: &str| format!("/columns/{index}/{field}");
-            if column.name.is_empty() || column.name.len() > 200 || column.name.contains('\0') {
-                faults.push(Fault::at(
-                    at("name"),
-                    "a column's name must have 1 to 200 bytes and no NUL",
-                ));
+            if made_sets::is_no_name(&column.name) {
+                faults.push(Fault::at(at("name"), made_sets::NO_NAME));
             }
             if definition.columns[..index]
                 .iter()

@@ -1,0 +1,137 @@
+//! Whole numbers in JSON. `5.0` is one too: JSON does not tell it from `5`, and programs that have
+//! floating-point numbers only write it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{Deserialize, Deserializer, Error, Unexpected, Visitor};
+
+/// The greatest whole number up to which every floating-point number says which one it is.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
+/// A whole number of a type that may be narrower than JSON's.
+struct Whole<T>(T);
+
+impl<'de, T: TryFrom<i128>> Deserialize<'de> for Whole<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(WholeVisitor(PhantomData))
+    }
+}
+
+struct WholeVisitor<T>(PhantomData<T>);
+
+impl<T: TryFrom<i128>> Visitor<'_> for WholeVisitor<T> {
+    type Value = Whole<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a whole number")
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Self::Value, E> {
+        let number = T::try_from(value.into()).map(Whole);
+        number.map_err(|_| E::invalid_value(Unexpected::Signed(value), &self))
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Self::Value, E> {
+        let number = T::try_from(value.into()).map(Whole);
+        number.map_err(|_| E::invalid_value(Unexpected::Unsigned(value), &self))
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Self::Value, E> {
+        let is_whole = value.fract() == 0.0 && value.abs() <= EXACT;
+        let number = is_whole.then(|| T::try_from(value as i128).ok()).flatten();
+        let refused = || E::invalid_type(Unexpected::Float(value), &self);
+        number.map(Whole).ok_or_else(refused)
+    }
+}
+
+/// A whole number, or nothing.
+///
+/// # Errors
+/// Another type, and a number that `T` does not have.
+pub fn option<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: TryFrom<i128>,
+{
+    let number = Option::<Whole<T>>::deserialize(deserializer)?;
+    Ok(number.map(|Whole(number)| number))
+}
+
+/// A whole number; the default for null.
+///
+/// # Errors
+/// As [`option`].
+pub fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: TryFrom<i128> + Default,
+{
+    option(deserializer).map(Option::unwrap_or_default)
+}
+
+/// A list of whole numbers, or nothing.
+///
+/// # Errors
+/// As [`option`].
+pub fn list<'de, D, T>(deserializer: D) -> Result<Option<Vec<T>>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: TryFrom<i128>,
+{
+    let numbers = Option::<Vec<Whole<T>>>::deserialize(deserializer)?;
+    Ok(numbers.map(|numbers| numbers.into_iter().map(|Whole(number)| number).collect()))
+}
+
+/// Whole numbers by name, or nothing.
+///
+/// # Errors
+/// As [`option`].
+pub fn by_name<'de, D, T>(deserializer: D) -> Result<Option<BTreeMap<String, T>>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: TryFrom<i128>,
+{
+    let numbers = Option::<BTreeMap<String, Whole<T>>>::deserialize(deserializer)?;
+    let pairs = numbers.map(|numbers| numbers.into_iter());
+    Ok(pairs.map(|pairs| pairs.map(|(name, Whole(number))| (name, number)).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use crate::definition::json::parse;
+
+    #[derive(Debug, Deserialize)]
+    struct Document {
+        #[serde(default, deserialize_with = "super::option")]
+        small: Option<u32>,
+        #[serde(default, deserialize_with = "super::list")]
+        list: Option<Vec<i64>>,
+    }
+
+    #[test]
+    fn a_number_without_a_fraction_is_whole_however_it_is_written() {
+        let document: Document = parse(br#"{"small": 5.0, "list": [1, -2.0, 3e2]}"#).unwrap();
+        assert_eq!(document.small, Some(5));
+        assert_eq!(document.list, Some(vec![1, -2, 300]));
+        let document: Document = parse(br#"{"small": null}"#).unwrap();
+        assert_eq!((document.small, document.list), (None, None));
+    }
+
+    #[test]
+    fn a_number_of_another_range_or_type_is_refused_at_its_place() {
+        for (body, pointer) in [
+            (r#"{"small": 5.5}"#, "/small"),
+            (r#"{"small": -1}"#, "/small"),
+            (r#"{"small": 4294967296}"#, "/small"),
+            (r#"{"small": "5"}"#, "/small"),
+            (r#"{"list": [1, 1e300]}"#, "/list/1"),
+        ] {
+            let error = parse::<Document>(body.as_bytes()).unwrap_err();
+            assert_eq!(error.faults[0].pointer(), Some(pointer), "{body}");
+        }
+    }
+}
