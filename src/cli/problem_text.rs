@@ -63,7 +63,7 @@ mod tests {
     #[test]
     fn each_fault_has_its_place_and_its_fix() {
         let mut problem = Problem::with(
-            Code::InvalidRows,
+            Code::InvalidCells,
             "r.csv: 2 cells do not fit",
             vec![
                 fault(3, "no number"),
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn a_long_list_is_cut() {
         let faults = (0..FAULTS as u64 + 5).map(|line| fault(line, "no number"));
-        let problem = Problem::with(Code::InvalidRows, "cells do not fit", faults.collect());
+        let problem = Problem::with(Code::InvalidCells, "cells do not fit", faults.collect());
         let text = lines(&problem);
         assert!(text.ends_with("\n  and 5 more places"), "{text}");
         assert_eq!(text.lines().count(), FAULTS + 2);

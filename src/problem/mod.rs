@@ -80,7 +80,7 @@ impl std::fmt::Display for Problem {
 
 impl std::error::Error for Problem {}
 
-/// One fault inside a document or a file: where it is, what it is, what would mend it.
+/// One fault inside a document or a file: where it is, what it is, what would fix it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = Fault)]
 pub struct FaultDocument {
@@ -96,7 +96,7 @@ pub struct FaultDocument {
     pub column: Option<String>,
     /// What is wrong.
     pub detail: String,
-    /// What would mend it.
+    /// What would fix it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suggested_fix: Option<String>,
 }

@@ -1,9 +1,11 @@
 //! The commands `pais anonymize` and `pais verify` on files, and the commands of the README.
 
 mod cli_dir;
+mod document_shell;
 mod drafts;
 mod golden_runs;
 mod groups;
+mod guide;
 mod hostile_files;
 mod missing_cells;
 mod readme;

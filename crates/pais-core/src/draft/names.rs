@@ -11,6 +11,8 @@ pub(super) struct NameMeaning {
     pub(super) is_number: bool,
     /// The something is a person.
     pub(super) is_person: bool,
+    /// Nothing but a person: `patient`.
+    pub(super) is_person_alone: bool,
     /// What other people know about a person.
     pub(super) is_known: bool,
     /// What nobody should learn about a person.
@@ -95,6 +97,7 @@ impl NameMeaning {
         Self {
             is_direct: is_named || has(DIRECT),
             is_key: has(KEY) || (is_number && is_person),
+            is_person_alone: words.iter().all(|word| is_in(PERSON, word)) && is_person,
             is_number,
             is_person,
             is_known: has(KNOWN),
@@ -171,6 +174,7 @@ mod tests {
         }
         assert!(of("patient_nbr").is_key && of("patient_nbr").is_person);
         assert!(of("MRN").is_key && of("MRN").is_person);
+        assert!(of("Patient").is_person_alone && !of("patient_age").is_person_alone);
         assert!(of("encounter_id").is_key && !of("encounter_id").is_person);
         assert!(of("case_number").is_number && !of("case_number").is_key);
         assert!(!of("num_procedures").is_number && !of("num_procedures").is_key);

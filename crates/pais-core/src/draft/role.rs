@@ -15,8 +15,8 @@ const NEARLY_UNIQUE: f64 = 0.9;
 /// Fewest rows of which the share of distinct values says something.
 const LEAST_ROWS: u64 = 10;
 
-/// Most distinct numbers of a column of which other people can know the number.
-const FEW_NUMBERS: u64 = 12;
+/// Most distinct values of a column whose values other people can know, or that are labels.
+const FEW_VALUES: u64 = 12;
 
 /// Length in characters from which on a text is written freely.
 const FREE_TEXT: usize = 100;
@@ -62,7 +62,8 @@ fn identifying(
         return Some((ColumnRole::Identifier, reason));
     }
     let is_one_value = matches!(kind, ColumnKind::Categorical | ColumnKind::Numeric);
-    let is_key = name.is_key || column.is_most(column.codes.uuid);
+    let names_persons = name.is_person_alone && column.distinct > FEW_VALUES;
+    let is_key = name.is_key || names_persons || column.is_most(column.codes.uuid);
     if is_key
         && is_one_value
         && !name.is_diagnosis
@@ -158,7 +159,8 @@ fn sensitive(column: &Observed, name: NameMeaning, kind: ColumnKind) -> Option<P
 /// Whether a column has codes of ICD.
 pub(super) fn is_icd(column: &Observed, name: NameMeaning) -> bool {
     let codes = &column.codes;
-    if column.distinct < 3 || name.is_postal {
+    let is_of_persons = name.is_person && !name.is_diagnosis;
+    if column.distinct < 3 || name.is_postal || is_of_persons {
         return false;
     }
     let is_icd10 = column.is_most(codes.icd10);
@@ -193,7 +195,7 @@ fn known(column: &Observed, name: NameMeaning, kind: ColumnKind) -> Proposal {
         return (role, "by its name people know it of each other");
     }
     if kind == ColumnKind::Numeric {
-        if column.distinct <= FEW_NUMBERS {
+        if column.distinct <= FEW_VALUES {
             return (
                 role,
                 "it has few values, which people can know of each other",

@@ -262,3 +262,20 @@ proptest::proptest! {
         proptest::prop_assert!(read.is_ok(), "{:?}", draft);
     }
 }
+
+#[test]
+fn a_key_of_persons_is_the_subject_even_if_its_values_look_like_codes_of_diseases() {
+    let mut text = "Patient,age,diag\n".to_owned();
+    for row in 0..60 {
+        text += &format!("P{},{},E1{}.9\n", 100_000 + row / 3, 20 + row, row % 5);
+    }
+    let draft = draft(text.as_bytes());
+    assert_eq!(column(&draft, "Patient")["role"], "subject");
+    assert_eq!(column(&draft, "Patient").get("taxonomy"), None);
+    assert_eq!(column(&draft, "diag")["role"], "sensitive");
+    let few = "patient,age\nyes,1\nno,2\nyes,3\nno,4\nyes,5\nno,6\nyes,7\n";
+    assert_ne!(
+        column(&self::draft(few.as_bytes()), "patient")["role"],
+        "subject"
+    );
+}

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_in_another_format_is_mended_by_the_parameter_that_reads_it() {
+    fn a_number_in_another_format_is_fixed_by_the_parameter_that_reads_it() {
         let csv = TextFormat::CSV;
         let comma = format(";", ",", None);
         let semicolon = format(";", ".", None);
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn other_cells_are_mended_in_the_file() {
+    fn other_cells_are_fixed_in_the_file() {
         let grouped = format(";", ",", Some("."));
         assert!(number("1.23", Some(&grouped)).contains("groups of three"));
         assert!(number("108,429.42", None).contains("without separators"));

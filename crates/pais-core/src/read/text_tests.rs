@@ -260,7 +260,7 @@ fn a_file_of_only_a_byte_order_mark_is_empty() {
 }
 
 #[test]
-fn a_header_with_another_delimiter_is_mended_by_its_name() {
+fn a_header_with_another_delimiter_is_fixed_by_its_name() {
     for (header, written, fix) in [
         ("name;paid;note", TextFormat::CSV, "`?delimiter=;`"),
         ("name\tpaid\tnote", TextFormat::CSV, "`?delimiter=tab`"),
