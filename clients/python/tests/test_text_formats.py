@@ -26,9 +26,7 @@ def recorded(seen: list[httpx.Request]) -> Client:
 def test_the_text_format_is_in_the_query() -> None:
     seen: list[httpx.Request] = []
     with recorded(seen) as client:
-        client.submit(
-            "d", GERMAN, delimiter=";", decimal=",", thousands=".", encoding="iso-8859-1"
-        )
+        client.submit("d", GERMAN, delimiter=";", decimal=",", thousands=".", encoding="iso-8859-1")
         client.submit("d", GERMAN)
     assert dict(seen[0].url.params) == {
         "delimiter": ";",
