@@ -113,6 +113,7 @@ def test_bytes_and_files_are_sent_unchanged(
     packed.write_bytes(gzip.compress(text))
     plain = tmp_path / "rows.csv"
     plain.write_bytes(text)
+    number: Any = 7
     sent: list[Any] = [text, io.BytesIO(text), packed, str(plain)]
     with plain.open("rb") as file:
         again = [client.submit(dataset, each, allow_duplicate=True) for each in [*sent, file]]
@@ -124,7 +125,7 @@ def test_bytes_and_files_are_sent_unchanged(
     with pytest.raises(FileNotFoundError):
         client.submit(dataset, tmp_path / "absent.csv")
     with pytest.raises(TypeError):
-        client.submit(dataset, 7)  # type: ignore[arg-type]
+        client.submit(dataset, number)
 
 
 def test_an_idempotency_key_stores_rows_once(

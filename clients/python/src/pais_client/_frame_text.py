@@ -22,7 +22,7 @@ def frame_to_csv(frame: Any, columns: Collection[Column] | None) -> bytes:
     If the column declares words for missing and an empty cell is not one of them, a missing value
     is replaced by the first word. Without declared columns, those of a draft are written.
     """
-    out = frame.copy(deep=False)
+    out = writable(frame)
     declared = {column["name"]: column for column in columns or []}
     for name in out.columns:
         column = declared.get(name)
@@ -44,7 +44,7 @@ def frame_to_parquet(frame: Any, columns: Collection[Column] | None) -> bytes:
     written as text.
     """
     require_pyarrow()
-    out = frame.copy(deep=False)
+    out = writable(frame)
     declared = {column["name"]: column for column in columns or []}
     for name in out.columns:
         column = declared.get(name) or {"name": name, "role": "quasi_identifier"}
@@ -53,6 +53,15 @@ def frame_to_parquet(frame: Any, columns: Collection[Column] | None) -> bytes:
     buffer = io.BytesIO()
     out.to_parquet(buffer, engine="pyarrow", index=False)
     return buffer.getvalue()
+
+
+def writable(frame: Any) -> Any:
+    """Returns a copy whose columns have text as names, as in the header of a file."""
+    out = frame.copy(deep=False)
+    out.columns = [str(name) for name in frame.columns]
+    if not out.columns.is_unique:
+        raise ValueError("two columns of the DataFrame have the same name; rename one")
+    return out
 
 
 def cells(values: Any, column: Column) -> Any:
@@ -75,6 +84,10 @@ def cells(values: Any, column: Column) -> Any:
         return values.astype(object).map(period_text, na_action="ignore")
     if pandas.api.types.is_datetime64_any_dtype(values.dtype):
         return timestamps(values, column)
+    if pandas.api.types.is_float_dtype(values.dtype) and kind != "numeric":
+        # Missing cells make a column of whole numbers one of floats: a code 2500 would be 2500.0.
+        whole = bool((values.dropna() % 1 == 0).all())
+        return values.astype("Int64") if whole else values
     if pandas.api.types.is_object_dtype(values.dtype):
         return values.map(object_writer(column), na_action="ignore")
     return values

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from typing_extensions import Unpack
 
+UNDECIDED = "its role is not decided; as a quasi-identifier it is generalized"
 NOT_STORED: frozenset[ColumnRole] = frozenset({"identifier", "subject"})
 FOR_QUASI_IDENTIFIERS = ("taxonomy", "order", "round", "round_range")
 
@@ -54,7 +55,7 @@ class Schema:
         if client is not None:
             return cls.from_draft(client.draft_dataset(frame, name=name), frame)
         columns = tuple(_undecided(str(column)) for column in frame.columns)
-        reason = ("its role is not decided; as a quasi-identifier it is generalized",)
+        reason = (UNDECIDED,)
         reasons = {column["name"]: reason for column in columns}
         return cls(name, columns, None, reasons)._as_in(frame)
 
@@ -158,10 +159,10 @@ class Schema:
         columns, reasons = [], dict(self.reasons)
         for column in self.columns:
             known = found.get(column["name"])
-            if known is not None and (known.decides or column["name"] not in self.reasons
-                                      or "kind" not in column):  # fmt: skip
+            if known is not None and (known.decides or "kind" not in column):
                 column = _told_by_frame(column, known.options)
-                reasons[column["name"]] = (*reasons.get(column["name"], ()), known.reason)
+                told = () if known.decides else reasons.get(column["name"], ())
+                reasons[column["name"]] = (*told, known.reason)
             columns.append(column)
         return replace(self, columns=tuple(columns), reasons=reasons)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypedDict
 
 from .problems import Warning
@@ -20,7 +21,7 @@ class ColumnOptions(TypedDict, total=False):
 
     kind: Kind
     taxonomy: str | Hierarchy | None
-    domain: list[float] | list[str] | None
+    domain: Sequence[float] | Sequence[str] | None
     format: str | None
     separator: str | None
     missing: list[str] | None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypedDict
 
 from .problems import Problem, Warning
@@ -25,9 +26,9 @@ class _Privacy(TypedDict):
 class Privacy(_Privacy, total=False):
     """A privacy model with its parameters; lists of `l`, `k` and `c` make a sweep."""
 
-    l: float | list[float] | list[int]  # noqa: E741
-    k: int | list[int]
-    c: float | list[float]
+    l: float | Sequence[float]  # noqa: E741
+    k: int | Sequence[int]
+    c: float | Sequence[float]
     alpha: float
     m: int
     t: float
