@@ -170,8 +170,6 @@ class Rows:
                 yield from self._discard_submission()
             else:
                 yield from self._discard_dataset()
-        except NotFound:
-            return
         except PaisError as error:
             where = f"dataset {self.dataset_id or self._expected_name}"
             warnings.warn(
@@ -187,15 +185,23 @@ class Rows:
                 if each["name"] == self._expected_name:
                     self.dataset_id = each["id"]
         if self.dataset_id is not None:
-            yield from _datasets.destroy(self.dataset_id)
+            with suppress(NotFound):
+                yield from _datasets.destroy(self.dataset_id)
 
     def _discard_submission(self) -> Operation[None]:
         if self.job_id is not None:
             # It may have ended.
             with suppress(Conflict):
                 yield from _jobs.cancel_job(self.job_id)
-        if self.submission_id is not None and self.dataset_id is not None:
+        if self.submission_id is None or self.dataset_id is None:
+            return
+        try:
             yield from _submissions.delete_submission(self.dataset_id, self.submission_id)
+        except NotFound as error:
+            # A service that cannot delete a submission answers as if it did not exist.
+            left = yield from _submissions.submissions(self.dataset_id).all()
+            if any(each["id"] == self.submission_id for each in left):
+                raise PaisError(f"the service does not delete submissions: {error}") from error
 
 
 def fetched(release_id: str, rows: Rows, keep_dataset: bool) -> Operation[Anonymized]:

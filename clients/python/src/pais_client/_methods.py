@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from ._async_transport import AsyncTransport
@@ -64,7 +64,7 @@ def lister(
 
 def async_method(
     operation: Callable[P, Operation[T]],
-) -> Callable[Concatenate[AsyncConnected, P], Awaitable[T]]:
+) -> Callable[Concatenate[AsyncConnected, P], Coroutine[Any, Any, T]]:
     """A method of `AsyncClient` that returns the result of the operation."""
 
     async def call(self: AsyncConnected, /, *args: P.args, **kwargs: P.kwargs) -> T:
