@@ -32,8 +32,8 @@ async def smallest_group(client: AsyncClient, k: int) -> int:
 
 async def main() -> None:
     async with AsyncClient(os.environ["PAIS_URL"], os.environ["PAIS_TOKEN"]) as client:
-        found = await asyncio.gather(*(smallest_group(client, k) for k in (5, 10)))
-        for k, smallest in zip((5, 10), found, strict=True):
+        found = await asyncio.gather(*(smallest_group(client, k) for k in (5, 25)))
+        for k, smallest in zip((5, 25), found, strict=True):
             print(f"k = {k}: the smallest group has {smallest} rows")
         print("releases:", len([release async for release in client.releases()]))
 

@@ -20,18 +20,16 @@ JOBS = hierarchies.from_nested(
 
 patients = pd.DataFrame(
     {
-        "patient": [f"P{n}" for n in range(12)],
-        "job": ["Janitor", "Mover", "Carpenter", "Technician", "Doctor", "Lawyer"] * 2,
-        "sex": ["F", "M"] * 6,
-        "age": [23, 31, 36, 42, 47, 53, 58, 61, 64, 70, 72, 79],
-        "surgery": ["Plastic", "Vascular", "Urology"] * 4,
+        "patient": [f"P{n}" for n in range(24)],
+        "job": ["Janitor", "Mover", "Carpenter", "Technician", "Doctor", "Lawyer"] * 4,
+        "age": [20 + 13 * n % 50 for n in range(24)],
+        "surgery": ["Plastic", "Vascular", "Urology"] * 8,
     }
 )
 
 roles: dict[str, ColumnRole] = {
     "patient": "identifier",
     "job": "quasi_identifier",
-    "sex": "quasi_identifier",
     "age": "quasi_identifier",
     "surgery": "sensitive",
 }
@@ -45,7 +43,7 @@ with Client(os.environ["PAIS_URL"], os.environ["PAIS_TOKEN"]) as client:
     )
 
 released = result.frame()
-print(released.groupby(["job", "sex", "age"]).size().to_string())
+print(released.groupby(["job", "age"]).size().to_string())
 print(f"smallest group: {result.report['utility']['smallest_group']}")
 print(f"highest risk: {result.report['risk']['highest']:.2f}")
 for warning in result.warnings:

@@ -20,8 +20,8 @@ visits = pd.DataFrame(
 
 with Client(os.environ["PAIS_URL"], os.environ["PAIS_TOKEN"]) as client:
     schema = Schema.from_frame(visits, name="visits", client=client)
-    for column, reasons in schema.reasons.items():
-        print(f"{column}: {'; '.join(reasons)}")
+    for column in ("patient", "zip", "age"):
+        print(f"{column}: {'; '.join(schema.reasons[column])}")
 
     schema = (
         schema.identifier("patient")
