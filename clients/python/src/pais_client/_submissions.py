@@ -73,9 +73,8 @@ def submit(
     `Conflict` whose code is `duplicate_submission`; `allow_duplicate=True` stores them again.
 
     Raises `ProblemError` for invalid rows; its `errors` name the first 20 cells, and
-    `errors_by_column` counts all. Raises
-    `IntegrityError` if the SHA-256 that the service computed differs from that of the bytes
-    sent.
+    `errors_by_column` counts all. Raises `IntegrityError` if the SHA-256 that the service computed
+    differs from that of the bytes sent.
     """
     text = text_parameters(data, delimiter, decimal, thousands, encoding)
     columns: list[Column] | None = None

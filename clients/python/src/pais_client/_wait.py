@@ -25,11 +25,9 @@ def wait(job_id: str, *, progress: bool = True, timeout: float | None = None) ->
     """Returns the job when it has succeeded. Role: holder.
 
     Shows a bar in a notebook, or on standard error if that is a terminal, unless `progress=False`.
-    Raises
-    `JobFailed` with the reason if the job failed, `JobCancelled` (a `JobFailed` too) if it was
-    cancelled, and `TimeoutError` after `timeout` seconds. After a timeout the job continues,
-    and `wait` may be called again. If the service restarts, `wait` reconnects for up to a
-    minute.
+    Raises `JobFailed` with the reason if the job failed, `JobCancelled` (a `JobFailed` too) if it
+    was cancelled, and `TimeoutError` after `timeout` seconds. After a timeout the job continues,
+    and `wait` may be called again. If the service restarts, `wait` reconnects for up to a minute.
     """
     deadline = None if timeout is None else time.monotonic() + timeout
     bar = create_bar(progress)
