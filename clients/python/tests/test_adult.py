@@ -13,6 +13,7 @@ import pytest
 from service import ADULT, Service
 
 from pais_client import Client, Conflict, NotFound, ProblemError
+from pais_client.types import Column, ColumnRole, Privacy
 
 Connect = Callable[[str, str], Client]
 
@@ -21,9 +22,9 @@ HEADER = (
     "age workclass fnlwgt education education-num marital-status occupation relationship race sex "
     "capital-gain capital-loss hours-per-week native-country income"
 ).split()
-ROLES = {"marital-status": "sensitive", "income": "class"}
+ROLES: dict[str, ColumnRole] = {"marital-status": "sensitive", "income": "class"}
 TREES = "workclass education occupation relationship race sex native-country".split()
-PRIVACY = {
+PRIVACY: Privacy = {
     "model": "lkc",
     "l": 4,
     "k": 20,
@@ -32,9 +33,9 @@ PRIVACY = {
 }
 
 
-def columns(taxonomies: dict[str, str]) -> Iterator[dict[str, Any]]:
+def columns(taxonomies: dict[str, str]) -> Iterator[Column]:
     for name in HEADER:
-        column: dict[str, Any] = {"name": name, "role": ROLES.get(name, "quasi_identifier")}
+        column: Column = {"name": name, "role": ROLES.get(name, "quasi_identifier")}
         if name in taxonomies:
             column["taxonomy"] = taxonomies[name]
         elif name not in ROLES:

@@ -14,8 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from pais_client import Client
+from pais_client.types import Column
 
-COLUMNS = [
+COLUMNS: list[Column] = [
     {"name": "patient", "role": "identifier"},
     {"name": "age", "role": "quasi_identifier", "kind": "numeric", "domain": [0, 120]},
     {"name": "sex", "role": "quasi_identifier"},
@@ -50,8 +51,7 @@ def files(connect: Callable[[str, str], Client], tmp_path_factory: Any) -> dict[
     release = str(client.wait(job["id"], timeout=120)["release_id"])
     formats: tuple[Any, ...] = ("csv", "ndjson", "parquet")
     return {
-        each: client.download(release, folder / f"released.{each}", format=each)
-        for each in formats
+        each: client.download(release, folder / f"released.{each}", format=each) for each in formats
     }
 
 

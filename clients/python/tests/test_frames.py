@@ -11,10 +11,11 @@ import pandas as pd
 import pytest
 
 from pais_client import Client, Conflict, JobCancelled, JobFailed, ProblemError
+from pais_client.types import Column
 
 Connect = Callable[[str, str], Client]
 
-COLUMNS = [
+COLUMNS: list[Column] = [
     {"name": "age", "role": "quasi_identifier", "kind": "numeric", "domain": [0, 120]},
     {"name": "sex", "role": "quasi_identifier"},
     {"name": "ward", "role": "insensitive"},
@@ -70,7 +71,7 @@ def test_a_frame_can_be_sent_as_parquet(client: Client, dataset: str, frame: pd.
 
 
 def test_missing_values_and_lists_are_sent_as_declared(client: Client) -> None:
-    columns = [
+    columns: list[Column] = [
         {"name": "city", "role": "quasi_identifier", "missing": ["unknown"]},
         {"name": "drugs", "role": "quasi_identifier", "kind": "set", "separator": ";"},
         {"name": "note", "role": "insensitive"},
@@ -88,19 +89,20 @@ def test_missing_values_and_lists_are_sent_as_declared(client: Client) -> None:
     assert first["sha256"] == client.submit(dataset, same, allow_duplicate=True)["sha256"]
     assert frame["drugs"][0] == ["a", "b"], "the caller's frame is unchanged"
     with pytest.raises(ValueError, match="separator"):
-        client.submit(dataset, frame.assign(drugs=[["a;b"]] * 3))
+        client.submit(dataset, frame.assign(drugs=pd.Series([["a;b"]] * 3)))
 
 
 def test_released_sets_are_lists_in_parquet(client: Client) -> None:
-    columns = [{"name": "drugs", "role": "quasi_identifier", "kind": "set"}]
+    columns: list[Column] = [{"name": "drugs", "role": "quasi_identifier", "kind": "set"}]
     dataset = client.create_dataset("disclosed", columns)["id"]
-    frame = pd.DataFrame({"drugs": [["b", "a"], ["a", "b"], ["c"], ["c", "d"], [], []]})
+    lists: list[list[str]] = [["b", "a"], ["a", "b"], ["c"], ["c", "d"], [], []]
+    frame = pd.DataFrame({"drugs": lists})
     client.submit(dataset, frame)
     job = client.create_job(dataset, {"model": "k_anonymity", "k": 2}, release=True)
     release = str(client.wait(job["id"], timeout=120)["release_id"])
-    lists = client.release_frame(release, format="parquet")["drugs"]
+    cells = client.release_frame(release, format="parquet")["drugs"]
     expected = [[], [], ["a", "b"], ["a", "b"], ["c"], ["c"]]
-    assert sorted(list(cell) for cell in lists) == expected
+    assert sorted(list(cell) for cell in cells) == expected
 
 
 def test_bytes_and_files_are_sent_unchanged(
@@ -111,6 +113,7 @@ def test_bytes_and_files_are_sent_unchanged(
     packed.write_bytes(gzip.compress(text))
     plain = tmp_path / "rows.csv"
     plain.write_bytes(text)
+    number: Any = 7
     sent: list[Any] = [text, io.BytesIO(text), packed, str(plain)]
     with plain.open("rb") as file:
         again = [client.submit(dataset, each, allow_duplicate=True) for each in [*sent, file]]
@@ -122,7 +125,7 @@ def test_bytes_and_files_are_sent_unchanged(
     with pytest.raises(FileNotFoundError):
         client.submit(dataset, tmp_path / "absent.csv")
     with pytest.raises(TypeError):
-        client.submit(dataset, 7)  # type: ignore[arg-type]
+        client.submit(dataset, number)
 
 
 def test_an_idempotency_key_stores_rows_once(

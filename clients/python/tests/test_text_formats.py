@@ -26,9 +26,7 @@ def recorded(seen: list[httpx.Request]) -> Client:
 def test_the_text_format_is_in_the_query() -> None:
     seen: list[httpx.Request] = []
     with recorded(seen) as client:
-        client.submit(
-            "d", GERMAN, delimiter=";", decimal=",", thousands=".", encoding="iso-8859-1"
-        )
+        client.submit("d", GERMAN, delimiter=";", decimal=",", thousands=".", encoding="iso-8859-1")
         client.submit("d", GERMAN)
     assert dict(seen[0].url.params) == {
         "delimiter": ";",
@@ -63,7 +61,7 @@ def test_a_refused_file_has_its_faults_by_column() -> None:
         return httpx.Response(422, json=document)
 
     transport = httpx.MockTransport(handler)
-    with Client("http://service/", "secret", transport=transport) as client:
-        with pytest.raises(ProblemError) as refused:
-            client.submit("d", GERMAN)
+    client = Client("http://service/", "secret", transport=transport)
+    with client, pytest.raises(ProblemError) as refused:
+        client.submit("d", GERMAN)
     assert refused.value.errors_by_column == {"paid": 7}

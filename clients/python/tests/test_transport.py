@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import pickle
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,11 +22,10 @@ from pais_client import (
     ProblemError,
     RateLimited,
     ServiceUnreachable,
-    _transport,
 )
 from pais_client._events import Event, events
-from pais_client._jobs import progress_text
 from pais_client._progress import TextBar
+from pais_client._wait import progress_text
 
 Handler = Callable[[httpx.Request], httpx.Response]
 
@@ -34,7 +34,7 @@ Handler = Callable[[httpx.Request], httpx.Response]
 def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The pauses of the client, recorded instead of slept."""
     pauses: list[float] = []
-    monkeypatch.setattr(_transport.time, "sleep", pauses.append)
+    monkeypatch.setattr(time, "sleep", pauses.append)
     return pauses
 
 
@@ -155,7 +155,7 @@ def test_a_release_of_several_tables_needs_a_table_name(tmp_path: Path) -> None:
 
 
 def test_a_broken_event_stream_is_reopened(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_transport.time, "sleep", lambda _: None)
+    monkeypatch.setattr(time, "sleep", lambda _: None)
     job = {"id": "j", "status": "cancelled", "progress": 0.5}
     streams = [
         b': hello\n\nevent: progress\ndata: {"status": "running", "progress": 0.1}\n\nevent: en',

@@ -1,7 +1,13 @@
 """Client of pais, the service for privacy-aware sharing of health data.
 
-A hospital declares a dataset, submits rows, starts an anonymization job and grants the release to a
-recipient, who fetches it:
+A DataFrame is anonymized in one call:
+
+    with Client(url, token) as client:
+        result = client.anonymize(frame, roles=roles, privacy={"model": "k_anonymity", "k": 5})
+        print(result.frame())
+
+Step by step, a hospital declares a dataset, submits rows, starts an anonymization job and grants
+the release to a recipient, who fetches it:
 
     with Client(url, token) as client:
         dataset = client.create_dataset("patients", columns)
@@ -11,6 +17,9 @@ recipient, who fetches it:
         frame = client.release_frame(job["release_id"])
 """
 
+from . import hierarchies
+from .anonymized import Anonymized
+from .async_client import AsyncClient
 from .client import Client
 from .errors import (
     Conflict,
@@ -23,8 +32,12 @@ from .errors import (
     RateLimited,
     ServiceUnreachable,
 )
+from .intervals import parse_interval, parse_intervals
+from .schema import Schema
 
 __all__ = [
+    "Anonymized",
+    "AsyncClient",
     "Client",
     "Conflict",
     "IntegrityError",
@@ -34,5 +47,9 @@ __all__ = [
     "PaisError",
     "ProblemError",
     "RateLimited",
+    "Schema",
     "ServiceUnreachable",
+    "hierarchies",
+    "parse_interval",
+    "parse_intervals",
 ]

@@ -2,61 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime
 from typing import cast
 
-from ._resource import Resource, timestamp
-from ._transport import path, without_none
+from ._operations import Operation, Pages, Request, path, post, without_none
 from .types import AuditEvent, NewToken, Organization, Role, Token
 
 
-class Admin(Resource):
-    """Calls for operators and auditors."""
+def create_organization(name: str, display_name: str | None = None) -> Operation[Organization]:
+    """Creates an organization; `name` is a unique slug such as `st-anna`. Role: admin."""
+    fields = without_none({"name": name, "display_name": display_name})
+    answer = yield post(path("organizations"), fields)
+    return cast(Organization, answer)
 
-    def create_organization(self, name: str, display_name: str | None = None) -> Organization:
-        """Creates an organization; `name` is a unique slug such as `st-anna`. Role: admin."""
-        fields = without_none({"name": name, "display_name": display_name})
-        return cast(Organization, self._transport.post(path("organizations"), fields))
 
-    def organizations(self, *, page_size: int | None = None) -> Iterator[Organization]:
-        """Yields all organizations. Role: admin."""
-        return self._transport.pages(path("organizations"), page_size)
+def organizations(*, page_size: int | None = None) -> Pages[Organization]:
+    """Yields all organizations. Role: admin."""
+    return Pages(path("organizations"), page_size, lambda each: cast(Organization, each))
 
-    def create_token(
-        self,
-        organization: str,
-        role: Role,
-        *,
-        label: str | None = None,
-        expires_at: datetime | str | None = None,
-    ) -> NewToken:
-        """Creates a token for an organization, given by its slug or id. Role: admin.
 
-        Keep `["token"]` of the result: the service stores only a hash of it and cannot return it
-        again.
-        """
-        fields = without_none(
-            {
-                "organization": organization,
-                "role": role,
-                "label": label,
-                "expires_at": timestamp(expires_at),
-            }
-        )
-        return cast(NewToken, self._transport.post(path("tokens"), fields))
+def create_token(
+    organization: str,
+    role: Role,
+    *,
+    label: str | None = None,
+    expires_at: datetime | str | None = None,
+) -> Operation[NewToken]:
+    """Creates a token for an organization, given by its slug or id. Role: admin.
 
-    def tokens(self, *, page_size: int | None = None) -> Iterator[Token]:
-        """Yields all tokens, without their secrets. Role: admin."""
-        return self._transport.pages(path("tokens"), page_size)
+    Keep `["token"]` of the result: the service stores only a hash of it and cannot return it
+    again.
+    """
+    fields = without_none(
+        {
+            "organization": organization,
+            "role": role,
+            "label": label,
+            "expires_at": timestamp(expires_at),
+        }
+    )
+    answer = yield post(path("tokens"), fields)
+    return cast(NewToken, answer)
 
-    def revoke_token(self, token_id: str) -> None:
-        """Revokes a token immediately. Role: admin."""
-        self._transport.delete(path("tokens", token_id))
 
-    def audit(self, *, page_size: int | None = None) -> Iterator[AuditEvent]:
-        """Yields the audit events of the token's organization, newest first. Role: auditor.
+def tokens(*, page_size: int | None = None) -> Pages[Token]:
+    """Yields all tokens, without their secrets. Role: admin."""
+    return Pages(path("tokens"), page_size, lambda each: cast(Token, each))
 
-        The generator continues to the first event; stop iterating when you have enough.
-        """
-        return self._transport.pages(path("audit"), page_size)
+
+def revoke_token(token_id: str) -> Operation[None]:
+    """Revokes a token immediately. Role: admin."""
+    yield Request("DELETE", path("tokens", token_id))
+
+
+def audit(*, page_size: int | None = None) -> Pages[AuditEvent]:
+    """Yields the audit events of the token's organization, newest first. Role: auditor.
+
+    The iterator continues to the first event; stop iterating when you have enough.
+    """
+    return Pages(path("audit"), page_size, lambda each: cast(AuditEvent, each))
+
+
+def timestamp(value: datetime | str | None) -> str | None:
+    """Returns a point in time as RFC 3339; raises `ValueError` if it has no time zone."""
+    if not isinstance(value, datetime):
+        return value
+    if value.tzinfo is None:
+        raise ValueError("the time has no time zone; add one, as in datetime.now(timezone.utc)")
+    return value.isoformat()

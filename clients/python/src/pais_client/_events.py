@@ -13,23 +13,32 @@ class Event(NamedTuple):
     data: str
 
 
-def events(lines: Iterable[str]) -> Iterator[Event | None]:
-    """Yields the events of a stream of lines, and `None` for each line that completes no event.
+class EventParser:
+    """Collects the lines of a stream into events."""
 
-    The service sends comments to keep an idle connection open. The `None` for them lets the caller
-    check its deadline.
-    """
-    name, data = "message", list[str]()
-    for line in lines:
+    def __init__(self) -> None:
+        self._name = "message"
+        self._data: list[str] = []
+
+    def feed(self, line: str) -> Event | None:
+        """Returns the event that the line completes, if any."""
         if not line:
-            if data:
-                yield Event(name, "\n".join(data))
-            name, data = "message", []
-            continue
+            event = Event(self._name, "\n".join(self._data)) if self._data else None
+            self._name, self._data = "message", []
+            return event
         field, _, value = line.partition(":")
         value = value.removeprefix(" ")
         if field == "event":
-            name = value
+            self._name = value
         elif field == "data":
-            data.append(value)
-        yield None
+            self._data.append(value)
+        return None
+
+
+def events(lines: Iterable[str]) -> Iterator[Event]:
+    """Yields the events of a stream of lines."""
+    parser = EventParser()
+    for line in lines:
+        event = parser.feed(line)
+        if event is not None:
+            yield event

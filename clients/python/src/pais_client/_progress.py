@@ -1,4 +1,4 @@
-"""A progress bar on standard error, if that is a terminal."""
+"""A progress bar in a notebook, or on standard error if that is a terminal."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import importlib
 import shutil
 import sys
 import time
+from collections.abc import Callable
 from typing import Any, Protocol, TextIO
+
+from . import _html
 
 
 class Bar(Protocol):
@@ -18,17 +21,28 @@ class Bar(Protocol):
 
 
 def create_bar(wanted: bool) -> Bar:
-    """Returns tqdm's bar if tqdm is installed, else a text bar.
+    """Returns the bar of a notebook, or on a terminal tqdm's if tqdm is installed, else a text bar.
 
-    Returns a `NoBar` if none is wanted or standard error is not a terminal.
+    Returns a `NoBar` if none is wanted, or there is neither a notebook nor a terminal.
     """
-    if not wanted or sys.stderr is None or not sys.stderr.isatty():
+    if not wanted:
+        return NoBar()
+    if in_notebook():
+        return NotebookBar(importlib.import_module("IPython.display").display)
+    if sys.stderr is None or not sys.stderr.isatty():
         return NoBar()
     try:
         tqdm = importlib.import_module("tqdm").tqdm
     except ImportError:
         return TextBar(sys.stderr)
     return TqdmBar(tqdm)
+
+
+def in_notebook() -> bool:
+    """Whether this is a kernel of Jupyter. If IPython has not been imported, it cannot be one."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return shell is not None and hasattr(shell, "kernel")
 
 
 class NoBar:
@@ -76,3 +90,32 @@ class TqdmBar:
 
     def close(self) -> None:
         self._bar.close()
+
+
+class BarHtml:
+    """The state of a bar, as a notebook shows it."""
+
+    def __init__(self, share: float, text: str) -> None:
+        self._share, self._text = share, text
+
+    def _repr_html_(self) -> str:
+        return f"<div>{_html.progress(self._share)} {_html.text(self._text)}</div>"
+
+    def __repr__(self) -> str:
+        return f"{100 * self._share:.0f} % {self._text}"
+
+
+class NotebookBar:
+    """A bar in the output of a cell, which is replaced in place.
+
+    `display` is that of `IPython.display`.
+    """
+
+    def __init__(self, display: Callable[..., Any]) -> None:
+        self._handle = display(BarHtml(0.0, ""), display_id=True)
+
+    def show(self, progress: float, text: str) -> None:
+        self._handle.update(BarHtml(min(max(progress, 0.0), 1.0), text))
+
+    def close(self) -> None:
+        pass

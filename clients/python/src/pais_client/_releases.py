@@ -6,139 +6,154 @@ import hashlib
 import os
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
+from ._admin import timestamp
+from ._documents import ReleaseDocument, ReportDocument
 from ._frames import frame_from_csv, frame_from_parquet, require_pandas, require_pyarrow
-from ._resource import Resource, timestamp
-from ._transport import path, translate_errors, without_none
+from ._operations import Chunks, Operation, Pages, Request, Work, delete, get, post, without_none
+from ._operations import path as at
 from .errors import IntegrityError
-from .types import Document, Format, Grant, Release
+from .types import Format, FrameFormat, Grant, Release, Report, Table
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class Releases(Resource):
-    """Calls for anonymized tables and the grants to fetch them."""
+def create_release(
+    job_id: str,
+    *,
+    step: int | None = None,
+    name: str | None = None,
+    **combination: float,
+) -> Operation[Release]:
+    """Releases the table of a job after `step`, by default the last step. Role: holder.
 
-    def create_release(
-        self,
-        job_id: str,
-        *,
-        step: int | None = None,
-        name: str | None = None,
-        **combination: float,
-    ) -> Release:
-        """Releases the table of a job after `step`, by default the last step. Role: holder.
+    For a sweep, `l=`, `k=` and `c=` select the combination. Raises `Conflict` for a job that
+    has not succeeded or whose dataset was deleted.
+    """
+    fields = without_none({"job_id": job_id, "step": step, "name": name, **combination})
+    answer = yield post(at("releases"), fields)
+    return shown(answer)
 
-        For a sweep, `l=`, `k=` and `c=` select the combination. Raises `Conflict` for a job that
-        has not succeeded or whose dataset was deleted.
-        """
-        fields = without_none({"job_id": job_id, "step": step, "name": name, **combination})
-        return cast(Release, self._transport.post(path("releases"), fields))
 
-    def releases(self, *, page_size: int | None = None) -> Iterator[Release]:
-        """Yields the releases of the organization (holder) or granted to it (recipient)."""
-        return self._transport.pages(path("releases"), page_size)
+def releases(*, page_size: int | None = None) -> Pages[Release]:
+    """Yields the releases of the organization (holder) or granted to it (recipient)."""
+    return Pages(at("releases"), page_size, shown)
 
-    def release(self, release_id: str) -> Release:
-        """Returns a release: tables, privacy model, cut, verification. Roles: holder, recipient."""
-        return cast(Release, self._transport.get(path("releases", release_id)))
 
-    def report(self, release_id: str) -> Document:
-        """Returns the utility and risk measures of a release. Roles: holder, recipient."""
-        return cast(Document, self._transport.get(path("releases", release_id, "report")))
+def release(release_id: str) -> Operation[Release]:
+    """Returns a release: tables, privacy model, cut, verification. Roles: holder, recipient."""
+    answer = yield get(at("releases", release_id))
+    return shown(answer)
 
-    def download(
-        self,
-        release_id: str,
-        path: str | os.PathLike[str],
-        *,
-        format: Format = "csv",
-        table: str | None = None,
-    ) -> Path:
-        """Writes a table of a release to a file and returns its path. Roles: holder, recipient.
 
-        The table is streamed. The SHA-256 of CSV is compared with the release's; raises
-        `IntegrityError` if it differs. The file is created, or an older one replaced, only when
-        the download is complete. An anatomized release has several tables: `table` is `qit`, or
-        `st_` followed by a column's name.
-        """
-        target = Path(path)
-        part = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
-        try:
-            with part.open("xb") as file:
-                self._fetch(release_id, file, format, table)
-            part.replace(target)
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
-        return target
+def report(release_id: str) -> Operation[Report]:
+    """Returns the utility and risk measures of a release. Roles: holder, recipient."""
+    answer = yield get(at("releases", release_id, "report"))
+    return cast(Report, ReportDocument(answer))
 
-    def release_frame(
-        self, release_id: str, *, format: Format = "csv", table: str | None = None
-    ) -> pd.DataFrame:
-        """Returns a table of a release as a DataFrame; needs pandas. Roles: holder, recipient.
 
-        Generalized cells are text: a label of the taxonomy, or an interval such as `[30,60)`.
-        Numbers that were not generalized are numbers. Only empty cells become NaN, so a label
-        `None` remains text. With CSV, the default, a set is text, its items joined by the
-        column's separator; with `format="parquet"`, which needs pyarrow, it is a list. `table` is
-        as in `download`.
-        """
-        if format == "ndjson":
-            raise ValueError("a DataFrame can be read from 'csv' or 'parquet', not from 'ndjson'")
-        (require_pyarrow if format == "parquet" else require_pandas)()
-        with tempfile.TemporaryFile() as file:
-            self._fetch(release_id, file, format, table)
-            file.seek(0)
-            read = frame_from_parquet if format == "parquet" else frame_from_csv
-            return cast("pd.DataFrame", read(file))
+def download(
+    release_id: str,
+    path: str | os.PathLike[str],
+    *,
+    format: Format = "csv",
+    table: str | None = None,
+) -> Operation[Path]:
+    """Writes a table of a release to a file and returns its path. Roles: holder, recipient.
 
-    def _fetch(self, release_id: str, out: IO[bytes], format: str, table: str | None) -> None:
-        release = self.release(release_id)
-        chosen = select_table(release, table)
-        digest = hashlib.sha256()
-        stream = self._transport.stream(
-            "GET", path("releases", release_id, "tables", chosen["name"]), params={"format": format}
+    The table is streamed. The SHA-256 of CSV is compared with the release's; raises
+    `IntegrityError` if it differs. The file is created, or an older one replaced, only when
+    the download is complete. An anatomized release has several tables: `table` is `qit`, or
+    `st_` followed by a column's name.
+    """
+    target = Path(path)
+    part = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
+    try:
+        with part.open("xb") as file:
+            yield from fetch(release_id, file, format, table)
+        part.replace(target)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    return target
+
+
+def release_frame(
+    release_id: str, *, format: FrameFormat = "csv", table: str | None = None
+) -> Operation[pd.DataFrame]:
+    """Returns a table of a release as a DataFrame; needs pandas. Roles: holder, recipient.
+
+    Generalized cells are text: a label of the taxonomy, or an interval such as `[30,60)`.
+    Numbers that were not generalized are numbers. Only empty cells become NaN, so a label
+    `None` remains text. With CSV, the default, a set is text, its items joined by the
+    column's separator; with `format="parquet"`, which needs pyarrow, it is a list. `table` is
+    as in `download`.
+    """
+    if format not in ("csv", "parquet"):
+        raise ValueError(f"a DataFrame can be read from 'csv' or 'parquet', not {format!r}")
+    (require_pyarrow if format == "parquet" else require_pandas)()
+    with tempfile.TemporaryFile() as file:
+        yield from fetch(release_id, file, format, table)
+        file.seek(0)
+        read = frame_from_parquet if format == "parquet" else frame_from_csv
+        frame: pd.DataFrame = yield Work(lambda: read(file))
+        return frame
+
+
+def fetch(release_id: str, out: IO[bytes], format: Format, table: str | None) -> Operation[None]:
+    """Writes a table of a release to an open file and checks its SHA-256."""
+    chosen = select_table((yield from release(release_id)), table)
+    digest = hashlib.sha256()
+
+    def accept(chunk: bytes) -> None:
+        digest.update(chunk)
+        out.write(chunk)
+
+    yield Request(
+        "GET",
+        at("releases", release_id, "tables", chosen["name"]),
+        params={"format": format},
+        receive=Chunks(accept),
+    )
+    if format == "csv" and digest.hexdigest() != chosen["sha256"]:
+        raise IntegrityError(
+            f"table {chosen['name']} of release {release_id} arrived with SHA-256 "
+            f"{digest.hexdigest()}, but was released with {chosen['sha256']}; download it again"
         )
-        with stream as response, translate_errors():
-            for chunk in response.iter_bytes():
-                digest.update(chunk)
-                out.write(chunk)
-        if format == "csv" and digest.hexdigest() != chosen["sha256"]:
-            raise IntegrityError(
-                f"table {chosen['name']} of release {release_id} arrived with SHA-256 "
-                f"{digest.hexdigest()}, but was released with {chosen['sha256']}; download it again"
-            )
-
-    def create_grant(
-        self,
-        release_id: str,
-        recipient: str,
-        purpose: str,
-        *,
-        expires_at: datetime | str | None = None,
-    ) -> Grant:
-        """Allows an organization, given by its slug or id, to fetch a release. Role: holder."""
-        fields = without_none(
-            {"recipient": recipient, "purpose": purpose, "expires_at": timestamp(expires_at)}
-        )
-        return cast(Grant, self._transport.post(path("releases", release_id, "grants"), fields))
-
-    def grants(self, release_id: str, *, page_size: int | None = None) -> Iterator[Grant]:
-        """Yields the grants of a release: recipient and purpose. Role: holder."""
-        return self._transport.pages(path("releases", release_id, "grants"), page_size)
-
-    def delete_grant(self, release_id: str, grant_id: str) -> None:
-        """Revokes a grant; tables that were already fetched are not affected. Role: holder."""
-        self._transport.delete(path("releases", release_id, "grants", grant_id))
 
 
-def select_table(release: Release, table: str | None) -> Any:
+def create_grant(
+    release_id: str,
+    recipient: str,
+    purpose: str,
+    *,
+    expires_at: datetime | str | None = None,
+) -> Operation[Grant]:
+    """Allows an organization, given by its slug or id, to fetch a release. Role: holder."""
+    fields = without_none(
+        {"recipient": recipient, "purpose": purpose, "expires_at": timestamp(expires_at)}
+    )
+    answer = yield post(at("releases", release_id, "grants"), fields)
+    return cast(Grant, answer)
+
+
+def grants(release_id: str, *, page_size: int | None = None) -> Pages[Grant]:
+    """Yields the grants of a release: recipient and purpose. Role: holder."""
+    path = at("releases", release_id, "grants")
+    return Pages(path, page_size, lambda each: cast(Grant, each))
+
+
+def delete_grant(release_id: str, grant_id: str) -> Operation[None]:
+    """Revokes a grant; tables that were already fetched are not affected. Role: holder."""
+    yield delete(at("releases", release_id, "grants", grant_id))
+
+
+def select_table(release: Release, table: str | None) -> Table:
     """Returns the table of that name, or the only table if no name is given."""
     tables = release["tables"]
     names = ", ".join(each["name"] for each in tables)
@@ -150,3 +165,8 @@ def select_table(release: Release, table: str | None) -> Any:
         if each["name"] == table:
             return each
     raise ValueError(f"the release has no table {table!r}; its tables are: {names}")
+
+
+def shown(answer: Mapping[str, Any]) -> Release:
+    """Returns a release that a notebook shows as a table."""
+    return cast(Release, ReleaseDocument(answer))

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, get_args
 
-from ._frames import frame_to_csv, frame_to_parquet, is_frame
+from ._frame_text import frame_to_csv, frame_to_parquet
+from ._frames import is_frame
 from .types import Column, RowsFormat
 
 MEDIA_TYPES: dict[str, str] = {
@@ -69,9 +70,12 @@ class Upload:
 
 
 def upload(
-    data: Any, format: RowsFormat | None, gzip: bool, columns: Callable[[], list[Column]]
+    data: Any, format: RowsFormat | None, gzip: bool, columns: list[Column] | None
 ) -> Upload:
-    """Creates an upload from the `data` of `submit`; `columns` is called for DataFrames only."""
+    """Creates an upload from the `data` of `submit`.
+
+    `columns` are those that the dataset declares, for a DataFrame; `None` for a draft.
+    """
     if format is not None and format not in get_args(RowsFormat):
         raise ValueError(f"format must be one of {', '.join(get_args(RowsFormat))}, not {format!r}")
     if is_frame(data):
@@ -90,11 +94,12 @@ def upload(
 
 
 def upload_from_frame(
-    frame: Any, format: RowsFormat, gzip: bool, columns: Callable[[], list[Column]]
+    frame: Any, format: RowsFormat, gzip: bool, columns: list[Column] | None
 ) -> Upload:
     if format in ("ndjson", "tsv"):
         raise ValueError(f"a DataFrame can be sent as 'csv' or 'parquet', not as {format!r}")
-    content = frame_to_parquet(frame) if format == "parquet" else frame_to_csv(frame, columns())
+    write = frame_to_parquet if format == "parquet" else frame_to_csv
+    content = write(frame, columns)
     return Upload(format, lambda: read_chunks(io.BytesIO(content)), gzip=gzip)
 
 

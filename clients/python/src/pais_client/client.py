@@ -6,14 +6,38 @@ from types import TracebackType
 
 import httpx
 
-from ._admin import Admin
-from ._datasets import Datasets
-from ._jobs import Jobs
-from ._releases import Releases
+from . import (
+    _admin,
+    _anonymize,
+    _datasets,
+    _jobs,
+    _releases,
+    _schemas,
+    _submissions,
+    _taxonomies,
+    _wait,
+)
+from ._methods import lister, method
 from ._transport import Transport
 
 
-class Client(Admin, Datasets, Jobs, Releases):
+class DatasetCalls:
+    """The calls for datasets; calling it yields the datasets themselves."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    __call__ = lister(_datasets.listed)
+    create = method(_datasets.create)
+    get = method(_datasets.dataset)
+    profile = method(_datasets.profile)
+    draft = method(_datasets.draft)
+    patch = method(_datasets.change)
+    risk = method(_datasets.risk)
+    delete = method(_datasets.destroy)
+
+
+class Client:
     """A connection to a service with one token, whose role decides which calls are allowed.
 
     `base_url` is the address of the service, such as `https://pais.example.org`, without `/v1`.
@@ -41,6 +65,53 @@ class Client(Admin, Datasets, Jobs, Releases):
         transport: httpx.BaseTransport | None = None,
     ) -> None:
         self._transport = Transport(base_url, token, timeout, retries, transport)
+        self.datasets = DatasetCalls(self._transport)
+
+    anonymize = method(_anonymize.anonymize)
+    draft_schema = method(_schemas.draft_schema)
+
+    create_organization = method(_admin.create_organization)
+    organizations = lister(_admin.organizations)
+    create_token = method(_admin.create_token)
+    tokens = lister(_admin.tokens)
+    revoke_token = method(_admin.revoke_token)
+    audit = lister(_admin.audit)
+
+    create_taxonomy = method(_taxonomies.create_taxonomy)
+    taxonomies = lister(_taxonomies.taxonomies)
+    taxonomy = method(_taxonomies.taxonomy)
+    delete_taxonomy = method(_taxonomies.delete_taxonomy)
+
+    create_dataset = method(_datasets.create)
+    dataset = method(_datasets.dataset)
+    draft_dataset = method(_datasets.draft)
+    patch_dataset = method(_datasets.change)
+    dataset_risk = method(_datasets.risk)
+    profile = method(_datasets.profile)
+    delete_dataset = method(_datasets.destroy)
+
+    submit = method(_submissions.submit)
+    submissions = lister(_submissions.submissions)
+    delete_submission = method(_submissions.delete_submission)
+
+    create_job = method(_jobs.create_job)
+    jobs = lister(_jobs.jobs)
+    job = method(_jobs.job)
+    cancel_job = method(_jobs.cancel_job)
+    wait = method(_wait.wait)
+    steps = method(_jobs.steps)
+    iter_steps = lister(_jobs.iter_steps)
+    sweep = method(_jobs.sweep)
+
+    create_release = method(_releases.create_release)
+    releases = lister(_releases.releases)
+    release = method(_releases.release)
+    report = method(_releases.report)
+    download = method(_releases.download)
+    release_frame = method(_releases.release_frame)
+    create_grant = method(_releases.create_grant)
+    grants = lister(_releases.grants)
+    delete_grant = method(_releases.delete_grant)
 
     def close(self) -> None:
         """Closes the connections."""

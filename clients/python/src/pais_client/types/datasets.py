@@ -1,0 +1,202 @@
+"""Datasets, their profiles, drafts and risk."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypedDict
+
+from .problems import Warning
+from .taxonomies import Hierarchy
+from .words import ColumnRole, Decimal, Encoding, Kind
+
+
+class ColumnOptions(TypedDict, total=False):
+    """What a column may have beside its name and role.
+
+    `domain` is the outermost interval `[min, max]` of numbers, or of dates in ISO 8601. `format`
+    is how dates are written, in the words of strftime. `from` of a set has the columns of the file
+    that contain its items. `round`: interval ends in a release are multiples of it. `order` has
+    the labels of an ordered column, ascending.
+    """
+
+    kind: Kind
+    taxonomy: str | Hierarchy | None
+    domain: Sequence[float] | Sequence[str] | None
+    format: str | None
+    separator: str | None
+    missing: list[str] | None
+    order: list[str] | None
+    round: float | None
+    round_range: bool
+
+
+_From = TypedDict("_From", {"from": list[str] | None}, total=False)
+
+
+class ColumnChange(ColumnOptions, _From, total=False):
+    """A column of a change of a dataset: its name and what changes; `None` resets a field."""
+
+    name: str
+    role: ColumnRole
+
+
+class _Column(TypedDict):
+    name: str
+    role: ColumnRole
+
+
+class Column(_Column, ColumnOptions, _From, total=False):
+    """A column of a dataset. Only its name and its role are required."""
+
+
+class Submission(TypedDict, total=False):
+    """A batch of rows; `sha256` is that of the body before compression."""
+
+    id: str
+    dataset_id: str
+    rows: int
+    bytes: int
+    sha256: str
+    created_at: str
+
+
+class DatasetSummary(TypedDict):
+    """A dataset in a list: `columns` and `submissions` are numbers."""
+
+    id: str
+    name: str
+    description: str | None
+    columns: int
+    retention_days: int | None
+    rows: int
+    submissions: int
+    created_at: str
+
+
+class Dataset(TypedDict):
+    """A declared table and the latest 100 submissions to it, newest first."""
+
+    id: str
+    name: str
+    description: str | None
+    columns: list[Column]
+    missing: list[str] | None
+    retention_days: int | None
+    rows: int
+    submissions: list[Submission]
+    submissions_total: int
+    warnings: list[Warning]
+    created_at: str
+
+
+class _DatasetDefinition(TypedDict):
+    name: str
+    columns: list[Column]
+
+
+class DatasetDefinition(_DatasetDefinition, total=False):
+    """The body of `POST /v1/datasets`."""
+
+    description: str | None
+    missing: list[str] | None
+    retention_days: int | None
+
+
+class TextFormat(TypedDict):
+    """How the text of a file is written."""
+
+    delimiter: str
+    decimal: Decimal
+    thousands: str | None
+    encoding: Encoding
+
+
+class Draft(TypedDict):
+    """A proposed dataset; `reasons` has sentences for each column."""
+
+    dataset: DatasetDefinition
+    format: TextFormat
+    reasons: dict[str, list[str]]
+
+
+class SetSizes(TypedDict):
+    """Numbers of items in the cells of a set."""
+
+    min: int
+    mean: float
+    max: int
+
+
+class _ColumnProfile(TypedDict):
+    name: str
+    role: ColumnRole
+    kind: Kind
+    distinct: int
+    missing: int
+
+
+class ColumnProfile(_ColumnProfile, total=False):
+    """One stored column in numbers."""
+
+    min: float | None
+    max: float | None
+    earliest: str | None
+    latest: str | None
+    set_sizes: SetSizes | None
+    case_variants: int
+    single_rows: int
+
+
+class _Profile(TypedDict):
+    dataset_id: str
+    rows: int
+    columns: list[ColumnProfile]
+    warnings: list[Warning]
+
+
+class Profile(_Profile, total=False):
+    """Statistics of the stored rows, without values of cells."""
+
+    subjects: int | None
+    rows_per_subject_max: int | None
+    shared_subjects: int | None
+    identifier_repeats: dict[str, int] | None
+
+
+class ColumnRisk(TypedDict):
+    """How far one column tells rows apart; shares from 0 to 1."""
+
+    name: str
+    distinctness: float
+    separation: float
+    unique_share: float
+
+
+class CombinationRisk(TypedDict):
+    """How far several columns together tell rows apart; shares from 0 to 1."""
+
+    columns: list[str]
+    distinctness: float
+    unique_share: float
+
+
+class Feasible(TypedDict):
+    """The greatest parameters with which a release is possible."""
+
+    k_max: int
+    l_max: int
+
+
+class _DatasetRisk(TypedDict):
+    rows: int
+    columns: list[ColumnRisk]
+    combinations: list[CombinationRisk]
+    singling_out: list[str]
+    feasible: Feasible
+
+
+class DatasetRisk(_DatasetRisk, total=False):
+    """The risk of the stored rows before a run; `singling_out` names columns."""
+
+    subjects: int | None
+    warnings: list[Warning]

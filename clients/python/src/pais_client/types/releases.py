@@ -1,0 +1,143 @@
+"""Releases, their reports and their grants."""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+from .jobs import PreGeneralization
+from .problems import Warning
+from .words import MissingSensitive, SuppressionFor
+
+
+class Table(TypedDict, total=False):
+    """A table of a release; `sha256` is that of its CSV, uncompressed."""
+
+    name: str
+    rows: int
+    bytes: int
+    sha256: str
+
+
+class Verification(TypedDict, total=False):
+    """What the check of the finished table found."""
+
+    holds: bool
+    rows: int
+    groups: int
+    smallest_group: int
+    smallest_equivalence_class: int
+    greatest_confidence: float | None
+    greatest_bounded_confidence: float | None
+    subsets: int
+    violations: int
+
+
+class Release(TypedDict, total=False):
+    """An immutable anonymized table, or the tables of an anatomized one."""
+
+    id: str
+    name: str | None
+    job_id: str
+    dataset_id: str
+    step: int | None
+    rows: int
+    suppressed_rows: int
+    tables: list[Table]
+    privacy: dict[str, Any]
+    cut: dict[str, list[str]] | None
+    verification: Verification
+    suppression_for: SuppressionFor | None
+    missing_sensitive: MissingSensitive | None
+    warnings: list[Warning]
+    sha256: str | None
+    created_at: str
+
+
+_From = TypedDict("_From", {"from": int})
+
+
+class SizeBucket(_From):
+    """The groups that have `from` to `to` rows."""
+
+    groups: int
+    rows: int
+    to: int
+
+
+class QueryError(TypedDict, total=False):
+    """Mean relative error of counting queries."""
+
+    all: float
+    below_one_percent: float
+    from_one_percent: float
+    queries: int
+    queries_from_one_percent: int
+
+
+class _Utility(TypedDict):
+    dr: float
+    discernibility: int
+    groups: int
+    smallest_group: int
+    average_group: float
+    average_group_per_record: float
+
+
+class UtilityReport(_Utility, total=False):
+    """What a table is still worth; each measure is defined in the service's documentation."""
+
+    ncp: float
+    ncp_by_column: dict[str, float]
+    information_remain: float
+    information_remain_by_column: dict[str, float]
+    item_loss_by_column: dict[str, float] | None
+    greatest_confidence: float
+    smallest_known_group: int
+    group_sizes: list[SizeBucket]
+    classification_error: dict[str, Any] | None
+    query_error: QueryError | None
+
+
+class _Risk(TypedDict):
+    highest: float
+    average: float
+    records_at_highest: int
+
+
+class RiskReport(_Risk, total=False):
+    """The probability of finding a person's record, from 0 to 1."""
+
+    greatest_confidence_per_subject: float | None
+
+
+class _Report(TypedDict):
+    utility: UtilityReport
+    risk: RiskReport
+    rows: int
+    suppressed_rows: int
+
+
+class Report(_Report, total=False):
+    """Utility and risk of a release."""
+
+    subjects: int | None
+    pre_generalization: dict[str, PreGeneralization] | None
+    warnings: list[Warning]
+
+
+class Recipient(TypedDict):
+    """The organization that a grant is for."""
+
+    id: str
+    name: str
+
+
+class Grant(TypedDict):
+    """One organization's right to fetch one release."""
+
+    id: str
+    release_id: str
+    recipient: Recipient
+    purpose: str
+    created_at: str
+    expires_at: str | None

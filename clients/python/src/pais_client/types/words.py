@@ -1,0 +1,56 @@
+"""The words of the service."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Role = Literal["admin", "holder", "recipient", "auditor"]
+"""The role of a token."""
+
+ColumnRole = Literal[
+    "identifier", "subject", "quasi_identifier", "sensitive", "class", "insensitive"
+]
+"""What a column is for the adversary and the analyst.
+
+`identifier` is dropped while the upload is parsed and never stored. `subject` (at most one) names
+the person a row is about; it is stored only as a keyed hash and never released. `class` is at most
+one.
+"""
+
+Kind = Literal["categorical", "numeric", "date", "datetime", "set"]
+"""How the cells of a column are read."""
+
+Model = Literal[
+    "lkc",
+    "k_anonymity",
+    "confidence_bounding",
+    "alpha_k",
+    "k_m_anonymity",
+    "l_diversity",
+    "distinct_l_diversity",
+    "entropy_l_diversity",
+    "recursive_cl_diversity",
+    "t_closeness",
+]
+"""A privacy model."""
+
+Recoding = Literal["global", "local"]
+Output = Literal["generalized", "anatomized"]
+Objective = Literal["classification", "discernibility", "discernibility_eq4", "ncp"]
+Split = Literal["fixed", "best_valid"]
+SuppressionFor = Literal["size", "size_and_confidence"]
+MissingSensitive = Literal["excluded", "counted"]
+JobStatus = Literal["queued", "running", "succeeded", "failed", "cancelled"]
+
+Format = Literal["csv", "ndjson", "parquet"]
+"""A format of released tables."""
+
+RowsFormat = Literal["csv", "tsv", "ndjson", "parquet"]
+"""A format of submitted rows."""
+
+FrameFormat = Literal["csv", "parquet"]
+"""A format in which a DataFrame is sent or read."""
+
+Encoding = Literal["utf-8", "iso-8859-1", "windows-1252", "utf-16"]
+Decimal = Literal[".", ","]
+CalendarLevel = Literal["day", "week", "month", "quarter", "year", "decade"]
