@@ -2,7 +2,7 @@
 
 use pais_anonymize::Observer;
 use pais_core::definition::DatasetId;
-use pais_core::risk::{self, Risk};
+use pais_core::risk::{self, TableRisk};
 use pais_core::table::Column;
 
 use crate::problem::{Code, Problem};
@@ -25,7 +25,7 @@ impl Service {
         caller: Caller,
         id: DatasetId,
         l: usize,
-    ) -> Result<Risk, ServiceError> {
+    ) -> Result<TableRisk, ServiceError> {
         let dataset = self.load_dataset(caller, id).await?;
         let size = submissions::size(&self.store, id, None).await?;
         // Refused before it waits for a place and for memory.

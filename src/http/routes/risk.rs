@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use pais_core::definition::DatasetId;
-use pais_core::risk::{DEFAULT_COMBINED, MOST_COMBINED, Risk};
+use pais_core::risk::{DEFAULT_COMBINED, MOST_COMBINED, TableRisk};
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
@@ -57,7 +57,7 @@ impl RiskQuery {
     get, path = "/v1/datasets/{id}/risk", tag = "datasets",
     params(("id" = DatasetId, Path, description = "Its id"), RiskQuery),
     responses(
-        (status = 200, description = "The risk", body = Risk),
+        (status = 200, description = "The risk", body = TableRisk),
         (status = 422, description = "`limit_exceeded`: too many combinations, or its rows need more memory than there is"),
     ),
 )]
@@ -66,7 +66,7 @@ async fn show(
     Holder(caller): Holder,
     Path(id): Path<DatasetId>,
     Parameters(query): Parameters<RiskQuery>,
-) -> Result<Json<Risk>, ApiError> {
+) -> Result<Json<TableRisk>, ApiError> {
     let l = query.parse()?;
     Ok(Json(state.service.assess_dataset(caller, id, l).await?))
 }

@@ -29,7 +29,7 @@ pub const MOST_LISTED: usize = 1_000;
 /// The risk of a raw table in numbers. Shares are from 0 to 1, and 0 in a table without rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct Risk {
+pub struct TableRisk {
     /// Number of rows.
     pub rows: u64,
     /// Number of persons; of rows where there is no subject column.
@@ -155,7 +155,7 @@ pub fn assess(
     table: Table,
     l: usize,
     cancellation: &Cancellation,
-) -> Result<Risk, RiskError> {
+) -> Result<TableRisk, RiskError> {
     let rows = table.rows;
     check_work(schema, rows as u64, l)?;
     // Rows of an earlier version can have several spellings of a value.
@@ -223,7 +223,7 @@ pub fn assess(
     if stop() {
         return Err(RiskError::Cancelled);
     }
-    Ok(Risk {
+    Ok(TableRisk {
         rows: rows as u64,
         subjects,
         unique_share: per_person.share(unique),

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::work::combinations;
-use super::{Risk, RiskError, assess, check_work};
+use super::{RiskError, TableRisk, assess, check_work};
 use crate::cancellation::Cancellation;
 use crate::model::Confidence;
 use crate::read::csv;
@@ -57,7 +57,7 @@ fn text(rows: &[Row]) -> String {
     csv
 }
 
-fn risk(schema: &Schema, rows: &[Row], l: usize) -> Risk {
+fn risk(schema: &Schema, rows: &[Row], l: usize) -> TableRisk {
     let table = csv::read_table(schema, text(rows).as_bytes()).unwrap();
     assess(schema, table, l, &Cancellation::new()).unwrap()
 }
