@@ -72,8 +72,9 @@ struct Ranks {
 
 fn ranks(spec: &SchemaColumn, column: &Column) -> Ranks {
     let scale = spec.scale();
-    let number = |text: &Box<str>| scale.value(text).filter(|_| !spec.is_missing(text));
-    let numbers: Vec<Option<f64>> = column.dictionary.iter().map(number).collect();
+    let number = |text: &str| scale.value(text).filter(|_| !spec.is_missing(text));
+    let numbers = column.dictionary.iter().map(|text| number(text));
+    let numbers: Vec<Option<f64>> = numbers.collect();
     let mut sorted: Vec<f64> = numbers.iter().copied().flatten().collect();
     sorted.sort_by(f64::total_cmp);
     sorted.dedup();

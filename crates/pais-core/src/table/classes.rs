@@ -263,7 +263,7 @@ mod tests {
                 for ((cells, _), person) in rows.iter().zip(&named) {
                     expected.entry(&cells[..=depth]).or_default().push(*person);
                 }
-                let people = expected.values().map(|class| BTreeSet::from_iter(class));
+                let people = expected.values().map(BTreeSet::from_iter);
                 let of_one = people.filter(|people| people.len() == 1).flatten();
                 let of_one: BTreeSet<_> = of_one.collect();
                 prop_assert_eq!(found, expected.len() as u64);

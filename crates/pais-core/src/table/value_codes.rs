@@ -32,12 +32,12 @@ impl<'a> ValueCodes<'a> {
         let map = match spec.kind {
             ColumnKind::Set => codes_of_sets(spec, &column.dictionary, missing),
             _ => {
-                let texts = (0u32..).zip(&column.dictionary);
-                let code = |(code, text): (u32, &Box<str>)| match is_missing(spec, text) {
+                let texts = column.dictionary.iter().map(AsRef::as_ref);
+                let code = |(code, text)| match is_missing(spec, text) {
                     true => missing,
                     false => code,
                 };
-                texts.map(code).collect()
+                (0u32..).zip(texts).map(code).collect()
             }
         };
         let is_kept = (0u32..).zip(&map).all(|(old, new)| old == *new);
