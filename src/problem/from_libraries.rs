@@ -4,6 +4,7 @@ use pais_anonymize::RunError;
 use pais_core::definition::{DocumentErrorKind, JobErrorKind};
 use pais_core::read::ReadErrorKind;
 use pais_core::rejection::Rejection;
+use pais_core::risk::RiskError;
 use pais_core::schema::SchemaErrorKind;
 use pais_core::taxonomy::hierarchy::HierarchyErrorKind;
 
@@ -85,6 +86,16 @@ impl From<RunError> for Problem {
             RunError::Internal { .. } => Self::new(Code::Internal, INTERNAL),
             RunError::Cancelled => Self::new(Code::Cancelled, detail),
         }
+    }
+}
+
+impl From<RiskError> for Problem {
+    fn from(error: RiskError) -> Self {
+        let code = match error {
+            RiskError::TooMuchWork { .. } | RiskError::Hierarchy(_) => Code::LimitExceeded,
+            RiskError::Cancelled => Code::Cancelled,
+        };
+        Self::new(code, error.to_string())
     }
 }
 

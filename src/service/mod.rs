@@ -26,6 +26,7 @@ mod profile;
 pub mod releases;
 mod rendered_tables;
 mod report_view;
+mod risk;
 mod shared_polls;
 mod steps;
 pub mod submissions;

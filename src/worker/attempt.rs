@@ -4,7 +4,7 @@
 use pais_anonymize::{AnonymizationRun, Observer, Phase, StepRecord, run_sweep};
 use pais_core::definition::{JobDefinition, Sweep};
 use pais_core::table::Table;
-use pais_core::warning::Warning;
+use pais_core::warning::{Warning, WarningCode};
 use serde_json::Value;
 
 use super::WorkError;
@@ -26,6 +26,8 @@ pub(super) struct RunResults {
     pub(super) sweep: Vec<Value>,
     /// The release that the job asked for.
     pub(super) release: Option<NewRelease>,
+    /// What the holder should know about them beside what was known before the search.
+    pub(super) warnings: Vec<Warning>,
 }
 
 /// Parses the definition of a stored job.
@@ -108,6 +110,10 @@ impl PreparedAttempt {
             Some(true) => Some(run.release(&steps, None, observer)?),
             Some(false) | None => None,
         };
+        let warnings = match &release {
+            Some(release) => at_top(&release.warnings),
+            None => run.warnings_after(&steps),
+        };
         drop(run);
         observer.progress(Phase::Writing, 0.0);
         let steps = seal(key, id, 0, steps)?;
@@ -118,8 +124,17 @@ impl PreparedAttempt {
             steps,
             sweep: Vec::new(),
             release,
+            warnings,
         })
     }
+}
+
+/// The warnings of a release that its job gets too. The others are about released rows, and the job
+/// has its own about the raw ones.
+fn at_top(warnings: &[Warning]) -> Vec<Warning> {
+    let of_columns = warnings.iter();
+    let of_columns = of_columns.filter(|warning| warning.code == WarningCode::ColumnAtTop);
+    of_columns.cloned().collect()
 }
 
 fn sweep_results(

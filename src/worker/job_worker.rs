@@ -148,15 +148,20 @@ impl Worker {
             prepared.run(&key, origin, &*progress)
         });
         let recording = async {
-            match warnings.await {
-                Ok(warnings) => queue::record_warnings(&self.store, claim, &warnings).await,
-                // The run has failed before its rows were read.
-                Err(_) => Ok(()),
-            }
+            // The run has failed before its rows were read.
+            let Ok(warnings) = warnings.await else {
+                return Ok(Vec::new());
+            };
+            queue::record_warnings(&self.store, claim, &warnings).await?;
+            Ok::<_, StoreError>(warnings)
         };
         let (results, recorded) = tokio::join!(running, recording);
         let results = results?;
-        recorded?;
+        let mut warnings = recorded?;
+        if !results.warnings.is_empty() {
+            warnings.extend_from_slice(&results.warnings);
+            queue::record_warnings(&self.store, claim, &warnings).await?;
+        }
         Ok(results)
     }
 

@@ -40,6 +40,7 @@ mod queue;
 mod quotas;
 mod releases;
 mod revocation;
+mod risk;
 mod roles;
 mod row_order;
 mod service_documents;

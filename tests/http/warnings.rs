@@ -147,3 +147,64 @@ async fn datasets_of_an_earlier_version_get_their_warnings() {
     seal_old_rows(&service.store, &service.keys).await.unwrap();
     assert_eq!(hospital.get(&dataset).await.json(200), made);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn columns_that_single_out_together_or_stay_at_their_top_are_warnings_of_all() {
+    let hospital = Hospital::new().await;
+    let body = json!({ "name": "top", "columns": [
+        { "name": "age", "role": "quasi_identifier", "kind": "numeric", "domain": [0, 99] },
+        { "name": "city", "role": "quasi_identifier" },
+        { "name": "ward", "role": "insensitive" },
+        { "name": "bed", "role": "insensitive" },
+    ] });
+    let made = hospital.post("/v1/datasets", &body).await.json(201);
+    let dataset = format!("/v1/datasets/{}", text(&made["id"]));
+    // One row has the second city; each ward and each bed has four rows, each pair of them one.
+    let mut csv = "age,city,ward,bed\n".to_owned();
+    for row in 0..16 {
+        let city = if row == 0 { "zz-ulm" } else { "zz-kiel" };
+        csv += &format!("{},{city},w{},b{}\n", 20 + row, row % 4, row / 4);
+    }
+    hospital.submit(&dataset, csv).await.json(201);
+    let workers = hospital.work();
+    let expected = ["column_at_top", "singled_out_rows"];
+    // A local run has no steps, so its job learns from its release.
+    let local = json!({ "recoding": "local", "release": true });
+    for (k, extra) in [(8, json!({ "release": true })), (8, json!({})), (16, local)] {
+        let mut extra = extra;
+        extra["privacy"] = json!({ "model": "k_anonymity", "k": k });
+        let job = hospital.job(&dataset, extra.clone()).await;
+        let ended = hospital.ended(&job).await;
+        assert_eq!(ended["status"], "succeeded", "{ended}");
+        let mut found = codes(&ended);
+        found.dedup();
+        assert_eq!(found, expected, "{extra}: {ended}");
+        let details: Vec<&str> = ended["warnings"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|warning| text(&warning["detail"]))
+            .collect();
+        assert!(
+            details.iter().any(|it| it.contains("`city`")),
+            "{details:?}"
+        );
+        assert!(
+            details
+                .iter()
+                .any(|it| it.contains("`ward` and `bed`") && it.contains("16 of 16"))
+        );
+        assert!(details.iter().all(|it| !it.contains("zz-")), "{details:?}");
+        if extra["release"] != true {
+            continue;
+        }
+        let path = format!("/v1/releases/{}", text(&ended["release_id"]));
+        let release = hospital.get(&path).await.json(200);
+        let mut found = codes(&release);
+        found.dedup();
+        assert_eq!(found, expected);
+        let report = hospital.get(&format!("{path}/report")).await.json(200);
+        assert_eq!(report["warnings"], release["warnings"]);
+    }
+    workers.stop().await;
+}

@@ -59,6 +59,7 @@ mod step;
 mod sweep;
 #[cfg(test)]
 mod test_data;
+mod top_warnings;
 pub mod utility;
 mod verdict;
 

@@ -11,6 +11,7 @@ use pais_core::warning::{Warning, WarningCode};
 use crate::error::RunError;
 use crate::pre_generalization::PreGeneralized;
 use crate::row_order::OrderSource;
+use crate::top_warnings;
 
 /// A raw table encoded for a job; what methods and the gate work on. Clones share the rows.
 #[derive(Clone)]
@@ -102,6 +103,8 @@ impl PreparedTable {
             Some((*spec, &released.column))
         });
         warnings.extend(row_warnings(&self.model, columns));
+        let first = tables.iter().take(1);
+        warnings.extend(first.flat_map(|table| top_warnings::of_release(&self.table, table)));
         warnings
     }
 

@@ -15,6 +15,7 @@ use crate::plan::JobPlan;
 use crate::prepared::PreparedTable;
 use crate::roles;
 use crate::step::StepRecord;
+use crate::top_warnings;
 
 /// A raw table encoded for a job, and the method that anonymizes it.
 ///
@@ -159,6 +160,11 @@ impl AnonymizationRun {
     /// What the holder should know about the job and its rows.
     pub fn warnings(&self) -> Vec<Warning> {
         self.input.warnings()
+    }
+
+    /// What the holder should know about the steps of a search: the columns that none specializes.
+    pub fn warnings_after(&self, steps: &[StepRecord]) -> Vec<Warning> {
+        top_warnings::of_steps(&self.input.table, steps)
     }
 
     /// Searches for an anonymous table; the steps from the topmost table on, empty for a method

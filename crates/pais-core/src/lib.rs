@@ -7,6 +7,7 @@
 //! - [`schema`]: declared columns, checked against one another
 //! - [`table`]: dictionary-encoded tables, raw and released
 //! - [`read`] and [`mod@write`]: CSV, NDJSON and Parquet
+//! - [`risk`]: how far the rows of a table single out persons, before any run
 //! - [`rejection`]: why an input is refused, and where
 //! - [`warning`]: what a holder should know about an input that is not refused
 //! - [`cancellation`]: a request to stop, shared between threads
@@ -23,6 +24,7 @@ pub mod draft;
 pub mod model;
 pub mod read;
 pub mod rejection;
+pub mod risk;
 pub mod schema;
 pub mod table;
 pub mod taxonomy;

@@ -15,8 +15,11 @@ pub enum WarningCode {
     ExactRange,
     /// The values of a column that is released unchanged are distinct, or nearly so.
     NearlyUniqueColumn,
-    /// Some values of a column that is released unchanged are in one row only.
+    /// Some values of a column that is released unchanged, or of two such columns together, are in
+    /// one row only.
     SingledOutRows,
+    /// A quasi-identifier has its topmost value in every row of the result.
+    ColumnAtTop,
     /// The values of an identifier occur in several rows, so that a person may have several.
     RepeatedIdentifier,
     /// Rows were suppressed to reach the bound on confidence, which shows that what is missing

@@ -12,6 +12,7 @@ mod metrics;
 pub mod organizations;
 pub mod profile;
 pub mod releases;
+pub mod risk;
 pub mod steps;
 pub mod submissions;
 pub mod tables;
@@ -50,6 +51,7 @@ pub(super) fn streaming_routes() -> OpenApiRouter<AppState> {
         .merge(drafts::routes())
         .merge(events::routes())
         .merge(profile::routes())
+        .merge(risk::routes())
         .merge(releases::routes())
         .merge(tables::routes())
 }

@@ -6,6 +6,7 @@
 
 mod canonical;
 pub mod chunk;
+mod classes;
 pub mod codes;
 mod column;
 mod encoded;
@@ -16,8 +17,11 @@ mod row_warnings;
 mod sets;
 mod subject_counts;
 mod subjects;
+mod together;
+mod value_codes;
 mod value_counter;
 
+pub(crate) use classes::{Classes, Divider, PersonSet, Persons};
 pub use column::{Column, NULL_CODE, Table};
 pub use encoded::{Domain, EncodedTable, QuasiIdentifier, SensitiveColumn};
 pub use minimum_levels::{minimum_levels, pre_generalization_error};
@@ -26,4 +30,6 @@ pub use row_warnings::{ValueCounts, row_warnings};
 pub use sets::SetColumn;
 pub use subject_counts::SubjectCounts;
 pub use subjects::{SubjectCounter, Subjects};
+pub(crate) use together::pairs_that_single_out;
+pub(crate) use value_codes::{ValueCodes, items_of};
 pub use value_counter::{ColumnValueCounts, ValueCounters};

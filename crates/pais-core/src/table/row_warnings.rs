@@ -8,7 +8,7 @@ use crate::definition::ColumnRole;
 use crate::definition::json::escape;
 use crate::model::{Lkc, PrivacyModel};
 use crate::schema::SchemaColumn;
-use crate::table::{Column, NULL_CODE};
+use crate::table::{Column, NULL_CODE, Persons, ValueCodes, pairs_that_single_out};
 use crate::warning::{Warning, WarningCode};
 
 /// The share of distinct values among a column's cells from which on it nearly identifies its rows.
@@ -18,15 +18,17 @@ const NEARLY_UNIQUE: f64 = 0.9;
 const LEAST_ROWS: usize = 10;
 
 /// The warnings about the rows of a table, given by its columns as they were declared: listed
-/// sensitive values that are in no row, and sensitive and insensitive columns whose values single
-/// rows out.
+/// sensitive values that are in no row, sensitive and insensitive columns whose values single rows
+/// out, and the two insensitive columns that do so most together where neither does alone.
 ///
-/// One pass over the codes of each of these columns.
+/// One pass over the codes of each of these columns, and of each pair of insensitive columns up to 50
+/// million rows.
 pub fn row_warnings<'a>(
     model: &PrivacyModel,
     columns: impl IntoIterator<Item = (&'a SchemaColumn, &'a Column)>,
 ) -> Vec<Warning> {
     let mut warnings = Vec::new();
+    let mut together = Vec::new();
     for (spec, column) in columns {
         if !matches!(spec.role, ColumnRole::Sensitive | ColumnRole::Insensitive) {
             continue;
@@ -37,9 +39,39 @@ pub fn row_warnings<'a>(
         {
             warnings.extend(absent_values(model, spec, column, &found));
         }
-        warnings.extend(found.warning(spec));
+        let counts = found.counts();
+        warnings.extend(counts.warning(&spec.name, spec.role));
+        if spec.role == ColumnRole::Insensitive && counts.single == 0 && counts.distinct > 1 {
+            together.push((spec, column));
+        }
     }
+    warnings.extend(pair_warning(&together));
     warnings
+}
+
+/// The warning about the two columns that single out most rows together. By itself, none of the
+/// columns singles out a row.
+fn pair_warning(columns: &[(&SchemaColumn, &Column)]) -> Option<Warning> {
+    let rows = columns.first()?.1.codes.len();
+    if rows < LEAST_ROWS || columns.len() < 2 {
+        return None;
+    }
+    let values = columns
+        .iter()
+        .map(|(spec, column)| ValueCodes::new(spec, column));
+    let pairs = pairs_that_single_out(&values.collect::<Vec<_>>(), Persons::Rows(rows));
+    let most = pairs.first()?;
+    let [one, other] = [most.first, most.second].map(|index| &columns[index].0.name);
+    let mut detail = format!(
+        "the insensitive columns `{one}` and `{other}` are released unchanged, and in {} of {rows} \
+         rows no other row has the same values in both; a reader who knows them finds the row; leave \
+         one of them out (role `identifier`), or make it a quasi-identifier",
+        most.persons
+    );
+    if pairs.len() > 1 {
+        detail += &format!("; {} pairs of columns single out rows", pairs.len());
+    }
+    Some(Warning::new(WarningCode::SingledOutRows, detail))
 }
 
 /// How often the values of a column are in its rows.
@@ -97,14 +129,13 @@ impl CountedValues {
         Self { rows }
     }
 
-    fn warning(&self, spec: &SchemaColumn) -> Option<Warning> {
+    fn counts(&self) -> ValueCounts {
         let present = self.rows.iter().filter(|&&rows| rows > 0);
-        let counts = ValueCounts {
+        ValueCounts {
             rows: present.clone().map(|&rows| u64::from(rows)).sum(),
             distinct: present.clone().count() as u64,
             single: present.filter(|&&rows| rows == 1).count() as u64,
-        };
-        counts.warning(&spec.name, spec.role)
+        }
     }
 }
 

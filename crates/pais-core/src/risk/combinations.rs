@@ -1,0 +1,181 @@
+//! Combinations of quasi-identifiers, depth first: the classes of a combination are those of its
+//! first columns, divided by its last one.
+
+use rayon::prelude::*;
+
+use crate::table::{Classes, Divider, PersonSet, Persons, ValueCodes};
+
+use super::work::MOST_COMBINED;
+
+/// A combination that was examined.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Found {
+    /// Indices of the columns, ascending; `size` of them are set.
+    columns: [u16; MOST_COMBINED],
+    size: u8,
+    /// Number of distinct combinations of values.
+    pub(super) classes: u64,
+    /// Number of persons with a combination of values that nobody else has.
+    pub(super) alone: u64,
+}
+
+impl Found {
+    /// Indices of the columns, ascending.
+    pub(super) fn columns(&self) -> impl Iterator<Item = usize> + '_ {
+        let columns = self.columns.iter().take(usize::from(self.size));
+        columns.map(|&column| usize::from(column))
+    }
+}
+
+/// The `most` combinations that single out most persons; ties go to more distinct values, then to
+/// fewer columns, then to the columns declared first.
+pub(super) fn most_identifying(mut found: Vec<Found>, most: usize) -> Vec<Found> {
+    let key = |found: &Found| {
+        let most_first = std::cmp::Reverse((found.alone, found.classes));
+        (most_first, found.size, found.columns)
+    };
+    if found.len() > most {
+        found.select_nth_unstable_by_key(most, key);
+        found.truncate(most);
+    }
+    found.sort_unstable_by_key(key);
+    found
+}
+
+/// A search over the combinations of 2 to `l` columns.
+pub(super) struct Search<'a> {
+    pub(super) columns: &'a [&'a ValueCodes<'a>],
+    pub(super) persons: Persons<'a>,
+    pub(super) rows: usize,
+    pub(super) l: usize,
+    pub(super) must_stop: &'a (dyn Fn() -> bool + Sync),
+}
+
+/// The rows in classes after some columns, and the persons who have a class for themselves.
+struct Level {
+    classes: Classes,
+    alone: PersonSet,
+}
+
+/// The columns chosen so far, and the memory that a thread divides classes in.
+struct Branch {
+    chosen: [u16; MOST_COMBINED],
+    divider: Divider,
+    levels: Vec<Level>,
+    found: Vec<Found>,
+}
+
+impl Search<'_> {
+    /// All combinations; `None` if it was stopped.
+    pub(super) fn run(&self) -> Option<Vec<Found>> {
+        let mut found = Vec::new();
+        let count = self.columns.len();
+        if self.l < 2 || count < 2 {
+            return Some(found);
+        }
+        let whole = self.whole();
+        for first in 0..count - 1 {
+            let mut top = self.level();
+            let column = (self.columns[first], None);
+            let people = (self.persons, &mut top.alone);
+            Divider::default().divide(&whole, column, people, Some(&mut top.classes));
+            let branch = || Branch {
+                chosen: [0; MOST_COMBINED],
+                divider: Divider::default(),
+                levels: (2..self.l).map(|_| self.level()).collect(),
+                found: Vec::new(),
+            };
+            let seconds = (first + 1..count).into_par_iter().with_max_len(1);
+            let branches = seconds.map_init(branch, |branch, second| {
+                branch.chosen[0] = first as u16;
+                let mut levels = std::mem::take(&mut branch.levels);
+                let mut last = PersonSet::default();
+                let ended = self.extend(&top, &mut levels, &mut last, (1, second), branch);
+                branch.levels = levels;
+                ended.map(|()| std::mem::take(&mut branch.found))
+            });
+            let branches: Vec<Option<Vec<Found>>> = branches.collect();
+            for branch in branches {
+                found.extend(branch?);
+            }
+        }
+        Some(found)
+    }
+
+    /// Number of persons with values of all columns that nobody else has; `None` if it was stopped.
+    pub(super) fn unique_under_all(&self) -> Option<u64> {
+        let mut level = self.level();
+        let mut divided = Classes::default();
+        level.classes = self.whole();
+        let mut divider = Divider::default();
+        for column in self.columns {
+            if (self.must_stop)() {
+                return None;
+            }
+            let people = (self.persons, &mut level.alone);
+            divider.divide(&level.classes, (column, None), people, Some(&mut divided));
+            std::mem::swap(&mut level.classes, &mut divided);
+            if level.classes.len() == 0 {
+                break;
+            }
+        }
+        Some(level.alone.len())
+    }
+
+    fn whole(&self) -> Classes {
+        Classes::of(0..self.rows as u32)
+    }
+
+    fn level(&self) -> Level {
+        Level {
+            classes: Classes::default(),
+            alone: PersonSet::new(self.persons.codes()),
+        }
+    }
+
+    /// Adds a column to the `depth` columns that are chosen, and then every further one. `levels` are
+    /// those below `above`; `last` is for the largest combinations, whose classes are not kept.
+    fn extend(
+        &self,
+        above: &Level,
+        levels: &mut [Level],
+        last: &mut PersonSet,
+        (depth, column): (usize, usize),
+        branch: &mut Branch,
+    ) -> Option<()> {
+        if (self.must_stop)() {
+            return None;
+        }
+        branch.chosen[depth] = column as u16;
+        let is_last = column + 1 == self.columns.len();
+        let values = (self.columns[column], None);
+        let deeper = levels.split_first_mut().filter(|_| !is_last);
+        let Some((level, deeper)) = deeper else {
+            last.copy(&above.alone);
+            let people = (self.persons, &mut *last);
+            let classes = branch.divider.divide(&above.classes, values, people, None);
+            self.record(branch, depth, classes, last.len());
+            return Some(());
+        };
+        level.alone.copy(&above.alone);
+        let people = (self.persons, &mut level.alone);
+        let into = Some(&mut level.classes);
+        let classes = branch.divider.divide(&above.classes, values, people, into);
+        self.record(branch, depth, classes, level.alone.len());
+        for next in column + 1..self.columns.len() {
+            self.extend(level, deeper, last, (depth + 1, next), branch)?;
+        }
+        Some(())
+    }
+
+    fn record(&self, branch: &mut Branch, depth: usize, classes: u64, alone: u64) {
+        let mut columns = [0; MOST_COMBINED];
+        columns[..=depth].copy_from_slice(&branch.chosen[..=depth]);
+        branch.found.push(Found {
+            columns,
+            size: depth as u8 + 1,
+            classes,
+            alone,
+        });
+    }
+}

@@ -1,0 +1,258 @@
+//! How far the rows of a raw table single out persons, before any run: figures for the holder that
+//! say which columns identify, and what a job can ask for.
+//!
+//! Only counts and shares are computed, never a value. Where a table has no subject column, each
+//! row is a person of its own.
+
+mod columns;
+mod combinations;
+mod feasible;
+mod persons;
+#[cfg(test)]
+mod tests;
+mod topmost;
+mod work;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::cancellation::Cancellation;
+use crate::definition::ColumnRole;
+use crate::schema::{Schema, SchemaColumn};
+use crate::table::{Column, Table, ValueCodes, pairs_that_single_out};
+
+pub use work::{DEFAULT_COMBINED, MOST_COMBINED, bytes_needed, check_work};
+
+/// Most combinations that are listed.
+pub const MOST_LISTED: usize = 1_000;
+
+/// The risk of a raw table in numbers. Shares are from 0 to 1, and 0 in a table without rows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct TableRisk {
+    /// Number of rows.
+    pub rows: u64,
+    /// Number of persons; of rows where there is no subject column.
+    pub subjects: u64,
+    /// Share of persons with values of all quasi-identifiers that nobody else has.
+    pub unique_share: f64,
+    /// The stored columns in the declared order, without the subject.
+    pub columns: Vec<ColumnRisk>,
+    /// Combinations of 2 to `l` quasi-identifiers, those that single out most persons first; at
+    /// most 1,000.
+    pub combinations: Vec<CombinationRisk>,
+    /// Number of all combinations that were examined.
+    pub combinations_total: u64,
+    /// Insensitive columns with a value that only one person has. They are released unchanged.
+    pub singling_out: Vec<String>,
+    /// Pairs of insensitive columns that have such values together, though neither has one alone;
+    /// those that single out most persons first.
+    pub singling_out_pairs: Vec<[String; 2]>,
+    /// What the whole table can meet.
+    pub feasible: Feasible,
+}
+
+/// One column of a raw table in numbers. All missing cells are one value; a set is one value, in
+/// whatever order its items are.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ColumnRisk {
+    /// As declared.
+    pub name: String,
+    /// As declared.
+    pub role: ColumnRole,
+    /// Distinct values by rows.
+    pub distinctness: f64,
+    /// Share of the pairs of rows that differ in the column.
+    pub separation: f64,
+    /// Share of persons with a value that nobody else has.
+    pub unique_share: f64,
+    /// Share of persons with an item that nobody else has, in a column of sets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unique_item_share: Option<f64>,
+    /// Of a quasi-identifier, the greatest *K* with which its topmost value can be specialized while
+    /// all others stay at theirs; absent where there is nothing to specialize, and for sets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub top_k_max: Option<u64>,
+    /// Of a sensitive column with a taxonomy, the number of its leaves that are in no row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub absent_leaves: Option<u64>,
+}
+
+/// A combination of quasi-identifiers in numbers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct CombinationRisk {
+    /// Names of the quasi-identifiers, in the declared order.
+    pub columns: Vec<String>,
+    /// Distinct combinations of their values by rows.
+    pub distinctness: f64,
+    /// Share of persons with values of all of them that nobody else has.
+    pub unique_share: f64,
+}
+
+/// What the whole table can meet, and so the most that a job on all rows can ask for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Feasible {
+    /// The greatest *K*: the number of persons.
+    pub k_max: u64,
+    /// The greatest *l* such that no sensitive value is in more than one *l*-th of the rows that
+    /// have a value in its column; null without such rows.
+    pub l_max: Option<u64>,
+    /// The smallest *C* in millionths, rounded up: the greatest share that one sensitive value has
+    /// among the rows that have a value in its column; null without such rows.
+    pub c_min: Option<f64>,
+}
+
+/// Why a risk is not computed.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum RiskError {
+    /// The combinations are too many for the rows.
+    #[error(
+        "{combinations} combinations of up to {l} of {columns} quasi-identifiers on {rows} rows are \
+         more than can be examined: {} combinations, and {} rows times combinations; choose `l` of \
+         at most {feasible}",
+        work::MOST_COMBINATIONS,
+        work::MOST_WORK
+    )]
+    TooMuchWork {
+        /// Number of combinations.
+        combinations: u64,
+        /// Size of the largest ones.
+        l: usize,
+        /// Number of quasi-identifiers.
+        columns: usize,
+        /// Number of rows.
+        rows: u64,
+        /// The greatest `l` that is not too much.
+        feasible: usize,
+    },
+    /// A hierarchy that is made from the values would be too large.
+    #[error("{0}")]
+    Hierarchy(String),
+    /// The computation was stopped.
+    #[error("the computation of the risk was stopped")]
+    Cancelled,
+}
+
+/// A stored column with its declaration and its values.
+struct Coded<'a> {
+    spec: &'a SchemaColumn,
+    column: &'a Column,
+    values: ValueCodes<'a>,
+}
+
+/// Computes the risk of a table, with the combinations of up to `l` quasi-identifiers.
+///
+/// Makes one pass over the rows for each column and each combination, less where columns have
+/// separated rows before. Threads share the columns and the combinations.
+///
+/// # Errors
+/// [`RiskError`].
+pub fn assess(
+    schema: &Schema,
+    table: Table,
+    l: usize,
+    cancellation: &Cancellation,
+) -> Result<TableRisk, RiskError> {
+    let rows = table.rows;
+    check_work(schema, rows as u64, l)?;
+    // Rows of an earlier version can have several spellings of a value.
+    let table = table.canonical(schema);
+    let made = match schema.has_made_hierarchies() {
+        true => Some(schema.with_made_hierarchies(&table)),
+        false => None,
+    };
+    let made = made.transpose().map_err(RiskError::Hierarchy)?;
+    let subject = schema.subject().and_then(|at| table.columns.get(at));
+    let named = subject.map(persons::named);
+    let people = persons::of(named.as_ref(), rows);
+    let stored = schema.stored().zip(&table.columns);
+    let stored = stored.filter(|(spec, _)| spec.role != ColumnRole::Subject);
+    let coded: Vec<Coded<'_>> = stored
+        .map(|(spec, column)| Coded {
+            spec,
+            column,
+            values: ValueCodes::new(spec, column),
+        })
+        .collect();
+    let stop = || cancellation.is_cancelled();
+    if stop() {
+        return Err(RiskError::Cancelled);
+    }
+    let subjects = persons::count(people);
+    let per_row = Share::of(rows as u64);
+    let per_person = Share::of(subjects);
+
+    let specs = made.as_ref().unwrap_or(schema);
+    let specialized = |name: &str| specs.stored().find(|spec| *spec.name == *name);
+    let columns = columns::measure(&coded, people, (per_row, per_person), specialized, &stop);
+    let columns = columns.ok_or(RiskError::Cancelled)?;
+
+    let with_role = |role| coded.iter().filter(move |column| column.spec.role == role);
+    let qids: Vec<&Coded<'_>> = with_role(ColumnRole::QuasiIdentifier).collect();
+    let values: Vec<&ValueCodes<'_>> = qids.iter().map(|column| &column.values).collect();
+    let search = combinations::Search {
+        columns: &values,
+        persons: people,
+        rows,
+        l,
+        must_stop: &stop,
+    };
+    let unique = search.unique_under_all().ok_or(RiskError::Cancelled)?;
+    let found = search.run().ok_or(RiskError::Cancelled)?;
+    let combinations_total = found.len() as u64;
+    let listed = combinations::most_identifying(found, MOST_LISTED);
+    let combinations = listed.iter().map(|found| CombinationRisk {
+        columns: found
+            .columns()
+            .map(|index| qids[index].spec.name.to_string())
+            .collect(),
+        distinctness: per_row.share(found.classes),
+        unique_share: per_person.share(found.alone),
+    });
+    let combinations = combinations.collect();
+
+    let insensitive = with_role(ColumnRole::Insensitive);
+    let (single, others): (Vec<&Coded<'_>>, Vec<_>) =
+        insensitive.partition(|column| columns::singles_out(&column.values, people));
+    let together: Vec<ValueCodes<'_>> = others.iter().map(|it| it.values.clone()).collect();
+    let pairs = pairs_that_single_out(&together, people).into_iter();
+    let name = |column: &Coded<'_>| column.spec.name.to_string();
+    if stop() {
+        return Err(RiskError::Cancelled);
+    }
+    Ok(TableRisk {
+        rows: rows as u64,
+        subjects,
+        unique_share: per_person.share(unique),
+        columns,
+        combinations,
+        combinations_total,
+        singling_out: single.into_iter().map(name).collect(),
+        singling_out_pairs: pairs
+            .map(|pair| [name(others[pair.first]), name(others[pair.second])])
+            .collect(),
+        feasible: feasible::of(with_role(ColumnRole::Sensitive), subjects),
+    })
+}
+
+/// Counts as shares of a whole.
+#[derive(Clone, Copy)]
+struct Share {
+    whole: u64,
+}
+
+impl Share {
+    fn of(whole: u64) -> Self {
+        Self { whole }
+    }
+
+    fn share(self, count: u64) -> f64 {
+        match self.whole {
+            0 => 0.0,
+            whole => count as f64 / whole as f64,
+        }
+    }
+}
