@@ -14,6 +14,7 @@ impl Schema {
                 && column.has_grown_intervals()
                 && column.domain.is_none()
                 && !column.round_range
+                && column.round.is_none()
         });
         exact
             .map(|(index, column)| {

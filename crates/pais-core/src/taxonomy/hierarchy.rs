@@ -1,8 +1,16 @@
-//! Hierarchies as rows, one per leaf: `leaf;level1;...;top`, the file format of ARX and Amnesia.
+//! Hierarchies as rows, one per leaf: `leaf;level1;...;top`, the file format of ARX.
 //!
 //! Fields are separated by `;`, or by `,` if the first row has no `;`, and may be quoted. A label
 //! repeated from one level to the next is one node: such files use this to write leaves at
 //! different depths. Labels are trimmed and brought to Unicode NFC first.
+//!
+//! Rows may have different lengths. The last label of each is the top, so a shorter row is a leaf
+//! nearer to it, as if the row began with its leaf again and again. Empty fields at the end of a
+//! row, as spreadsheets write them, are left out. A row that is repeated counts once.
+//!
+//! The text format that Amnesia exports is read too; see [`super::amnesia`].
+
+mod rows;
 
 use std::borrow::Cow;
 
@@ -14,6 +22,8 @@ use crate::definition::TaxonomyNode;
 use crate::rejection::{Fault, Rejection};
 
 use super::{MISSING_LABEL, TreeError, TreeLimits};
+
+pub use rows::write;
 
 /// What is wrong with a hierarchy file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +38,7 @@ pub enum HierarchyErrorKind {
 pub type HierarchyError = Rejection<HierarchyErrorKind>;
 
 /// Most faults that are named.
-const FAULTS: usize = 20;
+pub(super) const FAULTS: usize = 20;
 
 /// Reads a hierarchy and returns its tree. Children are in the order in which they first occur.
 ///
@@ -47,6 +57,9 @@ pub fn parse(bytes: &[u8], limits: TreeLimits) -> Result<TaxonomyNode, Hierarchy
             line_at(bytes, at),
             "the line contains a NUL byte; remove it",
         ));
+    }
+    if super::amnesia::is_amnesia(text) {
+        return super::amnesia::parse(text, limits);
     }
     let separator = separator(bytes);
     if let Some(at) = open_quote(bytes, separator) {
@@ -68,7 +81,6 @@ pub fn parse(bytes: &[u8], limits: TreeLimits) -> Result<TaxonomyNode, Hierarchy
         .flexible(true)
         .from_reader(text.as_bytes());
     let mut record = StringRecord::new();
-    let mut width = None;
     loop {
         let start = reader.position().byte();
         // Reading from memory cannot fail, and the text is UTF-8.
@@ -77,7 +89,7 @@ pub fn parse(bytes: &[u8], limits: TreeLimits) -> Result<TaxonomyNode, Hierarchy
             break;
         }
         let line = lines.of(start);
-        match builder.add(&record, *width.get_or_insert(record.len()), limits) {
+        match builder.add(&record, limits) {
             Ok(()) => continue,
             Err(RowError::Fault(detail)) => faults.push(Fault::record(line, detail)),
             Err(RowError::Limit(error)) => {
@@ -219,22 +231,13 @@ struct HierarchyBuilder {
 }
 
 impl HierarchyBuilder {
-    /// Adds a row of `width` labels, with the leaf first.
-    fn add(
-        &mut self,
-        row: &StringRecord,
-        width: usize,
-        limits: TreeLimits,
-    ) -> Result<(), RowError> {
+    /// Adds a row of labels, with the leaf first.
+    fn add(&mut self, row: &StringRecord, limits: TreeLimits) -> Result<(), RowError> {
         let fault = |detail: String| Err(RowError::Fault(detail));
-        if row.len() != width {
-            return fault(format!(
-                "the row has {} labels, but the first row has {width}",
-                row.len()
-            ));
-        }
         let labels: Vec<Cow<'_, str>> = row.iter().map(canonical_text).collect();
-        let mut path: Vec<&str> = labels.iter().rev().map(AsRef::as_ref).collect();
+        let last = labels.iter().rposition(|label| !label.is_empty());
+        let filled = &labels[..last.map_or(labels.len(), |last| last + 1)];
+        let mut path: Vec<&str> = filled.iter().rev().map(AsRef::as_ref).collect();
         if path.contains(&"") {
             return fault("a label is empty; every level needs one".to_owned());
         }
@@ -284,7 +287,8 @@ impl HierarchyBuilder {
             ));
         }
         match (last, leaf) {
-            (true, true) => Err(format!("the leaf `{label}` already has a row")),
+            // The same row again.
+            (true, true) => Ok(()),
             (true, false) => Err(format!("`{label}` is a leaf, but not in an earlier row")),
             (false, true) => Err(format!(
                 "`{label}` is not a leaf, but it is one in an earlier row"

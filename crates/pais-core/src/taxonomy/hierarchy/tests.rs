@@ -54,10 +54,31 @@ fn a_label_repeated_from_level_to_level_is_one_node() {
 }
 
 #[test]
+fn a_shorter_row_is_a_leaf_nearer_to_the_top() {
+    let padded = "Janitor;Blue;Work;*\nRetired;Retired;Retired;*\nMover;Blue;Work;*\n";
+    let expected = "*(Work(Blue(Janitor Mover)) Retired)";
+    assert_eq!(tree(padded), expected);
+    for ragged in [
+        "Janitor;Blue;Work;*\nRetired;*\nMover;Blue;Work;*\n",
+        "Janitor;Blue;Work;*\nRetired;*;;\nMover;Blue;Work;*;\n",
+        "Janitor;Blue;Work;*;\nRetired;Retired;*\nMover;Blue;Work;*\n",
+    ] {
+        assert_eq!(tree(ragged), expected, "{ragged:?}");
+    }
+}
+
+#[test]
+fn a_repeated_row_counts_once() {
+    let rows = "\u{feff}Janitor;Blue;*\r\n\"Janitor\";Blue;*\r\nMover;Blue;*\r\n";
+    assert_eq!(tree(rows), "*(Blue(Janitor Mover))");
+    assert_eq!(fault("Janitor;Blue;*\nJanitor;White;*\n").1, 2);
+}
+
+#[test]
 fn labels_that_differ_in_spaces_and_unicode_form_are_one_node() {
     let rows = "Re\u{301}tire\u{301};R\u{e9}tir\u{e9} ;*\nMover; Blue;* \nJanitor;Blue\t;*\n";
     assert_eq!(tree(rows), "*(R\u{e9}tir\u{e9} Blue(Mover Janitor))");
-    assert_eq!(fault("a;*\na ;*\n").1, 2);
+    assert_eq!(tree("a;*\na ;*\n"), "*(a)");
     assert_eq!(fault("a;*\n ;*\n").1, 2);
 }
 
@@ -89,11 +110,11 @@ fn undecodable_bytes_are_malformed() {
 #[test]
 fn faults_report_their_line() {
     for (rows, line) in [
-        ("a;b;*\nc;*\n", 2),
+        ("a;b;*\nc;b\n", 2),
+        ("a;b;*\na;*\n", 2),
         ("a;b;*\r\n\r\nc;;*\r\n", 3),
         ("a;b;*\nc;b;d\n", 2),
         ("a;b;*\nc;d;*\ne;b;d\n", 3),
-        ("a;b;*\na;b;*\n", 2),
         ("a;b;*\nb;b;*\n", 2),
         ("b;b;*\na;b;*\n", 2),
         ("a;b;a\n", 1),
@@ -118,7 +139,7 @@ fn faults_report_their_line() {
 
 #[test]
 fn at_most_twenty_faults_are_reported() {
-    let rows = format!("a;*\n{}", "a;*\n".repeat(50));
+    let rows = format!("a;*\n{}", "b;c\n".repeat(50));
     assert_eq!(parse(rows.as_bytes(), LIMITS).unwrap_err().faults.len(), 20);
 }
 
