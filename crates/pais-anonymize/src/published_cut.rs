@@ -154,12 +154,7 @@ impl GrownEnds {
 }
 
 /// Sets the ends of the intervals of a cut without a taxonomy.
-fn end_at_released_numbers(
-    cut: &mut Cut,
-    values: &[f64],
-    occurs: &[bool],
-    ends: GrownEnds,
-) {
+fn end_at_released_numbers(cut: &mut Cut, values: &[f64], occurs: &[bool], ends: GrownEnds) {
     // The intervals with released numbers, from left to right: the label and where it starts.
     let mut intervals: Vec<(usize, f64)> = Vec::new();
     let (mut least, mut greatest) = (None, None);

@@ -5,11 +5,13 @@
 //! different depths. Labels are trimmed and brought to Unicode NFC first.
 //!
 //! Rows may have different lengths. The last label of each is the top, so a shorter row is a leaf
-//! nearer to it, as if the row began with its leaf again and again. Empty fields at the end of a
-//! row, as spreadsheets write them, are left out. A row that is repeated counts once.
+//! nearer to it, as if the row began with its leaf again and again. Rows that do not end with the
+//! same label get the top `*`. Empty fields at the end of a row, as spreadsheets write them, are
+//! left out. A row that is repeated counts once.
 //!
-//! The text format that Amnesia exports is read too; see [`super::amnesia`].
+//! The text format that Amnesia exports is read too.
 
+mod amnesia;
 mod rows;
 
 use std::borrow::Cow;
@@ -38,7 +40,10 @@ pub enum HierarchyErrorKind {
 pub type HierarchyError = Rejection<HierarchyErrorKind>;
 
 /// Most faults that are named.
-pub(super) const FAULTS: usize = 20;
+const FAULTS: usize = 20;
+
+/// The top of rows that have no common one.
+const TOP: &str = "*";
 
 /// Reads a hierarchy and returns its tree. Children are in the order in which they first occur.
 ///
@@ -58,8 +63,8 @@ pub fn parse(bytes: &[u8], limits: TreeLimits) -> Result<TaxonomyNode, Hierarchy
             "the line contains a NUL byte; remove it",
         ));
     }
-    if super::amnesia::is_amnesia(text) {
-        return super::amnesia::parse(text, limits);
+    if amnesia::is_amnesia(text) {
+        return amnesia::parse(text, limits);
     }
     let separator = separator(bytes);
     if let Some(at) = open_quote(bytes, separator) {
@@ -68,18 +73,17 @@ pub fn parse(bytes: &[u8], limits: TreeLimits) -> Result<TaxonomyNode, Hierarchy
             "a quote is opened and never closed; close it",
         ));
     }
-    let mut builder = HierarchyBuilder::default();
+    let mut builder = HierarchyBuilder {
+        adds_top: !has_common_top(text, separator),
+        ..HierarchyBuilder::default()
+    };
     let mut faults = Vec::new();
     let mut lines = LineCounter {
         bytes,
         at: 0,
         line: 1,
     };
-    let mut reader = ReaderBuilder::new()
-        .delimiter(separator)
-        .has_headers(false)
-        .flexible(true)
-        .from_reader(text.as_bytes());
+    let mut reader = rows_of(text, separator);
     let mut record = StringRecord::new();
     loop {
         let start = reader.position().byte();
@@ -118,6 +122,39 @@ pub fn parse(bytes: &[u8], limits: TreeLimits) -> Result<TaxonomyNode, Hierarchy
         let detail = "the hierarchy has no rows; write one row per leaf: `leaf;level1;...;top`";
         HierarchyError::new(HierarchyErrorKind::Tree, detail)
     })
+}
+
+fn rows_of(text: &str, separator: u8) -> csv::Reader<&[u8]> {
+    ReaderBuilder::new()
+        .delimiter(separator)
+        .has_headers(false)
+        .flexible(true)
+        .from_reader(text.as_bytes())
+}
+
+/// The labels of a row without the empty fields at its end; all fields of a row that has no label.
+fn filled<'r>(row: &'r StringRecord) -> impl DoubleEndedIterator<Item = Cow<'r, str>> {
+    let has_label = |&field: &usize| !row[field].trim().is_empty();
+    let last = (0..row.len()).rev().find(has_label);
+    let length = last.map_or(row.len(), |last| last + 1);
+    (0..length).map(|field| canonical_text(&row[field]))
+}
+
+/// Whether all rows end with the same label.
+fn has_common_top(text: &str, separator: u8) -> bool {
+    let mut reader = rows_of(text, separator);
+    let mut record = StringRecord::new();
+    let mut common: Option<String> = None;
+    // What cannot be read is reported when the rows are added.
+    while let Ok(true) = reader.read_record(&mut record) {
+        let top = filled(&record).next_back().unwrap_or_default();
+        match &common {
+            Some(common) if **common != *top => return false,
+            Some(_) => {}
+            None => common = Some(top.into_owned()),
+        }
+    }
+    true
 }
 
 fn malformed(line: u64, detail: &str) -> HierarchyError {
@@ -228,16 +265,19 @@ struct HierarchyBuilder {
     entries: Vec<HierarchyNode>,
     by_label: HashMap<Box<str>, usize>,
     leaves: usize,
+    /// Whether [`TOP`] is above rows that do not end with it.
+    adds_top: bool,
 }
 
 impl HierarchyBuilder {
     /// Adds a row of labels, with the leaf first.
     fn add(&mut self, row: &StringRecord, limits: TreeLimits) -> Result<(), RowError> {
         let fault = |detail: String| Err(RowError::Fault(detail));
-        let labels: Vec<Cow<'_, str>> = row.iter().map(canonical_text).collect();
-        let last = labels.iter().rposition(|label| !label.is_empty());
-        let filled = &labels[..last.map_or(labels.len(), |last| last + 1)];
-        let mut path: Vec<&str> = filled.iter().rev().map(AsRef::as_ref).collect();
+        let labels: Vec<Cow<'_, str>> = filled(row).rev().collect();
+        let mut path: Vec<&str> = labels.iter().map(AsRef::as_ref).collect();
+        if self.adds_top {
+            path.insert(0, TOP);
+        }
         if path.contains(&"") {
             return fault("a label is empty; every level needs one".to_owned());
         }

@@ -1,6 +1,5 @@
 //! Trees of generalizations: categorical taxonomies, intervals of numbers and dates, and cuts through them.
 
-mod amnesia;
 pub mod hierarchy;
 pub mod interval;
 mod multiples;

@@ -190,7 +190,6 @@ fn taxonomy_values(
 /// A binary tree of intervals under construction.
 struct IntervalTree<'a> {
     domain: &'a Domain,
-    numbers: &'a [f64],
     /// Number of rows with codes below each code: cumulative counts, one entry more than codes.
     before: Vec<u64>,
     /// Width of the domain.
@@ -213,7 +212,6 @@ impl<'a> IntervalTree<'a> {
         }
         let mut tree = Self {
             domain,
-            numbers,
             before,
             width: outermost.width(),
             values: Vec::new(),
@@ -256,8 +254,8 @@ impl<'a> IntervalTree<'a> {
     }
 
     /// Builds the subtree below an interval over these codes; returns whether it has any values.
-    /// Both halves of each interval have rows, and the depth stays within about 1.5 times the
-    /// logarithm of the number of rows.
+    /// Both halves of each interval have rows, and without rounding the depth stays within about 1.5
+    /// times the logarithm of the number of rows.
     fn divide(&mut self, value: u32, interval: Interval, codes: Range<usize>) -> bool {
         self.lowest[codes.clone()].fill(value);
         if codes.len() < 2 {

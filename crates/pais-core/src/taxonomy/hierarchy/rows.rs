@@ -52,7 +52,10 @@ mod tests {
     #[test]
     fn rows_read_back_as_the_same_tree() {
         let leaves = |labels: &[&str]| -> Vec<Value> {
-            labels.iter().map(|label| json!({ "label": label })).collect()
+            labels
+                .iter()
+                .map(|label| json!({ "label": label }))
+                .collect()
         };
         let root = json!({"label": "*", "children": [
             {"label": "[0,10]", "children": leaves(&["a;b", "say \"x\"", "two\nlines"])},

@@ -68,6 +68,46 @@ fn a_shorter_row_is_a_leaf_nearer_to_the_top() {
 }
 
 #[test]
+fn rows_without_a_common_top_get_one() {
+    for rows in [
+        "Cambodia;Asia\nLaos;Asia\nFrance;Europe\n",
+        "Cambodia;Asia;*\nLaos;Asia\nFrance;Europe\n",
+        "Cambodia;Asia\nLaos;Asia;*\nFrance;Europe;*;\n",
+    ] {
+        assert_eq!(
+            tree(rows),
+            "*(Asia(Cambodia Laos) Europe(France))",
+            "{rows:?}"
+        );
+    }
+    assert_eq!(tree("a\nb\n?\n"), "*(a b ?)");
+    assert_eq!(tree("a;X\n?\n"), "*(X(a) ?)");
+}
+
+/// The shapes of the hierarchies that belong to ARX's example tables.
+#[test]
+fn files_of_arx_are_read_as_they_are() {
+    let masks = "8166;816*;81**;8***;****\n8167;816*;81**;8***;****\n8170;817*;81**;8***;****\n";
+    assert_eq!(tree(masks), "****(8***(81**(816*(8166 8167) 817*(8170))))");
+    let ages = "\u{feff}17;15-19;10-19;*\r\n18;15-19;10-19;*\r\n20;20-24;20-29;*\r\n";
+    assert_eq!(tree(ages), "*(10-19(15-19(17 18)) 20-29(20-24(20)))");
+    let intervals = "1;\"[0, 5[\";\"[0, 10[\";*\n7;\"[5, 10[\";\"[0, 10[\";*\n";
+    assert_eq!(tree(intervals), "*([0, 10[([0, 5[(1) [5, 10[(7)))");
+    let same_on_two_levels = "Married;married;*\nWidowed;Widowed;*\nDivorced;married;*\n";
+    assert_eq!(
+        tree(same_on_two_levels),
+        "*(married(Married Divorced) Widowed)"
+    );
+    let dates = "01.02.2001;02.2001;2001;*\n02.02.2001;02.2001;2001;*\n03.01.2002;01.2002;2002;*\n";
+    assert_eq!(
+        tree(dates),
+        "*(2001(02.2001(01.02.2001 02.02.2001)) 2002(01.2002(03.01.2002)))"
+    );
+    let quoted = "\"Craft; repair\";\"Non \"\"T\"\"\";*\nSales;\"Non \"\"T\"\"\";*;;\n";
+    assert_eq!(tree(quoted), "*(Non \"T\"(Craft; repair Sales))");
+}
+
+#[test]
 fn a_repeated_row_counts_once() {
     let rows = "\u{feff}Janitor;Blue;*\r\n\"Janitor\";Blue;*\r\nMover;Blue;*\r\n";
     assert_eq!(tree(rows), "*(Blue(Janitor Mover))");
@@ -110,8 +150,10 @@ fn undecodable_bytes_are_malformed() {
 #[test]
 fn faults_report_their_line() {
     for (rows, line) in [
-        ("a;b;*\nc;b\n", 2),
         ("a;b;*\na;*\n", 2),
+        ("a;b;*\na;b;c;*\n", 2),
+        ("a;b\nc;d\na;d\n", 3),
+        ("*;b\nc;d\n", 1),
         ("a;b;*\r\n\r\nc;;*\r\n", 3),
         ("a;b;*\nc;b;d\n", 2),
         ("a;b;*\nc;d;*\ne;b;d\n", 3),
@@ -139,7 +181,7 @@ fn faults_report_their_line() {
 
 #[test]
 fn at_most_twenty_faults_are_reported() {
-    let rows = format!("a;*\n{}", "b;c\n".repeat(50));
+    let rows = format!("a;*\n{}", "a;b\n".repeat(50));
     assert_eq!(parse(rows.as_bytes(), LIMITS).unwrap_err().faults.len(), 20);
 }
 

@@ -13,7 +13,10 @@
 //! ```
 //!
 //! Labels are separated by spaces, so that no label has one. The order of the lines does not
-//! matter.
+//! matter. In a file that begins with `range` each label is two numbers, `0.0,9.0`. Ranges become
+//! labels that a numeric column takes: those below one range divide it, `[0,10)` and `[10,19]` of
+//! `0,9` and `10,19`, and whole numbers may be missing between the end of one and the start of the
+//! next.
 
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
@@ -22,8 +25,9 @@ use crate::canonical_text::canonical_text;
 use crate::definition::TaxonomyNode;
 use crate::rejection::Fault;
 
-use super::hierarchy::{FAULTS, HierarchyError, HierarchyErrorKind};
-use super::{TreeError, TreeLimits};
+use super::{FAULTS, HierarchyError, HierarchyErrorKind};
+use crate::taxonomy::interval::number;
+use crate::taxonomy::{Interval, TreeError, TreeLimits};
 
 /// The first line of a file whose nodes are labels.
 const DISTINCT: &str = "distinct";
@@ -56,12 +60,7 @@ pub(super) fn parse(text: &str, limits: TreeLimits) -> Result<TaxonomyNode, Hier
     let mut nodes = Nodes::default();
     let mut faults = Vec::new();
     let first = lines.by_ref().find(|(_, line)| !line.is_empty());
-    if let Some((line, first)) = first
-        && first.eq_ignore_ascii_case(RANGE)
-    {
-        let detail = "the file has ranges; write them as rows, `[30,40);[0,50);[0,100]`";
-        return Err(refused(vec![Fault::record(line, detail)]));
-    }
+    let has_ranges = first.is_some_and(|(_, first)| first.eq_ignore_ascii_case(RANGE));
     for (line, text) in lines {
         if text.is_empty() {
             continue;
@@ -73,6 +72,10 @@ pub(super) fn parse(text: &str, limits: TreeLimits) -> Result<TaxonomyNode, Hier
             continue;
         }
         let added = match is_parent {
+            true if has_ranges => words.try_for_each(|child| {
+                let (parent, child) = (range_label(parent)?, range_label(child)?);
+                nodes.add(&parent, &child)
+            }),
             true => words.try_for_each(|child| nodes.add(parent, child)),
             false => Err("expected a label, `has` and the labels below it".to_owned()),
         };
@@ -86,7 +89,60 @@ pub(super) fn parse(text: &str, limits: TreeLimits) -> Result<TaxonomyNode, Hier
     if !faults.is_empty() {
         return Err(refused(faults));
     }
-    nodes.into_tree(limits)
+    let root = nodes.into_tree(limits)?;
+    if !has_ranges {
+        return Ok(root);
+    }
+    let divided = ends(&root.label).and_then(|(lo, hi)| divide(root, Interval::closed(lo, hi)));
+    divided.map_err(|detail| HierarchyError::new(HierarchyErrorKind::Tree, detail))
+}
+
+/// The two ends of a range, `0.0,9.0`.
+fn ends(label: &str) -> Result<(f64, f64), String> {
+    let read = || {
+        let (lo, hi) = label.split_once(',')?;
+        Some((number(lo)?, number(hi)?)).filter(|(lo, hi)| lo <= hi)
+    };
+    read().ok_or_else(|| format!("`{label}` is no range of numbers such as `0,9`"))
+}
+
+/// The one spelling of a range.
+fn range_label(label: &str) -> Result<String, String> {
+    let (lo, hi) = ends(label)?;
+    Ok(format!("{lo},{hi}"))
+}
+
+/// The node with intervals as labels, of which its own is `whole`.
+fn divide(node: TaxonomyNode, whole: Interval) -> Result<TaxonomyNode, String> {
+    let parent = node.label;
+    let with_ends = |child: TaxonomyNode| Ok((ends(&child.label)?, child));
+    let children = node.children.into_iter().map(with_ends);
+    let mut children = children.collect::<Result<Vec<_>, String>>()?;
+    children.sort_by(|((one, _), _), ((other, _), _)| one.total_cmp(other));
+    let starts: Vec<f64> = children.iter().map(|((lo, _), _)| *lo).collect();
+    let (_, end_of_parent) = ends(&parent)?;
+    let mut divided = Vec::with_capacity(children.len());
+    for (place, ((lo, hi), child)) in children.into_iter().enumerate() {
+        let follows = match starts.get(place + 1) {
+            // Either the next range starts where this one ends, or at the next whole number.
+            Some(&next) => next == hi || (next == hi + 1.0 && hi.fract() == 0.0),
+            None => hi == end_of_parent,
+        };
+        if !follows || (place == 0 && lo != whole.lo) {
+            return Err(format!(
+                "the ranges below `{parent}` do not divide it from its start to its end"
+            ));
+        }
+        let interval = match starts.get(place + 1) {
+            Some(&next) => Interval::half_open(lo, next),
+            None => Interval { lo, ..whole },
+        };
+        divided.push(divide(child, interval)?);
+    }
+    Ok(TaxonomyNode {
+        label: whole.to_string(),
+        children: divided,
+    })
 }
 
 fn refused(faults: Vec<Fault>) -> HierarchyError {
@@ -195,64 +251,4 @@ impl Nodes {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::hierarchy::{HierarchyErrorKind, parse};
-    use crate::definition::TaxonomyNode;
-    use crate::taxonomy::TreeLimits;
-
-    const HEADER: &str = "distinct\nname jobs\ntype string\nheight 3\n\n";
-
-    fn show(node: &TaxonomyNode) -> String {
-        let children: Vec<String> = node.children.iter().map(show).collect();
-        match children.is_empty() {
-            true => node.label.clone(),
-            false => format!("{}({})", node.label, children.join(" ")),
-        }
-    }
-
-    fn read(lines: &str) -> Result<String, Vec<u64>> {
-        let parsed = parse(format!("{HEADER}{lines}").as_bytes(), TreeLimits::default());
-        parsed.map(|root| show(&root)).map_err(|error| {
-            assert_eq!(error.kind, HierarchyErrorKind::Tree);
-            let lines = error.faults.iter().filter_map(|fault| fault.line());
-            lines.collect()
-        })
-    }
-
-    #[test]
-    fn lines_of_parents_form_a_tree() {
-        let lines = "Blue has Janitor Mover \nWhite has Doctor \n\nAny has Blue White \n\n";
-        let expected = "Any(Blue(Janitor Mover) White(Doctor))";
-        assert_eq!(read(lines).unwrap(), expected);
-        assert_eq!(read(&lines.replace('\n', "\r\n")).unwrap(), expected);
-        let again = format!("{lines}White has Doctor\n");
-        assert_eq!(read(&again).unwrap(), expected);
-        let top_first = "Any has Blue White\nBlue has Janitor Mover\nWhite has Doctor\n";
-        assert_eq!(read(top_first).unwrap(), expected);
-    }
-
-    #[test]
-    fn lines_that_are_no_tree_are_refused() {
-        for (lines, expected) in [
-            ("a has b\nc has b\n", &[7u64][..]),
-            ("a has b\na b\n", &[7]),
-            ("a has b\nc has d\n", &[]),
-            ("a has b\nb has a\n", &[]),
-            ("a has b\nc has d\nd has c\n", &[]),
-            ("", &[]),
-        ] {
-            assert_eq!(read(lines).unwrap_err(), expected, "{lines:?}");
-        }
-        let ranges = parse(b"range\nname age\n\n0,9 has 0,4 5,9\n", TreeLimits::default());
-        assert!(ranges.unwrap_err().detail.contains("rows"));
-    }
-
-    #[test]
-    fn limits_are_enforced() {
-        let limits = TreeLimits { leaves: 2, depth: 3 };
-        let read = |lines: &str| parse(format!("{HEADER}{lines}").as_bytes(), limits);
-        assert!(read("a has b c\n").is_ok());
-        assert!(read("a has b c d\n").is_err());
-        assert!(read("a has b\nb has c\nc has d\n").is_err());
-    }
-}
+mod tests;
