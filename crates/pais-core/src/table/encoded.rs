@@ -42,8 +42,8 @@ impl Domain {
     }
 
     /// Where an interval is split before the number of a code: at that number; with rounding at the
-    /// greatest multiple that is at most it. `None` where no multiple is between it and the number
-    /// before, and where the upper part would be one point.
+    /// greatest multiple that is at most it and below the outermost end. `None` where no such
+    /// multiple is between it and the number before.
     pub fn split_point(&self, code: u32) -> Option<f64> {
         let Self::Numeric {
             values, hi, round, ..
@@ -56,8 +56,12 @@ impl Domain {
             return Some(at);
         };
         let before = (code as usize).checked_sub(1).map(|code| values[code]);
-        let end = round.floor(at)?;
-        (end < *hi && before.is_none_or(|before| before < end)).then_some(end)
+        let end = match round.floor(at)? {
+            end if end < *hi => end,
+            // The upper part would be one point.
+            _ => round.below(*hi)?,
+        };
+        before.is_none_or(|before| before < end).then_some(end)
     }
 }
 
