@@ -85,8 +85,16 @@ fn one_number_is_not_an_interval_of_its_own() {
     let file = ages(&[40, 40, 40, 70, 70, 70]);
     let domains = [
         (json!(null), ["[40,50]", "[60,70]"], ["[40,60)", "[60,70]"]),
-        (json!([0, 70]), ["[40,50]", "[60,70]"], ["[0,60)", "[60,70]"]),
-        (json!([0, 72]), ["[40,50]", "[70,72]"], ["[0,70)", "[70,72]"]),
+        (
+            json!([0, 70]),
+            ["[40,50]", "[60,70]"],
+            ["[0,60)", "[60,70]"],
+        ),
+        (
+            json!([0, 72]),
+            ["[40,50]", "[70,72]"],
+            ["[0,70)", "[70,72]"],
+        ),
     ];
     for (domain, expected_local, expected_global) in domains {
         let mut column = json!({"name": "age", "role": "quasi_identifier", "kind": "numeric",
