@@ -18,7 +18,7 @@ use super::service_documents;
 
 /// Limits of taxonomies on the command line. They are high, because only the user's own memory is
 /// used.
-const LIMITS: TreeLimits = TreeLimits {
+pub(crate) const LIMITS: TreeLimits = TreeLimits {
     leaves: 10_000_000,
     depth: 60,
 };

@@ -53,6 +53,17 @@ impl From<FormatName> for FileFormat {
 }
 
 impl InputFormat {
+    /// What the flags of another command say.
+    pub(crate) fn of(format: Option<FormatName>, text: TextParameters) -> Self {
+        Self {
+            format,
+            delimiter: text.delimiter,
+            decimal: text.decimal,
+            thousands: text.thousands,
+            encoding: text.encoding,
+        }
+    }
+
     /// Whether no flag is given.
     pub(crate) fn is_empty(&self) -> bool {
         self.format.is_none() && self.text().is_empty()

@@ -34,6 +34,7 @@ mod streams;
 mod summary;
 mod sweep_table;
 mod table_file;
+mod taxonomy;
 mod token;
 mod verify;
 mod verify_json;
@@ -78,6 +79,9 @@ enum Command {
     /// Propose the schema of a table
     #[command(subcommand)]
     Schema(schema::SchemaCommand),
+    /// Make, convert and check hierarchies
+    #[command(subcommand)]
+    Taxonomy(taxonomy::TaxonomyCommand),
     /// Print the OpenAPI document
     Openapi,
     /// Print the completion script of a shell
@@ -98,6 +102,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Anonymize(command) => of_files(command.run(), command.style()),
         Command::Sample(command) => of_files(command.run(), Style::of_errors(false)),
         Command::Schema(command) => of_files(command.run(), command.style()),
+        Command::Taxonomy(command) => of_files(command.run(), command.style()),
         Command::Verify(command) => match command.run() {
             Ok(status) => status,
             Err(failure) => failure.report(command.style()),

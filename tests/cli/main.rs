@@ -12,6 +12,7 @@ mod readme;
 mod sets;
 #[path = "../support/mod.rs"]
 mod support;
+mod taxonomies;
 mod terminal;
 mod text_formats;
 mod verify;

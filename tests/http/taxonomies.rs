@@ -54,7 +54,7 @@ async fn a_tree_may_be_sent_as_hierarchy_rows() {
         ("/v1/taxonomies?name=", rows, 422, "invalid_name"),
         (
             "/v1/taxonomies?name=a",
-            "a;b;*\nc;d;+\n",
+            "a;b;*\nc;b;+\n",
             422,
             "invalid_taxonomy",
         ),
@@ -73,6 +73,36 @@ async fn a_tree_may_be_sent_as_hierarchy_rows() {
     app.post_bytes(&holder, "/v1/taxonomies?name=a", "text/plain", rows)
         .await
         .problem(415, "unsupported_media_type");
+}
+
+/// Rows of different length, rows without a common top, and Amnesia's own format.
+#[tokio::test(flavor = "multi_thread")]
+async fn files_of_arx_and_amnesia_are_read_as_they_are() {
+    let app = TestApp::new().await;
+    let holder = app.token("hospital", Role::Holder).await;
+    let root = json!({"label": "*", "children": [
+        {"label": "Asia", "children": [{"label": "Laos"}, {"label": "Japan"}]},
+        {"label": "Other"}]});
+    let amnesia = "distinct\nname c\ntype string\nheight 3\n\nAsia has Laos Japan \n\n\
+        * has Asia Other \n";
+    let files = [
+        "\u{feff}Laos;Asia;*\r\nJapan;\"Asia\";*;;\r\nOther;*\r\n",
+        "Laos;Asia\nJapan;Asia;*\nOther\n",
+        amnesia,
+    ];
+    for (number, file) in files.into_iter().enumerate() {
+        let path = format!("/v1/taxonomies?name=t{number}");
+        let made = app.post_bytes(&holder, &path, "text/csv", file).await;
+        assert_eq!(made.json(201)["root"], root, "{file:?}");
+    }
+    let ranges = "range\nname age\ntype int\nheight 2\n\n0,99 has 0,49 50,99 \n";
+    let path = "/v1/taxonomies?name=ages";
+    let made = app.post_bytes(&holder, path, "text/csv", ranges).await;
+    let taxonomy = made.json(201)["id"].clone();
+    let columns = json!([{"name": "age", "role": "quasi_identifier", "kind": "numeric",
+        "taxonomy": taxonomy}]);
+    let body = json!({"name": "patients", "columns": columns});
+    app.post(&holder, "/v1/datasets", &body).await.json(201);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::table::{Domain, EncodedTable, QuasiIdentifier};
-use pais_core::taxonomy::{Interval, MISSING_LABEL, Scale};
+use pais_core::taxonomy::{Interval, MISSING_LABEL, Multiples, Scale};
 use rayon::prelude::*;
 
 use crate::cut::Cut;
@@ -43,6 +43,7 @@ pub(crate) fn publish(
             lo,
             hi,
             scale,
+            round,
             ..
         } = &column.domain
         {
@@ -52,8 +53,13 @@ pub(crate) fn publish(
                 (None, _) => Some((*lo, *hi)),
                 (_, declared) => declared,
             };
-            let grown = |least, greatest| outermost_ends(spec, least, greatest);
-            end_at_released_numbers(&mut cut, (values, *scale), &occurs, domain, grown);
+            let ends = GrownEnds {
+                domain,
+                round_range: spec.is_some_and(|spec| spec.round_range),
+                round: *round,
+                scale: *scale,
+            };
+            end_at_released_numbers(&mut cut, values, &occurs, ends);
         }
         cut
     };
@@ -111,18 +117,47 @@ fn with_released_labels(cut: Cut, occurs: &[bool]) -> Cut {
     }
 }
 
-/// Sets the ends of the intervals of a cut without a taxonomy. The outermost intervals end at
-/// `domain`, otherwise where `grown` puts the ends from the least and the greatest released number.
-fn end_at_released_numbers(
-    cut: &mut Cut,
-    (values, scale): (&[f64], Scale),
-    occurs: &[bool],
+/// Where the intervals of a cut without a taxonomy end.
+#[derive(Clone, Copy)]
+struct GrownEnds {
+    /// The outermost ends; `None` where they follow from the released numbers.
     domain: Option<(f64, f64)>,
-    grown: impl Fn(f64, f64) -> (f64, f64),
-) {
-    // The intervals with released numbers, from left to right: the label and the least number.
+    /// Whether the outermost ends are then widened to round numbers.
+    round_range: bool,
+    /// The numbers that all ends are.
+    round: Option<Multiples>,
+    /// What the ends are.
+    scale: Scale,
+}
+
+impl GrownEnds {
+    /// The outermost ends, from the least and the greatest released number.
+    fn outermost(self, least: f64, greatest: f64) -> (f64, f64) {
+        if let Some(domain) = self.domain {
+            return domain;
+        }
+        let (lo, hi) = match self.round_range {
+            true => self.scale.widened(least, greatest),
+            false => (least, greatest),
+        };
+        match self.round {
+            Some(round) => round.enclosing(lo, hi, None),
+            None => (lo, hi),
+        }
+    }
+
+    /// The start of an interval with this least released number.
+    fn start(self, least: f64) -> f64 {
+        let rounded = self.round.and_then(|round| round.floor(least));
+        rounded.unwrap_or(least)
+    }
+}
+
+/// Sets the ends of the intervals of a cut without a taxonomy.
+fn end_at_released_numbers(cut: &mut Cut, values: &[f64], occurs: &[bool], ends: GrownEnds) {
+    // The intervals with released numbers, from left to right: the label and where it starts.
     let mut intervals: Vec<(usize, f64)> = Vec::new();
-    let mut greatest = None;
+    let (mut least, mut greatest) = (None, None);
     for ((&value, &label), _) in values
         .iter()
         .zip(&cut.label_of)
@@ -134,33 +169,35 @@ fn end_at_released_numbers(
             .last()
             .is_none_or(|(last, _)| *last != label as usize)
         {
-            intervals.push((label as usize, value));
+            intervals.push((label as usize, ends.start(value)));
+            least = least.or(Some(value));
         }
     }
-    let (Some(&(_, least)), Some(greatest)) = (intervals.first(), greatest) else {
+    let (Some(least), Some(greatest)) = (least, greatest) else {
         // Every released cell is missing. The ends of the topmost interval are then declared, or
         // numbers of suppressed rows.
-        for label in cut.labels.iter_mut().filter(|_| domain.is_none()) {
+        for label in cut.labels.iter_mut().filter(|_| ends.domain.is_none()) {
             MISSING_LABEL.clone_into(label);
         }
         return;
     };
-    let (lo, hi) = domain.unwrap_or_else(|| grown(least, greatest));
-    for (at, &(label, least)) in intervals.iter().enumerate() {
-        let lo = if at == 0 { lo } else { least };
+    let (lo, mut hi) = ends.outermost(least, greatest);
+    if let (Some(round), Some((_, last))) = (ends.round, intervals.last_mut())
+        && *last >= hi
+    {
+        // The last interval would be one point. Its split was below a declared end.
+        match ends.domain {
+            Some(_) => *last = round.below(hi).unwrap_or(*last),
+            None => hi = round.above(*last).unwrap_or(hi),
+        }
+    }
+    for (at, &(label, start)) in intervals.iter().enumerate() {
+        let lo = if at == 0 { lo } else { start };
         let interval = match intervals.get(at + 1) {
             Some(&(_, next)) => Interval::half_open(lo, next),
             None => Interval::closed(lo, hi),
         };
-        cut.labels[label] = interval.on(scale).to_string();
-    }
-}
-
-/// The outermost ends of a column without a declared domain, from the released numbers.
-fn outermost_ends(spec: Option<&SchemaColumn>, least: f64, greatest: f64) -> (f64, f64) {
-    match spec.filter(|spec| spec.round_range) {
-        Some(spec) => spec.scale().widened(least, greatest),
-        None => (least, greatest),
+        cut.labels[label] = interval.on(ends.scale).to_string();
     }
 }
 

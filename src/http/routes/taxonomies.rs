@@ -61,8 +61,9 @@ struct NameQuery {
 
 /// Make a taxonomy.
 ///
-/// From a tree in JSON, or from hierarchy rows in CSV (`leaf;level1;…;top`, one row a leaf, the
-/// format that ARX and Amnesia use) with `?name=`.
+/// From a tree in JSON, or from hierarchy rows in CSV (`leaf;level1;…;top`, one row a leaf) with
+/// `?name=`. Files of ARX and Amnesia are read as they are: rows of different length are leaves at
+/// different depths, rows without a common top get `*`, and Amnesia's own format is recognized.
 #[utoipa::path(post, path = "/v1/taxonomies", tag = "datasets", params(NameQuery),
     request_body(content((NewTaxonomy = "application/json"), (String = "text/csv"))),
     responses((status = 201, description = "Made", body = Taxonomy,

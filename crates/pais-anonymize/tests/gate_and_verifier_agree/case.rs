@@ -120,8 +120,17 @@ impl Content {
             Self::Words => json!({}),
             Self::Leaves => json!({ "taxonomy": tree }),
             Self::Numbers if dice.chance(1, 3) => json!({"kind": "numeric", "round_range": true}),
-            Self::Numbers => json!({"kind": "numeric"}),
-            Self::NumbersInDomain => json!({"kind": "numeric", "domain": [-10, 20]}),
+            Self::Numbers => dice.pick(&[
+                json!({"kind": "numeric"}),
+                json!({"kind": "numeric", "round": 2}),
+                json!({"kind": "numeric", "round": 0.3}),
+                json!({"kind": "numeric", "round": 4, "round_range": true}),
+            ]),
+            Self::NumbersInDomain => dice.pick(&[
+                json!({"kind": "numeric", "domain": [-10, 20]}),
+                json!({"kind": "numeric", "domain": [-10, 20], "round": 5}),
+                json!({"kind": "numeric", "domain": [-1.5, 9.5], "round": 3}),
+            ]),
             Self::NumbersInRanges => json!({"kind": "numeric", "taxonomy": ranges}),
             Self::Days if dice.chance(1, 3) => {
                 json!({"kind": "date", "format": "%d.%m.%Y", "round_range": true})

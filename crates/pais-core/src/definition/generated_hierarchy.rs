@@ -43,6 +43,14 @@ pub enum GeneratedHierarchy {
         #[serde(skip_serializing_if = "Option::is_none")]
         levels: Option<Vec<CalendarLevel>>,
     },
+    /// Ranges of age at a date, in completed years.
+    Age {
+        /// The day at which ages are counted, as `2026-01-01`.
+        at: String,
+        /// Years of each level, ascending; each a multiple of the one before. Default 5, 10 and 20.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        widths: Option<Vec<u32>>,
+    },
     /// Values of few rows under one node.
     Rare {
         /// Rows of a value below which it is rare; default 20.
@@ -87,6 +95,7 @@ pub(super) struct ReferenceFields {
     start: Option<f64>,
     widths: Option<Vec<f64>>,
     levels: Option<Vec<CalendarLevel>>,
+    at: Option<String>,
     #[serde(default, deserialize_with = "super::whole::option")]
     below: Option<u64>,
 }
@@ -100,6 +109,7 @@ enum Generator {
     Ordered,
     Ranges,
     Calendar,
+    Age,
     Rare,
 }
 
@@ -130,12 +140,30 @@ impl ReferenceFields {
             Generator::Calendar => GeneratedHierarchy::Calendar {
                 levels: self.levels.take(),
             },
+            Generator::Age => GeneratedHierarchy::Age {
+                at: self.at.take().ok_or_else(|| E::missing_field("at"))?,
+                widths: self.whole_widths()?,
+            },
             Generator::Rare => GeneratedHierarchy::Rare {
                 below: self.below.take(),
             },
         };
         self.no_more()?;
         Ok(TaxonomyReference::Generated(hierarchy))
+    }
+
+    /// The widths, which must be whole numbers of years.
+    fn whole_widths<E: serde::de::Error>(&mut self) -> Result<Option<Vec<u32>>, E> {
+        let whole = |width: f64| {
+            let is_whole = width.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&width);
+            // Whole and in range, so nothing is cut off.
+            let years = is_whole.then_some(width as u32);
+            years.ok_or_else(|| E::custom("`widths` of ages are whole numbers of years"))
+        };
+        let widths = self.widths.take();
+        widths
+            .map(|all| all.into_iter().map(whole).collect())
+            .transpose()
     }
 
     /// Refuses the fields that are left.
@@ -149,6 +177,7 @@ impl ReferenceFields {
             ("start", self.start.is_some()),
             ("widths", self.widths.is_some()),
             ("levels", self.levels.is_some()),
+            ("at", self.at.is_some()),
             ("below", self.below.is_some()),
         ];
         match left.into_iter().find(|(_, is_left)| *is_left) {

@@ -56,6 +56,7 @@ fn whole_numbers(name: &str) -> SchemaColumn {
         separator: DEFAULT_SEPARATOR,
         missing: Vec::new(),
         round_range: false,
+        round: None,
         from: Vec::new(),
         format: None,
         made: None,

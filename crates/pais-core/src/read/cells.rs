@@ -321,6 +321,15 @@ fn check_number(
         let detail = format!("the number is outside the column's domain [{lo},{hi}]");
         return Err(Refusal::Unfit { detail, fix: None });
     }
+    if let Some(round) = &spec.round
+        && (round.below(value).is_none() || round.above(value).is_none())
+    {
+        let detail = "the number is too large to be rounded to multiples of the column's `round`";
+        return Err(Refusal::Unfit {
+            detail: detail.to_owned(),
+            fix: Some("correct the number, or declare a greater `round`".to_owned()),
+        });
+    }
     if spec.ranges.is_some() && spec.leaf(cell).is_none() {
         let detail = "the number is not in any range of the column's taxonomy".to_owned();
         return Err(Refusal::Unfit { detail, fix: None });

@@ -37,6 +37,7 @@ pub fn columns(schema: &Schema, names: &[String]) -> Schema {
         separator: column.separator,
         missing: Vec::new(),
         round_range: false,
+        round: None,
         from: Vec::new(),
         format: None,
         made: None,

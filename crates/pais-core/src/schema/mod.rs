@@ -5,6 +5,7 @@ mod made;
 mod made_sets;
 mod privacy;
 mod roles;
+mod rounding;
 mod subject;
 #[cfg(test)]
 mod tests;
@@ -19,7 +20,7 @@ use crate::definition::{
     TaxonomyReference,
 };
 use crate::rejection::{Fault, Rejection};
-use crate::taxonomy::{Interval, Tree, TreeLimits};
+use crate::taxonomy::{Interval, Multiples, Tree, TreeLimits};
 
 pub use crate::canonical_text::canonical_text;
 pub(crate) use value::items;
@@ -63,6 +64,8 @@ pub struct SchemaColumn {
     pub missing: Vec<Box<str>>,
     /// Whether the outermost interval is widened to round numbers where no domain is declared.
     pub round_range: bool,
+    /// The numbers that the ends of intervals are that are grown during a run.
+    pub round: Option<Multiples>,
     /// The columns of a file that have the items of this set. Empty for a column that a file has
     /// under its own name.
     pub from: Vec<Box<str>>,
@@ -202,6 +205,10 @@ impl Schema {
                     Fault::at(at("round_range"), detail).fix("leave `round_range` out")
                 }));
             }
+            let round = rounding::resolve(column).unwrap_or_else(|(detail, fix)| {
+                faults.push(Fault::at(at("round"), detail).fix(fix));
+                None
+            });
             let mut resolved = SchemaColumn {
                 name: column.name.as_str().into(),
                 role: column.role,
@@ -212,6 +219,7 @@ impl Schema {
                 separator: separator.flatten().unwrap_or(DEFAULT_SEPARATOR),
                 missing: Vec::new(),
                 round_range: column.round_range,
+                round,
                 from: made_sets::names(column),
                 format,
                 made,

@@ -36,6 +36,35 @@ fn only_a_grown_range_can_be_widened() {
 }
 
 #[test]
+fn only_grown_intervals_of_numbers_are_rounded() {
+    let tree = json!({"label": "[0,9]", "children": [{"label": "[0,5)"}, {"label": "[5,9]"}]});
+    for column in [
+        json!({"name": "x", "role": "quasi_identifier", "round": 5}),
+        json!({"name": "x", "role": "quasi_identifier", "kind": "set", "round": 5}),
+        json!({"name": "x", "role": "quasi_identifier", "kind": "date", "round": 5}),
+        json!({"name": "x", "role": "quasi_identifier", "kind": "numeric", "round": 5,
+            "taxonomy": tree}),
+        json!({"name": "x", "role": "quasi_identifier", "kind": "numeric", "round": 5,
+            "taxonomy": {"generate": "ranges"}}),
+        json!({"name": "x", "role": "quasi_identifier", "kind": "numeric", "round": 0}),
+        json!({"name": "x", "role": "quasi_identifier", "kind": "numeric", "round": -5}),
+        json!({"name": "x", "role": "quasi_identifier", "kind": "numeric", "round": 1e301}),
+    ] {
+        assert_eq!(pointers(json!([column])), ["/columns/0/round"], "{column}");
+    }
+}
+
+#[test]
+fn a_number_that_cannot_be_rounded_is_refused() {
+    let column = json!({"name": "x", "role": "quasi_identifier", "kind": "numeric", "round": 0.1});
+    let schema = resolve(json!([column])).unwrap();
+    let read = |file: &str| csv::read_table(&schema, file.as_bytes());
+    assert!(read("x\n1e-200\n-7e30\n").is_ok());
+    let error = format!("{:?}", read("x\n1\n1e200\n").unwrap_err());
+    assert!(error.contains("`round`"), "{error}");
+}
+
+#[test]
 fn a_word_for_missing_can_be_written_in_every_format() {
     let column = json!({"name": "x", "role": "sensitive", "missing": ["NA", "NA\r"]});
     assert_eq!(pointers(json!([column])), ["/columns/0/missing/1"]);
@@ -58,7 +87,14 @@ fn the_outermost_interval_does_not_disclose_the_greatest_number_where_it_is_wide
     assert_eq!(range(column.clone(), file), (23.0, 107.0));
     // The width is 84, so the unit is 10.
     column["round_range"] = json!(true);
-    assert_eq!(range(column, file), (20.0, 110.0));
+    assert_eq!(range(column.clone(), file), (20.0, 110.0));
+    column["round"] = json!(25);
+    assert_eq!(range(column.clone(), file), (0.0, 125.0));
+    column["round_range"] = json!(false);
+    assert_eq!(range(column.clone(), "age\n50\n50\n"), (50.0, 75.0));
+    // A declared domain says nothing of the rows, and stays.
+    column["domain"] = json!([17, 110]);
+    assert_eq!(range(column, file), (17.0, 110.0));
 }
 
 #[test]
@@ -68,6 +104,7 @@ fn an_exact_range_is_a_warning_of_the_dataset() {
         {"name": "name", "role": "identifier"},
         {"name": "age", "role": "quasi_identifier", "kind": "numeric"},
         {"name": "rounded", "role": "quasi_identifier", "kind": "numeric", "round_range": true},
+        {"name": "multiples", "role": "quasi_identifier", "kind": "numeric", "round": 5},
         {"name": "declared", "role": "quasi_identifier", "kind": "numeric", "domain": [0, 9]},
         {"name": "tree", "role": "quasi_identifier", "kind": "numeric", "taxonomy": tree},
         {"name": "load", "role": "sensitive", "kind": "numeric"},

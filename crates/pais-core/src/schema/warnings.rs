@@ -14,17 +14,21 @@ impl Schema {
                 && column.has_grown_intervals()
                 && column.domain.is_none()
                 && !column.round_range
+                && column.round.is_none()
         });
         exact
             .map(|(index, column)| {
                 let detail = format!(
                     "the outermost interval of `{}` in a release has its exact smallest and \
-                     greatest {} as ends; declare a `domain`, or set `round_range` to true",
+                     greatest {} as ends; declare {}",
                     column.name,
-                    if column.kind.is_of_dates() {
-                        "date"
-                    } else {
-                        "number"
+                    match column.kind.is_of_dates() {
+                        true => "date",
+                        false => "number",
+                    },
+                    match column.kind.is_of_dates() {
+                        true => "a `domain`, or set `round_range` to true",
+                        false => "a `domain` or `round`, or set `round_range` to true",
                     }
                 );
                 let pointer = format!("/columns/{index}/domain");

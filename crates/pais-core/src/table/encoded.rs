@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::definition::{ColumnKind, ColumnRole};
-use crate::taxonomy::{MISSING_LABEL, Scale, Tree};
+use crate::taxonomy::{MISSING_LABEL, Multiples, Scale, Tree};
 
 use crate::schema::{Schema, SchemaColumn};
 use crate::table::{Column, NULL_CODE, SetColumn, Subjects, Table};
@@ -25,6 +25,8 @@ pub enum Domain {
         missing: bool,
         /// What the values are.
         scale: Scale,
+        /// The numbers that ends of intervals are, but for those of a declared domain.
+        round: Option<Multiples>,
     },
 }
 
@@ -37,6 +39,29 @@ impl Domain {
                 values, missing, ..
             } => values.len() + usize::from(*missing),
         }
+    }
+
+    /// Where an interval is split before the number of a code: at that number; with rounding at the
+    /// greatest multiple that is at most it and below the outermost end. `None` where no such
+    /// multiple is between it and the number before.
+    pub fn split_point(&self, code: u32) -> Option<f64> {
+        let Self::Numeric {
+            values, hi, round, ..
+        } = self
+        else {
+            return None;
+        };
+        let at = *values.get(code as usize)?;
+        let Some(round) = round else {
+            return Some(at);
+        };
+        let before = (code as usize).checked_sub(1).map(|code| values[code]);
+        let end = match round.floor(at)? {
+            end if end < *hi => end,
+            // The upper part would be one point.
+            _ => round.below(*hi)?,
+        };
+        before.is_none_or(|before| before < end).then_some(end)
     }
 }
 
@@ -193,6 +218,10 @@ fn numeric(spec: &SchemaColumn, dictionary: &[Box<str>], missing: bool) -> Recod
         None if spec.round_range => scale.widened(range.0, range.1),
         None => range,
     };
+    let (lo, hi) = match (spec.round, spec.domain) {
+        (Some(round), None) => round.enclosing(lo, hi, None),
+        _ => (lo, hi),
+    };
     (
         Domain::Numeric {
             values,
@@ -200,6 +229,7 @@ fn numeric(spec: &SchemaColumn, dictionary: &[Box<str>], missing: bool) -> Recod
             hi,
             missing,
             scale,
+            round: spec.round,
         },
         missing_code,
         map,

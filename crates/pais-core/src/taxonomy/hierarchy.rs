@@ -1,19 +1,29 @@
-//! Hierarchies as rows, one per leaf: `leaf;level1;...;top`, the file format of ARX and Amnesia.
+//! Hierarchies as rows, one per leaf: `leaf;level1;...;top`, the file format of ARX.
 //!
 //! Fields are separated by `;`, or by `,` if the first row has no `;`, and may be quoted. A label
 //! repeated from one level to the next is one node: such files use this to write leaves at
 //! different depths. Labels are trimmed and brought to Unicode NFC first.
+//!
+//! Rows may have different lengths. The last label of each is the top, so a shorter row is a leaf
+//! nearer to it, as if the row began with its leaf again and again. Rows that do not end with the
+//! same label get the top `*`. Empty fields at the end of a row, as spreadsheets write them, are
+//! left out. A row that is repeated counts once.
+//!
+//! The text format that Amnesia exports is read too.
 
-use std::borrow::Cow;
+mod amnesia;
+mod builder;
+mod rows;
 
 use csv::{ReaderBuilder, StringRecord};
-use hashbrown::HashMap;
 
-use crate::canonical_text::canonical_text;
 use crate::definition::TaxonomyNode;
 use crate::rejection::{Fault, Rejection};
 
-use super::{MISSING_LABEL, TreeError, TreeLimits};
+use super::TreeLimits;
+use builder::{HierarchyBuilder, RowError, filled};
+
+pub use rows::write;
 
 /// What is wrong with a hierarchy file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +58,9 @@ pub fn parse(bytes: &[u8], limits: TreeLimits) -> Result<TaxonomyNode, Hierarchy
             "the line contains a NUL byte; remove it",
         ));
     }
+    if amnesia::is_amnesia(text) {
+        return amnesia::parse(text, limits);
+    }
     let separator = separator(bytes);
     if let Some(at) = open_quote(bytes, separator) {
         return Err(malformed(
@@ -55,20 +68,15 @@ pub fn parse(bytes: &[u8], limits: TreeLimits) -> Result<TaxonomyNode, Hierarchy
             "a quote is opened and never closed; close it",
         ));
     }
-    let mut builder = HierarchyBuilder::default();
+    let mut builder = HierarchyBuilder::new(!has_common_top(text, separator));
     let mut faults = Vec::new();
     let mut lines = LineCounter {
         bytes,
         at: 0,
         line: 1,
     };
-    let mut reader = ReaderBuilder::new()
-        .delimiter(separator)
-        .has_headers(false)
-        .flexible(true)
-        .from_reader(text.as_bytes());
+    let mut reader = rows_of(text, separator);
     let mut record = StringRecord::new();
-    let mut width = None;
     loop {
         let start = reader.position().byte();
         // Reading from memory cannot fail, and the text is UTF-8.
@@ -77,7 +85,7 @@ pub fn parse(bytes: &[u8], limits: TreeLimits) -> Result<TaxonomyNode, Hierarchy
             break;
         }
         let line = lines.of(start);
-        match builder.add(&record, *width.get_or_insert(record.len()), limits) {
+        match builder.add(&record, limits) {
             Ok(()) => continue,
             Err(RowError::Fault(detail)) => faults.push(Fault::record(line, detail)),
             Err(RowError::Limit(error)) => {
@@ -106,6 +114,31 @@ pub fn parse(bytes: &[u8], limits: TreeLimits) -> Result<TaxonomyNode, Hierarchy
         let detail = "the hierarchy has no rows; write one row per leaf: `leaf;level1;...;top`";
         HierarchyError::new(HierarchyErrorKind::Tree, detail)
     })
+}
+
+fn rows_of(text: &str, separator: u8) -> csv::Reader<&[u8]> {
+    ReaderBuilder::new()
+        .delimiter(separator)
+        .has_headers(false)
+        .flexible(true)
+        .from_reader(text.as_bytes())
+}
+
+/// Whether all rows end with the same label.
+fn has_common_top(text: &str, separator: u8) -> bool {
+    let mut reader = rows_of(text, separator);
+    let mut record = StringRecord::new();
+    let mut common: Option<String> = None;
+    // What cannot be read is reported when the rows are added.
+    while let Ok(true) = reader.read_record(&mut record) {
+        let top = filled(&record).next_back().unwrap_or_default();
+        match &common {
+            Some(common) if **common != *top => return false,
+            Some(_) => {}
+            None => common = Some(top.into_owned()),
+        }
+    }
+    true
 }
 
 fn malformed(line: u64, detail: &str) -> HierarchyError {
@@ -189,165 +222,6 @@ fn open_quote(bytes: &[u8], separator: u8) -> Option<usize> {
     if let QuoteState::Quoted(opened) = state {
         Some(opened)
     } else {
-        None
-    }
-}
-
-/// Why a row was not added.
-enum RowError {
-    /// What is wrong with the row; reading continues with the next row.
-    Fault(String),
-    /// A limit of the tree is exceeded; reading stops.
-    Limit(TreeError),
-}
-
-struct HierarchyNode {
-    label: Box<str>,
-    /// Index of the parent, which comes before its children; `None` for the top.
-    parent: Option<usize>,
-    /// Number of levels from the top to the node, both included.
-    depth: usize,
-    leaf: bool,
-}
-
-/// The tree while its rows are read.
-#[derive(Default)]
-struct HierarchyBuilder {
-    entries: Vec<HierarchyNode>,
-    by_label: HashMap<Box<str>, usize>,
-    leaves: usize,
-}
-
-impl HierarchyBuilder {
-    /// Adds a row of `width` labels, with the leaf first.
-    fn add(
-        &mut self,
-        row: &StringRecord,
-        width: usize,
-        limits: TreeLimits,
-    ) -> Result<(), RowError> {
-        let fault = |detail: String| Err(RowError::Fault(detail));
-        if row.len() != width {
-            return fault(format!(
-                "the row has {} labels, but the first row has {width}",
-                row.len()
-            ));
-        }
-        let labels: Vec<Cow<'_, str>> = row.iter().map(canonical_text).collect();
-        let mut path: Vec<&str> = labels.iter().rev().map(AsRef::as_ref).collect();
-        if path.contains(&"") {
-            return fault("a label is empty; every level needs one".to_owned());
-        }
-        path.dedup();
-        // A record has at least one field.
-        let [.., leaf] = path[..] else { return Ok(()) };
-        if path.len() == 1 {
-            return fault(format!(
-                "the row has only the label `{leaf}`; a row needs at least a leaf and a top"
-            ));
-        }
-        if path.contains(&MISSING_LABEL) && !(path.len() == 2 && leaf == MISSING_LABEL) {
-            return fault(
-                "`?` means missing and can only be a leaf right below the top".to_owned(),
-            );
-        }
-        let mut parent = None;
-        for (level, &label) in path.iter().enumerate() {
-            let last = level + 1 == path.len();
-            parent = Some(match self.by_label.get(label) {
-                Some(&known) => {
-                    self.check_known(known, parent, last)
-                        .map_err(RowError::Fault)?;
-                    known
-                }
-                None => self.push(label, parent, last, limits)?,
-            });
-        }
-        Ok(())
-    }
-
-    fn check_known(&self, known: usize, parent: Option<usize>, last: bool) -> Result<(), String> {
-        let HierarchyNode {
-            label,
-            parent: before,
-            leaf,
-            ..
-        } = &self.entries[known];
-        let name = |node: Option<usize>| match node {
-            Some(node) => format!("below `{}`", self.entries[node].label),
-            None => "at the top".to_owned(),
-        };
-        if *before != parent {
-            let (here, before) = (name(parent), name(*before));
-            return Err(format!(
-                "`{label}` is {here}, but {before} in an earlier row"
-            ));
-        }
-        match (last, leaf) {
-            (true, true) => Err(format!("the leaf `{label}` already has a row")),
-            (true, false) => Err(format!("`{label}` is a leaf, but not in an earlier row")),
-            (false, true) => Err(format!(
-                "`{label}` is not a leaf, but it is one in an earlier row"
-            )),
-            (false, false) => Ok(()),
-        }
-    }
-
-    fn push(
-        &mut self,
-        label: &str,
-        parent: Option<usize>,
-        leaf: bool,
-        limits: TreeLimits,
-    ) -> Result<usize, RowError> {
-        if parent.is_none()
-            && let Some(top) = self.entries.first()
-        {
-            let top = &top.label;
-            return Err(RowError::Fault(format!(
-                "the top is `{label}`, but `{top}` in the first row; give all rows the same top"
-            )));
-        }
-        let depth = parent.map_or(1, |parent| self.entries[parent].depth + 1);
-        if depth > limits.depth {
-            return Err(RowError::Limit(TreeError::TooDeep {
-                limit: limits.depth,
-            }));
-        }
-        self.leaves += usize::from(leaf);
-        if self.leaves > limits.leaves {
-            return Err(RowError::Limit(TreeError::TooManyLeaves {
-                limit: limits.leaves,
-            }));
-        }
-        let index = self.entries.len();
-        self.by_label.insert(label.into(), index);
-        self.entries.push(HierarchyNode {
-            label: label.into(),
-            parent,
-            depth,
-            leaf,
-        });
-        Ok(index)
-    }
-
-    /// The tree; `None` if there are no rows.
-    fn into_root(self) -> Option<TaxonomyNode> {
-        let mut children: Vec<Vec<TaxonomyNode>> = Vec::new();
-        children.resize_with(self.entries.len(), Vec::new);
-        // From last to first, so that a node has all its children before it is moved to its parent.
-        for (index, entry) in self.entries.into_iter().enumerate().rev() {
-            let mut below = std::mem::take(&mut children[index]);
-            below.reverse();
-            let node = TaxonomyNode {
-                label: entry.label.into(),
-                children: below,
-            };
-            match entry.parent {
-                Some(parent) => children[parent].push(node),
-                None => return Some(node),
-            }
-        }
         None
     }
 }

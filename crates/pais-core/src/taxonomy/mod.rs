@@ -2,12 +2,14 @@
 
 pub mod hierarchy;
 pub mod interval;
+mod multiples;
 pub mod pre_generalization;
 mod round_range;
 mod scale;
 pub mod tree;
 
 pub use interval::Interval;
+pub use multiples::Multiples;
 pub use pre_generalization::{MinimumLevels, PreGeneralizationError};
 pub use round_range::round_range;
 pub use scale::Scale;

@@ -27,6 +27,7 @@ impl Ages {
                 hi: 90.0,
                 missing: true,
                 scale: pais_core::taxonomy::Scale::Number,
+                round: None,
             },
             codes: codes.to_vec(),
         }
@@ -195,6 +196,7 @@ fn columns_without_missing_cells_need_no_outermost_interval() {
         hi: 2.0,
         missing: false,
         scale: pais_core::taxonomy::Scale::Number,
+        round: None,
     };
     let column = OriginalQuasiIdentifier {
         name: "age",

@@ -36,6 +36,7 @@ fn age() -> Domain {
         hi: 99.0,
         missing: true,
         scale: pais_core::taxonomy::Scale::Number,
+        round: None,
     }
 }
 

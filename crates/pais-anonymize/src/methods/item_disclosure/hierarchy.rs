@@ -62,9 +62,10 @@ impl<'a> Hierarchy<'a> {
                 hi,
                 missing,
                 scale,
+                ..
             } => {
                 let outermost = Interval::closed(*lo, *hi).on(*scale);
-                IntervalTree::build(values, outermost, *missing, &rows)
+                IntervalTree::build(&column.domain, (values, outermost), *missing, &rows)
             }
         };
         let present = lowest.iter().zip(&rows).filter(|(_, rows)| **rows > 0);
@@ -188,7 +189,7 @@ fn taxonomy_values(
 
 /// A binary tree of intervals under construction.
 struct IntervalTree<'a> {
-    numbers: &'a [f64],
+    domain: &'a Domain,
     /// Number of rows with codes below each code: cumulative counts, one entry more than codes.
     before: Vec<u64>,
     /// Width of the domain.
@@ -200,8 +201,8 @@ struct IntervalTree<'a> {
 impl<'a> IntervalTree<'a> {
     /// Builds the tree; returns its values, and the lowest value of each code.
     fn build(
-        numbers: &'a [f64],
-        outermost: Interval,
+        domain: &'a Domain,
+        (numbers, outermost): (&'a [f64], Interval),
         missing: bool,
         rows: &[u64],
     ) -> (Vec<HierarchyValue>, Vec<u32>) {
@@ -210,7 +211,7 @@ impl<'a> IntervalTree<'a> {
             before.push(before[before.len() - 1] + rows);
         }
         let mut tree = Self {
-            numbers,
+            domain,
             before,
             width: outermost.width(),
             values: Vec::new(),
@@ -253,15 +254,16 @@ impl<'a> IntervalTree<'a> {
     }
 
     /// Builds the subtree below an interval over these codes; returns whether it has any values.
-    /// Both halves of each interval have rows, and the depth stays within about 1.5 times the
-    /// logarithm of the number of rows.
+    /// Both halves of each interval have rows, and without rounding the depth stays within about 1.5
+    /// times the logarithm of the number of rows.
     fn divide(&mut self, value: u32, interval: Interval, codes: Range<usize>) -> bool {
         self.lowest[codes.clone()].fill(value);
         if codes.len() < 2 {
             return false;
         }
-        let point = self.middle(codes.clone());
-        let at = self.numbers[point];
+        let Some((point, at)) = self.middle(codes.clone()) else {
+            return false;
+        };
         let below = Interval {
             hi: at,
             closed: false,
@@ -276,23 +278,23 @@ impl<'a> IntervalTree<'a> {
     }
 
     /// The code, other than the first, that divides the rows most evenly into those below it and
-    /// the others.
-    fn middle(&self, codes: Range<usize>) -> usize {
+    /// the others, with the end between them; `None` where no end may be between any two.
+    fn middle(&self, codes: Range<usize>) -> Option<(usize, f64)> {
         let (first, last) = (self.before[codes.start], self.before[codes.end]);
         let uneven = |code: usize| {
             let left = self.before[code] - first;
             left.abs_diff(last - first - left)
         };
         let inner = codes.start + 1..codes.end;
-        // Cumulative counts ascend, so the best code is one of the two next to half of the rows.
+        // Cumulative counts ascend, so the best code is one of the two next to half of the rows,
+        // or with rounding the nearest one to either side of it.
         let half = |&before: &u64| 2 * (before - first) < last - first;
         let after = inner.start + self.before[inner.clone()].partition_point(half);
-        let candidates = [after.saturating_sub(1), after];
-        let best = candidates
-            .into_iter()
-            .filter(|code| inner.contains(code))
-            .min_by_key(|&code| uneven(code));
-        best.unwrap_or(inner.start)
+        let end = |code: usize| Some((code, self.domain.split_point(code as u32)?));
+        let below = (inner.start..after.min(inner.end)).rev().find_map(end);
+        let above = (after..inner.end).find_map(end);
+        let candidates = [below, above].into_iter().flatten();
+        candidates.min_by_key(|(code, _)| uneven(*code))
     }
 }
 
@@ -312,6 +314,7 @@ mod tests {
                 hi: 100.0,
                 missing,
                 scale: pais_core::taxonomy::Scale::Number,
+                round: None,
             },
             codes,
         }

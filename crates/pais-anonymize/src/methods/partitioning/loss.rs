@@ -251,6 +251,7 @@ mod tests {
             hi: 10.0,
             missing: true,
             scale: pais_core::taxonomy::Scale::Number,
+            round: None,
         };
         let column = column(domain, &[0, 1, 2, 3, 4]);
         let loss = Loss::new(&column, ColumnKind::Numeric);

@@ -93,7 +93,7 @@ fn generalized_column(
 /// The label that covers the values of a group: the closed range of numbers, or the lowest common
 /// ancestor of leaves. A missing number is covered only by `?` and by the outermost interval.
 fn label(domain: &Domain, codes: impl Iterator<Item = u32>) -> String {
-    let (least, most) = covered_codes(domain, codes);
+    let (least, most) = ends(domain, codes);
     match domain {
         Domain::Numeric {
             values,
@@ -102,10 +102,13 @@ fn label(domain: &Domain, codes: impl Iterator<Item = u32>) -> String {
             scale,
             ..
         } => {
-            let closed = |lo, hi| Interval::closed(lo, hi).on(*scale).to_string();
+            let written = |lo, hi| Interval::closed(lo, hi).on(*scale).to_string();
             match (values.get(least as usize), values.get(most as usize)) {
-                (Some(&least), Some(&most)) => closed(least, most),
-                (Some(_), None) => closed(*lo, *hi),
+                (Some(&least), Some(&most)) => {
+                    let (least, most) = closed(domain, least, most);
+                    written(least, most)
+                }
+                (Some(_), None) => written(*lo, *hi),
                 (None, _) => MISSING_LABEL.to_owned(),
             }
         }
@@ -116,8 +119,23 @@ fn label(domain: &Domain, codes: impl Iterator<Item = u32>) -> String {
     }
 }
 
-/// The first and the last code that the label of a group with these codes covers.
-pub(super) fn covered_codes(domain: &Domain, codes: impl Iterator<Item = u32>) -> (u32, u32) {
+/// The ends of the closed interval from the least to the greatest number of a group; with rounding
+/// the next multiples outside of them.
+fn closed(domain: &Domain, least: f64, most: f64) -> (f64, f64) {
+    match domain {
+        Domain::Numeric {
+            round: Some(round),
+            lo,
+            hi,
+            ..
+        } => round.enclosing(least, most, Some((*lo, *hi))),
+        _ => (least, most),
+    }
+}
+
+/// The least and the greatest of a group's codes; from the first code on where it has missing and
+/// other numbers.
+fn ends(domain: &Domain, codes: impl Iterator<Item = u32>) -> (u32, u32) {
     let (least, most) = codes.fold((u32::MAX, 0), |(least, most), code| {
         (least.min(code), most.max(code))
     });
@@ -125,6 +143,27 @@ pub(super) fn covered_codes(domain: &Domain, codes: impl Iterator<Item = u32>) -
         Domain::Numeric { values, .. } if most as usize == values.len() && least != most => {
             (0, most)
         }
+        Domain::Numeric { .. } | Domain::Taxonomy(_) => (least, most),
+    }
+}
+
+/// The first and the last code that the label of a group with these codes covers.
+pub(super) fn covered_codes(domain: &Domain, codes: impl Iterator<Item = u32>) -> (u32, u32) {
+    let (least, most) = ends(domain, codes);
+    match domain {
+        Domain::Numeric {
+            values,
+            round: Some(_),
+            ..
+        } => match (values.get(least as usize), values.get(most as usize)) {
+            (Some(&least), Some(&most)) => {
+                let (lo, hi) = closed(domain, least, most);
+                let first = values.partition_point(|&value| value < lo);
+                let end = values.partition_point(|&value| value <= hi);
+                (first as u32, (end as u32).saturating_sub(1))
+            }
+            _ => (least, most),
+        },
         Domain::Numeric { .. } => (least, most),
         Domain::Taxonomy(tree) => {
             let node = tree.node(lowest_common_ancestor(tree, least, most));

@@ -78,6 +78,7 @@ fn columns(case: &LayoutCase) -> Vec<QuasiIdentifier> {
             hi: f64::from(NUMBERS),
             missing: false,
             scale: pais_core::taxonomy::Scale::Number,
+            round: None,
         },
         codes: codes.clone(),
     };

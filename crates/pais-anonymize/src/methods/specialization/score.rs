@@ -193,7 +193,7 @@ impl SplitQueue {
         let count = values.len() as u32;
         let point = *self.ordered.get(self.next)?;
         self.next += 1;
-        let at = values[point as usize];
+        let at = attribute.column.domain.split_point(point)?;
         let below = Interval {
             hi: at,
             closed: false,
@@ -249,7 +249,8 @@ fn points(
         if here == 0 {
             continue;
         }
-        if left >= least && total - left >= least {
+        let is_end = || attribute.column.domain.split_point(code).is_some();
+        if left >= least && total - left >= least && is_end() {
             let right = total - left;
             let score = if by_gain {
                 let part = |side: u64| side as f64 / total as f64;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::ordered;
+use super::{age, ordered};
 use crate::canonical_text::canonical_text;
 use crate::definition::{
     CalendarLevel, ColumnDefinition, ColumnKind, GeneratedHierarchy, TaxonomyReference,
@@ -11,7 +11,7 @@ use crate::rejection::Fault;
 use crate::taxonomy::{MISSING_LABEL, Tree, TreeLimits};
 
 /// Most levels of a hierarchy that is made.
-const MOST_LEVELS: usize = 64;
+pub(super) const MOST_LEVELS: usize = 64;
 
 /// Children of a node of an ordered hierarchy, where the definition does not say.
 const DEFAULT_FANOUT: u32 = 2;
@@ -67,9 +67,9 @@ fn unfit_kind(kind: ColumnKind, hierarchy: &GeneratedHierarchy) -> Option<&'stat
             "ranges with widths are of a numeric column; a column of dates takes `calendar`, or \
              ranges without options",
         ),
-        GeneratedHierarchy::Calendar { .. } => (
+        GeneratedHierarchy::Calendar { .. } | GeneratedHierarchy::Age { .. } => (
             kind.is_of_dates(),
-            "only a column of dates has periods of the calendar",
+            "only a column of dates has periods of the calendar or ages",
         ),
     };
     (!fits).then_some(detail)
@@ -116,6 +116,7 @@ fn unfit_options(hierarchy: &GeneratedHierarchy) -> Option<&'static str> {
                 "weeks do not fit into months and years; leave `week` out, or all longer periods",
             )
         }
+        GeneratedHierarchy::Age { at, widths } => age::unfit(at, widths.as_deref()),
         GeneratedHierarchy::Rare { below: Some(below) } => {
             (*below < 2).then_some("`below` must be at least 2 rows")
         }

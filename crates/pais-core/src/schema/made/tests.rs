@@ -86,6 +86,29 @@ fn days_are_in_periods_of_the_calendar() {
     assert_eq!(found, "*(1980s(1987(1987-Q3(1987-09(1987-09-03)))))");
 }
 
+/// Ages counted by hand: born on 2 January 1991 is 34 on the first day of 2026, one day before the
+/// 35th birthday.
+#[test]
+fn days_are_in_ranges_of_age_at_the_reference_date() {
+    let column = json!({"kind": "date",
+        "taxonomy": {"generate": "age", "at": "2026-01-01", "widths": [5, 10]}});
+    let found = tree(
+        column,
+        &["1991-01-02", "1991-01-01", "1985-06-30", "2027-03-01"],
+    );
+    let expected = "*([-10,0)([-5,0)(2027-03-01)) \
+        [30,40)([30,35)(1991-01-02) [35,40)(1991-01-01)) [40,50)([40,45)(1985-06-30)))";
+    assert_eq!(found, expected);
+    let leap = json!({"kind": "datetime",
+        "taxonomy": {"generate": "age", "at": "2025-02-28", "widths": [1]}});
+    let found = tree(leap, &["2004-02-29T00:00:00", "2004-02-28T23:59:00"]);
+    let expected = "*([20,21)(2004-02-29T00:00:00) [21,22)(2004-02-28T23:59:00))";
+    assert_eq!(found, expected);
+    let column = json!({"kind": "date", "taxonomy": {"generate": "age", "at": "2026-01-01"}});
+    let found = tree(column, &["1991-01-02"]);
+    assert_eq!(found, "*([20,40)([30,40)([30,35)(1991-01-02))))");
+}
+
 #[test]
 fn rare_values_are_under_one_node() {
     let column = json!({"taxonomy": {"generate": "rare", "below": 2}});
@@ -105,6 +128,14 @@ fn what_does_not_fit_a_column_is_refused() {
         json!({"kind": "numeric", "taxonomy": {"generate": "ranges", "widths": [0]}}),
         json!({"kind": "date", "taxonomy": {"generate": "calendar", "levels": ["week", "month"]}}),
         json!({"kind": "date", "taxonomy": {"generate": "calendar", "levels": ["year", "month"]}}),
+        json!({"taxonomy": {"generate": "age", "at": "2026-01-01"}}),
+        json!({"kind": "date", "taxonomy": {"generate": "age", "at": "01.01.2026"}}),
+        json!({"kind": "date", "taxonomy": {"generate": "age", "at": "2026-02-30"}}),
+        json!({"kind": "date", "taxonomy": {"generate": "age", "at": "2026-1-1"}}),
+        json!({"kind": "date",
+            "taxonomy": {"generate": "age", "at": "2026-01-01", "widths": [5, 12]}}),
+        json!({"kind": "date", "taxonomy": {"generate": "age", "at": "2026-01-01", "widths": [0]}}),
+        json!({"kind": "date", "taxonomy": {"generate": "age", "at": "2026-01-01", "widths": []}}),
         json!({"taxonomy": {"generate": "ordered"}}),
         json!({"taxonomy": {"generate": "ordered", "order": ["a", "a"]}}),
         json!({"taxonomy": {"generate": "ordered", "order": ["a", "b"], "fanout": 1}}),

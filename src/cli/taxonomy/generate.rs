@@ -1,0 +1,199 @@
+//! `pais taxonomy generate`: the hierarchy that is made from the values of a column.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+use pais::problem::{Code, Problem};
+use pais_core::definition::{
+    ColumnDefinition, ColumnKind, ColumnRole, DatasetDefinition, GeneratedHierarchy,
+    TaxonomyReference, json,
+};
+use pais_core::read::{DecimalMark, Delimiter, TextEncoding, TextParameters, ThousandsMark};
+use pais_core::schema::Schema;
+use pais_core::taxonomy::Tree;
+
+use super::file::{self, HierarchyFormat};
+use crate::cli::definitions::LIMITS;
+use crate::cli::document_source::DocumentSource;
+use crate::cli::documents::in_file;
+use crate::cli::failure::Failure;
+use crate::cli::input_format::{FormatName, InputFormat};
+use crate::cli::{overwriting, service_documents};
+
+/// The arguments of `pais taxonomy generate`.
+#[derive(Args)]
+pub(crate) struct GenerateArgs {
+    /// The dataset: the body of `POST /v1/datasets`, or the answer of `GET /v1/datasets/{id}`; a
+    /// file, or the address of the dataset in a service, with a token in PAIS_TOKEN.
+    #[arg(long, value_name = "S.json")]
+    schema: DocumentSource,
+    /// The column whose hierarchy is made.
+    #[arg(long, value_name = "NAME")]
+    column: String,
+    /// How it is made, such as `{"generate": "prefix"}`, in place of what the column declares.
+    #[arg(long, value_name = "JSON")]
+    generate: Option<String>,
+    /// The raw table, by its ending: .csv, .tsv, .ndjson (also .gz, .zst) or .parquet; `-` for
+    /// standard input.
+    #[arg(value_name = "INPUT")]
+    input: PathBuf,
+    /// The hierarchy; standard output when omitted. It has the values of the column.
+    #[arg(short, long, value_name = "OUT")]
+    output: Option<PathBuf>,
+    /// The form of the hierarchy: csv where OUT ends with .csv, else json.
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<HierarchyFormat>,
+    /// The name of the taxonomy in JSON; that of the column when omitted.
+    #[arg(long)]
+    name: Option<String>,
+    /// The format of the raw table where its ending does not say it; csv for standard input.
+    #[arg(long, value_name = "FORMAT")]
+    input_format: Option<FormatName>,
+    /// Between two cells of a raw table in text: one character or `tab`.
+    #[arg(long, value_name = "CHARACTER")]
+    delimiter: Option<Delimiter>,
+    /// Before the fraction of its numbers: `.` or `,`.
+    #[arg(long, value_name = "CHARACTER")]
+    decimal: Option<DecimalMark>,
+    /// Between groups of three digits of its numbers: one character.
+    #[arg(long, value_name = "CHARACTER")]
+    thousands: Option<ThousandsMark>,
+    /// Its encoding: utf-8, iso-8859-1, windows-1252 or utf-16.
+    #[arg(long, value_name = "ENCODING")]
+    encoding: Option<TextEncoding>,
+}
+
+impl GenerateArgs {
+    /// Makes the hierarchy and writes it.
+    ///
+    /// # Errors
+    /// A problem where the schema or the table is refused; otherwise what is wrong with the
+    /// arguments.
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        let text = TextParameters {
+            delimiter: self.delimiter,
+            decimal: self.decimal,
+            thousands: self.thousands,
+            encoding: self.encoding,
+        };
+        let input = InputFormat::of(self.input_format, text).table(&self.input)?;
+        if let Some(output) = &self.output {
+            overwriting::refuse(input.identity(), output)?;
+        }
+        let schema = self.schema()?;
+        let table = input.read(&schema)?;
+        let made = schema.with_made_hierarchies(&table);
+        let made = made.map_err(|detail| Problem::new(Code::InvalidTaxonomy, detail))?;
+        let tree = self.tree(&made).ok_or_else(|| {
+            Failure::Usage(format!(
+                "the column `{}` has no value in this table, so there is no hierarchy",
+                self.column
+            ))
+        })?;
+        let output = self.output.as_deref();
+        let format = self.format;
+        let format = format.unwrap_or_else(|| HierarchyFormat::of_output(output));
+        let name = self.name.as_deref().unwrap_or(&self.column);
+        file::write(&tree, name, format, output)
+    }
+
+    fn tree(&self, schema: &Schema) -> Option<Arc<Tree>> {
+        let mut columns = schema.columns.iter();
+        let column = columns.find(|column| *column.name == *self.column)?;
+        column.tree.clone()
+    }
+
+    /// A schema that reads the column as it is declared, and of the others the text only: their
+    /// taxonomies and domains do not matter here.
+    fn schema(&self) -> Result<Schema, Failure> {
+        let source = &self.schema;
+        let definition = service_documents::dataset(&source.read()?);
+        let mut definition: DatasetDefinition =
+            definition.map_err(|error| in_file(source, error))?;
+        let mut is_there = false;
+        for column in &mut definition.columns {
+            match column.name == self.column {
+                true => {
+                    self.declare(column)?;
+                    is_there = true;
+                }
+                false => *column = as_text(column),
+            }
+        }
+        if !is_there {
+            return Err(Failure::Usage(format!(
+                "{source}: there is no column `{}`",
+                self.column
+            )));
+        }
+        let schema = Schema::resolve(&definition, LIMITS, |_| None);
+        let schema = schema.map_err(|error| in_file(source, error))?;
+        if !schema.has_made_hierarchies() && self.tree(&schema).is_none() {
+            return Err(Failure::Usage(format!(
+                "the intervals of the column `{}` are grown during a run; name another hierarchy \
+                 with --generate",
+                self.column
+            )));
+        }
+        Ok(schema)
+    }
+
+    /// Gives the column the hierarchy of `--generate`, and checks that it has one.
+    fn declare(&self, column: &mut ColumnDefinition) -> Result<(), Failure> {
+        if matches!(column.role, ColumnRole::Identifier | ColumnRole::Subject) {
+            return Err(Failure::Usage(format!(
+                "the column `{}` names persons and has no hierarchy",
+                self.column
+            )));
+        }
+        column.role = ColumnRole::QuasiIdentifier;
+        if let Some(text) = &self.generate {
+            let reference: TaxonomyReference = json::parse(text.as_bytes())
+                .map_err(|error| Failure::Usage(format!("--generate: {}", error.detail)))?;
+            // What belongs to intervals that are grown, or to another tree.
+            (column.domain, column.round, column.round_range) = (None, None, false);
+            if !matches!(
+                reference,
+                TaxonomyReference::Generated(GeneratedHierarchy::Ordered { .. })
+            ) {
+                column.order = None;
+            }
+            column.taxonomy = Some(reference);
+        }
+        let is_made = matches!(column.taxonomy, Some(TaxonomyReference::Generated(_)));
+        if !is_made && (column.taxonomy.is_some() || column.order.is_none()) {
+            return Err(Failure::Usage(format!(
+                "the column `{}` does not say how its hierarchy is made; name it with \
+                 --generate '{{\"generate\": …}}'",
+                self.column
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// The column as text that is released as it is. A set keeps how its items are written.
+fn as_text(column: &ColumnDefinition) -> ColumnDefinition {
+    let is_set = column.kind == ColumnKind::Set;
+    ColumnDefinition {
+        name: column.name.clone(),
+        role: match column.role {
+            ColumnRole::Identifier => ColumnRole::Identifier,
+            _ => ColumnRole::Insensitive,
+        },
+        kind: match is_set {
+            true => ColumnKind::Set,
+            false => ColumnKind::Categorical,
+        },
+        taxonomy: None,
+        domain: None,
+        separator: column.separator.clone().filter(|_| is_set),
+        missing: None,
+        round_range: false,
+        round: None,
+        format: None,
+        from: column.from.clone(),
+        order: None,
+    }
+}
