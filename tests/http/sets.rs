@@ -113,10 +113,10 @@ async fn an_invalid_job_on_sets_is_refused() {
     let generalized = |rule: Value| json!({ "pre_generalization": { "diseases": rule } });
     for (extra, status, code, pointer) in [
         (
-            json!({ "privacy": lkc }),
+            json!({ "privacy": lkc, "suppression_limit": 0.1 }),
             422,
             "invalid_job",
-            "/privacy/model",
+            "/suppression_limit",
         ),
         (
             json!({ "recoding": "local" }),

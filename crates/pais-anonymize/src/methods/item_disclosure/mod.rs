@@ -13,6 +13,8 @@
 mod anonymity;
 mod class;
 mod disclosure;
+mod fact_check;
+mod facts;
 mod hierarchy;
 mod itemsets;
 mod km;
@@ -24,6 +26,8 @@ mod vocabulary;
 
 pub(crate) use method::plan;
 
+#[cfg(test)]
+mod fact_properties;
 #[cfg(test)]
 mod properties;
 #[cfg(test)]
