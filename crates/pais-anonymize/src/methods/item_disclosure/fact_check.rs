@@ -102,7 +102,7 @@ impl FactCheck<'_> {
             let facts = &self.facts[row as usize];
             let after = &facts[facts.partition_point(|&fact| fact < from)..];
             looked_up += after.len() as u64 + 1;
-            for &fact in after.iter().filter(|fact| !own.contains(fact)) {
+            for &fact in after.iter().filter(|fact| !own.contains(*fact)) {
                 holding.entry(fact).or_default().push(row);
             }
         }

@@ -102,7 +102,7 @@ proptest! {
         prop_assume!(k > 1 || c < 1.0);
         let mut job = json!({"privacy": {"model": "lkc", "l": l, "k": k, "c": c}});
         if counted {
-            job["privacy"]["missing_sensitive"] = json!("counted");
+            job["missing_sensitive"] = json!("counted");
         }
         if is_generalized {
             job["pre_generalization"] = json!({"t": {"level": 1}});

@@ -318,7 +318,7 @@ impl<'a> FactSearch<'a> {
             let mut cells: Vec<Box<str>> = Vec::new();
             let mut codes = vec![NULL_CODE; table.rows];
             for (list, code) in self.facts.iter().zip(&mut codes) {
-                let items = list.iter().filter(|fact| own.contains(fact));
+                let items = list.iter().filter(|fact| own.contains(*fact));
                 let items: Vec<u32> = items.map(|fact| fact - own.start).collect();
                 let next_code = cells.len() as u32;
                 *code = *known.entry(items).or_insert_with_key(|items| {
