@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use axum::http::{HeaderMap, HeaderValue};
 use bytes::Bytes;
 use headers::ETag;
-use pais::http::extract::page_query::PageQuery;
+use pais::http::extract::page_query::{NumberedPageQuery, PageQuery};
 use pais::http::routes::tables::requested_range;
 use pais_anonymize::JobPlan;
 use pais_core::definition::{DatasetDefinition, JobDefinition, Sweep, json};
@@ -151,12 +151,19 @@ fn cursors() {
         "cursor",
         &[b"-", b"%", b"{", b"0", b"\xff", b"urn:uuid:"],
         |bytes| {
-            let query = PageQuery {
-                limit: Some(bytes.len() as i64),
-                cursor: Some(String::from_utf8_lossy(bytes).into_owned()),
+            let limit = Some(bytes.len() as i64);
+            let cursor = Some(String::from_utf8_lossy(bytes).into_owned());
+            let (by_id, by_number) = (cursor.clone(), cursor);
+            let _ = PageQuery {
+                limit,
+                cursor: by_id,
+            }
+            .parse();
+            let numbered = NumberedPageQuery {
+                limit,
+                cursor: by_number,
             };
-            let _ = query.parse::<uuid::Uuid>();
-            let _ = query.parse::<u32>();
+            let _ = numbered.parse::<u32>();
         },
     );
 }

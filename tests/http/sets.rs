@@ -113,10 +113,10 @@ async fn an_invalid_job_on_sets_is_refused() {
     let generalized = |rule: Value| json!({ "pre_generalization": { "diseases": rule } });
     for (extra, status, code, pointer) in [
         (
-            json!({ "privacy": lkc }),
+            json!({ "privacy": lkc, "suppression_limit": 0.1 }),
             422,
             "invalid_job",
-            "/privacy/model",
+            "/suppression_limit",
         ),
         (
             json!({ "recoding": "local" }),
@@ -189,4 +189,27 @@ async fn an_invalid_job_on_sets_is_refused() {
     assert_eq!(problem["errors"][0]["line"], 4);
     assert_eq!(problem["errors"][0]["column"], "diseases");
     assert!(!refused.text.contains("secret"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lkc_bounds_what_items_and_values_reveal_together() {
+    let hospital = Hospital::new().await;
+    let dataset = filled(&hospital).await;
+    let lkc = json!({ "model": "lkc", "l": 2, "k": 2, "c": 1.0 });
+    let queued = hospital
+        .post("/v1/jobs", &job(&dataset, json!({ "privacy": lkc })))
+        .await
+        .json(202);
+    let job = format!("/v1/jobs/{}", text(&queued["id"]));
+    let workers = hospital.work();
+    let ended = hospital.ended(&job).await;
+    workers.stop().await;
+    assert_eq!(ended["status"], "succeeded", "{ended}");
+    let release = format!("/v1/releases/{}", text(&ended["release_id"]));
+    let document = hospital.get(&release).await.json(200);
+    assert_eq!(document["rows"], 4, "{document}");
+    let csv = hospital.get(&format!("{release}/data")).await.text;
+    // Items that one patient has are hidden. Of the others, each pair of facts has two rows.
+    assert_eq!(csv.matches("Male,k|l,a|z\n").count(), 2, "{csv}");
+    assert_eq!(csv.matches("Female,o,x|y\n").count(), 2, "{csv}");
 }

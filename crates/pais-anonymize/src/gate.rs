@@ -13,8 +13,8 @@ use pais_core::schema::SchemaColumn;
 use pais_core::table::{Column, Domain, GROUP_COLUMN, QuasiIdentifier, ReleasedTable};
 use pais_core::warning::Warning;
 use pais_verify::{
-    CountedTable, GroupVerification, LkcRequirement, Original, OriginalQuasiIdentifier,
-    RawSensitive, SubjectGroups, Verification, VerifyError, subject_groups,
+    CountedTable, GroupVerification, Original, OriginalQuasiIdentifier, RawSensitive,
+    SubjectGroups, Verification, VerifyError, subject_groups,
 };
 use rayon::prelude::*;
 
@@ -182,16 +182,13 @@ fn decide_model(
         accepted(found.holds).map(|()| Verdict::Subsets(found))
     };
     match model {
-        PrivacyModel::Lkc(model) => {
-            let requirement = LkcRequirement::from_model(model, names.len(), &sensitive);
-            subsets(pais_verify::verify_lkc(
-                table,
-                names,
-                &sensitive,
-                &requirement,
-                cancellation,
-            ))
-        }
+        PrivacyModel::Lkc(model) => subsets(pais_verify::verify_lkc_model(
+            table,
+            names,
+            &sensitive,
+            model,
+            cancellation,
+        )),
         PrivacyModel::KmAnonymity(model) => subsets(pais_verify::verify_km(
             table,
             names,

@@ -45,6 +45,16 @@ impl<'a> SensitiveColumn<'a> {
         Self::new(table, &requirement)
     }
 
+    /// Whether the confidence in a value is measured.
+    pub(super) fn is_sensitive(&self, value: u32) -> bool {
+        self.sensitive[value as usize]
+    }
+
+    /// The text of a value; `None` for a null.
+    pub(super) fn text(&self, value: u32) -> Option<&str> {
+        self.values.text(value)
+    }
+
     /// Number of distinct values, missing ones included.
     pub(super) fn value_count(&self) -> usize {
         self.missing.len()

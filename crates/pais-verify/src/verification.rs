@@ -40,6 +40,9 @@ pub struct Verification {
     /// over all its values. It is measured whether the model bounds it or not; 0 if no record has
     /// such a value. Exact but for the rounding of the division.
     ///
+    /// Under an *L* with set-valued columns a qid is a combination of at most L facts: values of
+    /// columns that are not set-valued, and items.
+    ///
     /// Under k^m-anonymity a group is known by all its values of columns that are not set-valued
     /// and by at most m items.
     pub greatest_confidence: f64,
@@ -140,6 +143,15 @@ pub enum VerifyError {
     TooManyItemsets {
         /// *m*.
         m: u32,
+    },
+    /// More combinations of facts than can be enumerated within the budget.
+    #[error(
+        "there are too many combinations of at most {l} values and items to enumerate; lower `l`, \
+         or pre-generalize the items"
+    )]
+    TooManyFacts {
+        /// *L*.
+        l: u32,
     },
     /// The model needs exactly one sensitive column, but there are none or several.
     #[error("the model needs exactly one sensitive column, but there are {found}")]

@@ -300,7 +300,7 @@ fn job(dice: &mut Dice, columns: &[(&str, Content)]) -> Value {
         .any(|(role, content)| *role == "quasi_identifier" && content.is_set());
     let k = 1 + dice.below(4);
     let c = dice.pick(&[0.4, 0.5, 0.7, 0.9, 1.0]);
-    let mut privacy = match dice.below(if has_set { 3 } else { 12 }) {
+    let mut privacy = match dice.below(if has_set { 4 } else { 12 }) {
         0 => json!({"model": "k_anonymity", "k": k + 1}),
         1 if has_set => json!({"model": "k_m_anonymity", "k": k + 1, "m": 1 + dice.below(2)}),
         2 if has_set => json!({"model": "k_anonymity", "k": 2}),

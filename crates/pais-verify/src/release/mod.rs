@@ -20,8 +20,8 @@ use thiserror::Error;
 
 use self::subjects::ReleasedSubjects;
 use crate::{
-    CountedTable, GroupVerification, LkcRequirement, Verification, VerifyError, verify_groups,
-    verify_km, verify_lkc,
+    CountedTable, GroupVerification, Verification, VerifyError, verify_groups, verify_km,
+    verify_lkc_model,
 };
 
 pub use self::subjects::Undecided;
@@ -267,8 +267,7 @@ fn decide(
     let sensitive = schema.names(ColumnRole::Sensitive);
     let found = match model {
         PrivacyModel::Lkc(model) => {
-            let requirement = LkcRequirement::from_model(model, names.len(), &sensitive);
-            verify_lkc(table, &names, &sensitive, &requirement, cancellation)
+            verify_lkc_model(table, &names, &sensitive, model, cancellation)
                 .map(PrivacyFinding::Subsets)
         }
         PrivacyModel::KmAnonymity(model) => {

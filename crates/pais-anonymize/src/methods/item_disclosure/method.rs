@@ -1,4 +1,4 @@
-//! Concurrent item disclosure as a method: k-anonymity and k^m-anonymity with sets.
+//! Item disclosure as a method: k-anonymity, k^m-anonymity and LKC-privacy with sets.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -8,9 +8,11 @@ use pais_core::definition::{
     ColumnKind, ColumnRole, JobDefinition, JobError, JobErrorKind, ModelKind, Objective,
 };
 use pais_core::model::{MinimumAnonymity, PrivacyModel};
+use pais_core::rejection::Fault;
 use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::table::{EncodedTable, Form, ReleasedColumn, SetColumn};
 
+use super::facts::search_facts;
 use super::km::search_km;
 use super::outcome::{DisclosedSet, DisclosedTable};
 use super::search::{DisclosureError, DisclosureSettings, search};
@@ -28,6 +30,13 @@ use crate::{pre_generalization, published_cut, released_table, row_order};
 /// The greatest weight of a column; beyond it a sum of weighted shares would lose the others.
 const GREATEST_WEIGHT: f64 = 1e6;
 
+/// Bytes of a row for the list of its facts, and while rows are gathered by fact; a column adds 64
+/// for up to 16 facts.
+const FACT_ROW_BYTES: u64 = 96;
+
+/// A number of rows of which every fraction that a job can name is at least one row.
+const MANY_ROWS: u64 = u64::MAX;
+
 /// Concurrent item disclosure under the parameters of one job.
 struct ItemDisclosure {
     model: PrivacyModel,
@@ -36,7 +45,7 @@ struct ItemDisclosure {
     disclosed: OnceLock<DisclosedTable>,
 }
 
-/// Takes k-anonymity where a quasi-identifier is a set, and k^m-anonymity.
+/// Takes k-anonymity and LKC-privacy where a quasi-identifier is a set, and k^m-anonymity.
 pub(crate) fn plan(
     schema: &Schema,
     job: &JobDefinition,
@@ -45,6 +54,17 @@ pub(crate) fn plan(
     let has_sets = first_set(schema).is_some();
     let k = match model {
         PrivacyModel::Lkc(model) if has_sets && job.privacy.model == ModelKind::KAnonymity => {
+            model.k
+        }
+        PrivacyModel::Lkc(model) if has_sets && job.privacy.model == ModelKind::Lkc => {
+            check_global(job)?;
+            if job.suppression_limit()?.floor_of(MANY_ROWS) > 0 {
+                return Err(unfit(
+                    "/suppression_limit",
+                    "`lkc` with a set-valued quasi-identifier hides items and suppresses no row; \
+                     leave `suppression_limit` out",
+                ));
+            }
             model.k
         }
         PrivacyModel::KmAnonymity(_) if !has_sets => {
@@ -83,6 +103,12 @@ impl ItemDisclosure {
                 (*model, &self.settings),
                 observer,
             ),
+            PrivacyModel::Lkc(model) if model.l.is_some() => search_facts(
+                &input.table,
+                minimum_levels,
+                (model, &self.settings),
+                observer,
+            ),
             PrivacyModel::Lkc(_) | PrivacyModel::Groups(_) => {
                 search(&input.table, minimum_levels, &self.settings, observer)
             }
@@ -98,7 +124,14 @@ impl Method for ItemDisclosure {
     }
 
     fn bytes_needed(&self, schema: &Schema, rows: u64, _: u64) -> u64 {
-        memory::release_codes(schema, rows)
+        let codes = memory::release_codes(schema, rows);
+        match &self.model {
+            PrivacyModel::Lkc(model) if model.l.is_some() => {
+                let columns = self.settings.weights.len() as u64;
+                codes.saturating_add(rows.saturating_mul(FACT_ROW_BYTES + 64 * columns))
+            }
+            _ => codes,
+        }
     }
 
     fn search(
@@ -197,12 +230,36 @@ fn run_error(error: &DisclosureError) -> RunError {
     match error {
         DisclosureError::Cancelled => RunError::Cancelled,
         DisclosureError::TooManyItems => RunError::limit_exceeded(error.to_string()),
+        DisclosureError::MoreFrequentThanC {
+            column,
+            holding,
+            of,
+        } => more_frequent_than_c(column, *holding, *of),
         DisclosureError::FewerSubjectsThanK { subjects, .. } => {
             RunError::fewer_subjects_than_k(*subjects, &error.to_string())
         }
         DisclosureError::FewerRowsThanK { rows, .. } => {
             RunError::fewer_rows_than_k(*rows, &error.to_string())
         }
+    }
+}
+
+/// A bounded sensitive value is too frequent in the whole table.
+fn more_frequent_than_c(column: &str, holding: u64, of: u64) -> RunError {
+    let share = holding as f64 / of as f64;
+    // Rounded up, so that the bound named is one that holds.
+    let least = (share * 10_000.0).ceil() / 10_000.0;
+    let detail = format!(
+        "a sensitive value of `{column}` is in {:.2} % of the rows of the whole table, more than \
+         the greatest confidence allows, so no generalization can meet it; set the bound to at \
+         least {least}, or take the value out of `sensitive_values`",
+        share * 100.0
+    );
+    let fault = Fault::at("/privacy/c", detail.clone());
+    let fault = fault.fix(format!("set the greatest confidence to at least {least}"));
+    RunError::NotAnonymizable {
+        detail,
+        fault: Box::new(fault),
     }
 }
 

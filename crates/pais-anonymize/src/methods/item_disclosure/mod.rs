@@ -6,6 +6,9 @@
 //! relational column moves one level down, as a whole or not at all. In a set-valued column each
 //! equivalence class discloses items, one per row, where no class becomes smaller than k.
 //!
+//! Under k^m-anonymity (`km`) and LKC-privacy (`facts`) an item is disclosed for all rows of a class,
+//! or of the table, that have it, so that disclosure divides no class.
+//!
 //! Memory: 4 bytes per row, and for each set-valued column 4 bytes per row and 4 bytes per item
 //! that may still be disclosed; twice that while a class is divided. A round of disclosure passes
 //! over those items a few times, with the classes in parallel.
@@ -13,6 +16,8 @@
 mod anonymity;
 mod class;
 mod disclosure;
+mod fact_check;
+mod facts;
 mod hierarchy;
 mod itemsets;
 mod km;
@@ -24,6 +29,8 @@ mod vocabulary;
 
 pub(crate) use method::plan;
 
+#[cfg(test)]
+mod fact_properties;
 #[cfg(test)]
 mod properties;
 #[cfg(test)]

@@ -52,6 +52,16 @@ pub(super) enum DisclosureError {
         /// *k*.
         k: u64,
     },
+    /// A sensitive value is more frequent in the whole table than *C* allows.
+    #[error("a sensitive value of `{column}` is more frequent than the greatest confidence")]
+    MoreFrequentThanC {
+        /// The sensitive column.
+        column: String,
+        /// Rows with the value.
+        holding: u64,
+        /// Rows of which that is a share.
+        of: u64,
+    },
     /// The rows hold more items in one column than 32 bits can index.
     #[error("a set-valued column has more than 4,294,967,295 items")]
     TooManyItems,

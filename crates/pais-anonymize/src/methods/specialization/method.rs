@@ -220,8 +220,8 @@ fn check_columns(schema: &Schema, job: &JobDefinition) -> Result<(), JobError> {
         return Err(unfit(
             "/privacy/model",
             format!(
-                "this model cannot take the set-valued quasi-identifier `{}`; `k_anonymity` and \
-                 `k_m_anonymity` can",
+                "this model cannot take the set-valued quasi-identifier `{}`; `lkc`, \
+                 `k_anonymity` and `k_m_anonymity` can",
                 column.name
             ),
         ));

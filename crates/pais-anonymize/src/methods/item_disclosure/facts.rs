@@ -1,0 +1,337 @@
+//! LKC-privacy with set-valued columns: an adversary knows at most *L* facts about a person, each
+//! one value of a relational column or one item of a set-valued column.
+//!
+//! The search starts with every relational column at its topmost value and no item disclosed.
+//! Each step takes the candidate with the greatest decrease of NCP: a relational column one level
+//! down, or one item disclosed for all rows that have it. It is performed if the table stays
+//! valid; else it is dropped for good, because a table that is refined further stays invalid
+//! (docs/methods.md).
+
+use crate::observer::{Observer, Phase};
+use pais_core::model::{Lkc, MissingSensitive};
+use pais_core::table::{EncodedTable, NULL_CODE};
+use pais_core::taxonomy::MinimumLevels;
+
+use super::anonymity::Anonymity;
+use super::fact_check::{FactCheck, SensitiveBound};
+use super::hierarchy::Hierarchy;
+use super::outcome::{DisclosedSet, DisclosedTable};
+use super::search::{DisclosureError, DisclosureSettings, TIE};
+use super::vocabulary::Vocabulary;
+
+/// Most look-ups of a fact in a row for one candidate; one that needs more is dropped.
+const CANDIDATE_BUDGET: u64 = 1 << 28;
+
+/// Most look-ups for all candidates that are performed; later ones are dropped. The verifier
+/// enumerates fewer, so that it can decide every result.
+const BUDGET: u64 = 1 << 32;
+
+/// Runs the search and returns the cuts and the disclosed items. `minimum_levels` gives the
+/// pre-generalization of a column by its name. No row is suppressed.
+///
+/// # Errors
+/// Where the topmost table does not meet the model, and on cancellation.
+pub(super) fn search_facts<'a>(
+    table: &'a EncodedTable,
+    minimum_levels: impl Fn(&str) -> Option<&'a MinimumLevels>,
+    (model, settings): (&Lkc, &DisclosureSettings),
+    observer: &dyn Observer,
+) -> Result<DisclosedTable, DisclosureError> {
+    let (rows, k) = (table.rows as u64, model.k.get());
+    if rows < k {
+        return Err(DisclosureError::FewerRowsThanK { rows, k });
+    }
+    let anonymity = Anonymity::new(k as usize, table);
+    let subjects = anonymity.persons(table);
+    if subjects < k {
+        return Err(DisclosureError::FewerSubjectsThanK { subjects, k });
+    }
+    let sensitive = bounds(model, table);
+    let ordered = anonymity.ordered_rows(table.rows);
+    for (bound, name) in &sensitive {
+        if let Some((holding, of)) = bound.exceeded(&ordered, model.c) {
+            let column = name.to_string();
+            return Err(DisclosureError::MoreFrequentThanC {
+                column,
+                holding,
+                of,
+            });
+        }
+    }
+    let sensitive: Vec<SensitiveBound> = sensitive.into_iter().map(|(bound, _)| bound).collect();
+    let vocabularies: Vec<_> = (table.sets.iter())
+        .map(|column| Vocabulary::new(column, minimum_levels(&column.name)))
+        .collect();
+    let columns = table.quasi_identifiers.iter().zip(&settings.kinds);
+    let hierarchies: Vec<_> = columns
+        .map(|(column, &kind)| Hierarchy::new(column, kind, minimum_levels(&column.name)))
+        .collect();
+    let mut search = FactSearch::new(table, hierarchies, &vocabularies, &ordered)
+        .ok_or(DisclosureError::TooManyItems)?;
+    let mut items = search.items(&vocabularies, settings);
+    let candidates = items.len().max(1) as f64;
+    let mut in_qi = vec![true; search.hierarchies.len()];
+    let mut spent = 0;
+    loop {
+        if observer.must_stop() {
+            return Err(DisclosureError::Cancelled);
+        }
+        let relational = search.best_column(&in_qi, settings);
+        let check = FactCheck {
+            facts: &search.facts,
+            anonymity,
+            c: model.c,
+            sensitive: &sensitive,
+            budget: CANDIDATE_BUDGET.min(BUDGET - spent),
+            stop: &|| observer.must_stop(),
+        };
+        let column = match (relational, items.last()) {
+            (None, None) => break,
+            (Some((at, gain, position)), Some(item)) => {
+                let is_tie = (gain - item.gain).abs() <= TIE;
+                let is_first = gain > item.gain || (is_tie && position < item.position);
+                is_first.then_some(at)
+            }
+            (Some((at, ..)), None) => Some(at),
+            (None, Some(_)) => None,
+        };
+        let known = model.l.map_or(u32::MAX, |l| l.get()) - 1;
+        if let Some(at) = column {
+            let tried = search.descended(at, &ordered);
+            let own = search.range(at);
+            let parts: Vec<_> = tried.changed.iter().map(Vec::as_slice).collect();
+            match check.lookups(&parts, own, known) {
+                Some(lookups) => {
+                    spent += lookups;
+                    search.descend(at, &tried.facts);
+                }
+                None => in_qi[at] = false,
+            }
+        } else if let Some(item) = items.pop() {
+            let rows = std::mem::take(&mut search.rows_of[item.set][item.item as usize]);
+            let fact = search.offsets[search.hierarchies.len() + item.set] + item.item;
+            if let Some(lookups) = check.lookups(&[&rows], fact..fact + 1, known) {
+                spent += lookups;
+                search.disclose(fact, &rows);
+            }
+        }
+        let left = items.len() as f64 / candidates;
+        observer.progress(Phase::Searching, 1.0 - left);
+    }
+    if observer.must_stop() {
+        return Err(DisclosureError::Cancelled);
+    }
+    Ok(search.outcome(table, &vocabularies))
+}
+
+/// The sensitive columns that the model bounds, with their names.
+fn bounds<'a>(model: &Lkc, table: &'a EncodedTable) -> Vec<(SensitiveBound<'a>, &'a str)> {
+    if model.c.is_unbounded() {
+        return Vec::new();
+    }
+    let columns = table.sensitive.iter().filter_map(|column| {
+        let listed = match &model.sensitive_values {
+            None => None,
+            Some(listed) => Some(listed.get(&*column.name)?),
+        };
+        let is_bounded = |value: &str| listed.is_none_or(|it| it.iter().any(|it| it == value));
+        let bound = SensitiveBound {
+            codes: &column.codes,
+            bounded: column
+                .values
+                .iter()
+                .map(|value| is_bounded(value))
+                .collect(),
+            excludes_missing: model.missing_sensitive == MissingSensitive::Excluded,
+        };
+        Some((bound, &*column.name))
+    });
+    columns.collect()
+}
+
+/// An item that may be disclosed.
+struct HiddenItem {
+    set: usize,
+    item: u32,
+    /// The weighted decrease of NCP.
+    gain: f64,
+    /// Position of the column among the stored columns.
+    position: usize,
+}
+
+/// A relational column one level down.
+struct Descended {
+    /// By row, the fact of the column.
+    facts: Vec<u32>,
+    /// The rows of each value that is new at this level.
+    changed: Vec<Vec<u32>>,
+}
+
+/// The state of the search. Facts are numbered across the columns: the values of relational
+/// columns first, then the items of sets.
+struct FactSearch<'a> {
+    table: &'a EncodedTable,
+    hierarchies: Vec<Hierarchy<'a>>,
+    /// The first fact of each column, and the number of facts at the end.
+    offsets: Vec<u32>,
+    /// By row, the facts that it has in the current table, ascending.
+    facts: Vec<Vec<u32>>,
+    /// By set and item, the rows that have it, in the order of persons.
+    rows_of: Vec<Vec<Vec<u32>>>,
+}
+
+impl<'a> FactSearch<'a> {
+    /// The topmost state; `None` for more facts than 32 bits can number.
+    fn new(
+        table: &'a EncodedTable,
+        hierarchies: Vec<Hierarchy<'a>>,
+        vocabularies: &[Vocabulary],
+        ordered: &[u32],
+    ) -> Option<Self> {
+        let sizes = hierarchies.iter().map(Hierarchy::value_count);
+        let sizes = sizes.chain(vocabularies.iter().map(Vocabulary::len));
+        let mut offsets = vec![0u32];
+        for size in sizes {
+            let last = offsets.last().copied()?;
+            offsets.push(last.checked_add(u32::try_from(size).ok()?)?);
+        }
+        let mut row_items = Vec::new();
+        let rows_of = vocabularies.iter().map(|vocabulary| {
+            let mut rows_of = vec![Vec::new(); vocabulary.len()];
+            for &row in ordered {
+                row_items.clear();
+                vocabulary.push_row(row as usize, &mut row_items);
+                for &item in &row_items {
+                    rows_of[item as usize].push(row);
+                }
+            }
+            rows_of
+        });
+        let rows_of = rows_of.collect();
+        // The topmost value of a relational column is its first.
+        let topmost = offsets[..hierarchies.len()].to_vec();
+        Some(Self {
+            facts: vec![topmost; table.rows],
+            table,
+            hierarchies,
+            offsets,
+            rows_of,
+        })
+    }
+
+    /// The items that may be disclosed, the best last.
+    fn items(&self, vocabularies: &[Vocabulary], settings: &DisclosureSettings) -> Vec<HiddenItem> {
+        let mut items = Vec::new();
+        for (set, (rows_of, vocabulary)) in self.rows_of.iter().zip(vocabularies).enumerate() {
+            let all: usize = rows_of.iter().map(Vec::len).sum();
+            let weight = settings.weights[self.hierarchies.len() + set] / all.max(1) as f64;
+            for (item, rows) in rows_of.iter().enumerate() {
+                let item = item as u32;
+                let gain = rows.len() as f64 * (1.0 - vocabulary.ncp(item)) * weight;
+                if gain > 0.0 {
+                    items.push(HiddenItem {
+                        set,
+                        item,
+                        gain,
+                        position: self.table.sets[set].position,
+                    });
+                }
+            }
+        }
+        items.sort_by(|one, other| {
+            let place = |it: &HiddenItem| (it.position, it.item);
+            let by_gain = one.gain.total_cmp(&other.gain);
+            by_gain.then_with(|| place(other).cmp(&place(one)))
+        });
+        items
+    }
+
+    /// The relational column with the greatest decrease of NCP by its next level, that decrease,
+    /// and its position; ties go to the first column.
+    fn best_column(
+        &mut self,
+        in_qi: &[bool],
+        settings: &DisclosureSettings,
+    ) -> Option<(usize, f64, usize)> {
+        let rows = self.table.rows.max(1) as f64;
+        let mut best: Option<(usize, f64, usize)> = None;
+        for (at, hierarchy) in self.hierarchies.iter_mut().enumerate() {
+            if !in_qi[at] || hierarchy.is_exhausted() {
+                continue;
+            }
+            let gain = hierarchy.gain() / rows * settings.weights[at];
+            if best.is_none_or(|(_, best, _)| gain > best + TIE) {
+                best = Some((at, gain, hierarchy.column().position));
+            }
+        }
+        best
+    }
+
+    /// The facts of a relational column.
+    fn range(&self, at: usize) -> std::ops::Range<u32> {
+        self.offsets[at]..self.offsets[at + 1]
+    }
+
+    fn descended(&self, at: usize, ordered: &[u32]) -> Descended {
+        let hierarchy = &self.hierarchies[at];
+        let below = hierarchy.next_level();
+        let codes = &hierarchy.column().codes;
+        let fact = |&code: &u32| self.offsets[at] + below[code as usize];
+        let facts: Vec<u32> = codes.iter().map(fact).collect();
+        let mut rows_of = vec![Vec::new(); hierarchy.value_count()];
+        for &row in ordered {
+            let fact = facts[row as usize];
+            if self.facts[row as usize].binary_search(&fact).is_err() {
+                rows_of[(fact - self.offsets[at]) as usize].push(row);
+            }
+        }
+        rows_of.retain(|rows| !rows.is_empty());
+        Descended {
+            facts,
+            changed: rows_of,
+        }
+    }
+
+    /// Moves a relational column one level down.
+    fn descend(&mut self, at: usize, facts: &[u32]) {
+        for (list, &fact) in self.facts.iter_mut().zip(facts) {
+            // Columns have disjoint ranges, so the order stays.
+            list[at] = fact;
+        }
+        self.hierarchies[at].descend();
+    }
+
+    /// Discloses an item.
+    fn disclose(&mut self, fact: u32, rows: &[u32]) {
+        for &row in rows {
+            let list = &mut self.facts[row as usize];
+            let place = list.partition_point(|&other| other < fact);
+            list.insert(place, fact);
+        }
+    }
+
+    fn outcome(&self, table: &EncodedTable, vocabularies: &[Vocabulary]) -> DisclosedTable {
+        let sets = vocabularies.iter().enumerate().map(|(set, vocabulary)| {
+            let at = self.hierarchies.len() + set;
+            let own = self.range(at);
+            let mut known: hashbrown::HashMap<Vec<u32>, u32> = hashbrown::HashMap::new();
+            let mut cells: Vec<Box<str>> = Vec::new();
+            let mut codes = vec![NULL_CODE; table.rows];
+            for (list, code) in self.facts.iter().zip(&mut codes) {
+                let items = list.iter().filter(|fact| own.contains(*fact));
+                let items: Vec<u32> = items.map(|fact| fact - own.start).collect();
+                let next_code = cells.len() as u32;
+                *code = *known.entry(items).or_insert_with_key(|items| {
+                    cells.push(vocabulary.cell(items).into());
+                    next_code
+                });
+            }
+            DisclosedSet { cells, codes }
+        });
+        DisclosedTable {
+            cuts: self.hierarchies.iter().map(Hierarchy::cut).collect(),
+            sets: sets.collect(),
+            released: vec![true; table.rows],
+        }
+    }
+}
