@@ -44,11 +44,17 @@ impl ReleasedSet {
         Self(items(cell, separator).map(|item| tree.find(item)).collect())
     }
 
-    /// Whether each item is exactly the pre-generalized node of an item of the raw set.
+    /// Whether each item is exactly the pre-generalized node of an item of the raw set. Without
+    /// pre-generalization a method may choose labels, and each item is an item of the raw set or
+    /// an ancestor of one below the root.
     pub(super) fn is_subset(&self, raw: &[u32], original: OriginalSet) -> bool {
-        self.all(|item| {
-            raw.iter()
-                .any(|&leaf| original.pre_generalized(leaf) == item)
+        let tree = &original.column.tree;
+        self.all(|item| match original.minimum_levels {
+            Some(levels) => raw.iter().any(|&leaf| levels.level_of(leaf) == item),
+            None => {
+                let covers = |&leaf: &u32| is_at_or_above(tree, item, tree.leaf(leaf));
+                item != NodeId::ROOT && raw.iter().any(covers)
+            }
         })
     }
 

@@ -114,6 +114,16 @@ impl MinimumLevels {
         Ok(Self(levels.into_iter().enumerate().map(floor).collect()))
     }
 
+    /// The same floors, but the parent of the floor for these leaves, given by leaf number. A floor
+    /// below the root stays, because the root says nothing.
+    pub fn with_parents(&self, tree: &Tree, of: impl Fn(u32) -> bool) -> Self {
+        let raised = |(leaf, &floor): (usize, &NodeId)| {
+            let parent = tree.node(floor).parent.filter(|&it| it != NodeId::ROOT);
+            parent.filter(|_| of(leaf as u32)).unwrap_or(floor)
+        };
+        Self(self.0.iter().enumerate().map(raised).collect())
+    }
+
     /// The floor of a leaf, given by leaf number.
     #[inline]
     pub fn level_of(&self, leaf: u32) -> NodeId {

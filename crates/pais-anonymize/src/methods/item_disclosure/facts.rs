@@ -7,6 +7,8 @@
 //! valid; else it is dropped for good, because a table that is refined further stays invalid
 //! (docs/methods.md).
 
+use std::collections::BTreeMap;
+
 use crate::observer::{Observer, Phase};
 use pais_core::model::{Lkc, MissingSensitive};
 use pais_core::table::{EncodedTable, NULL_CODE};
@@ -332,6 +334,7 @@ impl<'a> FactSearch<'a> {
             cuts: self.hierarchies.iter().map(Hierarchy::cut).collect(),
             sets: sets.collect(),
             released: vec![true; table.rows],
+            labels: BTreeMap::new(),
         }
     }
 }

@@ -117,6 +117,15 @@ impl<'a> Hierarchy<'a> {
         gain
     }
 
+    /// NCP of the column at its current level, summed over the rows that are not suppressed.
+    pub(super) fn loss(&self) -> f64 {
+        let level = self.level(self.depth);
+        let values = level.iter().zip(&self.rows);
+        values
+            .map(|(&value, &rows)| rows as f64 * self.values[value as usize].ncp)
+            .sum()
+    }
+
     /// Moves the whole column one level down.
     pub(super) fn descend(&mut self) {
         self.depth += 1;

@@ -5,6 +5,8 @@
 //! least k rows. Disclosure does not divide classes here, so items are disclosed once for the
 //! current classes. A relational column moves one level down where that decreases the total loss.
 
+use std::collections::BTreeMap;
+
 use hashbrown::HashMap;
 use rayon::prelude::*;
 
@@ -225,6 +227,7 @@ impl KmSearch<'_> {
             cuts,
             sets: sets.collect(),
             released: vec![true; table.rows],
+            labels: BTreeMap::new(),
         }
     }
 }

@@ -11,11 +11,13 @@ use pais_core::model::{MinimumAnonymity, PrivacyModel};
 use pais_core::rejection::Fault;
 use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::table::{EncodedTable, Form, ReleasedColumn, SetColumn};
+use pais_core::taxonomy::MinimumLevels;
 
 use super::facts::search_facts;
 use super::km::search_km;
+use super::labels;
 use super::outcome::{DisclosedSet, DisclosedTable};
-use super::search::{DisclosureError, DisclosureSettings, search};
+use super::search::{DisclosureError, DisclosureSettings};
 use crate::error::RunError;
 use crate::job_checks::{check_global, first_set, is_set, unfit};
 use crate::memory;
@@ -95,7 +97,7 @@ impl ItemDisclosure {
         if let Some(disclosed) = self.disclosed.get() {
             return Ok(disclosed);
         }
-        let minimum_levels = |name: &str| input.pre_generalization.minimum_levels(name);
+        let minimum_levels = pre_generalized(input);
         let disclosed = match &self.model {
             PrivacyModel::KmAnonymity(model) => search_km(
                 &input.table,
@@ -110,7 +112,15 @@ impl ItemDisclosure {
                 observer,
             ),
             PrivacyModel::Lkc(_) | PrivacyModel::Groups(_) => {
-                search(&input.table, minimum_levels, &self.settings, observer)
+                let is_pre_generalized = |name: &str| minimum_levels(name).is_some();
+                let may_label = labels::columns_with_labels(&input.schema, is_pre_generalized);
+                labels::search_with_labels(
+                    &input.table,
+                    &may_label,
+                    &minimum_levels,
+                    &self.settings,
+                    observer,
+                )
             }
         };
         let disclosed = disclosed.map_err(|error| run_error(&error))?;
@@ -177,18 +187,20 @@ impl Method for ItemDisclosure {
         input: &PreparedTable,
         candidate: &Candidate,
         verdict: &Verdict,
-        _: &dyn Observer,
+        observer: &dyn Observer,
     ) -> Result<Report, RunError> {
         let [table] = candidate.tables.as_slice() else {
             return Err(RunError::internal("there is not exactly one table"));
         };
         let suppressed = (input.table.rows - candidate.rows.len()) as u64;
+        let labels = &self.disclosed(input, observer)?.labels;
         let item_loss = |column: &SetColumn| {
             let mut columns = table.columns.iter();
             let released = columns.find(|released| released.name == column.name)?;
+            let pre_generalized = || input.pre_generalization.minimum_levels(&column.name);
             let raw = RawSets {
                 column,
-                minimum_levels: input.pre_generalization.minimum_levels(&column.name),
+                minimum_levels: labels.get(&column.name).or_else(pre_generalized),
                 rows: &candidate.rows,
             };
             Some((column.name.to_string(), utility::item_loss(released, raw)))
@@ -202,6 +214,11 @@ impl Method for ItemDisclosure {
             ..report
         })
     }
+}
+
+/// The job's pre-generalization of a column, by its name.
+fn pre_generalized<'a>(input: &'a PreparedTable) -> impl Fn(&str) -> Option<&'a MinimumLevels> {
+    |name| input.pre_generalization.minimum_levels(name)
 }
 
 /// The released columns of disclosed sets, with their positions among the stored columns.

@@ -21,6 +21,7 @@ mod facts;
 mod hierarchy;
 mod itemsets;
 mod km;
+mod labels;
 mod method;
 mod outcome;
 mod round;

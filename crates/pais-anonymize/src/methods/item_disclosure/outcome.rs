@@ -1,7 +1,10 @@
 //! The result of a search, ready to be released.
 
+use std::collections::BTreeMap;
+
 use crate::cut::Cut;
 use pais_core::table::{EncodedTable, NULL_CODE};
+use pais_core::taxonomy::MinimumLevels;
 
 use super::class::EquivalenceClass;
 use super::vocabulary::Vocabulary;
@@ -15,6 +18,9 @@ pub(super) struct DisclosedTable {
     pub sets: Vec<DisclosedSet>,
     /// Whether each row is released; the others were moved to the trash bin.
     pub released: Vec<bool>,
+    /// By set-valued column, the node that each of its items is generalized to, where the method
+    /// chose labels of a declared taxonomy itself.
+    pub labels: BTreeMap<Box<str>, MinimumLevels>,
 }
 
 /// The released cells of a set-valued column.
@@ -59,6 +65,7 @@ impl DisclosedTable {
             cuts,
             sets: sets.collect(),
             released,
+            labels: BTreeMap::new(),
         }
     }
 }

@@ -77,7 +77,8 @@ enum NextColumn {
     Set(usize),
 }
 
-/// Runs Algorithm 1 and returns the cuts and the disclosed items. `minimum_levels` gives the
+/// Runs Algorithm 1 and returns the cuts and the disclosed items, and the weighted sum of the mean
+/// NCP of the relational columns, where a suppressed row has NCP 1. `minimum_levels` gives the
 /// pre-generalization of a column by its name.
 ///
 /// # Errors
@@ -87,7 +88,7 @@ pub(super) fn search<'a>(
     minimum_levels: impl Fn(&str) -> Option<&'a MinimumLevels>,
     settings: &DisclosureSettings,
     observer: &dyn Observer,
-) -> Result<DisclosedTable, DisclosureError> {
+) -> Result<(DisclosedTable, f64), DisclosureError> {
     let k = settings.k.get();
     let rows = table.rows as u64;
     if rows < k {
@@ -134,12 +135,12 @@ pub(super) fn search<'a>(
         observer.progress(Phase::Searching, state.done());
     }
     let cuts = state.hierarchies.iter().map(Hierarchy::cut).collect();
-    Ok(DisclosedTable::new(
-        table,
-        cuts,
-        &state.vocabularies,
-        &state.classes,
-    ))
+    let of_columns = state.hierarchies.iter().zip(&settings.weights);
+    let lost: f64 = of_columns
+        .map(|(column, weight)| weight * (column.loss() + state.suppressed as f64))
+        .sum();
+    let disclosed = DisclosedTable::new(table, cuts, &state.vocabularies, &state.classes);
+    Ok((disclosed, lost / rows.max(1) as f64))
 }
 
 /// Number of items that may still be disclosed, over all columns of a class.

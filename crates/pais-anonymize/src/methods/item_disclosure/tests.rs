@@ -244,6 +244,61 @@ fn missing_and_empty_sets_are_the_empty_set() {
     assert_eq!(loss["drugs"], 0.0);
 }
 
+/// A column of sets over two labels of two items each.
+fn labelled() -> Value {
+    let leaf = |label: &str| json!({"label": label});
+    let tree = json!({"label": "ANY", "children": [
+        {"label": "A", "children": [leaf("a1"), leaf("a2")]},
+        {"label": "B", "children": [leaf("b1"), leaf("b2"), leaf("b3")]}]});
+    json!([{"name": "drugs", "role": "quasi_identifier", "kind": "set", "taxonomy": tree}])
+}
+
+#[test]
+fn a_label_of_the_taxonomy_replaces_items_that_would_be_hidden() {
+    let file = "drugs\na1\na2\nb1\nb1\nb2|b3\nb2|b3\n";
+    let job = json!({"privacy": {"model": "k_anonymity", "k": 2}});
+    let release = run(&labelled(), file, job).unwrap();
+    // b1, b2 and b3 are in two rows each and stay.
+    let expected = ["A", "A", "b1", "b1", "b2|b3", "b2|b3"];
+    assert_eq!(rows(&release.tables()[0]), expected);
+    // A is 2 of 5 leaves, in two of eight items.
+    let loss = release.report["utility"]["item_loss_by_column"]["drugs"].as_f64();
+    assert_eq!(loss, Some(0.1));
+    // A level in the job is what the analyst asks for; no other label is chosen then.
+    let job = json!({"privacy": {"model": "k_anonymity", "k": 2},
+        "pre_generalization": {"drugs": {"level": 0}}});
+    let release = run(&labelled(), file, job).unwrap();
+    assert_eq!(
+        rows(&release.tables()[0]),
+        ["", "", "b1", "b1", "b2|b3", "b2|b3"]
+    );
+}
+
+proptest::proptest! {
+    #[test]
+    fn labels_never_lose_more_than_hiding(
+        cells in proptest::collection::vec(0u8..32, 4..40),
+        k in 2u64..5,
+    ) {
+        let items = ["a1", "a2", "b1", "b2", "b3"];
+        let cell = |set: &u8| {
+            let held = items.iter().enumerate().filter(|(at, _)| set >> at & 1 == 1);
+            held.map(|(_, item)| *item).collect::<Vec<_>>().join("|") + "\n"
+        };
+        let file = "drugs\n".to_owned() + &cells.iter().map(cell).collect::<String>();
+        let loss = |pre_generalization: Value| {
+            let job = json!({"privacy": {"model": "k_anonymity", "k": k},
+                "pre_generalization": pre_generalization});
+            let release = run(&labelled(), &file, job).ok()?;
+            release.report["utility"]["item_loss_by_column"]["drugs"].as_f64()
+        };
+        let (labels, hiding) = (loss(json!({})), loss(json!({"drugs": {"level": 0}})));
+        proptest::prop_assert_eq!(labels.is_some(), hiding.is_some());
+        // Both figures are rounded to two digits.
+        proptest::prop_assert!(labels <= hiding);
+    }
+}
+
 #[test]
 fn invalid_jobs_are_rejected_with_a_pointer() {
     let schema = schema(columns());
