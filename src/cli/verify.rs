@@ -80,14 +80,19 @@ impl Verify {
         let schema = self.schema.load()?;
         let job = definitions::job_of_release(&self.job)?;
         let schema = definitions::schema_of_job(schema, &job, &self.job)?;
+        let raw = raw.map(|raw| raw.read(&schema)).transpose()?;
+        // The labels of hierarchies that are made from raw values are those of this table.
+        let made = raw.as_ref().map(|raw| schema.with_made_hierarchies(raw));
+        let made = made.transpose();
+        let made = made.map_err(|detail| Problem::new(Code::InvalidTaxonomy, detail))?;
+        let labels = made.as_ref().unwrap_or(&schema);
         let release = match is_anatomized {
-            true => anatomized::read(&schema, &Directory::of(&self.release)?)?,
+            true => anatomized::read(labels, &Directory::of(&self.release)?)?,
             false => {
-                let table = TableFile::of(&self.release)?.read_finished(&schema)?;
+                let table = TableFile::of(&self.release)?.read_finished(labels)?;
                 ReleaseTables::Generalized(table)
             }
         };
-        let raw = raw.map(|raw| raw.read(&schema)).transpose()?;
         let found = verify_release(&schema, &job, &release, raw, &Cancellation::new())
             .map_err(|error| self.failure(error))?;
         match self.json {

@@ -28,7 +28,7 @@ fn the_section_from_upload_to_release_is_correct() {
 fn the_section_on_drafts_is_correct() {
     let mut shell = DocumentShell::new();
     let entries = section("A schema in minutes");
-    assert_eq!(entries.len(), 2);
+    assert_eq!(entries.len(), 3);
     for entry in &entries {
         shell.check(entry);
     }

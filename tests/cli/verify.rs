@@ -170,6 +170,34 @@ fn overlapping_labels_are_matched() {
 }
 
 #[test]
+fn labels_of_made_hierarchies_are_read_with_and_without_the_raw_table() {
+    let dir = CliDir::new();
+    let schema = json!({"name": "t", "columns": [
+        {"name": "zip", "role": "quasi_identifier", "taxonomy": {"generate": "prefix"}},
+        {"name": "born", "role": "quasi_identifier", "kind": "date",
+         "taxonomy": {"generate": "calendar"}},
+        {"name": "age", "role": "quasi_identifier", "kind": "numeric",
+         "taxonomy": {"generate": "ranges", "widths": [5, 20]}},
+    ]});
+    dir.write("s.json", &schema.to_string());
+    let mut raw = "zip,born,age\n".to_owned();
+    for row in 0..60 {
+        let (zip, month, age) = (80_330 + row % 7, row % 12 + 1, 20 + row % 40);
+        raw += &format!("{zip},19{}-{month:02}-11,{age}\n", 50 + row % 30);
+    }
+    dir.write("raw.csv", &raw);
+    for recoding in ["global", "local"] {
+        let job = json!({"privacy": anonymity(5), "recoding": recoding});
+        dir.write("j.json", &job.to_string());
+        dir.anonymize("raw.csv", "r.csv");
+        for raw in [true, false] {
+            let (status, text) = dir.verify("r.csv", raw);
+            assert_eq!(status, Some(0), "{recoding}, {raw}: {text}");
+        }
+    }
+}
+
+#[test]
 fn an_unreadable_release_has_its_own_exit_status() {
     let dir = patients(anonymity(2), 0.0);
     for (name, text) in [

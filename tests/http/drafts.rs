@@ -85,11 +85,13 @@ async fn parameters_win_over_what_is_found() {
     for (path, media_type) in [
         ("/v1/datasets/draft?decimal=x", CSV),
         ("/v1/datasets/draft?other=1", CSV),
-        ("/v1/datasets/draft?decimal=,", "application/x-ndjson"),
     ] {
         let answer = app.post_bytes(&holder, path, media_type, "{}").await;
         answer.problem(400, "invalid_parameter");
     }
+    let path = "/v1/datasets/draft?decimal=,";
+    let answer = app.post_bytes(&holder, path, "application/x-ndjson", "{}");
+    answer.await.problem(422, "invalid_value");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -54,7 +54,7 @@ async fn a_body_must_be_valid_and_of_the_right_media_type() {
         (json, b"{\"name\": \"a\\u0000\"}", 400, "malformed_body"),
         (json, b"{\"name\": 1} x", 400, "invalid_shape"),
         (json, b"[]", 400, "invalid_shape"),
-        (json, deep.as_bytes(), 400, "invalid_shape"),
+        (json, deep.as_bytes(), 400, "malformed_json"),
         (json, long.as_bytes(), 413, "too_large"),
         ("text/plain", b"{}", 415, "unsupported_media_type"),
         (

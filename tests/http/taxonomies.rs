@@ -54,7 +54,7 @@ async fn a_tree_may_be_sent_as_hierarchy_rows() {
         ("/v1/taxonomies?name=", rows, 422, "invalid_name"),
         (
             "/v1/taxonomies?name=a",
-            "a;b;*\nc;b;+\n",
+            "a;b;*\nc;d;+\n",
             422,
             "invalid_taxonomy",
         ),

@@ -245,7 +245,7 @@ fn taxonomy_cases() -> Vec<InvalidRequest> {
         rows("rows: 10,000 levels", &deep_row.join(";"), TREE).at(Position::Line(1)),
         rows("rows: 100,000 leaves", &wide_rows, TREE),
         rows("rows: two roots", "a;*\nb;+\n", TREE).at(Position::Line(2)),
-        rows("rows: different lengths", "a;A;*\nb;*\n", TREE).at(Position::Line(2)),
+        rows("rows: a leaf above another", "a;A;*\nA;*\n", TREE).at(Position::Line(2)),
         rows("rows: none", "", TREE),
         rows(
             "rows: an unclosed quote",

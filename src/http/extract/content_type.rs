@@ -137,7 +137,7 @@ mod tests {
             "application/x-ndjson",
             "application/vnd.apache.parquet",
         ] {
-            assert_eq!(received(content_type, text), Err(Code::InvalidParameter));
+            assert_eq!(received(content_type, text), Err(Code::InvalidValue));
         }
         assert_eq!(
             received("text/plain", text),

@@ -195,6 +195,11 @@ fn canonical_item_label<'a>(spec: &SchemaColumn, text: &'a str) -> Option<Cow<'a
     if !is_range {
         return tree.is_none().then_some(text);
     }
+    // The labels of a hierarchy that is made from raw values are not known without these.
+    if tree.is_none() && spec.made.is_some() {
+        let interval = Interval::parse_on(&text, spec.scale());
+        return Some(interval.map_or(text, |interval| interval.to_string().into()));
+    }
     let interval = Interval::parse_on(&text, spec.scale())?;
     let Some(tree) = tree else {
         return Some(interval.to_string().into());

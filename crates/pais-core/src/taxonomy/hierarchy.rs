@@ -5,8 +5,8 @@
 //! different depths. Labels are trimmed and brought to Unicode NFC first.
 //!
 //! Rows may have different lengths. The last label of each is the top, so a shorter row is a leaf
-//! nearer to it, as if the row began with its leaf again and again. Rows that do not end with the
-//! same label get the top `*`. Empty fields at the end of a row, as spreadsheets write them, are
+//! nearer to it, as if the row began with its leaf again and again. Rows of different lengths that do
+//! not end with the same label get the top `*`. Empty fields at the end of a row, as spreadsheets write them, are
 //! left out. A row that is repeated counts once.
 //!
 //! The text format that Amnesia exports is read too.
@@ -68,7 +68,7 @@ pub fn parse(bytes: &[u8], limits: TreeLimits) -> Result<TaxonomyNode, Hierarchy
             "a quote is opened and never closed; close it",
         ));
     }
-    let mut builder = HierarchyBuilder::new(!has_common_top(text, separator));
+    let mut builder = HierarchyBuilder::new(lacks_top(text, separator));
     let mut faults = Vec::new();
     let mut lines = LineCounter {
         bytes,
@@ -124,21 +124,26 @@ fn rows_of(text: &str, separator: u8) -> csv::Reader<&[u8]> {
         .from_reader(text.as_bytes())
 }
 
-/// Whether all rows end with the same label.
-fn has_common_top(text: &str, separator: u8) -> bool {
+/// Whether ragged rows have no common top. Rows of one length that end with different labels have
+/// several tops, which is refused when they are added.
+fn lacks_top(text: &str, separator: u8) -> bool {
     let mut reader = rows_of(text, separator);
     let mut record = StringRecord::new();
-    let mut common: Option<String> = None;
+    let mut first: Option<(usize, String)> = None;
+    let (mut is_ragged, mut is_common) = (false, true);
     // What cannot be read is reported when the rows are added.
     while let Ok(true) = reader.read_record(&mut record) {
+        let length = filled(&record).count();
         let top = filled(&record).next_back().unwrap_or_default();
-        match &common {
-            Some(common) if **common != *top => return false,
-            Some(_) => {}
-            None => common = Some(top.into_owned()),
+        match &first {
+            Some((levels, label)) => {
+                is_ragged |= *levels != length;
+                is_common &= **label == *top;
+            }
+            None => first = Some((length, top.into_owned())),
         }
     }
-    true
+    is_ragged && !is_common
 }
 
 fn malformed(line: u64, detail: &str) -> HierarchyError {

@@ -270,7 +270,7 @@ fn a_label_of_the_taxonomy_replaces_items_that_would_be_hidden() {
     let release = run(&labelled(), file, job).unwrap();
     assert_eq!(
         rows(&release.tables()[0]),
-        ["", "", "b1", "b1", "b2|b3", "b2|b3"]
+        ["\"\"", "\"\"", "b1", "b1", "b2|b3", "b2|b3"]
     );
 }
 
@@ -312,9 +312,9 @@ fn invalid_jobs_are_rejected_with_a_pointer() {
     };
     for (change, code, pointer) in [
         (
-            json!({"privacy": {"model": "lkc", "l": 1, "k": 2, "c": 1.0}}),
+            json!({"privacy": {"model": "lkc", "l": 1, "k": 2, "c": 1.0}, "suppression_limit": 0.5}),
             JobErrorKind::Unfit,
-            "/privacy/model",
+            "/suppression_limit",
         ),
         (
             json!({"privacy": {"model": "alpha_k", "k": 2, "alpha": 1.0}}),
