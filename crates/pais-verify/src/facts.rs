@@ -50,13 +50,13 @@ pub fn verify_lkc_model<'t>(
 ) -> Result<Verification, VerifyError> {
     let counted = table.into();
     let requirement = LkcRequirement::from_model(model, quasi_identifiers.len(), sensitive);
-    let is_set = |name: &Box<str>| {
+    let is_set = |name: &str| {
         let mut columns = counted.table.columns.iter();
-        let column = columns.find(|column| column.name == *name);
+        let column = columns.find(|column| *column.name == *name);
         column.is_some_and(|column| matches!(column.form, Form::Set { .. }))
     };
     match model.l {
-        Some(l) if quasi_identifiers.iter().any(is_set) => {
+        Some(l) if quasi_identifiers.iter().any(|name| is_set(name)) => {
             let columns = (quasi_identifiers, sensitive);
             verify_facts(counted, columns, &requirement, l.get(), cancellation)
         }

@@ -21,7 +21,7 @@ pub(super) fn unfit(at: &str, widths: Option<&[u32]>) -> Option<&'static str> {
         return Some("`at` must be a day of ISO 8601, such as 2026-01-01");
     }
     let widths = widths.unwrap_or(&DEFAULT_WIDTHS);
-    let is_multiple = |pair: &[u32]| pair[1] > pair[0] && pair[1] % pair[0] == 0;
+    let is_multiple = |pair: &[u32]| pair[1] > pair[0] && pair[1].is_multiple_of(pair[0]);
     let fits = (1..=MOST_LEVELS).contains(&widths.len())
         && widths.iter().all(|width| (1..=MOST_YEARS).contains(width))
         && widths.windows(2).all(is_multiple);
