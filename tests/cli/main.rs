@@ -3,6 +3,7 @@
 mod cli_dir;
 mod document_shell;
 mod drafts;
+mod encounters;
 mod golden_runs;
 mod groups;
 mod guide;

@@ -27,7 +27,7 @@ pub(crate) enum TaxonomyCommand {
 #[derive(Args)]
 pub(crate) struct ConvertArgs {
     /// The hierarchy: JSON as for `POST /v1/taxonomies`, rows `leaf;level1;…;top`, or a file of
-    /// Amnesia; told apart by its content.
+    /// Amnesia; its content shows which.
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// The hierarchy in the other form; standard output when omitted.

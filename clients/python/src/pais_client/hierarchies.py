@@ -40,7 +40,7 @@ def from_nested(labels: Nested, root: str = "*") -> TaxonomyNode:
     while open_nodes:
         path, below = open_nodes.pop()
         if isinstance(below, str):
-            raise TypeError(f"below {path[-1]!r} stands text; write a list of labels")
+            raise TypeError(f"below {path[-1]!r} there is text; write a list of labels")
         if not below:
             rows.append(path)
         elif isinstance(below, Mapping):

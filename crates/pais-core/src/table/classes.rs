@@ -2,7 +2,7 @@
 
 use super::ValueCodes;
 
-/// Stands for several persons.
+/// In place of a person: several persons.
 const SEVERAL: u32 = u32::MAX;
 
 /// Rows in classes. Classes of one row are counted and left out: no column can divide them.
