@@ -47,13 +47,16 @@ done
     "$folder/blood.csv" --output "$folder/rows.parquet" 2>/dev/null
 export PAIS_PARQUET=$folder/rows.parquet
 
+# Schemathesis keeps notes where it runs.
+cp "$tests/hooks.py" "$tests/schemathesis.toml" "$folder"
+
 # The stream of events has no end, so it is not fetched here.
 run() {
     local role=$1 token
     shift
     say "Testing the OpenAPI document with the role $role"
     token=$("$PAIS_BIN" token create --organization "role-$role" --role "$role" 2>/dev/null)
-    (cd "$tests" && SCHEMATHESIS_HOOKS=hooks PYTHONPATH=. "$environment/bin/schemathesis" run \
+    (cd "$folder" && SCHEMATHESIS_HOOKS=hooks PYTHONPATH=. "$environment/bin/schemathesis" run \
         "http://$listen/openapi.json" --header "Authorization: Bearer $token" \
         --checks all --exclude-checks missing_required_header,negative_data_rejection \
         --exclude-path /v1/jobs/{id}/events --continue-on-failure --warnings off "$@") \
