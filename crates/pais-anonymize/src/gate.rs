@@ -22,12 +22,14 @@ use crate::error::RunError;
 use crate::method::{Candidate, Claim, Method};
 use crate::observer::{Observer, Phase, stop_if_asked};
 use crate::prepared::PreparedTable;
+use crate::utility;
 use crate::verdict::Verdict;
 
 /// A release that the verifier accepted.
 #[derive(Clone, Debug)]
 pub struct VerifiedRelease {
     tables: Vec<ReleasedTable>,
+    source_rows: Vec<u32>,
     /// The step after which the tables are, where the method has steps.
     pub step: Option<u32>,
     /// Rows released.
@@ -51,6 +53,12 @@ impl VerifiedRelease {
     pub fn tables(&self) -> &[ReleasedTable] {
         &self.tables
     }
+
+    /// The raw row of each row of the first table, from 0 in the order of the raw table. It leads
+    /// back to raw rows, and is as secret as they are.
+    pub fn source_rows(&self) -> &[u32] {
+        &self.source_rows
+    }
 }
 
 /// Verifies and measures finished tables.
@@ -72,6 +80,23 @@ pub(crate) fn admit(
     if let Some(groups) = groups {
         report = report.with_subjects(&groups);
     }
+    observer.progress(Phase::Verifying, 0.8);
+    utility::add_adversaries(&mut report, input, &candidate, observer)?;
+    stop_if_asked(observer)?;
+    observer.progress(Phase::Verifying, 0.85);
+    if let Some(table) = candidate.tables.first() {
+        let stopped = || observer.must_stop();
+        let error = utility::classification_error(input, table, &candidate.rows, &stopped);
+        report = report.with_classification_error(error);
+    }
+    stop_if_asked(observer)?;
+    observer.progress(Phase::Verifying, 0.9);
+    if input.job.wants_raw_figures() {
+        utility::add_query_error(&mut report, input, &candidate, observer);
+        utility::add_distortion(&mut report, input, &candidate, observer)?;
+    } else {
+        report = report.without_raw_figures();
+    }
     stop_if_asked(observer)?;
     observer.progress(Phase::Verifying, 1.0);
     let rows = candidate.rows.len() as u64;
@@ -79,6 +104,7 @@ pub(crate) fn admit(
     let warnings = input.release_warnings(&candidate.tables, suppressed_rows);
     Ok(VerifiedRelease {
         tables: candidate.tables,
+        source_rows: candidate.rows,
         step: candidate.step,
         rows,
         suppressed_rows,
@@ -112,9 +138,25 @@ fn verify(
     let subjects = released_subjects(input, rows)?;
     let subjects = subjects.as_deref();
     let verdict = match &candidate.claim {
-        Claim::Global(model) | Claim::Local(model) => {
+        Claim::Global(model) => {
             let counted = CountedTable { table, subjects };
-            decide(input, counted, &names, model, observer)
+            decide(
+                input,
+                counted,
+                &names,
+                (model, Knowledge::OfModel),
+                observer,
+            )
+        }
+        Claim::Local(model) => {
+            let counted = CountedTable { table, subjects };
+            decide(
+                input,
+                counted,
+                &names,
+                (model, Knowledge::OfGroups),
+                observer,
+            )
         }
         Claim::Anatomized(model) => {
             let sensitive: Vec<_> = raw_sensitive(input).collect();
@@ -124,7 +166,14 @@ fn verify(
                 table: &joined,
                 subjects,
             };
-            decide(input, counted, &[GROUP_COLUMN.into()], model, observer)
+            let names = [GROUP_COLUMN.into()];
+            decide(
+                input,
+                counted,
+                &names,
+                (model, Knowledge::OfGroups),
+                observer,
+            )
         }
     }?;
     observer.progress(Phase::Verifying, 0.6);
@@ -151,12 +200,21 @@ fn released_subjects(input: &PreparedTable, rows: &[u32]) -> Result<Option<Vec<u
     }
 }
 
+/// What an adversary knows of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Knowledge {
+    /// What the model says, of columns with one cut each.
+    OfModel,
+    /// Whole groups. Labels of groups overlap, so that fewer values match several groups.
+    OfGroups,
+}
+
 /// Decides the model over the named columns, and measures the persons of the groups.
 fn decide(
     input: &PreparedTable,
     table: CountedTable,
     names: &[Box<str>],
-    model: &PrivacyModel,
+    model: (&PrivacyModel, Knowledge),
     observer: &dyn Observer,
 ) -> Result<(Verdict, Option<SubjectGroups>), RunError> {
     let verdict = decide_model(input, table, names, model, observer)?;
@@ -172,7 +230,7 @@ fn decide_model(
     input: &PreparedTable,
     table: CountedTable,
     names: &[Box<str>],
-    model: &PrivacyModel,
+    (model, knowledge): (&PrivacyModel, Knowledge),
     observer: &dyn Observer,
 ) -> Result<Verdict, RunError> {
     let cancellation = observer.cancellation();
@@ -182,13 +240,13 @@ fn decide_model(
         accepted(found.holds).map(|()| Verdict::Subsets(found))
     };
     match model {
-        PrivacyModel::Lkc(model) => subsets(pais_verify::verify_lkc_model(
-            table,
-            names,
-            &sensitive,
-            model,
-            cancellation,
-        )),
+        PrivacyModel::Lkc(model) => {
+            let verify = match knowledge {
+                Knowledge::OfModel => pais_verify::verify_lkc_model,
+                Knowledge::OfGroups => pais_verify::verify_local_lkc,
+            };
+            subsets(verify(table, names, &sensitive, model, cancellation))
+        }
         PrivacyModel::KmAnonymity(model) => subsets(pais_verify::verify_km(
             table,
             names,

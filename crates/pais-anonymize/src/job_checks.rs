@@ -12,11 +12,11 @@ pub(crate) fn unfit(pointer: impl Into<String>, detail: impl Into<String>) -> Jo
 
 /// Refuses what only local recoding provides.
 pub(crate) fn check_global(job: &JobDefinition) -> Result<(), JobError> {
-    if job.recoding == Some(Recoding::Local) {
+    if job.recoding() == Some(Recoding::Local) {
         return Err(unfit(
             "/recoding",
-            "this model takes global recoding only; `recoding: local` takes `k_anonymity` and the \
-             models of groups",
+            "this model takes global recoding only; `recoding: local` takes `k_anonymity`, `lkc` and \
+             its special cases, and the models of groups",
         ));
     }
     if job.output == Some(Output::Anatomized) {
@@ -37,6 +37,18 @@ pub(crate) fn check_no_weights(job: &JobDefinition) -> Result<(), JobError> {
         ));
     }
     Ok(())
+}
+
+/// Refuses a thorough search by a method that has only one.
+pub(crate) fn check_greedy(job: &JobDefinition) -> Result<(), JobError> {
+    match job.thorough_search()? {
+        None => Ok(()),
+        Some(_) => Err(unfit(
+            "/utility/search",
+            "a thorough search is for global recoding of `lkc` without sets and of `k_anonymity`; \
+             leave `search` out",
+        )),
+    }
 }
 
 /// Refuses a dataset without quasi-identifiers.

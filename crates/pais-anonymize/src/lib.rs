@@ -57,6 +57,7 @@ mod row_order;
 mod run;
 mod step;
 mod sweep;
+mod table_figures;
 #[cfg(test)]
 mod test_data;
 mod top_warnings;
@@ -75,3 +76,4 @@ pub use progress::{RunProgress, RunStatus};
 pub use run::{AnonymizationRun, anonymize};
 pub use step::{StepItem, StepRecord};
 pub use sweep::{PARALLEL_SEARCHES, SweepOutcome, run_sweep};
+pub use table_figures::TableFigures;

@@ -5,6 +5,7 @@ use pais_core::schema::Schema;
 use crate::job_checks::is_set;
 use crate::plan::JobPlan;
 use crate::sweep::PARALLEL_SEARCHES;
+use crate::utility::classification_bytes;
 
 /// Number of copies of the distinct text that are in memory at most, beside the chunk that is
 /// decoded: sensitive values as released unchanged, as their column, in the released table and in
@@ -48,10 +49,14 @@ pub fn memory_needed(schema: &Schema, plans: &[JobPlan], rows: u64, text_bytes: 
 /// Bytes that a release of this many rows needs at most, of whose distinct values the chunks hold
 /// `text_bytes`.
 pub fn release_bytes(schema: &Schema, rows: u64, text_bytes: u64) -> u64 {
-    release_codes(schema, rows).saturating_add(text_bytes.saturating_mul(TEXT_COPIES))
+    let text = text_bytes.saturating_mul(TEXT_COPIES);
+    let classifiers = classification_bytes(schema, rows);
+    release_codes(schema, rows)
+        .saturating_add(text)
+        .saturating_add(classifiers)
 }
 
-/// The part of [`release_bytes`] without the text: the codes as read, those of the released table
+/// The part of [`release_bytes`] without the text and the classifiers: the codes as read, those of the released table
 /// and narrowed ones beside them, and for each row the order of the search and the shuffled one. The number of items of a set-valued quasi-identifier
 /// is not known beforehand; it is taken to be what most prescriptions stay below on average.
 pub(crate) fn release_codes(schema: &Schema, rows: u64) -> u64 {

@@ -12,6 +12,7 @@ use crate::memory;
 use crate::observer::Observer;
 use crate::prepared::PreparedTable;
 use crate::step::StepRecord;
+use crate::table_figures::TableFigures;
 use crate::utility::Report;
 use crate::verdict::Verdict;
 
@@ -36,9 +37,14 @@ pub(crate) trait Method: Send + Sync {
         Output::Generalized
     }
 
-    /// Whether a run has steps, each of which can be released. Such a method takes sweeps.
+    /// Whether a run has steps, each of which can be released.
     fn has_steps(&self) -> bool {
         false
+    }
+
+    /// Whether a job may be one combination of a sweep: it has steps, or [`Self::figures`].
+    fn takes_sweeps(&self) -> bool {
+        self.has_steps()
     }
 
     /// Whether each relational column is generalized along one cut of its taxonomy, so that
@@ -84,6 +90,21 @@ pub(crate) trait Method: Send + Sync {
         input: &PreparedTable,
         observer: &dyn Observer,
     ) -> Result<Vec<StepRecord>, RunError>;
+
+    /// The figures of the table that [`Self::search`] found, for a method without steps that takes
+    /// sweeps.
+    ///
+    /// # Errors
+    /// Those of [`Self::search`], which is done first unless it was; [`RunError::Internal`] for a
+    /// method that takes no sweeps.
+    fn figures(
+        &self,
+        input: &PreparedTable,
+        observer: &dyn Observer,
+    ) -> Result<TableFigures, RunError> {
+        let _ = (input, observer);
+        Err(RunError::internal("this method takes no sweeps"))
+    }
 
     /// Builds the tables after `step`, the last one when `None`; from recorded steps, without a
     /// new search. A method without steps searches first unless it has done so.

@@ -7,6 +7,7 @@ use pais_core::schema::Schema;
 
 use crate::method::Method;
 use crate::methods;
+use crate::utility::classification_bytes;
 
 /// A job that fits a schema, with the method that runs it.
 ///
@@ -58,10 +59,14 @@ impl JobPlan {
         self.method.output()
     }
 
-    /// Whether a run has steps. Such a job may be swept over lists of privacy parameters, and
-    /// each of its steps can be released.
+    /// Whether a run has steps, each of which can be released.
     pub fn has_steps(&self) -> bool {
         self.method.has_steps()
+    }
+
+    /// Whether the job may be one combination of a sweep.
+    pub fn takes_sweeps(&self) -> bool {
+        self.method.takes_sweeps()
     }
 
     /// Whether a run over this many rows can be expected to end.
@@ -78,6 +83,8 @@ impl JobPlan {
     pub fn bytes_needed(&self, schema: &Schema, rows: u64, text_bytes: u64, searches: u64) -> u64 {
         let schema = self.schema.as_ref().unwrap_or(schema);
         let codes = self.method.bytes_needed(schema, rows, searches);
-        codes.saturating_add(text_bytes.saturating_mul(self.method.text_copies()))
+        let text = text_bytes.saturating_mul(self.method.text_copies());
+        let classifiers = classification_bytes(schema, rows);
+        codes.saturating_add(text).saturating_add(classifiers)
     }
 }

@@ -15,6 +15,7 @@ use crate::plan::JobPlan;
 use crate::prepared::PreparedTable;
 use crate::roles;
 use crate::step::StepRecord;
+use crate::table_figures::TableFigures;
 use crate::top_warnings;
 
 /// A raw table encoded for a job, and the method that anonymizes it.
@@ -157,6 +158,12 @@ impl AnonymizationRun {
         self
     }
 
+    /// The schema of the run: with the roles of the job, and with the hierarchies that are made from
+    /// its rows.
+    pub fn schema(&self) -> Arc<Schema> {
+        self.input.schema.clone()
+    }
+
     /// What the holder should know about the job and its rows.
     pub fn warnings(&self) -> Vec<Warning> {
         self.input.warnings()
@@ -176,6 +183,22 @@ impl AnonymizationRun {
     pub fn search(&self, observer: &dyn Observer) -> Result<Vec<StepRecord>, RunError> {
         observer.progress(Phase::Searching, 0.0);
         self.method.search(&self.input, observer)
+    }
+
+    /// The figures of the table that was found: of the last step, or of the groups of a method
+    /// without steps.
+    ///
+    /// # Errors
+    /// [`RunError::Cancelled`], and those of [`Self::search`] where it was not called before.
+    pub(crate) fn figures(
+        &self,
+        steps: &[StepRecord],
+        observer: &dyn Observer,
+    ) -> Result<TableFigures, RunError> {
+        match steps.last() {
+            Some(last) => Ok(TableFigures::from(&last.item)),
+            None => self.method.figures(&self.input, observer),
+        }
     }
 
     /// The verified tables after `step`, the last one when `None`. `steps` are those of

@@ -1,4 +1,4 @@
-//! Sweeps: searches under several combinations of privacy parameters over the same encoded rows.
+//! Sweeps: searches under several combinations of parameters over the same encoded rows.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -12,6 +12,7 @@ use crate::error::RunError;
 use crate::observer::{Count, Observer, Phase};
 use crate::run::AnonymizationRun;
 use crate::step::StepRecord;
+use crate::table_figures::TableFigures;
 
 /// Searches of a sweep that run at a time: while one has nothing to share among the threads, the
 /// other has. A sweep makes no release, whose memory the second search uses.
@@ -20,10 +21,13 @@ pub const PARALLEL_SEARCHES: usize = 2;
 /// The result of one combination of a sweep.
 #[derive(Clone, Debug)]
 pub struct SweepOutcome {
-    /// Its privacy parameters.
+    /// Its parameters.
     pub combination: Combination,
-    /// The steps of its search; [`RunError::NotAnonymizable`] where no generalization meets it.
+    /// The steps of its search, none for a method without steps;
+    /// [`RunError::NotAnonymizable`] where no generalization meets it.
     pub steps: Result<Vec<StepRecord>, RunError>,
+    /// The table that its release would have; `None` where no generalization meets it.
+    pub table: Option<TableFigures>,
     /// How long the search took.
     pub seconds: f64,
 }
@@ -76,12 +80,17 @@ pub fn run_sweep(
         let began = Instant::now();
         let steps = run.search(&observer);
         let seconds = began.elapsed().as_secs_f64();
+        let table = match &steps {
+            Ok(steps) => Some(run.figures(steps, &observer)?),
+            Err(_) => None,
+        };
         // A failed search has ended too.
         observer.progress(Phase::Searching, 1.0);
         match steps {
             Ok(_) | Err(RunError::NotAnonymizable { .. }) => Ok(SweepOutcome {
                 combination: combination.clone(),
                 steps,
+                table,
                 seconds,
             }),
             Err(error) => Err(error),

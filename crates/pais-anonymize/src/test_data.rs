@@ -45,3 +45,50 @@ pub(crate) fn refusal<T>(checked: Result<T, JobError>) -> (JobErrorKind, String)
     let pointer = error.faults[0].pointer().unwrap().to_owned();
     (error.kind, pointer)
 }
+
+/// Adult, with the default taxonomies and a role for each column.
+pub(crate) fn adult_with(role: impl Fn(&str) -> &'static str) -> (Arc<Schema>, Table) {
+    use std::io::Read;
+    let folder = format!("{DATA_FOLDER}/adult");
+    let tree = |name: &str| {
+        let file = std::fs::read(format!("{folder}/taxonomies/{name}.json")).unwrap();
+        serde_json::from_slice::<Value>(&file).unwrap()["root"].take()
+    };
+    let columns: Vec<Value> = [
+        "age",
+        "workclass",
+        "fnlwgt",
+        "education",
+        "education-num",
+        "marital-status",
+        "occupation",
+        "relationship",
+        "race",
+        "sex",
+        "capital-gain",
+        "capital-loss",
+        "hours-per-week",
+        "native-country",
+        "income",
+    ]
+    .into_iter()
+    .map(|name| {
+        let mut column = json!({"name": name, "role": role(name)});
+        match name {
+            "workclass" | "education" | "marital-status" | "occupation" | "relationship"
+            | "race" | "sex" | "native-country" => column["taxonomy"] = tree(name),
+            "income" => {}
+            _ => column["kind"] = json!("numeric"),
+        }
+        column
+    })
+    .collect();
+    let schema = schema(Value::Array(columns));
+    let packed = std::fs::read(format!("{folder}/adult.csv.gz")).unwrap();
+    let mut file = Vec::new();
+    flate2::read::GzDecoder::new(packed.as_slice())
+        .read_to_end(&mut file)
+        .unwrap();
+    let table = load(&schema, &file);
+    (schema, table)
+}

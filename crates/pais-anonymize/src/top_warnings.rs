@@ -63,7 +63,7 @@ fn is_released_at_top(table: &EncodedTable, released: &ReleasedColumn) -> bool {
             let is_quasi_identifier = table.sets.iter().any(|set| set.name == released.name);
             is_quasi_identifier && label.is_none_or(str::is_empty)
         }
-        Form::Text | Form::Number | Form::Integer => false,
+        Form::Text | Form::Number | Form::Integer | Form::Day | Form::Moment => false,
     }
 }
 

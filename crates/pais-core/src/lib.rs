@@ -7,6 +7,7 @@
 //! - [`schema`]: declared columns, checked against one another
 //! - [`table`]: dictionary-encoded tables, raw and released
 //! - [`read`] and [`mod@write`]: CSV, NDJSON and Parquet
+//! - [`codebook`]: what a recipient needs to resolve the labels of a release
 //! - [`risk`]: how far the rows of a table single out persons, before any run
 //! - [`rejection`]: why an input is refused, and where
 //! - [`warning`]: what a holder should know about an input that is not refused
@@ -19,6 +20,7 @@
 pub mod calendar;
 pub mod cancellation;
 mod canonical_text;
+pub mod codebook;
 pub mod definition;
 pub mod draft;
 pub mod model;

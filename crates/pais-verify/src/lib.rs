@@ -6,12 +6,14 @@
 
 #![forbid(unsafe_code)]
 
+mod adversaries;
 mod anatomy;
 mod anatomy_assignment;
 mod assignment;
 mod bitmap_search;
 mod bitmaps;
 mod classes;
+mod composition;
 mod compress;
 mod counted_table;
 mod counter;
@@ -19,12 +21,18 @@ mod cover;
 mod cut;
 mod extremes;
 mod facts;
+mod fit;
+mod fit_index;
 mod frequencies;
 mod itemsets;
+mod labelled_column;
 mod lkc;
+mod local;
+mod matched_columns;
 mod matching;
 mod minimum_cover;
 mod original;
+mod overlap;
 mod partition;
 mod person_search;
 mod persons;
@@ -45,18 +53,25 @@ mod violations;
 #[cfg(test)]
 mod tests;
 
+pub use adversaries::{
+    AdversaryFigures, AdversaryLengths, LengthFigures, QidConfidences, QidSizes,
+    measure_adversaries,
+};
 pub use anatomy::{AnatomyError, RawSensitive, check_counts, group_ids, join_sensitive};
 pub use anatomy_assignment::{
     AnatomyAssignment, AnatomyAssignmentError, SensitiveTable, assign_anatomy,
 };
 pub use assignment::{Assignment, assign, assign_rows};
 pub use classes::group_sizes;
+pub use composition::{ComposedRelease, Composition, MOST_RELEASES, RawRows, Recoded, compose};
 pub use counted_table::CountedTable;
 pub use cut::{CutError, check_single_cut};
 pub use facts::verify_lkc_model;
 pub use itemsets::verify_km;
 pub use lkc::verify_lkc;
+pub use local::verify_local_lkc;
 pub use original::{Original, OriginalQuasiIdentifier};
+pub use overlap::{OverlapVerification, verify_overlapping_lkc};
 pub use partition::{FailingGroup, GroupVerification, verify_groups};
 pub use release::{
     FoundRecoding, PrivacyFinding, RawFinding, ReleaseError, ReleaseTables, ReleaseVerification,

@@ -1,9 +1,24 @@
 //! Maximum bipartite matching of rows, with equal rows counted together.
+//!
+//! Which rows fit each other is not listed, because a label may cover much of a table: candidates
+//! are found by an index while they are needed. First each record takes free rows. What stays open
+//! is matched along augmenting paths, which are searched for from all open records at once, so
+//! that each round visits a record at most once.
 
 use std::collections::VecDeque;
+use std::ops::ControlFlow;
 
 use hashbrown::HashMap;
-use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+
+use super::fit::Fit;
+use super::fit_index::{FitIndex, RecordSet};
+
+/// Most records on the right that a record on the left reaches in its turn.
+const TURN: usize = 8;
+
+/// No record.
+const NONE: u32 = u32::MAX;
 
 /// One side of the matching: the distinct records, each with the number of rows equal to it.
 #[derive(Clone, Debug, Default)]
@@ -29,7 +44,14 @@ impl MatchingSide {
         self.rows.len()
     }
 
-    fn records(&self) -> Vec<&[u32]> {
+    /// The number of rows of each record.
+    #[cfg(test)]
+    pub(crate) fn rows(&self) -> &[u64] {
+        &self.rows
+    }
+
+    /// The records by number.
+    pub(super) fn records(&self) -> Vec<&[u32]> {
         let mut records: Vec<&[u32]> = vec![&[]; self.rows.len()];
         for (record, &number) in &self.number {
             records[number] = record;
@@ -39,13 +61,10 @@ impl MatchingSide {
 }
 
 /// The size of a maximum matching: the most rows on the left that can each be assigned a row of
-/// their own on the right for which `fit(left, right)` holds.
-pub(super) fn maximum_matching(
-    left: &MatchingSide,
-    right: &MatchingSide,
-    fit: impl Fn(&[u32], &[u32]) -> bool + Sync,
-) -> u64 {
-    solve(left, right, fit).1
+/// their own on the right that they fit.
+pub(super) fn maximum_matching(left: &MatchingSide, right: &MatchingSide, fit: &impl Fit) -> u64 {
+    let flow = solve(left, right, fit);
+    left.rows.iter().sum::<u64>() - flow.wanted.iter().sum::<u64>()
 }
 
 /// A maximum matching: pairs of records on the left and on the right, by number, with the rows of
@@ -53,12 +72,11 @@ pub(super) fn maximum_matching(
 pub(super) fn matched_pairs(
     left: &MatchingSide,
     right: &MatchingSide,
-    fit: impl Fn(&[u32], &[u32]) -> bool + Sync,
+    fit: &impl Fit,
 ) -> Vec<(usize, usize, u64)> {
-    let (flow, _) = solve(left, right, fit);
-    let matched = flow.matched.into_iter().enumerate();
+    let matched = solve(left, right, fit).matched.into_iter().enumerate();
     let pairs = matched.flat_map(|(other, holders)| {
-        let pair = move |(one, rows)| (one, other, rows);
+        let pair = move |(one, rows)| (one as usize, other, rows);
         holders.into_iter().map(pair)
     });
     let mut pairs: Vec<_> = pairs.collect();
@@ -67,151 +85,249 @@ pub(super) fn matched_pairs(
     pairs
 }
 
-/// A maximum matching, and its size.
-fn solve(
-    left: &MatchingSide,
-    right: &MatchingSide,
-    fit: impl Fn(&[u32], &[u32]) -> bool + Sync,
-) -> (Flow, u64) {
-    let records = right.records();
-    let edges: Vec<Vec<usize>> = left
-        .records()
-        .par_iter()
-        .map(|one| {
-            (0..records.len())
-                .filter(|&other| fit(one, records[other]))
-                .collect()
-        })
-        .collect();
+fn solve(left: &MatchingSide, right: &MatchingSide, fit: &impl Fit) -> Flow {
+    let records = left.records();
+    let index = FitIndex::new(fit, right.records());
     let mut flow = Flow {
-        edges,
+        wanted: left.rows.clone(),
         free: right.rows.clone(),
-        matched: vec![HashMap::new(); right.rows.len()],
+        matched: vec![FxHashMap::default(); right.rows.len()],
     };
-    // Records with the fewest candidates go first. Most of them find free rows, so that the
-    // search for augmenting paths is only needed for the rest.
-    let mut order: Vec<usize> = (0..left.rows.len()).collect();
-    order.sort_by_key(|&one| flow.edges[one].len());
-    let mut got = vec![0; left.rows.len()];
-    for &one in &order {
-        got[one] = flow.match_free(one, left.rows[one]);
-    }
-    for &one in &order {
-        got[one] += flow.match_by_paths(one, left.rows[one] - got[one]);
-    }
-    (flow, got.iter().sum())
+    let mut with_free = index.all();
+    flow.match_free(&records, &index, &mut with_free);
+    while flow.wanted.iter().any(|&wanted| wanted > 0)
+        && flow.match_by_paths(&records, &index, &mut with_free)
+    {}
+    flow
 }
 
 /// The current matching, as a flow from records on the left to records on the right.
 struct Flow {
-    /// For each record on the left, the records on the right that it fits.
-    edges: Vec<Vec<usize>>,
+    /// For each record on the left, the number of unmatched rows.
+    wanted: Vec<u64>,
     /// For each record on the right, the number of unmatched rows.
     free: Vec<u64>,
     /// For each record on the right, the number of rows matched with each record on the left.
-    matched: Vec<HashMap<usize, u64>>,
+    matched: Vec<FxHashMap<u32, u64>>,
 }
 
 impl Flow {
-    /// Matches up to `rows` rows of a record on the left with unmatched rows; returns how many.
-    fn match_free(&mut self, one: usize, rows: u64) -> u64 {
-        let mut got = 0;
-        for &other in &self.edges[one] {
-            let taken = self.free[other].min(rows - got);
-            if taken > 0 {
-                self.free[other] -= taken;
-                *self.matched[other].entry(one).or_insert(0) += taken;
-                got += taken;
-            }
-            if got == rows {
-                break;
-            }
-        }
-        got
-    }
-
-    /// Matches up to `rows` rows of a record on the left along augmenting paths, which rematch
-    /// rows of other records; returns how many.
-    fn match_by_paths(&mut self, one: usize, rows: u64) -> u64 {
-        let mut got = 0;
-        while got < rows {
-            let Some(path) = self.augmenting_path(one) else {
-                break;
-            };
-            got += self.augment(one, &path, rows - got);
-        }
-        got
-    }
-
-    /// A shortest augmenting path from a record on the left to a record on the right with free
-    /// rows, as pairs of a left and a right record to match, in reverse: the free rows come
-    /// first.
-    fn augmenting_path(&self, one: usize) -> Option<Vec<(usize, usize)>> {
-        // For each record on the right: the record on the left that reaches it, and the record on
-        // the right that this one would give up for it.
-        let mut reached_from: Vec<Option<(usize, Option<usize>)>> = vec![None; self.free.len()];
-        let mut queue = VecDeque::new();
-        let mut seen = vec![false; self.edges.len()];
-        seen[one] = true;
-        queue.push_back((one, None));
-        while let Some((holder, gives_up)) = queue.pop_front() {
-            for &other in &self.edges[holder] {
-                if reached_from[other].is_some() {
-                    continue;
+    /// Matches rows with unmatched rows. Records with the fewest candidates go first: most of them
+    /// find free rows, so that paths are only needed for the rest.
+    fn match_free<F: Fit>(
+        &mut self,
+        left: &[&[u32]],
+        index: &FitIndex<F>,
+        with_free: &mut RecordSet,
+    ) {
+        let shares = left.iter().map(|one| index.expected_share(one));
+        let shares: Vec<f64> = shares.collect();
+        let mut order: Vec<usize> = (0..left.len()).collect();
+        order.sort_by(|&one, &other| shares[one].total_cmp(&shares[other]));
+        let mut used_up = Vec::new();
+        for one in order {
+            index.visit_fitting(left[one], with_free, |other| {
+                let taken = self.wanted[one].min(self.free[other as usize]);
+                self.take_free(one, other, taken);
+                if self.free[other as usize] == 0 {
+                    used_up.push(other);
                 }
-                reached_from[other] = Some((holder, gives_up));
-                if self.free[other] > 0 {
-                    let mut path = Vec::new();
-                    let mut at = Some(other);
-                    while let Some(other) = at {
-                        let (holder, gives_up) = reached_from[other]?;
-                        path.push((holder, other));
-                        at = gives_up;
-                    }
-                    return Some(path);
+                match self.wanted[one] {
+                    0 => ControlFlow::Break(()),
+                    _ => ControlFlow::Continue(()),
                 }
-                for &next in self.matched[other].keys() {
-                    if !std::mem::replace(&mut seen[next], true) {
-                        queue.push_back((next, Some(other)));
-                    }
-                }
+            });
+            for other in used_up.drain(..) {
+                index.remove(other, with_free);
             }
         }
-        None
     }
 
-    /// Augments the matching along a path by as many rows as it allows, at most `wanted`;
-    /// returns how many.
-    fn augment(&mut self, one: usize, path: &[(usize, usize)], wanted: u64) -> u64 {
-        let held = |flow: &Self, holder: usize, other: usize| {
-            flow.matched[other].get(&holder).copied().unwrap_or(0)
+    fn take_free(&mut self, one: usize, other: u32, rows: u64) {
+        if rows > 0 {
+            self.wanted[one] -= rows;
+            self.free[other as usize] -= rows;
+            *self.matched[other as usize].entry(one as u32).or_insert(0) += rows;
+        }
+    }
+
+    /// Searches for augmenting paths from all records on the left with unmatched rows at once, and
+    /// rematches rows along them. Returns whether there was one; if not, the matching is a maximum
+    /// one.
+    fn match_by_paths<F: Fit>(
+        &mut self,
+        left: &[&[u32]],
+        index: &FitIndex<F>,
+        with_free: &mut RecordSet,
+    ) -> bool {
+        let mut paths = Paths {
+            is_reached: self.wanted.iter().map(|&wanted| wanted > 0).collect(),
+            is_on_path: vec![false; left.len()],
+            can_give_up: vec![VecDeque::new(); left.len()],
+            reached_by: vec![NONE; self.free.len()],
         };
-        let mut rows = wanted;
-        if let Some(&(_, free)) = path.first() {
-            rows = rows.min(self.free[free]);
+        let has_open = |one: &u32| self.wanted[*one as usize] > 0;
+        let mut reached: Vec<u32> = (0..left.len() as u32).filter(has_open).collect();
+        let mut open_rows: u64 = self.wanted.iter().sum();
+        let mut unseen = index.all();
+        let mut level = 0;
+        while level < reached.len() {
+            let next = self.next_level(&mut paths, &reached[level..], left, index, &mut unseen);
+            level = reached.len();
+            reached.extend(next);
         }
-        for pair in path.windows(2) {
-            rows = rows.min(held(self, pair[0].0, pair[1].1));
-        }
-        for (index, &(holder, other)) in path.iter().enumerate() {
-            if index == 0 {
-                self.free[other] -= rows;
+        let mut is_augmented = false;
+        for one in reached {
+            if open_rows == 0 {
+                break;
             }
-            *self.matched[other].entry(holder).or_insert(0) += rows;
-            // The rows that it gives up go to the next holder on the path.
-            if holder != one
-                && let Some(&(_, before)) = path.get(index + 1)
-            {
-                let left = held(self, holder, before) - rows;
-                if left == 0 {
-                    self.matched[before].remove(&holder);
-                } else {
-                    self.matched[before].insert(holder, left);
+            let rows = self.match_free_by(&mut paths, one, left[one as usize], index, with_free);
+            open_rows -= rows;
+            is_augmented |= rows > 0;
+        }
+        is_augmented
+    }
+
+    /// Augments the matching along paths that end with a step from a record on the left to free
+    /// rows; returns by how many rows.
+    fn match_free_by<F: Fit>(
+        &mut self,
+        paths: &mut Paths,
+        one: u32,
+        record: &[u32],
+        index: &FitIndex<F>,
+        with_free: &mut RecordSet,
+    ) -> u64 {
+        let mut matched = 0;
+        let mut used_up = Vec::new();
+        index.visit_fitting(record, with_free, |other| {
+            while self.free[other as usize] > 0 {
+                match self.augment(paths, one, other) {
+                    0 => return ControlFlow::Break(()),
+                    rows => matched += rows,
+                }
+            }
+            used_up.push(other);
+            ControlFlow::Continue(())
+        });
+        for other in used_up {
+            index.remove(other, with_free);
+        }
+        matched
+    }
+
+    /// The records on the left that hold rows which those of a level fit, and that were not reached
+    /// before. The records of the level take turns: a record on the right is reached from one of
+    /// them only, which can pass on no more rows than it holds.
+    fn next_level<F: Fit>(
+        &self,
+        paths: &mut Paths,
+        level: &[u32],
+        left: &[&[u32]],
+        index: &FitIndex<F>,
+        unseen: &mut RecordSet,
+    ) -> Vec<u32> {
+        let mut next = Vec::new();
+        let mut queue = level.iter().copied().collect::<VecDeque<u32>>();
+        let mut found = Vec::new();
+        while let Some(one) = queue.pop_front() {
+            found.clear();
+            index.visit_fitting(left[one as usize], unseen, |other| {
+                found.push(other);
+                match found.len() < TURN {
+                    true => ControlFlow::Continue(()),
+                    false => ControlFlow::Break(()),
+                }
+            });
+            if found.len() == TURN {
+                queue.push_back(one);
+            }
+            for &other in &found {
+                index.remove(other, unseen);
+                paths.reached_by[other as usize] = one;
+                let holders = self.matched[other as usize].keys();
+                for &holder in holders.filter(|holder| **holder != one) {
+                    if !std::mem::replace(&mut paths.is_reached[holder as usize], true) {
+                        next.push(holder);
+                    }
+                    paths.can_give_up[holder as usize].push_back(other);
                 }
             }
         }
+        next
+    }
+
+    /// Augments the matching along a path from a record with unmatched rows to a record `one` on
+    /// the left, and from there to a record with free rows; returns by how many rows, 0 if there is
+    /// no such path any more.
+    fn augment(&mut self, paths: &mut Paths, one: u32, free: u32) -> u64 {
+        let held = |flow: &Self, holder: u32, other: u32| {
+            let held = flow.matched[other as usize].get(&holder);
+            held.copied().unwrap_or(0)
+        };
+        // Backwards: a record on the left, and the one on the right whose rows it gives up. The
+        // first choice of each record leads to a root without a circle.
+        let mut steps: Vec<(u32, u32)> = Vec::new();
+        let mut at = one;
+        paths.is_on_path[at as usize] = true;
+        while self.wanted[at as usize] == 0 {
+            let choices = &mut paths.can_give_up[at as usize];
+            let Some(&other) = choices.front() else {
+                // Nothing reaches this record any more.
+                paths.is_on_path[at as usize] = false;
+                let Some((before, _)) = steps.pop() else {
+                    return 0;
+                };
+                paths.can_give_up[before as usize].pop_front();
+                at = before;
+                continue;
+            };
+            let from = paths.reached_by[other as usize];
+            if paths.is_on_path[from as usize] || held(self, at, other) == 0 {
+                choices.pop_front();
+                continue;
+            }
+            steps.push((at, other));
+            at = from;
+            paths.is_on_path[at as usize] = true;
+        }
+        paths.is_on_path[at as usize] = false;
+        for (at, _) in &steps {
+            paths.is_on_path[*at as usize] = false;
+        }
+        let root = at;
+        let gives = steps.iter().map(|&(at, other)| held(self, at, other));
+        let rows = gives.fold(self.wanted[root as usize], u64::min);
+        let rows = rows.min(self.free[free as usize]);
+        self.wanted[root as usize] -= rows;
+        self.free[free as usize] -= rows;
+        let mut gets = free;
+        for (at, other) in steps {
+            *self.matched[gets as usize].entry(at).or_insert(0) += rows;
+            let left = held(self, at, other) - rows;
+            match left {
+                0 => self.matched[other as usize].remove(&at),
+                _ => self.matched[other as usize].insert(at, left),
+            };
+            gets = other;
+        }
+        *self.matched[gets as usize].entry(root).or_insert(0) += rows;
         rows
     }
+}
+
+/// The paths from records on the left with unmatched rows, the roots, to all records that can be
+/// reached.
+struct Paths {
+    /// Whether each record on the left was reached.
+    is_reached: Vec<bool>,
+    /// Whether each record on the left is on the path that is followed.
+    is_on_path: Vec<bool>,
+    /// For each record on the left, the records on the right whose rows it can give up to others,
+    /// those on the shortest paths first.
+    can_give_up: Vec<VecDeque<u32>>,
+    /// For each record on the right, the record on the left that it was reached from.
+    reached_by: Vec<u32>,
 }
 
 #[cfg(test)]
@@ -219,6 +335,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{MatchingSide, maximum_matching};
+    use crate::fit::{Fit, Have, Need};
 
     /// The size of a maximum matching, found by trying all.
     fn brute_force(left: &[u32], right: &mut Vec<u32>, fit: &impl Fn(u32, u32) -> bool) -> u64 {
@@ -253,9 +370,29 @@ mod tests {
                 }
                 side
             };
-            let rows_fit = |one: &[u32], other: &[u32]| fit(one[0], other[0]);
-            let found = maximum_matching(&side(&left), &side(&right), rows_fit);
+            let found = maximum_matching(&side(&left), &side(&right), &FitTable(&fits));
             prop_assert_eq!(found, brute_force(&left, &mut right.clone(), &fit));
+        }
+    }
+
+    /// Which of four numbers on the left fit which of four on the right.
+    struct FitTable<'a>(&'a [bool]);
+
+    impl Fit for FitTable<'_> {
+        fn columns(&self) -> usize {
+            1
+        }
+
+        fn have(&self, _: usize, raw: u32) -> Have {
+            Have::Code(raw)
+        }
+
+        fn need(&self, _: usize, _: u32) -> Option<Need> {
+            Some(Need::Codes(0..4, None))
+        }
+
+        fn fits(&self, finished: &[u32], raw: &[u32]) -> bool {
+            self.0[(finished[0] * 4 + raw[0]) as usize]
         }
     }
 }

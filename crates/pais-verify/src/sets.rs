@@ -44,6 +44,16 @@ impl ReleasedSet {
         Self(items(cell, separator).map(|item| tree.find(item)).collect())
     }
 
+    /// Whether all items are labels of the tree.
+    pub(super) fn is_parsed(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// The nodes; none if an item is not a label of the tree.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = NodeId> + '_ {
+        self.0.iter().flatten().copied()
+    }
+
     /// Whether each item is exactly the pre-generalized node of an item of the raw set. Without
     /// pre-generalization a method may choose labels, and each item is an item of the raw set or
     /// an ancestor of one below the root.
@@ -76,7 +86,7 @@ impl ReleasedSet {
 
 impl OriginalSet<'_> {
     /// The node that an item is pre-generalized to; its leaf without pre-generalization.
-    fn pre_generalized(&self, leaf: u32) -> NodeId {
+    pub(super) fn pre_generalized(&self, leaf: u32) -> NodeId {
         match self.minimum_levels {
             Some(minimum_levels) => minimum_levels.level_of(leaf),
             None => self.column.tree.leaf(leaf),

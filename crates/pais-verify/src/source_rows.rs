@@ -1,6 +1,7 @@
 //! The raw row of each row of a finished table whose rows are in an unknown order. Several raw rows
 //! can be the generalized row; this is one possible choice with the fewest rows left over.
 
+use super::fit::Fit;
 use super::matching::{MatchingSide, matched_pairs};
 
 /// The source row of a released row that has no raw row.
@@ -14,13 +15,13 @@ pub(super) fn by_bucket(ids: &[u32], buckets: usize, raw_rows: usize) -> Vec<u32
     finished.iter().map(|&id| rows.next(id as usize)).collect()
 }
 
-/// As [`by_bucket`], where rows fit only if `covers(finished, raw)` holds for their records too.
+/// As [`by_bucket`], where rows fit only if their records fit too.
 pub(super) fn by_matching(
     ids: &[u32],
     buckets: usize,
     raw_rows: usize,
     records: (impl Fn(usize) -> Vec<u32>, impl Fn(usize) -> Vec<u32>),
-    covers: impl Fn(&[u32], &[u32]) -> bool + Sync,
+    fit: &impl Fit,
 ) -> Vec<u32> {
     let (raw_record, finished_record) = records;
     let (raw_ids, finished_ids) = ids.split_at(raw_rows);
@@ -33,7 +34,7 @@ pub(super) fn by_matching(
             Records::of(&mut finished_in_bucket, bucket, &finished_record);
         let mut raw_rows = Queues::new(raw.records.iter().copied(), raw_side.len());
         let mut finished_rows = Queues::new(finished.records.iter().copied(), finished_side.len());
-        for (one, other, rows) in matched_pairs(&finished_side, &raw_side, &covers) {
+        for (one, other, rows) in matched_pairs(&finished_side, &raw_side, fit) {
             for _ in 0..rows {
                 let places = (finished_rows.next(one), raw_rows.next(other));
                 let finished = finished.rows.get(places.0 as usize);
@@ -118,7 +119,29 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{MatchingSide, NOWHERE, by_bucket, by_matching};
-    use crate::matching::maximum_matching;
+    use crate::fit::{Fit, Have, Need};
+    use crate::tests::plain_matching::plain_matching;
+
+    /// Which of four numbers on the left fit which of four on the right, or whether all do.
+    struct FitTable<'a>(&'a [bool], bool);
+
+    impl Fit for FitTable<'_> {
+        fn columns(&self) -> usize {
+            1
+        }
+
+        fn have(&self, _: usize, raw: u32) -> Have {
+            Have::Code(raw)
+        }
+
+        fn need(&self, _: usize, _: u32) -> Option<Need> {
+            Some(Need::Codes(0..4, None))
+        }
+
+        fn fits(&self, finished: &[u32], raw: &[u32]) -> bool {
+            self.1 || self.0[(finished[0] * 4 + raw[0]) as usize]
+        }
+    }
 
     proptest! {
         #[test]
@@ -132,7 +155,8 @@ mod tests {
             let ids: Vec<u32> = raw.iter().chain(&finished).map(|(id, _)| *id).collect();
             let records = (|row: usize| vec![raw[row].1], |row: usize| vec![finished[row].1]);
             let covers = |one: &[u32], other: &[u32]| fit(one[0], other[0]);
-            let found = by_matching(&ids, 3, raw.len(), records, covers);
+            let table = FitTable(&fits, all_fit);
+            let found = by_matching(&ids, 3, raw.len(), records, &table);
             let mut most = 0;
             for bucket in 0..3 {
                 let side = |rows: &[(u32, u32)]| {
@@ -142,7 +166,7 @@ mod tests {
                     }
                     side
                 };
-                most += maximum_matching(&side(&finished), &side(&raw), covers);
+                most += plain_matching(&side(&finished), &side(&raw), covers);
             }
             prop_assert_eq!(matched(&found, &raw, &finished, fit)?, most);
             if all_fit {

@@ -153,12 +153,36 @@ pub enum VerifyError {
         /// *L*.
         l: u32,
     },
+    /// A label that is not one of its column's domain.
+    #[error("the column `{column}` has a label that is not of its domain")]
+    UnknownLabel {
+        /// Its name.
+        column: Box<str>,
+    },
+    /// More overlaps of labels than can be compared within the budget.
+    #[error("the labels of the table overlap too often to decide what each qid matches")]
+    TooManyOverlaps,
     /// The model needs exactly one sensitive column, but there are none or several.
     #[error("the model needs exactly one sensitive column, but there are {found}")]
     NotOneSensitive {
         /// Number of sensitive columns.
         found: usize,
     },
+    /// More releases than can be decided together.
+    #[error("more than {most} releases would have to be decided together")]
+    TooManyReleases {
+        /// The most that can be.
+        most: usize,
+    },
+    /// More pairs of rows of one person in two releases than can be joined.
+    #[error("the releases have more than {most} pairs of rows of the same persons")]
+    TooManyPairs {
+        /// The most that can be.
+        most: usize,
+    },
+    /// A released row comes from no raw row, or two come from the same.
+    #[error("the raw row of a released row is not known")]
+    UnknownSource,
     /// The caller asked to stop.
     #[error("the verification was stopped")]
     Stopped,

@@ -7,10 +7,29 @@ use serde_json::Value;
 
 /// The fields of a report that are computed from raw rows, as JSON pointers. All others follow
 /// from the release and from declared domains.
-const HOLDER_ONLY: [&str; 3] = [
+const HOLDER_ONLY: [&str; 11] = [
+    "/utility/classification_error/be",
+    "/utility/classification_error/ue",
+    "/utility/classification_error/ce_minus_be",
+    "/utility/classification_error/ue_minus_ce",
     "/utility/query_error",
     "/utility/item_loss_by_column",
+    "/utility/entropy_loss_by_column",
+    "/utility/frequency_survival_by_column",
+    "/utility/association_survival",
+    "/distributions",
     "/risk/greatest_confidence_per_subject",
+];
+
+/// The fields that need to know which rows are of one person, where the dataset has a subject
+/// column. Without one they follow from the release.
+const HOLDER_ONLY_OF_SUBJECTS: [&str; 6] = [
+    "/risk/share_above",
+    "/risk/by_length",
+    "/risk/by_length_exact",
+    "/risk/lengths_left_out",
+    "/risk/qid_sizes",
+    "/risk/qid_confidences",
 ];
 
 /// A report as its recipients see it: without the fields that are computed from raw rows.
@@ -23,7 +42,9 @@ const HOLDER_ONLY: [&str; 3] = [
 /// assert_eq!(shown, json!({"utility": {"dr": 0.25}}));
 /// ```
 pub fn for_recipient(mut report: Value) -> Value {
-    for pointer in HOLDER_ONLY {
+    let of_subjects = report.get("subjects").is_some_and(|it| !it.is_null());
+    let of_subjects = HOLDER_ONLY_OF_SUBJECTS.iter().filter(|_| of_subjects);
+    for pointer in HOLDER_ONLY.iter().chain(of_subjects) {
         let parent = pointer.rsplit_once('/');
         let object = parent.and_then(|(parent, _)| report.pointer_mut(parent)?.as_object_mut());
         if let (Some(object), Some((_, field))) = (object, parent) {

@@ -7,11 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use pais_core::definition::{ColumnRole, PreGeneralization};
 use pais_core::schema::{Schema, SchemaColumn};
-use pais_core::table::ReleasedTable;
-use pais_verify::{SubjectGroups, VerifyError, group_sizes};
+use pais_core::table::{ReleasedTable, Subjects};
+use pais_verify::{CountedTable, SubjectGroups, VerifyError, group_sizes};
 
 use super::holder_only::rounded;
-use super::{GroupMetrics, QueryError, Risk, ncp};
+use super::{ClassificationError, ColumnDistribution, GroupMetrics, QueryError, Risk, ncp};
+use crate::table_figures::TableFigures;
 use crate::verdict::Verdict;
 
 /// The report of a release. An empty table has no group: its measures are 0, but for those of
@@ -37,6 +38,10 @@ pub struct Report {
     /// label covers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pre_generalization: Option<BTreeMap<String, PreGeneralization>>,
+    /// The values of each generalized column, raw beside released. For the holder alone, with two
+    /// significant digits; rare values are pooled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distributions: Option<Vec<ColumnDistribution>>,
 }
 
 /// What a released table is still worth.
@@ -68,10 +73,26 @@ pub struct Utility {
     /// Greatest confidence in a sensitive value for an adversary of the privacy model, as
     /// verified.
     pub greatest_confidence: f64,
-    /// How far random counting queries are off; with local recoding, where there is a sensitive
-    /// value to ask for. For the holder alone, with two significant digits.
+    /// How far random counting queries are off, where there is a quasi-identifier that is not a set.
+    /// For the holder alone, with two significant digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query_error: Option<QueryError>,
+    /// Non-uniform entropy loss of each quasi-identifier that is not a set, from 0 to 1, lower is
+    /// better. For the holder alone, with two significant digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entropy_loss_by_column: Option<BTreeMap<String, f64>>,
+    /// How much of the frequencies of raw values can be estimated from the released labels of each
+    /// quasi-identifier that is not a set: 1 - total variation distance, from 0 to 1, higher is
+    /// better. For the holder alone, with two significant digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frequency_survival_by_column: Option<BTreeMap<String, f64>>,
+    /// 1 - mean absolute difference of Cramér's V between raw and released columns, over pairs of
+    /// columns; from 0 to 1, higher is better. For the holder alone, with two significant digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub association_survival: Option<f64>,
+    /// Errors of a classifier that learns the class column; where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub classification_error: Option<ClassificationError>,
 }
 
 impl Report {
@@ -99,12 +120,17 @@ impl Report {
                 item_loss_by_column: None,
                 greatest_confidence: verdict.greatest_confidence(),
                 query_error: None,
+                entropy_loss_by_column: None,
+                frequency_survival_by_column: None,
+                association_survival: None,
+                classification_error: None,
             },
             risk: Risk::from_sizes(sizes),
             rows,
             subjects: None,
             suppressed_rows,
             pre_generalization: None,
+            distributions: None,
         }
     }
 
@@ -123,6 +149,28 @@ impl Report {
         let by_column = by_column.into_iter();
         let by_column = by_column.map(|(name, loss)| (name, rounded(loss)));
         self.utility.item_loss_by_column = Some(by_column.collect());
+        self
+    }
+
+    /// The report with the errors of classifiers, those on raw rows rounded.
+    pub(crate) fn with_classification_error(mut self, error: Option<ClassificationError>) -> Self {
+        self.utility.classification_error = error.map(ClassificationError::rounded);
+        self
+    }
+
+    /// The report without anything that is computed from raw rows.
+    pub(crate) fn without_raw_figures(mut self) -> Self {
+        self.utility.query_error = None;
+        self.utility.item_loss_by_column = None;
+        self.utility.entropy_loss_by_column = None;
+        self.utility.frequency_survival_by_column = None;
+        self.utility.association_survival = None;
+        self.distributions = None;
+        self.risk.greatest_confidence_per_subject = None;
+        self.utility.classification_error = self
+            .utility
+            .classification_error
+            .map(ClassificationError::of_release);
         self
     }
 
@@ -146,6 +194,17 @@ pub(crate) fn report(
 ) -> Result<Report, VerifyError> {
     let names = schema.names(ColumnRole::QuasiIdentifier);
     let sizes = group_sizes(table, &names)?;
+    let means = ncp_by_column(table, schema, suppressed_rows)?;
+    let rows = (table.rows as u64, suppressed_rows);
+    Ok(Report::new(&sizes, means, rows, verdict))
+}
+
+/// Mean NCP of each quasi-identifier.
+fn ncp_by_column(
+    table: &ReleasedTable,
+    schema: &Schema,
+    suppressed_rows: u64,
+) -> Result<BTreeMap<String, f64>, VerifyError> {
     let mean = |spec: &&SchemaColumn| {
         let mut columns = table.columns.iter();
         let column = columns.find(|column| column.name == spec.name);
@@ -157,9 +216,35 @@ pub(crate) fn report(
     };
     let columns: Vec<_> = quasi_identifiers(schema).collect();
     let means: Vec<_> = columns.par_iter().map(mean).collect();
-    let means = means.into_iter().collect::<Result<_, _>>()?;
-    let rows = (table.rows as u64, suppressed_rows);
-    Ok(Report::new(&sizes, means, rows, verdict))
+    means.into_iter().collect()
+}
+
+/// The figures of a table of groups without suppressed rows, as its report would have them. With
+/// `subjects`, the smallest group is that of the fewest persons.
+///
+/// # Errors
+/// [`VerifyError`] for a table that lacks a quasi-identifier or is malformed.
+pub(crate) fn group_figures(
+    table: &ReleasedTable,
+    subjects: Option<&Subjects>,
+    schema: &Schema,
+) -> Result<TableFigures, VerifyError> {
+    let names = schema.names(ColumnRole::QuasiIdentifier);
+    let groups = GroupMetrics::from_sizes(&group_sizes(table, &names)?);
+    let counted = CountedTable {
+        table,
+        subjects: subjects.map(Subjects::of_row),
+    };
+    let smallest = group_sizes(counted, &names)?.into_iter().min();
+    let means = ncp_by_column(table, schema, 0)?;
+    Ok(TableFigures {
+        steps: None,
+        groups: groups.groups,
+        smallest_group: smallest.map_or(0, u64::from),
+        dr: groups.dr,
+        ncp: means.values().sum::<f64>() / means.len().max(1) as f64,
+        suppressed_rows: 0,
+    })
 }
 
 /// The report of an anatomized release with groups of these sizes. Its quasi-identifiers are exact
@@ -181,13 +266,13 @@ mod tests {
 
     use super::{Report, report};
     use crate::test_data::schema;
-    use crate::utility::{QueryError, for_recipient};
+    use crate::utility::{ClassificationError, QueryError, for_recipient};
     use crate::verdict::Verdict;
     use pais_core::cancellation::Cancellation;
     use pais_core::model::Confidence;
     use pais_core::schema::Schema;
     use pais_core::table::{Column, Form, ReleasedColumn, ReleasedTable};
-    use pais_verify::{LkcRequirement, SubjectGroups, verify_lkc};
+    use pais_verify::{LkcRequirement, QidConfidences, QidSizes, SubjectGroups, verify_lkc};
 
     /// Table 2 of the KDD'09 paper, over the trees of its Figure 2.
     fn table_2() -> (ReleasedTable, Value) {
@@ -371,11 +456,25 @@ mod tests {
         let report = report_of(&table, &columns, 0)
             .with_query_error(Some(QueryError::default()))
             .with_item_loss([("x".to_owned(), 0.0)].into())
+            .with_classification_error(Some(ClassificationError::default()))
             .with_subjects(&persons());
-        let report = Report {
+        let mut report = Report {
             pre_generalization: Some([].into()),
+            distributions: Some(Vec::new()),
             ..report
         };
+        let utility = &mut report.utility;
+        utility.entropy_loss_by_column = Some([].into());
+        utility.frequency_survival_by_column = Some([].into());
+        utility.association_survival = Some(1.0);
+        let risk = &mut report.risk;
+        risk.by_length_exact = Some(true);
+        risk.lengths_left_out = vec![6];
+        let (from, to, qids) = (1, 1, 1);
+        risk.qid_sizes = vec![QidSizes { from, to, qids }];
+        let (from, to) = (0.9, 1.0);
+        risk.qid_confidences = vec![QidConfidences { from, to, qids }];
+        risk.insensitive_singled_out = vec!["x".to_owned()];
         let documentation = include_str!("../../../../docs/methods.md");
         let (_, section) = documentation
             .split_once("### What a report is computed from")

@@ -1,10 +1,14 @@
 //! The re-identification risk, for an adversary who knows every quasi-identifier of a patient in
 //! the table.
 
-use pais_verify::SubjectGroups;
+use pais_verify::{QidConfidences, QidSizes, SubjectGroups};
 use serde::{Deserialize, Serialize};
 
+use super::adversary_risk::LengthRisk;
 use super::holder_only::rounded;
+
+/// Risks that [`Risk::share_above`] counts the records above.
+const THRESHOLDS: [f64; 5] = [0.05, 0.1, 0.2, 0.33, 0.5];
 
 /// Risk of re-identification, from 0 to 1, by the groups of equal generalized records over all
 /// quasi-identifiers: a patient in a group of *|G|* records is picked with probability *1/|G|*.
@@ -23,11 +27,59 @@ pub struct Risk {
     pub average: f64,
     /// Number of records at the highest risk: those in groups of the smallest size.
     pub records_at_highest: u64,
+    /// Prosecutor risk, of an adversary who knows that the patient is in the table: `highest`.
+    #[serde(default)]
+    pub prosecutor: f64,
+    /// Journalist risk, of an adversary who does not know whether the patient is in the table. It
+    /// is *1 / smallest group of the population*, in which a group is at least as large as in the
+    /// table. The population is not known here, so this is its upper bound, `prosecutor`.
+    #[serde(default)]
+    pub journalist: f64,
+    /// Marketer risk, the expected share of records that are assigned to the right patients:
+    /// `average`.
+    #[serde(default)]
+    pub marketer: f64,
+    /// Share of the records whose risk *1/|G|* is above a threshold. With a subject column for the
+    /// holder alone, of persons and with two significant digits.
+    #[serde(default)]
+    pub share_above: Vec<ShareAbove>,
+    /// What adversaries find who know some of the quasi-identifiers, from one value on; up to *L* +
+    /// 2, or all where the model has no *L*. Empty for releases with sets and for anatomized ones.
+    /// With a subject column for the holder alone.
+    #[serde(default)]
+    pub by_length: Vec<LengthRisk>,
+    /// Whether `by_length` is exact. Where labels of a column overlap, which they do with local
+    /// recoding, `smallest` is a lower bound, and the other figures are upper bounds, of what
+    /// adversaries with raw values find.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by_length_exact: Option<bool>,
+    /// Lengths that are not in `by_length` because they would take too much work.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lengths_left_out: Vec<u32>,
+    /// Number of qids by *|T\[qid\]|*, over the lengths up to *L* that `by_length` has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub qid_sizes: Vec<QidSizes>,
+    /// Number of the same qids by their greatest confidence.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub qid_confidences: Vec<QidConfidences>,
+    /// Insensitive columns, released unchanged, that have a value in one row only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub insensitive_singled_out: Vec<String>,
     /// The greatest share of one value of a sensitive column among the persons of a group who have
     /// a value in it in any of their rows of the group; from 0 to 1. Only where the dataset has a
     /// subject column. For the holder alone, with two significant digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub greatest_confidence_per_subject: Option<f64>,
+}
+
+/// The share of records above a risk.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ShareAbove {
+    /// The risk *1/|G|*, not included.
+    pub threshold: f64,
+    /// Share of the records with a greater risk, from 0 to 1.
+    pub share: f64,
 }
 
 impl Risk {
@@ -38,19 +90,41 @@ impl Risk {
         };
         let rows: u64 = sizes.iter().map(|&size| u64::from(size)).sum();
         let at_highest = sizes.iter().filter(|&&size| size == smallest).count() as u64;
+        let (highest, average) = (1.0 / f64::from(smallest), sizes.len() as f64 / rows as f64);
+        let share_above = THRESHOLDS.map(|threshold| {
+            let above = sizes
+                .iter()
+                .filter(|&&size| 1.0 / f64::from(size) > threshold);
+            let above: u64 = above.map(|&size| u64::from(size)).sum();
+            ShareAbove {
+                threshold,
+                share: above as f64 / rows as f64,
+            }
+        });
         Self {
-            highest: 1.0 / f64::from(smallest),
-            average: sizes.len() as f64 / rows as f64,
+            highest,
+            average,
             records_at_highest: at_highest * u64::from(smallest),
-            greatest_confidence_per_subject: None,
+            prosecutor: highest,
+            journalist: highest,
+            marketer: average,
+            share_above: share_above.to_vec(),
+            ..Self::default()
         }
     }
 
     /// The risk of a table whose groups have these persons.
     pub(super) fn of_subjects(groups: &SubjectGroups) -> Self {
         let by_size = Self::from_sizes(&groups.sizes);
+        let average = rounded(by_size.average);
+        let share_above = by_size.share_above.iter().map(|above| ShareAbove {
+            share: rounded(above.share),
+            ..*above
+        });
         Self {
-            average: rounded(by_size.average),
+            average,
+            marketer: average,
+            share_above: share_above.collect(),
             greatest_confidence_per_subject: Some(rounded(groups.greatest_confidence())),
             ..by_size
         }
@@ -61,7 +135,13 @@ impl Risk {
 mod tests {
     use pais_verify::SubjectGroups;
 
-    use super::Risk;
+    use super::{Risk, ShareAbove};
+
+    fn shares(shares: [f64; 5]) -> Vec<ShareAbove> {
+        let pairs = super::THRESHOLDS.into_iter().zip(shares);
+        let pairs = pairs.map(|(threshold, share)| ShareAbove { threshold, share });
+        pairs.collect()
+    }
 
     #[test]
     fn risk_is_one_divided_by_the_group_size() {
@@ -69,7 +149,11 @@ mod tests {
             highest: 0.5,
             average: 0.375,
             records_at_highest: 4,
-            greatest_confidence_per_subject: None,
+            prosecutor: 0.5,
+            journalist: 0.5,
+            marketer: 0.375,
+            share_above: shares([1.0, 1.0, 1.0, 0.5, 0.0]),
+            ..Risk::default()
         };
         assert_eq!(Risk::from_sizes(&[2, 4, 2]), risk);
         assert_eq!(Risk::from_sizes(&[]), Risk::default());
@@ -86,7 +170,12 @@ mod tests {
             highest: 0.5,
             average: 0.33,
             records_at_highest: 2,
+            prosecutor: 0.5,
+            journalist: 0.5,
+            marketer: 0.33,
+            share_above: shares([1.0, 1.0, 1.0, 0.56, 0.0]),
             greatest_confidence_per_subject: Some(0.67),
+            ..Risk::default()
         };
         assert_eq!(Risk::of_subjects(&groups), risk);
     }

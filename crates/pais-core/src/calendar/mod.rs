@@ -11,6 +11,7 @@
 
 mod format;
 mod iso;
+mod label;
 mod period;
 #[cfg(test)]
 mod tests;
@@ -22,6 +23,7 @@ use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime};
 pub use format::{DateFormat, DateFormatError};
 pub(crate) use iso::{is_canonical_day, is_canonical_moment};
 pub use iso::{read_day, read_moment};
+pub(crate) use label::{days_of_label, moments_of_label};
 pub(crate) use period::{whole_years_of_days, whole_years_of_moments};
 
 /// Why a text is no date. It does not contain the text.

@@ -1,11 +1,20 @@
 //! Jobs: which privacy model, which utility, which output.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ColumnRole, DatasetId, JobError, JobErrorKind, PrivacyDefinition, SubmissionId};
+use super::{
+    ColumnRole, DatasetId, JobError, JobErrorKind, OneOrMany, PrivacyDefinition, SubmissionId,
+};
 use crate::model::{Decimal, MissingSensitive, PrivacyModel};
+
+/// Seconds of a thorough search where a job does not limit it.
+const DEFAULT_SEARCH_SECONDS: i64 = 30;
+
+/// Most seconds that a job may give a thorough search.
+const MOST_SEARCH_SECONDS: u64 = 3600;
 
 /// The body of `POST /v1/jobs`; on the command line the same without `dataset_id`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,9 +40,10 @@ pub struct JobDefinition {
     /// How missing sensitive cells count; default `excluded`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing_sensitive: Option<MissingSensitive>,
-    /// One cut for the whole table, or groups.
+    /// One cut for the whole table, or groups; a list tries both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub recoding: Option<Recoding>,
+    #[cfg_attr(feature = "openapi", schema(schema_with = super::openapi::recodings))]
+    pub recoding: Option<OneOrMany<Recoding>>,
     /// What the released table contains.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Output>,
@@ -70,6 +80,38 @@ impl JobDefinition {
         self.privacy.parse(self.missing_sensitive())
     }
 
+    /// The one recoding of the job; `None` where it gives none, or a list of them.
+    pub fn recoding(&self) -> Option<Recoding> {
+        self.recoding.as_ref().and_then(OneOrMany::one).copied()
+    }
+
+    /// The one objective of the job; `None` where it gives none, or a list of them.
+    pub fn objective(&self) -> Option<Objective> {
+        let objective = self.utility.as_ref().and_then(|it| it.objective.as_ref());
+        objective.and_then(OneOrMany::one).copied()
+    }
+
+    /// Refuses lists of recodings and objectives, where a job has to be one combination.
+    ///
+    /// # Errors
+    /// [`JobErrorKind::Shape`] with a pointer to the list.
+    pub(crate) fn check_one_combination(&self) -> Result<(), JobError> {
+        let recodings = self.recoding.as_ref().and_then(OneOrMany::many);
+        let objectives = self.utility.as_ref().and_then(|it| it.objective.as_ref());
+        let refused = |pointer: &str| {
+            JobError::at(
+                JobErrorKind::Shape,
+                pointer,
+                "this is a list; give one value here",
+            )
+        };
+        match (recodings, objectives.and_then(OneOrMany::many)) {
+            (Some(_), _) => Err(refused("/recoding")),
+            (None, Some(_)) => Err(refused("/utility/objective")),
+            (None, None) => Ok(()),
+        }
+    }
+
     /// How missing sensitive cells count.
     pub fn missing_sensitive(&self) -> MissingSensitive {
         self.missing_sensitive.unwrap_or_default()
@@ -78,6 +120,44 @@ impl JobDefinition {
     /// What rows may be suppressed for.
     pub fn suppression_for(&self) -> SuppressionFor {
         self.suppression_for.unwrap_or_default()
+    }
+
+    /// Whether the report has figures that are computed from raw rows.
+    pub fn wants_raw_figures(&self) -> bool {
+        let utility = self.utility.as_ref();
+        utility.and_then(|it| it.raw_figures).unwrap_or(true)
+    }
+
+    /// The time limit of a thorough search; `None` where the search is greedy.
+    ///
+    /// # Errors
+    /// [`JobErrorKind::InvalidValue`] for a limit out of range, and [`JobErrorKind::Unfit`] for
+    /// one beside a greedy search.
+    pub fn thorough_search(&self) -> Result<Option<Duration>, JobError> {
+        let utility = self.utility.as_ref();
+        let rule = utility.and_then(|it| it.search).unwrap_or_default();
+        let seconds = utility.and_then(|it| it.search_seconds);
+        let at = |kind, detail: &str| JobError::at(kind, "/utility/search_seconds", detail);
+        match (rule, seconds) {
+            (SearchRule::Greedy, None) => Ok(None),
+            (SearchRule::Greedy, Some(_)) => Err(at(
+                JobErrorKind::Unfit,
+                "`search_seconds` limits a thorough search; leave it out, or set `search` to \
+                 `thorough`",
+            )),
+            (SearchRule::Thorough, seconds) => {
+                let seconds = u64::try_from(seconds.unwrap_or(DEFAULT_SEARCH_SECONDS)).ok();
+                let seconds = seconds.filter(|seconds| (1..=MOST_SEARCH_SECONDS).contains(seconds));
+                let limit = seconds.map(Duration::from_secs);
+                let refused = || {
+                    at(
+                        JobErrorKind::InvalidValue,
+                        "`search_seconds` must be a whole number from 1 to 3600",
+                    )
+                };
+                limit.map(Some).ok_or_else(refused)
+            }
+        }
     }
 
     /// The largest fraction of rows that may be suppressed; 0 if it was not given.
@@ -100,15 +180,31 @@ impl JobDefinition {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct UtilityDefinition {
-    /// What a specialization is chosen by.
+    /// What a specialization is chosen by; a list tries each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub objective: Option<Objective>,
+    #[cfg_attr(feature = "openapi", schema(schema_with = super::openapi::objectives))]
+    pub objective: Option<OneOrMany<Objective>>,
     /// How numeric intervals are split.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<SplitRule>,
+    /// How far the search goes; default `greedy`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<SearchRule>,
+    /// Most seconds of a thorough search, from 1 to 3600; default 30.
+    #[serde(
+        default,
+        deserialize_with = "super::whole::option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 3600))]
+    pub search_seconds: Option<i64>,
     /// Quasi-identifier to its weight in the choice by NCP, greater than 0; 1 where omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weights: Option<BTreeMap<String, f64>>,
+    /// Whether the holder's report has figures that are computed from raw rows, such as
+    /// `query_error`; default true.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raw_figures: Option<bool>,
 }
 
 /// What a specialization is chosen by.
@@ -137,6 +233,18 @@ pub enum SplitRule {
     Fixed,
     /// At the best point that is valid.
     BestValid,
+}
+
+/// How far a search goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum SearchRule {
+    /// The best step at each point, as published.
+    #[default]
+    Greedy,
+    /// Beyond the greedy path, for a limited time.
+    Thorough,
 }
 
 /// One cut for the whole table, or groups.
@@ -190,4 +298,58 @@ pub struct PreGeneralization {
         skip_serializing_if = "BTreeMap::is_empty"
     )]
     pub values: BTreeMap<String, Vec<String>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use crate::definition::{JobDefinition, JobErrorKind, json};
+
+    fn limit(utility: &str) -> Result<Option<Duration>, JobErrorKind> {
+        let body = format!(r#"{{"privacy": {{"model": "k_anonymity"}}, "utility": {utility}}}"#);
+        let job: JobDefinition = json::parse(body.as_bytes()).unwrap();
+        job.thorough_search().map_err(|error| {
+            assert_eq!(error.faults[0].pointer(), Some("/utility/search_seconds"));
+            error.kind
+        })
+    }
+
+    #[test]
+    fn figures_of_raw_rows_are_reported_unless_a_job_leaves_them_out() {
+        let wants = |utility: &str| {
+            let body = format!(r#"{{"privacy": {{"model": "k_anonymity"}}{utility}}}"#);
+            let job: Option<JobDefinition> = json::parse(body.as_bytes()).ok();
+            job.map(|job| job.wants_raw_figures())
+        };
+        assert_eq!(wants(""), Some(true));
+        assert_eq!(wants(r#", "utility": {}"#), Some(true));
+        assert_eq!(wants(r#", "utility": {"raw_figures": true}"#), Some(true));
+        assert_eq!(wants(r#", "utility": {"raw_figures": false}"#), Some(false));
+        assert_eq!(wants(r#", "utility": {"raw_figures": "no"}"#), None);
+        assert_eq!(wants(r#", "utility": {"raw_figures": 0}"#), None);
+    }
+
+    #[test]
+    fn only_a_thorough_search_has_a_time_limit_of_one_second_to_an_hour() {
+        let thorough = |seconds: &str| {
+            limit(&format!(
+                r#"{{"search": "thorough", "search_seconds": {seconds}}}"#
+            ))
+        };
+        assert_eq!(limit("{}"), Ok(None));
+        assert_eq!(limit(r#"{"search": "greedy"}"#), Ok(None));
+        let default = Ok(Some(Duration::from_secs(30)));
+        assert_eq!(limit(r#"{"search": "thorough"}"#), default);
+        assert_eq!(thorough("1"), Ok(Some(Duration::from_secs(1))));
+        assert_eq!(thorough("3600.0"), Ok(Some(Duration::from_secs(3600))));
+        for seconds in ["0", "-1", "3601"] {
+            assert_eq!(
+                thorough(seconds),
+                Err(JobErrorKind::InvalidValue),
+                "{seconds}"
+            );
+        }
+        assert_eq!(limit(r#"{"search_seconds": 5}"#), Err(JobErrorKind::Unfit));
+    }
 }

@@ -24,8 +24,8 @@ pub use domain_bound::DomainBound;
 pub use generated_hierarchy::{CalendarLevel, GeneratedHierarchy};
 pub use ids::{DatasetId, SubmissionId, TaxonomyId};
 pub use job::{
-    JobDefinition, Objective, Output, PreGeneralization, Recoding, SplitRule, SuppressionFor,
-    UtilityDefinition,
+    JobDefinition, Objective, Output, PreGeneralization, Recoding, SearchRule, SplitRule,
+    SuppressionFor, UtilityDefinition,
 };
 pub use job_error::{JobError, JobErrorKind};
 pub use json::{DocumentError, DocumentErrorKind};

@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{
     AdditionalProperties, Array, ArrayBuilder, Object, ObjectBuilder, OneOfBuilder, Schema,
     SchemaType, Type,
 };
+use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::privacy::{ModelKind, OPTIONAL_PARAMETERS, PrivacyDefinition};
@@ -49,6 +49,34 @@ fn of_model(model: ModelKind) -> Object {
         }
     }
     object.build()
+}
+
+/// A recoding, or a list of them.
+pub(super) fn recodings() -> Schema {
+    let description = "One cut for the whole table, or groups; a list makes the job a sweep.";
+    one_or_many("Recoding", 2, description)
+}
+
+/// An objective, or a list of them.
+pub(super) fn objectives() -> Schema {
+    let description = "What a specialization is chosen by; a list makes the job a sweep.";
+    one_or_many("Objective", 4, description)
+}
+
+/// A word of an enumeration with a schema of this name, or a list of up to `most` of them.
+fn one_or_many(name: &str, most: usize, description: &str) -> Schema {
+    let word = || RefOr::Ref(Ref::from_schema_name(name));
+    let list = ArrayBuilder::new()
+        .items(word())
+        .min_items(Some(1))
+        .max_items(Some(most))
+        .unique_items(true);
+    let null = ObjectBuilder::new().schema_type(Type::Null);
+    let either = OneOfBuilder::new()
+        .item(word())
+        .item(list.build())
+        .item(null.build());
+    Schema::OneOf(either.description(Some(description)).build())
 }
 
 fn word(model: ModelKind) -> Object {

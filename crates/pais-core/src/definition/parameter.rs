@@ -26,6 +26,14 @@ impl<T> OneOrMany<T> {
         }
     }
 
+    /// All values.
+    pub fn all(&self) -> std::slice::Iter<'_, T> {
+        match self {
+            Self::One(value) => std::slice::from_ref(value).iter(),
+            Self::Many(values) => values.iter(),
+        }
+    }
+
     /// The list; `None` for one value.
     pub fn many(&self) -> Option<&[T]> {
         match self {

@@ -1,15 +1,24 @@
-//! Sweeps: one job over several combinations of L, K and C, to draw the trade-off between privacy
-//! and utility.
+//! Sweeps: one job over several combinations of L, K, C, recodings and objectives, to draw the
+//! trade-off between privacy and utility.
 
 use serde_json::Number;
 
-use super::{JobDefinition, JobError, JobErrorKind, OneOrMany};
+use super::{JobDefinition, JobError, JobErrorKind, Objective, OneOrMany, Recoding};
 
 /// Most combinations of one job.
 pub const MOST_COMBINATIONS: usize = 64;
 
 /// The parameters that take lists, in the order in which combinations vary them.
-const PARAMETERS: [&str; 3] = ["l", "k", "c"];
+const PARAMETERS: [&str; 5] = ["l", "k", "c", "recoding", "objective"];
+
+/// Where a job has them.
+const POINTERS: [&str; 5] = [
+    "/privacy/l",
+    "/privacy/k",
+    "/privacy/c",
+    "/recoding",
+    "/utility/objective",
+];
 
 /// The combinations of a job: one, or the product of its lists.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,7 +29,7 @@ pub struct Sweep {
     pub combinations: Vec<Combination>,
 }
 
-/// One value of each of L, K and C, each where the model takes it.
+/// One value of each parameter that takes lists, each where the job gives it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Combination {
     /// *L*.
@@ -29,6 +38,10 @@ pub struct Combination {
     pub k: Option<i64>,
     /// *C*.
     pub c: Option<f64>,
+    /// One cut for the whole table, or groups.
+    pub recoding: Option<Recoding>,
+    /// What a search is guided by.
+    pub objective: Option<Objective>,
 }
 
 /// Which combination is meant; a parameter that is left out matches any value.
@@ -40,6 +53,10 @@ pub struct CombinationQuery {
     pub k: Option<f64>,
     /// *C*.
     pub c: Option<f64>,
+    /// One cut for the whole table, or groups.
+    pub recoding: Option<Recoding>,
+    /// What a search is guided by.
+    pub objective: Option<Objective>,
 }
 
 impl Sweep {
@@ -50,10 +67,20 @@ impl Sweep {
     /// than [`MOST_COMBINATIONS`] combinations.
     pub fn new(job: &JobDefinition) -> Result<Self, JobError> {
         let privacy = &job.privacy;
-        let ls = values("l", &privacy.l)?;
-        let ks = values("k", &privacy.k)?;
-        let cs = values("c", &privacy.c)?;
-        let count = ls.len().saturating_mul(ks.len()).saturating_mul(cs.len());
+        let ls = values(0, &privacy.l)?;
+        let ks = values(1, &privacy.k)?;
+        let cs = values(2, &privacy.c)?;
+        let recodings = values(3, &job.recoding)?;
+        let objectives = job.utility.as_ref().and_then(|it| it.objective.clone());
+        let objectives = values(4, &objectives)?;
+        let sizes = [
+            ls.len(),
+            ks.len(),
+            cs.len(),
+            recodings.len(),
+            objectives.len(),
+        ];
+        let count = sizes.into_iter().fold(1usize, usize::saturating_mul);
         if count > MOST_COMBINATIONS {
             let detail = format!(
                 "the lists make {count} combinations, more than the {MOST_COMBINATIONS} of one \
@@ -61,18 +88,28 @@ impl Sweep {
             );
             return Err(JobError::at(JobErrorKind::OutOfRange, "/privacy", detail));
         }
-        let mut combinations = Vec::with_capacity(count);
-        for l in &ls {
-            for k in &ks {
-                for c in &cs {
-                    combinations.push(Combination {
-                        l: l.clone(),
-                        k: *k,
-                        c: *c,
-                    });
-                }
+        // The number of a combination has a digit for each parameter, the last one fastest.
+        let combination = |number: usize| {
+            let mut rest = number;
+            let mut digit = |size: usize| {
+                let digit = rest % size;
+                rest /= size;
+                digit
+            };
+            let objective = objectives[digit(objectives.len())];
+            let recoding = recodings[digit(recodings.len())];
+            let c = cs[digit(cs.len())];
+            let k = ks[digit(ks.len())];
+            let l = ls[digit(ls.len())].clone();
+            Combination {
+                l,
+                k,
+                c,
+                recoding,
+                objective,
             }
-        }
+        };
+        let combinations = (0..count).map(combination).collect();
         Ok(Self {
             is_sweep: first_list(job).is_some(),
             combinations,
@@ -85,22 +122,26 @@ impl Sweep {
     /// [`JobErrorKind::Unfit`] where none matches, or more than one, with a pointer to a value to
     /// give.
     pub fn find(&self, wanted: CombinationQuery) -> Result<usize, JobError> {
-        let wanted = [wanted.l, wanted.k, wanted.c];
+        let wanted = [
+            wanted.l.map(Value::Number),
+            wanted.k.map(Value::Number),
+            wanted.c.map(Value::Number),
+            wanted.recoding.map(Value::Recoding),
+            wanted.objective.map(Value::Objective),
+        ];
         let fits = |combination: &Combination| {
-            let pairs = combination.numbers().into_iter().zip(wanted);
-            pairs
-                .into_iter()
-                .all(|(value, wanted)| wanted.is_none() || wanted == value)
+            let mut pairs = combination.values().into_iter().zip(wanted);
+            pairs.all(|(value, wanted)| wanted.is_none() || wanted == value)
         };
         let mut found = (0..self.combinations.len()).filter(|&n| fits(&self.combinations[n]));
         match (found.next(), found.next()) {
             (Some(number), None) => Ok(number),
             (None, _) => Err(JobError::new(
                 JobErrorKind::Unfit,
-                "the job has no combination with these `l`, `k` and `c`; its `sweep` lists them",
+                "the job has no combination with these parameters; its `sweep` lists them",
             )),
             (Some(_), Some(_)) => {
-                let open = (0..3).find(|&n| wanted[n].is_none() && self.varies(n));
+                let open = (0..PARAMETERS.len()).find(|&n| wanted[n].is_none() && self.varies(n));
                 let parameter = PARAMETERS[open.unwrap_or(0)];
                 Err(JobError::at(
                     JobErrorKind::Unfit,
@@ -112,7 +153,7 @@ impl Sweep {
     }
 
     fn varies(&self, parameter: usize) -> bool {
-        let mut values = self.combinations.iter().map(|one| one.numbers()[parameter]);
+        let mut values = self.combinations.iter().map(|one| one.values()[parameter]);
         let first = values.next();
         values.any(|value| Some(value) != first)
     }
@@ -125,32 +166,55 @@ impl Combination {
         job.privacy.l = self.l.clone().map(OneOrMany::One);
         job.privacy.k = self.k.map(OneOrMany::One);
         job.privacy.c = self.c.map(OneOrMany::One);
+        job.recoding = self.recoding.map(OneOrMany::One);
+        if let Some(utility) = &mut job.utility {
+            utility.objective = self.objective.map(OneOrMany::One);
+        }
         job
     }
 
-    fn numbers(&self) -> [Option<f64>; 3] {
+    /// In the order of the parameters.
+    fn values(&self) -> [Option<Value>; PARAMETERS.len()] {
         let l = self.l.as_ref().and_then(Number::as_f64);
-        [l, self.k.map(|k| k as f64), self.c]
+        [
+            l.map(Value::Number),
+            self.k.map(|k| Value::Number(k as f64)),
+            self.c.map(Value::Number),
+            self.recoding.map(Value::Recoding),
+            self.objective.map(Value::Objective),
+        ]
     }
+}
+
+/// A value of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Value {
+    Number(f64),
+    Recoding(Recoding),
+    Objective(Objective),
 }
 
 /// A pointer to the first list of a job; `None` where it has none.
 pub fn first_list(job: &JobDefinition) -> Option<String> {
     let privacy = &job.privacy;
+    let objective = job.utility.as_ref().and_then(|it| it.objective.as_ref());
     let lists = [
         privacy.l.as_ref().is_some_and(|l| l.many().is_some()),
         privacy.k.as_ref().is_some_and(|k| k.many().is_some()),
         privacy.c.as_ref().is_some_and(|c| c.many().is_some()),
+        job.recoding.as_ref().is_some_and(|it| it.many().is_some()),
+        objective.is_some_and(|it| it.many().is_some()),
     ];
     let first = lists.into_iter().position(|is_list| is_list)?;
-    Some(pointer(PARAMETERS[first]))
+    Some(POINTERS[first].to_owned())
 }
 
 fn values<T: Clone + PartialEq>(
-    parameter: &str,
+    parameter: usize,
     given: &Option<OneOrMany<T>>,
 ) -> Result<Vec<Option<T>>, JobError> {
-    let refused = |detail: &str| JobError::at(JobErrorKind::OutOfRange, pointer(parameter), detail);
+    let refused =
+        |detail: &str| JobError::at(JobErrorKind::OutOfRange, POINTERS[parameter], detail);
     let values = match given {
         None => return Ok(vec![None]),
         Some(OneOrMany::One(value)) => return Ok(vec![Some(value.clone())]),
@@ -169,15 +233,13 @@ fn values<T: Clone + PartialEq>(
     Ok(values.iter().cloned().map(Some).collect())
 }
 
-fn pointer(parameter: &str) -> String {
-    format!("/privacy/{parameter}")
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
 
-    use super::*;
+    use super::{
+        Combination, CombinationQuery, JobDefinition, JobErrorKind, Objective, Recoding, Sweep,
+    };
 
     fn job(l: Value, k: Value) -> JobDefinition {
         let privacy = json!({ "model": "lkc", "l": l, "k": k, "c": 0.5 });
@@ -185,7 +247,12 @@ mod tests {
     }
 
     fn query(l: Option<f64>, k: Option<f64>, c: Option<f64>) -> CombinationQuery {
-        CombinationQuery { l, k, c }
+        CombinationQuery {
+            l,
+            k,
+            c,
+            ..CombinationQuery::default()
+        }
     }
 
     #[test]
@@ -208,6 +275,43 @@ mod tests {
         assert_eq!(four.find(query(Some(4.0), Some(20.0), None)), Ok(2));
         let open = four.find(query(Some(4.0), None, None)).unwrap_err();
         assert_eq!(open.faults[0].pointer(), Some("/k"));
+    }
+
+    #[test]
+    fn recodings_and_objectives_are_combined_too() {
+        let lists: JobDefinition = serde_json::from_value(json!({
+            "privacy": {"model": "lkc", "l": 2, "k": [5, 10], "c": 0.5},
+            "recoding": ["global", "local"],
+            "utility": {"objective": ["ncp", "discernibility"]},
+        }))
+        .unwrap();
+        let eight = Sweep::new(&lists).unwrap();
+        assert_eq!((eight.is_sweep, eight.combinations.len()), (true, 8));
+        let shown = |it: &Combination| (it.k, it.recoding, it.objective);
+        let of = |number: usize| shown(&eight.combinations[number]);
+        let (global, local) = (Some(Recoding::Global), Some(Recoding::Local));
+        let (ncp, dr) = (Some(Objective::Ncp), Some(Objective::Discernibility));
+        assert_eq!(
+            [of(0), of(1)],
+            [(Some(5), global, ncp), (Some(5), global, dr)]
+        );
+        assert_eq!(
+            [of(2), of(7)],
+            [(Some(5), local, ncp), (Some(10), local, dr)]
+        );
+        let applied = eight.combinations[3].apply(&lists);
+        assert_eq!((applied.recoding(), applied.objective()), (local, dr));
+        assert!(applied.check_one_combination().is_ok());
+        let pointer = lists.check_one_combination().unwrap_err().faults[0]
+            .pointer()
+            .map(str::to_owned);
+        assert_eq!(pointer.as_deref(), Some("/recoding"));
+        let mut wanted = query(None, Some(10.0), None);
+        wanted.recoding = local;
+        let open = eight.find(wanted).unwrap_err();
+        assert_eq!(open.faults[0].pointer(), Some("/objective"));
+        wanted.objective = ncp;
+        assert_eq!(eight.find(wanted), Ok(6));
     }
 
     #[test]

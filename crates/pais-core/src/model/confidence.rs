@@ -29,6 +29,18 @@ impl Confidence {
         self.0.least_whole(holding)
     }
 
+    /// The most records with one value that the bound allows among `group`.
+    ///
+    /// ```
+    /// use pais_core::model::Confidence;
+    ///
+    /// let fifth = Confidence::new(0.2).unwrap();
+    /// assert_eq!((fifth.most_of(20), fifth.most_of(24), fifth.most_of(4)), (4, 4, 0));
+    /// ```
+    pub fn most_of(self, group: u64) -> u64 {
+        self.0.floor_of(group)
+    }
+
     /// Whether the bound is 1, which nothing exceeds.
     pub fn is_unbounded(self) -> bool {
         self.0.is_one()

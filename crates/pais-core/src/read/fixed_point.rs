@@ -53,7 +53,7 @@ fn reads_back(schema: &Schema, column: &ReleasedColumn) -> bool {
     let is_label = match column.form {
         Form::Generalized => true,
         Form::Set { .. } => spec.role == ColumnRole::QuasiIdentifier,
-        Form::Text | Form::Number | Form::Integer => false,
+        Form::Text | Form::Number | Form::Integer | Form::Day | Form::Moment => false,
     };
     match is_label {
         true => labels_read_back(spec, column),

@@ -23,6 +23,7 @@ impl Schema {
     /// Parameters that are missing or out of range, columns and values that do not exist, and a
     /// model that binds nothing; with a pointer into the job.
     pub fn privacy_model(&self, job: &JobDefinition) -> Result<PrivacyModel, JobError> {
+        job.check_one_combination()?;
         let mut model = job.privacy_model()?;
         match &mut model {
             PrivacyModel::Lkc(lkc) => {
@@ -73,7 +74,7 @@ impl Schema {
                 ..
             })
         );
-        let is_global = job.recoding == Some(Recoding::Global);
+        let is_global = job.recoding() == Some(Recoding::Global);
         job.output.unwrap_or(match is_minimum_cover && !is_global {
             true => Output::Anatomized,
             false => Output::Generalized,

@@ -21,6 +21,10 @@ pub enum Form {
     Number,
     /// A whole number computed by the service: a group or a count.
     Integer,
+    /// A day computed by the service, in ISO 8601: an end of an interval.
+    Day,
+    /// A moment computed by the service, in ISO 8601: an end of an interval.
+    Moment,
     /// A set, generalized or not: a list of the items between the separators.
     Set {
         /// The character between two items.

@@ -38,7 +38,7 @@ impl ReleasedTable {
             cells.write(&mut head, &column.name, false, alone);
             let has_numbers = match column.form {
                 Form::Number | Form::Integer | Form::Generalized => true,
-                Form::Text | Form::Set { .. } => false,
+                Form::Text | Form::Set { .. } | Form::Day | Form::Moment => false,
             };
             columns.push(RenderedColumn::new(&column.column, |out, text| {
                 out.extend_from_slice(comma);

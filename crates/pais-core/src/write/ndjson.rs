@@ -52,7 +52,7 @@ fn write_value(out: &mut Vec<u8>, column: &ReleasedColumn, text: Option<&str>) {
         return;
     };
     match column.form {
-        Form::Generalized | Form::Text => write_string(out, text),
+        Form::Generalized | Form::Text | Form::Day | Form::Moment => write_string(out, text),
         Form::Number | Form::Integer => match json_number(text) {
             Some(number) => out.extend_from_slice(number.as_bytes()),
             None => write_string(out, text),

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::types::Int32Type;
 use arrow_array::{
-    ArrayRef, Decimal128Array, DictionaryArray, Float64Array, Int64Array, PrimitiveArray,
-    StringArray,
+    ArrayRef, Date32Array, Decimal128Array, DictionaryArray, Float64Array, Int64Array,
+    PrimitiveArray, StringArray, TimestampMillisecondArray,
 };
-use arrow_schema::{DataType, Field, FieldRef};
+use arrow_schema::{DataType, Field, FieldRef, TimeUnit};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::{
     ArrowColumnChunk, ArrowColumnWriter, ArrowWriterOptions, compute_leaves,
@@ -19,6 +19,7 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 
+use crate::calendar::{read_day, read_moment};
 use crate::taxonomy::interval::{canonical_number, number, whole_and_power};
 
 use crate::read::CHUNK_ROWS;
@@ -175,6 +176,10 @@ enum TypedValues<'a> {
         values: Vec<Option<i128>>,
         scale: i8,
     },
+    /// Days since 1970-01-01.
+    Days(Vec<Option<i32>>),
+    /// Milliseconds since 1970-01-01T00:00:00, without a time zone.
+    Moments(Vec<Option<i64>>),
     Sets {
         values: Vec<Option<&'a str>>,
         separator: char,
@@ -214,6 +219,13 @@ impl<'a> TypedValues<'a> {
                 if let Some(decimals) = Self::decimals(&texts) {
                     return Ok(decimals);
                 }
+            }
+            Form::Day => {
+                let read = |text: &str| i32::try_from(read_day(text).ok()?).ok();
+                return Ok(Self::Days(dates(&texts, read)?));
+            }
+            Form::Moment => {
+                return Ok(Self::Moments(dates(&texts, |text| read_moment(text).ok())?));
             }
             Form::Generalized | Form::Text => {}
         }
@@ -261,6 +273,8 @@ impl<'a> TypedValues<'a> {
             }
             Self::Integers(_) => DataType::Int64,
             Self::Numbers(_) => DataType::Float64,
+            Self::Days(_) => DataType::Date32,
+            Self::Moments(_) => DataType::Timestamp(TimeUnit::Millisecond, None),
             Self::Sets { .. } => DataType::List(item()),
         }
     }
@@ -290,6 +304,15 @@ impl<'a> TypedValues<'a> {
                 let at = |code| numbers.get(values(code)).copied().flatten();
                 Arc::new(codes.iter().map(at).collect::<Float64Array>())
             }
+            Self::Days(days) => {
+                let at = |code| days.get(values(code)).copied().flatten();
+                Arc::new(codes.iter().map(at).collect::<Date32Array>())
+            }
+            Self::Moments(moments) => {
+                let at = |code| moments.get(values(code)).copied().flatten();
+                let array = codes.iter().map(at).collect::<TimestampMillisecondArray>();
+                Arc::new(array)
+            }
             Self::Decimals {
                 values: numbers,
                 scale,
@@ -315,6 +338,20 @@ impl<'a> TypedValues<'a> {
             }
         })
     }
+}
+
+/// The dates that the service has computed, as numbers.
+fn dates<T>(
+    texts: &[Option<&str>],
+    read: impl Fn(&str) -> Option<T>,
+) -> io::Result<Vec<Option<T>>> {
+    let read = |text: &Option<&str>| match text {
+        None => Ok(None),
+        Some(text) => read(text)
+            .map(Some)
+            .ok_or_else(|| io::Error::other("an end of an interval is no date")),
+    };
+    texts.iter().map(read).collect()
 }
 
 /// A number as a 64-bit floating-point number; `None` if that does not read back as the number.

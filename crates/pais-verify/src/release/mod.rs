@@ -11,8 +11,8 @@ mod subjects;
 mod tests;
 
 use pais_core::cancellation::Cancellation;
-use pais_core::definition::{ColumnRole, JobDefinition, JobError};
-use pais_core::model::PrivacyModel;
+use pais_core::definition::{ColumnRole, JobDefinition, JobError, Recoding};
+use pais_core::model::{Lkc, PrivacyModel};
 use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::table::{EncodedTable, ReleasedTable, Table, minimum_levels, row_warnings};
 use pais_core::warning::Warning;
@@ -21,7 +21,7 @@ use thiserror::Error;
 use self::subjects::ReleasedSubjects;
 use crate::{
     CountedTable, GroupVerification, Verification, VerifyError, verify_groups, verify_km,
-    verify_lkc_model,
+    verify_lkc_model, verify_overlapping_lkc,
 };
 
 pub use self::subjects::Undecided;
@@ -217,7 +217,7 @@ pub fn verify_release(
                 raw: None,
                 warnings,
             };
-            let model = &found.model;
+            let model = (&found.model, job.recoding());
             match raw {
                 Some(raw) if schema.subject().is_some() => {
                     let (raw, subjects) = compare(schema, job, table, raw)?;
@@ -232,7 +232,7 @@ pub fn verify_release(
                 }
                 None => {
                     let privacy = decide(schema, model, table.into(), cancellation)?;
-                    found.undecided = Undecided::without_raw(schema, model, &privacy);
+                    found.undecided = Undecided::without_raw(schema, model.0, &privacy);
                     found.privacy = Some(privacy);
                 }
             }
@@ -259,7 +259,7 @@ pub fn verify_release(
 
 fn decide(
     schema: &Schema,
-    model: &PrivacyModel,
+    (model, recoding): (&PrivacyModel, Option<Recoding>),
     table: CountedTable,
     cancellation: &Cancellation,
 ) -> Result<PrivacyFinding, ReleaseError> {
@@ -267,8 +267,15 @@ fn decide(
     let sensitive = schema.names(ColumnRole::Sensitive);
     let found = match model {
         PrivacyModel::Lkc(model) => {
-            verify_lkc_model(table, &names, &sensitive, model, cancellation)
-                .map(PrivacyFinding::Subsets)
+            verify_lkc_model(table, &names, &sensitive, model, cancellation).map(|found| {
+                let overlapping = match (found.holds, recoding, table.subjects) {
+                    (false, Some(Recoding::Local), None) => {
+                        decide_overlapping(schema, model, (table.table, &found), cancellation)
+                    }
+                    _ => None,
+                };
+                PrivacyFinding::Subsets(overlapping.unwrap_or(found))
+            })
         }
         PrivacyModel::KmAnonymity(model) => {
             verify_km(table, &names, &sensitive, *model, cancellation).map(PrivacyFinding::Subsets)
@@ -279,6 +286,27 @@ fn decide(
         }
     };
     found.map_err(ReleaseError::from)
+}
+
+/// The finding on a table with a group of equal labels that violates the model, where each raw qid
+/// meets it nevertheless, since other labels cover what the group's do. `None` where that is not
+/// known.
+fn decide_overlapping(
+    schema: &Schema,
+    model: &Lkc,
+    (table, found): (&ReleasedTable, &Verification),
+    cancellation: &Cancellation,
+) -> Option<Verification> {
+    let overlapping = verify_overlapping_lkc(table, schema, model, cancellation).ok()?;
+    let bounds_some = found.greatest_bounded_confidence.is_some();
+    overlapping.holds.then(|| Verification {
+        holds: true,
+        smallest_group: overlapping.smallest_group,
+        greatest_bounded_confidence: bounds_some.then_some(overlapping.greatest_bounded_confidence),
+        violations: 0,
+        worst: Vec::new(),
+        ..found.clone()
+    })
 }
 
 /// Compares a generalized table with the raw one. The persons of its rows are known if the schema

@@ -1,10 +1,12 @@
 //! Tests of the verifier: the tables of the paper, comparison with brute force, and tables with
 //! one error each.
 
+mod assignment;
 mod attacks;
 mod brute_force;
 mod golden;
 mod intervals;
+pub(crate) mod plain_matching;
 mod subjects;
 mod truthfulness;
 mod wide;

@@ -10,6 +10,7 @@ use crate::cut::Cut;
 use crate::range_ncp::node_ncp;
 
 /// A value (node) of the hierarchy.
+#[derive(Clone)]
 struct HierarchyValue {
     /// Index of the parent; the root is its own parent.
     parent: u32,
@@ -27,6 +28,7 @@ struct HierarchyValue {
 /// has a binary tree of intervals over its values: each interval is split at the value that divides
 /// its rows most evenly, the lowest on a tie, until a single value is left. Missing cells are split
 /// off at the root.
+#[derive(Clone)]
 pub(super) struct Hierarchy<'a> {
     column: &'a QuasiIdentifier,
     values: Vec<HierarchyValue>,
@@ -117,13 +119,33 @@ impl<'a> Hierarchy<'a> {
         gain
     }
 
-    /// NCP of the column at its current level, summed over the rows that are not suppressed.
-    pub(super) fn loss(&self) -> f64 {
-        let level = self.level(self.depth);
-        let values = level.iter().zip(&self.rows);
-        values
-            .map(|(&value, &rows)| rows as f64 * self.values[value as usize].ncp)
-            .sum()
+    /// The current level.
+    pub(super) fn depth(&self) -> u32 {
+        self.depth
+    }
+
+    /// The deepest level that any row reaches.
+    pub(super) fn deepest(&self) -> u32 {
+        self.deepest
+    }
+
+    /// NCP of each code's value at a level.
+    pub(super) fn ncp_at(&self, depth: u32) -> Vec<f64> {
+        let level = self.level(depth);
+        let ncp = |value: u32| self.values[value as usize].ncp;
+        level.into_iter().map(ncp).collect()
+    }
+
+    /// NCP of the column at a level, summed over the rows that are not suppressed.
+    pub(super) fn loss_at(&self, depth: u32) -> f64 {
+        let pairs = self.ncp_at(depth).into_iter().zip(&self.rows);
+        pairs.map(|(ncp, &rows)| rows as f64 * ncp).sum()
+    }
+
+    /// Moves the whole column to a level.
+    pub(super) fn move_to(&mut self, depth: u32) {
+        self.depth = depth;
+        self.gain = None;
     }
 
     /// Moves the whole column one level down.
@@ -140,7 +162,12 @@ impl<'a> Hierarchy<'a> {
 
     /// The current cut: its labels in the order of the codes, and the label of each code.
     pub(super) fn cut(&self) -> Cut {
-        let level = self.level(self.depth);
+        self.cut_at(self.depth)
+    }
+
+    /// The cut at a level, as [`Hierarchy::cut`].
+    pub(super) fn cut_at(&self, depth: u32) -> Cut {
+        let level = self.level(depth);
         let mut number = vec![u32::MAX; self.values.len()];
         let mut labels = Vec::new();
         let mut label_of = Vec::with_capacity(level.len());
@@ -156,7 +183,7 @@ impl<'a> Hierarchy<'a> {
     }
 
     /// The value of each code at a depth.
-    fn level(&self, depth: u32) -> Vec<u32> {
+    pub(super) fn level(&self, depth: u32) -> Vec<u32> {
         let ancestor = |&lowest: &u32| {
             let mut value = lowest;
             while self.values[value as usize].depth > depth {

@@ -17,7 +17,10 @@ use pais_core::taxonomy::{MinimumLevels, NodeId};
 use crate::observer::Observer;
 
 use super::outcome::{DisclosedSet, DisclosedTable};
-use super::search::{DisclosureError, DisclosureSettings, TIE, search};
+use super::refine::greedy;
+use super::search::{DisclosureError, DisclosureSettings, TIE};
+use super::task::DisclosureTask;
+use super::thorough::improve;
 
 /// Names of the set-valued columns with a declared taxonomy, that the job does not pre-generalize.
 pub(super) fn columns_with_labels(
@@ -29,61 +32,76 @@ pub(super) fn columns_with_labels(
     with_tree.map(|spec| spec.name.clone()).collect()
 }
 
-/// Runs [`search`] with the labels of the taxonomies of `may_label` where they lose less than hiding.
-/// `minimum_levels` gives the pre-generalization of the other columns by their names.
+/// Runs [`greedy`] with the labels of the taxonomies of `may_label` where they lose less than
+/// hiding, and then the thorough search where the settings ask for it. `minimum_levels` gives the
+/// pre-generalization of the other columns by their names.
 ///
 /// # Errors
-/// As [`search`].
+/// As [`greedy`].
 pub(super) fn search_with_labels<'a>(
     table: &'a EncodedTable,
     may_label: &HashSet<Box<str>>,
     minimum_levels: impl Fn(&str) -> Option<&'a MinimumLevels>,
-    settings: &DisclosureSettings,
-    observer: &dyn Observer,
+    settings: &'a DisclosureSettings,
+    observer: &'a dyn Observer,
 ) -> Result<DisclosedTable, DisclosureError> {
-    let (mut best, relational) = search(table, &minimum_levels, settings, observer)?;
-    if !table.sets.iter().any(|set| may_label.contains(&set.name)) {
-        return Ok(best);
-    }
-    let weights = &settings.weights[table.quasi_identifiers.len()..];
-    let leaves = table
-        .sets
-        .iter()
-        .map(|set| match minimum_levels(&set.name) {
-            Some(levels) => levels.clone(),
-            None => MinimumLevels::leaves(&set.tree),
-        });
-    let mut levels: Vec<MinimumLevels> = leaves.collect();
-    let mut least = relational + set_loss(table, &best, &levels, weights);
-    loop {
-        let columns = table.sets.iter().zip(&best.sets).zip(&levels);
-        let raised =
-            columns.map(
-                |((column, disclosed), levels)| match may_label.contains(&column.name) {
-                    true => raise_hidden(column, disclosed, levels),
-                    false => levels.clone(),
-                },
-            );
-        let raised: Vec<MinimumLevels> = raised.collect();
-        if raised == levels {
-            return Ok(best);
-        }
-        let labels: BTreeMap<Box<str>, MinimumLevels> = table
+    let mut task = DisclosureTask::new(table, &minimum_levels, settings, observer)?;
+    let mut best = greedy(&task)?;
+    let mut labels = BTreeMap::new();
+    if table.sets.iter().any(|set| may_label.contains(&set.name)) {
+        let leaves = table
             .sets
             .iter()
-            .zip(&raised)
-            .filter(|(column, _)| may_label.contains(&column.name))
-            .map(|(column, levels)| (column.name.clone(), levels.clone()))
-            .collect();
-        let with_labels = chosen_or_given(&labels, &minimum_levels);
-        let (tried, relational) = search(table, with_labels, settings, observer)?;
-        let loss = relational + set_loss(table, &tried, &raised, weights);
-        if loss >= least - TIE {
-            return Ok(best);
+            .map(|set| match minimum_levels(&set.name) {
+                Some(levels) => levels.clone(),
+                None => MinimumLevels::leaves(&set.tree),
+            });
+        let mut levels: Vec<MinimumLevels> = leaves.collect();
+        loop {
+            let disclosed = task.disclosed(&best);
+            let raised = raised_columns(table, may_label, &disclosed, &levels);
+            if raised == levels {
+                break;
+            }
+            let columns = table.sets.iter().zip(&raised);
+            let tried_labels: BTreeMap<Box<str>, MinimumLevels> = columns
+                .filter(|(column, _)| may_label.contains(&column.name))
+                .map(|(column, levels)| (column.name.clone(), levels.clone()))
+                .collect();
+            let with_labels = chosen_or_given(&tried_labels, &minimum_levels);
+            let tried_task = DisclosureTask::new(table, with_labels, settings, observer)?;
+            let tried = greedy(&tried_task)?;
+            if tried.loss >= best.loss - TIE {
+                break;
+            }
+            (task, best, levels, labels) = (tried_task, tried, raised, tried_labels);
         }
-        (least, levels) = (loss, raised);
-        best = DisclosedTable { labels, ..tried };
     }
+    if let Some(thorough) = settings.thorough {
+        best = improve(&task, best, thorough)?;
+    }
+    Ok(DisclosedTable {
+        labels,
+        ..task.disclosed(&best)
+    })
+}
+
+/// The levels of each column, where it may have labels with the parents of its hidden items.
+fn raised_columns(
+    table: &EncodedTable,
+    may_label: &HashSet<Box<str>>,
+    disclosed: &DisclosedTable,
+    levels: &[MinimumLevels],
+) -> Vec<MinimumLevels> {
+    let columns = table.sets.iter().zip(&disclosed.sets).zip(levels);
+    let raised =
+        columns.map(
+            |((column, disclosed), levels)| match may_label.contains(&column.name) {
+                true => raise_hidden(column, disclosed, levels),
+                false => levels.clone(),
+            },
+        );
+    raised.collect()
 }
 
 /// The chosen labels of a column, else its pre-generalization.
@@ -139,27 +157,4 @@ fn raise_hidden(
         let (raw, disclosed) = (counts.raw[leaf as usize], counts.disclosed[leaf as usize]);
         2 * disclosed < raw && !parent.is_some_and(divides)
     })
-}
-
-/// The weighted sum of the mean NCP of the items of each column: 1 for a hidden item, else that of
-/// its label.
-fn set_loss(
-    table: &EncodedTable,
-    disclosed: &DisclosedTable,
-    levels: &[MinimumLevels],
-    weights: &[f64],
-) -> f64 {
-    let columns = table.sets.iter().zip(&disclosed.sets).zip(levels);
-    let losses = columns
-        .zip(weights)
-        .map(|(((column, disclosed), levels), weight)| {
-            let counts = LeafCounts::new(column, disclosed, levels);
-            let kept: f64 = (0u32..)
-                .zip(&counts.disclosed)
-                .map(|(leaf, &rows)| rows as f64 * (1.0 - column.tree.ncp(levels.level_of(leaf))))
-                .sum();
-            let all: u64 = counts.raw.iter().sum();
-            weight * (1.0 - kept / all.max(1) as f64)
-        });
-    losses.sum()
 }

@@ -17,9 +17,9 @@ use super::facts::search_facts;
 use super::km::search_km;
 use super::labels;
 use super::outcome::{DisclosedSet, DisclosedTable};
-use super::search::{DisclosureError, DisclosureSettings};
+use super::search::{DisclosureError, DisclosureSettings, ThoroughSearch};
 use crate::error::RunError;
-use crate::job_checks::{check_global, first_set, is_set, unfit};
+use crate::job_checks::{check_global, check_greedy, first_set, is_set, unfit};
 use crate::memory;
 use crate::method::{Candidate, Claim, Method};
 use crate::observer::Observer;
@@ -35,6 +35,9 @@ const GREATEST_WEIGHT: f64 = 1e6;
 /// Bytes of a row for the list of its facts, and while rows are gathered by fact; a column adds 64
 /// for up to 16 facts.
 const FACT_ROW_BYTES: u64 = 96;
+
+/// Seed of a thorough search whose job has none.
+const SEARCH_SEED: u64 = 1;
 
 /// A number of rows of which every fraction that a job can name is at least one row.
 const MANY_ROWS: u64 = u64::MAX;
@@ -79,6 +82,10 @@ pub(crate) fn plan(
         PrivacyModel::Lkc(_) | PrivacyModel::Groups(_) => return Ok(None),
     };
     check_global(job)?;
+    // The other models with sets have one search.
+    if job.privacy.model != ModelKind::KAnonymity {
+        check_greedy(job)?;
+    }
     pre_generalization::check(schema, job, false)?;
     Ok(Some(Box::new(ItemDisclosure {
         model: model.clone(),
@@ -280,13 +287,13 @@ fn more_frequent_than_c(column: &str, holding: u64, of: u64) -> RunError {
     }
 }
 
-fn settings(
+pub(super) fn settings(
     schema: &Schema,
     job: &JobDefinition,
     k: MinimumAnonymity,
 ) -> Result<DisclosureSettings, JobError> {
     let utility = job.utility.clone().unwrap_or_default();
-    if utility.objective.is_some_and(|it| it != Objective::Ncp) {
+    if job.objective().is_some_and(|it| it != Objective::Ncp) {
         return Err(unfit(
             "/utility/objective",
             "with a set-valued quasi-identifier columns are chosen by `ncp` alone; leave \
@@ -308,6 +315,10 @@ fn settings(
         kinds: kinds.collect(),
         suppression_limit: job.suppression_limit()?,
         weights: weights(schema, utility.weights.as_ref())?,
+        thorough: job.thorough_search()?.map(|limit| ThoroughSearch {
+            limit,
+            seed: job.seed.unwrap_or(SEARCH_SEED),
+        }),
     })
 }
 

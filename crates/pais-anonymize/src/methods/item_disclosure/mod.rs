@@ -6,6 +6,10 @@
 //! relational column moves one level down, as a whole or not at all. In a set-valued column each
 //! equivalence class discloses items, one per row, where no class becomes smaller than k.
 //!
+//! A small table is then refined (`refine`): with other levels of the relational columns
+//! (`levels`), with items disclosed one at a time (`single`), and with rows that change classes
+//! (`settle`). A thorough search (`thorough`) tries more of each.
+//!
 //! Under k^m-anonymity (`km`) and LKC-privacy (`facts`) an item is disclosed for all rows of a class,
 //! or of the table, that have it, so that disclosure divides no class.
 //!
@@ -13,6 +17,7 @@
 //! that may still be disclosed; twice that while a class is divided. A round of disclosure passes
 //! over those items a few times, with the classes in parallel.
 
+mod allowance;
 mod anonymity;
 mod class;
 mod disclosure;
@@ -22,10 +27,16 @@ mod hierarchy;
 mod itemsets;
 mod km;
 mod labels;
+mod levels;
 mod method;
 mod outcome;
+mod refine;
 mod round;
 mod search;
+mod settle;
+mod single;
+mod task;
+mod thorough;
 mod vocabulary;
 
 pub(crate) use method::plan;
@@ -34,5 +45,9 @@ pub(crate) use method::plan;
 mod fact_properties;
 #[cfg(test)]
 mod properties;
+#[cfg(test)]
+mod reference;
+#[cfg(test)]
+mod refinement_tests;
 #[cfg(test)]
 mod tests;

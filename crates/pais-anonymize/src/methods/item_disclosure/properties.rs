@@ -75,7 +75,9 @@ fn case() -> impl Strategy<Value = ItemCase> {
     let limit = prop::sample::select(vec![0.0, 0.0, 0.1, 0.3]);
     let levels = prop::option::of(pre_generalization());
     let weight = prop::sample::select(vec![0.2, 1.0, 5.0]);
-    (rows, 2..5u32, limit, levels, weight).prop_map(|(rows, k, limit, levels, weight)| {
+    let search = prop::sample::select(vec!["greedy", "thorough"]);
+    let strategy = (rows, 2..5u32, limit, levels, weight, search);
+    strategy.prop_map(|(rows, k, limit, levels, weight, search)| {
         let rows = rows
             .into_iter()
             .enumerate()
@@ -90,7 +92,7 @@ fn case() -> impl Strategy<Value = ItemCase> {
         let mut rows: Vec<Vec<String>> = rows.collect();
         rows[0][4] = "t0|t1".to_owned();
         let mut job = json!({"privacy": {"model": "k_anonymity", "k": k},
-            "suppression_limit": limit, "utility": {"weights": {"t": weight}}});
+            "suppression_limit": limit, "utility": {"weights": {"t": weight}, "search": search}});
         if let Some(levels) = levels {
             job["pre_generalization"] = levels;
         }
@@ -268,6 +270,7 @@ proptest! {
         let mut case = case;
         let k = case.job["privacy"]["k"].as_u64().unwrap() as usize;
         case.job["privacy"] = json!({"model": "k_m_anonymity", "k": k, "m": m});
+        case.job["utility"]["search"] = json!("greedy");
         let release = match run(&case) {
             Ok(release) => release,
             Err(error) => {

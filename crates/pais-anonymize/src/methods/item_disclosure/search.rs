@@ -1,20 +1,19 @@
 //! Algorithm 1 of the 2014 paper, over relational and set-valued attributes together.
 
+use std::time::Duration;
+
 use rayon::prelude::*;
 use thiserror::Error;
 
-use crate::observer::{Observer, Phase};
+use crate::observer::Phase;
 use pais_core::definition::ColumnKind;
 use pais_core::model::{Decimal, MinimumAnonymity};
-use pais_core::table::EncodedTable;
-use pais_core::taxonomy::MinimumLevels;
 
 use super::anonymity::Anonymity;
 use super::class::EquivalenceClass;
 use super::hierarchy::Hierarchy;
-use super::outcome::DisclosedTable;
 use super::round::DisclosureRound;
-use super::vocabulary::Vocabulary;
+use super::task::{DisclosureTask, Found};
 
 /// Gains that differ by less than this are a tie; ties go to the first column.
 pub(super) const TIE: f64 = 1e-12;
@@ -31,6 +30,17 @@ pub(super) struct DisclosureSettings {
     /// Weight of each quasi-identifier in the choice by NCP: relational columns first, then
     /// set-valued ones, each in the order of the table.
     pub weights: Vec<f64>,
+    /// The parameters of a thorough search; `None` where the search is greedy.
+    pub thorough: Option<ThoroughSearch>,
+}
+
+/// The parameters of a thorough search.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ThoroughSearch {
+    /// Most time of the search, in addition to the greedy one.
+    pub limit: Duration,
+    /// What the random choices depend on.
+    pub seed: u64,
 }
 
 /// Why a search ended without an anonymous table.
@@ -77,70 +87,31 @@ enum NextColumn {
     Set(usize),
 }
 
-/// Runs Algorithm 1 and returns the cuts and the disclosed items, and the weighted sum of the mean
-/// NCP of the relational columns, where a suppressed row has NCP 1. `minimum_levels` gives the
-/// pre-generalization of a column by its name.
+/// Runs Algorithm 1 from the topmost table, and reports its progress.
 ///
 /// # Errors
-/// For fewer rows than *k*, for too many items in a column, and on cancellation.
-pub(super) fn search<'a>(
-    table: &'a EncodedTable,
-    minimum_levels: impl Fn(&str) -> Option<&'a MinimumLevels>,
-    settings: &DisclosureSettings,
-    observer: &dyn Observer,
-) -> Result<(DisclosedTable, f64), DisclosureError> {
-    let k = settings.k.get();
-    let rows = table.rows as u64;
-    if rows < k {
-        return Err(DisclosureError::FewerRowsThanK { rows, k });
+/// For too many items in a column, and on cancellation.
+pub(super) fn search(task: &DisclosureTask) -> Result<Found, DisclosureError> {
+    let mut state = DisclosureSearch::new(task, vec![task.whole()?]);
+    state.run(|done| task.observer.progress(Phase::Searching, done))?;
+    Ok(state.found())
+}
+
+/// Runs Algorithm 1 over the set-valued columns alone, with the relational columns at these levels.
+///
+/// # Errors
+/// As [`search`].
+pub(super) fn search_sets(task: &DisclosureTask, levels: &[u32]) -> Result<Found, DisclosureError> {
+    let whole = task.whole()?;
+    let groups = task.group(levels, &whole.rows);
+    let classes = whole.divide(groups.groups, |at| groups.group_of[at] as usize);
+    let mut state = DisclosureSearch::new(task, classes);
+    for (hierarchy, &depth) in state.hierarchies.iter_mut().zip(levels) {
+        hierarchy.move_to(depth);
     }
-    // At most the number of rows, which is a `usize`.
-    let anonymity = Anonymity::new(k as usize, table);
-    let subjects = anonymity.persons(table);
-    if subjects < k {
-        return Err(DisclosureError::FewerSubjectsThanK { subjects, k });
-    }
-    let hierarchies = table.quasi_identifiers.iter().zip(&settings.kinds);
-    let vocabularies = table.sets.iter();
-    let vocabularies: Vec<_> = vocabularies
-        .map(|column| Vocabulary::new(column, minimum_levels(&column.name)))
-        .collect();
-    let whole = EquivalenceClass::whole(anonymity.ordered_rows(table.rows), &vocabularies)
-        .ok_or(DisclosureError::TooManyItems)?;
-    let mut state = DisclosureSearch {
-        hierarchies: hierarchies
-            .map(|(column, &kind)| Hierarchy::new(column, kind, minimum_levels(&column.name)))
-            .collect(),
-        raw_items: vocabularies.iter().map(Vocabulary::raw_items).collect(),
-        candidates: hidden_items(&whole),
-        in_qi: vec![true; table.quasi_identifiers.len()],
-        vocabularies,
-        classes: vec![whole],
-        suppressed: 0,
-        budget: settings.suppression_limit.floor_of(rows) as usize,
-        anonymity,
-        rows: rows as f64,
-        table,
-        settings,
-        observer,
-    };
-    while let Some(column) = state.choose() {
-        match column {
-            NextColumn::Relational(column) => state.descend(column),
-            NextColumn::Set(set) => state.disclose(set),
-        }
-        if observer.must_stop() {
-            return Err(DisclosureError::Cancelled);
-        }
-        observer.progress(Phase::Searching, state.done());
-    }
-    let cuts = state.hierarchies.iter().map(Hierarchy::cut).collect();
-    let of_columns = state.hierarchies.iter().zip(&settings.weights);
-    let lost: f64 = of_columns
-        .map(|(column, weight)| weight * (column.loss() + state.suppressed as f64))
-        .sum();
-    let disclosed = DisclosedTable::new(table, cuts, &state.vocabularies, &state.classes);
-    Ok((disclosed, lost / rows.max(1) as f64))
+    state.in_qi.fill(false);
+    state.run(|_| {})?;
+    Ok(state.found())
 }
 
 /// Number of items that may still be disclosed, over all columns of a class.
@@ -150,26 +121,48 @@ fn hidden_items(class: &EquivalenceClass) -> u64 {
 }
 
 struct DisclosureSearch<'a> {
-    table: &'a EncodedTable,
-    settings: &'a DisclosureSettings,
-    observer: &'a dyn Observer,
+    task: &'a DisclosureTask<'a>,
     hierarchies: Vec<Hierarchy<'a>>,
-    vocabularies: Vec<Vocabulary<'a>>,
     classes: Vec<EquivalenceClass>,
     /// Whether each relational column is still in *QI\**.
     in_qi: Vec<bool>,
-    /// Number of items of each set-valued column before pre-generalization.
-    raw_items: Vec<u64>,
     /// Number of items that could be disclosed at the start.
     candidates: u64,
     suppressed: usize,
-    /// Greatest number of rows in the trash bin.
-    budget: usize,
-    anonymity: Anonymity<'a>,
-    rows: f64,
 }
 
-impl DisclosureSearch<'_> {
+impl<'a> DisclosureSearch<'a> {
+    fn new(task: &'a DisclosureTask<'a>, classes: Vec<EquivalenceClass>) -> Self {
+        Self {
+            hierarchies: task.hierarchies.clone(),
+            candidates: classes.iter().map(hidden_items).sum(),
+            in_qi: vec![true; task.hierarchies.len()],
+            classes,
+            suppressed: 0,
+            task,
+        }
+    }
+
+    /// Refines the table until *QI\** is empty, and tells `progress` the share that is done.
+    fn run(&mut self, progress: impl Fn(f64)) -> Result<(), DisclosureError> {
+        while let Some(column) = self.choose() {
+            match column {
+                NextColumn::Relational(column) => self.descend(column),
+                NextColumn::Set(set) => self.disclose(set),
+            }
+            if self.task.observer.must_stop() {
+                return Err(DisclosureError::Cancelled);
+            }
+            progress(self.done());
+        }
+        Ok(())
+    }
+
+    fn found(self) -> Found {
+        let levels = self.hierarchies.iter().map(Hierarchy::depth).collect();
+        self.task.found(levels, self.classes)
+    }
+
     /// *choose_dimension*: the column whose next step has the greatest expected decrease of NCP
     /// times weight; ties go to the first declared column. `None` when *QI\** is empty.
     ///
@@ -178,23 +171,24 @@ impl DisclosureSearch<'_> {
     /// the share of its items that this would disclose. Items that a class turns out not to be
     /// able to disclose are no longer counted in later rounds.
     fn choose(&mut self) -> Option<NextColumn> {
+        let weights = &self.task.settings.weights;
         let mut gains = Vec::new();
         for (at, hierarchy) in self.hierarchies.iter_mut().enumerate() {
             if self.in_qi[at] && !hierarchy.is_exhausted() {
-                let gain = hierarchy.gain() / self.rows * self.settings.weights[at];
+                let gain = hierarchy.gain() / self.task.table.rows as f64 * weights[at];
                 let position = hierarchy.column().position;
                 gains.push((position, gain, NextColumn::Relational(at)));
             }
         }
-        let sets = (0..self.vocabularies.len()).filter_map(|set| {
+        let sets = (0..self.task.vocabularies.len()).filter_map(|set| {
             let open = self
                 .classes
                 .iter()
                 .map(|class| class.sets[set].rows_with_candidates());
             let open: usize = open.sum();
-            let weight = self.settings.weights[self.hierarchies.len() + set];
-            let gain = open as f64 / self.raw_items[set] as f64 * weight;
-            let position = self.table.sets[set].position;
+            let weight = weights[self.hierarchies.len() + set];
+            let gain = open as f64 / self.task.raw_items[set] as f64 * weight;
+            let position = self.task.table.sets[set].position;
             (open > 0).then_some((position, gain, NextColumn::Set(set)))
         });
         gains.extend(sets);
@@ -211,7 +205,7 @@ impl DisclosureSearch<'_> {
         let (below, values) = (hierarchy.next_level(), hierarchy.value_count());
         let codes = &hierarchy.column().codes;
         let value = |row: u32| below[codes[row as usize] as usize];
-        let anonymity = self.anonymity;
+        let anonymity = self.task.anonymity;
         let holds = self.classes.par_iter().all(|class| {
             let first = value(class.rows[0]);
             if class.rows.iter().all(|&row| value(row) == first) {
@@ -238,15 +232,15 @@ impl DisclosureSearch<'_> {
 
     /// Runs a round of disclosure in a set-valued column.
     fn disclose(&mut self, set: usize) {
-        let stop = || self.observer.must_stop();
+        let stop = || self.task.observer.must_stop();
         let round = DisclosureRound {
             set,
-            items: self.vocabularies[set].len(),
-            anonymity: self.anonymity,
+            items: self.task.vocabularies[set].len(),
+            anonymity: self.task.anonymity,
             stop: &stop,
         };
         let classes = std::mem::take(&mut self.classes);
-        let (classes, suppressed) = round.run(classes, self.budget - self.suppressed);
+        let (classes, suppressed) = round.run(classes, self.task.budget - self.suppressed);
         self.classes = classes;
         self.suppressed += suppressed.len();
         for row in suppressed {

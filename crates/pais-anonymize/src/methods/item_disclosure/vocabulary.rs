@@ -69,6 +69,20 @@ impl<'a> Vocabulary<'a> {
         items.truncate(kept);
     }
 
+    /// What a row keeps with these disclosed items, ascending: 1 - NCP of the label, summed over
+    /// its raw items.
+    pub(super) fn kept(&self, row: u32, disclosed: &[u32]) -> f64 {
+        let leaves = self.column.of_row(row as usize).iter();
+        let items = leaves.map(|&leaf| self.item_of[leaf as usize]);
+        let shown = items.filter(|item| disclosed.binary_search(item).is_ok());
+        shown.map(|item| 1.0 - self.ncp(item)).sum()
+    }
+
+    /// Whether several raw items of a row may be the same item.
+    pub(super) fn joins_items(&self) -> bool {
+        self.labels.len() < self.item_of.len()
+    }
+
     /// Number of items in the raw rows, before pre-generalization: the denominator of NCP.
     pub(super) fn raw_items(&self) -> u64 {
         let rows = 0..self.column.rows();

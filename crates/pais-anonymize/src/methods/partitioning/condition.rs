@@ -6,13 +6,15 @@
 
 use std::sync::Arc;
 
-use pais_core::model::{Diversity, GroupModel};
+use pais_core::model::{Diversity, GroupModel, Lkc, PrivacyModel};
 use pais_core::table::{EncodedTable, NULL_CODE, SensitiveColumn, SubjectCounter, Subjects};
 
+use super::confidence::ConfidenceCheck;
 use super::disjoint::DisjointRecords;
 use super::frequency::{CodeCounts, FrequencyCheck};
 use super::frequent::FrequentValues;
 use super::minimum_cover::{CoverAnswer, needs_at_least};
+use super::tally::Tally;
 
 /// The model that every group must meet, with the sensitive values of the table.
 pub(super) struct Condition {
@@ -32,6 +34,8 @@ pub(super) enum DiversityCheck {
     MinimumCover(SensitiveCodes),
     /// A bound on the frequencies of one sensitive column.
     Frequency(FrequencyCheck),
+    /// *C*, a bound on the shares of sensitive values of any column.
+    Confidence(ConfidenceCheck),
 }
 
 /// The sensitive values that may be eliminated, row by row, numbered across columns.
@@ -98,11 +102,41 @@ impl SensitiveCodes {
 }
 
 impl Condition {
-    /// The condition of a model on a table.
-    pub(super) fn of_table(model: &GroupModel, table: &EncodedTable) -> Self {
+    /// The condition of a model on a table. Under LKC-privacy it is asked of the groups over all
+    /// quasi-identifiers, which is enough for any *L*. Without a bound on confidences it is
+    /// k-anonymity; a table has no k^m-anonymity by groups.
+    pub(super) fn of_table(model: &PrivacyModel, table: &EncodedTable) -> Self {
+        let condition = match model {
+            PrivacyModel::Groups(model) => Self::new(model, &table.sensitive, table.rows),
+            PrivacyModel::Lkc(model) => Self::of_lkc(model, table),
+            PrivacyModel::KmAnonymity(model) => Self::with(model.k.get(), DiversityCheck::None),
+        };
         Self {
             subjects: table.subjects.clone(),
-            ..Self::new(model, &table.sensitive, table.rows)
+            ..condition
+        }
+    }
+
+    fn of_lkc(model: &Lkc, table: &EncodedTable) -> Self {
+        let check = ConfidenceCheck::new(model, table);
+        let diversity = check.map_or(DiversityCheck::None, DiversityCheck::Confidence);
+        Self::with(model.k.get(), diversity)
+    }
+
+    fn with(k: u64, diversity: DiversityCheck) -> Self {
+        Self {
+            // A table has fewer than 2³² rows, so no table meets a greater K.
+            k: usize::try_from(k).unwrap_or(usize::MAX),
+            subjects: None,
+            diversity,
+        }
+    }
+
+    /// The bound on confidences, where the model has one.
+    pub(super) fn confidence(&self) -> Option<&ConfidenceCheck> {
+        match &self.diversity {
+            DiversityCheck::Confidence(check) => Some(check),
+            _ => None,
         }
     }
 
@@ -134,12 +168,7 @@ impl Condition {
                 .and_then(|column| FrequencyCheck::new(model, column))
                 .map_or(DiversityCheck::None, DiversityCheck::Frequency),
         };
-        Self {
-            // A table has fewer than 2³² rows, so no table meets a greater K.
-            k: usize::try_from(model.k.get()).unwrap_or(usize::MAX),
-            subjects: None,
-            diversity,
-        }
+        Self::with(model.k.get(), diversity)
     }
 }
 
@@ -150,6 +179,7 @@ pub(super) struct GroupChecker<'a> {
     disjoint: DisjointRecords,
     frequent: FrequentValues,
     counts: CodeCounts,
+    tally: Tally,
     persons: Option<SubjectCounter>,
 }
 
@@ -164,7 +194,7 @@ impl<'a> GroupChecker<'a> {
     /// A checker for groups under a condition.
     pub(super) fn new(condition: &'a Condition) -> Self {
         let (values, codes) = match &condition.diversity {
-            DiversityCheck::None => (0, 0),
+            DiversityCheck::None | DiversityCheck::Confidence(_) => (0, 0),
             DiversityCheck::MinimumCover(sensitive) => (sensitive.value_count(), 0),
             DiversityCheck::Frequency(check) => (0, check.code_count()),
         };
@@ -173,6 +203,7 @@ impl<'a> GroupChecker<'a> {
             disjoint: DisjointRecords::new(values),
             frequent: FrequentValues::new(values),
             counts: CodeCounts::new(codes),
+            tally: (condition.confidence()).map_or_else(Tally::default, |it| it.empty_tally()),
             persons: (condition.subjects.as_ref()).map(|it| SubjectCounter::new(it.codes())),
         }
     }
@@ -181,6 +212,11 @@ impl<'a> GroupChecker<'a> {
     #[inline]
     pub(super) fn has_enough_rows(&self, rows: usize) -> bool {
         rows >= self.condition.k
+    }
+
+    /// Rows that a group of *K* persons has on average; *K* where rows are counted.
+    pub(super) fn typical_rows(&self) -> usize {
+        self.condition.typical_rows()
     }
 
     /// Whether the condition depends on more than the number of rows.
@@ -213,6 +249,7 @@ impl<'a> GroupChecker<'a> {
                 self.cover_answer(sensitive, rows, sensitive.l, budget) == CoverAnswer::Yes
             }
             DiversityCheck::Frequency(check) => check.accepts(rows, &mut self.counts),
+            DiversityCheck::Confidence(check) => check.accepts(rows, &mut self.tally),
         }
     }
 

@@ -87,7 +87,7 @@ impl<'a> Loss<'a> {
     }
 
     /// NCP of the label that covers a range of codes, from 0 to 1.
-    #[inline]
+    #[inline(always)]
     pub(super) fn ncp_of_range(&self, first: u32, last: u32) -> f32 {
         match (&self.lookup, self.domain) {
             (NcpLookup::Positions(positions), _) => {
@@ -99,6 +99,30 @@ impl<'a> Loss<'a> {
             }
             // Never reached: a numeric domain always has positions.
             (NcpLookup::Nodes(_), Domain::Numeric { .. }) => 1.0,
+        }
+    }
+
+    /// NCP of the label over a range of codes with each of some further codes, into `ncp`.
+    pub(super) fn ncp_of_widened(&self, (first, last): (u32, u32), codes: &[u32], ncp: &mut [f32]) {
+        let pairs = codes.iter().zip(ncp);
+        match &self.lookup {
+            NcpLookup::Positions(positions) => {
+                for (&code, ncp) in pairs {
+                    let (first, last) = (first.min(code), last.max(code));
+                    *ncp = (positions[last as usize] - positions[first as usize]).min(1.0);
+                }
+            }
+            NcpLookup::Table { leaves, ncp: table } => {
+                for (&code, ncp) in pairs {
+                    let (first, last) = (first.min(code), last.max(code));
+                    *ncp = table[first as usize * leaves + last as usize];
+                }
+            }
+            NcpLookup::Nodes(_) => {
+                for (&code, ncp) in pairs {
+                    *ncp = self.ncp_of_range(first.min(code), last.max(code));
+                }
+            }
         }
     }
 
@@ -142,8 +166,45 @@ impl<'a> Loss<'a> {
         .collect()
     }
 
+    /// The rows by code, ascending: pairs of a code and the index of the row in `rows`.
+    pub(super) fn by_code(&self, rows: &[u32]) -> Vec<(u32, u32)> {
+        let codes = rows.iter().map(|&row| self.codes[row as usize]);
+        let pairs = || codes.clone().zip(0..);
+        if self.domain.code_count() > 4 * rows.len() {
+            let mut pairs: Vec<(u32, u32)> = pairs().collect();
+            pairs.sort_unstable();
+            return pairs;
+        }
+        let mut next = vec![0u32; self.domain.code_count() + 1];
+        codes.clone().for_each(|code| next[code as usize + 1] += 1);
+        for code in 1..next.len() {
+            next[code] += next[code - 1];
+        }
+        let mut sorted = vec![(0, 0); rows.len()];
+        for (code, index) in pairs() {
+            let place = &mut next[code as usize];
+            sorted[*place as usize] = (code, index);
+            *place += 1;
+        }
+        sorted
+    }
+
+    /// The codes under each child of the lowest common ancestor of a range of codes; `None` for
+    /// numbers, which have none.
+    pub(super) fn children(&self, first: u32, last: u32) -> Option<Vec<(u32, u32)>> {
+        let Domain::Taxonomy(tree) = self.domain else {
+            return None;
+        };
+        let top = tree.node(lowest_common_ancestor(tree, first, last));
+        let children = top.children.iter().map(|&child| {
+            let child = tree.node(child);
+            (child.first_leaf, child.end_leaf - 1)
+        });
+        Some(children.collect())
+    }
+
     /// NCP of the label over a range of codes, summed over this number of rows.
-    fn cost(&self, rows: usize, first: u32, last: u32) -> f64 {
+    pub(super) fn cost(&self, rows: usize, first: u32, last: u32) -> f64 {
         rows as f64 * f64::from(self.ncp_of_range(first, last))
     }
 

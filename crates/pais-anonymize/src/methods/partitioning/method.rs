@@ -1,5 +1,5 @@
-//! The k-d split as a method: k-anonymity and models of groups by local recoding, generalized or
-//! anatomized.
+//! The k-d split as a method: k-anonymity, LKC-privacy and models of groups by local recoding,
+//! generalized or anatomized.
 
 use std::sync::OnceLock;
 
@@ -14,7 +14,7 @@ use super::partition::{SplitGuide, partition, run_error};
 use super::split::GroupPartition;
 use super::{queries, tables};
 use crate::error::RunError;
-use crate::job_checks::{check_no_weights, check_some, first_set, unfit};
+use crate::job_checks::{check_greedy, check_no_weights, check_some, first_set, unfit};
 use crate::memory;
 use crate::method::{Candidate, Claim, Method};
 use crate::observer::Observer;
@@ -22,13 +22,14 @@ use crate::observer::stop_if_asked;
 use crate::prepared::PreparedTable;
 use crate::row_order::Purpose;
 use crate::step::StepRecord;
+use crate::table_figures::TableFigures;
 use crate::utility::{self, Report};
 use crate::verdict::Verdict;
 use crate::{pre_generalization, row_order};
 
 /// The k-d split under the parameters of one job.
 struct Partitioning {
-    model: GroupModel,
+    model: PrivacyModel,
     output: Output,
     guide: SplitGuide,
     /// In the declared order.
@@ -37,37 +38,51 @@ struct Partitioning {
     partition: OnceLock<GroupPartition>,
 }
 
-/// Takes the models of groups, and k-anonymity with local recoding.
+/// Takes the models of groups, and k-anonymity and LKC-privacy with local recoding.
 pub(crate) fn plan(
     schema: &Schema,
     job: &JobDefinition,
     model: &PrivacyModel,
 ) -> Result<Option<Box<dyn Method>>, JobError> {
-    let is_local = job.recoding == Some(Recoding::Local);
+    let is_local = job.recoding() == Some(Recoding::Local);
     let model = match model {
         PrivacyModel::Lkc(model) if is_local && job.privacy.model == ModelKind::KAnonymity => {
-            GroupModel {
+            PrivacyModel::Groups(GroupModel {
                 k: model.k,
                 diversity: Diversity::None,
-            }
+            })
         }
-        PrivacyModel::Groups(_) if job.recoding == Some(Recoding::Global) => {
+        PrivacyModel::Lkc(model) if is_local => PrivacyModel::Lkc(model.clone()),
+        PrivacyModel::Groups(_) if job.recoding() == Some(Recoding::Global) => {
             return Err(unfit(
                 "/recoding",
                 "this model takes local recoding only; leave `recoding` out",
             ));
         }
-        PrivacyModel::Groups(model) => model.clone(),
+        PrivacyModel::Groups(model) => PrivacyModel::Groups(model.clone()),
         PrivacyModel::Lkc(_) | PrivacyModel::KmAnonymity(_) => return Ok(None),
     };
     Partitioning::new(schema, job, model).map(|method| Some(Box::new(method) as Box<dyn Method>))
 }
 
 impl Partitioning {
-    fn new(schema: &Schema, job: &JobDefinition, model: GroupModel) -> Result<Self, JobError> {
+    fn new(schema: &Schema, job: &JobDefinition, model: PrivacyModel) -> Result<Self, JobError> {
         // Groups need no suppression: removing rows makes none of them more diverse.
         job.suppression_limit()?;
-        let output = schema.output(job, &PrivacyModel::Groups(model.clone()));
+        let output = schema.output(job, &model);
+        if let (PrivacyModel::Lkc(_), Output::Anatomized) = (&model, output) {
+            return Err(unfit(
+                "/output",
+                "anatomized output has exact quasi-identifiers and needs a model of diversity; \
+                 choose `l_diversity`, or `generalized`",
+            ));
+        }
+        if let (PrivacyModel::Lkc(_), Some(_)) = (&model, job.suppression_for) {
+            return Err(unfit(
+                "/suppression_for",
+                "local recoding suppresses no rows; leave `suppression_for` out",
+            ));
+        }
         if job.pre_generalization.is_some() && output == Output::Anatomized {
             return Err(unfit(
                 "/pre_generalization",
@@ -87,7 +102,7 @@ impl Partitioning {
         }
         let method = Self {
             output,
-            guide: guide(job, output)?,
+            guide: guide(schema, job, (&model, output))?,
             quasi_identifiers: schema.names(ColumnRole::QuasiIdentifier),
             model,
             partition: OnceLock::new(),
@@ -153,6 +168,24 @@ impl Method for Partitioning {
         }
     }
 
+    fn takes_sweeps(&self) -> bool {
+        self.output == Output::Generalized
+    }
+
+    fn figures(
+        &self,
+        input: &PreparedTable,
+        observer: &dyn Observer,
+    ) -> Result<TableFigures, RunError> {
+        let partition = self.partition(input, observer)?;
+        let rows: Vec<u32> = (0..input.table.rows as u32).collect();
+        let released = tables::generalized(&input.schema, &input.table, partition, &rows);
+        stop_if_asked(observer)?;
+        let subjects = input.table.subjects.as_deref();
+        let figures = utility::group_figures(&released, subjects, &input.schema);
+        figures.map_err(RunError::internal)
+    }
+
     fn search(
         &self,
         input: &PreparedTable,
@@ -176,7 +209,7 @@ impl Method for Partitioning {
         let table = &input.table;
         let rows = (0..table.rows as u32).collect();
         let rows = row_order::shuffled(input, Purpose::Rows { step: 0 }, rows)?;
-        let model = PrivacyModel::Groups(self.model.clone());
+        let model = self.model.clone();
         let (tables, claim) = match self.output {
             Output::Generalized => {
                 let made = tables::generalized(&input.schema, table, partition, &rows);
@@ -218,8 +251,11 @@ impl Method for Partitioning {
                 utility::anatomized_report(&partition.sizes, &input.schema, verdict)
             }
         };
-        let queries = queries::query_table(input, partition, is_generalized);
-        let query_error = queries.error(&|| observer.must_stop());
+        let query_error = match input.job.wants_raw_figures() {
+            true => queries::query_table(input, partition, is_generalized)
+                .error(&|| observer.must_stop()),
+            false => None,
+        };
         stop_if_asked(observer)?;
         let pre_generalization = pre_generalization::published(&input.schema, &input.job, table);
         Ok(Report {
@@ -229,7 +265,11 @@ impl Method for Partitioning {
     }
 }
 
-fn guide(job: &JobDefinition, output: Output) -> Result<SplitGuide, JobError> {
+fn guide(
+    schema: &Schema,
+    job: &JobDefinition,
+    (model, output): (&PrivacyModel, Output),
+) -> Result<SplitGuide, JobError> {
     let utility = job.utility.clone().unwrap_or_default();
     if utility.split.is_some() {
         return Err(unfit(
@@ -238,7 +278,8 @@ fn guide(job: &JobDefinition, output: Output) -> Result<SplitGuide, JobError> {
         ));
     }
     check_no_weights(job)?;
-    match (utility.objective, output) {
+    check_greedy(job)?;
+    match (job.objective(), output) {
         (None, Output::Generalized) | (Some(Objective::Ncp), Output::Generalized) => {
             Ok(SplitGuide::Ncp)
         }
@@ -248,9 +289,21 @@ fn guide(job: &JobDefinition, output: Output) -> Result<SplitGuide, JobError> {
             "anatomized quasi-identifiers are exact and lose nothing that `ncp` could measure; \
              leave `objective` out",
         )),
+        (Some(Objective::Classification), _) if matches!(model, PrivacyModel::Lkc(_)) => {
+            let mut columns = schema.stored();
+            match columns.any(|column| column.role == ColumnRole::Class) {
+                true => Ok(SplitGuide::Class),
+                false => Err(unfit(
+                    "/utility/objective",
+                    "`classification` needs a column of the role `class`; give one, or choose \
+                     `discernibility` or `ncp`",
+                )),
+            }
+        }
         (Some(Objective::Classification | Objective::DiscernibilityEq4), _) => Err(unfit(
             "/utility/objective",
-            "local recoding takes `discernibility`, or `ncp` where the output is generalized",
+            "local recoding takes `discernibility`, `ncp` where the output is generalized, and \
+             `classification` under `lkc`, `alpha_k` and `confidence_bounding`",
         )),
     }
 }

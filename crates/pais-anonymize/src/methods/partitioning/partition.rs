@@ -7,11 +7,12 @@ use thiserror::Error;
 use crate::error::RunError;
 use crate::observer::Observer;
 use pais_core::definition::ColumnKind;
-use pais_core::model::GroupModel;
+use pais_core::model::PrivacyModel;
 use pais_core::schema::Schema;
 use pais_core::table::{EncodedTable, QuasiIdentifier, Subjects};
 
 use super::condition::{Condition, DiversityCheck, GroupChecker};
+use super::confidence::ExceedingValue;
 use super::dimension::SplitDimension;
 use super::frequency::Remedy;
 use super::loss::Loss;
@@ -25,6 +26,8 @@ pub(super) enum SplitGuide {
     Median,
     /// Where the labels of the halves lose the least.
     Ncp,
+    /// Where the halves differ most in the class column.
+    Class,
 }
 
 /// Why a table has no groups that meet the model.
@@ -59,6 +62,13 @@ pub(super) enum PartitionError {
     /// The value frequencies of the one sensitive column, over all rows, do not meet the model.
     #[error("the sensitive values of the whole table are not as diverse as the model asks for")]
     Uneven(Remedy),
+    /// A value is in more of all rows than *C* allows.
+    #[error(
+        "a sensitive value of `{}` is in {:.2} % of the rows of the whole table that count for it, \
+         more than the greatest confidence allows, so no group of all of them can meet it",
+        .0.column, .0.share() * 100.0
+    )]
+    MoreFrequentThanC(ExceedingValue),
     /// The observer requested a stop.
     #[error("the run was cancelled")]
     Cancelled,
@@ -70,11 +80,12 @@ pub(super) enum PartitionError {
 /// When the whole table as one group does not meet it, or on cancellation.
 pub(super) fn partition(
     (schema, table): (&Schema, &EncodedTable),
-    model: &GroupModel,
+    model: &PrivacyModel,
     guide: SplitGuide,
     observer: &dyn Observer,
 ) -> Result<GroupPartition, PartitionError> {
-    let (rows, k) = (table.rows as u64, model.k.get());
+    let condition = Condition::of_table(model, table);
+    let (rows, k) = (table.rows as u64, condition.k as u64);
     if rows < k {
         return Err(PartitionError::FewerRowsThanK { rows, k });
     }
@@ -85,7 +96,6 @@ pub(super) fn partition(
             k,
         });
     }
-    let condition = Condition::of_table(model, table);
     let order: Vec<u32> = (0..table.rows as u32).collect();
     check_whole(&condition, &order)?;
     let dimensions = table
@@ -93,16 +103,21 @@ pub(super) fn partition(
         .iter()
         .map(SplitDimension::new)
         .collect();
-    let losses = match guide {
-        SplitGuide::Median => Vec::new(),
-        SplitGuide::Ncp => table
+    // A split under C finds its cuts by the counts of each code, whatever guides it.
+    let losses = match (guide, condition.confidence()) {
+        (SplitGuide::Median, None) => Vec::new(),
+        (SplitGuide::Median | SplitGuide::Ncp | SplitGuide::Class, _) => table
             .quasi_identifiers
             .iter()
             .map(|column| Loss::new(column, kind(schema, column)))
             .collect(),
     };
     let progress = SplitProgress::new(observer, table.rows);
-    let split = KdSplit::new(dimensions, losses, &condition, progress);
+    let class = match guide {
+        SplitGuide::Class => table.class.as_ref().map(|(_, codes)| codes.as_slice()),
+        SplitGuide::Median | SplitGuide::Ncp => None,
+    };
+    let split = KdSplit::new((dimensions, losses), &condition, (guide, class), progress);
     split
         .run(order)
         .map_err(|SplitStopped| PartitionError::Cancelled)
@@ -134,6 +149,10 @@ fn check_whole(condition: &Condition, rows: &[u32]) -> Result<(), PartitionError
         DiversityCheck::Frequency(check) if !rows.is_empty() && !checker.accepts(rows) => {
             Err(PartitionError::Uneven(check.remedy()))
         }
+        DiversityCheck::Confidence(check) => match check.exceeding(rows) {
+            Some(value) => Err(PartitionError::MoreFrequentThanC(value)),
+            None => Ok(()),
+        },
         DiversityCheck::None | DiversityCheck::MinimumCover(_) | DiversityCheck::Frequency(_) => {
             Ok(())
         }
@@ -176,6 +195,17 @@ pub(super) fn run_error(error: &PartitionError) -> RunError {
                  `column_limits` below the number of values of the columns that have few"
             ),
         ),
+        PartitionError::MoreFrequentThanC(value) => {
+            // Rounded up, so that the bound named is one that holds.
+            let least = (value.share() * 10_000.0).ceil() / 10_000.0;
+            (
+                value.pointer.as_str().into(),
+                format!(
+                    "set the greatest confidence to at least {least}, or take the value out of \
+                     `sensitive_values`"
+                ),
+            )
+        }
         PartitionError::Uneven(Remedy { parameter, fix }) => {
             (format!("/privacy/{parameter}").into(), fix.clone())
         }

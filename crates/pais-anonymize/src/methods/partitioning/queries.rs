@@ -1,13 +1,11 @@
 //! The rows of a release of groups as random counting queries need them.
 
-use pais_core::definition::ColumnRole;
-use pais_core::table::{Domain, EncodedTable};
+use pais_core::table::Domain;
 
-use super::ranks::ValueRanks;
 use super::split::GroupPartition;
 use super::tables::covered_codes;
 use crate::prepared::PreparedTable;
-use crate::utility::{QueryDimension, QuerySensitive, QueryTable};
+use crate::utility::{QueryDimension, QueryTable, sensitive_of_rows};
 
 /// The rows of each group in the codes that query conditions use; with the labels where these are
 /// released in place of the values.
@@ -16,12 +14,7 @@ pub(super) fn query_table(
     partition: &GroupPartition,
     generalized: bool,
 ) -> QueryTable {
-    let EncodedTable {
-        quasi_identifiers,
-        untouched,
-        ..
-    } = &*input.table;
-    let dimensions = quasi_identifiers.iter().map(|column| {
+    let dimensions = input.table.quasi_identifiers.iter().map(|column| {
         // Queries are about raw values, also where pre-generalization replaces them.
         let column = input.pre_generalization.raw(column);
         let minimum_levels = input.pre_generalization.minimum_levels(&column.name);
@@ -43,26 +36,6 @@ pub(super) fn query_table(
         };
         (dimension, column.domain.code_count() as u32)
     });
-    let stored: Vec<_> = input.schema.stored().collect();
-    let sensitive = untouched.iter().filter_map(|(position, column)| {
-        let spec = stored.get(*position)?;
-        if spec.role != ColumnRole::Sensitive {
-            return None;
-        }
-        let ranks = ValueRanks::new(spec, column);
-        let rank = |&row: &u32| {
-            ranks
-                .known_rank(column.codes[row as usize])
-                .unwrap_or(u32::MAX)
-        };
-        Some(QuerySensitive {
-            ranks: partition.rows.iter().map(rank).collect(),
-            count: ranks.known(),
-        })
-    });
-    QueryTable {
-        sizes: partition.sizes.clone(),
-        dimensions: dimensions.collect(),
-        sensitive: sensitive.collect(),
-    }
+    let sensitive = sensitive_of_rows(input, &partition.rows);
+    QueryTable::new(partition.sizes.clone(), dimensions.collect(), sensitive)
 }

@@ -6,15 +6,24 @@
 //!
 //! Where labels are released, their NCP guides the split: the split with the greatest decrease of
 //! NCP is tried before medians, and small buckets are then clustered row by row.
+//!
+//! Under *C* each cut is decided by the counts of its two parts, so that the best valid cut of all
+//! is found. Where no cut of a region is valid, its rows are clustered one by one.
+
+use rayon::prelude::*;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use crate::observer::{Observer, Phase};
 
+use super::clusters::Bucket;
 use super::condition::{Condition, GroupChecker};
+use super::confidence::ConfidenceCheck;
 use super::dimension::SplitDimension;
-use super::k_member::KMemberClusters;
 use super::loss::{Loss, LossSplit};
+use super::partition::SplitGuide;
+use super::valid_cuts::{CutChoice, ValidCut, best_cut};
+use super::{k_member, strata};
 
 /// Fewest rows of a group for which its halves are split in parallel.
 const PARALLEL_ROWS: usize = 1 << 13;
@@ -22,6 +31,12 @@ const PARALLEL_ROWS: usize = 1 << 13;
 /// Greatest number of rows of a bucket that is clustered row by row: a multiple of *K*, and an
 /// absolute limit. Fewer than twice *K* rows are one group.
 const BUCKET_ROWS: (usize, usize) = (8, 256);
+
+/// The same under *C*: rows have to be found that keep the shares.
+const BUCKET_ROWS_UNDER_C: (usize, usize) = (16, 512);
+
+/// Most rows of a region without a valid cut that is clustered row by row. The time is quadratic.
+const MOST_CLUSTERED: usize = 1 << 11;
 
 /// A partition of the rows of a table into groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +69,9 @@ pub(super) struct KdSplit<'a> {
     /// The loss of each quasi-identifier; empty where only medians guide the split.
     losses: Vec<Loss<'a>>,
     condition: &'a Condition,
+    guide: SplitGuide,
+    /// The class of each row, where it guides the split.
+    class: Option<&'a [u32]>,
     progress: SplitProgress<'a>,
 }
 
@@ -97,15 +115,17 @@ impl<'a> SplitProgress<'a> {
 
 impl<'a> KdSplit<'a> {
     pub(super) fn new(
-        dimensions: Vec<SplitDimension<'a>>,
-        losses: Vec<Loss<'a>>,
+        (dimensions, losses): (Vec<SplitDimension<'a>>, Vec<Loss<'a>>),
         condition: &'a Condition,
+        (guide, class): (SplitGuide, Option<&'a [u32]>),
         progress: SplitProgress<'a>,
     ) -> Self {
         Self {
             dimensions,
             losses,
             condition,
+            guide,
+            class,
             progress,
         }
     }
@@ -135,10 +155,14 @@ impl<'a> KdSplit<'a> {
         if self.progress.must_stop() {
             return Err(SplitStopped);
         }
-        if !self.losses.is_empty() && rows.len() <= self.bucket_rows() {
+        if self.clusters_buckets() && rows.len() <= self.bucket_rows() {
             return self.cluster_bucket(rows, checker, codes, sizes);
         }
-        let Some(left) = self.split_once(rows, checker, codes) else {
+        let cut = self.split_once(rows, checker, codes);
+        let Some(left) = cut.or_else(|| self.halve(rows, checker)) else {
+            if self.condition.confidence().is_some() && rows.len() <= MOST_CLUSTERED {
+                return self.cluster_bucket(rows, checker, codes, sizes);
+            }
             self.progress.done(rows.len());
             sizes.push(rows.len() as u32);
             return Ok(());
@@ -161,8 +185,17 @@ impl<'a> KdSplit<'a> {
         Ok(())
     }
 
+    /// Whether small regions are clustered row by row even where a cut divides them. Groups that
+    /// keep the class apart are regions of quasi-identifiers as far as cuts are valid.
+    fn clusters_buckets(&self) -> bool {
+        !self.losses.is_empty() && self.guide != SplitGuide::Class
+    }
+
     fn bucket_rows(&self) -> usize {
-        let (multiple_of_k, most) = BUCKET_ROWS;
+        let (multiple_of_k, most) = match self.condition.confidence() {
+            Some(_) => BUCKET_ROWS_UNDER_C,
+            None => BUCKET_ROWS,
+        };
         let group = self.condition.typical_rows();
         // Persons with many rows make groups that a bucket must still have room for.
         let most = match self.condition.subjects {
@@ -192,9 +225,11 @@ impl<'a> KdSplit<'a> {
         if self.progress.must_stop() {
             return Err(SplitStopped);
         }
-        let bucket = rows.to_vec();
+        let copied = rows.to_vec();
+        let bounded = self.condition.confidence().map(|it| it.select(&copied));
+        let bucket = Bucket::new(&self.losses, &copied, bounded);
         let mut start = 0;
-        for group in KMemberClusters::new(&self.losses, &bucket).groups(&found, checker) {
+        for group in k_member::groups(&bucket, &found, checker) {
             rows[start..start + group.len()].copy_from_slice(&group);
             start += group.len();
             sizes.push(group.len() as u32);
@@ -215,8 +250,85 @@ impl<'a> KdSplit<'a> {
         if !checker.has_enough_rows(rows.len() / 2) {
             return None;
         }
+        if let Some(check) = self.condition.confidence() {
+            return self.split_under_c(rows, checker, check);
+        }
         self.split_by_loss(rows, checker)
             .or_else(|| self.split_at_median(rows, checker, codes))
+    }
+
+    /// Splits the rows at the best cut of which both parts meet *C*. Where no valid cut gives
+    /// information about the class, NCP guides the split.
+    fn split_under_c(
+        &self,
+        rows: &mut [u32],
+        checker: &mut GroupChecker,
+        check: &ConfidenceCheck,
+    ) -> Option<usize> {
+        let bounded = check.select(rows);
+        let choice = CutChoice {
+            guide: self.guide,
+            class: self.class,
+            least: self.condition.k,
+        };
+        let cuts = |choice: CutChoice| -> Vec<(usize, ValidCut)> {
+            let best = |loss: &Loss| best_cut(loss, rows, &bounded, choice);
+            let cuts: Vec<Option<ValidCut>> = match rows.len() < PARALLEL_ROWS {
+                true => self.losses.iter().map(best).collect(),
+                false => self.losses.par_iter().map(best).collect(),
+            };
+            let mut cuts: Vec<_> = cuts
+                .into_iter()
+                .enumerate()
+                .filter_map(|(column, cut)| Some((column, cut?)))
+                .collect();
+            // Stable: ties go to the order of the columns.
+            cuts.sort_by(|(_, one), (_, other)| other.score.total_cmp(&one.score));
+            cuts
+        };
+        let mut found = cuts(choice);
+        if found.is_empty() && self.guide == SplitGuide::Class {
+            found = cuts(CutChoice {
+                guide: SplitGuide::Ncp,
+                ..choice
+            });
+        }
+        found
+            .into_iter()
+            .find_map(|(column, ValidCut { first, last, .. })| {
+                let codes = self.losses[column].codes;
+                let left = move_to_front(rows, |row| (first..=last).contains(&codes[row as usize]));
+                let (inside, outside) = rows.split_at(left);
+                (checker.accepts(inside) && checker.accepts(outside)).then_some(left)
+            })
+    }
+
+    /// Halves a region under *C* that no cut divides and that is too large to be clustered, along
+    /// the widest dimension that allows it.
+    fn halve(&self, rows: &mut [u32], checker: &mut GroupChecker) -> Option<usize> {
+        let check = self.condition.confidence()?;
+        if rows.len() <= MOST_CLUSTERED || !checker.has_enough_rows(rows.len() / 2) {
+            return None;
+        }
+        let bounded = check.select(rows);
+        let widths = self.dimensions.iter().map(|dimension| {
+            let range = dimension.range(rows);
+            (dimension.width(range), dimension)
+        });
+        let mut widest: Vec<(f64, &SplitDimension)> = widths.collect();
+        widest.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+        let mut halved = rows.to_vec();
+        let left = widest.into_iter().find_map(|(_, dimension)| {
+            let left = strata::halve(&mut halved, dimension, &bounded)?;
+            let (below, above) = halved.split_at(left);
+            let accepted = checker.accepts(below) && checker.accepts(above);
+            if !accepted {
+                halved.copy_from_slice(rows);
+            }
+            accepted.then_some(left)
+        })?;
+        rows.copy_from_slice(&halved);
+        Some(left)
     }
 
     /// Splits the rows where NCP decreases most.

@@ -13,8 +13,8 @@ use pais_core::table::{
 use pais_core::taxonomy::tree::NodeId;
 use pais_core::taxonomy::{Interval, MISSING_LABEL, Tree};
 
-use super::ranks::ValueRanks;
 use super::split::GroupPartition;
+use crate::utility::ValueRanks;
 
 /// *Generalize*: the quasi-identifiers of each group become the range or the lowest common
 /// ancestor of its values (Definition 2). The released rows are in the order of `rows`.

@@ -211,9 +211,21 @@ fn unsupported_combinations_are_rejected() {
             "/recoding",
         ),
         (
-            json!({"privacy": lkc, "recoding": "local"}),
+            json!({"privacy": lkc, "recoding": "local", "output": "anatomized"}),
             JobErrorKind::Unfit,
-            "/recoding",
+            "/output",
+        ),
+        (
+            json!({"privacy": lkc, "recoding": "local", "suppression_limit": 0.1,
+                   "suppression_for": "size_and_confidence"}),
+            JobErrorKind::Unfit,
+            "/suppression_for",
+        ),
+        (
+            json!({"privacy": lkc, "recoding": "local",
+                   "utility": {"objective": "discernibility_eq4"}}),
+            JobErrorKind::Unfit,
+            "/utility/objective",
         ),
         (
             json!({"privacy": lkc, "output": "anatomized"}),

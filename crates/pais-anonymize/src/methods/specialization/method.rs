@@ -1,5 +1,7 @@
 //! Top-down specialization as a method: LKC-privacy and its special cases by one cut a column.
 
+use std::time::Duration;
+
 use pais_core::definition::{
     ColumnRole, JobDefinition, JobError, JobErrorKind, Objective, SplitRule, SuppressionFor,
 };
@@ -8,8 +10,9 @@ use pais_core::schema::Schema;
 use pais_core::table::{Domain, EncodedTable};
 
 use super::settings::SpecializationSettings;
+use super::thorough::{self, Effort};
 use super::topmost::Draw;
-use super::{bounds, replay, search, validity};
+use super::{bounds, group_index, replay, search, validity};
 use crate::error::RunError;
 use crate::job_checks::{check_global, check_no_weights, check_some, first_set, unfit};
 use crate::memory;
@@ -34,6 +37,8 @@ const CLASS_COUNTERS: usize = 1 << 25;
 struct Specialization {
     model: Lkc,
     settings: SpecializationSettings,
+    /// The time limit of a thorough search; `None` where the search is greedy.
+    thorough: Option<Duration>,
     /// In the declared order.
     quasi_identifiers: Vec<Box<str>>,
     /// In the declared order.
@@ -54,12 +59,43 @@ pub(crate) fn plan(
     check_some(&quasi_identifiers)?;
     let sensitive = schema.names(ColumnRole::Sensitive);
     let settings = settings(schema, job)?;
+    let thorough = job.thorough_search()?;
+    if thorough.is_some() && settings.objective == Objective::DiscernibilityEq4 {
+        return Err(unfit(
+            "/utility/objective",
+            "`discernibility_eq4` orders specializations and measures no table, so a thorough \
+             search has nothing to minimize; choose `discernibility`, `ncp` or `classification`",
+        ));
+    }
     Ok(Some(Box::new(Specialization {
         model: model.clone(),
         settings,
+        thorough,
         quasi_identifiers,
         sensitive,
     })))
+}
+
+impl Specialization {
+    /// What the index of the groups takes where rows may be suppressed.
+    fn index_bytes(&self, rows: u64) -> u64 {
+        if self.settings.suppression_limit.floor_of(rows) == 0 {
+            return 0;
+        }
+        let width = self.quasi_identifiers.len();
+        let l = self.model.l.map_or(width, |l| width.min(l.get() as usize));
+        let subsets = u64::try_from(validity::subsets(width, l)).unwrap_or(u64::MAX);
+        let most = (group_index::MAX_ENTRIES as u64).max(rows);
+        let entries = subsets.saturating_mul(rows).min(most);
+        // A group has at least K rows.
+        let groups = subsets.saturating_mul(rows / self.model.k.get()).min(most);
+        // The values of each part, its groups under the prefixes of a subset, and its shares.
+        let part = 64 + 4 * (width + l) as u64;
+        entries
+            .saturating_mul(4)
+            .saturating_add(groups.saturating_mul(17))
+            .saturating_add(rows.saturating_mul(part))
+    }
 }
 
 impl Method for Specialization {
@@ -106,8 +142,14 @@ impl Method for Specialization {
         let sensitive = 16 * (self.sensitive.len() as u64).max(1);
         // The person of each row, and the persons of the parts that a candidate would make.
         let persons = if schema.subject().is_some() { 16 } else { 0 };
-        let row = 8 + 2 * attributes + sensitive + points + persons;
+        // The distinct rows, by column too, and the cuts that the chains compare.
+        let thorough = match self.thorough {
+            Some(_) => 80 + 16 * attributes,
+            None => 0,
+        };
+        let row = 8 + 2 * attributes + sensitive + points + persons + thorough;
         let search = rows.saturating_mul(row).saturating_add(partitions);
+        let search = search.saturating_add(self.index_bytes(rows));
         let searched = rows.saturating_mul(codes + 8);
         searched
             .saturating_add(search.saturating_mul(searches))
@@ -147,8 +189,27 @@ impl Method for Specialization {
         };
         let draw = draw.as_mut().map(|draw| draw as &mut Draw<'_>);
         let node_ncp = node_ncp(&input.schema, table);
-        search::search(table, &requirement, self.settings, node_ncp, draw, observer)
-            .map_err(|error| bounds::run_error(&error, &values, suppression_for))
+        let steps = match self.thorough {
+            None => search::search(table, &requirement, self.settings, node_ncp, draw, observer),
+            Some(limit) => {
+                let effort = Effort {
+                    limit,
+                    iterations: usize::MAX,
+                    seed: input.job.seed.unwrap_or_default(),
+                };
+                let settings = self.settings;
+                thorough::search(
+                    table,
+                    &requirement,
+                    settings,
+                    node_ncp,
+                    draw,
+                    effort,
+                    observer,
+                )
+            }
+        };
+        steps.map_err(|error| bounds::run_error(&error, &values, suppression_for))
     }
 
     fn build(
@@ -201,7 +262,7 @@ impl Method for Specialization {
 }
 
 /// By quasi-identifier, the NCP of each node of its taxonomy; empty for a column without one.
-fn node_ncp(schema: &Schema, table: &EncodedTable) -> Vec<Vec<f64>> {
+pub(super) fn node_ncp(schema: &Schema, table: &EncodedTable) -> Vec<Vec<f64>> {
     let stored: Vec<_> = schema.stored().collect();
     let columns = table.quasi_identifiers.iter();
     let node_ncp = columns.map(|column| match &column.domain {
@@ -240,7 +301,7 @@ fn settings(schema: &Schema, job: &JobDefinition) -> Result<SpecializationSettin
     } else {
         Objective::Discernibility
     };
-    let objective = utility.objective.unwrap_or(default);
+    let objective = job.objective().unwrap_or(default);
     if objective == Objective::Classification && !has_class {
         return Err(unfit(
             "/utility/objective",

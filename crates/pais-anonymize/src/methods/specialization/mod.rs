@@ -11,7 +11,10 @@
 //!  - 1 byte per row for its sensitive values (more if there are many);
 //!  - 4 bytes per row for its partition or its position in the permutation, and 4 more while
 //!    rows are moved in the permutation;
-//!  - 8 *m* + 16 bytes per partition.
+//!  - 8 *m* + 16 bytes per partition;
+//!  - once rows are suppressed, 4 bytes per partition and subset of *L* attributes and 17 per group
+//!    of such a subset, for at most 2^24 pairs of a partition and a subset at a time, and
+//!    4 (*m* + *L*) + 64 bytes per partition.
 //!
 //! Time: two passes over each column for its histogram. Each candidate that becomes the best one
 //! costs one scan of the table or of `T[x]` (the rows it would split), and a depth-first traversal
@@ -23,6 +26,8 @@ mod bitmaps;
 mod bounds;
 mod candidate;
 mod error;
+mod group_index;
+mod grouping;
 mod interval_splits;
 mod method;
 mod partition_order;
@@ -39,9 +44,13 @@ mod split_counts;
 mod state;
 mod subset_traversal;
 mod suppression;
+mod suppression_bounds;
+mod suppression_trial;
 mod table_order;
+mod thorough;
 mod topmost;
 mod validity;
+mod violating_groups;
 
 pub(crate) use method::plan;
 
@@ -53,6 +62,8 @@ mod properties;
 mod random_tables;
 #[cfg(test)]
 mod reference_tests;
+#[cfg(test)]
+mod suppression_properties;
 #[cfg(test)]
 mod suppression_tests;
 #[cfg(test)]

@@ -64,7 +64,7 @@ pub(super) fn search(
             steps.push(state.step(steps.len() as u32, Some(performed), rows));
             continue;
         };
-        if state.has_small_child(best) {
+        if state.has_small_child(best) || state.needs_suppression(best) {
             state.reject(best, observer);
         } else {
             let mut split_counts = state.count_split(best);

@@ -1,6 +1,9 @@
 //! The state of a search: the cut, its partitions, and the remaining candidates.
 
 mod candidates;
+mod suppressing;
+#[cfg(test)]
+pub(super) mod suppression_reference;
 
 use std::ops::Range;
 
@@ -23,7 +26,8 @@ use super::sensitive::SensitiveSlots;
 use super::settings::SpecializationSettings;
 use super::share_subjects::ShareSubjects;
 use super::split_counts::SplitCounts;
-use super::suppression::{SensitiveCountCache, Suppression, SuppressionTrial};
+use super::suppression::{SensitiveCountCache, Suppression};
+use super::suppression_bounds::SuppressionBounds;
 use super::validity::ValidityCheck;
 
 /// A specialization that was performed.
@@ -50,6 +54,7 @@ pub(super) struct SearchState<'a> {
     /// By attribute, the sum of NCP over the rows that are not suppressed.
     ncp_sums: Vec<f64>,
     count_cache: SensitiveCountCache,
+    suppression_bounds: SuppressionBounds,
     /// Number of rows suppressed so far.
     suppressed: u64,
     /// Largest number of rows that may be suppressed.
@@ -107,6 +112,7 @@ impl<'a> SearchState<'a> {
             last_violation: Vec::new(),
             ncp_sums,
             count_cache: SensitiveCountCache::default(),
+            suppression_bounds: SuppressionBounds::default(),
             suppressed: suppressed.len() as u64,
             budget,
         };
@@ -207,79 +213,6 @@ impl<'a> SearchState<'a> {
                 false
             }
         }
-    }
-
-    /// The invalid specialization with the greatest gain per row that must be suppressed to make it
-    /// valid, within the rest of the budget. `None` when there is none. Considers every value of
-    /// ∪Cut.
-    ///
-    /// A specialization without a gain is skipped. Under [`Objective::Ncp`] a suppressed row counts
-    /// with an NCP of 1 in every attribute, and the gain is the score minus that loss.
-    pub(super) fn best_with_suppression(
-        &mut self,
-        observer: &dyn Observer,
-    ) -> Option<(usize, Suppression)> {
-        let budget = self.budget - self.suppressed;
-        if budget == 0 {
-            return None;
-        }
-        self.partitions.sort();
-        self.reset_candidates();
-        let mut best: Option<(f64, usize, Suppression)> = None;
-        for candidate in 0..self.candidates.len() {
-            if observer.must_stop() {
-                return None;
-            }
-            let mut split_counts = self.count_split(candidate);
-            let Candidate {
-                attribute, concept, ..
-            } = self.candidates[candidate];
-            let subjects = self.list_subjects(&mut split_counts, concept);
-            let trial = SuppressionTrial {
-                partitions: &self.partitions,
-                requirement: self.requirement,
-                suppression_for: self.settings.suppression_for,
-                others: &self.others(attribute),
-                candidate: (attribute, concept),
-                first_child: self.attributes[attribute].concepts.len() as ConceptId,
-                budget,
-                observer,
-            };
-            let Some(suppression) =
-                trial.cost(&split_counts, subjects.as_ref(), &mut self.count_cache)
-            else {
-                continue;
-            };
-            let score = if score::is_over_partitions(self.settings.objective) {
-                split_counts.score()
-            } else {
-                self.candidates[candidate].score
-            };
-            let rows = suppression.rows as f64;
-            let gain = match self.settings.objective {
-                Objective::Ncp => score - rows * self.mean_ncp_of_suppression(),
-                _ => score,
-            };
-            if gain <= 0.0 {
-                continue;
-            }
-            let rate = gain / rows.max(1.0);
-            if best.as_ref().is_none_or(|(greatest, ..)| rate > *greatest) {
-                best = Some((rate, candidate, suppression));
-            }
-        }
-        if best.is_none() {
-            self.candidates.clear();
-        }
-        best.map(|(_, candidate, suppression)| (candidate, suppression))
-    }
-
-    /// By how much the suppression of a row of average NCP increases the table's mean NCP.
-    fn mean_ncp_of_suppression(&self) -> f64 {
-        let rows = self.table.rows as f64;
-        let left = rows - self.suppressed as f64;
-        let width = self.attributes.len() as f64;
-        (width - self.ncp_sums.iter().sum::<f64>() / left.max(1.0)) / (rows * width)
     }
 
     /// Performs a specialization: updates the cut, refines the partitions, suppresses the given

@@ -8,7 +8,7 @@ use pais_core::definition::{JobDefinition, JobErrorKind};
 use pais_core::schema::Schema;
 use pais_core::table::Table;
 
-use crate::test_data::{DATA_FOLDER, load, refusal, schema, unmet};
+use crate::test_data::{DATA_FOLDER, adult_with, load, refusal, schema, unmet};
 use crate::{AnonymizationRun, RunError, StepItem, StepRecord, Unobserved, VerifiedRelease};
 
 struct GoldenRun {
@@ -314,52 +314,6 @@ fn adult() -> (Arc<Schema>, Table) {
         "income" => "class",
         _ => "quasi_identifier",
     })
-}
-
-fn adult_with(role: impl Fn(&str) -> &'static str) -> (Arc<Schema>, Table) {
-    use std::io::Read;
-    let folder = format!("{DATA_FOLDER}/adult");
-    let tree = |name: &str| {
-        let file = std::fs::read(format!("{folder}/taxonomies/{name}.json")).unwrap();
-        serde_json::from_slice::<Value>(&file).unwrap()["root"].take()
-    };
-    let columns: Vec<Value> = [
-        "age",
-        "workclass",
-        "fnlwgt",
-        "education",
-        "education-num",
-        "marital-status",
-        "occupation",
-        "relationship",
-        "race",
-        "sex",
-        "capital-gain",
-        "capital-loss",
-        "hours-per-week",
-        "native-country",
-        "income",
-    ]
-    .into_iter()
-    .map(|name| {
-        let mut column = json!({"name": name, "role": role(name)});
-        match name {
-            "workclass" | "education" | "marital-status" | "occupation" | "relationship"
-            | "race" | "sex" | "native-country" => column["taxonomy"] = tree(name),
-            "income" => {}
-            _ => column["kind"] = json!("numeric"),
-        }
-        column
-    })
-    .collect();
-    let schema = schema(Value::Array(columns));
-    let packed = std::fs::read(format!("{folder}/adult.csv.gz")).unwrap();
-    let mut file = Vec::new();
-    flate2::read::GzDecoder::new(packed.as_slice())
-        .read_to_end(&mut file)
-        .unwrap();
-    let table = load(&schema, &file);
-    (schema, table)
 }
 
 fn adult_job(l: u32, k: u32, c: f64) -> Value {

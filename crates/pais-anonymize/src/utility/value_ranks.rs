@@ -7,7 +7,7 @@ use pais_core::taxonomy::interval::number;
 
 /// The ranks of a column's values: missing values first, then numbers by size, or other texts by
 /// their bytes.
-pub(super) struct ValueRanks {
+pub(crate) struct ValueRanks {
     /// The rank of each code.
     rank: Vec<u32>,
     /// The code of each rank; [`NULL_CODE`] for the rank of empty cells.
@@ -17,7 +17,7 @@ pub(super) struct ValueRanks {
 }
 
 impl ValueRanks {
-    pub(super) fn new(spec: &SchemaColumn, column: &Column) -> Self {
+    pub(crate) fn new(spec: &SchemaColumn, column: &Column) -> Self {
         struct RankedValue<'t> {
             code: u32,
             missing: bool,
@@ -59,22 +59,22 @@ impl ValueRanks {
     }
 
     /// The rank of a cell by its code; 0 where the cell is empty.
-    pub(super) fn of_code(&self, code: u32) -> u32 {
+    pub(crate) fn of_code(&self, code: u32) -> u32 {
         self.rank.get(code as usize).copied().unwrap_or(0)
     }
 
     /// The code of a rank; [`NULL_CODE`] for the rank of empty cells.
-    pub(super) fn code(&self, rank: u32) -> u32 {
+    pub(crate) fn code(&self, rank: u32) -> u32 {
         self.codes[rank as usize]
     }
 
     /// Number of ranks of values that are not missing.
-    pub(super) fn known(&self) -> u32 {
+    pub(crate) fn known(&self) -> u32 {
         self.codes.len() as u32 - self.missing
     }
 
     /// The rank of a cell among the values that are not missing, from 0; `None` for a missing one.
-    pub(super) fn known_rank(&self, code: u32) -> Option<u32> {
+    pub(crate) fn known_rank(&self, code: u32) -> Option<u32> {
         self.of_code(code).checked_sub(self.missing)
     }
 }

@@ -1,0 +1,283 @@
+//! The bound on the shares of sensitive values in a group: *C* of LKC-privacy (KDD'09, Definition
+//! 3.1), (α,k)-anonymity and confidence bounding.
+//!
+//! The union of two groups in which no bounded value exceeds *C* does not exceed it either: its
+//! share is the mean of the two, weighted by their records with a value. So a group that is not
+//! split still meets the model.
+
+use std::collections::HashMap;
+
+use rustc_hash::FxHashMap;
+
+use pais_core::definition::json::escape;
+use pais_core::model::{Confidence, Lkc, MissingSensitive};
+use pais_core::table::{EncodedTable, SensitiveColumn};
+
+use super::tally::{Tally, UNBOUNDED, UNKNOWN};
+
+/// The bounded values of a table, row by row.
+pub(super) struct ConfidenceCheck {
+    cells: BoundedCells,
+    columns: Vec<BoundedColumn>,
+}
+
+/// The bounded values of some records.
+pub(super) struct BoundedCells {
+    bound: Confidence,
+    /// Number of columns with a bounded value.
+    width: usize,
+    /// By column, the number of the first of its values and the one after the last.
+    ranges: Vec<(u32, u32)>,
+    /// Records × columns, record by record: the number of a bounded value, [`UNBOUNDED`] or
+    /// [`UNKNOWN`].
+    cells: Vec<u32>,
+}
+
+/// A sensitive column with a bounded value.
+struct BoundedColumn {
+    name: Box<str>,
+    /// By value, its place in the job where it is listed.
+    places: Vec<Option<usize>>,
+}
+
+/// A bounded value that the whole table has too often.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ExceedingValue {
+    /// Its column.
+    pub column: Box<str>,
+    /// Pointer to it in the job.
+    pub pointer: String,
+    /// Rows that have it.
+    pub holding: u64,
+    /// Rows that count as having a value in its column.
+    pub of: u64,
+}
+
+impl ExceedingValue {
+    /// Its share, from 0 to 1.
+    pub(super) fn share(&self) -> f64 {
+        self.holding as f64 / self.of as f64
+    }
+}
+
+impl ConfidenceCheck {
+    /// The check of a model on a table; `None` where it bounds no value that the table has.
+    pub(super) fn new(model: &Lkc, table: &EncodedTable) -> Option<Self> {
+        if model.c.is_unbounded() {
+            return None;
+        }
+        let mut columns = Vec::new();
+        let mut ranges = Vec::new();
+        let mut numbers: Vec<(Vec<u32>, &SensitiveColumn)> = Vec::new();
+        let mut values = 0;
+        for column in &table.sensitive {
+            let listed = match &model.sensitive_values {
+                None => None,
+                Some(listed) => match listed.get(&*column.name) {
+                    None => continue,
+                    Some(listed) => Some(listed),
+                },
+            };
+            let place_of: Option<HashMap<&str, usize>> = listed.map(|listed| {
+                let places = listed.iter().enumerate();
+                places
+                    .map(|(place, value)| (value.as_str(), place))
+                    .collect()
+            });
+            let first = values;
+            let mut places = Vec::new();
+            let mut number = |value: &str| {
+                let place = match &place_of {
+                    None => None,
+                    Some(place_of) => match place_of.get(value) {
+                        None => return UNBOUNDED,
+                        Some(&place) => Some(place),
+                    },
+                };
+                places.push(place);
+                values += 1;
+                values - 1
+            };
+            let of_code: Vec<u32> = column.values.iter().map(|value| number(value)).collect();
+            if values > first {
+                numbers.push((of_code, column));
+                ranges.push((first, values));
+                columns.push(BoundedColumn {
+                    name: column.name.clone(),
+                    places,
+                });
+            }
+        }
+        if columns.is_empty() {
+            return None;
+        }
+        let missing = match model.missing_sensitive {
+            MissingSensitive::Excluded => UNKNOWN,
+            MissingSensitive::Counted => UNBOUNDED,
+        };
+        let mut cells = Vec::with_capacity(table.rows * columns.len());
+        for row in 0..table.rows {
+            for (of_code, column) in &numbers {
+                let code = column.codes[row] as usize;
+                cells.push(of_code.get(code).copied().unwrap_or(missing));
+            }
+        }
+        let cells = BoundedCells {
+            bound: model.c,
+            width: columns.len(),
+            ranges,
+            cells,
+        };
+        Some(Self { cells, columns })
+    }
+
+    /// The bounded values of these rows, as records with the numbers from 0 on.
+    pub(super) fn select(&self, rows: &[u32]) -> BoundedCells {
+        let BoundedCells { bound, width, .. } = self.cells;
+        let mut values = 0;
+        let mut ranges = Vec::with_capacity(width);
+        let mut cells = vec![0; rows.len() * width];
+        for column in 0..width {
+            let first = values;
+            let mut numbers: FxHashMap<u32, u32> = FxHashMap::default();
+            for (record, &row) in rows.iter().enumerate() {
+                let cell = self.cells.record(row as usize)[column];
+                cells[record * width + column] = match cell {
+                    UNBOUNDED | UNKNOWN => cell,
+                    value => *numbers.entry(value).or_insert_with(|| {
+                        values += 1;
+                        values - 1
+                    }),
+                };
+            }
+            ranges.push((first, values));
+        }
+        BoundedCells {
+            bound,
+            width,
+            ranges,
+            cells,
+        }
+    }
+
+    /// Working space of [`Self::accepts`].
+    pub(super) fn empty_tally(&self) -> Tally {
+        self.cells.empty_tally()
+    }
+
+    /// Whether these rows meet *C*. `tally` has no records, and has none afterwards.
+    pub(super) fn accepts(&self, rows: &[u32], tally: &mut Tally) -> bool {
+        for &row in rows {
+            tally.add(self.cells.record(row as usize));
+        }
+        let allowed = self.cells.allows(tally);
+        for &row in rows {
+            tally.remove(self.cells.record(row as usize));
+        }
+        allowed
+    }
+
+    /// The value of which all rows together have the greatest share above *C*.
+    pub(super) fn exceeding(&self, rows: &[u32]) -> Option<ExceedingValue> {
+        let mut tally = self.empty_tally();
+        for &row in rows {
+            tally.add(self.cells.record(row as usize));
+        }
+        let columns = self.columns.iter().zip(&self.cells.ranges);
+        let values = columns
+            .zip(tally.shares())
+            .flat_map(|((column, range), (_, known))| {
+                (range.0..range.1).map(move |value| (column, value, value - range.0, known))
+            });
+        let share = |value: u32, known: u32| f64::from(tally.holding(value)) / f64::from(known);
+        let exceeding = values.filter(|&(_, value, _, known)| {
+            let bound = self.cells.bound;
+            bound.is_exceeded_by(tally.holding(value).into(), known.into())
+        });
+        // With a bound that it meets all others hold too.
+        let worst = exceeding.max_by(|&(_, one, _, of_one), &(_, other, _, of_other)| {
+            share(one, of_one).total_cmp(&share(other, of_other))
+        });
+        let (column, value, index, known) = worst?;
+        let pointer = match column.places.get(index as usize) {
+            Some(Some(place)) => {
+                format!("/privacy/sensitive_values/{}/{place}", escape(&column.name))
+            }
+            _ => "/privacy".to_owned(),
+        };
+        Some(ExceedingValue {
+            column: column.name.clone(),
+            pointer,
+            holding: tally.holding(value).into(),
+            of: known.into(),
+        })
+    }
+}
+
+impl BoundedCells {
+    /// The cells of a record, one for each column.
+    #[inline]
+    pub(super) fn record(&self, record: usize) -> &[u32] {
+        &self.cells[record * self.width..][..self.width]
+    }
+
+    /// A tally of no records.
+    pub(super) fn empty_tally(&self) -> Tally {
+        let values = self.ranges.last().map_or(0, |&(_, end)| end);
+        Tally::new(self.width, values as usize)
+    }
+
+    /// Whether no bounded value exceeds *C* among the records of a tally.
+    #[inline]
+    pub(super) fn allows(&self, tally: &Tally) -> bool {
+        self.allows_with(tally, 0)
+    }
+
+    /// Whether no bounded value exceeds *C* once `more` records with an unbounded value in each
+    /// column are added.
+    #[inline]
+    pub(super) fn allows_with(&self, tally: &Tally, more: u32) -> bool {
+        let exceeds = |(most, known): (u32, u32)| {
+            let known = u64::from(known) + u64::from(more);
+            self.bound.is_exceeded_by(most.into(), known)
+        };
+        !tally.shares().any(exceeds)
+    }
+
+    /// By value, the fewest of its records that a part of `size` of the records must have so that
+    /// the rest meets *C*, if each record of the part has a value in each column.
+    pub(super) fn least_in_part(&self, whole: &Tally, size: usize) -> Vec<u32> {
+        let columns = self.ranges.iter().zip(whole.shares());
+        let least = columns.flat_map(|(&(first, end), (_, known))| {
+            let rest = self
+                .bound
+                .most_of((known as usize).saturating_sub(size) as u64);
+            let excess = move |value| u64::from(whole.holding(value)).saturating_sub(rest) as u32;
+            (first..end).map(excess)
+        });
+        least.collect()
+    }
+
+    /// By column, how many records `tally` still lacks of the values in `least`.
+    pub(super) fn lacking(&self, least: &[u32], tally: &Tally) -> Vec<u32> {
+        let lacks = |value: u32| least[value as usize].saturating_sub(tally.holding(value));
+        let columns = self.ranges.iter();
+        columns
+            .map(|&(first, end)| (first..end).map(lacks).sum())
+            .collect()
+    }
+
+    /// Whether a record has, in each column with no place left for other records, a value that
+    /// `tally` lacks.
+    #[inline]
+    pub(super) fn fills(
+        &self,
+        record: usize,
+        (least, tally): (&[u32], &Tally),
+        is_full: impl Fn(usize) -> bool,
+    ) -> bool {
+        let cells = self.record(record).iter().enumerate();
+        let mut full = cells.filter(|(column, _)| is_full(*column));
+        full.all(|(_, &cell)| cell < UNBOUNDED && tally.holding(cell) < least[cell as usize])
+    }
+}

@@ -1,0 +1,204 @@
+//! The groups of the current table by number, shared by all trials of one step.
+//!
+//! For each subset of *L* attributes below their topmost value: the group of each partition, and
+//! the rows of each group. A trial that suppresses a part finds its groups without a search.
+//!
+//! Memory: 4 bytes for each subset and partition, and 17 for each group with what a trial notes of
+//! it; a group has at least *K* rows. At most 2^24 pairs of a subset and a partition are indexed at
+//! a time: with more of them, the subsets are indexed block by block.
+
+use crate::observer::Observer;
+
+use super::attribute::ConceptId;
+use super::grouping::{Grouping, next_subset};
+use super::partitions::{PartitionId, Partitions};
+use super::validity::subsets;
+
+/// Most entries of an index: one for each subset and partition.
+pub(super) const MAX_ENTRIES: usize = 1 << 24;
+
+/// [`MAX_ENTRIES`]; lower in tests of few parts, so that these need several blocks.
+fn most_entries(parts: usize) -> usize {
+    match cfg!(test) && parts < 500 {
+        true => 64,
+        false => MAX_ENTRIES,
+    }
+}
+
+/// The partitions that have rows, numbered without gaps.
+pub(super) struct LiveParts {
+    /// The partition of each part.
+    pub partitions: Vec<PartitionId>,
+    /// The part of each partition; of no meaning for an empty one.
+    pub part_of: Vec<u32>,
+    /// Rows by part.
+    pub sizes: Vec<u32>,
+    /// The attributes below their topmost value.
+    pub below_top: Vec<usize>,
+    /// By attribute below its topmost value, in that order.
+    pub columns: Vec<PartColumn>,
+}
+
+/// The values of an attribute.
+pub(super) struct PartColumn {
+    /// By part.
+    pub concepts: Vec<ConceptId>,
+    /// All values are below.
+    pub width: usize,
+}
+
+impl LiveParts {
+    pub(super) fn new(partitions: &Partitions, below_top: Vec<usize>) -> Self {
+        let live: Vec<PartitionId> = partitions.non_empty().collect();
+        let mut part_of = vec![0; live.last().map_or(0, |last| *last as usize + 1)];
+        for (part, &partition) in (0..).zip(&live) {
+            part_of[partition as usize] = part;
+        }
+        let column = |&attribute: &usize| {
+            let concepts = live.iter();
+            let concepts = concepts.map(|&partition| partitions.concept(partition, attribute));
+            let concepts: Vec<ConceptId> = concepts.collect();
+            let width = concepts.iter().max().map_or(0, |last| *last as usize + 1);
+            PartColumn { concepts, width }
+        };
+        Self {
+            sizes: live.iter().map(|&part| partitions.size(part)).collect(),
+            columns: below_top.iter().map(column).collect(),
+            partitions: live,
+            part_of,
+            below_top,
+        }
+    }
+
+    /// Number of parts.
+    pub(super) fn len(&self) -> usize {
+        self.partitions.len()
+    }
+}
+
+/// The groups of a block of subsets.
+pub(super) struct GroupIndex {
+    /// Number of attributes of a subset.
+    depth: usize,
+    /// Subsets of a block.
+    subsets_per_block: usize,
+    blocks: usize,
+    /// The block at hand.
+    loaded: Option<usize>,
+    /// By subset, the positions of its attributes in [`LiveParts::below_top`].
+    subsets: Vec<usize>,
+    /// By subset and part, the group.
+    group_of: Vec<u32>,
+    /// By subset, its first group, and the end of the last one.
+    pub starts: Vec<u32>,
+    /// By group.
+    pub rows: Vec<u32>,
+    /// By group, one of its parts.
+    pub example: Vec<u32>,
+}
+
+impl GroupIndex {
+    /// An empty index of the groups of `depth` attributes.
+    pub(super) fn new(live: &LiveParts, depth: usize) -> Self {
+        let count = subsets(live.below_top.len(), depth);
+        let per_block = (most_entries(live.len()) / live.len().max(1)).max(1);
+        let blocks = count.div_ceil(per_block as u128);
+        Self {
+            depth,
+            subsets_per_block: per_block,
+            blocks: if depth == 0 { 0 } else { blocks as usize },
+            loaded: None,
+            subsets: Vec::new(),
+            group_of: Vec::new(),
+            starts: vec![0],
+            rows: Vec::new(),
+            example: Vec::new(),
+        }
+    }
+
+    /// Number of blocks.
+    pub(super) fn blocks(&self) -> usize {
+        self.blocks
+    }
+
+    /// Whether a block is the one at hand.
+    pub(super) fn is_loaded(&self, block: usize) -> bool {
+        self.loaded == Some(block)
+    }
+
+    /// Number of subsets of the block at hand.
+    pub(super) fn subset_count(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// The positions of the attributes of a subset.
+    pub(super) fn subset(&self, subset: usize) -> &[usize] {
+        &self.subsets[subset * self.depth..][..self.depth]
+    }
+
+    /// The groups of the parts under a subset.
+    pub(super) fn groups(&self, subset: usize, live: &LiveParts) -> &[u32] {
+        &self.group_of[subset * live.len()..][..live.len()]
+    }
+
+    /// Makes a block the one at hand. `None` if the run is stopped.
+    pub(super) fn load(
+        &mut self,
+        block: usize,
+        (live, grouping): (&LiveParts, &mut Grouping),
+        observer: &dyn Observer,
+    ) -> Option<()> {
+        self.loaded = None;
+        self.subsets.clear();
+        self.group_of.clear();
+        self.starts.truncate(1);
+        self.rows.clear();
+        self.example.clear();
+        let of = live.below_top.len();
+        let mut chosen: Vec<usize> = (0..self.depth).collect();
+        for _ in 0..block * self.subsets_per_block {
+            if next_subset(&mut chosen, of).is_none() {
+                return Some(());
+            }
+        }
+        // By number of attributes, the groups of the prefix of the subset; level 0 is the table.
+        let mut levels = vec![(Vec::new(), 0usize); self.depth + 1];
+        levels[0] = (vec![0; live.len()], 1);
+        let mut changed = 0;
+        for _ in 0..self.subsets_per_block {
+            if observer.must_stop() {
+                return None;
+            }
+            for place in changed..self.depth {
+                let column = &live.columns[chosen[place]];
+                let (before, after) = levels.split_at_mut(place + 1);
+                let (groups, count) = &before[place];
+                let values = (column.concepts.iter().copied(), column.width);
+                after[0].1 = grouping.split((groups, *count), values, &mut after[0].0);
+            }
+            let (groups, count) = &levels[self.depth];
+            self.add(&chosen, (groups, *count), live);
+            let Some(place) = next_subset(&mut chosen, of) else {
+                break;
+            };
+            changed = place;
+        }
+        self.loaded = Some(block);
+        Some(())
+    }
+
+    fn add(&mut self, chosen: &[usize], (groups, count): (&[u32], usize), live: &LiveParts) {
+        let start = self.rows.len();
+        self.subsets.extend_from_slice(chosen);
+        self.rows.resize(start + count, 0);
+        self.example.resize(start + count, 0);
+        self.group_of.reserve(groups.len());
+        for (part, (&group, &size)) in (0..).zip(groups.iter().zip(&live.sizes)) {
+            let group = start + group as usize;
+            self.rows[group] += size;
+            self.example[group] = part;
+            self.group_of.push(group as u32);
+        }
+        self.starts.push(self.rows.len() as u32);
+    }
+}

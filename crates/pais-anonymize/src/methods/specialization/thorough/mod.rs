@@ -1,0 +1,250 @@
+//! A search beyond the greedy path: for a valid cut with the least loss under a time limit.
+//!
+//! LKC-privacy is anti-monotone: a cut above a valid one is valid. So the search never leaves the
+//! valid cuts: it starts from greedy runs under all objectives, generalizes some columns, and
+//! specializes again as far as the requirement allows. A split is checked exactly, on the rows and
+//! the qids that it changes. Two chains run at a time with random numbers of their own, and
+//! exchange the best cut after a fixed number of iterations, so that the result depends on the
+//! seed and not on the threads, unless the time limit ends the search.
+//!
+//! Suppressed rows: where the adversary knows all columns and no confidence is bounded, a cut
+//! suppresses the classes below *K*, and the search weighs these rows itself. Otherwise the rows
+//! that the best greedy run suppressed are left out from the topmost table on.
+//!
+//! Memory, in addition to a greedy search: for *n* rows and *m* quasi-identifiers 4 *m* + 16 bytes
+//! per distinct row, and for each of the two chains up to 4 cuts of 4 bytes per distinct row and
+//! 4 *m* + 21 bytes per class.
+
+mod chain;
+mod cut_state;
+mod deadline;
+mod dimension;
+mod draws;
+mod measure;
+mod path;
+mod rebuild;
+mod slots;
+mod space;
+mod starts;
+mod trial;
+mod units;
+
+#[cfg(test)]
+mod adult_tests;
+#[cfg(test)]
+mod tests;
+
+use std::time::{Duration, Instant};
+
+use pais_core::definition::Objective;
+use pais_core::table::EncodedTable;
+use rayon::prelude::*;
+
+use super::attribute::Attribute;
+use super::error::SpecializationError;
+use super::requirement::Requirement;
+use super::settings::SpecializationSettings;
+use super::topmost::Draw;
+use crate::observer::{Count, Observer, Phase};
+use crate::step::StepRecord;
+use chain::Chain;
+use deadline::Deadline;
+use dimension::Dimension;
+use draws::Draws;
+use measure::Measure;
+use space::Space;
+use starts::Start;
+use trial::Trial;
+use units::Units;
+
+/// Chains; a fixed number, so that a result does not depend on the machine.
+const CHAINS: u64 = 2;
+
+/// Iterations of each chain between two exchanges.
+const ROUND: usize = 16;
+
+/// Iterations of each chain without a better cut after which the search ends.
+const PATIENCE: usize = 768;
+
+/// Most counters of sensitive values or classes by distinct row.
+const MOST_COUNTERS: usize = 1 << 27;
+
+/// How far a search goes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Effort {
+    /// The time after which the best cut so far is taken.
+    pub(super) limit: Duration,
+    /// Most iterations of each chain.
+    pub(super) iterations: usize,
+    /// Of the random numbers.
+    pub(super) seed: u64,
+}
+
+/// Searches for the valid cut with the least loss. Returns the steps to it; step 0 is the topmost
+/// table. The loss is at most that of a greedy run under any objective that ended in time.
+///
+/// `node_ncp` and `draw` are as for [`super::search::search`].
+///
+/// # Errors
+/// When no generalization meets the requirement, or on cancellation.
+pub(super) fn search(
+    table: &EncodedTable,
+    requirement: &Requirement<'_>,
+    settings: SpecializationSettings,
+    node_ncp: Vec<Vec<f64>>,
+    draw: Option<&mut Draw<'_>>,
+    effort: Effort,
+    observer: &dyn Observer,
+) -> Result<Vec<StepRecord>, SpecializationError> {
+    let began = Instant::now();
+    let width = table.quasi_identifiers.len();
+    let measure = Measure::new(
+        settings.objective,
+        (table.rows, width),
+        table.class.as_ref(),
+    );
+    let mut starts = starts::greedy_runs(
+        table,
+        requirement,
+        settings,
+        (&node_ncp, &measure),
+        draw,
+        (began, effort.limit),
+        observer,
+    )?;
+    let best = (0..starts.len()).min_by(|&a, &b| starts[a].loss.total_cmp(&starts[b].loss));
+    let Some(best) = best else {
+        return Err(SpecializationError::Cancelled);
+    };
+    let all_known = requirement.l >= width && !requirement.bounds_confidence();
+    let budget = settings.suppression_limit.floor_of(table.rows as u64);
+    let suppresses = budget > 0 && all_known;
+    let removed = match suppresses || budget == 0 {
+        true => starts[best].steps[0].suppressed.clone(),
+        false => starts[best].suppressed(),
+    };
+    let mut is_removed = vec![false; table.rows];
+    removed
+        .iter()
+        .for_each(|&row| is_removed[row as usize] = true);
+    let dimensions = dimensions(table, &starts, node_ncp, &removed);
+    let with_class = settings.objective == Objective::Classification;
+    let units = Units::new(table, &dimensions, requirement, &is_removed, with_class);
+    let counters = requirement.counted_values.max(units.classes);
+    let deadline = Deadline::new(observer, began, Some(effort.limit));
+    let mut space = Space {
+        dimensions,
+        units,
+        requirement,
+        measure,
+        budget: if suppresses {
+            budget - removed.len() as u64
+        } else {
+            0
+        },
+        observer: &deadline,
+    };
+    let mut found = None;
+    if counters.saturating_mul(space.units.count()) <= MOST_COUNTERS {
+        let usable = match suppresses || budget == 0 {
+            true => 0..starts.len(),
+            false => best..best + 1,
+        };
+        found = run_chains(&space, &starts[usable], (began, effort), observer);
+    }
+    if observer.must_stop() {
+        return Err(SpecializationError::Cancelled);
+    }
+    space.observer = observer;
+    let least = starts[best].loss;
+    if let Some((target, loss)) = found
+        && loss < least - 1e-12
+        && let Some(steps) = path::steps_to(&space, &target, removed, &mut Trial::default())
+    {
+        observer.counted(Count::StepsDone(steps.len() as u64 - 1));
+        return Ok(steps);
+    }
+    match observer.must_stop() {
+        true => Err(SpecializationError::Cancelled),
+        false => Ok(starts.swap_remove(best).steps),
+    }
+}
+
+/// The columns at the rows that are not removed.
+fn dimensions<'a>(
+    table: &'a EncodedTable,
+    starts: &[Start],
+    node_ncp: Vec<Vec<f64>>,
+    removed: &[u32],
+) -> Vec<Dimension<'a>> {
+    let columns = table.quasi_identifiers.par_iter().zip(node_ncp).enumerate();
+    let dimension = |(at, (column, node_ncp))| {
+        let mut attribute = Attribute::new(column, None, node_ncp);
+        for &row in removed {
+            attribute.remove_row(row as usize, None);
+        }
+        let points = starts.iter().flat_map(|start| &start.target.points()[at]);
+        let mut points: Vec<u32> = points.copied().collect();
+        points.sort_unstable();
+        points.dedup();
+        Dimension::new(attribute, &points)
+    };
+    columns.map(dimension).collect()
+}
+
+/// Runs the chains until none finds a better cut, or the effort ends. The best cut and its loss.
+fn run_chains(
+    space: &Space<'_>,
+    starts: &[Start],
+    (began, effort): (Instant, Effort),
+    observer: &dyn Observer,
+) -> Option<(path::Target, f64)> {
+    let mut states: Vec<_> = starts
+        .par_iter()
+        .filter_map(|start| path::state_at(space, &start.target, &mut Trial::default()))
+        .map(|state| (state.loss(space), state))
+        .collect();
+    states.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let chain = |number: u64| {
+        let at = (number as usize).min(states.len().checked_sub(1)?);
+        let draws = Draws::new(effort.seed, number);
+        Some(Chain::new(space, states[at].1.clone(), draws))
+    };
+    let mut chains: Vec<Chain> = (0..CHAINS).filter_map(chain).collect();
+    drop(states);
+    chains
+        .par_iter_mut()
+        .for_each(|chain| chain.finish_start(space));
+    let mut done = 0;
+    let mut improved_at = 0;
+    let mut least = f64::INFINITY;
+    while done < effort.iterations && done - improved_at < PATIENCE && !space.observer.must_stop() {
+        let round = ROUND.min(effort.iterations - done);
+        chains
+            .par_iter_mut()
+            .for_each(|chain| chain.run(space, round));
+        done += round;
+        let best = best_chain(&chains)?;
+        let (state, loss) = (chains[best].best.clone(), chains[best].best_loss);
+        if loss < least {
+            least = loss;
+            improved_at = done;
+        }
+        for chain in &mut chains {
+            chain.adopt(&state, loss);
+        }
+        let of_time = began.elapsed().as_secs_f64() / effort.limit.as_secs_f64().max(1e-3);
+        let of_patience = (done - improved_at) as f64 / PATIENCE as f64;
+        let fraction = of_time
+            .max(done as f64 / effort.iterations as f64)
+            .max(of_patience / 2.0);
+        observer.progress(Phase::Searching, fraction.min(1.0));
+    }
+    let best = best_chain(&chains)?;
+    let target = path::Target::of_state(space, &chains[best].best);
+    Some((target, chains[best].best_loss))
+}
+
+fn best_chain(chains: &[Chain]) -> Option<usize> {
+    (0..chains.len()).min_by(|&a, &b| chains[a].best_loss.total_cmp(&chains[b].best_loss))
+}

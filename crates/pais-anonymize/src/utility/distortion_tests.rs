@@ -1,0 +1,236 @@
+//! Distortion and risk by length: figures by hand, on Adult, and what recipients see of them.
+
+use pais_core::table::{Column, EncodedTable, Form, ReleasedColumn};
+use serde_json::{Value, json};
+
+use super::distortion::DistortedColumn;
+use super::for_recipient;
+use crate::test_data::{adult_with, load, schema};
+use crate::{AnonymizationRun, Unobserved, VerifiedRelease};
+
+/// Entropy loss and survival of frequencies of a column that releases these labels for its rows.
+fn measured(column: Value, cells: &[&str], labels: &[&str]) -> (f64, f64) {
+    let schema = schema(json!([column]));
+    let file = format!("x\n{}\n", cells.join("\n"));
+    let table = EncodedTable::new(&schema, load(&schema, file.as_bytes()));
+    let released = ReleasedColumn {
+        name: "x".into(),
+        form: Form::Generalized,
+        column: Column {
+            dictionary: labels.iter().map(|&label| label.into()).collect(),
+            codes: (0..labels.len() as u32).collect(),
+        },
+        missing: Vec::new(),
+    };
+    let spec = schema.stored().next().unwrap();
+    // The last rows are suppressed.
+    let rows: Vec<u32> = (0..labels.len() as u32).collect();
+    let column = DistortedColumn::new(spec, &table.quasi_identifiers[0], &released, &rows);
+    (column.entropy_loss(), column.frequency_survival())
+}
+
+fn letters() -> Value {
+    json!({"name": "x", "role": "quasi_identifier", "taxonomy": {"label": "all", "children": [
+        {"label": "X", "children": [{"label": "a"}, {"label": "b"}]},
+        {"label": "Y", "children": [{"label": "c"}, {"label": "d"}]}]}})
+}
+
+const CELLS: [&str; 8] = ["a", "a", "a", "b", "c", "c", "d", "d"];
+
+#[track_caller]
+fn close(found: (f64, f64), expected: (f64, f64)) {
+    let differences = ((found.0 - expected.0).abs(), (found.1 - expected.1).abs());
+    assert!(differences.0 < 1e-12 && differences.1 < 1e-12, "{found:?}");
+}
+
+/// By hand: 3 log(8/3) + log 8 + 4 log 4 bits are in the raw column, and 3 log(4/3) + log 4 + 4 log 2
+/// of them are lost. The estimated shares are a quarter each; a has three eighths.
+#[test]
+fn half_generalized_values_lose_the_entropy_below_their_labels() {
+    let found = measured(letters(), &CELLS, &["X", "X", "X", "X", "Y", "Y", "Y", "Y"]);
+    let whole = 3.0 * (8.0f64 / 3.0).log2() + 3.0 + 8.0;
+    let lost = 3.0 * (4.0f64 / 3.0).log2() + 2.0 + 4.0;
+    close(found, (lost / whole, 0.875));
+}
+
+#[test]
+fn exact_values_lose_nothing_and_the_root_everything() {
+    close(measured(letters(), &CELLS, &CELLS), (0.0, 1.0));
+    close(measured(letters(), &CELLS, &["all"; 8]), (1.0, 0.875));
+}
+
+/// Of the raw 11 + 3 log(8/3) bits the two rows that are left keep 2 log(8/3).
+#[test]
+fn suppressed_rows_lose_their_entropy() {
+    let found = measured(letters(), &CELLS, &["a", "a"]);
+    let bits = (8.0f64 / 3.0).log2();
+    close(found, (1.0 - 2.0 * bits / (11.0 + 3.0 * bits), 0.375));
+}
+
+/// Two of twenty bins of width 1 have half of the rows each; the whole interval gives each bin a
+/// twentieth.
+#[test]
+fn intervals_are_spread_over_bins_of_equal_width() {
+    let ages = json!({"name": "x", "role": "quasi_identifier", "kind": "numeric",
+                      "domain": [0, 20]});
+    let cells = ["1", "1", "9", "9"];
+    close(measured(ages.clone(), &cells, &["[0,20]"; 4]), (1.0, 0.1));
+    close(
+        measured(ages.clone(), &cells, &["1", "1", "9", "9"]),
+        (0.0, 1.0),
+    );
+    let halves = ["[0,5)", "[0,5)", "[5,20]", "[5,20]"];
+    // Bins of a fifth and of a fifteenth of a half.
+    let survival = 0.1 + 1.0 / 30.0;
+    close(measured(ages, &cells, &halves), (0.0, survival));
+}
+
+fn released(columns: &Value, rows: &str, job: &Value) -> VerifiedRelease {
+    let schema = schema(columns.clone());
+    let table = load(&schema, rows.as_bytes());
+    let job = serde_json::from_value(job.clone()).unwrap();
+    let observer = Unobserved::default();
+    let run = AnonymizationRun::new(schema, job, table, &observer).unwrap();
+    let steps = run.search(&observer).unwrap();
+    run.release(&steps, None, &observer).unwrap()
+}
+
+fn visits(role: &str) -> VerifiedRelease {
+    let columns = json!([
+        {"name": "person", "role": role},
+        {"name": "age", "role": "quasi_identifier", "kind": "numeric", "domain": [0, 100]},
+        {"name": "sex", "role": "quasi_identifier"},
+        {"name": "note", "role": "insensitive"},
+        {"name": "disease", "role": "sensitive"},
+    ]);
+    let row = |row: usize| {
+        let sex = ["f", "m"][row / 2 % 2];
+        let disease = ["flu", "cold", "cough"][row % 3];
+        format!(
+            "{},{},{sex},{},{disease}\n",
+            row / 2,
+            row * 5 % 100,
+            row % 13
+        )
+    };
+    let rows = "person,age,sex,note,disease\n".to_owned() + &(0..40).map(row).collect::<String>();
+    let job = json!({"privacy": {"model": "lkc", "l": 1, "k": 4, "c": 1.0}});
+    released(&columns, &rows, &job)
+}
+
+#[test]
+fn recipients_see_the_risk_by_length_but_nothing_of_raw_values() {
+    let report = visits("identifier").report;
+    assert!(report["utility"]["entropy_loss_by_column"]["age"].is_number());
+    assert!(report["utility"]["frequency_survival_by_column"]["sex"].is_number());
+    assert!(report["utility"]["association_survival"].is_number());
+    let columns = report["distributions"].as_array().unwrap();
+    let columns: Vec<_> = columns
+        .iter()
+        .map(|it| it["column"].as_str().unwrap())
+        .collect();
+    assert_eq!(columns, ["age", "sex"]);
+    let shown = for_recipient(report.clone());
+    for pointer in [
+        "/utility/entropy_loss_by_column",
+        "/utility/frequency_survival_by_column",
+        "/utility/association_survival",
+        "/distributions",
+    ] {
+        assert_eq!(shown.pointer(pointer), None, "{pointer}");
+    }
+    assert_eq!(shown["risk"], report["risk"]);
+    let lengths = shown["risk"]["by_length"].as_array().unwrap();
+    assert_eq!(lengths.len(), 2, "L + 2 is more than there are columns");
+    assert_eq!(
+        lengths[0]["smallest"],
+        report["utility"]["smallest_known_group"]
+    );
+    assert_eq!(lengths[0]["share_below_k"], 0.0);
+    assert_eq!(lengths[1]["smallest"], report["utility"]["smallest_group"]);
+    assert_eq!(shown["risk"]["by_length_exact"], true);
+    assert_eq!(shown["risk"].get("insensitive_singled_out"), None);
+}
+
+#[test]
+fn who_is_one_person_is_not_shown_by_length() {
+    let report = visits("subject").report;
+    let by_length = &report["risk"]["by_length"];
+    assert_eq!(
+        by_length[0]["smallest"],
+        report["utility"]["smallest_known_group"]
+    );
+    let shown = for_recipient(report);
+    for field in ["by_length", "qid_sizes", "qid_confidences", "share_above"] {
+        assert_eq!(shown["risk"].get(field), None, "{field}");
+    }
+    assert!(shown["risk"]["prosecutor"].is_number());
+}
+
+#[test]
+fn an_insensitive_column_with_a_value_of_one_row_is_named() {
+    let columns = json!([
+        {"name": "sex", "role": "quasi_identifier"},
+        {"name": "ward", "role": "insensitive"},
+        {"name": "note", "role": "insensitive"},
+    ]);
+    let rows = "sex,ward,note\nf,1,\nf,1,\nm,2,x\nm,2,\n";
+    let job = json!({"privacy": {"model": "k_anonymity", "k": 2}});
+    let risk = released(&columns, rows, &job).report["risk"].clone();
+    assert_eq!(risk["insensitive_singled_out"], json!(["note"]));
+}
+
+/// Labels of groups overlap, so that an adversary with raw values may find more records.
+#[test]
+fn the_risk_by_length_of_local_recoding_is_a_bound() {
+    let columns = json!([
+        {"name": "age", "role": "quasi_identifier", "kind": "numeric"},
+        {"name": "weight", "role": "quasi_identifier", "kind": "numeric"},
+        {"name": "disease", "role": "sensitive"},
+    ]);
+    let rows = (0..60usize).map(|row| format!("{},{},d{}\n", row * 7 % 60, row * 11 % 50, row % 4));
+    let rows = "age,weight,disease\n".to_owned() + &rows.collect::<String>();
+    let job = json!({"privacy": {"model": "lkc", "l": 2, "k": 5, "c": 0.8}, "recoding": "local"});
+    let report = released(&columns, &rows, &job).report;
+    assert_eq!(report["risk"]["by_length_exact"], false);
+    let by_length = report["risk"]["by_length"].as_array().unwrap();
+    assert_eq!(by_length.len(), 2);
+    assert_eq!(
+        by_length[1]["smallest"],
+        report["utility"]["smallest_group"]
+    );
+    assert_eq!(by_length[1]["share_below_k"], 0.0);
+}
+
+#[test]
+fn on_adult_two_values_more_than_assumed_single_persons_out() {
+    let (schema, table) = adult_with(|name| match name {
+        "workclass" | "education" | "occupation" | "race" | "sex" | "relationship" => {
+            "quasi_identifier"
+        }
+        "marital-status" => "sensitive",
+        "income" => "class",
+        _ => "identifier",
+    });
+    let job = json!({"privacy": {"model": "lkc", "l": 2, "k": 20, "c": 1.0}});
+    let job = serde_json::from_value(job).unwrap();
+    let observer = Unobserved::default();
+    let run = AnonymizationRun::new(schema, job, table, &observer).unwrap();
+    let steps = run.search(&observer).unwrap();
+    let report = run.release(&steps, None, &observer).unwrap().report;
+    let by_length = report["risk"]["by_length"].as_array().unwrap();
+    assert_eq!(by_length.len(), 4);
+    let smallest: Vec<u64> = by_length
+        .iter()
+        .map(|it| it["smallest"].as_u64().unwrap())
+        .collect();
+    assert_eq!(
+        json!(smallest[1]),
+        report["utility"]["smallest_known_group"]
+    );
+    assert!(smallest[1] >= 20 && smallest[3] < 20, "{smallest:?}");
+    let confidence = &report["utility"]["greatest_confidence"];
+    assert_eq!(&by_length[1]["greatest_confidence"], confidence);
+    assert_eq!(by_length[1]["share_below_k"], 0.0);
+    assert!(by_length[3]["share_below_k"].as_f64().unwrap() > 0.0);
+}

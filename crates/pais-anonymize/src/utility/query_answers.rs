@@ -1,0 +1,310 @@
+//! The exact counts and the estimates of queries, block by block.
+//!
+//! A block is indexed once for all queries ([`super::prefix_bitmaps`]) while it is in the
+//! processor's caches. A query then combines a few bitmaps of rows for its exact count, and a few
+//! of groups for those that can meet its conditions; only these are estimated one by one. The
+//! order of all additions is fixed, so the same groups always have the same errors.
+
+use multiversion::multiversion;
+use rayon::prelude::*;
+
+use super::prefix_bitmaps::Thresholds;
+
+use super::query_blocks::{BLOCK, BlockPart, GroupBlock, PartIndex, QueryThresholds};
+use super::query_table::{CodeRange, Query, QueryTable};
+
+/// Most rows of a part of a block, which is indexed at a time.
+const PART: usize = 2 * BLOCK;
+
+/// Blocks whose answers are kept until they are added up.
+const BLOCKS_AT_ONCE: usize = 64;
+
+/// The answers to all queries; `None` when stopped.
+pub(super) fn answers(
+    table: &QueryTable,
+    queries: &[Query],
+    stopped: &(dyn Fn() -> bool + Sync),
+) -> Option<Vec<(u64, f64)>> {
+    answers_in_parts(table, queries, PART, stopped)
+}
+
+/// As [`answers`], with parts of at most `most_rows`.
+pub(super) fn answers_in_parts(
+    table: &QueryTable,
+    queries: &[Query],
+    most_rows: usize,
+    stopped: &(dyn Fn() -> bool + Sync),
+) -> Option<Vec<(u64, f64)>> {
+    let thresholds = thresholds(table, queries);
+    let queries: Vec<NumberedQuery> = queries
+        .iter()
+        .map(|query| NumberedQuery::new(query, &thresholds))
+        .collect();
+    let query_set = QuerySet {
+        table,
+        queries,
+        thresholds,
+        most_rows,
+    };
+    let mut totals = vec![(0, 0.0); query_set.queries.len()];
+    for blocks in GroupBlock::all(table).chunks(BLOCKS_AT_ONCE) {
+        let found: Option<Vec<Vec<(u64, f64)>>> = blocks
+            .par_iter()
+            .map_init(QueryBuffers::default, |buffers, block| {
+                (!stopped()).then(|| query_set.block_answers(block, buffers))
+            })
+            .collect();
+        for answers in found? {
+            for (total, (exact, estimate)) in totals.iter_mut().zip(answers) {
+                total.0 += exact;
+                total.1 += estimate;
+            }
+        }
+    }
+    Some(totals)
+}
+
+fn thresholds(table: &QueryTable, queries: &[Query]) -> QueryThresholds {
+    let known = |column: usize| {
+        let conditions = queries.iter().flat_map(|query| &query.known);
+        let of_column = conditions.filter(move |(dimension, _)| *dimension == column);
+        Thresholds::of(of_column.map(|(_, range)| *range))
+    };
+    let sensitive = |column: usize| {
+        let conditions = queries.iter().map(|query| query.sensitive);
+        let of_column = conditions.filter(move |(sensitive, _)| *sensitive == column);
+        Thresholds::of(of_column.map(|(_, range)| range))
+    };
+    QueryThresholds {
+        dimensions: (0..table.dimensions.len()).map(known).collect(),
+        sensitive: (0..table.sensitive.len()).map(sensitive).collect(),
+    }
+}
+
+/// The column and the thresholds of a condition, and its codes.
+type NumberedCondition = (usize, (usize, usize), CodeRange);
+
+/// A query whose conditions are thresholds.
+struct NumberedQuery {
+    sensitive: (usize, (usize, usize)),
+    known: Vec<NumberedCondition>,
+}
+
+impl NumberedQuery {
+    fn new(query: &Query, thresholds: &QueryThresholds) -> Self {
+        let (column, range) = query.sensitive;
+        let known = query.known.iter().map(|&(column, range)| {
+            let numbers = thresholds.dimensions[column].range(range);
+            (column, numbers, range)
+        });
+        Self {
+            sensitive: (column, thresholds.sensitive[column].range(range)),
+            known: known.collect(),
+        }
+    }
+}
+
+/// Working space of a thread.
+#[derive(Default)]
+struct QueryBuffers {
+    index: PartIndex,
+    sensitive: Vec<u64>,
+    known: Vec<u64>,
+    /// The groups that can have records which meet a query.
+    groups: Vec<u64>,
+    buffer: Vec<u64>,
+}
+
+/// The rows of a group that meet the sensitive condition, and those that meet the others, in the
+/// parts of its block so far.
+type GroupCounts = (u64, u64);
+
+/// What is known of a query after some parts of a block.
+#[derive(Clone, Copy, Default)]
+struct PartialAnswer {
+    exact: u64,
+    estimate: f64,
+    /// Of the group that goes on in the next part.
+    open: GroupCounts,
+}
+
+/// Queries on a table.
+struct QuerySet<'a> {
+    table: &'a QueryTable,
+    queries: Vec<NumberedQuery>,
+    thresholds: QueryThresholds,
+    most_rows: usize,
+}
+
+impl QuerySet<'_> {
+    /// The answers of all queries in one block.
+    fn block_answers(&self, block: &GroupBlock, buffers: &mut QueryBuffers) -> Vec<(u64, f64)> {
+        let mut answers = vec![PartialAnswer::default(); self.queries.len()];
+        for part in block.parts(&self.table.sizes, self.most_rows) {
+            buffers.index.build(self.table, &part, &self.thresholds);
+            for (query, answer) in self.queries.iter().zip(&mut answers) {
+                let mut known = query.known.iter();
+                if !known.any(|(column, _, range)| block.excludes(*column, *range)) {
+                    answer_part(self.table, query, &part, buffers, answer);
+                }
+            }
+        }
+        let totals = answers.iter().map(|answer| (answer.exact, answer.estimate));
+        totals.collect()
+    }
+}
+
+/// Adds the rows and groups of a part to an answer. It is compiled twice, with and without the
+/// bit-count instruction of x86-64, and the first call chooses.
+#[multiversion(targets("x86_64+popcnt"))]
+fn answer_part(
+    table: &QueryTable,
+    query: &NumberedQuery,
+    part: &BlockPart,
+    buffers: &mut QueryBuffers,
+    answer: &mut PartialAnswer,
+) {
+    answer_part_inline(table, query, part, buffers, answer);
+}
+
+#[inline(always)]
+fn answer_part_inline(
+    table: &QueryTable,
+    query: &NumberedQuery,
+    part: &BlockPart,
+    buffers: &mut QueryBuffers,
+    answer: &mut PartialAnswer,
+) {
+    let QueryBuffers {
+        index,
+        sensitive,
+        known,
+        groups,
+        buffer,
+    } = buffers;
+    let (column, thresholds) = query.sensitive;
+    let ranks = &index.ranks[column];
+    let holding = u64::from(ranks.count(thresholds));
+    if query.known.is_empty() {
+        // Every share is 1.
+        answer.exact += holding;
+        answer.estimate += holding as f64;
+        return;
+    }
+    let in_one_part = !part.begins_inside && !part.ends_inside;
+    if holding == 0 && in_one_part {
+        return;
+    }
+    let words = part.rows.len().div_ceil(64);
+    for bits in [&mut *sensitive, known, buffer] {
+        bits.resize(words, 0);
+    }
+    ranks.rows_between(thresholds, sensitive);
+    let mut is_first = true;
+    for &(column, thresholds, _) in &query.known {
+        let into = if is_first { &mut *known } else { &mut *buffer };
+        index.codes[column].rows_between(thresholds, into);
+        if !is_first {
+            known.iter_mut().zip(&*buffer).for_each(|(a, b)| *a &= b);
+        }
+        is_first = false;
+    }
+    let both = known.iter().zip(&*sensitive).map(|(a, b)| a & b);
+    answer.exact += ones(both);
+    mark_groups(query, part, index, groups, buffer);
+    let exact_codes = table.has_exact_codes();
+    for (word, &bits) in groups.iter().enumerate() {
+        let mut bits = bits;
+        while bits != 0 {
+            let segment = word * 64 + bits.trailing_zeros() as usize;
+            bits &= bits - 1;
+            let (group, rows) = &part.segments[segment];
+            let mut holding = ones_in(sensitive, rows.start, rows.end);
+            let is_open = part.ends_inside && segment + 1 == part.segments.len();
+            if in_one_part && holding == 0 {
+                continue;
+            }
+            let mut meeting = match exact_codes {
+                true => ones_in(known, rows.start, rows.end),
+                false => 0,
+            };
+            if part.begins_inside && segment == 0 {
+                holding += answer.open.0;
+                meeting += answer.open.1;
+            }
+            if is_open {
+                answer.open = (holding, meeting);
+            } else if holding > 0 {
+                let share = match exact_codes {
+                    true => meeting as f64 / f64::from(table.sizes[*group]),
+                    false => expected_share(table, query, *group),
+                };
+                answer.estimate += share * holding as f64;
+            }
+        }
+    }
+}
+
+/// Marks the groups whose labels or rows can meet a query, and those that have rows in other parts.
+#[inline(always)]
+fn mark_groups(
+    query: &NumberedQuery,
+    part: &BlockPart,
+    index: &PartIndex,
+    groups: &mut Vec<u64>,
+    buffer: &mut Vec<u64>,
+) {
+    let count = part.segments.len();
+    groups.clear();
+    groups.resize(count.div_ceil(64), !0);
+    if let (Some(last), rest @ 1..) = (groups.last_mut(), count % 64) {
+        *last = (1 << rest) - 1;
+    }
+    buffer.resize(groups.len(), 0);
+    for &(column, (from, to), _) in &query.known {
+        index.first_codes[column].keep_below(to, groups, buffer);
+        index.last_codes[column].remove_below(from, groups, buffer);
+    }
+    if part.begins_inside {
+        groups[0] |= 1;
+    }
+    if part.ends_inside {
+        groups[(count - 1) / 64] |= 1 << ((count - 1) % 64);
+    }
+}
+
+/// The expected share of a group's records that meet the conditions on quasi-identifiers, if all
+/// values that a label covers are equally likely.
+#[inline(always)]
+fn expected_share(table: &QueryTable, query: &NumberedQuery, group: usize) -> f64 {
+    let mut share = 1.0;
+    for &(dimension, _, (lo, hi)) in &query.known {
+        if let Some(labels) = &table.dimensions[dimension].0.labels {
+            let (first, last) = labels[group];
+            let met = (hi.min(last) + 1).saturating_sub(lo.max(first));
+            share *= f64::from(met) / f64::from(last - first + 1);
+        }
+    }
+    share
+}
+
+#[inline(always)]
+fn ones(words: impl Iterator<Item = u64>) -> u64 {
+    words.map(|word| u64::from(word.count_ones())).sum()
+}
+
+/// The number of bits from `start` to `end`.
+#[inline(always)]
+fn ones_in(bits: &[u64], start: usize, end: usize) -> u64 {
+    if start >= end {
+        return 0;
+    }
+    let (first, last) = (start / 64, (end - 1) / 64);
+    let from_start = !0u64 << (start % 64);
+    let to_end = !0u64 >> (63 - (end - 1) % 64);
+    if first == last {
+        return ones([bits[first] & from_start & to_end].into_iter());
+    }
+    let inner = bits[first + 1..last].iter().copied();
+    ones([bits[first] & from_start, bits[last] & to_end].into_iter()) + ones(inner)
+}

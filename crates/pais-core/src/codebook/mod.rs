@@ -1,0 +1,154 @@
+//! The codebook of a release: what a recipient needs to resolve its labels, and to verify it.
+//!
+//! It says no more about the rows than the release does. A taxonomy has the released labels and
+//! those above them, so no value below the cut is in it, and a column whose taxonomy is made of raw
+//! values alone has none.
+
+mod build;
+mod document;
+#[cfg(test)]
+mod tests;
+mod transform;
+
+use serde::{Deserialize, Serialize};
+
+use crate::definition::{
+    ColumnDefinition, ColumnKind, ColumnRole, DatasetDefinition, DomainBound, TaxonomyNode,
+    TaxonomyReference,
+};
+
+pub use document::ReleaseTerms;
+pub use transform::{input_schema, transform};
+
+/// The codebook of a release.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Codebook {
+    /// The dataset that the release is of.
+    pub dataset: CodebookDataset,
+    /// The organization that holds the dataset.
+    pub organization: CodebookOrganization,
+    /// The declared columns, in order. Identifiers and the subject are not released.
+    pub columns: Vec<CodebookColumn>,
+}
+
+/// The dataset of a release.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct CodebookDataset {
+    /// Its name.
+    pub name: String,
+    /// Its description.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+}
+
+/// The holder of a release.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct CodebookOrganization {
+    /// Its slug.
+    pub name: String,
+    /// Its name for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub display_name: Option<String>,
+}
+
+/// A column of a release.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct CodebookColumn {
+    /// The name.
+    pub name: String,
+    /// Its role in the job of the release.
+    pub role: ColumnRole,
+    /// How its raw cells were read.
+    pub kind: ColumnKind,
+    /// The released labels and the labels above them, of a generalized column with a taxonomy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taxonomy: Option<TaxonomyNode>,
+    /// The declared outermost interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<DomainBound>>, min_items = 2, max_items = 2))]
+    pub domain: Option<[DomainBound; 2]>,
+    /// Between the items of a set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub separator: Option<String>,
+    /// How raw dates were written, where it was not ISO 8601.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<String>,
+    /// The declared words that mean missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing: Option<Vec<String>>,
+}
+
+/// What the label of a leaf begins with that takes the place of unknown values: a private character
+/// of Unicode, so that no declared label is equal.
+const OTHER_VALUES: &str = "\u{e000}other values of ";
+
+impl Codebook {
+    /// The dataset as its released table describes it: the released labels are the leaves of the
+    /// taxonomies. A table of the release is a table under this definition, and under the dataset's
+    /// own.
+    ///
+    /// A label above others has a further leaf, for values of which no released row has a label of
+    /// its own: an adversary may know one of them.
+    pub fn definition(&self) -> DatasetDefinition {
+        DatasetDefinition {
+            name: self.dataset.name.clone(),
+            description: self.dataset.description.clone(),
+            columns: self
+                .columns
+                .iter()
+                .map(CodebookColumn::definition)
+                .collect(),
+            retention_days: None,
+            missing: None,
+        }
+    }
+}
+
+impl CodebookColumn {
+    fn definition(&self) -> ColumnDefinition {
+        let has_taxonomy = self.taxonomy.is_some();
+        // Labels above numbers and dates are labels, and so are the released ones below.
+        let kind = match self.kind {
+            ColumnKind::Set => ColumnKind::Set,
+            _ if has_taxonomy => ColumnKind::Categorical,
+            kind => kind,
+        };
+        // A root alone generalizes nothing.
+        let taxonomy = self.taxonomy.clone();
+        let mut taxonomy = taxonomy.filter(|root| !root.children.is_empty());
+        if let Some(root) = taxonomy.as_mut().filter(|_| kind != ColumnKind::Set) {
+            add_other_values(root);
+        }
+        let is_of_dates = kind.is_of_dates();
+        ColumnDefinition {
+            name: self.name.clone(),
+            role: self.role,
+            kind,
+            taxonomy: taxonomy.map(TaxonomyReference::Inline),
+            domain: self.domain.clone().filter(|_| kind.scale().is_some()),
+            separator: self.separator.clone().filter(|_| kind == ColumnKind::Set),
+            missing: self.missing.clone(),
+            round_range: false,
+            round: None,
+            format: self.format.clone().filter(|_| is_of_dates),
+            from: None,
+            order: None,
+        }
+    }
+}
+
+/// Adds a leaf below each label that is above others.
+fn add_other_values(node: &mut TaxonomyNode) {
+    if node.children.is_empty() {
+        return;
+    }
+    node.children.iter_mut().for_each(add_other_values);
+    node.children.push(TaxonomyNode {
+        label: format!("{OTHER_VALUES}{}", node.label),
+        children: Vec::new(),
+    });
+}

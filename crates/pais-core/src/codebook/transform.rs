@@ -1,0 +1,294 @@
+//! Maps new raw rows through the cut of a release with global recoding.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use super::{Codebook, CodebookColumn};
+use crate::calendar::{days_of_label, moments_of_label};
+use crate::definition::{ColumnKind, ColumnRole};
+use crate::read::reimport::SUPPRESSED_LABEL;
+use crate::read::{MAX_FAULTS, ReadError, ReadErrorKind};
+use crate::rejection::Fault;
+use crate::schema::{Schema, SchemaColumn, items};
+use crate::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable, Table};
+use crate::taxonomy::{Interval, MISSING_LABEL, Scale, Tree};
+
+/// The schema by which a file of raw rows with columns of these names is read for [`transform`]:
+/// the quasi-identifiers of the release, and which of the other columns the file has.
+///
+/// `raw` is the schema of raw rows: that of the codebook, or the dataset's own.
+pub fn input_schema(codebook: &Codebook, raw: &Schema, names: &[String]) -> Schema {
+    let role = |spec: &SchemaColumn| {
+        let known = codebook.columns.iter().find(|it| *it.name == *spec.name)?;
+        let is_needed = known.role == ColumnRole::QuasiIdentifier;
+        let is_given = !spec.from.is_empty() || names.iter().any(|name| **name == *spec.name);
+        match is_needed {
+            true => Some(ColumnRole::QuasiIdentifier),
+            false => is_given.then_some(ColumnRole::Insensitive),
+        }
+    };
+    let columns = raw.columns.iter().filter_map(|spec| {
+        Some(SchemaColumn {
+            role: role(spec)?,
+            tree: None,
+            ranges: None,
+            domain: None,
+            made: None,
+            ..spec.clone()
+        })
+    });
+    Schema {
+        columns: columns.collect(),
+    }
+}
+
+/// Raw rows with the labels of a release's cut in place of their quasi-identifiers.
+///
+/// `cut` has the labels of each quasi-identifier. `raw` is the schema of raw rows: that of the
+/// codebook, or the dataset's own, whose taxonomies have the values below the cut. `table` was read
+/// by the schema `read_by` of [`input_schema`]; its first row is on line `first_line`. Identifiers
+/// and the subject are left out, and other columns stay as they are.
+///
+/// Each distinct value is mapped once.
+///
+/// # Errors
+/// [`ReadErrorKind::Cells`] for cells that have no label in the cut, with line and column, and
+/// [`ReadErrorKind::Malformed`] where a taxonomy cannot be made.
+pub fn transform(
+    codebook: &Codebook,
+    cut: &BTreeMap<String, Vec<String>>,
+    raw: &Schema,
+    read_by: &Schema,
+    table: Table,
+    first_line: u64,
+) -> Result<ReleasedTable, ReadError> {
+    let raw = with_trees(raw, read_by, &table)?;
+    let mut faults = Vec::new();
+    let mut columns = Vec::new();
+    for (spec, column) in raw.iter().zip(table.columns) {
+        let known = codebook.columns.iter().find(|it| *it.name == *spec.name);
+        let Some(known) = known else { continue };
+        let (form, column) = match (known.role, cut.get(&known.name)) {
+            (ColumnRole::Identifier | ColumnRole::Subject, _) => continue,
+            (ColumnRole::QuasiIdentifier, Some(labels)) => {
+                let map = CutMap::new(known, labels, spec);
+                let form = match spec.kind {
+                    ColumnKind::Set => Form::untouched(spec),
+                    _ => Form::Generalized,
+                };
+                (form, map.column(column, first_line, &mut faults))
+            }
+            _ => (Form::untouched(spec), column),
+        };
+        columns.push(ReleasedColumn {
+            name: spec.name.clone(),
+            form,
+            column,
+            missing: match known.role {
+                ColumnRole::QuasiIdentifier => Vec::new(),
+                _ => spec.missing.clone(),
+            },
+        });
+    }
+    if faults.is_empty() {
+        return Ok(ReleasedTable {
+            name: "data".into(),
+            rows: table.rows,
+            columns,
+        });
+    }
+    faults.sort_by_key(Fault::line);
+    faults.truncate(MAX_FAULTS);
+    let detail = format!("rows cannot be mapped: {}", faults[0].detail);
+    Err(ReadError::with(ReadErrorKind::Cells, detail, faults))
+}
+
+/// The raw columns that were read, in their order, with the hierarchies that are made from values.
+fn with_trees(
+    raw: &Schema,
+    read_by: &Schema,
+    table: &Table,
+) -> Result<Vec<SchemaColumn>, ReadError> {
+    let specs = read_by.columns.iter();
+    let specs = specs.filter_map(|read| raw.columns.iter().find(|spec| spec.name == read.name));
+    let schema = Schema {
+        columns: specs
+            .zip(&read_by.columns)
+            .map(|(spec, read)| SchemaColumn {
+                // Identifiers are in the table here.
+                role: read.role,
+                ..spec.clone()
+            })
+            .collect(),
+    };
+    let made = schema.with_made_hierarchies(table);
+    let made = made.map_err(|detail| ReadError::new(ReadErrorKind::Malformed, detail))?;
+    Ok(made.columns)
+}
+
+/// The cut of one column, by which values are mapped.
+struct CutMap<'a> {
+    spec: &'a SchemaColumn,
+    labels: HashMap<&'a str, Cover>,
+    /// The label that covers every value, where the cut is that label.
+    topmost: Option<&'a str>,
+    tree: Option<Arc<Tree>>,
+}
+
+/// Which numbers or dates a label covers.
+#[derive(Clone, Copy)]
+enum Cover {
+    /// Those of an interval.
+    Interval(Interval),
+    /// Those from the first to the last.
+    Period(f64, f64),
+    /// What a taxonomy says.
+    Unknown,
+}
+
+impl<'a> CutMap<'a> {
+    fn new(known: &'a CodebookColumn, labels: &'a [String], spec: &'a SchemaColumn) -> Self {
+        let is_root = |label: &&String| match (&known.taxonomy, &spec.tree) {
+            (Some(root), _) => root.label == **label,
+            (None, Some(tree)) => *tree.nodes()[0].label == ***label,
+            (None, None) => **label == SUPPRESSED_LABEL,
+        };
+        let topmost = labels.iter().find(is_root).map(String::as_str);
+        let labels = labels
+            .iter()
+            .map(|label| (&**label, cover(label, spec.kind)));
+        Self {
+            spec,
+            labels: labels.collect(),
+            topmost,
+            tree: spec.tree.clone(),
+        }
+    }
+
+    /// The column with labels in place of values. Faults are added for values without one.
+    fn column(&self, column: Column, first_line: u64, faults: &mut Vec<Fault>) -> Column {
+        let mut dictionary: Vec<Box<str>> = Vec::new();
+        let mut known: HashMap<Box<str>, u32> = HashMap::new();
+        let mut code_of = |label: Cow<str>| {
+            *known.entry(label.into()).or_insert_with_key(|label| {
+                dictionary.push(label.clone());
+                dictionary.len() as u32 - 1
+            })
+        };
+        let missing = code_of(self.missing().into());
+        let mut codes = Vec::with_capacity(column.dictionary.len());
+        for (code, text) in (0..).zip(&column.dictionary) {
+            let label = self.label(text);
+            if label.is_none() && faults.len() < MAX_FAULTS {
+                let row = column.codes.iter().position(|&other: &u32| other == code);
+                let line = first_line + row.unwrap_or(0) as u64;
+                faults.push(Fault::cell(line, &*self.spec.name, self.why_unknown()));
+            }
+            codes.push(label.map_or(missing, &mut code_of));
+        }
+        let new_code = |&code: &u32| match code {
+            NULL_CODE => missing,
+            code => codes.get(code as usize).copied().unwrap_or(missing),
+        };
+        Column {
+            codes: column.codes.iter().map(new_code).collect(),
+            dictionary,
+        }
+    }
+
+    /// The label of a cell without a value.
+    fn missing(&self) -> &str {
+        match self.spec.kind {
+            // Nothing is known of its items.
+            ColumnKind::Set => "",
+            _ => self.topmost.unwrap_or(MISSING_LABEL),
+        }
+    }
+
+    /// The label of a cell; `None` if the cut has none for it.
+    fn label<'t>(&'t self, text: &'t str) -> Option<Cow<'t, str>> {
+        if self.spec.is_missing(text) || text == MISSING_LABEL {
+            return Some(self.missing().into());
+        }
+        let value = self.spec.canonical(text);
+        if self.spec.kind != ColumnKind::Set {
+            return self.label_of(&value).map(Cow::Borrowed);
+        }
+        let labels = items(&value, self.spec.separator).map(|item| self.label_of(item));
+        let mut labels: Vec<&str> = labels.collect::<Option<_>>()?;
+        labels.sort_unstable();
+        labels.dedup();
+        let mut separator = [0; 4];
+        Some(
+            labels
+                .join(&*self.spec.separator.encode_utf8(&mut separator))
+                .into(),
+        )
+    }
+
+    /// The label of a value in its one form.
+    fn label_of(&self, value: &str) -> Option<&str> {
+        if let Some((label, _)) = self.labels.get_key_value(value) {
+            return Some(label);
+        }
+        let number = self.spec.kind.scale().and_then(|scale| scale.value(value));
+        let covers = |cover: &Cover| match (number, cover) {
+            (Some(number), Cover::Interval(interval)) => interval.contains(number),
+            (Some(number), Cover::Period(first, last)) => (*first..=*last).contains(&number),
+            _ => false,
+        };
+        let covering = self.labels.iter().find(|(_, cover)| covers(cover));
+        if let Some((label, _)) = covering {
+            return Some(label);
+        }
+        self.above(value)
+            .or(self.topmost.filter(|_| self.is_value(number)))
+    }
+
+    /// Whether a text that no label covers can be a value of the column: one that is no number or
+    /// date is none of these.
+    fn is_value(&self, number: Option<f64>) -> bool {
+        self.spec.kind.scale().is_none() || number.is_some()
+    }
+
+    /// The label of the cut that is above a leaf of the taxonomy.
+    fn above(&self, value: &str) -> Option<&str> {
+        let tree = self.tree.as_deref()?;
+        let mut node = Some(tree.leaf(self.spec.leaf(value)?));
+        while let Some(id) = node {
+            let label = &*tree.node(id).label;
+            if let Some((label, _)) = self.labels.get_key_value(label) {
+                return Some(label);
+            }
+            node = tree.node(id).parent;
+        }
+        None
+    }
+
+    fn why_unknown(&self) -> &'static str {
+        match (self.spec.kind.scale(), &self.tree) {
+            (Some(_), None) => "no interval of the cut has this value",
+            (None, None) => {
+                "no label of the cut is above this value, as far as the codebook says; give the \
+                 dataset's schema, whose taxonomy has the values below the cut"
+            }
+            (_, Some(_)) => "no label of the cut is above this value in the column's taxonomy",
+        }
+    }
+}
+
+fn cover(label: &str, kind: ColumnKind) -> Cover {
+    let Some(scale) = kind.scale() else {
+        return Cover::Unknown;
+    };
+    let period = match scale {
+        Scale::Number => None,
+        Scale::Day => days_of_label(label),
+        Scale::Moment => moments_of_label(label),
+    };
+    if let Some((first, last)) = period {
+        return Cover::Period(first as f64, last as f64);
+    }
+    Interval::parse_on(label, scale).map_or(Cover::Unknown, Cover::Interval)
+}

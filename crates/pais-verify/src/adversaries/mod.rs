@@ -1,0 +1,140 @@
+//! What adversaries find who know some quasi-identifiers of a person, by how many they know: also
+//! beyond the number that the privacy model assumes.
+//!
+//! A qid is a combination of released values of some quasi-identifiers, as for [`crate::verify_lkc`].
+//! All qids up to a length are enumerated, over equivalence classes instead of rows.
+
+mod buckets;
+mod classes_of_table;
+mod enumeration;
+
+#[cfg(test)]
+mod tests;
+
+use pais_core::cancellation::Cancellation;
+
+use super::counted_table::CountedTable;
+use super::requirement::LkcRequirement;
+use super::verification::VerifyError;
+use buckets::Buckets;
+pub use buckets::{QidConfidences, QidSizes};
+use classes_of_table::TableClasses;
+use enumeration::enumerate;
+
+/// Most visits of a class, a sensitive value of a class, or a person of a class. Lengths whose
+/// combinations of columns could need more are left out.
+const BUDGET: u64 = 1_000_000_000;
+
+/// What adversaries find, by how many values of a person they know.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AdversaryFigures {
+    /// From one known value on, without gaps.
+    pub by_length: Vec<LengthFigures>,
+    /// The lengths that were asked for but would take too much work; ascending.
+    pub lengths_left_out: Vec<u32>,
+    /// How many qids are matched by how many records, smallest first; over the lengths that the
+    /// model assumes and that are measured.
+    pub qid_sizes: Vec<QidSizes>,
+    /// How many of the same qids have which greatest confidence, lowest first.
+    pub qid_confidences: Vec<QidConfidences>,
+}
+
+/// What an adversary finds who knows at most `length` values of a person.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LengthFigures {
+    /// Most known values.
+    pub length: u32,
+    /// The least *|T\[qid\]|*, in records, or in persons where the table has subjects.
+    pub smallest: u64,
+    /// Share of the records, or persons, that have a qid with *|T\[qid\]| < K*; from 0 to 1.
+    pub share_below_k: f64,
+    /// The greatest *P(s|qid)* of a value that the requirement names; from 0 to 1.
+    pub greatest_confidence: f64,
+}
+
+/// The adversaries to measure.
+#[derive(Clone, Copy, Debug)]
+pub struct AdversaryLengths {
+    /// Most values that the model assumes an adversary to know.
+    pub assumed: u32,
+    /// Most values to measure; more than there are quasi-identifiers means all of them.
+    pub longest: u32,
+}
+
+/// Measures what adversaries find in a table with the columns `quasi_identifiers`, each value of
+/// which is known or not known as a whole. `requirement` names *K* and the sensitive values.
+///
+/// Quasi-identifiers with one value throughout add nothing to a qid; they are left out of the
+/// counts of qids. An empty table has no figures.
+///
+/// # Errors
+/// [`VerifyError`] for a table that lacks a column or is malformed, and [`VerifyError::Stopped`].
+pub fn measure_adversaries<'t>(
+    table: impl Into<CountedTable<'t>>,
+    quasi_identifiers: &[Box<str>],
+    requirement: &LkcRequirement,
+    lengths: AdversaryLengths,
+    cancellation: &Cancellation,
+) -> Result<AdversaryFigures, VerifyError> {
+    let counted = table.into();
+    let wanted = (quasi_identifiers.len() as u32).min(lengths.longest);
+    if counted.table.rows == 0 || wanted == 0 {
+        return Ok(AdversaryFigures::default());
+    }
+    let classes = TableClasses::new(counted, quasi_identifiers, requirement)?;
+    let varied = classes.attributes();
+    let longest = affordable(varied, wanted as usize, classes.cells());
+    let k = requirement.k;
+    let assumed = lengths.assumed as usize;
+    let found = enumerate(&classes, longest, (k, assumed), cancellation)?;
+    // More columns than vary leave nothing out.
+    let measured = if longest < varied.min(wanted as usize) {
+        longest as u32
+    } else {
+        wanted
+    };
+    let people = classes.people();
+    let by_length = (1..=measured).map(|length| {
+        let at = (length as usize).min(longest);
+        let (most, of) = found.greatest(at);
+        LengthFigures {
+            length,
+            smallest: u64::from(found.smallest(at)),
+            share_below_k: classes.people_of(&found.below_k(at)) as f64 / people.max(1) as f64,
+            greatest_confidence: f64::from(most) / f64::from(of),
+        }
+    });
+    let Buckets { sizes, confidences } = found.buckets();
+    Ok(AdversaryFigures {
+        by_length: by_length.collect(),
+        lengths_left_out: (measured + 1..=wanted).collect(),
+        qid_sizes: sizes,
+        qid_confidences: confidences,
+    })
+}
+
+/// The greatest length up to `wanted` whose combinations of attributes, with all shorter ones, fit
+/// the budget; at least 1 where there is an attribute.
+fn affordable(attributes: usize, wanted: usize, cells: u64) -> usize {
+    let wanted = wanted.min(attributes);
+    let mut work = 0u64;
+    for length in 1..=wanted {
+        work = work.saturating_add(choose(attributes, length).saturating_mul(cells));
+        if work > BUDGET && length > 1 {
+            return length - 1;
+        }
+    }
+    wanted
+}
+
+/// Number of combinations of `k` of `n`; saturating.
+fn choose(n: usize, k: usize) -> u64 {
+    if k > n {
+        return 0;
+    }
+    (0..k.min(n - k) as u64).fold(1u64, |product, index| {
+        // The product of consecutive numbers is divisible before it saturates.
+        let next = u128::from(product) * u128::from(n as u64 - index) / u128::from(index + 1);
+        u64::try_from(next).unwrap_or(u64::MAX)
+    })
+}

@@ -1,0 +1,414 @@
+//! An index of raw records by what finished records ask of them.
+//!
+//! The records are the leaves of a binary tree. Each inner node parts them at a code of one column,
+//! or by whether a set has an item that a label covers, and knows the range of its codes and the
+//! union of its items in each column. A search skips nodes without a record that can fit. Records
+//! can be removed, so a search that has visited each record at most once takes about *n* log *n*.
+
+use std::ops::{ControlFlow, Range};
+
+use super::fit::{Fit, Have, ITEM_BITS, ItemBits, Need, has_all, ones};
+
+/// Most records that are not parted further.
+const LEAF: usize = 8;
+
+/// The values of records, or what nodes know of the values of their records: the columns with codes
+/// and those with items apart, in rows of equal width.
+struct Rows<C> {
+    codes: Vec<C>,
+    items: Vec<ItemBits>,
+}
+
+/// What a finished record asks for, by column.
+struct Needs {
+    /// The first code, one past the last, and the other one, or [`NO_CODE`].
+    codes: Vec<(u32, u32, u32)>,
+    items: Vec<ItemBits>,
+}
+
+/// Not a raw code.
+const NO_CODE: u32 = u32::MAX;
+
+struct Node {
+    /// The node that this one is a part of; the root has itself.
+    parent: u32,
+    /// The second part, after the first, which is the next node; 0 if there are no parts.
+    second: u32,
+    /// The records in the order of the tree.
+    records: Range<u32>,
+}
+
+/// The index of raw records.
+pub(super) struct FitIndex<'a, F: Fit> {
+    fit: &'a F,
+    /// The records by number.
+    raw: Vec<&'a [u32]>,
+    /// The columns with codes, and those with items.
+    code_columns: Vec<usize>,
+    item_columns: Vec<usize>,
+    /// The values by record; while the tree is complete, in its order.
+    values: Rows<u32>,
+    /// The codes of each column with codes, in ascending order.
+    sorted_codes: Vec<Vec<u32>>,
+    /// For each column with items, the number of records that have each item, by bit.
+    item_counts: Vec<[usize; ITEM_BITS]>,
+    nodes: Vec<Node>,
+    /// For each node the least and the greatest codes, and the unions of the items.
+    known: Rows<(u32, u32)>,
+    /// The numbers of the records in the order of the tree.
+    order: Vec<u32>,
+    /// For each record, its node without parts.
+    leaf_of: Vec<u32>,
+}
+
+/// Some of the records of an index.
+#[derive(Clone)]
+pub(super) struct RecordSet {
+    contains: Vec<bool>,
+    /// For each node, how many of its records are in the set.
+    counts: Vec<u32>,
+}
+
+impl<'a, F: Fit> FitIndex<'a, F> {
+    /// Indexes raw records.
+    pub(super) fn new(fit: &'a F, raw: Vec<&'a [u32]>) -> Self {
+        let has_items = |column: &usize| {
+            let first = raw.first().map(|record| fit.have(*column, record[*column]));
+            matches!(first, Some(Have::Items(_)))
+        };
+        let (item_columns, code_columns) = (0..fit.columns()).partition(has_items);
+        let mut index = Self {
+            fit,
+            code_columns,
+            item_columns,
+            values: Rows {
+                codes: Vec::new(),
+                items: Vec::new(),
+            },
+            sorted_codes: Vec::new(),
+            item_counts: Vec::new(),
+            nodes: Vec::new(),
+            known: Rows {
+                codes: Vec::new(),
+                items: Vec::new(),
+            },
+            order: (0..raw.len() as u32).collect(),
+            leaf_of: vec![0; raw.len()],
+            raw,
+        };
+        if !index.raw.is_empty() {
+            index.values = index.values_in(&index.order);
+            index.count();
+            index.build();
+            index.values = index.values_in(&index.order);
+        }
+        index
+    }
+
+    /// The values of records in this order.
+    fn values_in(&self, order: &[u32]) -> Rows<u32> {
+        let mut values = Rows {
+            codes: Vec::with_capacity(order.len() * self.code_columns.len()),
+            items: Vec::with_capacity(order.len() * self.item_columns.len()),
+        };
+        for &record in order {
+            for (column, &number) in self.raw[record as usize].iter().enumerate() {
+                match self.fit.have(column, number) {
+                    Have::Code(code) => values.codes.push(code),
+                    Have::Items(items) => values.items.push(items),
+                }
+            }
+        }
+        values
+    }
+
+    fn code(&self, record: u32, column: usize) -> u32 {
+        self.values.codes[record as usize * self.code_columns.len() + column]
+    }
+
+    fn items(&self, record: u32, column: usize) -> &ItemBits {
+        &self.values.items[record as usize * self.item_columns.len() + column]
+    }
+
+    fn count(&mut self) {
+        let sorted = |column: usize| {
+            let codes = self.order.iter().map(|&record| self.code(record, column));
+            let mut codes: Vec<u32> = codes.collect();
+            codes.sort_unstable();
+            codes
+        };
+        self.sorted_codes = (0..self.code_columns.len()).map(sorted).collect();
+        let columns = 0..self.item_columns.len();
+        self.item_counts = columns
+            .map(|column| self.count_items(&self.order, column))
+            .collect();
+    }
+
+    /// The number of records that have each item of a column, by bit.
+    fn count_items(&self, records: &[u32], column: usize) -> [usize; ITEM_BITS] {
+        let mut counts = [0usize; ITEM_BITS];
+        for &record in records {
+            ones(self.items(record, column)).for_each(|bit| counts[bit] += 1);
+        }
+        counts
+    }
+
+    fn build(&mut self) {
+        let mut open = vec![(0u32, 0..self.order.len(), false)];
+        let mut all = Vec::new();
+        while let Some((parent, records, is_second)) = open.pop() {
+            let node = self.nodes.len() as u32;
+            if is_second {
+                self.nodes[parent as usize].second = node;
+            }
+            let ranges = self.ranges_of(&self.order[records.clone()]);
+            if node == 0 {
+                all.clone_from(&ranges);
+            }
+            self.nodes.push(Node {
+                parent,
+                second: 0,
+                records: records.start as u32..records.end as u32,
+            });
+            let middle = match records.len() > LEAF {
+                true => self.part(records.clone(), &ranges, &all),
+                false => None,
+            };
+            self.known.codes.extend(ranges);
+            let unions = self.unions_of(&self.order[records.clone()]);
+            self.known.items.extend(unions);
+            if let Some(middle) = middle {
+                open.push((node, middle..records.end, true));
+                open.push((node, records.start..middle, false));
+                continue;
+            }
+            for &record in &self.order[records] {
+                self.leaf_of[record as usize] = node;
+            }
+        }
+    }
+
+    fn ranges_of(&self, records: &[u32]) -> Vec<(u32, u32)> {
+        let columns = 0..self.code_columns.len();
+        let range = |column| {
+            let codes = records.iter().map(|&record| self.code(record, column));
+            codes.fold((NO_CODE, 0), |(least, most), code| {
+                (least.min(code), most.max(code))
+            })
+        };
+        columns.map(range).collect()
+    }
+
+    fn unions_of(&self, records: &[u32]) -> Vec<ItemBits> {
+        let columns = 0..self.item_columns.len();
+        let union = |column| {
+            let sets = records.iter().map(|&record| self.items(record, column));
+            sets.fold(ItemBits::default(), |all, items| {
+                std::array::from_fn(|word| all[word] | items[word])
+            })
+        };
+        columns.map(union).collect()
+    }
+
+    /// Orders records so that those up to the result differ from the others in a column: the one
+    /// with the widest range of codes, or the item that about half of the sets have. `None` if all
+    /// are equal.
+    fn part(
+        &mut self,
+        records: Range<usize>,
+        ranges: &[(u32, u32)],
+        all: &[(u32, u32)],
+    ) -> Option<usize> {
+        let widths = ranges.iter().zip(all).enumerate();
+        let by_code = widths.map(|(column, ((least, most), (first, last)))| {
+            let width = f64::from(most - least) / f64::from((last - first).max(1));
+            (width, Parting::Codes(column, 0))
+        });
+        let columns = 0..self.item_columns.len();
+        let by_item = columns.map(|column| self.part_by_item(&records, column));
+        let widest = by_code
+            .chain(by_item)
+            .filter(|(width, _)| *width > 0.0)
+            .max_by(|(one, _), (other, _)| one.total_cmp(other));
+        let parting = match widest?.1 {
+            Parting::Codes(column, _) => self.at_median(&records, column),
+            item => item,
+        };
+        let (first, second): (Vec<u32>, Vec<u32>) = self.order[records.clone()]
+            .iter()
+            .partition(|&&record| self.is_first(record, &parting));
+        let middle = records.start + first.len();
+        self.order[records.start..middle].copy_from_slice(&first);
+        self.order[middle..records.end].copy_from_slice(&second);
+        (!first.is_empty() && !second.is_empty()).then_some(middle)
+    }
+
+    /// Parts the records at the median of a column's codes. The first part gets the median only
+    /// where nothing is below it.
+    fn at_median(&self, records: &Range<usize>, column: usize) -> Parting {
+        let records = self.order[records.clone()].iter();
+        let mut codes: Vec<u32> = records.map(|&record| self.code(record, column)).collect();
+        let middle = codes.len() / 2;
+        let median = *codes.select_nth_unstable(middle).1;
+        let is_least = codes[..middle].iter().all(|&code| code == median);
+        Parting::Codes(column, median + u32::from(is_least))
+    }
+
+    fn is_first(&self, record: u32, parting: &Parting) -> bool {
+        match *parting {
+            Parting::Codes(column, below) => self.code(record, column) < below,
+            Parting::Item(column, bit) => {
+                self.items(record, column)[bit / 64] >> (bit % 64) & 1 == 0
+            }
+        }
+    }
+
+    /// The item that about half of the sets have, and how evenly it parts them.
+    fn part_by_item(&self, records: &Range<usize>, column: usize) -> (f64, Parting) {
+        let counts = self.count_items(&self.order[records.clone()], column);
+        let smaller_part = |count: usize| count.min(records.len() - count);
+        let bits = counts.iter().enumerate();
+        let best = bits.max_by_key(|(_, count)| smaller_part(**count));
+        let (bit, count) = best.map_or((0, 0), |(bit, count)| (bit, *count));
+        let evenness = 2.0 * smaller_part(count) as f64 / records.len() as f64;
+        (evenness, Parting::Item(column, bit))
+    }
+
+    /// All records.
+    pub(super) fn all(&self) -> RecordSet {
+        let nodes = self.nodes.iter();
+        RecordSet {
+            contains: vec![true; self.raw.len()],
+            counts: nodes.map(|node| node.records.len() as u32).collect(),
+        }
+    }
+
+    /// Removes a record from a set, if the set contains it.
+    pub(super) fn remove(&self, record: u32, from: &mut RecordSet) {
+        if !std::mem::replace(&mut from.contains[record as usize], false) {
+            return;
+        }
+        let mut node = self.leaf_of[record as usize];
+        loop {
+            from.counts[node as usize] -= 1;
+            if node == 0 {
+                break;
+            }
+            node = self.nodes[node as usize].parent;
+        }
+    }
+
+    /// Visits the records of a set that a finished record fits, until `visit` breaks.
+    pub(super) fn visit_fitting(
+        &self,
+        finished: &[u32],
+        among: &RecordSet,
+        mut visit: impl FnMut(u32) -> ControlFlow<()>,
+    ) {
+        let Some(needs) = self.needs(finished) else {
+            return;
+        };
+        let mut open: Vec<u32> = match self.nodes.is_empty() {
+            true => Vec::new(),
+            false => vec![0],
+        };
+        while let Some(number) = open.pop() {
+            if among.counts[number as usize] == 0 || !self.can_meet(number as usize, &needs) {
+                continue;
+            }
+            let node = &self.nodes[number as usize];
+            if node.second != 0 {
+                open.extend([node.second, number + 1]);
+                continue;
+            }
+            for place in node.records.start as usize..node.records.end as usize {
+                let record = self.order[place];
+                let is_fitting = among.contains[record as usize]
+                    && self.meets(place, &needs)
+                    && self.fit.fits(finished, self.raw[record as usize]);
+                if is_fitting && visit(record).is_break() {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// About how many records a finished record fits, as if columns were independent: the share of
+    /// records that meet each need on its own, multiplied; 0 if it fits none.
+    pub(super) fn expected_share(&self, finished: &[u32]) -> f64 {
+        let Some(needs) = self.needs(finished) else {
+            return 0.0;
+        };
+        let rows = self.raw.len() as f64;
+        let mut share = 1.0;
+        for ((start, end, other), codes) in needs.codes.iter().zip(&self.sorted_codes) {
+            let below = |code: &u32| codes.partition_point(|it| it < code);
+            let met = below(end).saturating_sub(below(start));
+            let other = match other {
+                &NO_CODE => 0,
+                code => below(&(code + 1)) - below(code),
+            };
+            share *= (met + other) as f64 / rows;
+        }
+        for (needed, counts) in needs.items.iter().zip(&self.item_counts) {
+            for bit in ones(needed) {
+                share *= counts[bit] as f64 / rows;
+            }
+        }
+        share
+    }
+
+    /// What a finished record asks for; `None` if it fits no raw record.
+    fn needs(&self, finished: &[u32]) -> Option<Needs> {
+        let mut needs = Needs {
+            codes: Vec::with_capacity(self.code_columns.len()),
+            items: Vec::with_capacity(self.item_columns.len()),
+        };
+        for (column, &number) in finished.iter().enumerate() {
+            match self.fit.need(column, number)? {
+                Need::Codes(codes, other) => {
+                    let other = other.unwrap_or(NO_CODE);
+                    needs.codes.push((codes.start, codes.end, other));
+                }
+                Need::Items(items) => needs.items.push(items),
+            }
+        }
+        Some(needs)
+    }
+
+    /// Whether a record of a node can meet the needs.
+    fn can_meet(&self, node: usize, needs: &Needs) -> bool {
+        let ranges = row(&self.known.codes, node, needs.codes.len());
+        let mut codes = ranges.iter().zip(&needs.codes);
+        let mut items = row(&self.known.items, node, needs.items.len())
+            .iter()
+            .zip(&needs.items);
+        codes.all(|((least, most), (start, end, other))| {
+            (start < end && start <= most && least < end) || (least <= other && other <= most)
+        }) && items.all(|(known, needed)| has_all(known, needed))
+    }
+
+    /// Whether the record at a place of the order meets the needs.
+    fn meets(&self, place: usize, needs: &Needs) -> bool {
+        let codes = row(&self.values.codes, place, needs.codes.len());
+        let mut codes = codes.iter().zip(&needs.codes);
+        let mut items = row(&self.values.items, place, needs.items.len())
+            .iter()
+            .zip(&needs.items);
+        codes.all(|(code, (start, end, other))| (start <= code && code < end) || code == other)
+            && items.all(|(items, needed)| has_all(items, needed))
+    }
+}
+
+fn row<T>(values: &[T], number: usize, width: usize) -> &[T] {
+    &values[number * width..(number + 1) * width]
+}
+
+/// Which records are in the first part.
+enum Parting {
+    /// Those with a code of a column below the second number.
+    Codes(usize, u32),
+    /// Those without an item of a column, by its bit. They come first, because they fit fewer
+    /// finished records, so that searches take them before others.
+    Item(usize, usize),
+}

@@ -1,0 +1,184 @@
+//! Columns in which a finished row may fit raw rows with different values: labels that overlap, and
+//! sets.
+
+use rustc_hash::FxHashMap;
+
+use pais_core::table::{Form, ReleasedColumn};
+use pais_core::taxonomy::NodeId;
+
+use super::fit::{Fit, Have, ITEM_BITS, ItemBits, Need};
+use super::labelled_column::LabelledColumn;
+use super::sets::{OriginalSet, ReleasedSet};
+
+/// The raw and the finished sets of a set-valued column.
+pub(super) struct SetValuedColumn<'a> {
+    raw: OriginalSet<'a>,
+    /// For each raw set, the released labels that cover one of its items.
+    covered_by: Vec<ItemBits>,
+    /// For each raw set, the first one that the same released sets fit, as far as known.
+    alike: Vec<u32>,
+    /// For each finished row, the number of its set.
+    numbers: Vec<u32>,
+    /// The sets by number. The last entry is for cells that are not sets.
+    sets: Vec<Option<ReleasedSet>>,
+    /// The bit of each node of the tree; `None` for those that are not released, and for the root,
+    /// which is true of every set.
+    bits: Vec<Option<u16>>,
+}
+
+impl<'a> SetValuedColumn<'a> {
+    pub(super) fn new(raw: OriginalSet<'a>, finished: &ReleasedColumn) -> Self {
+        let dictionary = &finished.column.dictionary;
+        let read = |cell: &str| match finished.form {
+            Form::Set { separator } => Some(ReleasedSet::parse(cell, separator, &raw.column.tree)),
+            _ => None,
+        };
+        let none = dictionary.len() as u32;
+        let codes = finished.column.codes.iter();
+        let sets: Vec<Option<ReleasedSet>> = dictionary
+            .iter()
+            .map(|cell| read(cell))
+            .chain([None])
+            .collect();
+        let bits = node_bits(raw, &sets);
+        let covered_by = covered_by(raw, &bits);
+        // With a bit for each label the bits alone decide which released sets fit.
+        let is_exact = bits.iter().flatten().count() <= ITEM_BITS;
+        let mut first_with: FxHashMap<&ItemBits, u32> = FxHashMap::default();
+        let raw_sets = (0..).zip(&covered_by);
+        let alike = raw_sets.map(|(code, bits)| match is_exact {
+            true => *first_with.entry(bits).or_insert(code),
+            false => code,
+        });
+        let alike = alike.collect();
+        Self {
+            raw,
+            alike,
+            covered_by,
+            numbers: codes.map(|&code| code.min(none)).collect(),
+            sets,
+            bits,
+        }
+    }
+}
+
+/// One bit for each released node but the root, from the first on again where there are too many.
+fn node_bits(raw: OriginalSet, sets: &[Option<ReleasedSet>]) -> Vec<Option<u16>> {
+    let mut bits = vec![None; raw.column.tree.nodes().len()];
+    let mut released = 0;
+    for node in sets.iter().flatten().flat_map(ReleasedSet::nodes) {
+        let bit = &mut bits[node.index()];
+        if node != NodeId::ROOT && bit.is_none() {
+            *bit = Some((released % ITEM_BITS) as u16);
+            released += 1;
+        }
+    }
+    bits
+}
+
+/// For each raw set, the bits of the nodes at or above its pre-generalized items.
+fn covered_by(raw: OriginalSet, bits: &[Option<u16>]) -> Vec<ItemBits> {
+    let tree = &raw.column.tree;
+    let of_leaf = |leaf: u32| {
+        let mut found = ItemBits::default();
+        let mut at = Some(raw.pre_generalized(leaf));
+        while let Some(node) = at {
+            if let Some(bit) = bits[node.index()] {
+                set_bit(&mut found, bit);
+            }
+            at = tree.node(node).parent;
+        }
+        found
+    };
+    let of_leaf: Vec<ItemBits> = (0..tree.leaf_count() as u32).map(of_leaf).collect();
+    let union = |set: u32| {
+        let items = raw.column.set(set).iter();
+        items.fold(ItemBits::default(), |all, &leaf| {
+            let more = &of_leaf[leaf as usize];
+            std::array::from_fn(|word| all[word] | more[word])
+        })
+    };
+    (0..raw.column.code_count() as u32).map(union).collect()
+}
+
+fn set_bit(bits: &mut ItemBits, bit: u16) {
+    bits[usize::from(bit) / 64] |= 1 << (bit % 64);
+}
+
+/// A column in which a finished row may fit raw rows with different values.
+pub(super) enum MatchedColumn<'a> {
+    Labels(&'a LabelledColumn<'a>),
+    Sets(SetValuedColumn<'a>),
+}
+
+impl MatchedColumn<'_> {
+    /// The raw number of a row. Raw values that the same finished ones fit may have the same number.
+    pub(super) fn raw(&self, row: usize) -> u32 {
+        match self {
+            Self::Labels(column) => column.raw.codes[row],
+            Self::Sets(column) => column.alike[column.raw.column.code(row) as usize],
+        }
+    }
+
+    pub(super) fn finished(&self, row: usize) -> u32 {
+        match self {
+            Self::Labels(column) => column.labels[row],
+            Self::Sets(column) => column.numbers[row],
+        }
+    }
+
+    fn need(&self, finished: u32) -> Option<Need> {
+        match self {
+            Self::Labels(column) => column.need(finished),
+            Self::Sets(column) => {
+                let set = column.sets[finished as usize].as_ref()?;
+                let mut needed = ItemBits::default();
+                for node in set.nodes() {
+                    if let Some(bit) = column.bits[node.index()] {
+                        set_bit(&mut needed, bit);
+                    }
+                }
+                set.is_parsed().then_some(Need::Items(needed))
+            }
+        }
+    }
+
+    /// Whether a finished row's number fits a raw code.
+    fn fits(&self, finished: u32, raw: u32) -> bool {
+        match self {
+            Self::Labels(column) => column.covers(finished, raw),
+            Self::Sets(column) => {
+                let set = &column.sets[finished as usize];
+                let items = column.raw.column.set(raw);
+                set.as_ref()
+                    .is_some_and(|set| set.is_true(items, column.raw))
+            }
+        }
+    }
+}
+
+/// The columns of a table whose cells are not equal in rows that fit each other.
+pub(super) struct MatchedColumns<'a>(pub(super) Vec<MatchedColumn<'a>>);
+
+impl Fit for MatchedColumns<'_> {
+    fn columns(&self) -> usize {
+        self.0.len()
+    }
+
+    fn have(&self, column: usize, raw: u32) -> Have {
+        match &self.0[column] {
+            MatchedColumn::Labels(_) => Have::Code(raw),
+            MatchedColumn::Sets(column) => Have::Items(column.covered_by[raw as usize]),
+        }
+    }
+
+    fn need(&self, column: usize, finished: u32) -> Option<Need> {
+        self.0[column].need(finished)
+    }
+
+    fn fits(&self, finished: &[u32], raw: &[u32]) -> bool {
+        let pairs = finished.iter().zip(raw);
+        let mut pairs = self.0.iter().zip(pairs);
+        pairs.all(|(column, (&finished, &raw))| column.fits(finished, raw))
+    }
+}

@@ -1,0 +1,240 @@
+//! Random tables of overlapping labels, compared with every raw qid of at most L values.
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::verify_overlapping_lkc;
+use crate::verify_local_lkc;
+use pais_core::cancellation::Cancellation;
+use pais_core::definition::{ColumnRole, DatasetDefinition};
+use pais_core::model::{Confidence, Lkc, MinimumAnonymity, MissingSensitive};
+use pais_core::schema::Schema;
+use pais_core::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable};
+
+/// Labels of a taxonomy, of numbers and of a column without a taxonomy.
+const LABELS: [&[&str]; 3] = [
+    &["t0", "t1", "t2", "low", "any", "?"],
+    &["0", "[0,5]", "[3,8)", "[5,9]", "7", "[0,10]", "?"],
+    &["f0", "f1", "*", "?"],
+];
+
+/// Raw values; `?` is a missing cell. Each number between two ends is one of them, and a column
+/// without a taxonomy may have had a value that no label names.
+const RAW: [&[&str]; 3] = [
+    &["t0", "t1", "t2", "?"],
+    &[
+        "0", "1", "3", "4", "5", "6", "7", "7.5", "8", "8.5", "9", "9.5", "10", "?",
+    ],
+    &["f0", "f1", "f9", "?"],
+];
+
+fn schema() -> Schema {
+    let definition: DatasetDefinition = serde_json::from_value(json!({"name": "a", "columns": [
+        {"name": "t", "role": "quasi_identifier", "taxonomy": {"label": "any", "children": [
+            {"label": "low", "children": [{"label": "t0"}, {"label": "t1"}]}, {"label": "t2"}]}},
+        {"name": "n", "role": "quasi_identifier", "kind": "numeric", "domain": [0, 10]},
+        {"name": "f", "role": "quasi_identifier"},
+        {"name": "s", "role": "sensitive"},
+    ]}))
+    .unwrap();
+    Schema::inline(&definition).unwrap()
+}
+
+/// Whether a label covers a raw value, from their texts alone.
+fn covers(column: usize, label: &str, raw: &str) -> bool {
+    match (column, label) {
+        (0, "any") | (2, "*") | (1, "[0,10]") => true,
+        (0, "low") => raw == "t0" || raw == "t1",
+        (1, _) if raw != "?" && label.starts_with('[') => {
+            let value: f64 = raw.parse().unwrap();
+            let inner = label.trim_matches(['[', ']', ')']);
+            let (lo, hi) = inner.split_once(',').unwrap();
+            let (lo, hi): (f64, f64) = (lo.parse().unwrap(), hi.parse().unwrap());
+            lo <= value && (value < hi || (value == hi && label.ends_with(']')))
+        }
+        _ => label == raw,
+    }
+}
+
+fn table(rows: &[([usize; 3], usize)]) -> ReleasedTable {
+    let column = |name: &str, texts: &[&str], codes: Vec<u32>, form| ReleasedColumn {
+        name: name.into(),
+        form,
+        column: Column {
+            dictionary: texts.iter().map(|&text| text.into()).collect(),
+            codes,
+        },
+        missing: vec!["".into()],
+    };
+    let labels = |index: usize| rows.iter().map(|(row, _)| row[index] as u32).collect();
+    let mut columns: Vec<_> = (0..3)
+        .map(|index| {
+            column(
+                ["t", "n", "f"][index],
+                LABELS[index],
+                labels(index),
+                Form::Generalized,
+            )
+        })
+        .collect();
+    let sensitive = rows.iter().map(|&(_, value)| match value {
+        3 => NULL_CODE,
+        value => value as u32,
+    });
+    columns.push(column(
+        "s",
+        &["a", "b", "c"],
+        sensitive.collect(),
+        Form::Text,
+    ));
+    ReleasedTable {
+        name: "data".into(),
+        rows: rows.len(),
+        columns,
+    }
+}
+
+/// Whether each raw qid of at most `l` values meets the model; the fewest records that one matches
+/// and the greatest confidence.
+fn brute_force(rows: &[([usize; 3], usize)], model: &Lkc, l: usize) -> (bool, u64, f64) {
+    let (mut holds, mut smallest, mut greatest) = (true, rows.len() as u64, 0.0f64);
+    for columns in 0u32..8 {
+        let known: Vec<usize> = (0..3).filter(|column| columns & 1 << column != 0).collect();
+        if known.len() > l {
+            continue;
+        }
+        let mut qids: Vec<Vec<&str>> = vec![Vec::new()];
+        for &column in &known {
+            qids = qids
+                .into_iter()
+                .flat_map(|qid| {
+                    RAW[column]
+                        .iter()
+                        .map(move |&raw| [qid.clone(), vec![raw]].concat())
+                })
+                .collect();
+        }
+        for qid in qids {
+            let matches = |row: &&([usize; 3], usize)| {
+                let mut pairs = known.iter().zip(&qid);
+                pairs.all(|(&column, raw)| covers(column, LABELS[column][row.0[column]], raw))
+            };
+            let matching: Vec<usize> = rows.iter().filter(matches).map(|row| row.1).collect();
+            if matching.is_empty() {
+                continue;
+            }
+            smallest = smallest.min(matching.len() as u64);
+            holds &= matching.len() as u64 >= model.k.get();
+            let of = match model.missing_sensitive {
+                MissingSensitive::Excluded => matching.iter().filter(|&&it| it != 3).count(),
+                MissingSensitive::Counted => matching.len(),
+            };
+            for value in 0..2 {
+                let holding = matching.iter().filter(|&&it| it == value).count();
+                holds &= !model.c.is_exceeded_by(holding as u64, of as u64);
+                if holding > 0 {
+                    greatest = greatest.max(holding as f64 / of as f64);
+                }
+            }
+        }
+    }
+    (holds, smallest, greatest)
+}
+
+fn rows() -> impl Strategy<Value = Vec<([usize; 3], usize)>> {
+    // Few distinct rows, each several times: otherwise hardly any table holds.
+    let row = (
+        [0usize..6, 0usize..7, 0usize..4],
+        prop::collection::vec(0usize..4, 1..6),
+    );
+    prop::collection::vec(row, 1..7).prop_map(|rows| {
+        let copies = |(labels, values): ([usize; 3], Vec<usize>)| {
+            values.into_iter().map(move |value| (labels, value))
+        };
+        rows.into_iter().flat_map(copies).collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+
+    #[test]
+    fn a_table_holds_where_every_raw_qid_does(
+        rows in rows(),
+        l in 1u32..4,
+        k in 1u64..7,
+        c in prop::sample::select(vec![0.3, 0.5, 0.6, 0.8, 1.0]),
+        counted in any::<bool>(),
+    ) {
+        let model = Lkc {
+            l: std::num::NonZeroU32::new(l),
+            k: MinimumAnonymity::new(k).unwrap(),
+            c: Confidence::new(c).unwrap(),
+            sensitive_values: Some([("s".to_owned(), vec!["a".to_owned(), "b".to_owned()])].into()),
+            missing_sensitive: match counted {
+                true => MissingSensitive::Counted,
+                false => MissingSensitive::Excluded,
+            },
+        };
+        let schema = schema();
+        let table = table(&rows);
+        let cancellation = Cancellation::new();
+        let found = verify_overlapping_lkc(&table, &schema, &model, &cancellation).unwrap();
+        let (holds, smallest, greatest) = brute_force(&rows, &model, l as usize);
+        prop_assert_eq!(found.holds, holds);
+        prop_assert!(found.smallest_group <= smallest);
+        if c < 1.0 {
+            prop_assert!(found.greatest_bounded_confidence >= greatest - 1e-12);
+        }
+        // What holds in every group holds for every qid.
+        let names = schema.names(ColumnRole::QuasiIdentifier);
+        let sensitive = schema.names(ColumnRole::Sensitive);
+        let local = verify_local_lkc(&table, &names, &sensitive, &model, &cancellation).unwrap();
+        prop_assert!(!local.holds || holds);
+        prop_assert!(local.smallest_group <= smallest);
+    }
+}
+
+/// Two thirds of the records have the value, but every value of the column matches half of each.
+#[test]
+fn a_shorter_qid_may_violate_where_no_longer_one_does() {
+    let rows = [([0, 4, 0], 0), ([0, 4, 1], 0), ([0, 4, 2], 1)];
+    let model = Lkc {
+        l: None,
+        k: MinimumAnonymity::MIN,
+        c: Confidence::new(0.6).unwrap(),
+        sensitive_values: Some([("s".to_owned(), vec!["a".to_owned()])].into()),
+        missing_sensitive: MissingSensitive::Excluded,
+    };
+    let found = verify_overlapping_lkc(&table(&rows), &schema(), &model, &Cancellation::new());
+    assert!(!found.unwrap().holds);
+    for raw in ["f0", "f1"] {
+        let matching = rows
+            .iter()
+            .filter(|(row, _)| covers(2, LABELS[2][row[2]], raw));
+        let matching: Vec<usize> = matching.map(|(_, value)| *value).collect();
+        assert_eq!(
+            matching.iter().filter(|&&value| value == 0).count() * 2,
+            matching.len()
+        );
+    }
+}
+
+#[test]
+fn a_label_of_another_domain_is_refused() {
+    let mut table = table(&[([0, 0, 0], 0)]);
+    table.columns[1].column.dictionary[0] = "many".into();
+    let model = Lkc {
+        l: None,
+        k: MinimumAnonymity::MIN,
+        c: Confidence::new(0.5).unwrap(),
+        sensitive_values: None,
+        missing_sensitive: MissingSensitive::Excluded,
+    };
+    let found = verify_overlapping_lkc(&table, &schema(), &model, &Cancellation::new());
+    let error = found.unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "the column `n` has a label that is not of its domain"
+    );
+}
