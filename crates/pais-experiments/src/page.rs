@@ -1,0 +1,130 @@
+//! The page `docs/experiments/README.md`: its text is written by hand, and between two marks for
+//! each figure is what the program writes, the picture and its tables.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use anyhow::Context;
+
+use crate::measured::{MeasuredFigure, shown};
+use crate::plan::Figure;
+
+const PAGE: &str = "README.md";
+
+/// The mark of the line on how the program was built.
+const BUILD: &str = "build";
+
+/// Writes what was measured for these figures into the page, where the folder has one.
+pub(crate) fn update(folder: &Path, figures: &[Figure]) -> anyhow::Result<()> {
+    let page = folder.join(PAGE);
+    if !page.exists() {
+        return Ok(());
+    }
+    let mut text = fs::read_to_string(&page)?;
+    for figure in figures {
+        let written = block_of(folder, figure)?;
+        let (before, _, after) = parts(&text, figure.id)?;
+        text = format!("{before}{written}{after}");
+    }
+    fs::write(page, text)?;
+    Ok(())
+}
+
+/// Writes into the page how this program was built, where the folder has a page.
+pub(crate) fn update_build(folder: &Path) -> anyhow::Result<()> {
+    let page = folder.join(PAGE);
+    if page.exists() {
+        let text = fs::read_to_string(&page)?;
+        let (before, _, after) = parts(&text, BUILD)?;
+        fs::write(page, format!("{before}{}{after}", build()))?;
+    }
+    Ok(())
+}
+
+/// How the program was built that wrote the page, and on how many threads it ran.
+fn build() -> String {
+    let threads = rayon::current_num_threads();
+    match cfg!(debug_assertions) {
+        true => format!(
+            "The seconds below are those of a debug build on {threads} threads; a release build is \
+             faster.\n"
+        ),
+        false => format!("The seconds below are those of a release build on {threads} threads.\n"),
+    }
+}
+
+/// What is before the block of a figure, the block without its marks, and what is after it.
+pub(crate) fn parts<'a>(text: &'a str, id: &str) -> anyhow::Result<(&'a str, &'a str, &'a str)> {
+    let (first, last) = (format!("<!-- {id} -->\n"), format!("<!-- end {id} -->"));
+    let begin = text.find(&first).map(|at| at + first.len());
+    let begin = begin.with_context(|| format!("the page has no line `{}`", first.trim_end()))?;
+    let end = text[begin..].find(&last).map(|at| begin + at);
+    let end = end.with_context(|| format!("the page has no line `{last}`"))?;
+    Ok((&text[..begin], &text[begin..end], &text[end..]))
+}
+
+/// What the page has of a figure whose CSV file is in this folder, or is not.
+pub(crate) fn block_of(folder: &Path, figure: &Figure) -> anyhow::Result<String> {
+    let file = folder.join(format!("{}.csv", figure.id));
+    Ok(match file.exists() {
+        true => block(figure, &MeasuredFigure::read_csv(&file, figure.x)?),
+        false => format!("{}: not measured.\n", figure.title),
+    })
+}
+
+/// The picture of a figure, the table of its values, and the table of what the paper says.
+fn block(figure: &Figure, measured: &MeasuredFigure) -> String {
+    let mut out = String::new();
+    // Writing to a string does not fail.
+    let _ = writeln!(
+        out,
+        "![{}]({id}.svg)\n\n{}, [CSV]({id}.csv):\n",
+        figure.title,
+        figure.y.label,
+        id = figure.id
+    );
+    values(figure, measured, &mut out);
+    let claims = figure.claims.iter();
+    let mut claims = claims
+        .filter_map(|claim| Some((claim, (claim.here)(measured)?)))
+        .peekable();
+    if claims.peek().is_some() {
+        out.push_str("\n| | the paper | here |\n|---|---|---|\n");
+    }
+    for (claim, here) in claims {
+        let _ = writeln!(out, "| {} | {} | {here} |", claim.what, claim.paper);
+    }
+    out
+}
+
+/// A line a series, a column a place.
+fn values(figure: &Figure, measured: &MeasuredFigure, out: &mut String) {
+    let points = measured.series.iter().flat_map(|series| &series.points);
+    let mut places: Vec<f64> = points.map(|point| point.x).collect();
+    places.sort_by(f64::total_cmp);
+    places.dedup();
+    let _ = write!(out, "| {} |", figure.x.label);
+    for place in &places {
+        let name = figure.x.names.get(*place as usize);
+        let name = name.map_or_else(|| shown(*place), |name| (*name).to_owned());
+        let _ = write!(out, " {name} |");
+    }
+    let _ = writeln!(out, "\n|---|{}", "---:|".repeat(places.len()));
+    for series in &measured.series {
+        let _ = write!(out, "| {} |", series.name);
+        for place in &places {
+            let value = series.at(*place).map_or_else(|| "-".to_owned(), shown);
+            let _ = write!(out, " {value} |");
+        }
+        out.push('\n');
+    }
+    let points = measured.series.iter().flat_map(|series| &series.points);
+    let mut notes: Vec<&str> = points.map(|point| point.note.as_str()).collect();
+    notes.retain(|note| !note.is_empty());
+    notes.sort_unstable();
+    notes.dedup();
+    for note in notes {
+        let _ = writeln!(out, "\n`-`: {note}");
+    }
+}

@@ -1,0 +1,156 @@
+//! What an experiment is: a figure of series, each point of which is a table and a job.
+
+use serde_json::Value;
+
+use crate::measured::MeasuredFigure;
+use crate::tables::TableSpec;
+
+/// A figure: an experiment of a paper, or one of ours.
+pub(crate) struct Figure {
+    /// The name of its files.
+    pub id: &'static str,
+    /// The title, with the paper's number of it.
+    pub title: &'static str,
+    /// The horizontal axis.
+    pub x: Axis,
+    /// The vertical axis. Measured values are multiplied by [`Axis::times`].
+    pub y: Axis,
+    /// What is compared.
+    pub series: Vec<Series>,
+    /// What the paper says of it in its text.
+    pub claims: Vec<Claim>,
+}
+
+impl Figure {
+    /// The series of the picture.
+    pub(crate) fn drawn(&self) -> impl Iterator<Item = &Series> {
+        self.series.iter().filter(|series| series.style.is_some())
+    }
+}
+
+/// An axis.
+#[derive(Clone, Copy)]
+pub(crate) struct Axis {
+    /// Its label, with the unit.
+    pub label: &'static str,
+    /// What a measured value is multiplied by.
+    pub times: f64,
+    /// Whether its scale is logarithmic.
+    pub logarithmic: bool,
+    /// The names of the places 0, 1, 2, ..., where the axis has names instead of numbers.
+    pub names: &'static [&'static str],
+}
+
+impl Axis {
+    pub(crate) const fn new(label: &'static str) -> Self {
+        Self {
+            label,
+            times: 1.0,
+            logarithmic: false,
+            names: &[],
+        }
+    }
+
+    /// For shares that are shown in percent.
+    pub(crate) const fn percent(label: &'static str) -> Self {
+        let mut axis = Self::new(label);
+        axis.times = 100.0;
+        axis
+    }
+
+    pub(crate) const fn logarithmic(label: &'static str) -> Self {
+        let mut axis = Self::new(label);
+        axis.logarithmic = true;
+        axis
+    }
+
+    pub(crate) const fn named(label: &'static str, names: &'static [&'static str]) -> Self {
+        let mut axis = Self::new(label);
+        axis.names = names;
+        axis
+    }
+}
+
+/// One line of a figure, or one colour of its bars.
+pub(crate) struct Series {
+    /// Its name in the legend.
+    pub name: String,
+    /// The number of its colour, and of its dashes; `None` for a line of the table alone.
+    pub style: Option<(usize, usize)>,
+    /// Its points, by ascending place on the horizontal axis.
+    pub points: Vec<Point>,
+}
+
+/// A value to measure.
+pub(crate) struct Point {
+    /// The place on the horizontal axis.
+    pub x: f64,
+    /// Where the value comes from.
+    pub source: Source,
+}
+
+/// Where a value comes from.
+pub(crate) enum Source {
+    /// A run of a job on a table.
+    Run {
+        table: TableSpec,
+        job: Value,
+        measure: Measure,
+    },
+    /// The average group of a record under Exponential-L (Machanavajjhala et al. 2006), at this L.
+    ExponentialL { table: TableSpec, l: usize },
+    /// Seconds of Itemset Recoding (the method with which the 2014 paper compares) on the first
+    /// set-valued column, at this k.
+    ItemsetRecoding { table: TableSpec, k: usize },
+}
+
+/// What is read from a run.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Measure {
+    /// A number of its report, by its JSON pointer.
+    Report(String),
+    /// The first number of its report plus a multiple of the second one.
+    Combined(&'static str, f64, &'static str),
+    /// Seconds.
+    Seconds(Part),
+}
+
+/// A part of a run, from file to file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// A CSV file to columns.
+    Read,
+    /// Encoding, and the search.
+    Search,
+    /// The released table, its verification and its report.
+    Verify,
+    /// The released table to a CSV file.
+    Write,
+    /// All of it.
+    Total,
+}
+
+/// A statement about a measured figure.
+pub(crate) type Statement = dyn Fn(&MeasuredFigure) -> Option<String>;
+
+/// A statement of the paper, beside what was measured here.
+pub(crate) struct Claim {
+    /// What is compared.
+    pub what: String,
+    /// What the paper says.
+    pub paper: &'static str,
+    /// The same of a measured figure; `None` where it was not measured.
+    pub here: Box<Statement>,
+}
+
+impl Claim {
+    pub(crate) fn new(
+        what: impl Into<String>,
+        paper: &'static str,
+        here: impl Fn(&MeasuredFigure) -> Option<String> + 'static,
+    ) -> Self {
+        let what = what.into();
+        let here = Box::new(here);
+        Self { what, paper, here }
+    }
+}

@@ -1,0 +1,47 @@
+//! Raw beside released distributions, for the holder.
+
+use maud::{Markup, html};
+use serde_json::Value;
+
+use crate::input::ReportPage;
+use crate::words::{percent, plain};
+
+/// The section on distributions; empty where the report has none.
+pub(crate) fn distributions(page: &ReportPage) -> Markup {
+    let columns = page.report["distributions"]
+        .as_array()
+        .map_or(&[][..], Vec::as_slice);
+    html! {
+        @if !columns.is_empty() {
+            section #distributions {
+                h2 { "Raw beside released" }
+                p { "For the holder alone: shares of the raw and of the released records, rounded. Rare values are pooled." }
+                @for column in columns {
+                    details open {
+                        summary { (plain(&column["column"])) }
+                        div.pair {
+                            (half("raw", &column["raw"]))
+                            (half("released", &column["released"]))
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn half(title: &str, shares: &Value) -> Markup {
+    let shares = shares.as_array().map_or(&[][..], Vec::as_slice);
+    let bars: Vec<crate::chart::bars::Bar> = shares
+        .iter()
+        .map(|one| {
+            let share = one["share"].as_f64().unwrap_or(0.0);
+            crate::chart::bars::Bar {
+                name: plain(&one["label"]),
+                text: percent(share),
+                share,
+            }
+        })
+        .collect();
+    crate::chart::bars::bars(title, &bars)
+}

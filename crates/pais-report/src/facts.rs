@@ -1,0 +1,96 @@
+//! What the sections of a page ask the documents of a release.
+
+use serde_json::Value;
+
+use crate::input::ReportPage;
+
+impl ReportPage {
+    /// The word of the privacy model.
+    pub(crate) fn model(&self) -> &str {
+        self.privacy["model"].as_str().unwrap_or_default()
+    }
+
+    /// Records that fit what an adversary of the model knows, at least.
+    pub(crate) fn smallest_known(&self) -> Option<u64> {
+        self.utility()["smallest_known_group"].as_u64()
+    }
+
+    /// The figures of utility.
+    pub(crate) fn utility(&self) -> &Value {
+        &self.report["utility"]
+    }
+
+    /// The figures of risk.
+    pub(crate) fn risk(&self) -> &Value {
+        &self.report["risk"]
+    }
+
+    /// Rows released.
+    pub(crate) fn rows(&self) -> u64 {
+        self.report["rows"].as_u64().unwrap_or(0)
+    }
+
+    /// Rows left out.
+    pub(crate) fn suppressed(&self) -> u64 {
+        self.report["suppressed_rows"].as_u64().unwrap_or(0)
+    }
+
+    /// Whether rows are counted as persons.
+    pub(crate) fn counts_persons(&self) -> bool {
+        self.report["subjects"].is_u64()
+    }
+
+    /// What groups consist of.
+    pub(crate) fn unit(&self) -> (&'static str, &'static str) {
+        match self.counts_persons() {
+            true => ("patient", "patients"),
+            false => ("record", "records"),
+        }
+    }
+
+    /// Whether the table is an anatomy: exact quasi-identifiers beside tables of sensitive values.
+    pub(crate) fn is_anatomy(&self) -> bool {
+        let tables = self.tables.as_array().into_iter().flatten();
+        tables.clone().any(|table| table["name"] == "qit")
+    }
+
+    /// The known number of facts of an adversary; `None` for every quasi-identifier.
+    pub(crate) fn known_facts(&self) -> Option<u64> {
+        match self.model() {
+            "lkc" => self.privacy["l"].as_u64(),
+            _ => None,
+        }
+    }
+
+    /// The columns in the codebook.
+    pub(crate) fn columns(&self) -> &[Value] {
+        self.codebook["columns"]
+            .as_array()
+            .map_or(&[], Vec::as_slice)
+    }
+
+    /// The greatest confidence in a value that the model bounds, as verified.
+    pub(crate) fn bounded_confidence(&self) -> Option<f64> {
+        let bounded = &self.verification["greatest_bounded_confidence"];
+        bounded.as_f64().filter(|_| self.bound().is_some())
+    }
+
+    /// The greatest confidence that the model permits; `None` where it bounds none.
+    pub(crate) fn bound(&self) -> Option<f64> {
+        let bound = match self.model() {
+            "lkc" | "confidence_bounding" => &self.privacy["c"],
+            "alpha_k" => &self.privacy["alpha"],
+            _ => return None,
+        };
+        bound.as_f64().filter(|bound| *bound < 1.0)
+    }
+
+    /// The title of the page.
+    pub(crate) fn title(&self) -> String {
+        let of = self.dataset.as_deref().or(self.name.as_deref());
+        match of {
+            Some(name) => format!("Report on the release of {name}"),
+            None => "Report on a release".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! What was asked, what is guaranteed, and what is not.
+
+use maud::{Markup, html};
+use serde_json::Value;
+
+use crate::input::ReportPage;
+use crate::summary;
+use crate::words::{counted, list, percent, plain};
+
+/// The section on what the job asked for.
+pub(crate) fn asked(page: &ReportPage) -> Markup {
+    html! {
+        section #asked {
+            h2 { "What was asked" }
+            p { (model_in_words(page)) }
+            (sensitive_values(&page.privacy["sensitive_values"]))
+            @if let Some(columns) = page.report["pre_generalization"].as_object() {
+                p { "Generalized before anything else, as the job asked:" }
+                ul { @for (column, levels) in columns { li { strong { (column) } ": " (levels_in_words(levels)) } } }
+            }
+        }
+    }
+}
+
+fn model_in_words(page: &ReportPage) -> String {
+    let privacy = &page.privacy;
+    let number = |name: &str| plain(&privacy[name]);
+    let share = |name: &str| percent(privacy[name].as_f64().unwrap_or(1.0));
+    match page.model() {
+        "lkc" => format!(
+            "LKC-privacy: whoever knows at most L = {} attributes of a patient finds at least K = {} \
+             records that fit, and can conclude no listed sensitive value with a confidence above C = {}.",
+            number("l"),
+            number("k"),
+            share("c")
+        ),
+        "k_anonymity" => format!(
+            "k-anonymity: at least k = {} records are equal in all identifying attributes.",
+            number("k")
+        ),
+        "confidence_bounding" => format!(
+            "Confidence bounding: no listed sensitive value can be concluded with a confidence above C = {}.",
+            share("c")
+        ),
+        "alpha_k" => format!(
+            "(α,k)-anonymity: at least k = {} records are equal in all identifying attributes, and at \
+             most α = {} of them share a listed sensitive value.",
+            number("k"),
+            share("alpha")
+        ),
+        "l_diversity" => format!(
+            "l-diversity over all sensitive attributes together: groups of at least k = {} records, \
+             in which an adversary who rules out values of some attributes still cannot determine \
+             the others (l = {}).",
+            number("k"),
+            number("l")
+        ),
+        "k_m_anonymity" => format!(
+            "k^m-anonymity: whoever knows at most m = {} items of a patient's sets finds at least k = {} \
+             records that fit.",
+            number("m"),
+            number("k")
+        ),
+        "distinct_l_diversity" => format!(
+            "Distinct l-diversity: groups of at least k = {} records with at least l = {} sensitive values.",
+            number("k"),
+            number("l")
+        ),
+        "entropy_l_diversity" => format!(
+            "Entropy l-diversity: groups of at least k = {} records whose sensitive values are as \
+             diverse as l = {} equally frequent ones.",
+            number("k"),
+            number("l")
+        ),
+        "recursive_cl_diversity" => format!(
+            "Recursive (c,l)-diversity: groups of at least k = {} records in which the most frequent \
+             sensitive value is not too frequent (c = {}, l = {}).",
+            number("k"),
+            number("c"),
+            number("l")
+        ),
+        "t_closeness" => format!(
+            "t-closeness: groups of at least k = {} records whose sensitive values are distributed as \
+             in the whole table, up to a distance of t = {}.",
+            number("k"),
+            number("t")
+        ),
+        _ => format!("The privacy model {}.", plain(privacy)),
+    }
+}
+
+fn sensitive_values(listed: &Value) -> Markup {
+    html! {
+        @if let Some(columns) = listed.as_object() {
+            @if !columns.is_empty() {
+                p { "Sensitive values that the bound holds for:" }
+                ul {
+                    @for (column, values) in columns {
+                        li { strong { (column) } ": " (list(&texts(values))) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn texts(values: &Value) -> Vec<String> {
+    let values = values.as_array().into_iter().flatten();
+    values.map(plain).collect()
+}
+
+fn levels_in_words(levels: &Value) -> String {
+    let mut text = format!("level {}", plain(&levels["level"]));
+    for (level, values) in levels["values"].as_object().into_iter().flatten() {
+        text += &format!("; {} at level {level}", texts(values).join(", "));
+    }
+    text
+}
+
+/// The section on what is guaranteed and what is not.
+pub(crate) fn guaranteed(page: &ReportPage) -> Markup {
+    let (one, many) = page.unit();
+    let verification = &page.verification;
+    html! {
+        section #guaranteed {
+            h2 { "What is guaranteed" }
+            p {
+                "A verifier that shares no code with the search has checked the finished table"
+                @if let Some(subsets) = verification["subsets"].as_u64() {
+                    ", for " (counted(subsets, "combination", "combinations")) " of attributes"
+                }
+                "."
+            }
+            ul {
+                li { (summary::protection(page)) }
+                @if let (Some(bound), Some(found)) = (page.bound(), page.bounded_confidence()) {
+                    li {
+                        "The bound on sensitive values is " (percent(bound)) "; the greatest share found is "
+                        (percent(found)) "."
+                    }
+                }
+                @if let Some(diversity) = verification["diversity"].as_f64() {
+                    li { "The least diverse group has a diversity of " (plain(&diversity.into())) ", in the measure of the model." }
+                }
+                @if page.counts_persons() {
+                    li { "Patients are counted, not records: several records of one patient count once." }
+                }
+                @if verification["missing_sensitive"] == "excluded" && page.bound().is_some() {
+                    li { "Shares are among the " (many) " that have a value; a missing value protects nobody." }
+                }
+            }
+            h3 { "What is not protected against" }
+            ul {
+                @if let Some(facts) = page.known_facts() {
+                    li { "Somebody who knows more than " (counted(facts, "attribute", "attributes")) " of a patient: see " a href="#risk" { "what risk remains" } "." }
+                }
+                @if page.bound().is_none() && !page.model().contains("diversity") && page.model() != "t_closeness" {
+                    li { "Conclusions from sensitive values that all fitting " (many) " share: this model bounds how few " (many) " fit, not what they have in common." }
+                }
+                @if page.bound().is_some() {
+                    li { "Conclusions about sensitive values that are not listed above." }
+                }
+                li { "Knowledge of another kind, for example that a diagnosis is likely at a certain age." }
+                @let unchanged = unchanged(page);
+                @if !unchanged.is_empty() {
+                    li { "What these columns say by themselves, because they are released unchanged: " (list(&unchanged)) "." }
+                }
+                @if page.suppression_for == "size_and_confidence" {
+                    li { "That a record was left out because of a sensitive value: records could be left out for that reason here." }
+                }
+                li { "Several releases of the same patients, put side by side by people who share them: before a grant, a release is checked together with those of the same dataset that its recipient has, not with those of others." }
+                li { "The chance to pick the right " (one) " by guessing among those that fit." }
+            }
+        }
+    }
+}
+
+fn unchanged(page: &ReportPage) -> Vec<String> {
+    let columns = page.columns().iter();
+    let columns =
+        columns.filter(|column| matches!(column["role"].as_str(), Some("insensitive" | "class")));
+    columns.map(|column| plain(&column["name"])).collect()
+}

@@ -1,0 +1,67 @@
+//! The page as a whole.
+
+use maud::{DOCTYPE, PreEscaped, html};
+
+use crate::input::ReportPage;
+use crate::{annex, cost, distributions, guarantee, hierarchies, risk, summary, tradeoff};
+
+const STYLE: &str = include_str!("page.css");
+
+impl ReportPage {
+    /// The page as an HTML document.
+    pub fn render(&self) -> String {
+        let tradeoff = tradeoff::tradeoff(self);
+        let hierarchies = hierarchies::hierarchies(self);
+        let distributions = distributions::distributions(self);
+        let sections = [
+            ("asked", "What was asked", true),
+            ("guaranteed", "What is guaranteed", true),
+            ("cost", "What it cost", true),
+            ("risk", "What risk remains", true),
+            (
+                "labels",
+                "How far it was generalized",
+                !hierarchies.0.is_empty(),
+            ),
+            ("tradeoff", "Other choices", !tradeoff.0.is_empty()),
+            (
+                "distributions",
+                "Raw beside released",
+                !distributions.0.is_empty(),
+            ),
+            ("annex", "For the record", true),
+        ];
+        let page = html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    meta name="color-scheme" content="light dark";
+                    title { (self.title()) }
+                    style { (PreEscaped(STYLE)) }
+                }
+                body {
+                    main {
+                        (summary::head(self))
+                        (summary::summary(self))
+                        nav aria-label="Sections" {
+                            @for (id, title, _) in sections.iter().filter(|section| section.2) {
+                                a href=(format!("#{id}")) { (title) }
+                            }
+                        }
+                        (guarantee::asked(self))
+                        (guarantee::guaranteed(self))
+                        (cost::cost(self))
+                        (risk::risk(self))
+                        (hierarchies)
+                        (tradeoff)
+                        (distributions)
+                        (annex::annex(self))
+                    }
+                }
+            }
+        };
+        page.into_string()
+    }
+}

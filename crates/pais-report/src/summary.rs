@@ -1,0 +1,168 @@
+//! The head of a page: what it is about, and the release in three sentences.
+
+use maud::{Markup, html};
+
+use crate::input::{Reader, ReportPage};
+use crate::words::{count, counted, percent};
+
+/// Title, people and purpose.
+pub(crate) fn head(page: &ReportPage) -> Markup {
+    html! {
+        header {
+            h1 { (page.title()) }
+            @if let Some(description) = &page.description { p.lead { (description) } }
+            dl.people {
+                @if let Some(holder) = &page.holder { dt { "Released by" } dd { (holder) } }
+                (reader(page))
+                @if let Some(at) = &page.made_at { dt { "Made" } dd { (at) } }
+                dt { "Size" }
+                dd {
+                    (counted(page.rows(), "record", "records"))
+                    @if let Some(persons) = page.report["subjects"].as_u64() {
+                        " of " (counted(persons, "patient", "patients"))
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn reader(page: &ReportPage) -> Markup {
+    html! {
+        @match &page.reader {
+            Reader::Recipient { purpose: Some(purpose) } => { dt { "Purpose" } dd { (purpose) } }
+            Reader::Recipient { purpose: None } => {}
+            Reader::Holder { grants } => {
+                dt { "Granted to" }
+                dd {
+                    @if grants.is_empty() { "nobody yet" }
+                    @for grant in grants {
+                        p {
+                            strong { (grant.recipient) } ", for: " (grant.purpose)
+                            @if let Some(until) = &grant.until { " (until " (until) ")" }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The release in three sentences.
+pub(crate) fn summary(page: &ReportPage) -> Markup {
+    let holds = page.verification["holds"].as_bool();
+    html! {
+        section.summary #summary aria-label="Summary" {
+            @match holds {
+                Some(true) => p.verdict.yes { "✓ The released table meets its privacy model." },
+                Some(false) => p.verdict.no { "✗ The released table does not meet its privacy model." },
+                None => {}
+            }
+            p { (protection(page)) }
+            p { (cost(page)) }
+            p { (risk(page)) }
+        }
+    }
+}
+
+/// What somebody who knows a patient finds, in one sentence.
+pub(crate) fn protection(page: &ReportPage) -> String {
+    let (one, many) = page.unit();
+    let who = match page.known_facts() {
+        Some(facts) => format!(
+            "Who knows up to {} about a patient",
+            counted(facts, "fact", "facts")
+        ),
+        None if page.model() == "k_m_anonymity" => {
+            let items = page.privacy["m"].as_u64().unwrap_or(1);
+            format!(
+                "Who knows up to {} of a patient's sets",
+                counted(items, "item", "items")
+            )
+        }
+        None if page.is_anatomy() => {
+            return match page.utility()["smallest_group"].as_u64() {
+                Some(smallest) => format!(
+                    "Who finds a patient's record finds a group of at least {} with it, and \
+                     cannot see which sensitive value of the group is the patient's.",
+                    counted(smallest, one, many)
+                ),
+                None => "Sensitive values are released by group, not by record.".to_owned(),
+            };
+        }
+        None => "Who knows all identifying attributes of a patient".to_owned(),
+    };
+    let Some(smallest) = page.smallest_known() else {
+        return format!("{who} is faced with several {many} that fit.");
+    };
+    let found = format!(
+        "{who} finds at least {} that fit",
+        counted(smallest, one, many)
+    );
+    match (page.bound(), page.bounded_confidence()) {
+        (Some(_), Some(found_share)) => format!(
+            "{found}, and no listed sensitive value is shared by more than {} of them.",
+            percent(found_share)
+        ),
+        _ => format!("{found}."),
+    }
+}
+
+fn cost(page: &ReportPage) -> String {
+    let suppressed = page.suppressed();
+    let left_out = match suppressed {
+        0 => "no record was left out".to_owned(),
+        number => format!(
+            "{} of {} records were left out",
+            count(number),
+            count(number + page.rows())
+        ),
+    };
+    if page.is_anatomy() {
+        return format!(
+            "Every attribute is released exactly, sensitive values are counted by group, and {left_out}."
+        );
+    }
+    match page.utility()["ncp"].as_f64() {
+        Some(ncp) => format!(
+            "{} of the detail of the identifying attributes was given up for this on average, and {left_out}.",
+            capital(&percent(ncp))
+        ),
+        None => format!("{}.", capital(&left_out)),
+    }
+}
+
+fn risk(page: &ReportPage) -> String {
+    let (one, many) = page.unit();
+    let risk = page.risk();
+    let (Some(highest), Some(average)) = (risk["highest"].as_f64(), risk["average"].as_f64())
+    else {
+        return "No risk was measured.".to_owned();
+    };
+    let all = match page.known_facts() {
+        Some(_) => {
+            "Somebody who knew every identifying attribute of a patient, which is more than \
+                    this release is protected against,"
+        }
+        None => "Somebody who knows every identifying attribute of a patient",
+    };
+    let worst = match highest >= 0.999 {
+        true => format!("with certainty for the most exposed {many}"),
+        false => format!(
+            "with a chance of at most {} for the most exposed {one}",
+            percent(highest)
+        ),
+    };
+    format!(
+        "{all} would pick the right {one} with a chance of {} on average, {worst}.",
+        percent(average)
+    )
+}
+
+fn capital(text: &str) -> String {
+    let mut characters = text.chars();
+    match characters.next() {
+        Some(first) => first.to_uppercase().chain(characters).collect(),
+        None => String::new(),
+    }
+}

@@ -1,0 +1,67 @@
+//! What other choices would have cost: the steps of the run, or the combinations of a sweep.
+
+use maud::{Markup, html};
+
+use crate::chart::line::{LineChart, Series, linear};
+use crate::input::{ReportPage, SweepFact};
+use crate::words::percent;
+
+/// The section on the trade-off; empty where only one table is known.
+pub(crate) fn tradeoff(page: &ReportPage) -> Markup {
+    html! {
+        @if page.steps.len() > 1 || !page.sweep.is_empty() {
+            section #tradeoff {
+                h2 { "What other choices would have cost" }
+                @if page.sweep.is_empty() { (steps(page)) } @else { (sweep(&page.sweep)) }
+            }
+        }
+    }
+}
+
+fn steps(page: &ReportPage) -> Markup {
+    let series = |name: &str, of: fn(&crate::input::StepFact) -> f64| Series {
+        name: name.to_owned(),
+        points: page
+            .steps
+            .iter()
+            .map(|step| (f64::from(step.step), of(step)))
+            .collect(),
+    };
+    let chart = LineChart {
+        title: "Detail lost after each step of the run".to_owned(),
+        x: linear("step", false),
+        y: linear("share", true),
+        series: vec![
+            series("detail lost (NCP)", |step| step.ncp),
+            series("records that look alike (DR)", |step| step.dr),
+        ],
+        marked: page.released_step.map(f64::from),
+    };
+    html! {
+        p {
+            "The run began with a table that says nothing and specialized one value at a time, as long as the guarantee held. "
+            "Every step can be released; the circle marks the one that was."
+        }
+        (chart.figure())
+    }
+}
+
+fn sweep(combinations: &[SweepFact]) -> Markup {
+    html! {
+        p { "The job compared several combinations. Less loss is more use; the released one is marked." }
+        div.scroll {
+            table {
+                thead { tr { th scope="col" { "Combination" } th.n scope="col" { "Detail lost" } th.n scope="col" { "DR" } } }
+                tbody {
+                    @for one in combinations {
+                        tr class=[one.is_released.then_some("released")] {
+                            th scope="row" { (one.name) @if one.is_released { " ← released" } }
+                            td.n { (one.ncp.map_or_else(|| "no table meets it".to_owned(), percent)) }
+                            td.n { (one.dr.map_or_else(String::new, percent)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Numbers as people read them.
+
+use serde_json::Value;
+
+/// A share as a percentage: `29 %`, `0.4 %`; two significant digits below 10 %.
+pub(crate) fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    let digits = match percent.abs() {
+        value if value >= 99.95 || value == 0.0 => 0,
+        value if value >= 9.95 => 0,
+        value if value >= 0.995 => 1,
+        value if value >= 0.0995 => 2,
+        _ => 3,
+    };
+    let text = format!("{percent:.digits$}");
+    let text = match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.'),
+        false => &text,
+    };
+    match text {
+        "0" if share > 0.0 => "less than 0.001 %".to_owned(),
+        "100" if share < 1.0 => "more than 99 %".to_owned(),
+        text => format!("{text} %"),
+    }
+}
+
+/// A whole number with separators of thousands: `45,222`.
+pub(crate) fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `1 record`, `2 records`.
+pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
+    format!("{} {}", count(number), if number == 1 { one } else { many })
+}
+
+/// A number of a document as a percentage; `None` where it is no number.
+pub(crate) fn share(value: &Value) -> Option<String> {
+    value.as_f64().map(percent)
+}
+
+/// Words joined as in a sentence: `a, b and c`.
+pub(crate) fn list(words: &[String]) -> String {
+    match words {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// A value of a document as text, numbers with at most six decimals.
+pub(crate) fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => "none".to_owned(),
+        Value::Bool(true) => "yes".to_owned(),
+        Value::Bool(false) => "no".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Number(number) => match (number.as_u64(), number.as_f64()) {
+            (Some(whole), _) => count(whole),
+            (None, Some(float)) => decimal(float),
+            _ => number.to_string(),
+        },
+        Value::Array(items) => items.iter().map(plain).collect::<Vec<_>>().join(", "),
+        Value::Object(fields) => {
+            let fields = fields.iter();
+            let fields = fields.map(|(name, value)| format!("{name}: {}", plain(value)));
+            fields.collect::<Vec<_>>().join("; ")
+        }
+    }
+}
+
+fn decimal(number: f64) -> String {
+    let text = format!("{number:.6}");
+    match text.trim_end_matches('0').trim_end_matches('.') {
+        "0" if number != 0.0 => format!("{number:.1e}"),
+        text => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{count, list, percent, plain};
+
+    #[test]
+    fn shares_are_percentages_of_two_digits() {
+        for (share, text) in [
+            (0.294872, "29 %"),
+            (0.2, "20 %"),
+            (0.0, "0 %"),
+            (1.0, "100 %"),
+            (0.0421, "4.2 %"),
+            (0.05, "5 %"),
+            (0.00043, "0.043 %"),
+            (0.0000001, "less than 0.001 %"),
+            (0.9999, "more than 99 %"),
+        ] {
+            assert_eq!(percent(share), text, "{share}");
+        }
+    }
+
+    #[test]
+    fn counts_have_separators() {
+        assert_eq!(count(7), "7");
+        assert_eq!(count(45_222), "45,222");
+        assert_eq!(count(1_000_000), "1,000,000");
+    }
+
+    #[test]
+    fn words_are_joined_as_in_a_sentence() {
+        let words = ["a", "b", "c"].map(str::to_owned);
+        assert_eq!(list(&words), "a, b and c");
+        assert_eq!(list(&words[..1]), "a");
+    }
+
+    #[test]
+    fn values_are_text_for_people() {
+        assert_eq!(plain(&json!(0.5)), "0.5");
+        assert_eq!(plain(&json!(0.00000004)), "4.0e-8");
+        assert_eq!(plain(&json!({"Surgery": ["a", "b"]})), "Surgery: a, b");
+        assert_eq!(plain(&json!(45222)), "45,222");
+    }
+}
