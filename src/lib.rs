@@ -8,6 +8,8 @@ pub mod config;
 pub mod http;
 pub mod ids;
 pub mod memory;
+pub mod oidc;
+pub mod policy;
 pub mod problem;
 pub mod roles;
 pub mod service;

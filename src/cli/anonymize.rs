@@ -136,9 +136,9 @@ impl Anonymize {
         let jobs: Vec<JobDefinition> = jobs.collect();
         for combination in &jobs {
             let plan = JobPlan::new(&schema, combination).map_err(misfit)?;
-            if !plan.has_steps() {
-                let detail = "lists of values are for the models that are reached by top-down \
-                              specialization; give one value";
+            if !plan.takes_sweeps() {
+                let detail = "lists of values are for `lkc` and its special cases, and for \
+                              groups that are generalized; give one value";
                 let pointer = first_list(job).unwrap_or_default();
                 return Err(misfit(JobError::at(JobErrorKind::Unfit, pointer, detail)).into());
             }

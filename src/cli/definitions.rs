@@ -23,6 +23,30 @@ pub(crate) const LIMITS: TreeLimits = TreeLimits {
     depth: 60,
 };
 
+/// Where the schema of a command comes from that can do without.
+#[derive(Debug, Args)]
+pub(crate) struct OptionalSchemaArgs {
+    /// The dataset: the body of `POST /v1/datasets`, or the answer of `GET /v1/datasets/{id}`; a
+    /// file, or the address of the dataset in a service, with a token in PAIS_TOKEN.
+    #[arg(long, value_name = "S.json")]
+    schema: Option<DocumentSource>,
+    /// The taxonomies that the schema names by their ids: a file with answers of
+    /// `GET /v1/taxonomies/{id}`, or the address of a service. May be repeated. Without it they are
+    /// fetched from the service that the schema is from.
+    #[arg(long, value_name = "T.json", requires = "schema")]
+    taxonomies: Vec<DocumentSource>,
+}
+
+impl OptionalSchemaArgs {
+    /// Where the schema comes from, if it is given.
+    pub(crate) fn given(&self) -> Option<SchemaArgs> {
+        Some(SchemaArgs {
+            schema: self.schema.clone()?,
+            taxonomies: self.taxonomies.clone(),
+        })
+    }
+}
+
 /// Where the schema of a command comes from.
 #[derive(Debug, Args)]
 pub(crate) struct SchemaArgs {

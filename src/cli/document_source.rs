@@ -47,4 +47,15 @@ impl DocumentSource {
             Self::Service(address) => address.get(),
         }
     }
+
+    /// The bytes of a document that needs no token.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub(crate) fn read_public(&self) -> Result<Vec<u8>, Failure> {
+        match self {
+            Self::File(_) => self.read(),
+            Self::Service(address) => address.get_public(),
+        }
+    }
 }

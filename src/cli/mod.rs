@@ -2,6 +2,7 @@
 
 mod anatomized;
 mod anonymize;
+mod audit;
 mod bar;
 mod completions;
 mod counted;
@@ -22,6 +23,7 @@ mod openapi;
 mod overwriting;
 mod problem_text;
 mod process;
+mod release_document;
 mod sample;
 mod schema;
 mod serve;
@@ -36,8 +38,10 @@ mod sweep_table;
 mod table_file;
 mod taxonomy;
 mod token;
+mod transform;
 mod verify;
 mod verify_json;
+mod verify_package;
 mod verify_text;
 
 use std::process::ExitCode;
@@ -70,10 +74,18 @@ enum Command {
     /// Make, rotate and check the keys that protect raw rows
     #[command(subcommand)]
     Keys(keys::KeysCommand),
+    /// Check the audit logs
+    #[command(subcommand)]
+    Audit(audit::AuditCommand),
     /// Anonymize a table in a file, without a server or database
     Anonymize(anonymize::Anonymize),
     /// Check a finished table from any source against a privacy model
     Verify(verify::Verify),
+    /// Check the hashes and the signature of a package: exit status 0 if they are right, 1 if not, 2 if
+    /// it cannot be read
+    VerifyPackage(verify_package::VerifyPackage),
+    /// Map new raw rows through the cut of a release
+    Transform(transform::Transform),
     /// Write a table of fictitious persons, with its schema and a job, for trying pais out
     Sample(sample::SampleArgs),
     /// Propose the schema of a table
@@ -99,7 +111,16 @@ pub(crate) fn main() -> ExitCode {
             Ok(status) => status,
             Err(error) => of_service(Err(error)),
         },
+        Command::Audit(command) => match audit::run(command) {
+            Ok(status) => status,
+            Err(error) => of_service(Err(error)),
+        },
         Command::Anonymize(command) => of_files(command.run(), command.style()),
+        Command::VerifyPackage(command) => match command.run() {
+            Ok(status) => status,
+            Err(failure) => failure.report(Style::of_errors(false)),
+        },
+        Command::Transform(command) => of_files(command.run(), command.style()),
         Command::Sample(command) => of_files(command.run(), Style::of_errors(false)),
         Command::Schema(command) => of_files(command.run(), command.style()),
         Command::Taxonomy(command) => of_files(command.run(), command.style()),

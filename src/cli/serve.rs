@@ -6,8 +6,10 @@ use std::sync::Arc;
 use anyhow::Context;
 use pais::config::{Flags, Settings};
 use pais::http::rate_limiter::RateLimiter;
+use pais::http::tls::Tls;
 use pais::http::{AppState, ConnectionLimits, RefusedTokens, RouterSettings, UploadPace};
 use pais::memory::MemoryBudget;
+use pais::oidc::Verifier;
 use pais::service::streams::StreamLimits;
 use pais::service::token_lifetime::TokenLifetime;
 use pais::service::{Service, ServiceLimits};
@@ -20,6 +22,8 @@ use pais::telemetry;
 use pais::worker;
 use pais_core::taxonomy::TreeLimits;
 use tokio::net::TcpListener;
+use tokio::sync::Notify;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::database::Database;
 use super::home::Home;
@@ -77,6 +81,7 @@ async fn serve(settings: &Settings) -> anyhow::Result<()> {
 /// Where requests come in, and how many connections may be open.
 struct Listeners {
     main: TcpListener,
+    tls: Option<Arc<Tls>>,
     /// That of probes and metrics, if they have one.
     operation: Option<TcpListener>,
     limits: ConnectionLimits,
@@ -96,7 +101,15 @@ impl Listeners {
                 "the limit of open files permits fewer connections than server.connections"
             );
         }
+        let tls = match (&settings.tls_certificate, &settings.tls_key) {
+            (Some(certificate), Some(key)) => {
+                let tls = Tls::open(certificate, key);
+                Some(Arc::new(tls.context("server.tls_certificate")?))
+            }
+            _ => None,
+        };
         Ok(Self {
+            tls,
             main: listen(settings.listen, "server.listen").await?,
             operation,
             limits: ConnectionLimits {
@@ -155,18 +168,19 @@ async fn work(
         service,
         rate_limiter: RateLimiter::new(settings.limits.requests_per_second).map(Arc::new),
         refused_tokens: RefusedTokens::new(settings.limits.refused_tokens_per_minute).map(Arc::new),
+        oidc: settings.oidc.settings().map(Verifier::new).map(Arc::new),
         body_timeout: settings.server.body_timeout(),
         upload_pace: UploadPace {
             max_duration: settings.limits.upload_duration(),
             bytes_per_second: settings.limits.upload_bytes_per_second,
             ..UploadPace::default()
         },
+        public_url: settings.server.public_url.clone(),
     };
     let router_settings = RouterSettings {
         request_timeout: settings.server.request_timeout(),
         cors_origins: settings.server.cors_origins.clone(),
         is_operation_separate: listeners.operation.is_some(),
-        public_url: settings.server.public_url.clone(),
     };
     let operation_router = pais::http::operation_router(state.clone());
     let router = pais::http::router(state, &router_settings)?;
@@ -183,14 +197,16 @@ async fn work(
     let pool = pool.context("cannot start the workers")?;
     let Listeners {
         main,
+        tls,
         operation,
         limits,
     } = listeners;
-    tracing::info!(address = %main.local_addr()?, "serving");
+    tracing::info!(address = %main.local_addr()?, tls = tls.is_some(), "serving");
     let grace = settings.server.shutdown_grace();
+    let _reloading = AbortOnDropHandle::new(tokio::spawn(reload(stop.reload.clone(), tls.clone())));
     let serving = async {
         let served = tokio::select! {
-            served = pais::http::serve(main, router, limits, shutdown.clone(), grace) => served,
+            served = pais::http::serve((main, tls), router, limits, shutdown.clone(), grace) => served,
             () = stop.at_once.cancelled() => Ok(()),
         };
         shutdown.cancel();
@@ -207,7 +223,7 @@ async fn work(
             ..limits
         };
         tokio::select! {
-            served = pais::http::serve(listener, operation_router, limits, shutdown.clone(), grace) => served,
+            served = pais::http::serve((listener, None), operation_router, limits, shutdown.clone(), grace) => served,
             () = stop.at_once.cancelled() => Ok(()),
         }
     };
@@ -228,6 +244,21 @@ async fn work(
         tracing::warn!(%error, "the end of this process could not be written");
     }
     Ok(served.and(operation_served)?)
+}
+
+/// Reads the certificate again whenever that is asked for.
+async fn reload(asked: Arc<Notify>, tls: Option<Arc<Tls>>) {
+    loop {
+        asked.notified().await;
+        match tls.as_ref().map(|tls| tls.reload()) {
+            Some(Ok(())) => tracing::info!("the certificate was read again"),
+            Some(Err(error)) => tracing::error!(
+                error = &error as &dyn std::error::Error,
+                "the certificate could not be read again; that of before is used"
+            ),
+            None => tracing::info!("SIGHUP: there is no certificate to read again"),
+        }
+    }
 }
 
 fn worker_settings(settings: &Settings) -> worker::WorkerPoolSettings {
@@ -252,10 +283,12 @@ fn memory_budget(settings: &Settings) -> MemoryBudget {
 
 fn limits(settings: &Settings) -> ServiceLimits {
     let job_bytes = settings.memory.job_bytes;
+    let enrolment = settings.security.enrolment;
     let token_lifetime = TokenLifetime::of_days(settings.security.token_max_days);
     let organizations = &settings.organizations;
     let settings = &settings.limits;
     ServiceLimits {
+        enrolment,
         job_bytes,
         job_json_bytes: settings.job_json_bytes,
         upload_bytes: settings.upload_bytes,

@@ -67,10 +67,23 @@ impl ServiceAddress {
     /// # Errors
     /// Without a token, and if the service does not answer with a document.
     pub(crate) fn get(&self) -> Result<Vec<u8>, Failure> {
-        let failed = |detail: String| Failure::Usage(format!("{self}: {detail}"));
         let Ok(token) = std::env::var(TOKEN) else {
-            return Err(failed(format!("put a token of its holder into {TOKEN}")));
+            let detail = format!("put a token of its holder into {TOKEN}");
+            return Err(Failure::Usage(format!("{self}: {detail}")));
         };
+        self.fetch(Some(token.trim()))
+    }
+
+    /// Fetches a document that needs no token.
+    ///
+    /// # Errors
+    /// If the service does not answer with a document.
+    pub(crate) fn get_public(&self) -> Result<Vec<u8>, Failure> {
+        self.fetch(None)
+    }
+
+    fn fetch(&self, token: Option<&str>) -> Result<Vec<u8>, Failure> {
+        let failed = |detail: String| Failure::Usage(format!("{self}: {detail}"));
         let mut config = ureq::Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
@@ -79,7 +92,10 @@ impl ServiceAddress {
             config = config.proxy(None);
         }
         let request = ureq::Agent::from(config.build()).get(&self.text);
-        let request = request.header("authorization", format!("Bearer {}", token.trim()));
+        let request = match token {
+            Some(token) => request.header("authorization", format!("Bearer {token}")),
+            None => request,
+        };
         let mut answer = request.call().map_err(|error| failed(error.to_string()))?;
         let body = answer.body_mut().with_config().limit(LIMIT).read_to_vec();
         let body = body.map_err(|error| failed(error.to_string()))?;

@@ -1,6 +1,9 @@
-//! The signals that stop the service, and those that do not.
+//! The signals that stop the service, and the one that does not.
+
+use std::sync::Arc;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 /// What the signals ask for.
@@ -11,9 +14,11 @@ pub(super) struct Stop {
     /// Cancelled by SIGQUIT, and by a second SIGTERM or SIGINT: running work is not waited for. Jobs
     /// return to the queue.
     pub(super) at_once: CancellationToken,
+    /// Notified by SIGHUP: certificates are read again.
+    pub(super) reload: Arc<Notify>,
 }
 
-/// Handles the signals from now on. SIGHUP changes nothing: settings are read at the start only.
+/// Handles the signals from now on.
 ///
 /// # Errors
 /// When a signal cannot be handled.
@@ -29,9 +34,7 @@ pub(super) fn handle() -> std::io::Result<Stop> {
     tokio::spawn(async move {
         loop {
             match signals.next().await {
-                Asked::Nothing => {
-                    tracing::info!("SIGHUP: nothing is reloaded; restart to change settings");
-                }
+                Asked::Reload => asked.reload.notify_one(),
                 Asked::Stop if !asked.shutdown.is_cancelled() => {
                     tracing::info!("stopping; a second signal stops without waiting");
                     asked.shutdown.cancel();
@@ -55,7 +58,7 @@ struct Signals {
 }
 
 enum Asked {
-    Nothing,
+    Reload,
     Stop,
     StopAtOnce,
 }
@@ -66,7 +69,7 @@ impl Signals {
             _ = self.terminate.recv() => Asked::Stop,
             _ = self.interrupt.recv() => Asked::Stop,
             _ = self.quit.recv() => Asked::StopAtOnce,
-            _ = self.hangup.recv() => Asked::Nothing,
+            _ = self.hangup.recv() => Asked::Reload,
         }
     }
 }

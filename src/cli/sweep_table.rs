@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use pais::worker::records::{SweepItem, SweepStatus};
 use pais_anonymize::SweepOutcome;
 use serde::Serialize;
+use serde_json::Value;
 
 use super::documents;
 use super::failure::Failure;
@@ -72,6 +73,8 @@ fn write_csv(items: &[SweepItem], out: impl Write) -> io::Result<()> {
         "l",
         "k",
         "c",
+        "recoding",
+        "objective",
         "status",
         "steps",
         "groups",
@@ -92,6 +95,8 @@ fn write_csv(items: &[SweepItem], out: impl Write) -> io::Result<()> {
             text(item.l.as_ref()),
             text(item.k),
             text(item.c),
+            word(item.recoding)?,
+            word(item.objective)?,
             status.to_owned(),
             text(item.steps),
             text(item.groups),
@@ -104,6 +109,13 @@ fn write_csv(items: &[SweepItem], out: impl Write) -> io::Result<()> {
         ])?;
     }
     out.flush()
+}
+
+/// A word as it is in the job, or an empty cell.
+fn word<T: Serialize>(word: Option<T>) -> io::Result<String> {
+    let word = word.map(|word| serde_json::to_value(&word)).transpose()?;
+    let text = word.as_ref().and_then(Value::as_str);
+    Ok(text.unwrap_or_default().to_owned())
 }
 
 /// A figure, or an empty cell.

@@ -148,6 +148,19 @@ impl TableFile {
         Ok(self)
     }
 
+    /// Whether it is read from standard input.
+    pub(crate) fn is_standard_input(&self) -> bool {
+        self.is_standard_input
+    }
+
+    /// The line of the first row.
+    pub(crate) fn first_line(&self) -> u64 {
+        match self.format {
+            FileFormat::Text(_) => 2,
+            FileFormat::Ndjson | FileFormat::Parquet => 1,
+        }
+    }
+
     /// Which file it is; `None` for one that does not exist and for a pipe.
     pub(crate) fn identity(&self) -> Option<FileIdentity> {
         let metadata = match self.is_standard_input {
@@ -236,11 +249,7 @@ impl TableFile {
     pub(crate) fn read_finished(&self, schema: &Schema) -> Result<ReleasedTable, Failure> {
         let read_by = reimport::columns(schema, &self.names()?);
         let table = self.read(&read_by)?;
-        let first_line = match self.format {
-            FileFormat::Text(_) => 2,
-            FileFormat::Ndjson | FileFormat::Parquet => 1,
-        };
-        let released = reimport::released(schema, &read_by, table, first_line);
+        let released = reimport::released(schema, &read_by, table, self.first_line());
         released.map_err(|error| self.refused(error))
     }
 

@@ -114,6 +114,7 @@ async fn issue(
         role: args.role,
         label: args.label.as_deref(),
         expires_at: lifetime.end(requested, now)?,
+        is_enrolled: false,
     };
     loop {
         let organization = find_or_create(store, &args.organization).await?;

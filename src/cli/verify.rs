@@ -7,10 +7,11 @@ use clap::Args;
 
 use pais::problem::{Code, Problem};
 use pais_core::cancellation::Cancellation;
-use pais_core::definition::ColumnRole;
+use pais_core::definition::{ColumnRole, JobDefinition, OneOrMany, Recoding};
+use pais_core::schema::Schema;
 use pais_verify::{ReleaseError, ReleaseTables, verify_release};
 
-use super::definitions::SchemaArgs;
+use super::definitions::{LIMITS, OptionalSchemaArgs};
 use super::directory::Directory;
 use super::document_source::DocumentSource;
 use super::documents::in_file;
@@ -18,17 +19,21 @@ use super::failure::Failure;
 use super::input_format::InputFormat;
 use super::streams::Style;
 use super::table_file::TableFile;
-use super::{anatomized, definitions, verify_json, verify_text};
+use super::{anatomized, definitions, release_document, verify_json, verify_text};
 
 /// Arguments of `pais verify`.
 #[derive(Debug, Args)]
 pub(crate) struct Verify {
     #[command(flatten)]
-    schema: SchemaArgs,
+    schema: OptionalSchemaArgs,
     /// The job: the body of `POST /v1/jobs`, or the answer of `GET /v1/jobs/{id}`; a file, or the
     /// address of the job in a service.
     #[arg(long, value_name = "J.json")]
-    job: DocumentSource,
+    job: Option<DocumentSource>,
+    /// In place of --schema and --job, as a recipient can: the answer of `GET /v1/releases/{id}`; a
+    /// file, or the address of the release in a service.
+    #[arg(long = "release", value_name = "R.json")]
+    document: Option<DocumentSource>,
     /// The finished table, by its ending: .csv, .tsv, .ndjson (also .gz, .zst) or .parquet; or the
     /// directory of an anatomized release.
     #[arg(value_name = "RELEASE")]
@@ -77,9 +82,7 @@ impl Verify {
         }
         let raw = self.raw.as_deref().map(|path| self.format.table(path));
         let raw = raw.transpose()?;
-        let schema = self.schema.load()?;
-        let job = definitions::job_of_release(&self.job)?;
-        let schema = definitions::schema_of_job(schema, &job, &self.job)?;
+        let (schema, job) = self.definitions()?;
         let raw = raw.map(|raw| raw.read(&schema)).transpose()?;
         // The labels of hierarchies that are made from raw values are those of this table.
         let made = raw.as_ref().map(|raw| schema.with_made_hierarchies(raw));
@@ -108,9 +111,42 @@ impl Verify {
         })
     }
 
+    /// The schema with the roles of the job, and the job.
+    fn definitions(&self) -> Result<(Schema, JobDefinition), Failure> {
+        match (self.schema.given(), &self.job, &self.document) {
+            (Some(schema), Some(source), None) => {
+                let schema = schema.load()?;
+                let job = definitions::job_of_release(source)?;
+                let schema = definitions::schema_of_job(schema, &job, source)?;
+                Ok((schema, job))
+            }
+            (None, None, Some(source)) if self.raw.is_none() => {
+                let release = release_document::load(source)?;
+                let schema = release.codebook.schema(LIMITS);
+                let schema = schema.map_err(|error| in_file(source, error))?;
+                let mut job = release.terms.job();
+                // A release with one cut names it.
+                let is_local = release.terms.cut.is_none();
+                job.recoding = is_local.then_some(OneOrMany::One(Recoding::Local));
+                Ok((schema, job))
+            }
+            (None, None, Some(_)) => Err(Failure::Usage(
+                "the document of a release has no value below its cut, so raw rows are compared by \
+                 --schema and --job; leave --release or --raw out"
+                    .to_owned(),
+            )),
+            _ => Err(Failure::Usage(
+                "give either --schema and --job, or --release".to_owned(),
+            )),
+        }
+    }
+
     fn failure(&self, error: ReleaseError) -> Failure {
         match error {
-            ReleaseError::Job(error) => in_file(&self.job, error).into(),
+            ReleaseError::Job(error) => match self.job.as_ref().or(self.document.as_ref()) {
+                Some(source) => in_file(source, error).into(),
+                None => error.into(),
+            },
             error => {
                 let problem = Problem::new(Code::InvalidHeader, error.to_string());
                 in_file(self.release.display(), problem).into()

@@ -2,6 +2,8 @@
 
 use pais_core::definition::json::TREE_DEPTH;
 
+use crate::oidc::is_safe_address;
+
 use super::Settings;
 
 /// The key of an invalid setting, and what is wrong with it.
@@ -10,6 +12,9 @@ type InvalidSetting = (&'static str, String);
 /// Connections in addition to those of the pool: two are for heartbeats, three are reserved for the
 /// superuser, and a command that runs beside the service needs some.
 const SPARE_CONNECTIONS: u32 = 8;
+
+/// Most seconds by which clocks may differ: an expired token works on for so long.
+const MOST_LEEWAY_SECONDS: u64 = 300;
 
 /// Checks what the types do not check.
 ///
@@ -20,6 +25,8 @@ pub(super) fn check(settings: &Settings) -> Result<(), InvalidSetting> {
     limits(settings)?;
     connections(settings)?;
     addresses(settings)?;
+    transport(settings)?;
+    oidc(settings)?;
     if settings.encryption.key_file.is_some() && settings.encryption.key_base64.is_some() {
         let reason = "and encryption.key_base64 are both set; leave one out";
         return Err(("encryption.key_file", reason.to_owned()));
@@ -122,6 +129,56 @@ fn addresses(settings: &Settings) -> Result<(), InvalidSetting> {
         }
         None => Ok(()),
     }
+}
+
+/// Tokens and tables do not pass a network in clear.
+fn transport(settings: &Settings) -> Result<(), InvalidSetting> {
+    let server = &settings.server;
+    let is_local = server.listen.ip().to_canonical().is_loopback();
+    match (&server.tls_certificate, &server.tls_key) {
+        (Some(_), Some(_)) => Ok(()),
+        (Some(_), None) => Err((
+            "server.tls_certificate",
+            "needs its private key in server.tls_key".to_owned(),
+        )),
+        (None, Some(_)) => Err((
+            "server.tls_key",
+            "needs the certificate in server.tls_certificate".to_owned(),
+        )),
+        (None, None) if is_local || server.behind_proxy => Ok(()),
+        (None, None) => Err((
+            "server.listen",
+            format!(
+                "is {}, where tokens and tables would pass the network in clear; set \
+                 server.tls_certificate and server.tls_key, or server.behind_proxy = true if a \
+                 proxy that terminates TLS is in front of the service",
+                server.listen
+            ),
+        )),
+    }
+}
+
+fn oidc(settings: &Settings) -> Result<(), InvalidSetting> {
+    let oidc = &settings.oidc;
+    let reason = match (&oidc.issuer, &oidc.audience) {
+        (None, None) => return Ok(()),
+        (Some(_), None) => (
+            "oidc.issuer",
+            "needs oidc.audience: tokens for others are refused",
+        ),
+        (None, Some(_)) => ("oidc.audience", "needs oidc.issuer"),
+        (Some(issuer), Some(_)) if is_safe_address(issuer) => {
+            return match oidc.leeway_seconds <= MOST_LEEWAY_SECONDS {
+                true => Ok(()),
+                false => Err((
+                    "oidc.leeway_seconds",
+                    format!("must be at most {MOST_LEEWAY_SECONDS}"),
+                )),
+            };
+        }
+        (Some(_), Some(_)) => ("oidc.issuer", "must begin with https://"),
+    };
+    Err((reason.0, reason.1.to_owned()))
 }
 
 /// The part of an HTTP URL after the scheme; `None` if it is not an HTTP URL.

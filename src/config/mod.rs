@@ -16,6 +16,8 @@ use figment::providers::{Format, Toml};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 
+use crate::oidc::OidcSettings;
+
 /// The built-in settings, as documented for users.
 pub const DEFAULTS: &str = include_str!("../../config/default.toml");
 
@@ -72,6 +74,8 @@ pub struct Settings {
     pub encryption: EncryptionSettings,
     /// Tokens.
     pub security: SecuritySettings,
+    /// People who sign in with an issuer.
+    pub oidc: OidcSection,
     /// The log.
     pub log: LogSettings,
 }
@@ -84,6 +88,13 @@ pub struct ServerSettings {
     pub listen: SocketAddr,
     /// Directory of the embedded database, the key file and temporary files.
     pub data_dir: PathBuf,
+    /// The chain of certificates for TLS, PEM. Without it the service speaks plain HTTP.
+    pub tls_certificate: Option<PathBuf>,
+    /// The private key of the first certificate, PEM.
+    pub tls_key: Option<PathBuf>,
+    /// Whether a proxy that terminates TLS is in front of the service, so that it may speak plain
+    /// HTTP on other addresses than loopback.
+    pub behind_proxy: bool,
     /// The URL at which clients reach the service, without a trailing slash.
     pub public_url: Option<String>,
     /// Longest time a request may take, in seconds.
@@ -248,6 +259,41 @@ pub struct SecuritySettings {
     /// Longest lifetime of a token, and that of a token without `expires_at`, in days; 0 for no
     /// limit.
     pub token_max_days: u32,
+    /// Whether an administrator who issues a token gets a code in place of the secret, which the
+    /// organization redeems.
+    pub enrolment: bool,
+}
+
+/// Section `oidc`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OidcSection {
+    /// The issuer of the tokens of people, as in their claim `iss`; absent for none.
+    pub issuer: Option<String>,
+    /// Which the claim `aud` must name.
+    pub audience: Option<String>,
+    /// The claim with the name or id of the organization.
+    pub organization_claim: String,
+    /// The claim with the role, as a text or in a list.
+    pub role_claim: String,
+    /// The claim that names the person.
+    pub subject_claim: String,
+    /// By how many seconds clocks may differ.
+    pub leeway_seconds: u64,
+}
+
+impl OidcSection {
+    /// The settings of the verification; `None` where no issuer is configured.
+    pub fn settings(&self) -> Option<OidcSettings> {
+        Some(OidcSettings {
+            issuer: self.issuer.clone()?,
+            audience: self.audience.clone()?,
+            organization_claim: self.organization_claim.clone(),
+            role_claim: self.role_claim.clone(),
+            subject_claim: self.subject_claim.clone(),
+            leeway_seconds: self.leeway_seconds,
+        })
+    }
 }
 
 /// Section `log`.

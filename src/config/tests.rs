@@ -226,3 +226,23 @@ fn a_secret_can_come_from_a_file_that_a_variable_names() {
     let message = refusal(None, &[("PAIS__LOG__FORMAT_FILE", path)]);
     assert!(message.contains("format_file"), "{message}");
 }
+
+#[test]
+fn plain_http_stays_on_the_machine_unless_a_proxy_is_in_front() {
+    let open = ("PAIS__SERVER__LISTEN", "0.0.0.0:8080");
+    let refused = refusal(None, &[open]);
+    assert!(refused.contains("server.listen"), "{refused}");
+    assert!(refused.contains("behind_proxy"), "{refused}");
+    let proxy = ("PAIS__SERVER__BEHIND_PROXY", "true");
+    load(None, &[open, proxy], &Flags::default()).unwrap();
+    let certificate = ("PAIS__SERVER__TLS_CERTIFICATE", "/c.pem");
+    let key = ("PAIS__SERVER__TLS_KEY", "/k.pem");
+    load(None, &[open, certificate, key], &Flags::default()).unwrap();
+    for listen in ["127.0.0.1:1", "[::1]:1", "127.9.9.9:1"] {
+        load(None, &[("PAIS__SERVER__LISTEN", listen)], &Flags::default()).unwrap();
+    }
+    let half = refusal(None, &[certificate]);
+    assert!(half.contains("server.tls_key"), "{half}");
+    let half = refusal(None, &[key]);
+    assert!(half.contains("server.tls_certificate"), "{half}");
+}

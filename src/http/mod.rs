@@ -20,6 +20,7 @@ mod router;
 pub mod routes;
 mod serve;
 mod state;
+pub mod tls;
 pub mod upload;
 
 pub use connections::ConnectionLimits;

@@ -37,8 +37,6 @@ pub struct RouterSettings {
     pub cors_origins: Vec<String>,
     /// Whether the probes and the metrics have a listener of their own ([`operation_router`]).
     pub is_operation_separate: bool,
-    /// The URL at which clients reach the service, for the OpenAPI document.
-    pub public_url: Option<String>,
 }
 
 /// The OpenAPI document of the service.
@@ -74,7 +72,7 @@ pub fn router(state: AppState, settings: &RouterSettings) -> Result<Router, serd
         false => Router::from(operation_routes()),
     };
     let mut document = api_document();
-    if let Some(url) = &settings.public_url {
+    if let Some(url) = &state.public_url {
         document.servers = Some(vec![Server::new(url)]);
     }
     let document = bytes::Bytes::from(document.to_pretty_json()? + "\n");

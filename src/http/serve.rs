@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -14,7 +15,7 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -27,6 +28,7 @@ use super::connections::{
     WatchedStream,
 };
 use super::metrics_recorder;
+use super::tls::Tls;
 
 /// How often the samples of the metrics are put into their buckets if nobody scrapes them.
 const METRICS_UPKEEP_INTERVAL: Duration = Duration::from_secs(30);
@@ -59,13 +61,13 @@ const REFUSALS: usize = 32;
 /// Longest time for a refusal.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Serves until `shutdown` is cancelled. Then it accepts no more connections, closes those without a
+/// Serves until `shutdown` is cancelled, over TLS where it is given. Then it accepts no more connections, closes those without a
 /// request, and waits up to `grace` for the running requests to end. What runs then is dropped.
 ///
 /// # Errors
 /// None at present: a connection that cannot be accepted is logged, and listening goes on.
 pub async fn serve(
-    listener: TcpListener,
+    (listener, tls): (TcpListener, Option<Arc<Tls>>),
     router: Router,
     limits: ConnectionLimits,
     shutdown: CancellationToken,
@@ -100,9 +102,26 @@ pub async fn serve(
         match connections.admit(ClientAddress::from(address)).await {
             Admission::Open(open) => {
                 let (router, shutdown) = (router.clone(), shutdown.clone());
-                tasks.spawn(converse(stream, address, open, router, shutdown));
+                let tls = tls.clone();
+                tasks.spawn(async move {
+                    // Without this, small answers may wait for the acknowledgement of the one before.
+                    let _ = stream.set_nodelay(true);
+                    let Some(tls) = tls else {
+                        return converse(stream, address, open, router, shutdown).await;
+                    };
+                    let accepted = tokio::select! {
+                        accepted = tls.accept(stream) => accepted,
+                        _ = open.activity.closing() => return,
+                        () = shutdown.cancelled() => return,
+                    };
+                    match accepted {
+                        Ok(stream) => converse(stream, address, open, router, shutdown).await,
+                        Err(error) => tracing::trace!(error = %error, "a handshake failed"),
+                    }
+                });
             }
-            Admission::Refused(limit) if refusals.len() < REFUSALS => {
+            // Without a handshake there is nothing that a client of TLS could read.
+            Admission::Refused(limit) if refusals.len() < REFUSALS && tls.is_none() => {
                 refusals.spawn(tokio::time::timeout(REFUSAL_TIMEOUT, refuse(stream, limit)));
             }
             Admission::Refused(_) => {}
@@ -135,14 +154,12 @@ async fn not_accepted(error: &io::Error, connections: &Connections) {
 
 /// Serves the requests of a connection until it is closed.
 async fn converse(
-    stream: TcpStream,
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     address: SocketAddr,
     open: OpenConnection,
     router: Router,
     shutdown: CancellationToken,
 ) {
-    // Without this, small answers may wait for the acknowledgement of the one before.
-    let _ = stream.set_nodelay(true);
     let activity = &open.activity;
     let service = service_fn(|request: Request<Incoming>| {
         let running = activity.begin_request();

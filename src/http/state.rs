@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::oidc::Verifier;
 use crate::service::Service;
 
 use super::rate_limiter::RateLimiter;
@@ -18,8 +19,13 @@ pub struct AppState {
     pub rate_limiter: Option<Arc<RateLimiter>>,
     /// Limits the refused tokens of each address; `None` for no limit.
     pub refused_tokens: Option<Arc<RefusedTokens>>,
+    /// Verifies the tokens of people; `None` where no issuer is configured.
+    pub oidc: Option<Arc<Verifier>>,
     /// Longest time that a client may take to send a body that is read as a whole.
     pub body_timeout: Duration,
     /// How slowly a client may send an upload.
     pub upload_pace: UploadPace,
+    /// The URL at which clients reach the service, without a trailing slash; `None` where it is not
+    /// configured.
+    pub public_url: Option<String>,
 }

@@ -51,7 +51,10 @@ codes! {
     IdempotencyKeyReused = "idempotency_key_reused", 409, "The idempotency key was used with another body";
     IdempotencyKeyInUse = "idempotency_key_in_use", 409, "A request with this idempotency key is under way";
     DuplicateSubmission = "duplicate_submission", 409, "The dataset has these rows already";
+    ApprovalRequired = "approval_required", 409, "The release is not approved";
+    CompositionRisk = "composition_risk", 409, "The releases together do not meet the privacy model";
     GrantExists = "grant_exists", 409, "The recipient holds this grant already";
+    Withdrawn = "withdrawn", 410, "The release was withdrawn";
     TooLarge = "too_large", 413, "The body is larger than the limit";
     UnsupportedMediaType = "unsupported_media_type", 415, "The media type is not supported";
     RangeNotSatisfiable = "range_not_satisfiable", 416, "The range lies outside the content";
@@ -63,6 +66,7 @@ codes! {
     EmptySubmission = "empty_submission", 422, "The submission has no rows";
     InvalidPrivacy = "invalid_privacy", 422, "The privacy parameters are out of range";
     InvalidJob = "invalid_job", 422, "The job does not fit the dataset";
+    BelowPolicy = "below_policy", 422, "The organization's policy does not allow this";
     NoSuchStep = "no_such_step", 422, "The job has no such step";
     InvalidValue = "invalid_value", 422, "A value is out of range";
     LimitExceeded = "limit_exceeded", 422, "A configured limit is exceeded";

@@ -1,23 +1,70 @@
 //! The audit log, as auditors read it.
 
+use futures_util::stream::{self, Stream};
+use serde_json::json;
+
 use crate::roles::Caller;
-use crate::store::audit::{self, Event};
+use crate::store::audit::{self, Action, Event, EventFilter, EventOrder, NewEvent};
+use crate::store::audit_chain;
 
 use super::page::{Listing, PageRequest};
 use super::{Service, ServiceError};
 
+/// Number of events that an export reads at once.
+const EXPORT_BATCH: i64 = 1_000;
+
 impl Service {
-    /// The events of the caller's organization, newest first. The cursor is the id of an event.
+    /// The events of the caller's organization, newest first. The cursor is the place of an event in
+    /// the log. Events that are committed but not chained yet are chained first.
     ///
     /// # Errors
     /// When the database fails.
     pub async fn list_events(
         &self,
         caller: Caller,
-        page: PageRequest,
-    ) -> Result<Listing<Event>, ServiceError> {
+        filter: &EventFilter,
+        page: PageRequest<i64>,
+    ) -> Result<Listing<Event, i64>, ServiceError> {
+        audit_chain::extend(&self.store, &self.keys).await?;
+        let order = EventOrder::NewestFirst(page.after);
         let (organization, limit) = (caller.organization, page.rows_to_query());
-        let rows = audit::list(&self.store, organization, page.after, limit).await?;
-        Ok(Listing::new(rows, page, |event| event.id.0))
+        let rows = audit::list(&self.store, organization, filter, order, limit).await?;
+        // Further pages belong to the read that began with the first.
+        if page.after.is_none() {
+            self.record_reading(caller, "page").await?;
+        }
+        Ok(Listing::new(rows, page, |event| event.seq))
+    }
+
+    /// The events of the caller's organization, oldest first, in batches of an export.
+    ///
+    /// # Errors
+    /// When the database fails; that of a later batch is an item of the stream.
+    pub async fn export_events(
+        &self,
+        caller: Caller,
+        filter: EventFilter,
+    ) -> Result<impl Stream<Item = Result<Vec<Event>, ServiceError>> + use<>, ServiceError> {
+        self.record_reading(caller, "export").await?;
+        audit_chain::extend(&self.store, &self.keys).await?;
+        let store = self.store.clone();
+        Ok(stream::try_unfold(Some(0), move |after| {
+            let (store, filter) = (store.clone(), filter.clone());
+            async move {
+                let Some(after) = after else { return Ok(None) };
+                let order = EventOrder::OldestFirst(after);
+                let organization = caller.organization;
+                let events = audit::list(&store, organization, &filter, order, EXPORT_BATCH);
+                let events = events.await?;
+                let last = events.last().map(|event| event.seq);
+                Ok(last.map(|last| (events, Some(last))))
+            }
+        }))
+    }
+
+    async fn record_reading(&self, caller: Caller, part: &str) -> Result<(), ServiceError> {
+        let log = caller.organization.0;
+        let event = NewEvent::by(caller, Action::AuditRead, log, json!({ "part": part }));
+        Ok(audit::record_read(&self.store, event).await?)
     }
 }

@@ -43,6 +43,14 @@ impl ServiceError {
         Self::Problem(Problem::at(Code::NotFound, pointer, NOTHING_HERE))
     }
 
+    /// The error of a request for the tables or the report of a withdrawn release.
+    pub(super) fn withdrawn() -> Self {
+        Self::new(
+            Code::Withdrawn,
+            "the release was withdrawn; `GET /v1/releases/{id}` has the reason and the time",
+        )
+    }
+
     /// The error of a request that comes in while the service stops.
     pub(super) fn stopping() -> Self {
         Self::new(Code::Unavailable, "the service is stopping")

@@ -5,42 +5,59 @@ use time::OffsetDateTime;
 use crate::ids::{GrantId, ReleaseId};
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
-use crate::store::grants::{self, GrantCreation, NewGrant, StoredGrant};
+use crate::store::grants::{self, GrantCreation, GrantRefusal, NewGrant, StoredGrant};
 
 use super::page::{Listing, PageRequest};
 use super::{Service, ServiceError, text};
 
-/// Maximum length of a purpose, in characters.
+/// Maximum length of a purpose, and of the reason why a risk is taken, in characters.
 const PURPOSE_LENGTH: usize = 2_000;
 
+/// How often a grant is decided, where the recipient comes to know other releases meanwhile.
+const COMPOSITIONS: usize = 4;
+
 impl Service {
-    /// Grants a release to a recipient.
+    /// Grants a release to a recipient, unless it breaks a privacy model together with what the
+    /// recipient knows of the dataset and the request does not acknowledge that.
     ///
     /// # Errors
-    /// `invalid_value`; `not_found` for the release or the recipient; `grant_exists`; when the
-    /// database fails.
+    /// `invalid_value`; `not_found` for the release or the recipient; `withdrawn`; `below_policy`;
+    /// `approval_required`; `grant_exists`; `composition_risk`; `limit_exceeded` and `busy` for the
+    /// decision on it; when the database fails.
     pub async fn create_grant(
         &self,
         caller: Caller,
         grant: NewGrant<'_>,
     ) -> Result<StoredGrant, ServiceError> {
-        let purpose = grant.purpose.trim();
-        let new = NewGrant { purpose, ..grant };
+        let new = NewGrant {
+            purpose: grant.purpose.trim(),
+            acknowledged_risk: grant.acknowledged_risk.map(str::trim),
+            ..grant
+        };
         self.check_grant(&new)?;
-        match grants::create(&self.store, caller, &new).await? {
-            GrantCreation::Made(grant) => Ok(grant),
-            GrantCreation::NoRelease => Err(ServiceError::not_found()),
-            GrantCreation::NoRecipient => Err(Problem::at(
-                Code::NotFound,
-                "/recipient",
-                "there is no organization with this name or id",
-            )
-            .into()),
-            GrantCreation::Exists => Err(ServiceError::new(
-                Code::GrantExists,
-                "the recipient already has a grant of this release; withdraw that grant first",
-            )),
+        let release = self.get_release(caller, grant.release).await?;
+        let policy = self.get_policy(caller).await?;
+        self.check_release_policy(&policy, &release, "").await?;
+        // A grant is made only together with those releases that were decided with it. Where the
+        // recipient comes to know others meanwhile, it is decided again.
+        let mut composed = Vec::new();
+        for _ in 0..COMPOSITIONS {
+            let known = match grants::create(&self.store, caller, &new, &composed).await? {
+                GrantCreation::Made(grant) => return Ok(grant),
+                GrantCreation::Refused(refusal) => return Err(refused(refusal)),
+                GrantCreation::Undecided(known) => known,
+            };
+            let composition = self.compose(caller, release.clone(), &known).await?;
+            if !composition.holds && new.acknowledged_risk.is_none() {
+                return Err(composition.problem().into());
+            }
+            composed = known;
         }
+        Err(Problem::new(
+            Code::Busy,
+            "other releases are being granted to the recipient at the same time; try again",
+        )
+        .into())
     }
 
     fn check_grant(&self, grant: &NewGrant<'_>) -> Result<(), Problem> {
@@ -52,6 +69,15 @@ impl Service {
             ));
         }
         text::check_length("/purpose", Some(grant.purpose), PURPOSE_LENGTH)?;
+        let risk = "/acknowledge_composition_risk";
+        if grant.acknowledged_risk.is_some_and(str::is_empty) {
+            return Err(Problem::at(
+                Code::InvalidValue,
+                risk,
+                "the reason is empty; say why the risk is taken, or leave it out",
+            ));
+        }
+        text::check_length(risk, grant.acknowledged_risk, PURPOSE_LENGTH)?;
         let is_past = |at: OffsetDateTime| at <= self.store.now();
         if grant.expires_at.is_some_and(is_past) {
             return Err(Problem::at(
@@ -93,5 +119,28 @@ impl Service {
             true => Ok(()),
             false => Err(ServiceError::not_found()),
         }
+    }
+}
+
+fn refused(refusal: GrantRefusal) -> ServiceError {
+    match refusal {
+        GrantRefusal::NoRelease => ServiceError::not_found(),
+        GrantRefusal::NoRecipient => Problem::at(
+            Code::NotFound,
+            "/recipient",
+            "there is no organization with this name or id",
+        )
+        .into(),
+        GrantRefusal::NotApproved => ServiceError::new(
+            Code::ApprovalRequired,
+            "the policy requires that another token of the organization approves the release \
+             first: `POST /v1/releases/{id}/approval`",
+        ),
+        GrantRefusal::BelowPolicy(problem) => problem.into(),
+        GrantRefusal::Withdrawn => ServiceError::withdrawn(),
+        GrantRefusal::Exists => ServiceError::new(
+            Code::GrantExists,
+            "the recipient already has a grant of this release; withdraw that grant first",
+        ),
     }
 }

@@ -99,6 +99,8 @@ impl Service {
         if request.sweep.is_sweep {
             check_sweep(&plans, job)?;
         }
+        let policy = self.get_policy(caller).await?;
+        policy.check_job(job, &dataset.schema)?;
         let submissions = job.submissions.as_deref();
         let size = submissions::size(&self.store, id, submissions).await?;
         let limits = &self.limits;
@@ -192,12 +194,12 @@ impl Service {
 }
 
 fn check_sweep(plans: &[JobPlan], job: &JobDefinition) -> Result<(), Problem> {
-    if !plans.iter().all(JobPlan::has_steps) {
+    if !plans.iter().all(JobPlan::takes_sweeps) {
         return Err(Problem::at(
             Code::InvalidJob,
             first_list(job).unwrap_or_default(),
-            "lists of values are possible only for the models that use top-down specialization; \
-             give one value",
+            "lists of values are possible only for `lkc` and its special cases, and for groups \
+             that are generalized; give one value",
         ));
     }
     if job.release == Some(true) {

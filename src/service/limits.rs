@@ -37,6 +37,8 @@ pub struct ServiceLimits {
     pub concurrent_uploads: usize,
     /// How long tokens may live.
     pub token_lifetime: TokenLifetime,
+    /// Whether organizations get the secrets of their tokens by enrolment codes.
+    pub enrolment: bool,
     /// Number of uploads of one organization read at once; 0 for no limit.
     pub uploads_per_organization: usize,
     /// Longest wait of an upload.

@@ -17,14 +17,22 @@ pub mod token_lifetime;
 pub mod watch;
 
 mod audit;
+mod bounds;
+mod composition_tables;
+pub mod compositions;
+mod data_package;
 pub mod dataset_changes;
 mod datasets;
 mod grants;
 pub mod jobs;
 mod organizations;
+pub mod packages;
+mod policies;
 mod profile;
 pub mod releases;
 mod rendered_tables;
+mod report_links;
+mod report_pages;
 mod report_view;
 mod risk;
 mod shared_polls;
@@ -35,6 +43,7 @@ mod taxonomies;
 mod text;
 mod tokens;
 mod upload_places;
+mod withdrawals;
 
 use std::sync::Arc;
 

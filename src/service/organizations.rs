@@ -1,6 +1,7 @@
-//! Organizations: creation and listing.
+//! Organizations: creation, listing and disabling.
 
 use crate::ids::OrganizationId;
+use crate::problem::Code;
 use crate::roles::Caller;
 use crate::store::organizations::{self, Organization};
 
@@ -46,5 +47,29 @@ impl Service {
     pub async fn get_organization(&self, id: OrganizationId) -> Result<Organization, ServiceError> {
         let organization = organizations::find(self.store.pool(), &id.to_string()).await?;
         organization.ok_or_else(ServiceError::not_found)
+    }
+
+    /// Disables an organization, or enables it again. While it is disabled its tokens, and those of
+    /// its people, are refused, and what they have under way ends; its datasets and releases stay,
+    /// and its grants take effect again with it.
+    ///
+    /// # Errors
+    /// `not_found`; `conflict` for the caller's own organization; when the database fails.
+    pub async fn set_organization_disabled(
+        &self,
+        caller: Caller,
+        id: OrganizationId,
+        is_disabled: bool,
+    ) -> Result<Organization, ServiceError> {
+        if id == caller.organization && is_disabled {
+            return Err(ServiceError::new(
+                Code::Conflict,
+                "this is your own organization: nobody could enable it again",
+            ));
+        }
+        match organizations::set_disabled(&self.store, caller, id, is_disabled).await? {
+            true => self.get_organization(id).await,
+            false => Err(ServiceError::not_found()),
+        }
     }
 }

@@ -7,9 +7,11 @@ use pais_core::definition::DatasetId;
 use pais_core::table::profile::{self, ColumnProfile};
 use pais_core::table::{Column, SubjectCounts};
 use pais_core::warning::Warning;
+use serde_json::json;
 
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
+use crate::store::audit::{self, Action, NewEvent};
 use crate::store::{datasets, profile as stored, submissions};
 use crate::worker::{WorkError, load_rows, on_thread};
 
@@ -86,6 +88,8 @@ impl Service {
         let profile = profile.await.map_err(|error| stopped(error.into()))?;
         drop(guard);
         let (rows, columns, subjects) = profile;
+        let event = NewEvent::by(caller, Action::ProfileRead, id.0, json!({}));
+        audit::record_read(&self.store, event).await?;
         Ok(DatasetProfile {
             rows,
             columns,

@@ -13,8 +13,9 @@ use crate::store::releases::{
     self, NewRelease, ReleaseCreation, StoredRelease, StoredTable, Viewer,
 };
 use crate::store::{JobStatus, StoreError, runs, submissions, token_validity};
+use crate::worker::records::{self, SweepStatus};
 use crate::worker::release_packing::{self, ReleaseOrigin};
-use crate::worker::{attempt, load_rows, on_thread, records};
+use crate::worker::{attempt, load_rows, on_thread};
 
 use super::page::{Listing, PageRequest};
 use super::table_work::{TableKind, stopped};
@@ -81,6 +82,13 @@ impl Service {
         let stored = attempt::stored_job(&job.definition)?;
         let sweep = Sweep::new(&stored)?;
         let run = sweep.find(request.combination)?;
+        // The policy may be stricter than when the job was created.
+        let policy = self.get_policy(caller).await?;
+        let allowed = policy.check_job(
+            &attempt::combination(&stored, &sweep, run)?,
+            &dataset.schema,
+        );
+        allowed.map_err(|problem| Problem::at(problem.code, "/job_id", problem.detail))?;
         let table = TableToRelease {
             definition: attempt::combination(&stored, &sweep, run)?,
             run: run as u32,
@@ -116,15 +124,24 @@ impl Service {
         let steps = steps.into_iter().map(records::step_record);
         let steps = steps.collect::<Result<Vec<_>, _>>()?;
         let plan = JobPlan::new(&dataset.schema, &definition)?;
-        if steps.is_empty() && plan.has_steps() {
+        // The one row of a sweep from this combination on; none for a job without lists.
+        let combination = runs::sweep(store, job.id, run, 1).await?;
+        let combination = combination.into_iter().find(|(number, _)| *number == run);
+        let combination = combination.map(|(_, item)| records::sweep_item(item));
+        let failed = combination
+            .transpose()?
+            .is_some_and(|item| item.status == SweepStatus::Failed);
+        if failed || (steps.is_empty() && plan.has_steps()) {
             let detail = "no generalization meets this combination; `GET /v1/jobs/{id}/sweep` has the reason";
             return Err(ServiceError::new(Code::JobNotSucceeded, detail));
         }
         check_step(&steps, step)?;
         let origin = ReleaseOrigin {
             organization: caller.organization,
+            holder: load_rows::holder(store, caller.organization).await?,
             job: job.id,
             dataset: dataset.id,
+            definition: dataset.definition.clone(),
             name,
             by: Some(caller.token),
             created_at: store.now(),
@@ -147,8 +164,9 @@ impl Service {
             let run = AnonymizationRun::new(schema, definition.clone(), table, &*work)?;
             let run = run.with_order_key(order_key);
             let release = run.release(&steps, step, &*work)?;
+            let schema = run.schema();
             drop(run);
-            release_packing::pack(release, origin, &definition)
+            release_packing::pack(release, origin, &definition, &schema, &key)
         });
         let release = release.await.map_err(|error| stopped(error.into()))?;
         drop(guard);
@@ -187,7 +205,7 @@ impl Service {
     /// the holder only.
     ///
     /// # Errors
-    /// `not_found`; when the database fails.
+    /// `not_found`; `withdrawn`; when the database fails.
     pub async fn get_report(
         &self,
         caller: Caller,
@@ -196,6 +214,9 @@ impl Service {
         let viewer = viewer(caller);
         let stored = releases::report(&self.store, viewer, id).await?;
         let stored = stored.ok_or_else(ServiceError::not_found)?;
+        if stored.is_withdrawn {
+            return Err(ServiceError::withdrawn());
+        }
         let owner = stored.owner;
         Ok((owner, report_view::shown(stored, viewer)?))
     }
@@ -203,7 +224,7 @@ impl Service {
     /// A table of a release that the caller may see, without its rows.
     ///
     /// # Errors
-    /// `not_found`; when the database fails.
+    /// `not_found`; `withdrawn`; when the database fails.
     pub async fn get_table(
         &self,
         caller: Caller,
@@ -215,16 +236,20 @@ impl Service {
             return Err(ServiceError::not_found());
         }
         let table = releases::table(&self.store, viewer(caller), id, name).await?;
-        table.ok_or_else(ServiceError::not_found)
+        let table = table.ok_or_else(ServiceError::not_found)?;
+        match table.is_withdrawn {
+            true => Err(ServiceError::withdrawn()),
+            false => Ok(table),
+        }
     }
 
     /// Whether a caller who has begun to read a table of a release may still read it: its token works,
-    /// and a recipient still has a grant. `false` if the database fails.
+    /// a recipient still has a grant, and the release is not withdrawn. `false` if the database fails.
     pub async fn may_still_read(&self, caller: Caller, id: ReleaseId, name: &str) -> bool {
         let permitted = async {
             let is_valid = token_validity::is_valid(&self.store, caller.token).await?;
             let table = releases::table(&self.store, viewer(caller), id, name).await?;
-            Ok::<_, StoreError>(is_valid && table.is_some())
+            Ok::<_, StoreError>(is_valid && table.is_some_and(|table| !table.is_withdrawn))
         };
         permitted.await.unwrap_or_else(|error| {
             tracing::warn!(
@@ -236,8 +261,8 @@ impl Service {
         })
     }
 
-    /// Records in the audit logs that a recipient has fetched a part of a release: a table or
-    /// `report`. A holder's own fetches are not recorded.
+    /// Records in the audit logs of the caller and of the holder that a part of a release was
+    /// fetched: a table, `report` or `package`.
     ///
     /// # Errors
     /// When the database fails.
@@ -248,10 +273,7 @@ impl Service {
         id: ReleaseId,
         part: &str,
     ) -> Result<(), ServiceError> {
-        if caller.role == Role::Recipient {
-            releases::record_fetch(&self.store, caller, owner, id, part).await?;
-        }
-        Ok(())
+        Ok(releases::record_fetch(&self.store, caller, owner, id, part).await?)
     }
 }
 

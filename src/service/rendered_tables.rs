@@ -30,7 +30,7 @@ impl Service {
     pub async fn render_table(
         &self,
         table: &Arc<StoredTable>,
-        rendering: Rendering,
+        rendering: &Rendering,
     ) -> Result<PathBuf, ServiceError> {
         // The version is part of the entity tag of a table, because another version of the program
         // may write other bytes. So it is part of the file name, too.
@@ -45,7 +45,7 @@ impl Service {
         if exists(&path).await {
             return Ok(path);
         }
-        let (owner, needed) = (table.organization, render_bytes(table));
+        let (owner, needed) = (table.organization, render_bytes(table, rendering));
         let guard = self.begin_table_work(TableKind::Released, owner, needed);
         let guard = guard.await?;
         // Another request may have rendered it while this one waited.
@@ -57,12 +57,15 @@ impl Service {
             chunks.push(chunk);
         }
         let (target, stored, work) = (path.clone(), table.clone(), guard.share());
-        let storage = self.storage.clone();
+        let (storage, rendering) = (self.storage.clone(), rendering.clone());
         let running = on_thread(move || {
-            let table = release_packing::unpack(&stored, chunks)?;
+            let mut table = release_packing::unpack(&stored, chunks)?;
+            if let Some(bounded) = &rendering.bounds {
+                table = table.with_bounds(bounded);
+            }
             render(
                 &table,
-                rendering,
+                &rendering,
                 &stored.sha256,
                 &target,
                 work.cancellation(),
@@ -78,8 +81,10 @@ impl Service {
 
 /// Bytes that the rendering of a table needs: its codes as joined and as written, and its text as
 /// stored, joined and in the blocks that are written.
-fn render_bytes(table: &StoredTable) -> u64 {
-    let columns = table.columns.as_array().map_or(0, Vec::len) as u64;
+fn render_bytes(table: &StoredTable, rendering: &Rendering) -> u64 {
+    let columns = table.columns.as_array().map_or(0, Vec::len);
+    let bounds = rendering.bounds.as_ref().map_or(0, |it| 2 * it.len());
+    let columns = (columns + bounds) as u64;
     let codes = table.rows.saturating_mul(columns).saturating_mul(8);
     codes.saturating_add(table.csv_bytes.saturating_mul(3))
 }
@@ -92,7 +97,7 @@ async fn exists(path: &Path) -> bool {
 /// never served.
 fn render(
     table: &ReleasedTable,
-    rendering: Rendering,
+    rendering: &Rendering,
     sha256: &str,
     target: &Path,
     cancellation: &Cancellation,
@@ -107,14 +112,14 @@ fn render(
     let mut out = DigestingFile {
         // Tables are rendered in blocks larger than this buffer, which they bypass.
         file: BufWriter::with_capacity(64 << 10, file),
-        hasher: (rendering == Rendering::Exact(TableFormat::Csv)).then(Sha256::new),
+        hasher: rendering.is_exact_csv().then(Sha256::new),
         cancellation: cancellation.clone(),
     };
-    let written = match rendering {
-        Rendering::Exact(TableFormat::Csv) => table.write_csv(&mut out),
-        Rendering::Exact(TableFormat::Ndjson) => table.write_ndjson(&mut out),
-        Rendering::Exact(TableFormat::Parquet) => table.write_parquet(&mut out),
-        Rendering::SafeCsv => table.write_safe_csv(&mut out),
+    let written = match rendering.format {
+        TableFormat::Csv if rendering.is_safe => table.write_safe_csv(&mut out),
+        TableFormat::Csv => table.write_csv(&mut out),
+        TableFormat::Ndjson => table.write_ndjson(&mut out),
+        TableFormat::Parquet => table.write_parquet(&mut out),
     };
     if cancellation.is_cancelled() {
         return Err(Problem::new(Code::Cancelled, "the rendering was stopped").into());
@@ -162,7 +167,7 @@ impl Write for DigestingFile {
     }
 }
 
-fn unwritable(error: &io::Error) -> WorkError {
+pub(super) fn unwritable(error: &io::Error) -> WorkError {
     tracing::error!(%error, "a table could not be rendered into the spool directory");
     let problem = match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Problem::new(

@@ -4,9 +4,11 @@ use pais_anonymize::Observer;
 use pais_core::definition::DatasetId;
 use pais_core::risk::{self, TableRisk};
 use pais_core::table::Column;
+use serde_json::json;
 
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
+use crate::store::audit::{self, Action, NewEvent};
 use crate::store::submissions;
 use crate::worker::{WorkError, load_rows, on_thread};
 
@@ -59,6 +61,8 @@ impl Service {
         });
         let risk = risk.await.map_err(|error| stopped(error.into()))?;
         drop(guard);
+        let event = NewEvent::by(caller, Action::RiskRead, id.0, json!({ "l": l }));
+        audit::record_read(&self.store, event).await?;
         Ok(risk)
     }
 }

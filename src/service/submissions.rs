@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pais_core::definition::{DatasetId, SubmissionId};
 use pais_core::read::{IdentifierRepeats, ReadLimits};
 use tokio::io::AsyncRead;
 
@@ -10,6 +11,7 @@ use crate::problem::Code;
 use crate::roles::Caller;
 use crate::store::datasets::StoredDataset;
 use crate::store::idempotency::IdempotentAnswer;
+use crate::store::submission_deletion;
 use crate::store::submissions::{Duplicates, Submission, SubmissionResult, SubmissionTotals};
 use crate::worker::load_rows;
 
@@ -42,6 +44,24 @@ pub struct SubmissionRequest<'a> {
 }
 
 impl Service {
+    /// Deletes a submission with its rows. Queued and running jobs that read it are cancelled;
+    /// releases stay.
+    ///
+    /// # Errors
+    /// `not_found`; when the database or the key fails.
+    pub async fn delete_submission(
+        &self,
+        caller: Caller,
+        dataset: DatasetId,
+        id: SubmissionId,
+    ) -> Result<(), ServiceError> {
+        if !submission_deletion::delete(&self.store, caller, dataset, id).await? {
+            return Err(ServiceError::not_found());
+        }
+        self.wake.notify_waiters();
+        Ok(())
+    }
+
     /// Stores the rows of a submission. `answer` writes the answer, which is stored under the key
     /// of the request. A repeated request gets the stored answer. Waits for a place and for memory;
     /// so the first part of the body should have been received.

@@ -1,6 +1,9 @@
 //! The file formats of submissions and of released tables, and how a released table is rendered.
 
+use std::sync::Arc;
+
 use pais_core::read::{Delimiter, TextFormat};
+use pais_core::write::BoundedColumn;
 
 /// The format of a table in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,28 +66,35 @@ impl ReceivedFormat {
 }
 
 /// How a released table is rendered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rendering {
-    /// Exactly.
-    Exact(TableFormat),
-    /// As CSV in which no text is a formula for a spreadsheet.
-    SafeCsv,
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rendering {
+    /// The format.
+    pub format: TableFormat,
+    /// Whether no text is a formula for a spreadsheet; for CSV only.
+    pub is_safe: bool,
+    /// The columns whose bounds are columns too; `None` for the table as it was released.
+    pub bounds: Option<Arc<[BoundedColumn]>>,
 }
 
 impl Rendering {
-    /// The format.
-    pub fn format(self) -> TableFormat {
-        match self {
-            Self::Exact(format) => format,
-            Self::SafeCsv => TableFormat::Csv,
+    /// The released table in a format.
+    pub fn exact(format: TableFormat) -> Self {
+        Self {
+            format,
+            is_safe: false,
+            bounds: None,
         }
     }
 
-    /// The ending of a file name: the format, and that it is not exact.
-    pub fn file_ending(self) -> &'static str {
-        match self {
-            Self::Exact(format) => format.as_str(),
-            Self::SafeCsv => "safe.csv",
-        }
+    /// Whether it is the CSV whose SHA-256 the release has.
+    pub fn is_exact_csv(&self) -> bool {
+        *self == Self::exact(TableFormat::Csv)
+    }
+
+    /// The ending of a file name: the format, and what is not exact.
+    pub fn file_ending(&self) -> String {
+        let bounds = if self.bounds.is_some() { "bounds." } else { "" };
+        let safe = if self.is_safe { "safe." } else { "" };
+        format!("{bounds}{safe}{}", self.format.as_str())
     }
 }

@@ -1,10 +1,12 @@
 //! Tokens: authentication, creation, listing and revocation.
 
 use crate::ids::TokenId;
+use crate::oidc::Person;
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
-use crate::store::token_validity::{self, Authentication};
+use crate::store::token_validity::{self, Authentication, RefusalReason};
 use crate::store::tokens::{self, IssuedToken, NewToken, Token};
+use crate::store::{enrolments, persons};
 
 use super::page::{Listing, PageRequest};
 use super::{Service, ServiceError, text};
@@ -13,13 +15,51 @@ use super::{Service, ServiceError, text};
 const LABEL_LENGTH: usize = 200;
 
 impl Service {
+    /// Records in the audit log of the caller's organization that its role may not do what it asked
+    /// for; at most once a minute for a token. A failure is logged: the request is refused anyway.
+    pub async fn record_forbidden(&self, caller: Caller) {
+        let (token, organization) = (caller.token, caller.organization);
+        let reason = RefusalReason::Role;
+        let recorded =
+            token_validity::record_refusal(&self.store, token, organization, reason).await;
+        if let Err(error) = recorded {
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "a refused request could not be recorded"
+            );
+        }
+    }
+
     /// The caller with this secret; `None` if there is no such token, or it is expired or revoked.
     /// The use of an expired or revoked token is recorded in the audit log of its organization.
     ///
     /// # Errors
     /// When the database fails.
     pub async fn authenticate(&self, secret: &str) -> Result<Option<Caller>, ServiceError> {
-        match token_validity::authenticate(&self.store, secret).await? {
+        let found = token_validity::authenticate(&self.store, secret).await?;
+        self.authenticated(found).await
+    }
+
+    /// The caller for a person whose token the issuer signed; `None` if there is no such organization,
+    /// or the person's access was revoked.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn authenticate_person(
+        &self,
+        person: &Person,
+    ) -> Result<Option<Caller>, ServiceError> {
+        let Person {
+            subject,
+            organization,
+            role,
+        } = person;
+        let found = persons::authenticate(&self.store, organization, *role, subject).await?;
+        self.authenticated(found).await
+    }
+
+    async fn authenticated(&self, found: Authentication) -> Result<Option<Caller>, ServiceError> {
+        match found {
             Authentication::Valid(caller) => Ok(Some(caller)),
             Authentication::Refused {
                 token,
@@ -47,6 +87,7 @@ impl Service {
         let lifetime = self.limits.token_lifetime;
         let new = NewToken {
             expires_at: lifetime.end(new.expires_at, self.store.now())?,
+            is_enrolled: self.limits.enrolment,
             ..new
         };
         let issued = tokens::create_token(&self.store, Some(caller), organization, new).await?;
@@ -57,6 +98,18 @@ impl Service {
                 "there is no such organization",
             )
         })?)
+    }
+
+    /// Redeems an enrolment code: the token with its secret, which nobody else has. `None` for a code
+    /// that does not work, or no longer.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn redeem_enrolment(&self, code: &str) -> Result<Option<IssuedToken>, ServiceError> {
+        match enrolments::is_well_formed(code) {
+            true => Ok(enrolments::redeem(&self.store, code).await?),
+            false => Ok(None),
+        }
     }
 
     /// All tokens without their secrets, oldest first.

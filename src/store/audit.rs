@@ -19,6 +19,9 @@ macro_rules! actions {
         pub enum Action {$($(#[$doc])* $name,)+}
 
         impl Action {
+            /// All actions.
+            pub const ALL: &'static [Self] = &[$(Self::$name),+];
+
             /// The name of the action in the log.
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$name => $word),+ }
@@ -30,9 +33,16 @@ macro_rules! actions {
 actions! {
     /// An organization was created.
     OrganizationCreated = "organization.created";
+    /// An organization was disabled: its tokens are refused.
+    OrganizationDisabled = "organization.disabled";
+    /// An organization was enabled again.
+    OrganizationEnabled = "organization.enabled";
     /// A token was issued.
     TokenCreated = "token.created";
-    /// A use of an expired or revoked token was refused; at most one event a minute for a token.
+    /// The enrolment code of a token was redeemed: its organization has the secret.
+    TokenRedeemed = "token.redeemed";
+    /// A use of an expired or revoked token, or one beyond its role, was refused; at most one event a
+    /// minute for a token.
     TokenRefused = "token.refused";
     /// A token was revoked.
     TokenRevoked = "token.revoked";
@@ -48,14 +58,32 @@ actions! {
     DatasetDeleted = "dataset.deleted";
     /// Rows were submitted.
     SubmissionCreated = "submission.created";
+    /// A submission was deleted by its holder.
+    SubmissionDeleted = "submission.deleted";
     /// A job was created.
     JobCreated = "job.created";
     /// A job was cancelled.
     JobCancelled = "job.cancelled";
     /// A release was created.
     ReleaseCreated = "release.created";
-    /// A released table or its report was fetched.
+    /// A release was withdrawn.
+    ReleaseWithdrawn = "release.withdrawn";
+    /// A second token of the holder approved a release.
+    ReleaseApproved = "release.approved";
+    /// The policy of the organization was replaced.
+    PolicyChanged = "policy.changed";
+    /// A link was made that opens the report for some minutes.
+    ReportLinked = "report.linked";
+    /// A released table, its report or its package was fetched.
     ReleaseFetched = "release.fetched";
+    /// What a release says together with those of a recipient was asked for.
+    CompositionRead = "composition.read";
+    /// The profile of a dataset was asked for.
+    ProfileRead = "profile.read";
+    /// The risk of a dataset's rows was asked for.
+    RiskRead = "risk.read";
+    /// The log was read.
+    AuditRead = "audit.read";
     /// A recipient was granted a release.
     GrantCreated = "grant.created";
     /// A grant was withdrawn.
@@ -116,11 +144,23 @@ pub async fn record(
     Ok(())
 }
 
+/// Writes an event of a read, in a transaction of its own.
+///
+/// # Errors
+/// When the database fails.
+pub async fn record_read(store: &Store, event: NewEvent) -> Result<(), StoreError> {
+    let mut transaction = store.begin().await?;
+    record(&mut transaction, store.now(), event).await?;
+    Ok(transaction.commit().await?)
+}
+
 /// One line of the log.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Event {
     /// Its id.
     pub id: EventId,
+    /// Its place in the organization's log, from 1, without gaps.
+    pub seq: i64,
     /// When.
     #[serde(with = "time::serde::rfc3339")]
     pub at: OffsetDateTime,
@@ -133,37 +173,96 @@ pub struct Event {
     /// Names, counts and related ids.
     #[schema(value_type = Object)]
     pub detail: Value,
+    /// SHA-256 over the event, its place and `previous_hash`, hexadecimal.
+    pub hash: String,
+    /// The `hash` of the event before; 64 zeros for the first.
+    pub previous_hash: String,
 }
 
-/// The events of an organization's log before `before`, newest first, at most `limit`.
+/// Which events of a log are read.
+#[derive(Clone, Debug, Default)]
+pub struct EventFilter {
+    /// Not before this time.
+    pub from: Option<OffsetDateTime>,
+    /// Before this time.
+    pub to: Option<OffsetDateTime>,
+    /// With this name of an action.
+    pub action: Option<String>,
+    /// With this token.
+    pub actor: Option<String>,
+}
+
+/// The order of events, and where a page of them begins.
+#[derive(Clone, Copy, Debug)]
+pub enum EventOrder {
+    /// Newest first, before this place.
+    NewestFirst(Option<i64>),
+    /// Oldest first, after this place.
+    OldestFirst(i64),
+}
+
+/// The chained events of an organization's log that pass the filter, at most `limit`.
 ///
 /// # Errors
 /// When the database fails.
 pub async fn list(
     store: &Store,
     organization: OrganizationId,
-    before: Option<Uuid>,
+    filter: &EventFilter,
+    order: EventOrder,
     limit: i64,
 ) -> Result<Vec<Event>, StoreError> {
-    let rows = sqlx::query(
-        "SELECT id, at, action, subject, token_id, detail FROM audit_events
-         WHERE organization_id = $1 AND ($2::uuid IS NULL OR id < $2)
-         ORDER BY id DESC LIMIT $3",
-    )
-    .bind(organization.0)
-    .bind(before)
-    .bind(limit)
-    .fetch_all(store.pool())
-    .await?;
+    macro_rules! events {
+        ($($end:literal),+) => {
+            concat!(
+                "SELECT e.id, c.seq, e.at, e.action, e.subject, e.token_id, e.detail,
+                        encode(c.hash, 'hex') AS hash,
+                        coalesce(encode(p.hash, 'hex'), repeat('0', 64)) AS previous_hash
+                 FROM audit_chain c JOIN audit_events e ON e.id = c.event_id
+                 LEFT JOIN audit_chain p
+                     ON p.organization_id = c.organization_id AND p.seq = c.seq - 1
+                 WHERE c.organization_id = $1
+                   AND ($2::timestamptz IS NULL OR e.at >= $2)
+                   AND ($3::timestamptz IS NULL OR e.at < $3)
+                   AND ($4::text IS NULL OR e.action = $4)
+                   AND ($5::text IS NULL OR e.token_id::text = $5 OR e.token_id IN (
+                            SELECT t.id FROM tokens t WHERE t.oidc_subject = $5)) ",
+                $($end),+
+            )
+        };
+    }
+    let (query, place) = match order {
+        EventOrder::NewestFirst(before) => (
+            events!("AND ($6::bigint IS NULL OR c.seq < $6) ORDER BY c.seq DESC LIMIT $7"),
+            before,
+        ),
+        EventOrder::OldestFirst(after) => (
+            events!("AND c.seq > $6 ORDER BY c.seq LIMIT $7"),
+            Some(after),
+        ),
+    };
+    let rows = sqlx::query(query)
+        .bind(organization.0)
+        .bind(filter.from)
+        .bind(filter.to)
+        .bind(&filter.action)
+        .bind(&filter.actor)
+        .bind(place)
+        .bind(limit)
+        .fetch_all(store.pool())
+        .await?;
     rows.iter()
         .map(|row| {
             Ok(Event {
                 id: EventId(row.try_get("id")?),
+                seq: row.try_get("seq")?,
                 at: row.try_get("at")?,
                 action: row.try_get("action")?,
                 subject: row.try_get("subject")?,
                 token_id: row.try_get::<Option<Uuid>, _>("token_id")?.map(TokenId),
                 detail: row.try_get("detail")?,
+                hash: row.try_get("hash")?,
+                previous_hash: row.try_get("previous_hash")?,
             })
         })
         .collect()

@@ -1,5 +1,6 @@
-//! Where the wrapped data keys of the datasets are. They are kept where they can be destroyed: a
-//! deleted row stays in the files of a table and in the write-ahead log for a time.
+//! Where the wrapped data keys of the datasets are, and the sealed keys of their submissions. They are
+//! kept where they can be destroyed: a deleted row stays in the files of a table and in the
+//! write-ahead log for a time.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -10,7 +11,7 @@ use std::time::{Duration, SystemTime};
 use sqlx::{PgConnection, PgExecutor};
 use uuid::Uuid;
 
-use pais_core::definition::DatasetId;
+use pais_core::definition::{DatasetId, SubmissionId};
 
 use super::key_table::rewrite_table;
 use super::seal::{SealError, random};
@@ -22,6 +23,22 @@ const SUFFIX: &str = ".key";
 /// The age at which a key file without a dataset is taken to be of a process that died. A younger one
 /// may be of a dataset that is being created.
 const STALE: Duration = Duration::from_secs(60 * 60);
+
+/// Whose key it is.
+#[derive(Clone, Copy, Debug)]
+pub struct KeyOwner(Uuid);
+
+impl From<DatasetId> for KeyOwner {
+    fn from(dataset: DatasetId) -> Self {
+        Self(dataset.0)
+    }
+}
+
+impl From<SubmissionId> for KeyOwner {
+    fn from(submission: SubmissionId) -> Self {
+        Self(submission.0)
+    }
+}
 
 /// Where the wrapped data keys are.
 #[derive(Clone, Debug)]
@@ -93,24 +110,25 @@ impl DataKeys {
         Ok(Self::Directory(path.to_owned()))
     }
 
-    /// The wrapped key of a dataset; `None` if there is none.
+    /// The wrapped key of a dataset, or the sealed one of a submission; `None` if there is none.
     ///
     /// # Errors
     /// When the database or the file fails.
     pub async fn read(
         &self,
         executor: impl PgExecutor<'_>,
-        dataset: DatasetId,
+        owner: impl Into<KeyOwner>,
     ) -> Result<Option<Vec<u8>>, StoreError> {
+        let owner = owner.into();
         match self {
             Self::Table => Ok(sqlx::query_scalar(
                 "SELECT wrapped_key FROM dataset_keys WHERE dataset_id = $1",
             )
-            .bind(dataset.0)
+            .bind(owner.0)
             .fetch_optional(executor)
             .await?),
             Self::Directory(directory) => {
-                let path = file_of(directory, dataset);
+                let path = file_of(directory, owner);
                 on_thread(move || match fs::read(&path) {
                     Ok(wrapped) => Ok(Some(wrapped)),
                     Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -121,7 +139,7 @@ impl DataKeys {
         }
     }
 
-    /// Stores the wrapped key of a dataset, or replaces it. In a directory it is on the disk when this
+    /// Stores a key, or replaces it. In a directory it is on the disk when this
     /// returns, before the transaction of the connection commits.
     ///
     /// # Errors
@@ -129,16 +147,17 @@ impl DataKeys {
     pub async fn write(
         &self,
         connection: &mut PgConnection,
-        dataset: DatasetId,
+        owner: impl Into<KeyOwner>,
         wrapped: &[u8],
     ) -> Result<(), StoreError> {
+        let owner = owner.into();
         match self {
             Self::Table => {
                 sqlx::query(
                     "INSERT INTO dataset_keys (dataset_id, wrapped_key) VALUES ($1, $2)
                      ON CONFLICT (dataset_id) DO UPDATE SET wrapped_key = excluded.wrapped_key",
                 )
-                .bind(dataset.0)
+                .bind(owner.0)
                 .bind(wrapped)
                 .execute(connection)
                 .await?;
@@ -147,7 +166,7 @@ impl DataKeys {
             Self::Directory(directory) => {
                 let (directory, wrapped) = (directory.clone(), wrapped.to_owned());
                 on_thread(move || {
-                    let path = file_of(&directory, dataset);
+                    let path = file_of(&directory, owner);
                     replace_file(&directory, &path, &wrapped)
                         .map_err(failed(&path))
                         .map_err(StoreError::from)
@@ -157,27 +176,53 @@ impl DataKeys {
         }
     }
 
-    /// Destroys the key of a dataset, if it is there. Not inside a transaction.
+    /// Destroys a key, if it is there. Not inside a transaction.
     ///
     /// # Errors
     /// When the database or the file fails.
-    pub async fn destroy(&self, store: &Store, dataset: DatasetId) -> Result<(), StoreError> {
+    pub async fn destroy(
+        &self,
+        store: &Store,
+        owner: impl Into<KeyOwner>,
+    ) -> Result<(), StoreError> {
+        let owner = owner.into();
         match self {
             Self::Table => {
-                sqlx::query("DELETE FROM dataset_keys WHERE dataset_id = $1")
-                    .bind(dataset.0)
-                    .execute(store.pool())
-                    .await?;
+                // Those of its submissions, which it seals, go with the key of a dataset.
+                sqlx::query(
+                    "DELETE FROM dataset_keys WHERE dataset_id = $1
+                     OR dataset_id IN (SELECT id FROM submissions WHERE dataset_id = $1)",
+                )
+                .bind(owner.0)
+                .execute(store.pool())
+                .await?;
                 rewrite_table(store).await
             }
             Self::Directory(directory) => {
-                let path = file_of(directory, dataset);
+                let path = file_of(directory, owner);
                 on_thread(move || Ok(destroy_file(&path)?)).await
             }
         }
     }
 
-    /// Destroys the keys in a directory that belong to none of the `live` datasets, unless they were
+    /// Removes the key of a submission whose dataset's key is destroyed: nothing opens it.
+    ///
+    /// # Errors
+    /// When the database or the file fails.
+    pub async fn remove(&self, store: &Store, submission: SubmissionId) -> Result<(), StoreError> {
+        match self {
+            Self::Table => {
+                sqlx::query("DELETE FROM dataset_keys WHERE dataset_id = $1")
+                    .bind(submission.0)
+                    .execute(store.pool())
+                    .await?;
+                Ok(())
+            }
+            Self::Directory(_) => self.destroy(store, submission).await,
+        }
+    }
+
+    /// Destroys the keys in a directory that belong to none of the `live` owners, unless they were
     /// written in the last hour. Returns their number.
     ///
     /// # Errors
@@ -208,8 +253,8 @@ impl DataKeys {
     }
 }
 
-fn file_of(directory: &Path, dataset: DatasetId) -> PathBuf {
-    directory.join(format!("{}{SUFFIX}", dataset.0))
+fn file_of(directory: &Path, owner: KeyOwner) -> PathBuf {
+    directory.join(format!("{}{SUFFIX}", owner.0))
 }
 
 /// Writes a file of mode 0600 under a temporary name and renames it, so that it is never incomplete.

@@ -9,7 +9,7 @@ use crate::ids::{OrganizationId, TokenId};
 use crate::roles::Caller;
 
 use super::audit::{self, Action, NewEvent};
-use super::{Store, StoreError, trees};
+use super::{Store, StoreError, submission_deletion, trees};
 
 /// Deletes a dataset at the request of its holder; returns `false` if there is no such dataset.
 ///
@@ -69,7 +69,7 @@ pub async fn delete_expired(store: &Store) -> Result<u64, StoreError> {
     Ok(deleted)
 }
 
-/// Destroys the keys of deleted datasets that could not be destroyed when they were deleted.
+/// Destroys the keys of deleted datasets and submissions that could not be destroyed when they were deleted.
 ///
 /// # Errors
 /// When the database or a key file fails.
@@ -81,7 +81,7 @@ pub async fn destroy_remaining_keys(store: &Store) -> Result<(), StoreError> {
     for id in remaining {
         destroy_key(store, DatasetId(id)).await?;
     }
-    Ok(())
+    submission_deletion::destroy_remaining_keys(store).await
 }
 
 /// Destroys the key of a dataset whose deletion is committed.
@@ -124,10 +124,24 @@ impl DatasetDeletion {
                 .fetch_one(&mut *connection)
                 .await?;
         trees::unlink(connection, self.organization, id).await?;
-        // Neither steps nor listed values can be read without the key.
+        // Neither steps nor listed values nor the raw rows of releases can be read without the key.
+        sqlx::query(
+            "DELETE FROM release_sources USING releases
+             WHERE releases.id = release_sources.release_id AND releases.dataset_id = $1",
+        )
+        .bind(id.0)
+        .execute(&mut *connection)
+        .await?;
         sqlx::query(
             "DELETE FROM job_steps USING jobs
              WHERE jobs.id = job_steps.job_id AND jobs.dataset_id = $1",
+        )
+        .bind(id.0)
+        .execute(&mut *connection)
+        .await?;
+        sqlx::query(
+            "UPDATE releases SET sealed_distributions = NULL
+             WHERE dataset_id = $1 AND sealed_distributions IS NOT NULL",
         )
         .bind(id.0)
         .execute(&mut *connection)

@@ -303,6 +303,18 @@ pub(super) async fn live_ids(store: &Store) -> Result<Vec<Uuid>, StoreError> {
     Ok(ids.fetch_all(store.pool()).await?)
 }
 
+/// The datasets that are not deleted, and the submissions with a key of their own.
+///
+/// # Errors
+/// When the database fails.
+pub(super) async fn key_owners(store: &Store) -> Result<Vec<Uuid>, StoreError> {
+    let ids = sqlx::query_scalar(
+        "SELECT id FROM datasets WHERE deleted_at IS NULL
+         UNION ALL SELECT id FROM submissions WHERE has_key",
+    );
+    Ok(ids.fetch_all(store.pool()).await?)
+}
+
 /// Computes the warnings about the columns of datasets of an earlier version, which has none.
 ///
 /// # Errors

@@ -1,17 +1,19 @@
 //! Grants: one recipient organization's right to one release.
 
+use pais_core::definition::DatasetId;
 use serde_json::json;
-use sqlx::Row;
 use sqlx::postgres::PgRow;
+use sqlx::{PgConnection, Row};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
 use crate::ids::{GrantId, OrganizationId, ReleaseId};
+use crate::problem::Problem;
 use crate::roles::Caller;
 
 use super::audit::{self, Action, NewEvent};
-use super::organizations;
 use super::{Store, StoreError};
+use super::{organizations, policies, release_readers};
 
 /// A stored grant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +45,8 @@ pub struct NewGrant<'a> {
     pub purpose: &'a str,
     /// When it expires; `None` for never.
     pub expires_at: Option<OffsetDateTime>,
+    /// Why it is made although the releases together may break a privacy model.
+    pub acknowledged_risk: Option<&'a str>,
 }
 
 /// The result of [`create`].
@@ -50,15 +54,31 @@ pub struct NewGrant<'a> {
 pub enum GrantCreation {
     /// The grant was created.
     Made(StoredGrant),
+    /// The recipient knows these releases of the dataset, and the grant was decided with others.
+    Undecided(Vec<ReleaseId>),
+    /// The grant was not created.
+    Refused(GrantRefusal),
+}
+
+/// Why a grant is not created.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GrantRefusal {
     /// The organization has no such release.
     NoRelease,
     /// There is no organization with the name or id of the recipient.
     NoRecipient,
+    /// The release was withdrawn.
+    Withdrawn,
+    /// The holder's policy requires that the release is approved first.
+    NotApproved,
+    /// The holder's policy does not allow the recipient.
+    BelowPolicy(Problem),
     /// The recipient already has a grant of this release that has not expired.
     Exists,
 }
 
-/// Creates a grant.
+/// Creates a grant that was decided together with the releases `composed`, by id: those of its
+/// dataset that the recipient knows.
 ///
 /// # Errors
 /// When the database fails.
@@ -66,23 +86,52 @@ pub async fn create(
     store: &Store,
     by: Caller,
     grant: &NewGrant<'_>,
+    composed: &[ReleaseId],
 ) -> Result<GrantCreation, StoreError> {
+    let refused = |refusal| Ok(GrantCreation::Refused(refusal));
     let mut transaction = store.begin().await?;
     // The lock serializes two equal requests.
-    let release =
-        sqlx::query("SELECT 1 FROM releases WHERE id = $1 AND organization_id = $2 FOR UPDATE")
-            .bind(grant.release.0)
-            .bind(by.organization.0)
-            .fetch_optional(&mut *transaction)
-            .await?;
-    if release.is_none() {
-        return Ok(GrantCreation::NoRelease);
-    }
+    let release: Option<(Uuid, bool)> = sqlx::query_as(
+        "SELECT dataset_id, withdrawn_at IS NOT NULL FROM releases
+         WHERE id = $1 AND organization_id = $2 FOR UPDATE",
+    )
+    .bind(grant.release.0)
+    .bind(by.organization.0)
+    .fetch_optional(&mut *transaction)
+    .await?;
+    let dataset = match release {
+        None => return refused(GrantRefusal::NoRelease),
+        Some((_, true)) => return refused(GrantRefusal::Withdrawn),
+        Some((dataset, false)) => DatasetId(dataset),
+    };
     let recipient = organizations::find(&mut *transaction, grant.recipient).await?;
     let Some(recipient) = recipient else {
-        return Ok(GrantCreation::NoRecipient);
+        return refused(GrantRefusal::NoRecipient);
     };
+    let policy = policies::of_organization(&mut transaction, by.organization).await?;
+    if policy.requires_approval() && !policies::is_approved(&mut transaction, grant.release).await?
+    {
+        return refused(GrantRefusal::NotApproved);
+    }
+    if let Err(problem) = policy.check_recipient(&recipient.name) {
+        return refused(GrantRefusal::BelowPolicy(problem));
+    }
     let now = store.now();
+    if has_grant(&mut transaction, (grant.release, recipient.id), now).await? {
+        return refused(GrantRefusal::Exists);
+    }
+    // Of two grants of releases of a dataset to a recipient, the later one sees the earlier one.
+    sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1::text || $2::text, 13))")
+        .bind(dataset.0)
+        .bind(recipient.id.0)
+        .execute(&mut *transaction)
+        .await?;
+    let place = (dataset, grant.release);
+    let known = release_readers::known_releases(&mut *transaction, recipient.id, place, now);
+    let known = known.await?;
+    if known != composed {
+        return Ok(GrantCreation::Undecided(known));
+    }
     let made = StoredGrant {
         id: GrantId::new(),
         release: grant.release,
@@ -92,13 +141,10 @@ pub async fn create(
         expires_at: grant.expires_at,
         created_at: now,
     };
-    let done = sqlx::query(
+    sqlx::query(
         "INSERT INTO grants (id, release_id, recipient_id, purpose, expires_at, created_at,
                              created_by)
-         SELECT $1, $2, $3, $4, $5, $6, $7
-         WHERE NOT EXISTS (
-             SELECT 1 FROM grants WHERE release_id = $2 AND recipient_id = $3
-             AND (expires_at IS NULL OR expires_at > $6))",
+         VALUES ($1, $2, $3, $4, $5, $6, $7)",
     )
     .bind(made.id.0)
     .bind(made.release.0)
@@ -109,18 +155,36 @@ pub async fn create(
     .bind(by.token.0)
     .execute(&mut *transaction)
     .await?;
-    if done.rows_affected() == 0 {
-        return Ok(GrantCreation::Exists);
-    }
-    let detail = json!({
+    let mut detail = json!({
         "release_id": made.release,
         "recipient": made.recipient_name,
         "purpose": made.purpose,
     });
+    if let Some(reason) = grant.acknowledged_risk {
+        detail["acknowledged_composition_risk"] = json!(reason);
+        detail["composed_with"] = json!(composed);
+    }
     let event = NewEvent::by(by, Action::GrantCreated, made.id.0, detail);
     audit::record(&mut transaction, now, event).await?;
     transaction.commit().await?;
     Ok(GrantCreation::Made(made))
+}
+
+/// Whether a recipient has a grant of a release that has not expired.
+async fn has_grant(
+    connection: &mut PgConnection,
+    (release, recipient): (ReleaseId, OrganizationId),
+    now: OffsetDateTime,
+) -> Result<bool, StoreError> {
+    Ok(sqlx::query_scalar(
+        "SELECT EXISTS (SELECT 1 FROM grants WHERE release_id = $1 AND recipient_id = $2
+                        AND (expires_at IS NULL OR expires_at > $3))",
+    )
+    .bind(release.0)
+    .bind(recipient.0)
+    .bind(now)
+    .fetch_one(connection)
+    .await?)
 }
 
 /// The grants of a release after `after`, expired ones included, oldest first, at most `limit`;

@@ -12,6 +12,7 @@ use uuid::Uuid;
 use zeroize::Zeroizing;
 
 use pais_core::definition::DatasetId;
+use pais_package::{KeyError, SigningKey};
 
 use super::keyed_digest::DigestKey;
 use super::seal::{DataKey, KEY_BYTES, SealError, cipher, open, random, seal};
@@ -103,6 +104,9 @@ pub struct KeyRing {
     source: Option<KeySource>,
     answers: Aes256Gcm,
     fingerprints: DigestKey,
+    audit_heads: DigestKey,
+    report_links: DigestKey,
+    packages: DigestKey,
 }
 
 impl KeyRing {
@@ -130,6 +134,9 @@ impl KeyRing {
             source,
             answers: cipher(&answers.bytes()),
             fingerprints: DigestKey::derive(service, "pais: fingerprints of request bodies"),
+            audit_heads: DigestKey::derive(service, "pais: ends of audit logs"),
+            report_links: DigestKey::derive(service, "pais: links to reports"),
+            packages: DigestKey::derive(service, "pais: signatures of packages"),
         }
     }
 
@@ -226,12 +233,32 @@ impl KeyRing {
         Err(SealError::DoesNotOpen)
     }
 
+    /// The key that signs packages. It follows from the service's own key, so it stays the same when
+    /// the key-encryption keys are rotated.
+    ///
+    /// # Errors
+    /// When no key pair can be made.
+    pub fn signing_key(&self) -> Result<SigningKey, KeyError> {
+        SigningKey::from_seed(&Zeroizing::new(self.packages.bytes()))
+    }
+
     /// The fingerprint of the body of a request, given by its SHA-256: without the key it cannot be
     /// compared to the digest of a guessed body. Equal bodies of two reservations have different
     /// fingerprints.
     pub fn fingerprint(&self, reservation: Uuid, body_sha256: &[u8]) -> [u8; 32] {
         self.fingerprints
             .digest(&[reservation.as_bytes(), body_sha256])
+    }
+
+    /// Authenticates a link to a report.
+    pub fn report_link(&self, body: &[u8]) -> [u8; 32] {
+        self.report_links.digest(&[body])
+    }
+
+    /// Authenticates the end of the audit log of an organization.
+    pub fn audit_head(&self, organization: Uuid, seq: i64, hash: &[u8; 32]) -> [u8; 32] {
+        let parts: [&[u8]; 3] = [organization.as_bytes(), &seq.to_be_bytes(), hash];
+        self.audit_heads.digest(&parts)
     }
 
     /// Seals the answer that is stored under a reservation.
@@ -295,6 +322,9 @@ mod tests {
         assert_eq!(ring.current(), rotating.current());
         // The old key is gone.
         assert!(ring.open(dataset, &wrapped).is_err());
+        // Packages are signed with the same key before and after.
+        let public = |ring: &KeyRing| ring.signing_key().unwrap().public();
+        assert_eq!(public(&ring), public(&rotating));
         let wrapped_service = rotating.wrap_service_key(&service).unwrap();
         assert_eq!(ring.open_service_key(&wrapped_service).unwrap(), service);
     }

@@ -4,12 +4,15 @@
 //! does not exist and for what belongs to another organization.
 
 pub mod audit;
+pub mod audit_chain;
+pub mod audit_link;
 pub mod claims;
 pub mod data_keys;
 pub mod dataset_changes;
 mod dataset_deletion;
 mod dataset_view;
 pub mod datasets;
+pub mod enrolments;
 pub mod grants;
 pub mod idempotency;
 pub mod instances;
@@ -23,21 +26,29 @@ mod keyed_digest;
 pub mod moving_of_old_keys;
 mod new_release;
 pub mod organizations;
+pub mod persons;
+pub mod policies;
 pub mod profile;
 pub mod queue;
 pub mod quotas;
 pub mod readiness;
 pub mod reclaim;
+pub mod release_readers;
+pub mod release_sources;
 pub mod releases;
+pub mod report_context;
 pub mod runs;
 pub mod seal;
 pub mod sealing_of_old_rows;
 pub mod service_keys;
+pub mod submission_deletion;
+pub mod submission_keys;
 pub mod submissions;
 pub mod taxonomies;
 pub mod token_validity;
 pub mod tokens;
 mod trees;
+pub mod withdrawals;
 
 use std::sync::Arc;
 use std::time::Duration;

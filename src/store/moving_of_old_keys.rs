@@ -44,10 +44,13 @@ pub async fn move_old_keys(store: &Store) -> Result<u64, StoreError> {
             "data keys of an earlier version were moved out of their table"
         );
     }
-    let live = datasets::live_ids(store).await?;
+    let live = datasets::key_owners(store).await?;
     let others = store.data_keys().destroy_others(live).await?;
     if others > 0 {
-        tracing::info!(others, "key files without a dataset were destroyed");
+        tracing::info!(
+            others,
+            "key files without a dataset or submission were destroyed"
+        );
     }
     datasets::destroy_remaining_keys(store).await?;
     Ok(moved)

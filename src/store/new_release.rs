@@ -11,6 +11,7 @@ use time::OffsetDateTime;
 use crate::ids::{JobId, OrganizationId, ReleaseId, TokenId};
 
 use super::audit::{self, Action, NewEvent};
+use super::release_sources::{self, SealedSourceRows};
 use super::submissions::lock_dataset;
 use super::{Store, StoreError, token_validity};
 
@@ -43,6 +44,8 @@ pub struct NewRelease {
     pub verification: Value,
     /// The utility and risk report.
     pub report: Value,
+    /// What a recipient needs to resolve its labels.
+    pub codebook: Value,
     /// The readings of the job that the release is made under.
     pub readings: Readings,
     /// What a reader should know about it.
@@ -51,6 +54,10 @@ pub struct NewRelease {
     pub created_at: OffsetDateTime,
     /// Its tables, in order.
     pub tables: Vec<NewTable>,
+    /// The shares of raw values and labels in each column, sealed; `None` where there are none.
+    pub sealed_distributions: Option<Vec<u8>>,
+    /// The raw row of each row of the first table, in sealed parts.
+    pub source_rows: Vec<SealedSourceRows>,
 }
 
 /// The readings of a job that its releases name.
@@ -136,9 +143,13 @@ pub(super) async fn insert(
     let done = sqlx::query(
         "INSERT INTO releases (id, organization_id, job_id, dataset_id, name, step, by_job, rows,
              suppressed_rows, privacy, cut, verification, report, created_at, suppression_for,
-             missing_sensitive, warnings)
+             missing_sensitive, warnings, created_by, codebook, sealed_distributions,
+             source_submissions)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14,
-                 $15::jsonb #>> '{}', $16::jsonb #>> '{}', $17)
+                 $15::jsonb #>> '{}', $16::jsonb #>> '{}', $17,
+                 coalesce($18, (SELECT created_by FROM jobs WHERE id = $3)), $19, $20,
+                 (SELECT jsonb_agg(jsonb_build_object('id', s.id, 'rows', s.rows) ORDER BY s.id)
+                  FROM jobs j JOIN submissions s ON s.id = ANY (j.submissions) WHERE j.id = $3))
          ON CONFLICT (job_id) WHERE by_job DO NOTHING",
     )
     .bind(release.id.0)
@@ -158,6 +169,9 @@ pub(super) async fn insert(
     .bind(release.readings.suppression_for.map(Json))
     .bind(release.readings.missing_sensitive.map(Json))
     .bind(Json(&release.warnings))
+    .bind(release.by.map(|token| token.0))
+    .bind(&release.codebook)
+    .bind(&release.sealed_distributions)
     .execute(&mut *connection)
     .await?;
     if done.rows_affected() == 0 {
@@ -166,6 +180,7 @@ pub(super) async fn insert(
     for (position, table) in (0..).zip(&release.tables) {
         insert_table(connection, release.id, (position, table), written).await?;
     }
+    release_sources::insert(connection, release.id, &release.source_rows).await?;
     let event = NewEvent {
         organization: release.organization,
         token: release.by,

@@ -26,6 +26,9 @@ pub struct Organization {
     /// When it was made.
     #[serde(with = "time::serde::rfc3339")]
     pub created_at: OffsetDateTime,
+    /// Since when its tokens, and those of its people, are refused; null while they work.
+    #[serde(with = "time::serde::rfc3339::option")]
+    pub disabled_at: Option<OffsetDateTime>,
 }
 
 impl Organization {
@@ -35,6 +38,7 @@ impl Organization {
             name: row.try_get("name")?,
             display_name: row.try_get("display_name")?,
             created_at: row.try_get("created_at")?,
+            disabled_at: row.try_get("disabled_at")?,
         })
     }
 }
@@ -79,6 +83,7 @@ pub async fn create(
         name: name.to_owned(),
         display_name: display_name.map(str::to_owned),
         created_at: store.now(),
+        disabled_at: None,
     };
     let mut transaction = store.begin().await?;
     let inserted = sqlx::query(
@@ -116,7 +121,7 @@ pub async fn list(
     limit: i64,
 ) -> Result<Vec<Organization>, StoreError> {
     let rows = sqlx::query(
-        "SELECT id, name, display_name, created_at FROM organizations
+        "SELECT id, name, display_name, created_at, disabled_at FROM organizations
          WHERE $1::uuid IS NULL OR id > $1 ORDER BY id LIMIT $2",
     )
     .bind(after)
@@ -143,13 +148,63 @@ pub async fn find(
         return Ok(None);
     }
     let row = sqlx::query(
-        "SELECT id, name, display_name, created_at FROM organizations WHERE name = $1 OR id = $2",
+        "SELECT id, name, display_name, created_at, disabled_at FROM organizations WHERE name = $1 OR id = $2",
     )
     .bind(name_or_id)
     .bind(name_or_id.parse::<Uuid>().ok())
     .fetch_optional(executor)
     .await?;
     Ok(row.as_ref().map(Organization::from_row).transpose()?)
+}
+
+/// Disables an organization, or enables it again; what is so already stays as it is. Returns `false`
+/// if there is no such organization.
+///
+/// # Errors
+/// When the database fails.
+pub async fn set_disabled(
+    store: &Store,
+    by: Caller,
+    id: OrganizationId,
+    is_disabled: bool,
+) -> Result<bool, StoreError> {
+    let mut transaction = store.begin().await?;
+    let now = store.now();
+    let changed = sqlx::query(
+        "UPDATE organizations SET disabled_at = CASE WHEN $2 THEN $3 END
+         WHERE id = $1 AND (disabled_at IS NOT NULL) <> $2",
+    )
+    .bind(id.0)
+    .bind(is_disabled)
+    .bind(now)
+    .execute(&mut *transaction)
+    .await?;
+    if changed.rows_affected() == 0 {
+        let exists = sqlx::query_scalar("SELECT EXISTS (SELECT FROM organizations WHERE id = $1)")
+            .bind(id.0)
+            .fetch_one(&mut *transaction)
+            .await?;
+        return Ok(exists);
+    }
+    let action = match is_disabled {
+        true => Action::OrganizationDisabled,
+        false => Action::OrganizationEnabled,
+    };
+    // In its own log, and in that of the administrator.
+    let mut logs = vec![id, by.organization];
+    logs.dedup();
+    for organization in logs {
+        let event = NewEvent {
+            organization,
+            token: Some(by.token),
+            action,
+            subject: id.0,
+            detail: serde_json::json!({}),
+        };
+        audit::record(&mut transaction, now, event).await?;
+    }
+    transaction.commit().await?;
+    Ok(true)
 }
 
 /// The organization with this name, which is created if it does not exist. For the command line.

@@ -4,6 +4,7 @@
 //! afterwards in small transactions: a single one would write as much to the write-ahead log as there
 //! are rows, for which a full disk has no room.
 
+use pais_core::definition::SubmissionId;
 use sqlx::Row;
 use uuid::Uuid;
 
@@ -42,6 +43,8 @@ pub async fn remove_deleted(store: &Store, is_tight: impl Fn() -> bool) -> Resul
             .bind(submission)
             .execute(store.pool())
             .await?;
+        let id = SubmissionId(submission);
+        store.data_keys().remove(store, id).await?;
         removed += 1;
     }
 }

@@ -10,12 +10,13 @@ use time::OffsetDateTime;
 use uuid::Uuid;
 
 use crate::ids::{JobId, OrganizationId, ReleaseId};
-use crate::roles::Caller;
+use crate::roles::{Caller, Role};
 use pais_core::definition::DatasetId;
 use pais_core::warning::Warning;
 
 use super::audit::{self, Action, NewEvent};
-use super::{Store, StoreError};
+use super::withdrawals::Withdrawal;
+use super::{Store, StoreError, release_readers};
 
 pub use super::new_release::{NewRelease, NewTable, Readings, ReleaseCreation, create};
 
@@ -60,8 +61,15 @@ pub struct StoredRelease {
     pub readings: Readings,
     /// What a reader should know about it.
     pub warnings: Vec<Warning>,
+    /// What a recipient needs to resolve its labels; `None` in a list, and for a release of an
+    /// earlier version.
+    pub codebook: Option<Value>,
+    /// The purpose of the viewer's grant; `None` in a list, and for the holder.
+    pub purpose: Option<String>,
     /// When it was created.
     pub created_at: OffsetDateTime,
+    /// Why it is served to nobody; `None` where it is served.
+    pub withdrawn: Option<Withdrawal>,
 }
 
 /// A table of a release, without its rows.
@@ -85,12 +93,15 @@ pub struct StoredTable {
     pub sha256: String,
     /// Size of the CSV as served, in bytes.
     pub csv_bytes: u64,
+    /// Whether the release was withdrawn, so that the table is served to nobody.
+    pub is_withdrawn: bool,
 }
 
 macro_rules! columns {
     () => {
         "r.id, r.organization_id, r.job_id, r.dataset_id, r.name, r.step, r.rows,
          r.suppressed_rows, r.privacy, r.cut, r.verification, r.created_at, r.warnings,
+         r.withdrawn_at, r.withdrawn_reason,
          to_jsonb(r.suppression_for) AS suppression_for,
          to_jsonb(r.missing_sensitive) AS missing_sensitive,
          (SELECT jsonb_agg(jsonb_build_object(
@@ -101,12 +112,16 @@ macro_rules! columns {
 }
 
 /// The condition that the viewer can read release `r`. `$1` is whether the viewer is the holder,
-/// `$2` its organization, `$3` the current time.
+/// `$2` its organization, `$3` the current time. Where the holder's policy requires approval, the
+/// grants of a release take effect with it.
 macro_rules! visible {
     () => {
         "(CASE WHEN $1 THEN r.organization_id = $2 ELSE EXISTS (
               SELECT 1 FROM grants g WHERE g.release_id = r.id AND g.recipient_id = $2
-              AND (g.expires_at IS NULL OR g.expires_at > $3)) END)"
+              AND (g.expires_at IS NULL OR g.expires_at > $3))
+          AND (EXISTS (SELECT 1 FROM release_approvals a WHERE a.release_id = r.id)
+               OR NOT EXISTS (SELECT 1 FROM policies p WHERE p.organization_id = r.organization_id
+                              AND p.require_approval)) END)"
     };
 }
 
@@ -132,7 +147,12 @@ pub async fn load(
     let row = sqlx::query(concat!(
         "SELECT ",
         columns!(),
-        " FROM releases r WHERE r.id = $4 AND ",
+        ", r.codebook,
+         (SELECT g.purpose FROM grants g
+          WHERE NOT $1 AND g.release_id = r.id AND g.recipient_id = $2
+          AND (g.expires_at IS NULL OR g.expires_at > $3)
+          ORDER BY g.created_at DESC LIMIT 1) AS purpose
+         FROM releases r WHERE r.id = $4 AND ",
         visible!()
     ))
     .bind(holder)
@@ -141,7 +161,12 @@ pub async fn load(
     .bind(id.0)
     .fetch_optional(store.pool())
     .await?;
-    row.as_ref().map(stored).transpose()
+    let Some(row) = row else { return Ok(None) };
+    Ok(Some(StoredRelease {
+        codebook: row.try_get("codebook")?,
+        purpose: row.try_get("purpose")?,
+        ..stored(&row)?
+    }))
 }
 
 /// The releases after `after` that the viewer can read, oldest first, at most `limit`.
@@ -181,6 +206,8 @@ pub struct StoredReport {
     pub report: Value,
     /// What a reader should know about the release.
     pub warnings: Vec<Warning>,
+    /// Whether the release was withdrawn, so that the report is served to nobody.
+    pub is_withdrawn: bool,
 }
 
 /// The report of a release; `None` if the viewer cannot read it.
@@ -194,7 +221,8 @@ pub async fn report(
 ) -> Result<Option<StoredReport>, StoreError> {
     let (holder, organization) = viewer.parts();
     let row = sqlx::query(concat!(
-        "SELECT r.organization_id, r.report, r.warnings FROM releases r WHERE r.id = $4 AND ",
+        "SELECT r.organization_id, r.report, r.warnings, r.withdrawn_at IS NOT NULL AS is_withdrawn
+         FROM releases r WHERE r.id = $4 AND ",
         visible!()
     ))
     .bind(holder)
@@ -208,7 +236,33 @@ pub async fn report(
         owner: OrganizationId(row.try_get("organization_id")?),
         report: row.try_get("report")?,
         warnings: row.try_get::<Json<_>, _>("warnings")?.0,
+        is_withdrawn: row.try_get("is_withdrawn")?,
     }))
+}
+
+/// The columns of all tables of a release that are neither quasi-identifiers nor numbers of groups;
+/// empty if the viewer cannot read it.
+///
+/// # Errors
+/// When the database fails.
+pub async fn other_columns(
+    store: &Store,
+    viewer: Viewer,
+    id: ReleaseId,
+) -> Result<Vec<String>, StoreError> {
+    let (holder, organization) = viewer.parts();
+    Ok(sqlx::query_scalar(concat!(
+        "SELECT DISTINCT c ->> 'name' FROM releases r
+         JOIN release_tables t ON t.release_id = r.id, jsonb_array_elements(t.columns) c
+         WHERE r.id = $4 AND NOT (r.report #> '{utility,ncp_by_column}') ? (c ->> 'name') AND ",
+        visible!()
+    ))
+    .bind(holder)
+    .bind(organization)
+    .bind(store.now())
+    .bind(id.0)
+    .fetch_all(store.pool())
+    .await?)
 }
 
 /// A table of a release; `None` if there is none or the viewer cannot read the release.
@@ -224,7 +278,8 @@ pub async fn table(
     let (holder, organization) = viewer.parts();
     let row = sqlx::query(concat!(
         "SELECT r.organization_id, r.name AS release_name, t.name, t.position, t.rows, t.columns,
-                encode(t.sha256, 'hex') AS sha256, t.csv_bytes
+                encode(t.sha256, 'hex') AS sha256, t.csv_bytes,
+                r.withdrawn_at IS NOT NULL AS is_withdrawn
          FROM releases r JOIN release_tables t ON t.release_id = r.id
          WHERE r.id = $4 AND t.name = $5 AND ",
         visible!()
@@ -247,6 +302,7 @@ pub async fn table(
         columns: row.try_get("columns")?,
         sha256: row.try_get("sha256")?,
         csv_bytes: row.try_get::<i64, _>("csv_bytes")?.cast_unsigned(),
+        is_withdrawn: row.try_get("is_withdrawn")?,
     }))
 }
 
@@ -262,10 +318,38 @@ pub async fn record_fetch(
     release: ReleaseId,
     part: &str,
 ) -> Result<(), StoreError> {
-    let mut transaction = store.begin().await?;
     let detail = json!({ "part": part, "by": by.organization });
     let event = NewEvent::by(by, Action::ReleaseFetched, release.0, detail);
-    if owner != by.organization {
+    if by.role == Role::Recipient {
+        release_readers::add(store, release, by.organization).await?;
+    }
+    record_for_both(store, event, owner).await
+}
+
+/// Records in the audit logs of the holder and of the caller that the caller made a link to the
+/// report.
+///
+/// # Errors
+/// When the database fails.
+pub async fn record_link(
+    store: &Store,
+    by: Caller,
+    owner: OrganizationId,
+    release: ReleaseId,
+) -> Result<(), StoreError> {
+    let detail = json!({ "by": by.organization });
+    let event = NewEvent::by(by, Action::ReportLinked, release.0, detail);
+    record_for_both(store, event, owner).await
+}
+
+/// Records an event in the log of its organization, and of the holder of the release.
+async fn record_for_both(
+    store: &Store,
+    event: NewEvent,
+    owner: OrganizationId,
+) -> Result<(), StoreError> {
+    let mut transaction = store.begin().await?;
+    if owner != event.organization {
         let theirs = NewEvent {
             organization: owner,
             ..event.clone()
@@ -317,8 +401,17 @@ fn stored(row: &PgRow) -> Result<StoredRelease, StoreError> {
             missing_sensitive: reading(row, "missing_sensitive")?,
         },
         warnings: row.try_get::<Json<_>, _>("warnings")?.0,
+        codebook: None,
+        purpose: None,
         created_at: row.try_get("created_at")?,
+        withdrawn: withdrawal(row)?,
     })
+}
+
+fn withdrawal(row: &PgRow) -> Result<Option<Withdrawal>, StoreError> {
+    let at: Option<OffsetDateTime> = row.try_get("withdrawn_at")?;
+    let reason: Option<String> = row.try_get("withdrawn_reason")?;
+    Ok(at.zip(reason).map(|(at, reason)| Withdrawal { at, reason }))
 }
 
 fn reading<T>(row: &PgRow, column: &str) -> Result<Option<T>, StoreError>

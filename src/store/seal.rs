@@ -5,8 +5,9 @@ use aes_gcm::aead::{Aead, KeyInit, Payload};
 use aes_gcm::{Aes256Gcm, Key, Nonce};
 use rand::TryRng;
 use thiserror::Error;
+use zeroize::Zeroizing;
 
-use crate::ids::JobId;
+use crate::ids::{JobId, ReleaseId};
 use pais_core::definition::{DatasetId, SubmissionId};
 
 use super::key_ring::SecretKey;
@@ -51,6 +52,8 @@ pub enum Place {
         /// Index of the chunk, from 0.
         index: u32,
     },
+    /// The key of a submission.
+    SubmissionKey(SubmissionId),
     /// The SHA-256 of the body of a submission.
     BodySha256(SubmissionId),
     /// The definition of a job, with the values that it lists.
@@ -59,6 +62,15 @@ pub enum Place {
     SuppressedRows(StepPlace),
     /// A step of a run as its holder sees it.
     Step(StepPlace),
+    /// The shares of raw values and labels in the columns of a release.
+    Distributions(ReleaseId),
+    /// A part of the raw rows of a release's rows.
+    SourceRows {
+        /// The release.
+        release: ReleaseId,
+        /// Index of the part, from 0.
+        index: u32,
+    },
 }
 
 /// A step of a run of a job.
@@ -83,6 +95,10 @@ impl Place {
                 push(submission.0.as_bytes());
                 push(&index.to_be_bytes());
             }
+            Self::SubmissionKey(submission) => {
+                push(submission.0.as_bytes());
+                push(b"submission key");
+            }
             Self::BodySha256(submission) => {
                 push(submission.0.as_bytes());
                 push(b"sha256");
@@ -106,8 +122,49 @@ impl Place {
                 push(&run.to_be_bytes());
                 push(&step.to_be_bytes());
             }
+            Self::Distributions(release) => {
+                push(release.0.as_bytes());
+                push(b"distributions");
+            }
+            Self::SourceRows { release, index } => {
+                push(release.0.as_bytes());
+                push(b"source rows");
+                push(&index.to_be_bytes());
+            }
         }
         data
+    }
+}
+
+/// The key of the rows of a submission.
+#[derive(Clone)]
+pub struct SubmissionKey {
+    cipher: Aes256Gcm,
+    dataset: DatasetId,
+}
+
+impl SubmissionKey {
+    fn new(key: &SecretKey, dataset: DatasetId) -> Self {
+        Self {
+            cipher: cipher(key),
+            dataset,
+        }
+    }
+
+    /// Seals rows for their place.
+    ///
+    /// # Errors
+    /// When the operating system returns no random bytes.
+    pub fn seal(&self, place: Place, data: &[u8]) -> Result<Vec<u8>, SealError> {
+        seal(&self.cipher, data, &place.associated(self.dataset))
+    }
+
+    /// Opens rows.
+    ///
+    /// # Errors
+    /// When they were sealed for another place or with another key, or are damaged.
+    pub fn open(&self, place: Place, sealed: &[u8]) -> Result<Vec<u8>, SealError> {
+        open(&self.cipher, sealed, &place.associated(self.dataset))
     }
 }
 
@@ -121,6 +178,38 @@ impl DataKey {
             row_digests: DigestKey::derive(key, "pais: rows of submissions"),
             dataset,
         }
+    }
+
+    /// A new key for the rows of a submission, and the same sealed with this key.
+    ///
+    /// # Errors
+    /// When the operating system returns no random bytes.
+    pub fn new_submission_key(
+        &self,
+        submission: SubmissionId,
+    ) -> Result<(SubmissionKey, Vec<u8>), SealError> {
+        let mut key = SecretKey::new([0; KEY_BYTES]);
+        random(&mut *key)?;
+        let sealed = self.seal(Place::SubmissionKey(submission), &*key)?;
+        Ok((SubmissionKey::new(&key, self.dataset), sealed))
+    }
+
+    /// The key of the rows of a submission.
+    ///
+    /// # Errors
+    /// When it was sealed for another submission, or is damaged.
+    pub fn open_submission_key(
+        &self,
+        submission: SubmissionId,
+        sealed: &[u8],
+    ) -> Result<SubmissionKey, SealError> {
+        let opened = self.open(Place::SubmissionKey(submission), sealed)?;
+        let opened = Zeroizing::new(opened);
+        let key: &[u8; KEY_BYTES] = opened
+            .as_slice()
+            .try_into()
+            .map_err(|_| SealError::DoesNotOpen)?;
+        Ok(SubmissionKey::new(&SecretKey::new(*key), self.dataset))
     }
 
     /// Seals data of the dataset for its place.

@@ -116,14 +116,16 @@ pub struct SubmissionWriter {
 }
 
 impl SubmissionWriter {
-    /// Begins a submission.
+    /// Begins a submission, whose rows are sealed with a key that is `sealed_key` sealed with the key
+    /// of the dataset.
     ///
     /// # Errors
-    /// When the database fails.
+    /// When the database or the key file fails.
     pub async fn begin(
         store: &Store,
         dataset: DatasetId,
         id: SubmissionId,
+        sealed_key: &[u8],
         media_type: &str,
     ) -> Result<Self, StoreError> {
         let submission = Submission {
@@ -136,8 +138,8 @@ impl SubmissionWriter {
         };
         let mut transaction = store.begin().await?;
         sqlx::query(
-            "INSERT INTO submissions (id, dataset_id, rows, bytes, media_type, created_at)
-             VALUES ($1, $2, 0, 0, $3, $4)",
+            "INSERT INTO submissions (id, dataset_id, rows, bytes, media_type, created_at, has_key)
+             VALUES ($1, $2, 0, 0, $3, $4, true)",
         )
         .bind(id.0)
         .bind(dataset.0)
@@ -145,6 +147,8 @@ impl SubmissionWriter {
         .bind(submission.created_at)
         .execute(&mut *transaction)
         .await?;
+        let keys = store.data_keys();
+        keys.write(&mut transaction, id, sealed_key).await?;
         Ok(Self {
             store: store.clone(),
             transaction,
@@ -337,6 +341,8 @@ pub async fn load_chunks(
 /// What the submissions of a dataset add up to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SubmissionsSize {
+    /// Number of submissions.
+    pub submissions: u64,
     /// Number of rows.
     pub rows: u64,
     /// What the distinct values of their chunks take in memory, in bytes.
@@ -359,7 +365,8 @@ pub async fn size(
 ) -> Result<SubmissionsSize, StoreError> {
     let ids: Option<Vec<Uuid>> = submissions.map(|ids| ids.iter().map(|id| id.0).collect());
     let row = sqlx::query(
-        "SELECT coalesce(sum(rows), 0)::bigint AS rows, coalesce(sum(bytes), 0)::bigint AS bytes,
+        "SELECT count(*) AS submissions, coalesce(sum(rows), 0)::bigint AS rows,
+                coalesce(sum(bytes), 0)::bigint AS bytes,
                 coalesce(sum(coalesce(text_bytes,
                     CASE WHEN media_type LIKE '%parquet' THEN 4 * bytes ELSE bytes END
                 )), 0)::bigint AS text_bytes
@@ -372,6 +379,7 @@ pub async fn size(
     .await?;
     let count = |column| row.try_get::<i64, _>(column).map(i64::cast_unsigned);
     Ok(SubmissionsSize {
+        submissions: count("submissions")?,
         rows: count("rows")?,
         text_bytes: count("text_bytes")?,
         bytes: count("bytes")?,

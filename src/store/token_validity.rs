@@ -33,13 +33,17 @@ pub enum Authentication {
     Unknown,
 }
 
-/// Why a token no longer works.
+/// Why a use of a token is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RefusalReason {
     /// Its `expires_at` has passed.
     Expired,
     /// It was revoked.
     Revoked,
+    /// Its organization is disabled.
+    Disabled,
+    /// Its role may not do what was asked for.
+    Role,
 }
 
 impl RefusalReason {
@@ -48,6 +52,8 @@ impl RefusalReason {
         match self {
             Self::Expired => "expired",
             Self::Revoked => "revoked",
+            Self::Disabled => "disabled",
+            Self::Role => "role",
         }
     }
 }
@@ -58,8 +64,10 @@ impl RefusalReason {
 /// When the database fails.
 pub async fn authenticate(store: &Store, secret: &str) -> Result<Authentication, StoreError> {
     let row = sqlx::query(
-        "SELECT id, organization_id, role, expires_at, revoked_at FROM tokens
-         WHERE secret_sha256 = $1",
+        "SELECT t.id, t.organization_id, t.role, t.expires_at, t.revoked_at,
+                o.disabled_at IS NOT NULL AS is_disabled
+         FROM tokens t JOIN organizations o ON o.id = t.organization_id
+         WHERE t.secret_sha256 = $1",
     )
     .bind(Sha256::digest(secret.as_bytes()).as_slice())
     .fetch_optional(store.pool())
@@ -75,6 +83,8 @@ pub async fn authenticate(store: &Store, secret: &str) -> Result<Authentication,
         RefusalReason::Revoked
     } else if expires_at.is_some_and(|at| at <= store.now()) {
         RefusalReason::Expired
+    } else if row.try_get("is_disabled")? {
+        RefusalReason::Disabled
     } else {
         return Ok(Authentication::Valid(Caller {
             organization,
@@ -132,8 +142,9 @@ pub async fn record_refusal(
 /// When the database fails.
 pub async fn is_valid(store: &Store, token: TokenId) -> Result<bool, StoreError> {
     let valid = sqlx::query_scalar(
-        "SELECT EXISTS (SELECT FROM tokens WHERE id = $1 AND revoked_at IS NULL
-                        AND (expires_at IS NULL OR expires_at > $2))",
+        "SELECT EXISTS (SELECT FROM tokens t JOIN organizations o ON o.id = t.organization_id
+                        WHERE t.id = $1 AND t.revoked_at IS NULL AND o.disabled_at IS NULL
+                        AND (t.expires_at IS NULL OR t.expires_at > $2))",
     )
     .bind(token.0)
     .bind(store.now())
@@ -142,7 +153,8 @@ pub async fn is_valid(store: &Store, token: TokenId) -> Result<bool, StoreError>
     Ok(valid)
 }
 
-/// Whether a token works at `now`. If so, it cannot be revoked before the transaction ends: what the
+/// Whether a token works at `now`. If so, neither can it be revoked nor its organization be
+/// disabled before the transaction ends: what the
 /// transaction writes was permitted when it was committed.
 ///
 /// # Errors
@@ -153,9 +165,10 @@ pub(super) async fn lock_valid(
     now: OffsetDateTime,
 ) -> Result<bool, StoreError> {
     let locked = sqlx::query(
-        "SELECT FROM tokens WHERE id = $1 AND revoked_at IS NULL
-             AND (expires_at IS NULL OR expires_at > $2)
-         FOR SHARE",
+        "SELECT FROM tokens t JOIN organizations o ON o.id = t.organization_id
+         WHERE t.id = $1 AND t.revoked_at IS NULL AND o.disabled_at IS NULL
+             AND (t.expires_at IS NULL OR t.expires_at > $2)
+         FOR SHARE OF t, o",
     )
     .bind(token.0)
     .bind(now)

@@ -1,11 +1,11 @@
 //! API tokens. A token is 256 random bits; only its SHA-256 is stored.
 
 use rand::TryRng;
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
-use sqlx::Row;
 use sqlx::postgres::PgRow;
+use sqlx::{PgExecutor, Row};
 use time::OffsetDateTime;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -14,9 +14,9 @@ use crate::ids::{OrganizationId, TokenId};
 use crate::roles::{Caller, Role};
 
 use super::audit::{self, Action, NewEvent};
-use super::organizations;
 use super::seal::SealError;
 use super::{Store, StoreError};
+use super::{enrolments, organizations};
 
 /// The prefix of every token, by which secret scanners recognize it.
 pub const PREFIX: &str = "pais_";
@@ -43,6 +43,8 @@ pub struct Token {
     pub role: Role,
     /// What it is for.
     pub label: Option<String>,
+    /// The person who acts through it by signing in with the issuer; null for an API token.
+    pub oidc_subject: Option<String>,
     /// When it was made.
     #[serde(with = "time::serde::rfc3339")]
     pub created_at: OffsetDateTime,
@@ -52,6 +54,9 @@ pub struct Token {
     /// When it was revoked.
     #[serde(with = "time::serde::rfc3339::option")]
     pub revoked_at: Option<OffsetDateTime>,
+    /// Until when its enrolment code can be redeemed; null for a token whose secret was handed out.
+    #[serde(with = "time::serde::rfc3339::option")]
+    pub enrolment_expires_at: Option<OffsetDateTime>,
 }
 
 impl Token {
@@ -62,9 +67,11 @@ impl Token {
             organization: row.try_get("organization")?,
             role: role(row)?,
             label: row.try_get("label")?,
+            oidc_subject: row.try_get("oidc_subject")?,
             created_at: row.try_get("created_at")?,
             expires_at: row.try_get("expires_at")?,
             revoked_at: row.try_get("revoked_at")?,
+            enrolment_expires_at: row.try_get("enrolment_expires_at")?,
         })
     }
 }
@@ -77,7 +84,8 @@ pub(super) fn role(row: &PgRow) -> Result<Role, StoreError> {
 pub struct IssuedToken {
     /// The token.
     pub token: Token,
-    /// The secret that the bearer sends.
+    /// The secret that the bearer sends; of a token that is to be enrolled the code instead, with
+    /// which its organization gets the secret.
     pub secret: SecretString,
 }
 
@@ -90,6 +98,8 @@ pub struct NewToken<'a> {
     pub label: Option<&'a str>,
     /// When it expires; `None` for never.
     pub expires_at: Option<OffsetDateTime>,
+    /// Whether its organization gets the secret by an enrolment code.
+    pub is_enrolled: bool,
 }
 
 /// Creates a token for the organization with this name or id; returns `None` if there is no such
@@ -115,13 +125,20 @@ pub async fn create_token(
         organization: organization.name.clone(),
         role: new.role,
         label: new.label.map(str::to_owned),
+        oidc_subject: None,
         created_at: store.now(),
         expires_at: new.expires_at,
         revoked_at: None,
+        enrolment_expires_at: new.is_enrolled.then(|| store.now() + enrolments::LIFETIME),
     };
+    let code = new.is_enrolled.then(enrolments::new_code).transpose()?;
+    let code_digest = code
+        .as_ref()
+        .map(|code| enrolments::digest(code.expose_secret()));
     sqlx::query(
-        "INSERT INTO tokens (id, organization_id, role, label, secret_sha256, created_at, expires_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7)",
+        "INSERT INTO tokens (id, organization_id, role, label, secret_sha256, created_at, expires_at,
+                             enrolment_sha256, enrolment_expires_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
     )
     .bind(token.id.0)
     .bind(token.organization_id.0)
@@ -130,6 +147,8 @@ pub async fn create_token(
     .bind(Sha256::digest(secret.as_bytes()).as_slice())
     .bind(token.created_at)
     .bind(token.expires_at)
+    .bind(code_digest.as_ref().map(<[u8; 32]>::as_slice))
+    .bind(token.enrolment_expires_at)
     .execute(&mut *transaction)
     .await?;
     let events = token_events(by, organization.id, Action::TokenCreated, token.id.0, &{
@@ -141,7 +160,8 @@ pub async fn create_token(
     transaction.commit().await?;
     Ok(Some(IssuedToken {
         token,
-        secret: secret.into(),
+        // Nobody gets the secret of a token that is to be enrolled: another one is drawn then.
+        secret: code.unwrap_or_else(|| secret.into()),
     }))
 }
 
@@ -170,12 +190,35 @@ fn token_events(
         .collect()
 }
 
-fn random_secret() -> Result<String, StoreError> {
+pub(super) fn random_secret() -> Result<String, StoreError> {
     let mut bytes = [0u8; SECRET_BYTES];
     rand::rngs::SysRng
         .try_fill_bytes(&mut bytes)
         .map_err(|_| SealError::NoRandomness)?;
     Ok(format!("{PREFIX}{}", hex::encode(bytes)))
+}
+
+macro_rules! columns {
+    () => {
+        "SELECT tokens.id, organization_id, organizations.name AS organization, role, label,
+                oidc_subject, tokens.created_at, expires_at, revoked_at, enrolment_expires_at
+         FROM tokens JOIN organizations ON organizations.id = organization_id"
+    };
+}
+
+/// A token; `None` if there is none.
+///
+/// # Errors
+/// When the database fails.
+pub(super) async fn find(
+    executor: impl PgExecutor<'_>,
+    id: TokenId,
+) -> Result<Option<Token>, StoreError> {
+    let row = sqlx::query(concat!(columns!(), " WHERE tokens.id = $1"))
+        .bind(id.0)
+        .fetch_optional(executor)
+        .await?;
+    row.as_ref().map(Token::from_row).transpose()
 }
 
 /// All tokens after `after`, oldest first, at most `limit`.
@@ -187,12 +230,10 @@ pub async fn list(
     after: Option<Uuid>,
     limit: i64,
 ) -> Result<Vec<Token>, StoreError> {
-    let rows = sqlx::query(
-        "SELECT tokens.id, organization_id, organizations.name AS organization, role, label,
-                tokens.created_at, expires_at, revoked_at
-         FROM tokens JOIN organizations ON organizations.id = organization_id
-         WHERE $1::uuid IS NULL OR tokens.id > $1 ORDER BY tokens.id LIMIT $2",
-    )
+    let rows = sqlx::query(concat!(
+        columns!(),
+        " WHERE $1::uuid IS NULL OR tokens.id > $1 ORDER BY tokens.id LIMIT $2"
+    ))
     .bind(after)
     .bind(limit)
     .fetch_all(store.pool())

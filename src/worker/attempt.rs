@@ -114,11 +114,12 @@ impl PreparedAttempt {
             Some(release) => at_top(&release.warnings),
             None => run.warnings_after(&steps),
         };
+        let schema = run.schema();
         drop(run);
         observer.progress(Phase::Writing, 0.0);
         let steps = seal(key, id, 0, steps)?;
-        let release = release.map(|release| release_packing::pack(release, origin, &definition));
-        let release = release.transpose()?;
+        let pack = |release| release_packing::pack(release, origin, &definition, &schema, key);
+        let release = release.map(pack).transpose()?;
         observer.progress(Phase::Writing, PACKED);
         Ok(RunResults {
             steps,

@@ -131,8 +131,10 @@ impl Worker {
         .await?;
         let origin = ReleaseOrigin {
             organization: claim.organization,
+            holder: load_rows::holder(&self.store, claim.organization).await?,
             job: claim.job,
             dataset: claim.dataset,
+            definition: dataset.definition.clone(),
             name: None,
             by: None,
             created_at: self.store.now(),

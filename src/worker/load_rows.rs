@@ -1,16 +1,20 @@
-//! Loads raw rows for the engine: opens and decodes sealed chunks, and joins them into one table.
+//! Loads raw rows for the engine: opens and decodes sealed chunks, and joins them into one table;
+//! and what else a release needs of the database.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
+use crate::ids::OrganizationId;
 use crate::problem::{Code, Problem};
 use crate::store::datasets::StoredDataset;
 use crate::store::key_ring::KeyRing;
-use crate::store::seal::{DataKey, Place};
+use crate::store::seal::{DataKey, Place, SealError, SubmissionKey};
 use crate::store::submissions::{self, SealedChunk};
-use crate::store::{Store, StoreError};
+use crate::store::{Store, StoreError, organizations, submission_keys};
 use pais_anonymize::{Count, Observer, Phase};
+use pais_core::codebook::CodebookOrganization;
 use pais_core::definition::SubmissionId;
 use pais_core::table::Table;
 use pais_core::table::chunk::{self, Assembler};
@@ -33,7 +37,20 @@ pub async fn load(
     observer: Arc<dyn Observer>,
 ) -> Result<Table, WorkError> {
     let key = open_key(keys, dataset)?;
-    let rows = submissions::size(store, dataset.id, ids).await?.rows;
+    let size = submissions::size(store, dataset.id, ids).await?;
+    if ids.is_some_and(|ids| size.submissions != ids.len() as u64) {
+        return Err(Problem::new(
+            Code::DatasetDeleted,
+            "a submission that is to be read was deleted with its rows",
+        )
+        .into());
+    }
+    let rows = size.rows;
+    let own = submission_keys::load(store, &key, dataset.id, ids).await?;
+    let key = RowKeys {
+        of_dataset: key,
+        own,
+    };
     let (send, receive) = mpsc::channel(CHUNKS_AHEAD);
     let table = on_thread(move || assemble(receive, &key, rows, &*observer));
     let loading = submissions::load_chunks(store, dataset.id, ids, send);
@@ -59,9 +76,45 @@ pub fn open_key(keys: &KeyRing, dataset: &StoredDataset) -> Result<DataKey, Stor
     Ok(keys.open(dataset.id, &dataset.wrapped_key)?)
 }
 
+/// The names of the organization that holds a release.
+///
+/// # Errors
+/// When the database fails.
+pub async fn holder(store: &Store, id: OrganizationId) -> Result<CodebookOrganization, StoreError> {
+    let holder = organizations::find(store.pool(), &id.to_string()).await?;
+    let damaged = StoreError::Damaged {
+        what: "an organization",
+    };
+    let holder = holder.ok_or(damaged)?;
+    Ok(CodebookOrganization {
+        name: holder.name,
+        display_name: holder.display_name,
+    })
+}
+
+/// The keys of rows.
+struct RowKeys {
+    of_dataset: DataKey,
+    /// Those of the submissions that have a key of their own.
+    own: BTreeMap<SubmissionId, SubmissionKey>,
+}
+
+impl RowKeys {
+    fn open(&self, chunk: &SealedChunk) -> Result<Vec<u8>, SealError> {
+        let place = Place::Chunk {
+            submission: chunk.submission,
+            index: chunk.index,
+        };
+        match self.own.get(&chunk.submission) {
+            Some(key) => key.open(place, &chunk.sealed),
+            None => self.of_dataset.open(place, &chunk.sealed),
+        }
+    }
+}
+
 fn assemble(
     mut chunks: mpsc::Receiver<SealedChunk>,
-    key: &DataKey,
+    keys: &RowKeys,
     rows: u64,
     observer: &dyn Observer,
 ) -> Result<Table, WorkError> {
@@ -74,11 +127,7 @@ fn assemble(
         if observer.must_stop() {
             return Err(Problem::new(Code::Cancelled, "the run was stopped").into());
         }
-        let place = Place::Chunk {
-            submission: chunk.submission,
-            index: chunk.index,
-        };
-        let opened = key.open(place, &chunk.sealed).map_err(StoreError::from)?;
+        let opened = keys.open(&chunk).map_err(StoreError::from)?;
         let decoded = chunk::decode(&opened).map_err(|_| damaged())?;
         table.push(decoded).map_err(|_| damaged())?;
         read += u64::from(chunk.rows);

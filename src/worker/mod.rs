@@ -6,6 +6,7 @@
 //! or another worker claims it when the lease has expired.
 
 pub mod attempt;
+mod audit_chaining;
 mod heartbeats;
 mod job_worker;
 pub mod load_rows;
@@ -171,6 +172,8 @@ pub fn start(
         };
         pool.tasks.spawn(worker.work());
     }
+    let chaining = audit_chaining::keep(store.clone(), keys, pool.shutdown.clone());
+    pool.tasks.spawn(chaining);
     pool.tasks.spawn(upkeep::keep(
         store,
         resources.storage,

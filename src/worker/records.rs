@@ -1,6 +1,7 @@
 //! The results of runs in the form in which they are stored and shown to their holders.
 
 use pais_anonymize::{RunError, StepItem, StepRecord, SweepOutcome};
+use pais_core::definition::{Objective, Recoding};
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 use utoipa::ToSchema;
@@ -20,7 +21,7 @@ pub enum SweepStatus {
 }
 
 /// One combination of a sweep, as `GET /v1/jobs/{id}/sweep` shows it. The figures are those of
-/// the last step, null where the combination failed.
+/// the last step, or of the groups; null where the combination failed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct SweepItem {
     /// *L*, where the model takes it.
@@ -30,9 +31,15 @@ pub struct SweepItem {
     pub k: Option<i64>,
     /// *C*, where the model takes it.
     pub c: Option<f64>,
+    /// The recoding, where the job gives one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recoding: Option<Recoding>,
+    /// The objective, where the job gives one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub objective: Option<Objective>,
     /// How it ended.
     pub status: SweepStatus,
-    /// Specializations performed.
+    /// Specializations performed; null for groups, which have no steps.
     pub steps: Option<u32>,
     /// Equivalence classes.
     pub groups: Option<u64>,
@@ -53,19 +60,19 @@ pub struct SweepItem {
 
 impl From<&SweepOutcome> for SweepItem {
     fn from(outcome: &SweepOutcome) -> Self {
-        let steps = outcome.steps.as_ref().ok();
-        let last = steps.and_then(|steps| steps.last());
-        let last = last.map(|record| &record.item);
+        let last = outcome.table;
         let problem = |error: &RunError| Problem::from(error.clone()).document();
         Self {
             l: outcome.combination.l.clone(),
             k: outcome.combination.k,
             c: outcome.combination.c,
+            recoding: outcome.combination.recoding,
+            objective: outcome.combination.objective,
             status: match &outcome.steps {
                 Ok(_) => SweepStatus::Succeeded,
                 Err(_) => SweepStatus::Failed,
             },
-            steps: last.map(|item| item.step),
+            steps: last.and_then(|item| item.steps),
             groups: last.map(|item| item.groups),
             smallest_group: last.map(|item| item.smallest_group),
             dr: last.map(|item| item.dr),

@@ -5,15 +5,19 @@ use std::io::Write;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 use time::OffsetDateTime;
 
 use crate::ids::{JobId, OrganizationId, ReleaseId, TokenId};
-use crate::store::StoreError;
 use crate::store::releases::{NewRelease, NewTable, Readings, StoredTable};
+use crate::store::seal::{DataKey, Place};
+use crate::store::{StoreError, release_sources};
 use pais_anonymize::VerifiedRelease;
-use pais_core::definition::{DatasetId, JobDefinition};
+use pais_core::codebook::{Codebook, CodebookOrganization};
+use pais_core::definition::{DatasetDefinition, DatasetId, JobDefinition};
 use pais_core::read::CHUNK_ROWS;
+use pais_core::schema::Schema;
 use pais_core::table::chunk::{self, Assembler, ChunkError};
 use pais_core::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable, Table};
 
@@ -25,10 +29,14 @@ use super::records::to_json;
 pub struct ReleaseOrigin {
     /// The organization that owns it.
     pub organization: OrganizationId,
+    /// The name of that organization.
+    pub holder: CodebookOrganization,
     /// The job it comes from.
     pub job: JobId,
     /// The dataset it comes from.
     pub dataset: DatasetId,
+    /// The dataset as it is declared.
+    pub definition: DatasetDefinition,
     /// A display name.
     pub name: Option<String>,
     /// The token that requested it; `None` if the job itself creates it at its end.
@@ -46,7 +54,8 @@ struct ColumnShape {
     missing: Vec<Box<str>>,
 }
 
-/// Packs a release of a job for the store.
+/// Packs a release of a job for the store. `schema` is that of its run, and `key` that of its
+/// dataset.
 ///
 /// # Errors
 /// When a table cannot be encoded in chunks.
@@ -54,12 +63,30 @@ pub fn pack(
     release: VerifiedRelease,
     origin: ReleaseOrigin,
     job: &JobDefinition,
+    schema: &Schema,
+    key: &DataKey,
 ) -> Result<NewRelease, WorkError> {
+    let id = ReleaseId::new();
+    let source_rows = release_sources::seal(key, id, release.source_rows())?;
+    let codebook =
+        Codebook::of_release(origin.holder, &origin.definition, schema, release.tables());
     let tables = release.tables().iter().map(pack_table);
     let tables = tables.collect::<Result<_, _>>()?;
     let cut = release.cut.as_ref().map(to_json).transpose()?;
+    let mut report = release.report;
+    // They have raw values as labels, and reports are stored in clear.
+    let distributions = report.as_object_mut();
+    let distributions = distributions.and_then(|report| report.remove("distributions"));
+    let seal = |distributions: Value| {
+        let text = distributions.to_string();
+        key.seal(Place::Distributions(id), text.as_bytes())
+    };
+    let sealed_distributions = distributions.map(seal).transpose();
+    let sealed_distributions = sealed_distributions.map_err(StoreError::from)?;
     Ok(NewRelease {
-        id: ReleaseId::new(),
+        id,
+        source_rows,
+        sealed_distributions,
         organization: origin.organization,
         job: origin.job,
         dataset: origin.dataset,
@@ -71,7 +98,8 @@ pub fn pack(
         privacy: release.privacy,
         cut,
         verification: release.verification,
-        report: release.report,
+        report,
+        codebook: to_json(&codebook)?,
         readings: Readings::of(job),
         warnings: release.warnings,
         created_at: origin.created_at,

@@ -6,19 +6,18 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 
 use super::Activity;
 
 /// A stream that reports to the [`Activity`] of its connection.
-pub(crate) struct WatchedStream {
-    stream: TcpStream,
+pub(crate) struct WatchedStream<S> {
+    stream: S,
     activity: Arc<Activity>,
 }
 
-impl WatchedStream {
+impl<S> WatchedStream<S> {
     /// Watches a stream.
-    pub(crate) fn new(stream: TcpStream, activity: Arc<Activity>) -> Self {
+    pub(crate) fn new(stream: S, activity: Arc<Activity>) -> Self {
         Self { stream, activity }
     }
 
@@ -28,7 +27,7 @@ impl WatchedStream {
     }
 }
 
-impl AsyncRead for WatchedStream {
+impl<S: AsyncRead + Unpin> AsyncRead for WatchedStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -44,7 +43,7 @@ impl AsyncRead for WatchedStream {
     }
 }
 
-impl AsyncWrite for WatchedStream {
+impl<S: AsyncWrite + Unpin> AsyncWrite for WatchedStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

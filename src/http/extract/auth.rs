@@ -10,6 +10,7 @@ use headers::authorization::{Authorization, Bearer};
 use crate::http::connections::ClientAddress;
 use crate::http::response::error::ApiError;
 use crate::http::state::AppState;
+use crate::oidc::{self, Refusal, Verifier};
 use crate::problem::Code;
 use crate::roles::{Caller, Role};
 use crate::service::ServiceError;
@@ -32,10 +33,25 @@ impl FromRequestParts<AppState> for Caller {
     }
 }
 
-/// The caller with this token. A token that cannot exist is refused without the database, and so is
-/// an unknown one from an address that has sent too many.
+/// A client whose request needs no token.
+#[derive(Clone, Copy, Debug)]
+pub struct Anyone;
+
+impl FromRequestParts<AppState> for Anyone {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &AppState) -> Result<Self, ApiError> {
+        query_names::check(parts).await?;
+        Ok(Self)
+    }
+}
+
+/// The caller with this token: an API token, or that of a person which the issuer signed. A token
+/// that cannot exist is refused without the database, and so is an unknown one from an address that
+/// has sent too many.
 async fn authenticate(parts: &Parts, token: &str, state: &AppState) -> Result<Caller, ApiError> {
-    if !tokens::is_well_formed(token) {
+    let of_person = state.oidc.as_deref().filter(|_| oidc::is_compact(token));
+    if of_person.is_none() && !tokens::is_well_formed(token) {
         return Err(refused("malformed"));
     }
     let address = parts.extensions.get::<ConnectInfo<SocketAddr>>();
@@ -47,7 +63,10 @@ async fn authenticate(parts: &Parts, token: &str, state: &AppState) -> Result<Ca
             ApiError::TooManyRefusedTokens { retry_after }
         })?;
     }
-    let caller = state.service.authenticate(token).await?;
+    let caller = match of_person {
+        Some(verifier) => person(verifier, token, state).await?,
+        None => state.service.authenticate(token).await?,
+    };
     if let Some((limit, address)) = limit {
         match caller {
             Some(_) => limit.accepted(token),
@@ -55,6 +74,22 @@ async fn authenticate(parts: &Parts, token: &str, state: &AppState) -> Result<Ca
         }
     }
     caller.ok_or_else(|| refused("unknown"))
+}
+
+/// The person with this token; `None` where it is not accepted.
+async fn person(
+    verifier: &Verifier,
+    token: &str,
+    state: &AppState,
+) -> Result<Option<Caller>, ApiError> {
+    match verifier.verify(token, state.service.store.now()).await {
+        Ok(person) => Ok(state.service.authenticate_person(&person).await?),
+        Err(Refusal::Invalid | Refusal::Claims) => Ok(None),
+        Err(Refusal::Unavailable) => Err(ApiError::new(
+            Code::Unavailable,
+            "the issuer of the token cannot be reached to check it; try again, or use an API token",
+        )),
+    }
 }
 
 /// The error of a request without a valid token.
@@ -89,7 +124,11 @@ macro_rules! role_extractors {
                 state: &AppState,
             ) -> Result<Self, ApiError> {
                 let caller = Caller::from_request_parts(parts, state).await?;
-                check_role(caller, &[$(Role::$role),+]).map(Self)
+                let checked = check_role(caller, &[$(Role::$role),+]);
+                if checked.is_err() {
+                    state.service.record_forbidden(caller).await;
+                }
+                checked.map(Self)
             }
         }
     )+};

@@ -21,6 +21,7 @@ static NAMES: LazyLock<Names> = LazyLock::new(|| {
         let operations = [
             (Method::GET, item.get),
             (Method::POST, item.post),
+            (Method::PUT, item.put),
             (Method::DELETE, item.delete),
             (Method::PATCH, item.patch),
         ];

@@ -22,6 +22,8 @@ fn example(path: &str, media_type: &str) -> Option<Value> {
         ("/v1/organizations", _) => {
             json!({ "name": "bts", "display_name": "Blood Transfusion Service" })
         }
+        ("/v1/enrolments", _) => json!({ "code": format!("paisenrol_{}", "0".repeat(64)) }),
+        ("/v1/organizations/{id}", _) => json!({ "disabled": true }),
         ("/v1/tokens", _) => {
             json!({ "organization": "bts", "role": "recipient", "label": "analysts" })
         }
@@ -71,6 +73,13 @@ fn example(path: &str, media_type: &str) -> Option<Value> {
         }),
         ("/v1/releases/{id}/grants", _) => {
             json!({ "recipient": "bts", "purpose": "Modelling the demand for blood" })
+        }
+        ("/v1/policy", _) => json!({
+            "models": ["lkc"], "k_min": 2, "l_min": 2, "c_max": 0.5, "suppression_max": 0.05,
+            "recipients": ["bts"],
+        }),
+        ("/v1/releases/{id}/withdrawal", _) => {
+            json!({ "reason": "The file had patients of another hospital" })
         }
         _ => return None,
     };

@@ -74,9 +74,12 @@ pub(super) fn complete(document: &mut Document) {
 /// are unique: `create` of `/v1/datasets` is `create_datasets`.
 fn operation_id(handler: &str, path: &str) -> String {
     let is_static = |segment: &&str| !segment.is_empty() && !segment.starts_with('{');
-    match path.rsplit('/').find(is_static) {
+    let segment = path.rsplit('/').find(is_static);
+    // Clients are generated from ids, so an id is a word.
+    let segment = segment.map(|segment| segment.replace(['-', '.'], "_"));
+    match segment {
         Some(segment) if !segment.starts_with(handler) => format!("{handler}_{segment}"),
-        Some(segment) => segment.to_owned(),
+        Some(segment) => segment,
         None => handler.to_owned(),
     }
 }

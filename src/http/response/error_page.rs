@@ -55,6 +55,20 @@ pub fn remedy(code: Code) -> &'static str {
         Code::DuplicateSubmission => {
             "Nothing, if the rows were sent twice by mistake: `detail` names the submission that has them. Otherwise send them with `?allow_duplicate=true`."
         }
+        Code::Withdrawn => {
+            "Ask the holder for a later release; `GET /v1/releases/{id}` has the reason and the time."
+        }
+        Code::ApprovalRequired => {
+            "Have another token of the organization approve the release: `POST /v1/releases/{id}/approval`."
+        }
+        Code::BelowPolicy => {
+            "Change what `pointer` names so that it meets the line of the policy in `detail`, or have the policy changed (`PUT /v1/policy`)."
+        }
+        Code::CompositionRisk => {
+            "`GET /v1/releases/{id}/composition?recipient=NAME` has the figures. Grant another \
+             release, such as another step of the same run, or say in \
+             `acknowledge_composition_risk` why the risk is taken."
+        }
         Code::GrantExists => "Use the existing grant, or withdraw it before you create another.",
         Code::TooLarge => {
             "Send less at once, such as the rows in several submissions. The operator can raise the limit that `detail` names."

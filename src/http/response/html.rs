@@ -18,7 +18,7 @@ td.b span{display:block;height:.8rem;background:#4a78a8;min-width:1px}.yes{color
 .no{color:#a11}small{color:#555}code{overflow-wrap:anywhere}";
 
 /// The response with a page. The title is also its first heading.
-pub(super) fn page(title: &str, content: &Markup) -> Response {
+pub(in crate::http) fn page(title: &str, content: &Markup) -> Response {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -34,7 +34,12 @@ pub(super) fn page(title: &str, content: &Markup) -> Response {
             }
         }
     };
-    let mut response = Html(page.into_string()).into_response();
+    document(page.into_string())
+}
+
+/// The response with a whole document, which has no script and loads nothing.
+pub(in crate::http) fn document(text: String) -> Response {
+    let mut response = Html(text).into_response();
     let headers = response.headers_mut();
     headers.insert(
         header::CONTENT_SECURITY_POLICY,

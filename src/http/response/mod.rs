@@ -3,7 +3,7 @@
 pub(super) mod created;
 pub mod error;
 pub mod error_page;
-mod html;
+pub(super) mod html;
 pub mod page;
 pub(super) mod permitted_body;
-pub(super) mod report_page;
+pub mod served_file;

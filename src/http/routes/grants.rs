@@ -34,6 +34,10 @@ pub struct GrantDefinition {
     /// Until when; without an end when omitted.
     #[serde(default, with = "time::serde::rfc3339::option")]
     pub expires_at: Option<OffsetDateTime>,
+    /// Why the grant is made although the releases that the recipient then knows may break a privacy
+    /// model together. It is kept in the audit log.
+    #[schema(min_length = 1, max_length = 2000)]
+    pub acknowledge_composition_risk: Option<String>,
 }
 
 /// A grant in its current state.
@@ -87,7 +91,11 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(delete))
 }
 
-/// Grant a release to a recipient.
+/// Grant a release to a recipient
+///
+/// The release is decided together with all releases of its dataset that the recipient may read or
+/// has fetched. Where an adversary with all of them could break a privacy model, the grant is refused
+/// unless `acknowledge_composition_risk` says why the risk is taken.
 #[utoipa::path(
     post, path = "/v1/releases/{id}/grants", tag = "releases",
     params(("id" = ReleaseId, Path, description = "The release")),
@@ -96,8 +104,9 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         (status = 201, description = "Granted", body = GrantDocument,
          headers(("Location" = String, description = "Its path"))),
         (status = 404, description = "`not_found`: no such release or recipient"),
-        (status = 409, description = "`grant_exists`"),
-        (status = 422, description = "`invalid_value`"),
+        (status = 409, description = "`grant_exists`; `approval_required`: the policy requires approval first; `composition_risk`: the releases together break a privacy model"),
+        (status = 410, description = "`withdrawn`"),
+        (status = 422, description = "`invalid_value`; `below_policy`; `limit_exceeded`"),
     ),
 )]
 async fn create(
@@ -111,6 +120,7 @@ async fn create(
         recipient: &definition.recipient,
         purpose: &definition.purpose,
         expires_at: definition.expires_at,
+        acknowledged_risk: definition.acknowledge_composition_risk.as_deref(),
     };
     let grant = state.service.create_grant(caller, new).await?;
     let path = format!("/v1/releases/{release}/grants/{}", grant.id);

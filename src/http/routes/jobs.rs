@@ -45,7 +45,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
          headers(("Location" = String, description = "The job"))),
         (status = 404, description = "`not_found`: no such dataset or submission"),
         (status = 409, description = "`idempotency_key_reused`, `idempotency_key_in_use`"),
-        (status = 422, description = "`invalid_privacy`, `invalid_job`, `invalid_value`"),
+        (status = 422, description = "`invalid_privacy`, `invalid_job`, `invalid_value`; `below_policy`: the pointer is to what the policy does not allow, the detail names its line"),
     ),
 )]
 async fn create(

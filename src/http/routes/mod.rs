@@ -1,6 +1,7 @@
 //! The routes, one file for each resource.
 
 pub mod audit;
+pub mod compositions;
 pub mod datasets;
 pub mod drafts;
 pub mod events;
@@ -10,14 +11,18 @@ pub mod job_document;
 pub mod jobs;
 mod metrics;
 pub mod organizations;
+pub mod packages;
+pub mod policies;
 pub mod profile;
 pub mod releases;
+pub mod report_links;
 pub mod risk;
 pub mod steps;
 pub mod submissions;
 pub mod tables;
 pub mod taxonomies;
 pub mod tokens;
+pub mod withdrawals;
 
 use utoipa_axum::router::OpenApiRouter;
 
@@ -33,8 +38,10 @@ pub(super) fn prompt_routes() -> OpenApiRouter<AppState> {
         .merge(submissions::list_routes())
         .merge(jobs::routes())
         .merge(steps::routes())
-        .merge(grants::routes())
+        .merge(withdrawals::routes())
+        .merge(policies::routes())
         .merge(audit::routes())
+        .merge(packages::key_routes())
 }
 
 /// The probes and the metrics.
@@ -53,5 +60,9 @@ pub(super) fn streaming_routes() -> OpenApiRouter<AppState> {
         .merge(profile::routes())
         .merge(risk::routes())
         .merge(releases::routes())
+        .merge(report_links::routes())
         .merge(tables::routes())
+        .merge(packages::routes())
+        .merge(grants::routes())
+        .merge(compositions::routes())
 }

@@ -23,7 +23,7 @@ use crate::store::organizations::Organization;
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(create, list))
-        .routes(routes!(get))
+        .routes(routes!(get, change))
 }
 
 /// A new organization.
@@ -85,4 +85,32 @@ async fn get(
     Path(id): Path<OrganizationId>,
 ) -> Result<Json<Organization>, ApiError> {
     Ok(Json(state.service.get_organization(id).await?))
+}
+
+/// What changes of an organization.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OrganizationChange {
+    /// Whether its tokens, and those of its people, are refused.
+    disabled: bool,
+}
+
+/// Disable an organization, or enable it again
+///
+/// While it is disabled its tokens are refused, and what they have under way ends. Its datasets and
+/// releases stay, and its grants take effect again when it is enabled.
+#[utoipa::path(patch, path = "/v1/organizations/{id}", tag = "administration",
+    params(("id" = OrganizationId, Path, description = "Its id")),
+    request_body = OrganizationChange,
+    responses((status = 200, description = "The organization from now on", body = Organization),
+        (status = 409, description = "`conflict`: the administrator's own organization")))]
+async fn change(
+    State(state): State<AppState>,
+    Admin(caller): Admin,
+    Path(id): Path<OrganizationId>,
+    JsonBody(change, _memory): JsonBody<OrganizationChange>,
+) -> Result<Json<Organization>, ApiError> {
+    let service = &state.service;
+    let changed = service.set_organization_disabled(caller, id, change.disabled);
+    Ok(Json(changed.await?))
 }

@@ -5,7 +5,8 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use pais_anonymize::utility::Report;
-use pais_core::definition::{CombinationQuery, DatasetId, SuppressionFor};
+use pais_core::codebook::Codebook;
+use pais_core::definition::{CombinationQuery, DatasetId, Objective, Recoding, SuppressionFor};
 use pais_core::model::MissingSensitive;
 use pais_core::warning::Warning;
 use serde::{Deserialize, Serialize};
@@ -22,12 +23,14 @@ use crate::http::extract::page_query::PageQuery;
 use crate::http::extract::parameters::{Parameters, Path};
 use crate::http::response::created::created;
 use crate::http::response::error::ApiError;
+use crate::http::response::html;
 use crate::http::response::page::Page;
-use crate::http::response::report_page;
 use crate::http::state::AppState;
 use crate::ids::{JobId, ReleaseId};
 use crate::service::releases::ReleaseRequest;
 use crate::store::releases::StoredRelease;
+
+use super::withdrawals::WithdrawalDocument;
 
 /// A release that is asked for.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
@@ -44,6 +47,12 @@ pub struct ReleaseDefinition {
     /// *C* of the combination, where the job is a sweep over it.
     #[serde(default)]
     pub c: Option<f64>,
+    /// Recoding of the combination, where the job is a sweep over both.
+    #[serde(default)]
+    pub recoding: Option<Recoding>,
+    /// Objective of the combination, where the job is a sweep over several.
+    #[serde(default)]
+    pub objective: Option<Objective>,
     /// After which of its steps; the last when omitted.
     #[serde(default, deserialize_with = "pais_core::definition::whole::option")]
     #[schema(minimum = 0)]
@@ -99,9 +108,21 @@ pub struct ReleaseDocument {
     /// Of the CSV as served, hexadecimal; where there is one table.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
+    /// What resolves its labels: columns, roles, and the taxonomies above the cut. Absent in a list,
+    /// and in a release of an earlier version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Codebook>)]
+    pub codebook: Option<Value>,
+    /// The purpose of the grant, for a recipient; absent in a list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub purpose: Option<String>,
     /// When it was made.
     #[serde(with = "time::serde::rfc3339")]
     pub created_at: OffsetDateTime,
+    /// Since when and why its tables and its report are served to nobody; absent where they are
+    /// served.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub withdrawn: Option<WithdrawalDocument>,
 }
 
 /// A table of a release.
@@ -139,7 +160,10 @@ impl From<StoredRelease> for ReleaseDocument {
             missing_sensitive: release.readings.missing_sensitive,
             warnings: release.warnings,
             sha256,
+            codebook: release.codebook,
+            purpose: release.purpose,
             created_at: release.created_at,
+            withdrawn: release.withdrawn.map(WithdrawalDocument::from),
         }
     }
 }
@@ -171,7 +195,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
          headers(("Location" = String, description = "Its path"))),
         (status = 404, description = "`not_found`: no such job"),
         (status = 409, description = "`job_not_succeeded`, `dataset_deleted`"),
-        (status = 422, description = "`no_such_step`, `invalid_job`, `invalid_name`"),
+        (status = 422, description = "`no_such_step`, `invalid_job`, `invalid_name`; `below_policy`"),
     ),
 )]
 async fn create(
@@ -185,6 +209,8 @@ async fn create(
             l: definition.l,
             k: definition.k,
             c: definition.c,
+            recoding: definition.recoding,
+            objective: definition.objective,
         },
         step: definition.step,
         name: definition.name,
@@ -234,6 +260,7 @@ async fn show(
     responses(
         (status = 200, description = "The report", content((ReportDocument = "application/json"), (String = "text/html"))),
         (status = 406, description = "`not_acceptable`"),
+        (status = 410, description = "`withdrawn`"),
     ),
 )]
 async fn report(
@@ -243,13 +270,13 @@ async fn report(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let service = &state.service;
-    let (owner, report) = service.get_report(caller, id).await?;
     let wants_page = accept::best(&headers, &["application/json", "text/html"])? == 1;
-    let mut response = if wants_page {
-        let release = service.get_release(caller, id).await?;
-        report_page::page(&release, &report)
+    let (owner, mut response) = if wants_page {
+        let (owner, page) = service.get_report_page(caller, id).await?;
+        (owner, html::document(page.render()))
     } else {
-        Json(report).into_response()
+        let (owner, report) = service.get_report(caller, id).await?;
+        (owner, Json(report).into_response())
     };
     response
         .headers_mut()

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use pais_anonymize::StepItem;
-use pais_core::definition::CombinationQuery;
+use pais_core::definition::{CombinationQuery, Objective, Recoding};
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
@@ -48,6 +48,8 @@ async fn steps(
         l: query.l,
         k: query.k,
         c: query.c,
+        recoding: query.recoding,
+        objective: query.objective,
     };
     let service = &state.service;
     let steps = service.list_steps(caller, id, combination, page).await?;
@@ -56,9 +58,9 @@ async fn steps(
 
 /// Combinations of a sweep
 ///
-/// One row for each combination of the job's lists of `l`, `k` and `c`, in the order of the
-/// lists; none for a job without lists or one that has not succeeded. Any combination that has
-/// succeeded can be released: `POST /v1/releases` with its `l`, `k` and `c`.
+/// One row for each combination of the job's lists of `l`, `k`, `c`, recodings and objectives, in
+/// the order of the lists; none for a job without lists or one that has not succeeded. Any combination that has
+/// succeeded can be released: `POST /v1/releases` with its parameters.
 #[utoipa::path(
     get, path = "/v1/jobs/{id}/sweep", tag = "jobs",
     params(("id" = JobId, Path, description = "The job"), NumberedPageQuery),
@@ -91,4 +93,8 @@ pub struct StepQuery {
     k: Option<f64>,
     /// *C* of the combination.
     c: Option<f64>,
+    /// Recoding of the combination.
+    recoding: Option<Recoding>,
+    /// Objective of the combination.
+    objective: Option<Objective>,
 }

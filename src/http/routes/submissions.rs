@@ -73,9 +73,11 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(create))
 }
 
-/// The route of the list, which does not stream.
+/// The routes that do not stream.
 pub(super) fn list_routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(list))
+    OpenApiRouter::new()
+        .routes(routes!(list))
+        .routes(routes!(delete))
 }
 
 /// Sends rows to a dataset
@@ -150,6 +152,28 @@ async fn list(
     let page = query.parse()?;
     let submissions = state.service.list_submissions(caller, id, page).await?;
     Ok(Json(submissions.into()))
+}
+
+/// Delete a submission
+///
+/// Its rows are unrecoverable from then on: their key is destroyed. Queued and running jobs that read
+/// it are cancelled, and no further release is made of earlier ones. Releases stay.
+#[utoipa::path(delete, path = "/v1/datasets/{id}/submissions/{submission}", tag = "datasets",
+    params(
+        ("id" = DatasetId, Path, description = "The dataset"),
+        ("submission" = SubmissionId, Path, description = "The submission"),
+    ),
+    responses((status = 204, description = "Deleted")))]
+async fn delete(
+    State(state): State<AppState>,
+    Holder(caller): Holder,
+    Path((dataset, submission)): Path<(DatasetId, SubmissionId)>,
+) -> Result<StatusCode, ApiError> {
+    let service = &state.service;
+    service
+        .delete_submission(caller, dataset, submission)
+        .await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// What a request says of its body.

@@ -1,16 +1,12 @@
 //! `/v1/releases/{id}/data` and `/tables/{table}`: released tables are fetched.
 
-use std::ops::Bound;
 use std::sync::Arc;
 
-use axum::body::Body;
-use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use headers::{ETag, HeaderMapExt, IfNoneMatch, IfRange, Range};
+use headers::{ETag, HeaderMapExt, Range};
 use serde::Deserialize;
-use tower::ServiceExt;
-use tower_http::services::ServeFile;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -20,6 +16,7 @@ use crate::http::extract::auth::HolderOrRecipient;
 use crate::http::extract::parameters::{Parameters, Path};
 use crate::http::response::error::{ApiError, internal_error};
 use crate::http::response::permitted_body::while_permitted;
+use crate::http::response::served_file::{is_cached, requested_range, serve_file, unservable};
 use crate::http::state::AppState;
 use crate::ids::ReleaseId;
 use crate::problem::{Code, Problem};
@@ -28,7 +25,7 @@ use crate::service::Service;
 use crate::service::table_format::{Rendering, TableFormat};
 use crate::store::releases::StoredTable;
 
-/// `?format=` and `?safe_csv=`.
+/// `?format=`, `?safe_csv=` and `?intervals=`.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct FormatQuery {
@@ -38,6 +35,10 @@ pub struct FormatQuery {
     /// CSV only: whether cells that a spreadsheet takes for formulas, because they begin with `=`,
     /// `+`, `-`, `@`, a tab or a carriage return, get a `'` before them. Numbers stay as they are.
     pub safe_csv: Option<bool>,
+    /// `bounds` adds the columns `<column>_lo` and `<column>_hi` behind each generalized column of
+    /// numbers or dates: the ends of its intervals, null where a label has none.
+    #[param(pattern = "^bounds$")]
+    pub intervals: Option<String>,
 }
 
 /// The routes of released tables.
@@ -58,10 +59,11 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
          headers(("ETag" = String, description = "Changes never"))),
         (status = 206, description = "The part asked for by `Range`", content((String = "text/csv"), (String = "application/x-ndjson"), (Vec<u8> = "application/vnd.apache.parquet"))),
         (status = 304, description = "The client has it, by `If-None-Match`"),
-        (status = 400, description = "`invalid_parameter`: no such format"),
+        (status = 400, description = "`invalid_parameter`: no such format, or another word than `bounds`"),
         (status = 406, description = "`not_acceptable`"),
+        (status = 410, description = "`withdrawn`"),
         (status = 416, description = "`range_not_satisfiable`"),
-        (status = 422, description = "`invalid_value`: `safe_csv` with another format than CSV; `limit_exceeded`: the table needs more memory than there is"),
+        (status = 422, description = "`invalid_value`: `safe_csv` with another format than CSV, bounds whose name another column has, or of a release of an earlier version; `limit_exceeded`: the table needs more memory than there is"),
     ),
 )]
 async fn data(
@@ -96,10 +98,11 @@ async fn data(
          headers(("ETag" = String, description = "Changes never"))),
         (status = 206, description = "The part asked for by `Range`", content((String = "text/csv"), (String = "application/x-ndjson"), (Vec<u8> = "application/vnd.apache.parquet"))),
         (status = 304, description = "The client has it, by `If-None-Match`"),
-        (status = 400, description = "`invalid_parameter`: no such format"),
+        (status = 400, description = "`invalid_parameter`: no such format, or another word than `bounds`"),
         (status = 406, description = "`not_acceptable`"),
+        (status = 410, description = "`withdrawn`"),
         (status = 416, description = "`range_not_satisfiable`"),
-        (status = 422, description = "`invalid_value`: `safe_csv` with another format than CSV; `limit_exceeded`: the table needs more memory than there is"),
+        (status = 422, description = "`invalid_value`: `safe_csv` with another format than CSV, bounds whose name another column has, or of a release of an earlier version; `limit_exceeded`: the table needs more memory than there is"),
     ),
 )]
 async fn table(
@@ -136,7 +139,11 @@ impl TableRequest<'_> {
         let (caller, id, headers) = (self.caller, self.release, self.headers);
         let table = service.get_table(caller, id, self.table).await?;
         let table = Arc::new(table);
-        let rendering = requested_rendering(self.query, headers)?;
+        let mut rendering = requested_rendering(self.query, headers)?;
+        if has_bounds(self.query)? {
+            rendering.bounds = Some(service.bounded_columns(caller, &table).await?);
+        }
+        let rendering = &rendering;
         let etag = etag(&table, rendering)?;
         if is_cached(headers, &etag) {
             let mut response = StatusCode::NOT_MODIFIED.into_response();
@@ -168,12 +175,27 @@ impl TableRequest<'_> {
 /// `?safe_csv=` with the requested format.
 fn requested_rendering(query: &FormatQuery, headers: &HeaderMap) -> Result<Rendering, Problem> {
     let format = requested_format(query, headers)?;
-    match (query.safe_csv.unwrap_or(false), format) {
-        (false, format) => Ok(Rendering::Exact(format)),
-        (true, TableFormat::Csv) => Ok(Rendering::SafeCsv),
-        (true, TableFormat::Ndjson | TableFormat::Parquet) => Err(Problem::new(
+    let is_safe = query.safe_csv.unwrap_or(false);
+    if is_safe && format != TableFormat::Csv {
+        return Err(Problem::new(
             Code::InvalidValue,
             "`safe_csv` is for CSV only; leave it out, or use `format=csv`",
+        ));
+    }
+    Ok(Rendering {
+        is_safe,
+        ..Rendering::exact(format)
+    })
+}
+
+/// Whether `?intervals=` asks for columns of bounds.
+fn has_bounds(query: &FormatQuery) -> Result<bool, Problem> {
+    match query.intervals.as_deref() {
+        None => Ok(false),
+        Some("bounds") => Ok(true),
+        Some(_) => Err(Problem::new(
+            Code::InvalidParameter,
+            "`intervals` must be bounds; leave it out for the labels alone",
         )),
     }
 }
@@ -196,10 +218,10 @@ fn requested_format(query: &FormatQuery, headers: &HeaderMap) -> Result<TableFor
 
 /// The entity tag of the bytes of a table in a format. CSV is identified by its SHA-256. The bytes
 /// of the other formats depend on the version of the program, too.
-fn etag(table: &StoredTable, rendering: Rendering) -> Result<ETag, Problem> {
-    let tag = match rendering {
-        Rendering::Exact(TableFormat::Csv) => format!("\"{}\"", table.sha256),
-        rendering => format!(
+fn etag(table: &StoredTable, rendering: &Rendering) -> Result<ETag, Problem> {
+    let tag = match rendering.is_exact_csv() {
+        true => format!("\"{}\"", table.sha256),
+        false => format!(
             "\"{}-{}-{}\"",
             table.sha256,
             rendering.file_ending(),
@@ -212,98 +234,27 @@ fn etag(table: &StoredTable, rendering: Rendering) -> Result<ETag, Problem> {
     })
 }
 
-/// Whether `If-None-Match` matches the tag: by weak comparison, as RFC 9110, 13.1.2 requires.
-fn is_cached(headers: &HeaderMap, etag: &ETag) -> bool {
-    if !has_valid_tags(headers, &header::IF_NONE_MATCH) {
-        return false;
-    }
-    let condition = headers.typed_get::<IfNoneMatch>();
-    condition.is_some_and(|condition| !condition.precondition_passes(etag))
-}
-
-/// Whether no entity tag of a header has a space or a control character (RFC 9110, 8.8.3). The
-/// `headers` crate relies on it.
-fn has_valid_tags(headers: &HeaderMap, name: &HeaderName) -> bool {
-    let mut bytes = headers.get_all(name).iter().flat_map(HeaderValue::as_bytes);
-    let mut is_quoted = false;
-    bytes.all(|&byte| {
-        is_quoted ^= byte == b'"';
-        !is_quoted || byte > b' ' && byte != 0x7f
-    })
-}
-
-/// `Range`, unless `If-Range` names other bytes, by strong comparison. Anything but one valid range
-/// of bytes is ignored, as RFC 9110, 14.2 permits: then the response is the whole table.
-pub fn requested_range(headers: &HeaderMap, etag: &ETag) -> Option<Range> {
-    if !has_valid_tags(headers, &header::IF_RANGE) {
-        return None;
-    }
-    let has_other_bytes = match headers.typed_try_get::<IfRange>() {
-        Ok(Some(condition)) => condition.is_modified(Some(etag), None),
-        Ok(None) => false,
-        Err(_) => true,
-    };
-    let range: Range = headers.typed_get()?;
-    // A malformed range is dropped from the list below, so lists are recognized by the comma.
-    let is_list = headers.get(header::RANGE)?.as_bytes().contains(&b',');
-    // Without the table's size: every range that is well-formed counts as satisfiable.
-    let (first, last) = range.satisfiable_ranges(u64::MAX).next()?;
-    let is_valid = match (first, last) {
-        (Bound::Included(first), Bound::Included(last)) => first <= last,
-        (Bound::Included(_), Bound::Unbounded) => true,
-        _ => false,
-    };
-    (is_valid && !is_list && !has_other_bytes).then_some(range)
-}
-
 /// Serves the file of a rendered table.
 async fn serve(
     service: &Service,
     table: &Arc<StoredTable>,
-    rendering: Rendering,
+    rendering: &Rendering,
     method: Method,
     range: Option<Range>,
 ) -> Result<Response, ApiError> {
     // The rendered file may be removed before it is opened; then it is rendered again.
     for _ in 0..3 {
         let path = service.render_table(table, rendering).await?;
-        let mut request = Request::new(Body::empty());
-        *request.method_mut() = method.clone();
-        if let Some(range) = range.clone() {
-            request.headers_mut().typed_insert(range);
-        }
-        // The error type is `Infallible`.
-        let Ok(response) = ServeFile::new(path).oneshot(request).await;
-        match response.status() {
-            StatusCode::NOT_FOUND => {}
-            StatusCode::RANGE_NOT_SATISFIABLE => {
-                let refusal = ApiError::new(
-                    Code::RangeNotSatisfiable,
-                    "`Range` is outside the table; `Content-Range` has its size",
-                );
-                let mut refusal = refusal.into_response();
-                if let Some(size) = response.headers().get(header::CONTENT_RANGE) {
-                    let headers = refusal.headers_mut();
-                    headers.insert(header::CONTENT_RANGE, size.clone());
-                }
-                return Ok(refusal);
-            }
-            status if status.is_success() => return Ok(response.map(Body::new)),
-            status => {
-                tracing::error!(%status, "a rendered table could not be served");
-                break;
-            }
+        if let Some(response) = serve_file(path, &method, range.clone()).await? {
+            return Ok(response);
         }
     }
-    Err(ApiError::new(
-        Code::Unavailable,
-        "the table could not be served; try again",
-    ))
+    Err(unservable())
 }
 
 /// Sets the headers that describe a table.
-fn describe(headers: &mut HeaderMap, table: &StoredTable, rendering: Rendering, etag: ETag) {
-    let format = rendering.format();
+fn describe(headers: &mut HeaderMap, table: &StoredTable, rendering: &Rendering, etag: ETag) {
+    let format = rendering.format;
     let content_type = match format {
         TableFormat::Csv => "text/csv; charset=utf-8",
         TableFormat::Ndjson | TableFormat::Parquet => format.media_type(),
@@ -338,45 +289,4 @@ fn file_name(table: &StoredTable, format: TableFormat) -> String {
     };
     let stem: String = stem.chars().take(100).map(safe).collect();
     format!("{stem}.{}", format.as_str())
-}
-
-#[cfg(test)]
-mod tests {
-    use axum::http::{HeaderMap, HeaderValue, header};
-
-    use super::{is_cached, requested_range};
-
-    #[test]
-    fn tags_are_compared_weakly_and_ranges_strongly() {
-        let mut headers = HeaderMap::new();
-        headers.insert(
-            header::IF_NONE_MATCH,
-            HeaderValue::from_static("\"x\", W/\"y\""),
-        );
-        headers.insert(header::RANGE, HeaderValue::from_static("bytes=0-1"));
-        let etag = "\"y\"".parse().unwrap();
-        assert!(is_cached(&headers, &etag));
-        assert!(!is_cached(&headers, &"\"z\"".parse().unwrap()));
-        assert!(requested_range(&headers, &etag).is_some());
-        headers.insert(header::IF_RANGE, HeaderValue::from_static("W/\"y\""));
-        assert!(requested_range(&headers, &etag).is_none());
-        headers.insert(header::IF_RANGE, HeaderValue::from_static("\"y\""));
-        assert!(requested_range(&headers, &etag).is_some());
-        for ignored in [
-            "bytes=0-1,3-4",
-            "bytes=0-1,x",
-            "bytes=2-1",
-            "lines=0-1",
-            "bytes=x-",
-            "bytes=-",
-            "bytes",
-        ] {
-            headers.insert(header::RANGE, HeaderValue::from_static(ignored));
-            assert!(requested_range(&headers, &etag).is_none(), "{ignored}");
-        }
-        for accepted in ["bytes=0-0", "bytes=7-", "bytes=-5"] {
-            headers.insert(header::RANGE, HeaderValue::from_static(accepted));
-            assert!(requested_range(&headers, &etag).is_some(), "{accepted}");
-        }
-    }
 }

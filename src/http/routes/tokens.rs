@@ -1,7 +1,9 @@
 //! `/v1/tokens`.
 
 use axum::Json;
-use axum::extract::State;
+use std::net::SocketAddr;
+
+use axum::extract::{ConnectInfo, State};
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use secrecy::ExposeSecret;
@@ -11,7 +13,8 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::http::extract::auth::Admin;
+use crate::http::connections::ClientAddress;
+use crate::http::extract::auth::{Admin, Anyone};
 use crate::http::extract::body::JsonBody;
 use crate::http::extract::page_query::PageQuery;
 use crate::http::extract::parameters::{Parameters, Path};
@@ -19,14 +22,16 @@ use crate::http::response::error::ApiError;
 use crate::http::response::page::Page;
 use crate::http::state::AppState;
 use crate::ids::TokenId;
+use crate::problem::Code;
 use crate::roles::Role;
-use crate::store::tokens::{NewToken, Token};
+use crate::store::tokens::{IssuedToken, NewToken, Token};
 
 /// The routes of this resource.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(create, list))
         .routes(routes!(revoke))
+        .routes(routes!(redeem))
 }
 
 /// A new token.
@@ -52,9 +57,39 @@ pub struct TokenRequest {
 pub struct ShownToken {
     #[serde(flatten)]
     record: Token,
-    /// What its bearer sends; shown this once.
+    /// What its bearer sends; shown this once. Absent where the organization enrols.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "pais_…")]
-    token: String,
+    token: Option<String>,
+    /// With which the organization gets the token, once; only with `security.enrolment`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "paisenrol_…")]
+    enrolment_code: Option<String>,
+}
+
+impl From<IssuedToken> for ShownToken {
+    fn from(issued: IssuedToken) -> Self {
+        let secret = Some(issued.secret.expose_secret().to_owned());
+        let is_code = issued.token.enrolment_expires_at.is_some();
+        let (token, enrolment_code) = match is_code {
+            true => (None, secret),
+            false => (secret, None),
+        };
+        Self {
+            record: issued.token,
+            token,
+            enrolment_code,
+        }
+    }
+}
+
+/// A code to be redeemed.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Enrolment {
+    /// The code that the administrator passed on.
+    #[schema(example = "paisenrol_…")]
+    code: String,
 }
 
 /// Issue a token.
@@ -72,21 +107,54 @@ async fn create(
         role: request.role,
         label: request.label.as_deref(),
         expires_at: request.expires_at,
+        is_enrolled: false,
     };
     let issued = state
         .service
         .create_token(caller, &request.organization, new)
         .await?;
-    let shown = ShownToken {
-        record: issued.token,
-        token: issued.secret.expose_secret().to_owned(),
-    };
-    // This response contains a secret, so no cache may store it.
-    Ok((
+    Ok(shown(issued))
+}
+
+/// The answer that shows a secret, which no cache may store.
+fn shown(issued: IssuedToken) -> impl IntoResponse {
+    let no_store = [(header::CACHE_CONTROL, "no-store")];
+    (
         StatusCode::CREATED,
-        [(header::CACHE_CONTROL, "no-store")],
-        Json(shown),
-    ))
+        no_store,
+        Json(ShownToken::from(issued)),
+    )
+}
+
+/// Redeem an enrolment code
+///
+/// The answer has the token's secret, which is drawn now: nobody else ever has it. A code works once,
+/// for seven days.
+#[utoipa::path(post, path = "/v1/enrolments", tag = "administration", security(()),
+    request_body = Enrolment,
+    responses((status = 201, description = "Redeemed; the secret is shown this once",
+        body = ShownToken),
+        (status = 404, description = "`not_found`: the code does not work, or no longer")))]
+async fn redeem(
+    State(state): State<AppState>,
+    _: Anyone,
+    ConnectInfo(address): ConnectInfo<SocketAddr>,
+    JsonBody(enrolment, _memory): JsonBody<Enrolment>,
+) -> Result<impl IntoResponse, ApiError> {
+    let (code, address) = (&enrolment.code, ClientAddress::from(address));
+    if let Some(limit) = &state.refused_tokens {
+        let admitted = limit.admit(address, code);
+        admitted.map_err(|retry_after| ApiError::TooManyRefusedTokens { retry_after })?;
+    }
+    let Some(issued) = state.service.redeem_enrolment(code).await? else {
+        if let Some(limit) = &state.refused_tokens {
+            limit.refused(address, code);
+        }
+        let detail = "the code does not work: it was redeemed, or is older than seven days, or its \
+                      token was revoked; ask the administrator for another";
+        return Err(ApiError::new(Code::NotFound, detail));
+    };
+    Ok(shown(issued))
 }
 
 /// List tokens without their secrets, oldest first.

@@ -5,4 +5,5 @@ pub mod body;
 pub mod pipeline;
 pub(super) mod reader;
 mod row_digest;
+mod sealing;
 mod spool_file;

@@ -1,13 +1,15 @@
-//! The stages of an upload: pump, read and seal, insert. They run at the same time over bounded
+//! The stages of an upload: pump, read, seal, insert. They run at the same time over bounded
 //! channels, so that the slowest stage sets the pace.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+use std::thread;
 
 use pais_core::definition::{DatasetId, SubmissionId};
 use pais_core::read::{IdentifierRepeats, ReadFailure, ReadLimits};
 use pais_core::schema::Schema;
-use pais_core::table::{Table, ValueCounters, chunk};
+use pais_core::table::{Table, ValueCounters};
 use pais_core::warning::{Warning, WarningCode};
 use tokio::io::AsyncRead;
 use tokio::sync::mpsc;
@@ -16,15 +18,18 @@ use crate::problem::{Code, Problem};
 use crate::service::error::ServiceError;
 use crate::service::table_format::ReceivedFormat;
 use crate::storage::Storage;
+use crate::store::Store;
 use crate::store::datasets::StoredDataset;
-use crate::store::seal::{DataKey, Place};
+use crate::store::seal::DataKey;
 use crate::store::submissions::{ColumnWarning, SealedChunk, SubmissionTotals, SubmissionWriter};
-use crate::store::{Store, StoreError};
 use crate::worker::{WorkError, on_thread};
 
 use super::body::{FrameReader, frames, pump};
 use super::reader;
-use super::row_digest::RowDigest;
+use super::sealing::{self, Sealing};
+
+/// Number of chunks that are read and wait to be sealed.
+const TABLES_AHEAD: usize = 1;
 
 /// Number of sealed chunks that wait for the database.
 const CHUNKS_AHEAD: usize = 2;
@@ -54,14 +59,25 @@ pub async fn ingest(
     body: &mut (dyn AsyncRead + Send + Unpin),
 ) -> Result<(SubmissionWriter, SubmissionTotals), ServiceError> {
     let submission = SubmissionId::new();
+    let (key, sealed_key) = settings.key.new_submission_key(submission)?;
     let (frame_sender, source) = frames();
     let (chunk_sender, chunks) = mpsc::channel(CHUNKS_AHEAD);
     let (format, limit) = (settings.format, settings.limits.total_bytes);
     let schema = dataset.schema.clone();
     let storage = settings.storage.clone();
-    let reading =
-        on_thread(move || read_and_seal(&settings, &schema, submission, source, &chunk_sender));
-    let inserting = insert(store, dataset.id, submission, format, &storage, chunks);
+    let reading = on_thread(move || {
+        let keys = (&settings.key, &key);
+        let sealing = |out| Sealing::new(keys, &schema, submission, out);
+        read_and_seal(&settings, &schema, source, sealing(&chunk_sender))
+    });
+    let inserting = insert(
+        store,
+        (dataset.id, submission),
+        &sealed_key,
+        format,
+        &storage,
+        chunks,
+    );
     let pumping = pump(body, limit, Some(frame_sender));
     let (digest, rows, writer) = tokio::join!(pumping, reading, inserting);
     let digest = digest?;
@@ -96,63 +112,44 @@ struct ReadRows {
     warnings: Vec<ColumnWarning>,
 }
 
-/// Reads the frames of a body, and seals its rows in chunks.
+/// Reads the frames of a body on this thread, and seals its rows in chunks on another: each takes
+/// about half of the time of an upload that the database does not hold up.
 fn read_and_seal(
     settings: &IngestSettings,
     schema: &Schema,
-    submission: SubmissionId,
     source: FrameReader,
-    out: &mpsc::Sender<SealedChunk>,
+    mut sealing: Sealing<'_>,
 ) -> Result<ReadRows, WorkError> {
-    let (mut index, mut text_bytes) = (0, 0);
-    let mut values = ValueCounters::default();
-    let mut digest = RowDigest::new(&settings.key.cells_key(), schema);
     // The identifiers of a Parquet file are not decoded.
     let mut repeats = match settings.format {
         ReceivedFormat::Text(_) | ReceivedFormat::Ndjson => IdentifierRepeats::new(schema),
         ReceivedFormat::Parquet => None,
     };
-    let (spool, limits) = (&settings.storage.spool, settings.limits);
-    let seal = |mut table: Table| {
-        if let Some(subjects) = schema.subject().and_then(|it| table.columns.get_mut(it)) {
-            for id in &mut subjects.dictionary {
-                *id = settings.key.subject(id).into();
+    let (tables, to_seal) = sync_channel::<Table>(TABLES_AHEAD);
+    let (read, sealed) = thread::scope(|scope| {
+        let sealing = scope.spawn(move || {
+            for table in to_seal {
+                sealing.push(table)?;
             }
-        }
-        digest.push(&table);
-        values.push(schema.stored().zip(&table.columns));
-        text_bytes += table.text_bytes();
-        let encoded = chunk::encode(&table).map_err(|_| StoreError::Damaged {
-            what: "a submission's chunk",
-        })?;
-        let sealed = settings
-            .key
-            .seal(Place::Chunk { submission, index }, &encoded)
-            .map_err(StoreError::from)?;
-        let chunk = SealedChunk {
-            submission,
-            index,
-            rows: table.rows as u32,
-            sealed,
-        };
-        index += 1;
-        // The receiver is dropped only after an error of the database, which is the one reported.
-        out.blocking_send(chunk).map_err(|_| {
-            WorkError::Problem(Problem::new(Code::Internal, "the rows could not be stored"))
-        })
-    };
-    let read = reader::read(
-        settings.format,
-        schema,
-        source,
-        spool,
-        limits,
-        repeats.as_mut(),
-        seal,
-    );
+            Ok::<_, WorkError>(sealing.finish())
+        });
+        let read = reader::read(
+            settings.format,
+            schema,
+            source,
+            &settings.storage.spool,
+            settings.limits,
+            repeats.as_mut(),
+            // The receiver is dropped only after an error of the sealing, which is the one reported.
+            |table| tables.send(table).map_err(|_| sealing::not_stored()),
+        );
+        drop(tables);
+        (read, sealing.join().map_err(|_| WorkError::Panicked))
+    });
+    let sealed = sealed??;
     match read {
         Ok(number) => {
-            let mut warnings = warnings(&values);
+            let mut warnings = warnings(&sealed.values);
             warnings.extend(repeats.iter().flat_map(|repeats| repeated(repeats, number)));
             let counts = |repeats: IdentifierRepeats| {
                 let counts = repeats.counts();
@@ -160,11 +157,10 @@ fn read_and_seal(
                     .map(|(column, rows)| (column.to_owned(), rows))
                     .collect()
             };
-            let digest = digest.finish();
             Ok(ReadRows {
                 number,
-                text_bytes,
-                digest: digest.map(|(sum, rows)| settings.key.rows_digest(sum, rows)),
+                text_bytes: sealed.text_bytes,
+                digest: sealed.digest,
                 identifier_repeats: repeats.map(counts),
                 warnings,
             })
@@ -208,8 +204,8 @@ fn repeated(repeats: &IdentifierRepeats, rows: u64) -> impl Iterator<Item = Colu
 /// Inserts the chunks of a submission, while the disk has space. `None` if there are none.
 async fn insert(
     store: &Store,
-    dataset: DatasetId,
-    submission: SubmissionId,
+    (dataset, submission): (DatasetId, SubmissionId),
+    sealed_key: &[u8],
     format: ReceivedFormat,
     storage: &Storage,
     mut chunks: mpsc::Receiver<SealedChunk>,
@@ -219,7 +215,8 @@ async fn insert(
         return Ok(None);
     };
     let mut writer =
-        SubmissionWriter::begin(store, dataset, submission, format.media_type()).await?;
+        SubmissionWriter::begin(store, dataset, submission, sealed_key, format.media_type())
+            .await?;
     writer.add(&first).await?;
     while let Some(chunk) = chunks.recv().await {
         storage.check()?;

@@ -1,0 +1,89 @@
+//! `pais transform`: maps new raw rows through the cut of a release.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use pais::problem::{Code, Problem};
+use pais_core::codebook::{input_schema, transform};
+
+use super::definitions::OptionalSchemaArgs;
+use super::document_source::DocumentSource;
+use super::documents::in_file;
+use super::failure::Failure;
+use super::input_format::InputFormat;
+use super::release_document;
+use super::streams::{Style, print};
+use super::table_file::TableFile;
+
+/// Arguments of `pais transform`.
+#[derive(Debug, Args)]
+pub(crate) struct Transform {
+    /// The release: the answer of `GET /v1/releases/{id}`; a file, or the address of the release in
+    /// a service, with a token in PAIS_TOKEN.
+    #[arg(long, value_name = "R.json")]
+    release: DocumentSource,
+    #[command(flatten)]
+    schema: OptionalSchemaArgs,
+    /// New raw rows, by its ending: .csv, .tsv, .ndjson (also .gz, .zst) or .parquet.
+    #[arg(value_name = "INPUT")]
+    input: PathBuf,
+    #[command(flatten)]
+    format: InputFormat,
+    /// Where the mapped rows are written, by its ending: .csv, .ndjson (also .gz, .zst) or .parquet;
+    /// CSV on standard output by default.
+    #[arg(short, long, value_name = "OUT")]
+    output: Option<PathBuf>,
+}
+
+impl Transform {
+    /// How errors are printed.
+    pub(crate) fn style(&self) -> Style {
+        Style::of_errors(false)
+    }
+
+    /// Maps the rows, and writes them.
+    ///
+    /// # Errors
+    /// For what cannot be read, for a release without one cut, and for cells that have no label.
+    pub(crate) fn run(&self) -> Result<(), Failure> {
+        let output = self.output.as_deref().map(TableFile::output).transpose()?;
+        let input = self.format.table(&self.input)?;
+        if input.is_standard_input() {
+            let detail = "the header of the rows is read before the rows; name a file";
+            return Err(Failure::Usage(format!(
+                "{}: {detail}",
+                self.input.display()
+            )));
+        }
+        let identity = output.as_ref().and_then(TableFile::identity);
+        if identity.is_some() && identity == input.identity() {
+            let detail = "this is the file of the raw rows, too; name another file";
+            let name = self.output.as_deref().unwrap_or(&self.input);
+            return Err(Failure::Usage(format!("{}: {detail}", name.display())));
+        }
+        let release = release_document::load(&self.release)?;
+        let Some(cut) = &release.terms.cut else {
+            let detail = "the release has no cut, because its rows are recoded in groups or not at \
+                          all; only a release with global recoding maps new rows";
+            let problem = Problem::new(Code::InvalidValue, detail);
+            return Err(in_file(&self.release, problem).into());
+        };
+        let raw = match self.schema.given() {
+            Some(schema) => schema.load()?,
+            None => release
+                .codebook
+                .raw_schema()
+                .map_err(|error| in_file(&self.release, error))?,
+        };
+        let codebook = &release.codebook;
+        let read_by = input_schema(codebook, &raw, &input.names()?);
+        let table = input.read(&read_by)?;
+        let mapped = transform(codebook, cut, &raw, &read_by, table, input.first_line());
+        let mapped = mapped.map_err(|error| in_file(self.input.display(), error))?;
+        match output {
+            Some(output) => output.write(&mapped),
+            None => print(|out| mapped.write_csv(out)),
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! The public keys of an issuer: fetched, cached, and fetched again when they are rotated.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jsonwebtoken::jwk::{Jwk, JwkSet};
+use parking_lot::Mutex;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use thiserror::Error;
+use time::OffsetDateTime;
+
+/// Keys of this age are fetched again when they are used.
+const REFRESH: time::Duration = time::Duration::minutes(10);
+
+/// Keys of this age are not used any more: the issuer may have withdrawn them.
+const GREATEST_AGE: time::Duration = time::Duration::hours(1);
+
+/// Shortest time between two requests to the issuer, so that tokens with unknown keys do not make
+/// the service call it for each of them.
+const PAUSE: time::Duration = time::Duration::seconds(10);
+
+/// Longest time of a request to the issuer.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Largest document of an issuer, in bytes.
+const DOCUMENT_BYTES: u64 = 256 << 10;
+
+/// Most keys of an issuer.
+const MOST_KEYS: usize = 100;
+
+/// Why a key is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum KeysError {
+    /// The issuer has no such key.
+    #[error("the issuer has no key of this id")]
+    Unknown,
+    /// The issuer cannot be reached, and what was fetched before is too old.
+    #[error("the keys of the issuer cannot be fetched")]
+    Unavailable,
+}
+
+/// The keys of an issuer. Clones share them.
+#[derive(Clone)]
+pub struct IssuerKeys(Arc<SharedKeys>);
+
+struct SharedKeys {
+    issuer: String,
+    agent: ureq::Agent,
+    cache: Mutex<Cache>,
+    /// Held while the issuer is asked, so that it is asked once.
+    fetching: tokio::sync::Mutex<()>,
+}
+
+#[derive(Default)]
+struct Cache {
+    keys: Option<(JwkSet, OffsetDateTime)>,
+    tried_at: Option<OffsetDateTime>,
+}
+
+/// The discovery document of an issuer (OpenID Connect Discovery 1.0, Section 4).
+#[derive(Deserialize)]
+struct Discovery {
+    issuer: String,
+    jwks_uri: String,
+}
+
+/// Why the issuer's keys could not be fetched; for the log.
+#[derive(Debug, Error)]
+enum FetchError {
+    #[error("the request failed")]
+    Request(#[from] ureq::Error),
+    #[error("the document is not of the documented form")]
+    Document(#[from] serde_json::Error),
+    #[error("the discovery document is of another issuer")]
+    OtherIssuer,
+    #[error("the address of the keys is neither https nor on this machine")]
+    Address,
+    #[error("there are more than {MOST_KEYS} keys")]
+    TooMany,
+    #[error("the thread that fetched the keys panicked")]
+    Panicked,
+}
+
+impl IssuerKeys {
+    /// The keys of an issuer, which are fetched when the first is asked for.
+    pub fn new(issuer: &str) -> Self {
+        let config = ureq::Agent::config_builder()
+            .timeout_global(Some(TIMEOUT))
+            .max_redirects(0)
+            .build();
+        Self(Arc::new(SharedKeys {
+            issuer: issuer.to_owned(),
+            agent: config.into(),
+            cache: Mutex::default(),
+            fetching: tokio::sync::Mutex::default(),
+        }))
+    }
+
+    /// The key with this id, or the only key where a token names none. A known key is returned at
+    /// once, and fetched again in the background when it is due.
+    ///
+    /// # Errors
+    /// [`KeysError`].
+    pub async fn find(&self, id: Option<&str>, now: OffsetDateTime) -> Result<Jwk, KeysError> {
+        let (known, age) = self.0.known(id, now);
+        if let (Some(key), Some(age)) = (known, age)
+            && age < GREATEST_AGE
+        {
+            if age >= REFRESH {
+                let shared = self.0.clone();
+                tokio::spawn(async move { shared.refresh(now).await });
+            }
+            return Ok(key);
+        }
+        self.0.refresh(now).await;
+        match self.0.known(id, now) {
+            (key, Some(age)) if age < GREATEST_AGE => key.ok_or(KeysError::Unknown),
+            _ => Err(KeysError::Unavailable),
+        }
+    }
+}
+
+impl SharedKeys {
+    fn known(
+        &self,
+        id: Option<&str>,
+        now: OffsetDateTime,
+    ) -> (Option<Jwk>, Option<time::Duration>) {
+        let cache = self.cache.lock();
+        (cache.find(id), cache.age(now))
+    }
+
+    /// Fetches the keys, unless that was tried a moment ago.
+    async fn refresh(&self, now: OffsetDateTime) {
+        let _guard = self.fetching.lock().await;
+        let tried_at = self.cache.lock().tried_at;
+        if tried_at.is_some_and(|tried| now - tried < PAUSE) {
+            return;
+        }
+        let fetched = self.fetch().await;
+        let mut cache = self.cache.lock();
+        cache.tried_at = Some(now);
+        match fetched {
+            Ok(keys) => cache.keys = Some((keys, now)),
+            Err(error) => tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "the keys of the OIDC issuer could not be fetched"
+            ),
+        }
+    }
+
+    async fn fetch(&self) -> Result<JwkSet, FetchError> {
+        let (agent, issuer) = (self.agent.clone(), self.issuer.clone());
+        let fetched = tokio::task::spawn_blocking(move || {
+            let base = issuer.trim_end_matches('/');
+            let address = format!("{base}/.well-known/openid-configuration");
+            let discovery: Discovery = get(&agent, &address)?;
+            if discovery.issuer != issuer {
+                return Err(FetchError::OtherIssuer);
+            }
+            let keys: JwkSet = get(&agent, &discovery.jwks_uri)?;
+            match keys.keys.len() <= MOST_KEYS {
+                true => Ok(keys),
+                false => Err(FetchError::TooMany),
+            }
+        });
+        fetched.await.map_err(|_| FetchError::Panicked)?
+    }
+}
+
+impl Cache {
+    fn age(&self, now: OffsetDateTime) -> Option<time::Duration> {
+        self.keys.as_ref().map(|(_, fetched)| now - *fetched)
+    }
+
+    fn find(&self, id: Option<&str>) -> Option<Jwk> {
+        let (keys, _) = self.keys.as_ref()?;
+        match (id, &*keys.keys) {
+            (Some(id), _) => keys.find(id).cloned(),
+            (None, [only]) => Some(only.clone()),
+            (None, _) => None,
+        }
+    }
+}
+
+/// Whether an address is encrypted, or stays on the machine.
+pub fn is_safe_address(address: &str) -> bool {
+    let local = ["http://127.0.0.1:", "http://localhost:", "http://[::1]:"];
+    address.starts_with("https://") || local.iter().any(|start| address.starts_with(start))
+}
+
+fn get<T: DeserializeOwned>(agent: &ureq::Agent, address: &str) -> Result<T, FetchError> {
+    if !is_safe_address(address) {
+        return Err(FetchError::Address);
+    }
+    let mut response = agent.get(address).call()?;
+    let body = response.body_mut().with_config().limit(DOCUMENT_BYTES);
+    Ok(serde_json::from_slice(&body.read_to_vec()?)?)
+}

@@ -1,0 +1,27 @@
+//! People who sign in with an OpenID Connect issuer: their bearer tokens are verified here.
+//!
+//! Knows neither HTTP requests nor the database: [`Verifier`] turns the text of a token into the
+//! claims of a person, which the service maps to an organization.
+
+mod issuer_keys;
+mod verifier;
+
+pub use issuer_keys::{IssuerKeys, KeysError, is_safe_address};
+pub use verifier::{Person, Refusal, Verifier, is_compact};
+
+/// Which tokens are accepted, and what their claims mean.
+#[derive(Clone, Debug)]
+pub struct OidcSettings {
+    /// The issuer, exactly as in the claim `iss`; its discovery document is below it.
+    pub issuer: String,
+    /// Which the claim `aud` must name.
+    pub audience: String,
+    /// The claim with the name or id of the person's organization.
+    pub organization_claim: String,
+    /// The claim with the person's role, as a text or in a list of texts.
+    pub role_claim: String,
+    /// The claim that names the person.
+    pub subject_claim: String,
+    /// By how many seconds clocks may differ.
+    pub leeway_seconds: u64,
+}

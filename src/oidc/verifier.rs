@@ -1,0 +1,182 @@
+//! The verification of bearer tokens: JSON Web Tokens (RFC 7519) that an issuer signed.
+
+use jsonwebtoken::jwk::{Jwk, KeyAlgorithm, PublicKeyUse};
+use jsonwebtoken::{Algorithm, DecodingKey, Header, Validation, decode, decode_header};
+use serde_json::{Map, Value};
+use thiserror::Error;
+use time::OffsetDateTime;
+
+use crate::roles::Role;
+
+use super::OidcSettings;
+use super::issuer_keys::{IssuerKeys, KeysError};
+
+/// Longest token, in bytes.
+const TOKEN_BYTES: usize = 16 << 10;
+
+/// Longest name of a person, in bytes.
+const SUBJECT_BYTES: usize = 255;
+
+/// The algorithms that tokens may be signed with. `none` and those with a shared secret are not
+/// among them: a public key is no secret.
+const ALGORITHMS: [Algorithm; 9] = [
+    Algorithm::RS256,
+    Algorithm::RS384,
+    Algorithm::RS512,
+    Algorithm::PS256,
+    Algorithm::PS384,
+    Algorithm::PS512,
+    Algorithm::ES256,
+    Algorithm::ES384,
+    Algorithm::EdDSA,
+];
+
+/// A person whose token was verified.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Person {
+    /// Who, as the issuer names the person.
+    pub subject: String,
+    /// Name or id of the person's organization.
+    pub organization: String,
+    /// With which rights.
+    pub role: Role,
+}
+
+/// Why a token is not accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Refusal {
+    /// It is no token, not signed as it must be, expired, or for somebody else.
+    #[error("the token is not valid")]
+    Invalid,
+    /// It does not name a person, one organization and one role.
+    #[error("the token lacks a claim")]
+    Claims,
+    /// The keys of the issuer are not there.
+    #[error("the issuer's keys are not available")]
+    Unavailable,
+}
+
+/// Verifies the tokens of one issuer.
+pub struct Verifier {
+    settings: OidcSettings,
+    keys: IssuerKeys,
+}
+
+/// Whether a text has the form of a JSON Web Token: three parts between points.
+pub fn is_compact(token: &str) -> bool {
+    token.len() <= TOKEN_BYTES && token.split('.').count() == 3
+}
+
+impl Verifier {
+    /// A verifier that fetches the issuer's keys when the first token comes.
+    pub fn new(settings: OidcSettings) -> Self {
+        Self {
+            keys: IssuerKeys::new(&settings.issuer),
+            settings,
+        }
+    }
+
+    /// Verifies a token: signature, issuer, audience and times; and reads its claims.
+    ///
+    /// # Errors
+    /// [`Refusal`].
+    pub async fn verify(&self, token: &str, now: OffsetDateTime) -> Result<Person, Refusal> {
+        if !is_compact(token) {
+            return Err(Refusal::Invalid);
+        }
+        let header = decode_header(token).map_err(|_| Refusal::Invalid)?;
+        if !ALGORITHMS.contains(&header.alg) {
+            return Err(Refusal::Invalid);
+        }
+        let key = self.keys.find(header.kid.as_deref(), now).await;
+        let key = key.map_err(|error| match error {
+            KeysError::Unknown => Refusal::Invalid,
+            KeysError::Unavailable => Refusal::Unavailable,
+        })?;
+        let claims = self.claims(token, &header, &key)?;
+        self.person(&claims).ok_or(Refusal::Claims)
+    }
+
+    fn claims(
+        &self,
+        token: &str,
+        header: &Header,
+        key: &Jwk,
+    ) -> Result<Map<String, Value>, Refusal> {
+        let is_for_signatures = matches!(
+            key.common.public_key_use,
+            None | Some(PublicKeyUse::Signature)
+        );
+        if !is_for_signatures || !is_of(header.alg, key.common.key_algorithm) {
+            return Err(Refusal::Invalid);
+        }
+        let decoding = DecodingKey::from_jwk(key).map_err(|_| Refusal::Invalid)?;
+        // The key and the algorithm must be of one family, which the library checks.
+        let mut validation = Validation::new(header.alg);
+        validation.leeway = self.settings.leeway_seconds;
+        validation.validate_nbf = true;
+        validation.set_issuer(&[&self.settings.issuer]);
+        validation.set_audience(&[&self.settings.audience]);
+        validation.set_required_spec_claims(&["exp", "iss", "aud"]);
+        let decoded = decode::<Map<String, Value>>(token, &decoding, &validation);
+        Ok(decoded.map_err(|_| Refusal::Invalid)?.claims)
+    }
+
+    fn person(&self, claims: &Map<String, Value>) -> Option<Person> {
+        let text = |name: &str| {
+            let text = claims.get(name)?.as_str()?;
+            (!text.is_empty() && text.len() <= SUBJECT_BYTES && !text.contains('\0'))
+                .then(|| text.to_owned())
+        };
+        Some(Person {
+            subject: text(&self.settings.subject_claim)?,
+            organization: text(&self.settings.organization_claim)?,
+            role: role(claims.get(&self.settings.role_claim)?)?,
+        })
+    }
+}
+
+/// The role in a claim: a text, or the one role in a list of texts, which may have other words.
+fn role(claim: &Value) -> Option<Role> {
+    match claim {
+        Value::String(name) => Role::from_name(name),
+        Value::Array(names) => {
+            let mut roles = names
+                .iter()
+                .filter_map(|name| Role::from_name(name.as_str()?));
+            let role = roles.next()?;
+            roles.all(|other| other == role).then_some(role)
+        }
+        _ => None,
+    }
+}
+
+/// Whether a key that names its algorithm is of this one.
+fn is_of(algorithm: Algorithm, of_key: Option<KeyAlgorithm>) -> bool {
+    of_key.is_none_or(|of_key| of_key.to_string() == format!("{algorithm:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{is_compact, role};
+    use crate::roles::Role;
+
+    #[test]
+    fn a_role_is_a_text_or_the_only_one_in_a_list() {
+        assert_eq!(role(&json!("holder")), Some(Role::Holder));
+        let mixed = json!(["offline_access", "auditor", 7]);
+        assert_eq!(role(&mixed), Some(Role::Auditor));
+        assert_eq!(role(&json!(["holder", "auditor"])), None);
+        assert_eq!(role(&json!("root")), None);
+        assert_eq!(role(&json!({"holder": true})), None);
+    }
+
+    #[test]
+    fn three_parts_of_bounded_length_have_the_form_of_a_token() {
+        assert!(is_compact("a.b.c"));
+        assert!(!is_compact("a.b") && !is_compact("a.b.c.d"));
+        assert!(!is_compact(&format!("{}.b.c", "a".repeat(20_000))));
+    }
+}

@@ -1,0 +1,179 @@
+//! What is below a policy: jobs, releases and recipients.
+
+use pais_core::definition::{ColumnRole, JobDefinition, ModelKind, OneOrMany, PrivacyDefinition};
+use pais_core::rejection::Fault;
+use pais_core::schema::Schema;
+
+use crate::problem::{Code, Problem};
+
+use super::Policy;
+
+/// What a policy can say of a finished release.
+pub struct ReleasedTable<'a> {
+    /// The privacy model with its parameters.
+    pub privacy: &'a PrivacyDefinition,
+    /// The share of the raw rows that were suppressed.
+    pub suppressed: f64,
+    /// The names of its columns that are no quasi-identifiers.
+    pub other_columns: &'a [String],
+}
+
+impl Policy {
+    /// Checks a job against the policy; `schema` is that of its dataset.
+    ///
+    /// # Errors
+    /// `below_policy` with all faults; the pointers are into the job.
+    pub fn check_job(&self, job: &JobDefinition, schema: &Schema) -> Result<(), Problem> {
+        let mut faults = self.below_in_model(&job.privacy);
+        let limit = job.suppression_limit.unwrap_or(0.0);
+        faults.extend(
+            self.suppression(limit)
+                .map(|detail| ("/suppression_limit".to_owned(), detail)),
+        );
+        for name in self.quasi_identifiers.iter().flatten() {
+            let Some(column) = schema.columns.iter().find(|it| *it.name == **name) else {
+                continue;
+            };
+            let given = job.roles.as_ref().and_then(|roles| roles.get(name));
+            let role = given.copied().unwrap_or(column.role);
+            if is_protected(role) {
+                continue;
+            }
+            let pointer = match given {
+                Some(_) => format!("/roles/{}", escaped(name)),
+                None => "/dataset_id".to_owned(),
+            };
+            faults.push((pointer, must_be_quasi_identifier(name)));
+        }
+        below(faults)
+    }
+
+    /// Checks a finished release against the policy. The pointers are `pointer`, the place of the
+    /// release in the body that was sent.
+    ///
+    /// # Errors
+    /// `below_policy` with all faults.
+    pub fn check_release(&self, release: &ReleasedTable<'_>, pointer: &str) -> Result<(), Problem> {
+        let of_model = self.below_in_model(release.privacy).into_iter();
+        let mut details: Vec<String> = of_model.map(|(_, detail)| detail).collect();
+        details.extend(self.suppression(release.suppressed));
+        let named = self.quasi_identifiers.iter().flatten();
+        let others = named.filter(|name| release.other_columns.contains(name));
+        details.extend(others.map(|name| must_be_quasi_identifier(name)));
+        let faults = details.into_iter();
+        below(faults.map(|detail| (pointer.to_owned(), detail)).collect())
+    }
+
+    /// Checks the recipient of a grant, given by its name.
+    ///
+    /// # Errors
+    /// `below_policy` at `/recipient`.
+    pub fn check_recipient(&self, name: &str) -> Result<(), Problem> {
+        let Some(recipients) = &self.recipients else {
+            return Ok(());
+        };
+        if recipients.iter().any(|allowed| allowed == name) {
+            return Ok(());
+        }
+        let detail = "the policy's `recipients` does not name this organization".to_owned();
+        below(vec![("/recipient".to_owned(), detail)])
+    }
+
+    /// What of a privacy model is below the policy: pointers into a job, and what is wrong.
+    fn below_in_model(&self, privacy: &PrivacyDefinition) -> Vec<(String, String)> {
+        let model = privacy.model;
+        let word = model.as_str();
+        let mut faults = Vec::new();
+        let mut add =
+            |place: &str, detail: String| faults.push((format!("/privacy/{place}"), detail));
+        let is_named = self
+            .models
+            .as_ref()
+            .is_some_and(|models| models.contains(&model));
+        if self.models.is_some() && !is_named {
+            add(
+                "model",
+                format!("the policy's `models` does not name `{word}`"),
+            );
+        }
+        if let Some(k_min) = self.k_min {
+            match &privacy.k {
+                Some(k) if k.all().any(|&k| k < k_min) => {
+                    add("k", format!("the policy's `k_min` is {k_min}; raise `k`"));
+                }
+                None if k_min > 1 => add(
+                    "model",
+                    format!("the policy's `k_min` is {k_min}, and `{word}` has no K"),
+                ),
+                _ => {}
+            }
+        }
+        if let Some(l_min) = self.l_min {
+            let is_below = |l: &serde_json::Number| l.as_f64().is_none_or(|l| l < l_min as f64);
+            if privacy.l.as_ref().is_some_and(|l| l.all().any(is_below)) {
+                add("l", format!("the policy's `l_min` is {l_min}; raise `l`"));
+            }
+            for (column, limit) in privacy.column_limits.iter().flatten() {
+                if *limit < l_min {
+                    let place = format!("column_limits/{}", escaped(column));
+                    add(
+                        &place,
+                        format!("the policy's `l_min` is {l_min}; raise the limit"),
+                    );
+                }
+            }
+        }
+        if let Some(c_max) = self.c_max {
+            let (place, greatest) = match model {
+                ModelKind::Lkc | ModelKind::ConfidenceBounding => {
+                    let values = privacy.c.iter().flat_map(OneOrMany::all);
+                    ("c", values.copied().fold(0.0, f64::max))
+                }
+                ModelKind::AlphaK => ("alpha", privacy.alpha.unwrap_or(1.0)),
+                _ if is_named => ("model", 0.0),
+                _ => ("model", 1.0),
+            };
+            if greatest > c_max {
+                let remedy = match place {
+                    "model" => format!("`{word}` bounds no confidence; use `lkc`"),
+                    place => format!("lower `{place}`"),
+                };
+                add(place, format!("the policy's `c_max` is {c_max}; {remedy}"));
+            }
+        }
+        faults
+    }
+
+    fn suppression(&self, share: f64) -> Option<String> {
+        let most = self.suppression_max?;
+        (share > most).then(|| format!("the policy's `suppression_max` is {most}"))
+    }
+}
+
+/// Whether a column of this role cannot be matched by somebody who knows its values of a patient
+/// better than a quasi-identifier can.
+fn is_protected(role: ColumnRole) -> bool {
+    match role {
+        ColumnRole::QuasiIdentifier | ColumnRole::Identifier | ColumnRole::Subject => true,
+        ColumnRole::Sensitive | ColumnRole::Class | ColumnRole::Insensitive => false,
+    }
+}
+
+fn must_be_quasi_identifier(name: &str) -> String {
+    format!("the policy's `quasi_identifiers` names `{name}`, which has another role here")
+}
+
+/// A name as a part of a JSON pointer (RFC 6901).
+fn escaped(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}
+
+fn below(faults: Vec<(String, String)>) -> Result<(), Problem> {
+    let Some((_, first)) = faults.first() else {
+        return Ok(());
+    };
+    let detail = first.clone();
+    let faults = faults.into_iter();
+    let faults = faults.map(|(pointer, detail)| Fault::at(pointer, detail));
+    Err(Problem::with(Code::BelowPolicy, detail, faults.collect()))
+}

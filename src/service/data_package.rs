@@ -1,0 +1,188 @@
+//! The description of a package by the Frictionless Data Package standard, version 1.
+
+use pais_core::codebook::Codebook;
+use pais_core::definition::ColumnRole;
+use pais_core::table::Form;
+use pais_package::PackagedFile;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use time::format_description::well_known::Rfc3339;
+
+use crate::store::releases::{StoredRelease, StoredTable};
+
+use super::table_format::TableFormat;
+
+/// Most labels of a column that are listed as its possible values.
+const MOST_LABELS: usize = 1_000;
+
+/// A table of a package, with its two files.
+pub(super) struct PackagedTable {
+    pub(super) table: StoredTable,
+    pub(super) csv: PackagedFile,
+    pub(super) parquet: PackagedFile,
+}
+
+/// A column of a stored table.
+#[derive(Deserialize)]
+struct ColumnShape {
+    name: String,
+    form: Form,
+    #[serde(default)]
+    missing: Vec<String>,
+}
+
+/// The content of `datapackage.json`: a resource for each file of a table, with the fields of the
+/// CSV. Roles, kinds and taxonomies are in the custom property `pais`, beside the privacy model, the
+/// cut and the purpose of the grant.
+pub(super) fn descriptor(release: &StoredRelease, tables: &[PackagedTable]) -> Value {
+    let codebook: Option<Codebook> = release
+        .codebook
+        .as_ref()
+        .and_then(|codebook| serde_json::from_value(codebook.clone()).ok());
+    let resources: Vec<Value> = tables
+        .iter()
+        .flat_map(|table| resources(release, codebook.as_ref(), table))
+        .collect();
+    let dataset = codebook.as_ref().map(|codebook| &codebook.dataset);
+    let title = dataset.map(|dataset| dataset.name.clone());
+    let mut pais = json!({
+        "release_id": release.id,
+        "job_id": release.job,
+        "dataset_id": release.dataset,
+        "step": release.step,
+        "rows": release.rows,
+        "suppressed_rows": release.suppressed_rows,
+        "privacy": release.privacy,
+        "verification": release.verification,
+    });
+    let optional = [
+        ("cut", release.cut.clone()),
+        ("codebook", release.codebook.clone()),
+        ("purpose", release.purpose.clone().map(Value::from)),
+    ];
+    put(&mut pais, optional);
+    let mut document = json!({
+        "profile": "data-package",
+        "name": format!("release-{}", release.id),
+        "id": release.id,
+        "resources": resources,
+        "pais": pais,
+    });
+    let optional = [
+        ("title", release.name.clone().or(title).map(Value::from)),
+        (
+            "description",
+            dataset
+                .and_then(|it| it.description.clone())
+                .map(Value::from),
+        ),
+        (
+            "created",
+            release.created_at.format(&Rfc3339).ok().map(Value::from),
+        ),
+    ];
+    put(&mut document, optional);
+    document
+}
+
+/// Adds the fields that have a value.
+fn put<const N: usize>(document: &mut Value, fields: [(&str, Option<Value>); N]) {
+    for (name, value) in fields {
+        if let Some(value) = value {
+            document[name] = value;
+        }
+    }
+}
+
+/// The resources of a table: its CSV, with a schema, and its Parquet, which has one itself.
+fn resources(
+    release: &StoredRelease,
+    codebook: Option<&Codebook>,
+    packaged: &PackagedTable,
+) -> [Value; 2] {
+    let PackagedTable {
+        table,
+        csv,
+        parquet,
+    } = packaged;
+    let stem = csv.name.trim_end_matches(".csv");
+    // Names of resources have no capital letters, and are unique.
+    let stem = match stem.to_lowercase() {
+        lower if lower == stem => lower,
+        lower => format!("{lower}-{}", table.position),
+    };
+    let shapes: Vec<ColumnShape> =
+        serde_json::from_value(table.columns.clone()).unwrap_or_default();
+    // The empty cell and `?` are missing cells. The standard has words for a whole table only.
+    let mut missing = vec!["".to_owned(), "?".to_owned()];
+    for word in shapes.iter().flat_map(|shape| &shape.missing) {
+        if !missing.contains(word) {
+            missing.push(word.clone());
+        }
+    }
+    let fields: Vec<Value> = shapes
+        .iter()
+        .map(|shape| field(shape, release, codebook))
+        .collect();
+    let mut text = file(csv, &stem, TableFormat::Csv, "tabular-data-resource");
+    text["encoding"] = json!("utf-8");
+    text["schema"] = json!({ "fields": fields, "missingValues": missing });
+    let name = format!("{stem}-parquet");
+    let mut columns = file(parquet, &name, TableFormat::Parquet, "data-resource");
+    // Frictionless reads a table otherwise, for which it needs a further library.
+    columns["type"] = json!("file");
+    [text, columns]
+}
+
+fn file(file: &PackagedFile, name: &str, format: TableFormat, profile: &str) -> Value {
+    json!({
+        "name": name,
+        "profile": profile,
+        "path": file.name,
+        "format": format.as_str(),
+        "mediatype": format.media_type(),
+        "bytes": file.bytes,
+        "hash": format!("sha256:{}", file.sha256),
+    })
+}
+
+/// A field of Table Schema. Labels are text, with those of the cut as their possible values.
+fn field(shape: &ColumnShape, release: &StoredRelease, codebook: Option<&Codebook>) -> Value {
+    let mut constraints = Map::new();
+    let kind = match shape.form {
+        Form::Number => "number",
+        Form::Integer => {
+            constraints.insert("minimum".to_owned(), json!(1));
+            "integer"
+        }
+        Form::Day => "date",
+        Form::Generalized => {
+            let labels = release
+                .cut
+                .as_ref()
+                .and_then(|cut| cut[&shape.name].as_array());
+            let labels = labels.filter(|labels| labels.len() <= MOST_LABELS);
+            constraints.extend(labels.map(|labels| ("enum".to_owned(), json!(labels))));
+            "string"
+        }
+        Form::Text | Form::Moment | Form::Set { .. } => "string",
+    };
+    let mut field = json!({ "name": shape.name, "type": kind });
+    let known = codebook.and_then(|it| it.columns.iter().find(|it| it.name == shape.name));
+    let optional = [
+        (
+            "constraints",
+            (!constraints.is_empty()).then(|| constraints.into()),
+        ),
+        ("pais:role", known.map(|known| json!(known.role))),
+        ("pais:kind", known.map(|known| json!(known.kind))),
+        (
+            "pais:isGeneralized",
+            known
+                .filter(|known| known.role == ColumnRole::QuasiIdentifier)
+                .map(|_| json!(shape.form == Form::Generalized)),
+        ),
+    ];
+    put(&mut field, optional);
+    field
+}

@@ -1,0 +1,109 @@
+//! Seals the chunks of a submission: the second stage of an upload, on a thread of its own.
+
+use pais_core::definition::SubmissionId;
+use pais_core::schema::Schema;
+use pais_core::table::{Table, ValueCounters, chunk};
+use tokio::sync::mpsc;
+
+use crate::problem::{Code, Problem};
+use crate::store::StoreError;
+use crate::store::seal::{DataKey, Place, SubmissionKey};
+use crate::store::submissions::SealedChunk;
+use crate::worker::WorkError;
+
+use super::row_digest::RowDigest;
+
+/// Seals chunks in the order of the file, and counts what is known of their rows.
+pub(super) struct Sealing<'a> {
+    /// Of the dataset, for digests.
+    key: &'a DataKey,
+    /// Of the submission, for its rows.
+    rows_key: &'a SubmissionKey,
+    schema: &'a Schema,
+    submission: SubmissionId,
+    out: &'a mpsc::Sender<SealedChunk>,
+    digest: RowDigest,
+    values: ValueCounters,
+    text_bytes: u64,
+    index: u32,
+}
+
+/// What is known of the rows of a submission when all are sealed.
+pub(super) struct SealedRows {
+    /// The distinct and the missing values of each column.
+    pub(super) values: ValueCounters,
+    /// The length of all cells as text, in bytes.
+    pub(super) text_bytes: u64,
+    /// A digest of the rows in any order; `None` where they have no digest.
+    pub(super) digest: Option<[u8; 32]>,
+}
+
+impl<'a> Sealing<'a> {
+    /// Seals for `submission` with its key, and passes the chunks on to `out`. `key` is that of the
+    /// dataset.
+    pub(super) fn new(
+        (key, rows_key): (&'a DataKey, &'a SubmissionKey),
+        schema: &'a Schema,
+        submission: SubmissionId,
+        out: &'a mpsc::Sender<SealedChunk>,
+    ) -> Self {
+        Self {
+            key,
+            rows_key,
+            schema,
+            submission,
+            out,
+            digest: RowDigest::new(&key.cells_key(), schema),
+            values: ValueCounters::default(),
+            text_bytes: 0,
+            index: 0,
+        }
+    }
+
+    /// Seals the next chunk. Waits while the database is behind.
+    ///
+    /// # Errors
+    /// When the chunk cannot be encoded or sealed, or the database takes no more.
+    pub(super) fn push(&mut self, mut table: Table) -> Result<(), WorkError> {
+        let subject = self.schema.subject();
+        if let Some(subjects) = subject.and_then(|it| table.columns.get_mut(it)) {
+            for id in &mut subjects.dictionary {
+                *id = self.key.subject(id).into();
+            }
+        }
+        self.digest.push(&table);
+        self.values.push(self.schema.stored().zip(&table.columns));
+        self.text_bytes += table.text_bytes();
+        let encoded = chunk::encode(&table).map_err(|_| StoreError::Damaged {
+            what: "a submission's chunk",
+        })?;
+        let (submission, index) = (self.submission, self.index);
+        let place = Place::Chunk { submission, index };
+        let sealed = self.rows_key.seal(place, &encoded);
+        let sealed = sealed.map_err(StoreError::from)?;
+        let chunk = SealedChunk {
+            submission,
+            index,
+            rows: table.rows as u32,
+            sealed,
+        };
+        self.index += 1;
+        // The receiver is dropped only after an error of the database, which is the one reported.
+        self.out.blocking_send(chunk).map_err(|_| not_stored())
+    }
+
+    /// What is known of the rows.
+    pub(super) fn finish(self) -> SealedRows {
+        let digest = self.digest.finish();
+        SealedRows {
+            values: self.values,
+            text_bytes: self.text_bytes,
+            digest: digest.map(|(sum, rows)| self.key.rows_digest(sum, rows)),
+        }
+    }
+}
+
+/// The error of rows that could not be passed on to the database.
+pub(super) fn not_stored() -> WorkError {
+    Problem::new(Code::Internal, "the rows could not be stored").into()
+}

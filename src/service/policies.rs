@@ -1,0 +1,87 @@
+//! The policy of an organization, and the approval of releases.
+
+use pais_core::definition::PrivacyDefinition;
+
+use crate::ids::ReleaseId;
+use crate::policy::{Policy, ReleasedTable};
+use crate::problem::Code;
+use crate::roles::Caller;
+use crate::store::StoreError;
+use crate::store::policies::{self, Approval, ApprovalCreation};
+use crate::store::releases::{self, StoredRelease, Viewer};
+
+use super::{Service, ServiceError};
+
+impl Service {
+    /// The policy of the caller's organization.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn get_policy(&self, caller: Caller) -> Result<Policy, ServiceError> {
+        Ok(policies::load(&self.store, caller.organization).await?)
+    }
+
+    /// Replaces the policy of the caller's organization.
+    ///
+    /// # Errors
+    /// `invalid_value`; when the database fails.
+    pub async fn replace_policy(
+        &self,
+        caller: Caller,
+        policy: Policy,
+    ) -> Result<Policy, ServiceError> {
+        policy.check()?;
+        policies::replace(&self.store, caller, &policy).await?;
+        Ok(policy)
+    }
+
+    /// Approves a release that another token has made.
+    ///
+    /// # Errors
+    /// `not_found`; `withdrawn`; `conflict` for the token that made the release and for a release
+    /// that is approved already; when the database fails.
+    pub async fn approve_release(
+        &self,
+        caller: Caller,
+        release: ReleaseId,
+    ) -> Result<Approval, ServiceError> {
+        match policies::approve(&self.store, caller, release).await? {
+            ApprovalCreation::Made(approval) => Ok(approval),
+            ApprovalCreation::NoRelease => Err(ServiceError::not_found()),
+            ApprovalCreation::Withdrawn => Err(ServiceError::withdrawn()),
+            ApprovalCreation::SameToken => Err(ServiceError::new(
+                Code::Conflict,
+                "this token made the release; somebody else with a token of their own approves it",
+            )),
+            ApprovalCreation::Exists => Err(ServiceError::new(
+                Code::Conflict,
+                "the release is approved already",
+            )),
+        }
+    }
+
+    /// Checks a finished release against the policy; `pointer` is its place in the body that was
+    /// sent.
+    ///
+    /// # Errors
+    /// `below_policy`; when the database fails or what it has of the release is damaged.
+    pub(super) async fn check_release_policy(
+        &self,
+        policy: &Policy,
+        release: &StoredRelease,
+        pointer: &str,
+    ) -> Result<(), ServiceError> {
+        let damaged = || StoreError::Damaged { what: "a release" };
+        let privacy: PrivacyDefinition =
+            serde_json::from_value(release.privacy.clone()).map_err(|_| damaged())?;
+        let viewer = Viewer::Holder(release.organization);
+        let columns = releases::other_columns(&self.store, viewer, release.id).await?;
+        let raw_rows = release.rows + release.suppressed_rows;
+        let table = ReleasedTable {
+            privacy: &privacy,
+            suppressed: release.suppressed_rows as f64 / raw_rows.max(1) as f64,
+            other_columns: &columns,
+        };
+        Ok(policy.check_release(&table, pointer)?)
+    }
+}

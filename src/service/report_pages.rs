@@ -1,0 +1,208 @@
+//! The report of a release as a page for people.
+
+use pais_core::definition::Sweep;
+use pais_report::{GrantFact, Reader, ReportPage, StepFact, SweepFact};
+use serde_json::Value;
+use time::OffsetDateTime;
+use time::macros::format_description;
+
+use crate::ids::{OrganizationId, ReleaseId};
+use crate::roles::{Caller, Role};
+use crate::store::datasets::{self, DatasetState};
+use crate::store::releases::StoredRelease;
+use crate::store::seal::DataKey;
+use crate::store::{grants, jobs, report_context, runs};
+use crate::worker::records::{self, SweepItem};
+use crate::worker::{attempt, load_rows};
+
+use super::{Service, ServiceError};
+
+/// Most grants that a page names.
+const MOST_GRANTS: i64 = 20;
+
+/// Most steps of a run, and combinations of a sweep, that a page draws.
+const MOST_STEPS: i64 = 1_000;
+
+impl Service {
+    /// The holder of a release that the caller may see, and the page of its report; the holder's
+    /// page has the distributions of its columns, whose labels are raw values.
+    ///
+    /// # Errors
+    /// As [`Service::get_report`].
+    pub async fn get_report_page(
+        &self,
+        caller: Caller,
+        id: ReleaseId,
+    ) -> Result<(OrganizationId, ReportPage), ServiceError> {
+        let (owner, mut page) = self.get_packed_page(caller, id).await?;
+        if caller.role == Role::Holder
+            && let Some(key) = self.key_of_release(caller, id).await?
+            && let Some(shares) = report_context::distributions(&self.store, &key, id).await?
+        {
+            page.report["distributions"] = shares;
+        }
+        Ok((owner, page))
+    }
+
+    /// The data key of a release's dataset; `None` where it was deleted, and what it sealed with it.
+    async fn key_of_release(
+        &self,
+        caller: Caller,
+        id: ReleaseId,
+    ) -> Result<Option<DataKey>, ServiceError> {
+        let release = self.get_release(caller, id).await?;
+        let owner = release.organization;
+        let state = datasets::find_any(&self.store, owner, release.dataset).await?;
+        Ok(match state {
+            Some(DatasetState::Live(dataset)) => Some(load_rows::open_key(&self.keys, &dataset)?),
+            Some(DatasetState::Deleted) | None => None,
+        })
+    }
+
+    /// The page as a package has it, which may be passed on: without distributions.
+    ///
+    /// # Errors
+    /// As [`Service::get_report`].
+    pub async fn get_packed_page(
+        &self,
+        caller: Caller,
+        id: ReleaseId,
+    ) -> Result<(OrganizationId, ReportPage), ServiceError> {
+        let (owner, report) = self.get_report(caller, id).await?;
+        let release = self.get_release(caller, id).await?;
+        let context = report_context::load(&self.store, id).await?;
+        let mut page = ReportPage {
+            release: id.to_string(),
+            name: release.name.clone(),
+            dataset: Some(context.dataset),
+            description: context.description.filter(|text| !text.is_empty()),
+            holder: Some(context.holder),
+            made_at: Some(moment(release.created_at)),
+            reader: Reader::Recipient {
+                purpose: release.purpose.clone(),
+            },
+            privacy: release.privacy.clone(),
+            suppression_for: serde_json::to_value(release.readings.suppression_for)
+                .unwrap_or_default(),
+            verification: release.verification.clone(),
+            report,
+            tables: release.tables.clone(),
+            cut: release.cut.clone().unwrap_or(Value::Null),
+            codebook: release.codebook.clone().unwrap_or(Value::Null),
+            released_step: release.step,
+            ..ReportPage::default()
+        };
+        if caller.role == Role::Holder {
+            page.reader = Reader::Holder {
+                grants: self.grant_facts(caller, id).await?,
+            };
+            self.add_tradeoff(caller, &release, &mut page).await?;
+        }
+        Ok((owner, page))
+    }
+
+    async fn grant_facts(
+        &self,
+        caller: Caller,
+        release: ReleaseId,
+    ) -> Result<Vec<GrantFact>, ServiceError> {
+        let organization = caller.organization;
+        let grants = grants::list(&self.store, organization, release, None, MOST_GRANTS).await?;
+        let now = self.store.now();
+        let grants = grants.unwrap_or_default().into_iter();
+        let current = grants.filter(|grant| grant.expires_at.is_none_or(|at| at > now));
+        let fact = |grant: grants::StoredGrant| GrantFact {
+            recipient: grant.recipient_name,
+            purpose: grant.purpose,
+            until: grant.expires_at.map(moment),
+        };
+        Ok(current.map(fact).collect())
+    }
+
+    /// Adds the steps of the run, or the combinations of the sweep.
+    async fn add_tradeoff(
+        &self,
+        caller: Caller,
+        release: &StoredRelease,
+        page: &mut ReportPage,
+    ) -> Result<(), ServiceError> {
+        let store = &self.store;
+        let job = jobs::load(store, &self.keys, caller.organization, release.job).await?;
+        let Some(job) = job else { return Ok(()) };
+        let definition = attempt::stored_job(&job.definition)?;
+        if Sweep::new(&definition)?.is_sweep {
+            let rows = runs::sweep(store, release.job, 0, MOST_STEPS).await?;
+            let items = rows.into_iter().map(|(_, item)| records::sweep_item(item));
+            let items = items.collect::<Result<Vec<_>, _>>()?;
+            let ncp = page.report["utility"]["ncp"].as_f64();
+            let facts = items.iter().map(|item| combination(item, release, ncp));
+            page.sweep = facts.collect();
+            return Ok(());
+        }
+        let Some(key) = self.key_of_release(caller, release.id).await? else {
+            return Ok(());
+        };
+        let steps = runs::steps(store, &key, release.job, 0, 0, MOST_STEPS).await?;
+        let steps = steps.into_iter().map(records::step_item);
+        page.steps = steps
+            .map(|item| {
+                let item = item?;
+                Ok(StepFact {
+                    step: item.step,
+                    column: item.attribute,
+                    ncp: item.ncp,
+                    dr: item.dr,
+                    smallest: item.smallest_group,
+                })
+            })
+            .collect::<Result<_, ServiceError>>()?;
+        Ok(())
+    }
+}
+
+/// A combination in words, and whether the release, with its mean loss `ncp`, is of it.
+fn combination(item: &SweepItem, release: &StoredRelease, ncp: Option<f64>) -> SweepFact {
+    let mut parts = Vec::new();
+    let mut same = true;
+    let privacy = &release.privacy;
+    let mut compare = |name: &str, value: Option<f64>| {
+        same &= value.is_none_or(|value| privacy[name].as_f64().is_none_or(|it| it == value));
+    };
+    if let Some(l) = &item.l {
+        parts.push(format!("L {l}"));
+        compare("l", l.as_f64());
+    }
+    if let Some(k) = item.k {
+        parts.push(format!("K {k}"));
+        compare("k", Some(k as f64));
+    }
+    if let Some(c) = item.c {
+        parts.push(format!("C {} %", c * 100.0));
+        compare("c", Some(c));
+    }
+    let word = |value: Result<Value, serde_json::Error>| {
+        let value = value.ok()?;
+        value.as_str().map(str::to_owned)
+    };
+    if let Some(recoding) = item.recoding {
+        parts.extend(word(serde_json::to_value(recoding)));
+    }
+    if let Some(objective) = item.objective {
+        parts.extend(word(serde_json::to_value(objective)));
+    }
+    // The measured loss distinguishes recodings and objectives under the same parameters.
+    same &= item.ncp.zip(ncp).is_none_or(|(a, b)| (a - b).abs() < 1e-9);
+    SweepFact {
+        name: parts.join(", "),
+        ncp: item.ncp,
+        dr: item.dr,
+        is_released: same && release.step.is_none_or(|step| Some(step) == item.steps),
+    }
+}
+
+/// A time as people read it.
+fn moment(at: OffsetDateTime) -> String {
+    let form =
+        format_description!("[day padding:none] [month repr:long] [year], [hour]:[minute] UTC");
+    at.format(&form).unwrap_or_else(|_| at.to_string())
+}

@@ -1,0 +1,317 @@
+//! The chain of hashes over the audit log of each organization: extended by the service, checked by
+//! `pais audit verify`.
+
+use std::collections::BTreeMap;
+
+use sqlx::postgres::PgRow;
+use sqlx::{PgConnection, Row};
+use uuid::Uuid;
+
+use super::audit_link::{ChainedEvent, FIRST_PREVIOUS};
+use super::key_ring::KeyRing;
+use super::{Store, StoreError};
+
+/// Number of events that are chained in one transaction.
+const BATCH: i64 = 1_000;
+
+/// The advisory lock of those who extend chains.
+const LOCK: i64 = 0x7061_6973_6175;
+
+/// The end of a chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Head {
+    seq: i64,
+    hash: [u8; 32],
+}
+
+impl Default for Head {
+    fn default() -> Self {
+        Self {
+            seq: 0,
+            hash: FIRST_PREVIOUS,
+        }
+    }
+}
+
+/// Gives every committed event its place in the chain of its organization. Costs one look-up where
+/// there is none.
+///
+/// # Errors
+/// When the database fails, or the end of a chain was changed by somebody without the key.
+pub async fn extend(store: &Store, keys: &KeyRing) -> Result<u64, StoreError> {
+    let mut chained = 0;
+    loop {
+        let pending: bool = sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM audit_pending)")
+            .fetch_one(store.pool())
+            .await?;
+        if !pending {
+            return Ok(chained);
+        }
+        let mut transaction = store.begin().await?;
+        sqlx::query("SELECT pg_advisory_xact_lock($1)")
+            .bind(LOCK)
+            .execute(&mut *transaction)
+            .await?;
+        chained += extend_by_batch(&mut transaction, keys).await?;
+        transaction.commit().await?;
+    }
+}
+
+async fn extend_by_batch(connection: &mut PgConnection, keys: &KeyRing) -> Result<u64, StoreError> {
+    let rows = sqlx::query(
+        "SELECT e.id, e.organization_id, e.at, e.token_id, e.action, e.subject, e.detail
+         FROM audit_pending p JOIN audit_events e ON e.id = p.event_id
+         ORDER BY e.id LIMIT $1",
+    )
+    .bind(BATCH)
+    .fetch_all(&mut *connection)
+    .await?;
+    let events = rows.iter().map(event).collect::<Result<Vec<_>, _>>()?;
+    let mut heads = BTreeMap::new();
+    let mut links = Links::default();
+    for event in &events {
+        let head = match heads.get(&event.organization) {
+            Some(head) => *head,
+            None => read_head(connection, keys, event.organization).await?,
+        };
+        let seq = head.seq + 1;
+        let hash = event.hash(seq, &head.hash);
+        heads.insert(event.organization, Head { seq, hash });
+        links.push(event, seq, hash);
+    }
+    links.insert(connection).await?;
+    for (organization, head) in heads {
+        write_head(connection, keys, organization, head).await?;
+    }
+    sqlx::query("DELETE FROM audit_pending WHERE event_id = ANY($1)")
+        .bind(events.iter().map(|event| event.id).collect::<Vec<_>>())
+        .execute(connection)
+        .await?;
+    Ok(events.len() as u64)
+}
+
+/// The columns of new links.
+#[derive(Default)]
+struct Links {
+    organizations: Vec<Uuid>,
+    seqs: Vec<i64>,
+    events: Vec<Uuid>,
+    hashes: Vec<Vec<u8>>,
+}
+
+impl Links {
+    fn push(&mut self, event: &ChainedEvent, seq: i64, hash: [u8; 32]) {
+        self.organizations.push(event.organization);
+        self.seqs.push(seq);
+        self.events.push(event.id);
+        self.hashes.push(hash.to_vec());
+    }
+
+    async fn insert(self, connection: &mut PgConnection) -> Result<(), StoreError> {
+        sqlx::query(
+            "INSERT INTO audit_chain (organization_id, seq, event_id, hash)
+             SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::bytea[])",
+        )
+        .bind(self.organizations)
+        .bind(self.seqs)
+        .bind(self.events)
+        .bind(self.hashes)
+        .execute(connection)
+        .await?;
+        Ok(())
+    }
+}
+
+async fn read_head(
+    connection: &mut PgConnection,
+    keys: &KeyRing,
+    organization: Uuid,
+) -> Result<Head, StoreError> {
+    let row = sqlx::query("SELECT seq, hash, mac FROM audit_heads WHERE organization_id = $1")
+        .bind(organization)
+        .fetch_optional(connection)
+        .await?;
+    let Some(row) = row else {
+        return Ok(Head::default());
+    };
+    head(&row, keys, organization)?.ok_or(StoreError::Damaged {
+        what: "the end of the audit log's chain",
+    })
+}
+
+/// The head in a row; `None` where its authentication fails.
+fn head(row: &PgRow, keys: &KeyRing, organization: Uuid) -> Result<Option<Head>, StoreError> {
+    let (seq, hash): (i64, Vec<u8>) = (row.try_get("seq")?, row.try_get("hash")?);
+    let mac: Vec<u8> = row.try_get("mac")?;
+    let Ok(hash) = <[u8; 32]>::try_from(hash) else {
+        return Ok(None);
+    };
+    let is_authentic = keys.audit_head(organization, seq, &hash).as_slice() == mac;
+    Ok(is_authentic.then_some(Head { seq, hash }))
+}
+
+async fn write_head(
+    connection: &mut PgConnection,
+    keys: &KeyRing,
+    organization: Uuid,
+    head: Head,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "INSERT INTO audit_heads (organization_id, seq, hash, mac) VALUES ($1, $2, $3, $4)
+         ON CONFLICT (organization_id) DO UPDATE SET seq = $2, hash = $3, mac = $4",
+    )
+    .bind(organization)
+    .bind(head.seq)
+    .bind(head.hash.as_slice())
+    .bind(
+        keys.audit_head(organization, head.seq, &head.hash)
+            .as_slice(),
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+fn event(row: &PgRow) -> Result<ChainedEvent, sqlx::Error> {
+    Ok(ChainedEvent {
+        id: row.try_get("id")?,
+        organization: row.try_get("organization_id")?,
+        at: row.try_get("at")?,
+        token: row.try_get("token_id")?,
+        action: row.try_get("action")?,
+        subject: row.try_get("subject")?,
+        detail: row.try_get("detail")?,
+    })
+}
+
+/// What is wrong with an audit log.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ChainFault {
+    /// The event or its hash is not what was chained.
+    #[error("organization {organization}: event {seq} was changed, moved or replaced")]
+    Changed {
+        /// The organization whose log it is.
+        organization: Uuid,
+        /// The place in the log.
+        seq: i64,
+    },
+    /// A place of the chain has no event.
+    #[error("organization {organization}: event {seq} is missing")]
+    Missing {
+        /// The organization whose log it is.
+        organization: Uuid,
+        /// The place in the log.
+        seq: i64,
+    },
+    /// The last event of the chain is not the one that the service authenticated.
+    #[error(
+        "organization {organization}: the log does not end with the event that the service chained last"
+    )]
+    End {
+        /// The organization whose log it is.
+        organization: Uuid,
+    },
+    /// Events that are in no chain and do not wait for one.
+    #[error("{events} events are in no chain")]
+    Unchained {
+        /// Number of events.
+        events: i64,
+    },
+}
+
+/// The result of [`verify`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChainCheck {
+    /// Number of logs.
+    pub logs: usize,
+    /// Number of chained events.
+    pub events: u64,
+    /// What is wrong: of each log the first fault.
+    pub faults: Vec<ChainFault>,
+}
+
+/// Checks the chains of all organizations: that no event was changed, removed, moved or added.
+/// Reads the events in batches.
+///
+/// # Errors
+/// When the database fails.
+pub async fn verify(store: &Store, keys: &KeyRing) -> Result<ChainCheck, StoreError> {
+    let mut transaction = store.begin().await?;
+    // One snapshot for all that is compared.
+    sqlx::query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        .execute(&mut *transaction)
+        .await?;
+    let organizations: Vec<Uuid> = sqlx::query_scalar(
+        "SELECT organization_id FROM audit_heads
+         UNION SELECT organization_id FROM audit_chain ORDER BY 1",
+    )
+    .fetch_all(&mut *transaction)
+    .await?;
+    let mut check = ChainCheck::default();
+    for organization in organizations {
+        check.logs += 1;
+        let fault = verify_log(&mut transaction, keys, organization, &mut check.events).await?;
+        check.faults.extend(fault);
+    }
+    let unchained: i64 = sqlx::query_scalar(
+        "SELECT count(*) FROM audit_events e
+         WHERE NOT EXISTS (SELECT 1 FROM audit_chain c WHERE c.event_id = e.id)
+           AND NOT EXISTS (SELECT 1 FROM audit_pending p WHERE p.event_id = e.id)",
+    )
+    .fetch_one(&mut *transaction)
+    .await?;
+    if unchained > 0 {
+        check
+            .faults
+            .push(ChainFault::Unchained { events: unchained });
+    }
+    Ok(check)
+}
+
+async fn verify_log(
+    connection: &mut PgConnection,
+    keys: &KeyRing,
+    organization: Uuid,
+    events: &mut u64,
+) -> Result<Option<ChainFault>, StoreError> {
+    let mut end = Head::default();
+    loop {
+        let rows = sqlx::query(
+            "SELECT c.seq, c.hash AS link, e.id, c.organization_id AS log, e.organization_id, e.at,
+                    e.token_id, e.action, e.subject, e.detail
+             FROM audit_chain c LEFT JOIN audit_events e ON e.id = c.event_id
+             WHERE c.organization_id = $1 AND c.seq > $2 ORDER BY c.seq LIMIT $3",
+        )
+        .bind(organization)
+        .bind(end.seq)
+        .bind(BATCH)
+        .fetch_all(&mut *connection)
+        .await?;
+        if rows.is_empty() {
+            break;
+        }
+        for row in &rows {
+            let seq = end.seq + 1;
+            if row.try_get::<i64, _>("seq")? != seq
+                || row.try_get::<Option<Uuid>, _>("id")?.is_none()
+            {
+                return Ok(Some(ChainFault::Missing { organization, seq }));
+            }
+            let event = event(row)?;
+            let hash = event.hash(seq, &end.hash);
+            let link: Vec<u8> = row.try_get("link")?;
+            if link != hash || event.organization != organization {
+                return Ok(Some(ChainFault::Changed { organization, seq }));
+            }
+            end = Head { seq, hash };
+            *events += 1;
+        }
+    }
+    let row = sqlx::query("SELECT seq, hash, mac FROM audit_heads WHERE organization_id = $1")
+        .bind(organization)
+        .fetch_optional(connection)
+        .await?;
+    let stored = row.map(|row| head(&row, keys, organization)).transpose()?;
+    let is_end = stored.flatten() == Some(end);
+    Ok((!is_end).then_some(ChainFault::End { organization }))
+}

@@ -1,0 +1,151 @@
+//! The policies of organizations, and the approvals of releases that they may require.
+
+use serde_json::json;
+use sqlx::types::Json;
+use sqlx::{PgConnection, Row};
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+use crate::ids::{OrganizationId, ReleaseId, TokenId};
+use crate::policy::Policy;
+use crate::roles::Caller;
+
+use super::audit::{self, Action, NewEvent};
+use super::{Store, StoreError};
+
+/// The policy of an organization; one that restricts nothing where it has none.
+///
+/// # Errors
+/// When the database fails.
+pub async fn load(store: &Store, organization: OrganizationId) -> Result<Policy, StoreError> {
+    let mut connection = store.pool().acquire().await?;
+    of_organization(&mut connection, organization).await
+}
+
+/// Like [`load`], in a transaction.
+///
+/// # Errors
+/// When the database fails.
+pub(super) async fn of_organization(
+    connection: &mut PgConnection,
+    organization: OrganizationId,
+) -> Result<Policy, StoreError> {
+    let document: Option<Json<Policy>> =
+        sqlx::query_scalar("SELECT document FROM policies WHERE organization_id = $1")
+            .bind(organization.0)
+            .fetch_optional(connection)
+            .await?;
+    Ok(document.map_or_else(Policy::default, |Json(policy)| policy))
+}
+
+/// Replaces the policy of the caller's organization.
+///
+/// # Errors
+/// When the database fails.
+pub async fn replace(store: &Store, by: Caller, policy: &Policy) -> Result<(), StoreError> {
+    let mut transaction = store.begin().await?;
+    let now = store.now();
+    sqlx::query(
+        "INSERT INTO policies (organization_id, document, require_approval, changed_at, changed_by)
+         VALUES ($1, $2, $3, $4, $5)
+         ON CONFLICT (organization_id) DO UPDATE
+         SET document = $2, require_approval = $3, changed_at = $4, changed_by = $5",
+    )
+    .bind(by.organization.0)
+    .bind(Json(policy))
+    .bind(policy.requires_approval())
+    .bind(now)
+    .bind(by.token.0)
+    .execute(&mut *transaction)
+    .await?;
+    let detail = json!({ "policy": policy });
+    let event = NewEvent::by(by, Action::PolicyChanged, by.organization.0, detail);
+    audit::record(&mut transaction, now, event).await?;
+    Ok(transaction.commit().await?)
+}
+
+/// The approval of a release by a second token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Approval {
+    /// The token that approved.
+    pub by: TokenId,
+    /// When.
+    pub at: OffsetDateTime,
+}
+
+/// The result of [`approve`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ApprovalCreation {
+    /// The release is approved.
+    Made(Approval),
+    /// The organization has no such release.
+    NoRelease,
+    /// The release was withdrawn.
+    Withdrawn,
+    /// The caller's token is the one that made the release.
+    SameToken,
+    /// The release was approved before.
+    Exists,
+}
+
+/// Approves a release of the caller's organization.
+///
+/// # Errors
+/// When the database fails.
+pub async fn approve(
+    store: &Store,
+    by: Caller,
+    release: ReleaseId,
+) -> Result<ApprovalCreation, StoreError> {
+    let mut transaction = store.begin().await?;
+    let row = sqlx::query(
+        "SELECT created_by, withdrawn_at IS NOT NULL AS is_withdrawn FROM releases
+         WHERE id = $1 AND organization_id = $2 FOR UPDATE",
+    )
+    .bind(release.0)
+    .bind(by.organization.0)
+    .fetch_optional(&mut *transaction)
+    .await?;
+    let Some(row) = row else {
+        return Ok(ApprovalCreation::NoRelease);
+    };
+    if row.try_get("is_withdrawn")? {
+        return Ok(ApprovalCreation::Withdrawn);
+    }
+    if row.try_get::<Option<Uuid>, _>("created_by")? == Some(by.token.0) {
+        return Ok(ApprovalCreation::SameToken);
+    }
+    let approval = Approval {
+        by: by.token,
+        at: store.now(),
+    };
+    let done = sqlx::query(
+        "INSERT INTO release_approvals (release_id, approved_by, approved_at)
+         VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+    )
+    .bind(release.0)
+    .bind(approval.by.0)
+    .bind(approval.at)
+    .execute(&mut *transaction)
+    .await?;
+    if done.rows_affected() == 0 {
+        return Ok(ApprovalCreation::Exists);
+    }
+    let event = NewEvent::by(by, Action::ReleaseApproved, release.0, json!({}));
+    audit::record(&mut transaction, approval.at, event).await?;
+    transaction.commit().await?;
+    Ok(ApprovalCreation::Made(approval))
+}
+
+/// Whether a release is approved.
+///
+/// # Errors
+/// When the database fails.
+pub(super) async fn is_approved(
+    connection: &mut PgConnection,
+    release: ReleaseId,
+) -> Result<bool, StoreError> {
+    let exists = "SELECT EXISTS (SELECT 1 FROM release_approvals WHERE release_id = $1)";
+    let exists = sqlx::query_scalar(exists).bind(release.0);
+    Ok(exists.fetch_one(connection).await?)
+}

@@ -1,0 +1,126 @@
+//! Which raw row each released row comes from: sealed with the key of the dataset, and deleted with
+//! it. Only the decision what releases say together reads it.
+
+use futures_util::TryStreamExt;
+use serde::Deserialize;
+use sqlx::types::Json;
+use sqlx::{PgConnection, Row};
+
+use crate::ids::ReleaseId;
+use pais_core::definition::SubmissionId;
+
+use super::seal::{DataKey, Place};
+use super::{Store, StoreError};
+
+/// Number of rows of a part.
+const PART_ROWS: usize = 1 << 18;
+
+/// Raw rows of released rows, sealed.
+#[derive(Clone, Debug)]
+pub struct SealedSourceRows {
+    rows: u32,
+    sealed: Vec<u8>,
+}
+
+/// Where the rows of a release come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceRows {
+    /// The submissions of its job with their numbers of rows, in the order of the raw table.
+    pub submissions: Vec<(SubmissionId, u64)>,
+    /// The raw row of each row of its first table, numbered over these submissions.
+    pub rows: Vec<u32>,
+}
+
+/// A submission in `releases.source_submissions`.
+#[derive(Deserialize)]
+struct SourceSubmission {
+    id: SubmissionId,
+    rows: u64,
+}
+
+/// Seals the raw rows of a release's rows.
+///
+/// # Errors
+/// When the operating system returns no random bytes.
+pub fn seal(
+    key: &DataKey,
+    release: ReleaseId,
+    rows: &[u32],
+) -> Result<Vec<SealedSourceRows>, StoreError> {
+    let parts = (0u32..).zip(rows.chunks(PART_ROWS));
+    let sealed = parts.map(|(index, rows)| {
+        let bytes: Vec<u8> = rows.iter().flat_map(|row| row.to_le_bytes()).collect();
+        let sealed = key.seal(Place::SourceRows { release, index }, &bytes)?;
+        Ok(SealedSourceRows {
+            rows: rows.len() as u32,
+            sealed,
+        })
+    });
+    sealed.collect()
+}
+
+/// Stores them with the release.
+pub(super) async fn insert(
+    connection: &mut PgConnection,
+    release: ReleaseId,
+    parts: &[SealedSourceRows],
+) -> Result<(), StoreError> {
+    for (index, part) in (0i32..).zip(parts) {
+        sqlx::query(
+            "INSERT INTO release_sources (release_id, index, rows, sealed) VALUES ($1, $2, $3, $4)",
+        )
+        .bind(release.0)
+        .bind(index)
+        .bind(part.rows.cast_signed())
+        .bind(&part.sealed)
+        .execute(&mut *connection)
+        .await?;
+    }
+    Ok(())
+}
+
+/// Where the rows of a release come from; `None` for a release of an earlier version, which does
+/// not have it, and of a deleted dataset.
+///
+/// # Errors
+/// When the database fails, or what is stored is damaged.
+pub async fn load(
+    store: &Store,
+    key: &DataKey,
+    release: ReleaseId,
+) -> Result<Option<SourceRows>, StoreError> {
+    let damaged = || StoreError::Damaged {
+        what: "the raw rows of a release",
+    };
+    let row = sqlx::query("SELECT rows, source_submissions FROM releases WHERE id = $1")
+        .bind(release.0)
+        .fetch_one(store.pool())
+        .await?;
+    let submissions: Option<Json<Vec<SourceSubmission>>> = row.try_get("source_submissions")?;
+    let Some(Json(submissions)) = submissions else {
+        return Ok(None);
+    };
+    let expected: i64 = row.try_get("rows")?;
+    let mut rows = Vec::with_capacity(expected.max(0) as usize);
+    let mut parts = sqlx::query(
+        "SELECT index, sealed FROM release_sources WHERE release_id = $1 ORDER BY index",
+    )
+    .bind(release.0)
+    .fetch(store.pool());
+    while let Some(part) = parts.try_next().await? {
+        let index = part.try_get::<i32, _>("index")?.cast_unsigned();
+        let place = Place::SourceRows { release, index };
+        let bytes = key.open(place, part.try_get("sealed")?)?;
+        let numbers = bytes.as_chunks::<4>().0.iter();
+        rows.extend(numbers.map(|bytes| u32::from_le_bytes(*bytes)));
+    }
+    match rows.len() as i64 == expected {
+        true => Ok(Some(SourceRows {
+            submissions: submissions.into_iter().map(|it| (it.id, it.rows)).collect(),
+            rows,
+        })),
+        // Deleted with its dataset since the key was read.
+        false if rows.is_empty() => Ok(None),
+        false => Err(damaged()),
+    }
+}

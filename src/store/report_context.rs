@@ -1,0 +1,67 @@
+//! What a report says about where a release comes from: who made it, and from what.
+
+use serde_json::Value;
+use sqlx::Row;
+
+use crate::ids::ReleaseId;
+
+use super::seal::{DataKey, Place};
+use super::{Store, StoreError};
+
+/// The names around a release.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReportContext {
+    /// The name of its dataset, which may be deleted.
+    pub dataset: String,
+    /// What the dataset is, in its holder's words; `None` for a deleted dataset.
+    pub description: Option<String>,
+    /// The name of its holder, for people where there is one.
+    pub holder: String,
+}
+
+/// The names around a release.
+///
+/// # Errors
+/// When the database fails, or there is no such release.
+pub async fn load(store: &Store, release: ReleaseId) -> Result<ReportContext, StoreError> {
+    let row = sqlx::query(
+        "SELECT d.name AS dataset, d.definition ->> 'description' AS description,
+                coalesce(o.display_name, o.name) AS holder
+         FROM releases r JOIN datasets d ON d.id = r.dataset_id
+         JOIN organizations o ON o.id = r.organization_id
+         WHERE r.id = $1",
+    )
+    .bind(release.0)
+    .fetch_one(store.pool())
+    .await?;
+    Ok(ReportContext {
+        dataset: row.try_get("dataset")?,
+        description: row.try_get("description")?,
+        holder: row.try_get("holder")?,
+    })
+}
+
+/// The shares of raw values and labels in the columns of a release, as JSON; `None` where there are
+/// none, as for a release of an earlier version and of a deleted dataset.
+///
+/// # Errors
+/// When the database fails, or what is stored is damaged.
+pub async fn distributions(
+    store: &Store,
+    key: &DataKey,
+    release: ReleaseId,
+) -> Result<Option<Value>, StoreError> {
+    let sealed: Option<Vec<u8>> =
+        sqlx::query_scalar("SELECT sealed_distributions FROM releases WHERE id = $1")
+            .bind(release.0)
+            .fetch_one(store.pool())
+            .await?;
+    let Some(sealed) = sealed else {
+        return Ok(None);
+    };
+    let opened = key.open(Place::Distributions(release), &sealed)?;
+    let damaged = |_| StoreError::Damaged {
+        what: "the distributions of a release",
+    };
+    serde_json::from_slice(&opened).map_err(damaged)
+}

@@ -1,0 +1,40 @@
+//! The keys of submissions, which open their rows: each sealed with the key of its dataset, and kept
+//! where it can be destroyed.
+
+use std::collections::BTreeMap;
+
+use pais_core::definition::{DatasetId, SubmissionId};
+use uuid::Uuid;
+
+use super::seal::{DataKey, SubmissionKey};
+use super::{Store, StoreError};
+
+/// The keys of a dataset's submissions (of all if `None`). A submission of an earlier version has
+/// none: its rows are sealed with the key of the dataset.
+///
+/// # Errors
+/// When the database or a key fails.
+pub async fn load(
+    store: &Store,
+    key: &DataKey,
+    dataset: DatasetId,
+    submissions: Option<&[SubmissionId]>,
+) -> Result<BTreeMap<SubmissionId, SubmissionKey>, StoreError> {
+    let ids: Option<Vec<Uuid>> = submissions.map(|ids| ids.iter().map(|id| id.0).collect());
+    let with_key: Vec<Uuid> = sqlx::query_scalar(
+        "SELECT id FROM submissions
+         WHERE dataset_id = $1 AND has_key AND ($2::uuid[] IS NULL OR id = ANY($2))",
+    )
+    .bind(dataset.0)
+    .bind(ids)
+    .fetch_all(store.pool())
+    .await?;
+    let mut keys = BTreeMap::new();
+    for id in with_key.into_iter().map(SubmissionId) {
+        // One that is missing was destroyed since, with its rows.
+        if let Some(sealed) = store.data_keys().read(store.pool(), id).await? {
+            keys.insert(id, key.open_submission_key(id, &sealed)?);
+        }
+    }
+    Ok(keys)
+}

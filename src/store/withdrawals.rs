@@ -1,0 +1,71 @@
+//! Withdrawals: from then on a release is served to nobody.
+
+use serde_json::json;
+use time::OffsetDateTime;
+
+use crate::ids::ReleaseId;
+use crate::roles::Caller;
+
+use super::audit::{self, Action, NewEvent};
+use super::{Store, StoreError};
+
+/// Why and since when a release is served to nobody.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Withdrawal {
+    /// Since when.
+    pub at: OffsetDateTime,
+    /// The holder's reason, which recipients see.
+    pub reason: String,
+}
+
+/// The result of [`create`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WithdrawalCreation {
+    /// The release is withdrawn.
+    Made(Withdrawal),
+    /// The organization has no such release.
+    NoRelease,
+    /// The release was withdrawn before.
+    Exists,
+}
+
+/// Withdraws a release of the caller's organization.
+///
+/// # Errors
+/// When the database fails.
+pub async fn create(
+    store: &Store,
+    by: Caller,
+    release: ReleaseId,
+    reason: &str,
+) -> Result<WithdrawalCreation, StoreError> {
+    let mut transaction = store.begin().await?;
+    let withdrawn: Option<bool> = sqlx::query_scalar(
+        "SELECT withdrawn_at IS NOT NULL FROM releases
+         WHERE id = $1 AND organization_id = $2 FOR UPDATE",
+    )
+    .bind(release.0)
+    .bind(by.organization.0)
+    .fetch_optional(&mut *transaction)
+    .await?;
+    match withdrawn {
+        None => return Ok(WithdrawalCreation::NoRelease),
+        Some(true) => return Ok(WithdrawalCreation::Exists),
+        Some(false) => {}
+    }
+    let withdrawal = Withdrawal {
+        at: store.now(),
+        reason: reason.to_owned(),
+    };
+    sqlx::query("UPDATE releases SET withdrawn_at = $2, withdrawn_reason = $3 WHERE id = $1")
+        .bind(release.0)
+        .bind(withdrawal.at)
+        .bind(reason)
+        .execute(&mut *transaction)
+        .await?;
+    let detail = json!({ "reason": reason });
+    let event = NewEvent::by(by, Action::ReleaseWithdrawn, release.0, detail);
+    audit::record(&mut transaction, withdrawal.at, event).await?;
+    transaction.commit().await?;
+    Ok(WithdrawalCreation::Made(withdrawal))
+}
