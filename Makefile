@@ -22,7 +22,7 @@ CHECKS := fmt-check deny unused clippy doc msrv test test-openapi clean-tree
 
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run test test-rust fuzz test-python bench check list-checks bless release fmt \
+.PHONY: help setup demo run test test-rust fuzz test-python bench experiments check list-checks bless release fmt \
 	fmt-check clippy doc deny test-openapi unused msrv clean-tree advisories sbom soak peaks
 
 help: ## List the targets
@@ -43,6 +43,7 @@ test: test-rust ## Run all tests
 	@PAIS_BIN="$${CARGO_TARGET_DIR:-target}/debug/pais" scripts/test-python.sh
 
 test-rust: setup
+	@scripts/browser.sh
 	$(CARGO) test --workspace --locked
 
 # Each test run has a short round of it, 2 seconds for each parser.
@@ -57,6 +58,9 @@ test-openapi: setup ## Send requests that the OpenAPI document permits and forbi
 
 bench: setup ## Run all benchmarks; results are also written to target/bench/summary.json
 	$(CARGO) bench --locked --bench end_to_end --bench load --bench groups --bench items
+
+experiments: setup ## Repeat the experiments of the three papers; writes docs/experiments
+	$(CARGO) run --release --locked -p pais-experiments
 
 check: $(CHECKS) ## Run everything that must pass before a merge
 

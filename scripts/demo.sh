@@ -119,10 +119,16 @@ for name in hospital bts insurer; do
 done
 post 201 "$admin" /v1/tokens '{"organization": "hospital", "role": "holder", "label": "demo"}'
 holder=$(field 'it["token"]')
+post 201 "$admin" /v1/tokens '{"organization": "hospital", "role": "holder", "label": "privacy officer"}'
+officer=$(field 'it["token"]')
 post 201 "$admin" /v1/tokens '{"organization": "bts", "role": "recipient", "label": "demo"}'
 recipient=$(field 'it["token"]')
 post 201 "$admin" /v1/tokens '{"organization": "insurer", "role": "recipient", "label": "demo"}'
 stranger=$(field 'it["token"]')
+
+say "The privacy officer's policy: what no job, release or grant of the hospital may be below; and a second person approves each release"
+call 200 "$officer" PUT /v1/policy --header 'Content-Type: application/json' --data-binary \
+    '{"k_min": 10, "l_min": 2, "c_max": 0.5, "recipients": ["bts"], "require_approval": true}'
 
 say "The hospital's taxonomies: how categorical values may be generalized"
 : >"$work/taxonomies"
@@ -225,7 +231,10 @@ rows=$(field 'it["rows"]')
 smallest=$(field 'it["verification"]["smallest_group"]')
 confidence=$(field '"%.1f" % (100 * it["verification"]["greatest_confidence"])')
 
-say "The grant, to the BTS only"
+say "The grant, to the BTS only: it waits for the approval of a second person"
+post 409 "$holder" "/v1/releases/$release/grants" \
+    '{"recipient": "bts", "purpose": "Modelling the demand for blood"}'
+call 201 "$officer" POST "/v1/releases/$release/approval"
 post 201 "$holder" "/v1/releases/$release/grants" \
     '{"recipient": "bts", "purpose": "Modelling the demand for blood"}'
 
@@ -247,6 +256,24 @@ call 200 "$stranger" GET /v1/releases
 call 404 "$stranger" GET "/v1/releases/$release"
 call 404 "$stranger" GET "/v1/releases/$release/data"
 
+say "A second release of the same persons, by another objective: private alone, and not together with the first one"
+post 202 "$holder" /v1/jobs "${definition/classification/discernibility}"
+job=$(field 'it["id"]')
+http --no-buffer --max-time 600 --header "Authorization: Bearer $holder" \
+    "$address/v1/jobs/$job/events" >"$work/events"
+call 200 "$holder" GET "/v1/jobs/$job"
+[[ $(field 'it["status"]') == succeeded ]] || fail "the second job did not succeed"
+second=$(field 'it["release_id"]')
+call 201 "$officer" POST "/v1/releases/$second/approval"
+call 200 "$holder" GET "/v1/releases/$second/composition?recipient=bts"
+together=$(field 'it["smallest_group"]')
+post 409 "$holder" "/v1/releases/$second/grants" \
+    '{"recipient": "bts", "purpose": "Comparing two cuts"}'
+
+say "The hospital withdraws the first release: it is served to nobody from then on"
+post 201 "$holder" "/v1/releases/$release/withdrawal" '{"reason": "Shown in a demonstration"}'
+call 410 "$recipient" GET "/v1/releases/$release/data"
+
 say "Summary"
 cat <<END
   $rows records of the hospital were anonymized in $seconds s, in $steps steps, and released.
@@ -254,5 +281,6 @@ cat <<END
   required 20), and infers a divorce or separation with at most $confidence % confidence (20 % was
   the limit). The table has $groups groups. Its discernibility ratio is $dr: 0 would be the
   original table, 1 a table without information. The BTS downloaded the table; for the other
-  recipient the release does not exist.
+  recipient the release does not exist. A second release was refused: with both, somebody who can
+  match their rows finds groups of $together.
 END

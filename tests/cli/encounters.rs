@@ -82,10 +82,14 @@ fn no_model_leaves_fewer_than_k_patients_of_a_hundred_thousand_stays() {
         .collect();
 
     let k = 10;
-    let jobs: [(Value, usize); 6] = [
+    let jobs: [(Value, usize); 7] = [
         (
             json!({"privacy": {"model": "lkc", "l": 2, "k": k, "c": 0.5}}),
             2,
+        ),
+        (
+            json!({"privacy": {"model": "lkc", "l": 2, "k": k, "c": 0.5}, "recoding": "local"}),
+            6,
         ),
         (json!({"privacy": {"model": "k_anonymity", "k": k}}), 6),
         (

@@ -77,6 +77,78 @@ fn diverse(k: u32, l: u32) -> Value {
     json!({"model": "l_diversity", "k": k, "l": l})
 }
 
+/// Under LKC-privacy groups are generalized. What is released holds, with and without the raw table;
+/// a release whose groups are safe only by L is decided by what raw values match.
+#[test]
+fn overlapping_labels_are_decided_by_what_raw_values_match() {
+    let privacy = json!({"model": "lkc", "l": 1, "k": 2, "c": 0.5,
+                         "sensitive_values": {"ill": ["hiv"], "drug/s": ["a"]}});
+    let dir = GroupsDir::new(&privacy);
+    let (status, text) = dir.anonymize("j.json", &["-o", "o.csv"]);
+    assert_eq!(status, Some(0), "{text}");
+    for raw in [&WITH_RAW[..], &[]] {
+        let (status, text) = dir.verify("j.json", "o.csv", raw);
+        assert_eq!(status, Some(0), "{text}");
+    }
+    // No two rows share both labels, but each age, also a missing one, and each sex matches two.
+    let header = "age,sex,ill,drug/s,note\n";
+    let safe = "\"[20,30]\",*,hiv,c,x\n\"[20,40]\",F,flu,b,x\n\"[20,50]\",F,flu,a,y\n\
+                \"[20,50]\",M,cold,b,y\n\"[31,50]\",M,gout,d,y\n\"[41,50]\",*,flu,d,y\n";
+    dir.write("safe.csv", &format!("{header}{safe}"));
+    let (status, text) = dir.verify("j.json", "safe.csv", &[]);
+    assert_eq!(status, Some(0), "{text}");
+    // A missing age and one sex match one row together.
+    dir.job(
+        "both.json",
+        &json!({"model": "lkc", "l": 2, "k": 2, "c": 0.5,
+        "sensitive_values": {"ill": ["hiv"]}}),
+        &json!({}),
+    );
+    let (status, text) = dir.verify("both.json", "safe.csv", &[]);
+    assert_eq!(status, Some(1), "{text}");
+    // 60 is covered by one label only.
+    let unsafe_rows = safe.replace("[41,50]", "[41,60]");
+    dir.write("unsafe.csv", &format!("{header}{unsafe_rows}"));
+    let (status, text) = dir.verify("j.json", "unsafe.csv", &[]);
+    assert_eq!(status, Some(1), "{text}");
+}
+
+/// A job with both recodings writes a row for each.
+#[test]
+fn recodings_and_objectives_are_compared_in_one_table() {
+    let dir = GroupsDir::new(&json!({"model": "lkc", "l": 2, "k": 2, "c": 0.5,
+                                     "sensitive_values": {"ill": ["hiv"]}}));
+    dir.job(
+        "sweep.json",
+        &json!({"model": "lkc", "l": 2, "k": 2, "c": 0.5, "sensitive_values": {"ill": ["hiv"]}}),
+        &json!({"recoding": ["global", "local"], "utility": {"objective": ["ncp", "discernibility"]}}),
+    );
+    let (status, text) = dir.anonymize("sweep.json", &["-o", "sweep.csv"]);
+    assert_eq!(status, Some(0), "{text}");
+    let table = dir.read("sweep.csv");
+    let rows: Vec<Vec<&str>> = table
+        .lines()
+        .map(|line| line.split(',').collect())
+        .collect();
+    let shown: Vec<&[&str]> = rows.iter().map(|row| &row[3..6]).collect();
+    assert_eq!(
+        shown,
+        [
+            ["recoding", "objective", "status"],
+            ["global", "ncp", "succeeded"],
+            ["global", "discernibility", "succeeded"],
+            ["local", "ncp", "succeeded"],
+            ["local", "discernibility", "succeeded"],
+        ]
+    );
+    let ncp: Vec<f64> = rows[1..]
+        .iter()
+        .map(|row| row[10].parse().unwrap())
+        .collect();
+    assert_eq!(rows[0][10], "ncp");
+    assert!(ncp[2] < ncp[0], "{ncp:?}");
+}
+
 const WITH_RAW: [&str; 2] = ["--raw", "raw.csv"];
 
 #[test]
@@ -224,7 +296,7 @@ fn the_output_path_must_match_the_kind_of_output() {
     dir.job(
         "l.json",
         &json!({"model": "lkc", "l": 1, "k": 2, "c": 1}),
-        &json!({}),
+        &json!({"recoding": "global", "output": "anatomized"}),
     );
     assert_eq!(dir.anonymize("l.json", &["-o", "out"]).0, Some(1));
 }

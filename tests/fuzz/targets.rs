@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, HeaderValue};
 use bytes::Bytes;
 use headers::ETag;
 use pais::http::extract::page_query::{NumberedPageQuery, PageQuery};
-use pais::http::routes::tables::requested_range;
+use pais::http::response::served_file::requested_range;
 use pais_anonymize::JobPlan;
 use pais_core::definition::{DatasetDefinition, JobDefinition, Sweep, json};
 use pais_core::read::{

@@ -38,6 +38,7 @@ async fn a_call_without_a_valid_token_is_401_whatever_else_is_wrong() {
         "/healthz",
         "/readyz",
         "/metrics",
+        "/.well-known/pais-signing-key.json",
         "/openapi.json",
         "/docs/",
         "/docs/errors",

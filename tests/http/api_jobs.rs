@@ -118,7 +118,6 @@ async fn a_wrong_shape_is_400_and_a_wrong_value_422() {
         (privacy(json!({"model": "k_anonymity", "k": 0})), 422),
         (with(&dataset, "suppression_limit", json!(1.5)), 422),
         (with(&dataset, "suppression_limit", json!(-0.1)), 422),
-        (with(&dataset, "recoding", json!("local")), 422),
         (with(&dataset, "output", json!("anatomized")), 422),
     ];
     for (body, status) in cases {

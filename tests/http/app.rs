@@ -8,6 +8,7 @@ use pais::http::rate_limiter::RateLimiter;
 use pais::http::{AppState, ConnectionLimits, RefusedTokens, RouterSettings, UploadPace};
 use pais::ids::TokenId;
 use pais::memory::MemoryBudget;
+use pais::oidc::{OidcSettings, Verifier};
 use pais::roles::Role;
 use pais::service::streams::StreamLimits;
 use pais::service::token_lifetime::TokenLifetime;
@@ -55,9 +56,16 @@ pub(crate) struct Builder {
     memory_bytes: u64,
     memory_wait: Duration,
     with_workers: bool,
+    oidc: Option<OidcSettings>,
 }
 
 impl Builder {
+    /// Accepts the tokens of an issuer.
+    pub(crate) fn oidc(mut self, settings: OidcSettings) -> Self {
+        self.oidc = Some(settings);
+        self
+    }
+
     /// Starts no workers: jobs stay queued until the test starts some.
     pub(crate) fn without_workers(mut self) -> Self {
         self.with_workers = false;
@@ -122,8 +130,10 @@ impl Builder {
             ),
             rate_limiter: RateLimiter::new(self.requests_per_second).map(Arc::new),
             refused_tokens: RefusedTokens::new(self.refused_tokens_per_minute).map(Arc::new),
+            oidc: self.oidc.map(Verifier::new).map(Arc::new),
             body_timeout: self.body_timeout,
             upload_pace: UploadPace::default(),
+            public_url: self.public_url,
         };
         let pool = self
             .with_workers
@@ -132,13 +142,18 @@ impl Builder {
             request_timeout: Duration::from_secs(30),
             cors_origins: self.cors_origins,
             is_operation_separate: false,
-            public_url: self.public_url,
         };
         let router = pais::http::router(state.clone(), &settings).unwrap();
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
         let grace = Duration::from_secs(1);
-        let serving = pais::http::serve(listener, router, CONNECTIONS, shutdown.clone(), grace);
+        let serving = pais::http::serve(
+            (listener, None),
+            router,
+            CONNECTIONS,
+            shutdown.clone(),
+            grace,
+        );
         tokio::spawn(serving);
         TestApp {
             state,
@@ -186,6 +201,7 @@ impl TestApp {
 
     pub(crate) fn builder() -> Builder {
         Builder {
+            oidc: None,
             with_workers: true,
             memory_bytes: 4 << 30,
             memory_wait: Duration::from_secs(5),
@@ -196,6 +212,7 @@ impl TestApp {
             cors_origins: Vec::new(),
             storage: STORAGE,
             limits: ServiceLimits {
+                enrolment: false,
                 upload_bytes: 1 << 26,
                 cell_bytes: 1 << 12,
                 json_bytes: 1 << 20,
@@ -239,6 +256,7 @@ impl TestApp {
             role,
             label: None,
             expires_at,
+            is_enrolled: false,
         };
         let issued = create_token(store, None, organization, new)
             .await

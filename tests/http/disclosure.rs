@@ -239,7 +239,13 @@ async fn shown(hospital: &Hospital) -> String {
             assert_eq!(answer.status, 200, "{}", answer.text);
             answer
         };
-        for below in ["", "/report", "/data", "/data?format=ndjson"] {
+        for below in [
+            "",
+            "/report",
+            "/data",
+            "/data?format=ndjson",
+            "/data?intervals=bounds",
+        ] {
             shown += &get(below).await.text;
         }
         get("/data?format=parquet").await;

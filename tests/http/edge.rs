@@ -16,11 +16,13 @@ async fn every_answer_protects_browsers_and_caches() {
     let release = hospital.release().await;
     let report = format!("{release}/report");
     let data = format!("{release}/data");
+    let package = format!("{release}/package");
     for (path, cache, scripts) in [
         (report.as_str(), Some("no-store"), false),
         ("/v1/datasets", Some("no-store"), false),
         ("/v1/nowhere", Some("no-store"), false),
         (data.as_str(), Some("private, no-cache"), false),
+        (package.as_str(), Some("private, no-cache"), false),
         ("/healthz", None, false),
         ("/openapi.json", None, false),
         ("/docs/errors", None, false),
@@ -28,7 +30,7 @@ async fn every_answer_protects_browsers_and_caches() {
         ("/docs/swagger-ui.css", None, true),
     ] {
         for accept in ["*/*", "text/html"] {
-            if accept == "text/html" && path == data {
+            if accept == "text/html" && (path == data || path == package) {
                 continue;
             }
             let request = hospital.app.request(Method::GET, path);

@@ -52,8 +52,13 @@ async fn send(
         *body.pointer_mut(pointer).expect("a field of the example") = (*value).clone();
     }
     let path = path.replace("{id}", id);
-    if path.starts_with("/v1/datasets/") && media_type == "application/json" {
+    let is_change = path.starts_with("/v1/datasets/") || path.starts_with("/v1/organizations/");
+    if is_change && media_type == "application/json" {
         let request = app.request(Method::PATCH, &path).bearer_auth(token);
+        return crate::app::send(request.json(&body)).await;
+    }
+    if path == "/v1/policy" {
+        let request = app.request(Method::PUT, &path).bearer_auth(token);
         return crate::app::send(request.json(&body)).await;
     }
     if media_type == "application/json" {
@@ -79,7 +84,7 @@ async fn the_examples_lead_from_an_organization_to_a_grant() {
         sent.insert(at);
         send(&app, token, at, id, put).await.json(status)
     };
-    send(&admin, ("/v1/organizations", JSON), "", &[], 201).await;
+    let organization = send(&admin, ("/v1/organizations", JSON), "", &[], 201).await;
     let token = send(&admin, ("/v1/tokens", JSON), "", &[], 201).await;
     let analysts = text(&token["token"]).to_owned();
     send(&holder, ("/v1/taxonomies", "text/csv"), "", &[], 201).await;
@@ -100,6 +105,7 @@ async fn the_examples_lead_from_an_organization_to_a_grant() {
     send(&holder, (path, "application/x-ndjson"), id, &[], 201).await;
     send(&holder, (path, "text/tab-separated-values"), id, &[], 201).await;
     send(&holder, ("/v1/datasets/{id}", JSON), id, &[], 200).await;
+    send(&holder, ("/v1/policy", JSON), "", &[], 200).await;
     let put = [("/dataset_id", &dataset["id"])];
     let job = send(&holder, ("/v1/jobs", JSON), "", &put, 202).await;
     let path = format!("/v1/jobs/{}", text(&job["id"]));
@@ -112,6 +118,19 @@ async fn the_examples_lead_from_an_organization_to_a_grant() {
     let table = app.get(&analysts, &format!("/v1/releases/{id}/data")).await;
     assert_eq!(table.status, 200);
     assert_eq!(table.text.lines().count(), 7);
+    send(
+        &holder,
+        ("/v1/releases/{id}/withdrawal", JSON),
+        id,
+        &[],
+        201,
+    )
+    .await;
+
+    send(&admin, ("/v1/enrolments", JSON), "", &[], 404).await;
+    let id = text(&organization["id"]);
+    let disabled = send(&admin, ("/v1/organizations/{id}", JSON), id, &[], 200).await;
+    assert!(disabled["disabled_at"].is_string());
 
     for example in examples() {
         let at = (example.path.as_str(), example.media_type.as_str());

@@ -31,8 +31,13 @@ async fn a_recipient_sees_what_was_granted_and_nothing_else() {
     let again = hospital.post(&grants, &asked).await;
     again.problem(409, "grant_exists");
 
-    let own = hospital.get(&release).await.json(200);
-    assert_eq!(see(&release).await.json(200), own);
+    let mut own = hospital.get(&release).await.json(200);
+    let mut seen = see(&release).await.json(200);
+    // The recipient sees the purpose of its grant; a list has neither that nor the codebook.
+    assert_eq!(seen["purpose"], "blood usage");
+    seen.as_object_mut().unwrap().remove("purpose");
+    assert_eq!(seen, own);
+    own.as_object_mut().unwrap().remove("codebook");
     let listed = see("/v1/releases").await.json(200);
     assert_eq!(listed["items"], json!([own]));
     assert_eq!(see(&format!("{release}/data")).await.status, 200);

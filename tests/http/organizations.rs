@@ -74,3 +74,43 @@ async fn pages_have_no_gap_and_no_overlap() {
         .await
         .json(200);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_acts_for_a_disabled_organization() {
+    let app = TestApp::new().await;
+    let admin = app.token("ops", Role::Admin).await;
+    let holder = app.token("hospital", Role::Holder).await;
+    assert_eq!(app.get(&holder, "/v1/datasets").await.status, 200);
+    let listed = app.get(&admin, "/v1/organizations").await.json(200);
+    let id_of = |name: &str| {
+        let items = listed["items"].as_array().unwrap();
+        let found = items.iter().find(|item| item["name"] == name).unwrap();
+        format!("/v1/organizations/{}", found["id"].as_str().unwrap())
+    };
+    let change = async |path: &str, disabled: bool| {
+        let request = app
+            .request(reqwest::Method::PATCH, path)
+            .bearer_auth(&admin);
+        crate::app::send(request.json(&json!({ "disabled": disabled }))).await
+    };
+    let hospital = id_of("hospital");
+    let disabled = change(&hospital, true).await.json(200);
+    assert!(disabled["disabled_at"].is_string());
+    let refused = app.get(&holder, "/v1/datasets").await;
+    refused.problem(401, "unauthenticated");
+    // A second time changes nothing.
+    assert_eq!(change(&hospital, true).await.json(200), disabled);
+    let enabled = change(&hospital, false).await.json(200);
+    assert!(enabled["disabled_at"].is_null());
+    assert_eq!(app.get(&holder, "/v1/datasets").await.status, 200);
+
+    change(&id_of("ops"), true).await.problem(409, "conflict");
+    let absent = "/v1/organizations/00000000-0000-0000-0000-000000000000";
+    change(absent, true).await.problem(404, "not_found");
+    let auditor = app.token("hospital", Role::Auditor).await;
+    for action in ["organization.disabled", "organization.enabled"] {
+        let path = format!("/v1/audit?action={action}");
+        let events = app.get(&auditor, &path).await.json(200);
+        assert_eq!(events["items"].as_array().unwrap().len(), 1, "{action}");
+    }
+}

@@ -140,7 +140,12 @@ async fn any_step_of_a_job_can_be_released() {
     let unknown = json!({ "job_id": uuid::Uuid::new_v4() });
     release(unknown).await.problem(404, "not_found");
     let listed = hospital.get("/v1/releases").await.json(200);
-    assert_eq!(listed["items"], json!([top, last]));
+    let without_codebook = |mut release: Value| {
+        release.as_object_mut().unwrap().remove("codebook").unwrap();
+        release
+    };
+    let expected = json!([without_codebook(top), without_codebook(last)]);
+    assert_eq!(listed["items"], expected);
 
     let dataset = hospital.get(&job).await.json(200);
     let dataset = format!("/v1/datasets/{}", text(&dataset["dataset_id"]));

@@ -15,7 +15,7 @@ fn operations() -> Vec<(String, Method)> {
     let document: Value = serde_json::from_str(&pais::http::document_text().unwrap()).unwrap();
     let mut operations = Vec::new();
     for (path, item) in document["paths"].as_object().unwrap() {
-        for method in ["get", "post", "patch", "delete"] {
+        for method in ["get", "post", "put", "patch", "delete"] {
             if item.get(method).is_some() && path.starts_with("/v1/") {
                 let method = method.to_uppercase().parse().unwrap();
                 operations.push((path.clone(), method));

@@ -85,6 +85,66 @@ async fn a_sweep_has_a_row_for_each_combination_and_each_can_be_released() {
     }
 }
 
+/// Global and local recoding by two objectives, side by side. Each has the figures of its release.
+#[tokio::test(flavor = "multi_thread")]
+async fn recodings_and_objectives_are_swept_too() {
+    let hospital = Hospital::new().await;
+    let extra = json!({
+        "privacy": privacy(json!(2), json!([2, 12])), "recoding": ["global", "local"],
+        "utility": { "objective": ["ncp", "discernibility"] },
+    });
+    let job = hospital.done(extra).await;
+    let sweep = hospital.get(&format!("{job}/sweep")).await.json(200);
+    let rows = sweep["items"].as_array().unwrap();
+    let asked: Vec<_> = rows
+        .iter()
+        .map(|row| [&row["k"], &row["recoding"], &row["objective"]])
+        .collect();
+    assert_eq!(
+        json!(asked),
+        json!([
+            [2, "global", "ncp"],
+            [2, "global", "discernibility"],
+            [2, "local", "ncp"],
+            [2, "local", "discernibility"],
+            [12, "global", "ncp"],
+            [12, "global", "discernibility"],
+            [12, "local", "ncp"],
+            [12, "local", "discernibility"],
+        ])
+    );
+    for row in &rows[..4] {
+        let mut body = json!({ "job_id": id(&job), "k": 2 });
+        for name in ["recoding", "objective"] {
+            body[name] = row[name].clone();
+        }
+        let release = hospital.post("/v1/releases", &body).await.json(201);
+        let report = format!("/v1/releases/{}/report", text(&release["id"]));
+        let utility = hospital.get(&report).await.json(200)["utility"].clone();
+        for figure in ["groups", "dr", "ncp"] {
+            assert_eq!(utility[figure], row[figure], "{figure} of {body}");
+        }
+        assert_eq!(row["steps"].is_null(), row["recoding"] == "local");
+        assert_eq!(release["cut"].is_null(), row["recoding"] == "local");
+    }
+    for row in &rows[4..] {
+        assert_eq!(row["error"]["code"], "not_anonymizable");
+        let mut body = json!({ "job_id": id(&job), "k": 12 });
+        for name in ["recoding", "objective"] {
+            body[name] = row[name].clone();
+        }
+        let refused = hospital.post("/v1/releases", &body).await;
+        refused.problem(409, "job_not_succeeded");
+    }
+    let body = json!({ "job_id": id(&job), "k": 2, "recoding": "local" });
+    let open = hospital.post("/v1/releases", &body).await;
+    let problem = open.problem(422, "invalid_job");
+    assert_eq!(problem["errors"][0]["pointer"], "/objective");
+    let steps = format!("{job}/steps?k=2&recoding=global&objective=ncp");
+    let steps = hospital.get(&steps).await.json(200);
+    assert!(steps["items"].as_array().unwrap().len() > 1);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_without_lists_has_an_empty_sweep() {
     let hospital = Hospital::new().await;
@@ -133,6 +193,19 @@ async fn an_invalid_sweep_is_refused() {
             400,
             "invalid_shape",
             "/privacy/l/1",
+        ),
+        (
+            json!({ "privacy": privacy(json!(1), json!(2)), "recoding": ["local", "local"] }),
+            422,
+            "invalid_privacy",
+            "/recoding",
+        ),
+        (
+            json!({ "privacy": privacy(json!(1), json!(2)),
+                    "utility": { "objective": ["ncp", "speed"] } }),
+            400,
+            "invalid_shape",
+            "/utility/objective/1",
         ),
         (
             json!({ "privacy": privacy(json!([1, 2]), json!(2)), "release": true }),

@@ -160,3 +160,51 @@ async fn an_address_with_many_refused_tokens_is_no_longer_answered_from_the_data
         assert!(metrics.text.contains(&line), "{}", metrics.text);
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_organization_redeems_a_code_once_and_the_administrator_never_has_the_secret() {
+    let builder = TestApp::builder().without_workers();
+    let app = builder
+        .limits(|limits| limits.enrolment = true)
+        .start()
+        .await;
+    let admin = app.token("ops", Role::Admin).await;
+    let organization = json!({ "name": "hospital" });
+    app.post(&admin, "/v1/organizations", &organization)
+        .await
+        .json(201);
+    let asked = json!({ "organization": "hospital", "role": "holder" });
+    let issue = async || app.post(&admin, "/v1/tokens", &asked).await.json(201);
+    let issued = issue().await;
+    assert!(issued.get("token").is_none());
+    let code = issued["enrolment_code"].as_str().unwrap().to_owned();
+    app.get(&code, "/v1/datasets")
+        .await
+        .problem(401, "unauthenticated");
+    let redeem = async |code: &str| {
+        let request = app.request(reqwest::Method::POST, "/v1/enrolments");
+        crate::app::send(request.json(&json!({ "code": code }))).await
+    };
+    let redeemed = redeem(&code).await.json(201);
+    assert_eq!(redeemed["id"], issued["id"]);
+    assert!(redeemed["enrolment_expires_at"].is_null());
+    let secret = redeemed["token"].as_str().unwrap();
+    assert_eq!(app.get(secret, "/v1/datasets").await.status, 200);
+
+    redeem(&code).await.problem(404, "not_found");
+    redeem("paisenrol_0").await.problem(404, "not_found");
+    let late = issue().await;
+    app.clock.advance(time::Duration::days(8));
+    let late = late["enrolment_code"].as_str().unwrap().to_owned();
+    redeem(&late).await.problem(404, "not_found");
+    let revoked = issue().await;
+    let path = format!("/v1/tokens/{}", revoked["id"].as_str().unwrap());
+    assert_eq!(app.delete(&admin, &path).await.status, 204);
+    let revoked = revoked["enrolment_code"].as_str().unwrap().to_owned();
+    redeem(&revoked).await.problem(404, "not_found");
+
+    let auditor = app.token("hospital", Role::Auditor).await;
+    let path = "/v1/audit?action=token.redeemed";
+    let events = app.get(&auditor, path).await.json(200);
+    assert_eq!(events["items"].as_array().unwrap().len(), 1);
+}

@@ -179,6 +179,50 @@ def test_only_recipients_with_a_grant_can_fetch_a_release(
         bts.release(job["release_id"])
 
 
+def test_a_policy_an_approval_a_refused_composition_and_a_withdrawal(
+    service: Service, connect: Connect, dataset: dict[str, Any]
+) -> None:
+    holder, bts = connect("hospital", "holder"), connect("bts", "recipient")
+    # A token of their own: nobody approves what they have made.
+    officer = Client(service.url, service.token("hospital", "holder"))
+    officer.set_policy({"k_min": 10, "require_approval": True})
+    try:
+        with pytest.raises(ProblemError) as below:
+            holder.create_job(dataset["id"], {**PRIVACY, "k": 5})
+        assert below.value.code == "below_policy"
+        releases = []
+        for objective in ("classification", "discernibility"):
+            created = holder.create_job(
+                dataset["id"], PRIVACY, utility={"objective": objective}, release=True
+            )
+            job = holder.wait(created["id"], timeout=120, progress=False)
+            releases.append(str(job["release_id"]))
+        first, second = releases
+        with pytest.raises(Conflict) as unapproved:
+            holder.create_grant(first, "bts", "Modelling")
+        assert unapproved.value.code == "approval_required"
+        for release in releases:
+            officer.approve_release(release)
+        holder.create_grant(first, "bts", "Modelling")
+        assert len(bts.release_frame(first)) > 0
+
+        found = holder.composition(second, "bts")
+        assert not found["holds"] and (found["smallest_group"] or 0) < 20
+        with pytest.raises(Conflict) as together:
+            holder.create_grant(second, "bts", "Comparing")
+        assert together.value.code == "composition_risk"
+        reason = "The analysts work on our premises"
+        holder.create_grant(second, "bts", "Comparing", acknowledge_composition_risk=reason)
+
+        holder.withdraw_release(first, "An error in the rows")
+        with pytest.raises(ProblemError) as gone:
+            bts.release_frame(first)
+        assert gone.value.status == 410
+    finally:
+        officer.set_policy({})
+        officer.close()
+
+
 def test_the_auditor_sees_releases_newest_first(connect: Connect, job: dict[str, Any]) -> None:
     events = list(connect("hospital", "auditor").audit(page_size=5))
     assert [each["at"] for each in events] == sorted((e["at"] for e in events), reverse=True)

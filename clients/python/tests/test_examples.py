@@ -41,5 +41,5 @@ def test_an_example_prints_what_the_readme_shows(service: Service, name: str) ->
     assert done.stdout.split() == blocks["text"].split(), done.stdout
 
 
-def test_there_are_the_three_examples() -> None:
-    assert EXAMPLES == ["asynchronous.py", "one_call.py", "schema_from_frame.py"]
+def test_there_are_the_four_examples() -> None:
+    assert EXAMPLES == ["asynchronous.py", "bounds.py", "one_call.py", "schema_from_frame.py"]

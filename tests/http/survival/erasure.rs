@@ -18,8 +18,23 @@ const WRAPPED_BYTES: usize = 1 + 8 + 12 + 32 + 16;
 /// A sealed chunk and where it belongs, as someone copied them before the deletion.
 struct Copy {
     dataset: DatasetId,
-    place: Place,
+    submission: SubmissionId,
+    /// The key of the submission, as it is stored.
+    sealed_key: Vec<u8>,
     sealed: Vec<u8>,
+}
+
+impl Copy {
+    /// Whether the key of the dataset opens the key of the submission, and that the chunk.
+    fn opens_with(&self, key: &DataKey) -> bool {
+        let submission = self.submission;
+        let place = Place::Chunk {
+            submission,
+            index: 0,
+        };
+        let key = key.open_submission_key(submission, &self.sealed_key);
+        key.is_ok_and(|key| key.open(place, &self.sealed).is_ok())
+    }
 }
 
 /// Connects to the embedded database of a running service.
@@ -43,12 +58,12 @@ async fn copy(data: &Path) -> Copy {
     );
     let row = row.fetch_one(&mut connection).await.unwrap();
     connection.close().await.unwrap();
+    let submission = SubmissionId(row.get(1));
+    let file = data.join(format!("dataset-keys/{}.key", submission.0));
     Copy {
         dataset: DatasetId(row.get(0)),
-        place: Place::Chunk {
-            submission: SubmissionId(row.get(1)),
-            index: 0,
-        },
+        submission,
+        sealed_key: std::fs::read(file).unwrap(),
         sealed: row.get(2),
     }
 }
@@ -90,8 +105,7 @@ fn keys_that_open(data: &Path, copy: &Copy) -> Vec<DataKey> {
                 continue;
             };
             let key = ring.open(copy.dataset, wrapped);
-            let opens = |key: &DataKey| key.open(copy.place, &copy.sealed).is_ok();
-            opening.extend(key.ok().filter(opens));
+            opening.extend(key.ok().filter(|key| copy.opens_with(key)));
         }
     }
     opening

@@ -18,6 +18,7 @@ the release to a recipient, who fetches it:
 """
 
 from . import hierarchies
+from ._cut import transform
 from .anonymized import Anonymized
 from .async_client import AsyncClient
 from .client import Client
@@ -52,4 +53,5 @@ __all__ = [
     "hierarchies",
     "parse_interval",
     "parse_intervals",
+    "transform",
 ]

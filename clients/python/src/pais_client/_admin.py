@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import cast
 
-from ._operations import Operation, Pages, Request, path, post, without_none
+from ._operations import Operation, Pages, Request, patch, path, post, without_none
 from .types import AuditEvent, NewToken, Organization, Role, Token
 
 
@@ -19,6 +19,18 @@ def create_organization(name: str, display_name: str | None = None) -> Operation
 def organizations(*, page_size: int | None = None) -> Pages[Organization]:
     """Yields all organizations. Role: admin."""
     return Pages(path("organizations"), page_size, lambda each: cast(Organization, each))
+
+
+def disable_organization(organization_id: str) -> Operation[Organization]:
+    """Refuses the tokens and people of an organization until it is enabled. Role: admin."""
+    answer = yield patch(path("organizations", organization_id), {"disabled": True})
+    return cast(Organization, answer)
+
+
+def enable_organization(organization_id: str) -> Operation[Organization]:
+    """Lets the tokens and people of an organization act again. Role: admin."""
+    answer = yield patch(path("organizations", organization_id), {"disabled": False})
+    return cast(Organization, answer)
 
 
 def create_token(
@@ -55,12 +67,24 @@ def revoke_token(token_id: str) -> Operation[None]:
     yield Request("DELETE", path("tokens", token_id))
 
 
-def audit(*, page_size: int | None = None) -> Pages[AuditEvent]:
+def audit(
+    *,
+    start: datetime | str | None = None,
+    end: datetime | str | None = None,
+    action: str | None = None,
+    actor: str | None = None,
+    page_size: int | None = None,
+) -> Pages[AuditEvent]:
     """Yields the audit events of the token's organization, newest first. Role: auditor.
 
-    The iterator continues to the first event; stop iterating when you have enough.
+    Only those from `start` on and before `end`, of an `action` such as `release.fetched`, and with
+    the token of the id `actor`, where these are given. The iterator continues to the first event;
+    stop iterating when you have enough.
     """
-    return Pages(path("audit"), page_size, lambda each: cast(AuditEvent, each))
+    params = without_none(
+        {"from": timestamp(start), "to": timestamp(end), "action": action, "actor": actor}
+    )
+    return Pages(path("audit"), page_size, lambda each: cast(AuditEvent, each), params)
 
 
 def timestamp(value: datetime | str | None) -> str | None:

@@ -29,7 +29,7 @@ def create_job(
     privacy: Privacy,
     *,
     utility: UtilityDefinition | None = None,
-    recoding: Recoding | None = None,
+    recoding: Recoding | Sequence[Recoding] | None = None,
     output: Output | None = None,
     pre_generalization: Mapping[str, PreGeneralization] | None = None,
     suppression_limit: float | None = None,
@@ -47,7 +47,7 @@ def create_job(
     `{"model": "lkc", "l": 4, "k": 20, "c": 0.2, "sensitive_values": {"diagnosis": ["HIV"]}}`:
     anyone who knows up to 4 values of a person finds at least 20 matching records and infers
     HIV with at most 20 % confidence. `pais_client.types.Model` lists the models. Lists of `l`, `k`
-    or `c` make the job a sweep, see `sweep`.
+    or `c`, of recodings or of objectives make the job a sweep, see `sweep`.
     `utility` sets the objective of the search: `{"objective": "classification"}`,
     `discernibility` or `ncp`. `suppression_limit` is the largest share of rows that may be
     left out. `roles` are other roles of columns than declared, for this job alone. `submissions`
@@ -96,27 +96,27 @@ def cancel_job(job_id: str) -> Operation[Job | None]:
     return None if answer is None else shown(answer)
 
 
-def steps(job_id: str, **combination: float) -> Operation[Any]:
+def steps(job_id: str, **combination: float | str) -> Operation[Any]:
     """Returns the steps of a run, as a DataFrame if pandas is installed, else as a list.
 
     Step 0 is the topmost table. `attribute` and `value` name what was specialized into
     `children`, and `score` is the score of that specialization. `groups`, `smallest_group`,
     `dr` (discernibility ratio) and `ncp` (normalized certainty penalty) describe the table
     after the step. Any step can be released: `create_release(job_id, step=…)`. The result is
-    empty for a job without steps. For a sweep, `l=`, `k=` and `c=` select the combination.
-    Role: holder.
+    empty for a job without steps. For a sweep, `l=`, `k=`, `c=`, `recoding=`
+    and `objective=` select the combination. Role: holder.
     """
     items = yield from step_pages(job_id, None, combination).all()
     pandas = pandas_or_none()
     return items if pandas is None else pandas.DataFrame(items)
 
 
-def iter_steps(job_id: str, *, page_size: int | None = None, **combination: float) -> Pages[Step]:
+def iter_steps(job_id: str, *, page_size: int | None = None, **combination: float | str) -> Pages[Step]:
     """Yields the steps as dictionaries, with or without pandas. Role: holder."""
     return step_pages(job_id, page_size, combination)
 
 
-def step_pages(job_id: str, page_size: int | None, combination: Mapping[str, float]) -> Pages[Step]:
+def step_pages(job_id: str, page_size: int | None, combination: Mapping[str, float | str]) -> Pages[Step]:
     at = path("jobs", job_id, "steps")
     return Pages(at, page_size, lambda each: cast(Step, each), combination)
 
@@ -124,8 +124,8 @@ def step_pages(job_id: str, page_size: int | None, combination: Mapping[str, flo
 def sweep(job_id: str) -> Operation[Any]:
     """Returns the results of a sweep, as a DataFrame if pandas is installed, else as a list.
 
-    There is one row for each combination of `l`, `k` and `c`, with the figures of its last
-    step. Each combination that succeeded can be released:
+    There is one row for each combination of `l`, `k`, `c`, `recoding` and `objective`, with the
+    figures of its last step or of its groups. Each combination that succeeded can be released:
     `create_release(job_id, l=…, k=…, c=…)`. Role: holder.
     """
     at = path("jobs", job_id, "sweep")

@@ -102,6 +102,10 @@ def patch(at: str, document: Any) -> Request:
     return with_json("PATCH", at, document, {})
 
 
+def put(at: str, document: Any) -> Request:
+    return with_json("PUT", at, document, {})
+
+
 def with_json(method: str, at: str, document: Any, headers: Mapping[str, str]) -> Request:
     content = json.dumps(document, allow_nan=False).encode()
     headers = {"Content-Type": "application/json", **headers}

@@ -6,7 +6,7 @@ import hashlib
 import os
 import tempfile
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
@@ -17,7 +17,17 @@ from ._frames import frame_from_csv, frame_from_parquet, require_pandas, require
 from ._operations import Chunks, Operation, Pages, Request, Work, delete, get, post, without_none
 from ._operations import path as at
 from .errors import IntegrityError
-from .types import Format, FrameFormat, Grant, Release, Report, Table
+from .types import (
+    Composition,
+    Format,
+    FrameFormat,
+    Grant,
+    Intervals,
+    Release,
+    Report,
+    Table,
+    Withdrawal,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,12 +38,12 @@ def create_release(
     *,
     step: int | None = None,
     name: str | None = None,
-    **combination: float,
+    **combination: float | str,
 ) -> Operation[Release]:
     """Releases the table of a job after `step`, by default the last step. Role: holder.
 
-    For a sweep, `l=`, `k=` and `c=` select the combination. Raises `Conflict` for a job that
-    has not succeeded or whose dataset was deleted.
+    For a sweep, `l=`, `k=`, `c=`, `recoding=` and `objective=` select the combination. Raises
+    `Conflict` for a job that has not succeeded or whose dataset was deleted.
     """
     fields = without_none({"job_id": job_id, "step": step, "name": name, **combination})
     answer = yield post(at("releases"), fields)
@@ -63,19 +73,38 @@ def download(
     *,
     format: Format = "csv",
     table: str | None = None,
+    intervals: Intervals | None = None,
 ) -> Operation[Path]:
     """Writes a table of a release to a file and returns its path. Roles: holder, recipient.
 
     The table is streamed. The SHA-256 of CSV is compared with the release's; raises
     `IntegrityError` if it differs. The file is created, or an older one replaced, only when
     the download is complete. An anatomized release has several tables: `table` is `qit`, or
-    `st_` followed by a column's name.
+    `st_` followed by a column's name. `intervals="bounds"` adds the columns `<column>_lo` and
+    `<column>_hi`; such a table has no SHA-256 to compare with.
     """
+    return (yield from to_file(path, lambda out: fetch(release_id, out, format, table, intervals)))
+
+
+def download_package(release_id: str, path: str | os.PathLike[str]) -> Operation[Path]:
+    """Writes the signed package of a release to a file. Roles: holder, recipient.
+
+    It is a zip with the tables, their description and the report. `pais verify-package` checks
+    its signature. The file is created, or an older one replaced, only when the download is
+    complete.
+    """
+    return (yield from to_file(path, lambda out: fetch_package(release_id, out)))
+
+
+def to_file(
+    path: str | os.PathLike[str], write: Callable[[IO[bytes]], Operation[None]]
+) -> Operation[Path]:
+    """Writes a file, which exists only when it is complete."""
     target = Path(path)
     part = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
     try:
         with part.open("xb") as file:
-            yield from fetch(release_id, file, format, table)
+            yield from write(file)
         part.replace(target)
     except BaseException:
         part.unlink(missing_ok=True)
@@ -83,29 +112,48 @@ def download(
     return target
 
 
+def fetch_package(release_id: str, out: IO[bytes]) -> Operation[None]:
+    """Writes the package of a release to an open file."""
+
+    def accept(chunk: bytes) -> None:
+        out.write(chunk)
+
+    yield Request("GET", at("releases", release_id, "package"), receive=Chunks(accept))
+
+
 def release_frame(
-    release_id: str, *, format: FrameFormat = "csv", table: str | None = None
+    release_id: str,
+    *,
+    format: FrameFormat = "csv",
+    table: str | None = None,
+    intervals: Intervals | None = None,
 ) -> Operation[pd.DataFrame]:
     """Returns a table of a release as a DataFrame; needs pandas. Roles: holder, recipient.
 
     Generalized cells are text: a label of the taxonomy, or an interval such as `[30,60)`.
     Numbers that were not generalized are numbers. Only empty cells become NaN, so a label
     `None` remains text. With CSV, the default, a set is text, its items joined by the
-    column's separator; with `format="parquet"`, which needs pyarrow, it is a list. `table` is
-    as in `download`.
+    column's separator; with `format="parquet"`, which needs pyarrow, it is a list. `table` and
+    `intervals` are as in `download`.
     """
     if format not in ("csv", "parquet"):
         raise ValueError(f"a DataFrame can be read from 'csv' or 'parquet', not {format!r}")
     (require_pyarrow if format == "parquet" else require_pandas)()
     with tempfile.TemporaryFile() as file:
-        yield from fetch(release_id, file, format, table)
+        yield from fetch(release_id, file, format, table, intervals)
         file.seek(0)
         read = frame_from_parquet if format == "parquet" else frame_from_csv
         frame: pd.DataFrame = yield Work(lambda: read(file))
         return frame
 
 
-def fetch(release_id: str, out: IO[bytes], format: Format, table: str | None) -> Operation[None]:
+def fetch(
+    release_id: str,
+    out: IO[bytes],
+    format: Format,
+    table: str | None,
+    intervals: Intervals | None = None,
+) -> Operation[None]:
     """Writes a table of a release to an open file and checks its SHA-256."""
     chosen = select_table((yield from release(release_id)), table)
     digest = hashlib.sha256()
@@ -117,10 +165,10 @@ def fetch(release_id: str, out: IO[bytes], format: Format, table: str | None) ->
     yield Request(
         "GET",
         at("releases", release_id, "tables", chosen["name"]),
-        params={"format": format},
+        params=without_none({"format": format, "intervals": intervals}),
         receive=Chunks(accept),
     )
-    if format == "csv" and digest.hexdigest() != chosen["sha256"]:
+    if format == "csv" and intervals is None and digest.hexdigest() != chosen["sha256"]:
         raise IntegrityError(
             f"table {chosen['name']} of release {release_id} arrived with SHA-256 "
             f"{digest.hexdigest()}, but was released with {chosen['sha256']}; download it again"
@@ -133,10 +181,21 @@ def create_grant(
     purpose: str,
     *,
     expires_at: datetime | str | None = None,
+    acknowledge_composition_risk: str | None = None,
 ) -> Operation[Grant]:
-    """Allows an organization, given by its slug or id, to fetch a release. Role: holder."""
+    """Allows an organization, given by its slug or id, to fetch a release. Role: holder.
+
+    It is refused with `composition_risk` where the release breaks a privacy model together with
+    what the recipient knows of the dataset; a reason in `acknowledge_composition_risk` overrides
+    that and is kept in the audit log.
+    """
     fields = without_none(
-        {"recipient": recipient, "purpose": purpose, "expires_at": timestamp(expires_at)}
+        {
+            "recipient": recipient,
+            "purpose": purpose,
+            "expires_at": timestamp(expires_at),
+            "acknowledge_composition_risk": acknowledge_composition_risk,
+        }
     )
     answer = yield post(at("releases", release_id, "grants"), fields)
     return cast(Grant, answer)
@@ -151,6 +210,18 @@ def grants(release_id: str, *, page_size: int | None = None) -> Pages[Grant]:
 def delete_grant(release_id: str, grant_id: str) -> Operation[None]:
     """Revokes a grant; tables that were already fetched are not affected. Role: holder."""
     yield delete(at("releases", release_id, "grants", grant_id))
+
+
+def composition(release_id: str, recipient: str) -> Operation[Composition]:
+    """Returns what a release and a recipient's other releases say together. Role: holder."""
+    answer = yield get(at("releases", release_id, "composition"), recipient=recipient)
+    return cast(Composition, answer)
+
+
+def withdraw_release(release_id: str, reason: str) -> Operation[Withdrawal]:
+    """Withdraws a release for good: its tables and report are served to nobody. Role: holder."""
+    answer = yield post(at("releases", release_id, "withdrawal"), {"reason": reason})
+    return cast(Withdrawal, answer)
 
 
 def select_table(release: Release, table: str | None) -> Table:

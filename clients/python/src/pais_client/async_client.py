@@ -11,6 +11,7 @@ from . import (
     _anonymize,
     _datasets,
     _jobs,
+    _policy,
     _releases,
     _schemas,
     _submissions,
@@ -65,6 +66,8 @@ class AsyncClient:
 
     create_organization = async_method(_admin.create_organization)
     organizations = async_lister(_admin.organizations)
+    disable_organization = async_method(_admin.disable_organization)
+    enable_organization = async_method(_admin.enable_organization)
     create_token = async_method(_admin.create_token)
     tokens = async_lister(_admin.tokens)
     revoke_token = async_method(_admin.revoke_token)
@@ -102,9 +105,15 @@ class AsyncClient:
     report = async_method(_releases.report)
     download = async_method(_releases.download)
     release_frame = async_method(_releases.release_frame)
+    download_package = async_method(_releases.download_package)
     create_grant = async_method(_releases.create_grant)
     grants = async_lister(_releases.grants)
     delete_grant = async_method(_releases.delete_grant)
+    composition = async_method(_releases.composition)
+    withdraw_release = async_method(_releases.withdraw_release)
+    policy = async_method(_policy.policy)
+    set_policy = async_method(_policy.set_policy)
+    approve_release = async_method(_policy.approve_release)
 
     async def close(self) -> None:
         """Closes the connections."""

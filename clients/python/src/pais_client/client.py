@@ -11,6 +11,7 @@ from . import (
     _anonymize,
     _datasets,
     _jobs,
+    _policy,
     _releases,
     _schemas,
     _submissions,
@@ -72,6 +73,8 @@ class Client:
 
     create_organization = method(_admin.create_organization)
     organizations = lister(_admin.organizations)
+    disable_organization = method(_admin.disable_organization)
+    enable_organization = method(_admin.enable_organization)
     create_token = method(_admin.create_token)
     tokens = lister(_admin.tokens)
     revoke_token = method(_admin.revoke_token)
@@ -109,9 +112,15 @@ class Client:
     report = method(_releases.report)
     download = method(_releases.download)
     release_frame = method(_releases.release_frame)
+    download_package = method(_releases.download_package)
     create_grant = method(_releases.create_grant)
     grants = lister(_releases.grants)
     delete_grant = method(_releases.delete_grant)
+    composition = method(_releases.composition)
+    withdraw_release = method(_releases.withdraw_release)
+    policy = method(_policy.policy)
+    set_policy = method(_policy.set_policy)
+    approve_release = method(_policy.approve_release)
 
     def close(self) -> None:
         """Closes the connections."""

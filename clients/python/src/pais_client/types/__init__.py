@@ -5,9 +5,11 @@ they are not declared here. Times are RFC 3339 strings in UTC, ids are UUID stri
 """
 
 from .admin import (
+    Approval,
     AuditEvent,
     NewToken,
     Organization,
+    Policy,
     Token,
 )
 from .datasets import (
@@ -43,6 +45,10 @@ from .problems import (
     Warning,
 )
 from .releases import (
+    ClassificationError,
+    Codebook,
+    CodebookColumn,
+    Composition,
     Grant,
     QueryError,
     Recipient,
@@ -53,6 +59,7 @@ from .releases import (
     Table,
     UtilityReport,
     Verification,
+    Withdrawal,
 )
 from .taxonomies import (
     Calendar,
@@ -74,6 +81,7 @@ from .words import (
     Encoding,
     Format,
     FrameFormat,
+    Intervals,
     JobStatus,
     Kind,
     MissingSensitive,
@@ -83,14 +91,20 @@ from .words import (
     Recoding,
     Role,
     RowsFormat,
+    Search,
     Split,
     SuppressionFor,
 )
 
 __all__ = [
+    "Approval",
     "AuditEvent",
     "Calendar",
     "CalendarLevel",
+    "ClassificationError",
+    "Codebook",
+    "CodebookColumn",
+    "Composition",
     "Column",
     "ColumnChange",
     "ColumnOptions",
@@ -112,6 +126,7 @@ __all__ = [
     "GeneratedHierarchy",
     "Grant",
     "Hierarchy",
+    "Intervals",
     "Job",
     "JobDefinition",
     "JobStatus",
@@ -124,6 +139,7 @@ __all__ = [
     "Ordered",
     "Organization",
     "Output",
+    "Policy",
     "PreGeneralization",
     "Prefix",
     "Privacy",
@@ -139,6 +155,7 @@ __all__ = [
     "RiskReport",
     "Role",
     "RowsFormat",
+    "Search",
     "SetSizes",
     "SizeBucket",
     "Split",
@@ -156,4 +173,5 @@ __all__ = [
     "UtilityReport",
     "Verification",
     "Warning",
+    "Withdrawal",
 ]

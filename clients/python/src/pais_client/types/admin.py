@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
-from .words import Role
+from .words import Model, Role
 
 
 class Organization(TypedDict):
@@ -14,6 +14,7 @@ class Organization(TypedDict):
     name: str
     display_name: str | None
     created_at: str
+    disabled_at: str | None
 
 
 class Token(TypedDict):
@@ -24,6 +25,7 @@ class Token(TypedDict):
     organization_id: str
     role: Role
     label: str | None
+    oidc_subject: str | None
     created_at: str
     expires_at: str | None
     revoked_at: str | None
@@ -35,12 +37,36 @@ class NewToken(Token):
     token: str
 
 
+class Policy(TypedDict, total=False):
+    """The floor of a holder's jobs, releases and grants; what is absent is not restricted."""
+
+    models: list[Model]
+    k_min: int
+    l_min: int
+    c_max: float
+    suppression_max: float
+    quasi_identifiers: list[str]
+    recipients: list[str]
+    require_approval: bool
+
+
+class Approval(TypedDict):
+    """The approval of a release by a second token of its holder."""
+
+    release_id: str
+    token_id: str
+    at: str
+
+
 class AuditEvent(TypedDict):
     """An action in the auditor's organization."""
 
     id: str
+    seq: int
     at: str
     action: str
     subject: str | None
     token_id: str | None
     detail: dict[str, Any]
+    hash: str
+    previous_hash: str

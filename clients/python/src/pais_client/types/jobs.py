@@ -14,6 +14,7 @@ from .words import (
     Objective,
     Output,
     Recoding,
+    Search,
     Split,
     SuppressionFor,
 )
@@ -39,9 +40,12 @@ class Privacy(_Privacy, total=False):
 class UtilityDefinition(TypedDict, total=False):
     """What the search maximizes; `weights` are of columns."""
 
-    objective: Objective
+    objective: Objective | Sequence[Objective]
     split: Split
+    search: Search
+    search_seconds: int
     weights: dict[str, float]
+    raw_figures: bool
 
 
 class PreGeneralization(TypedDict, total=False):
@@ -60,7 +64,7 @@ class JobDefinition(_JobDefinition, total=False):
     """The body of `POST /v1/jobs`."""
 
     utility: UtilityDefinition
-    recoding: Recoding
+    recoding: Recoding | Sequence[Recoding]
     output: Output
     pre_generalization: dict[str, PreGeneralization]
     suppression_limit: float
@@ -120,6 +124,8 @@ class SweepItem(TypedDict, total=False):
     l: int | None  # noqa: E741
     k: int | None
     c: float | None
+    recoding: Recoding | None
+    objective: Objective | None
     status: JobStatus
     steps: int | None
     groups: int | None

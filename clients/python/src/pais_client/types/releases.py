@@ -6,7 +6,8 @@ from typing import Any, TypedDict
 
 from .jobs import PreGeneralization
 from .problems import Warning
-from .words import MissingSensitive, SuppressionFor
+from .taxonomies import TaxonomyNode
+from .words import ColumnRole, Kind, MissingSensitive, SuppressionFor
 
 
 class Table(TypedDict, total=False):
@@ -32,6 +33,35 @@ class Verification(TypedDict, total=False):
     violations: int
 
 
+class Withdrawal(TypedDict):
+    """Since when and why a release is served to nobody."""
+
+    at: str
+    reason: str
+class _CodebookColumn(TypedDict):
+    name: str
+    role: ColumnRole
+    kind: Kind
+
+
+class CodebookColumn(_CodebookColumn, total=False):
+    """A column of a release; `taxonomy` has its labels and those above them."""
+
+    taxonomy: TaxonomyNode
+    domain: list[float] | list[str]
+    separator: str
+    format: str
+    missing: list[str]
+
+
+class Codebook(TypedDict):
+    """What resolves the labels of a release."""
+
+    dataset: dict[str, str]
+    organization: dict[str, str]
+    columns: list[CodebookColumn]
+
+
 class Release(TypedDict, total=False):
     """An immutable anonymized table, or the tables of an anatomized one."""
 
@@ -50,7 +80,21 @@ class Release(TypedDict, total=False):
     missing_sensitive: MissingSensitive | None
     warnings: list[Warning]
     sha256: str | None
+    codebook: Codebook
+    purpose: str
     created_at: str
+    withdrawn: Withdrawal
+
+
+class Composition(TypedDict):
+    """What a release and all that a recipient knows of its dataset say together."""
+
+    holds: bool
+    releases: list[str]
+    smallest_group: int | None
+    greatest_confidence: float | None
+    exact: bool
+    reason: str | None
 
 
 _From = TypedDict("_From", {"from": int})
@@ -74,6 +118,23 @@ class QueryError(TypedDict, total=False):
     queries_from_one_percent: int
 
 
+class _ClassificationError(TypedDict):
+    ce: float
+    ce_spread: float
+    repeats: int
+    trained_rows: int
+    tested_rows: int
+
+
+class ClassificationError(_ClassificationError, total=False):
+    """Errors of a classifier on the release and, for the holder, on raw rows."""
+
+    be: float | None
+    ue: float | None
+    ce_minus_be: float | None
+    ue_minus_ce: float | None
+
+
 class _Utility(TypedDict):
     dr: float
     discernibility: int
@@ -94,7 +155,7 @@ class UtilityReport(_Utility, total=False):
     greatest_confidence: float
     smallest_known_group: int
     group_sizes: list[SizeBucket]
-    classification_error: dict[str, Any] | None
+    classification_error: ClassificationError | None
     query_error: QueryError | None
 
 

@@ -38,12 +38,16 @@ Recoding = Literal["global", "local"]
 Output = Literal["generalized", "anatomized"]
 Objective = Literal["classification", "discernibility", "discernibility_eq4", "ncp"]
 Split = Literal["fixed", "best_valid"]
+Search = Literal["greedy", "thorough"]
 SuppressionFor = Literal["size", "size_and_confidence"]
 MissingSensitive = Literal["excluded", "counted"]
 JobStatus = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 
 Format = Literal["csv", "ndjson", "parquet"]
 """A format of released tables."""
+
+Intervals = Literal["bounds"]
+"""What a released table has beside its labels: columns with their bounds."""
 
 RowsFormat = Literal["csv", "tsv", "ndjson", "parquet"]
 """A format of submitted rows."""

@@ -1,0 +1,253 @@
+//! The audit log: its chain, its filters and its export.
+
+use pais::roles::Role;
+use pais::store::audit_chain::{self, ChainFault};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
+
+use crate::hospital::Hospital;
+
+/// A hospital with some events, and the token of its auditor.
+async fn with_events() -> (Hospital, String) {
+    let hospital = Hospital::new().await;
+    hospital.release().await;
+    let auditor = hospital.app.token("hospital", Role::Auditor).await;
+    (hospital, auditor)
+}
+
+async fn events(hospital: &Hospital, auditor: &str, query: &str) -> Vec<Value> {
+    let path = format!("/v1/audit{query}");
+    let page = hospital.app.get(auditor, &path).await.json(200);
+    without_reads(page["items"].as_array().unwrap())
+}
+
+/// The events but those of the test's own reads of the log.
+fn without_reads(events: &[Value]) -> Vec<Value> {
+    let events = events.iter();
+    let others = events.filter(|event| event["action"] != "audit.read");
+    others.cloned().collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_events_of_an_organization_are_a_chain() {
+    let (hospital, auditor) = with_events().await;
+    let newest_first = events(&hospital, &auditor, "").await;
+    assert!(newest_first.len() > 3, "{newest_first:?}");
+    let mut previous = "0".repeat(64);
+    for (place, event) in newest_first.iter().rev().enumerate() {
+        assert_eq!(event["seq"], place + 1);
+        assert_eq!(event["previous_hash"], previous);
+        previous = event["hash"].as_str().unwrap().to_owned();
+    }
+
+    // An auditor can compute the hashes from what is shown.
+    let organization: String =
+        sqlx::query_scalar("SELECT id::text FROM organizations WHERE name = 'hospital'")
+            .fetch_one(hospital.app.state.service.store.pool())
+            .await
+            .unwrap();
+    for event in &newest_first {
+        let text = json!({
+            "action": event["action"], "at": event["at"], "detail": event["detail"],
+            "id": event["id"], "organization_id": organization, "seq": event["seq"],
+            "subject": event["subject"], "token_id": event["token_id"],
+        });
+        let previous = event["previous_hash"].as_str().unwrap();
+        let hash = Sha256::digest(format!("{previous}\n{text}"));
+        assert_eq!(event["hash"], hex::encode(hash));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_are_filtered_and_exported() {
+    let (hospital, auditor) = with_events().await;
+    let all = events(&hospital, &auditor, "").await;
+    let made = events(&hospital, &auditor, "?action=dataset.created").await;
+    assert_eq!(made.len(), 1);
+    let token = made[0]["token_id"].as_str().unwrap();
+    let by_token = events(&hospital, &auditor, &format!("?actor={token}")).await;
+    let expected = all.iter().filter(|event| event["token_id"] == token);
+    assert_eq!(by_token.len(), expected.count());
+    let at = made[0]["at"].as_str().unwrap();
+    let from = events(&hospital, &auditor, &format!("?from={at}")).await;
+    let to = events(&hospital, &auditor, &format!("?to={at}")).await;
+    assert_eq!(from.len() + to.len(), all.len());
+    assert!(from.contains(&made[0]) && !to.contains(&made[0]));
+
+    let export = hospital.app.get(&auditor, "/v1/audit?format=ndjson").await;
+    assert_eq!(export.header("content-type"), "application/x-ndjson");
+    let lines = export.text.lines();
+    let mut lines: Vec<Value> = lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    lines.reverse();
+    assert_eq!(without_reads(&lines), all);
+
+    let mut cursor = String::new();
+    let mut paged = Vec::new();
+    loop {
+        let path = format!("/v1/audit?limit=2{cursor}");
+        let page = hospital.app.get(&auditor, &path).await.json(200);
+        paged.extend(page["items"].as_array().unwrap().clone());
+        let Some(next) = page["next_cursor"].as_str() else {
+            break;
+        };
+        cursor = format!("&cursor={next}");
+    }
+    assert_eq!(without_reads(&paged), all);
+
+    for query in [
+        "from=yesterday",
+        "to=1",
+        "action=x",
+        "actor=",
+        "format=xml",
+        "cursor=x",
+    ] {
+        let refused = hospital
+            .app
+            .get(&auditor, &format!("/v1/audit?{query}"))
+            .await;
+        refused.problem(400, "invalid_parameter");
+    }
+    let both = hospital
+        .app
+        .get(&auditor, "/v1/audit?format=ndjson&limit=3")
+        .await;
+    both.problem(422, "invalid_value");
+}
+
+/// Changes the tables as somebody can who rules the database and has no key.
+async fn tamper(hospital: &Hospital, sql: &str) {
+    let options = hospital.app.state.service.store.pool().connect_options();
+    let superuser = (*options).clone().username("postgres");
+    let mut connection = superuser.connect().await.unwrap();
+    let sql = format!("SET session_replication_role = replica; {sql}");
+    sqlx::raw_sql(AssertSqlSafe(sql))
+        .execute(&mut connection)
+        .await
+        .unwrap();
+    connection.close().await.unwrap();
+}
+
+async fn faults(hospital: &Hospital) -> Vec<ChainFault> {
+    let service = &hospital.app.state.service;
+    audit_chain::extend(&service.store, &service.keys)
+        .await
+        .unwrap();
+    let check = audit_chain::verify(&service.store, &service.keys)
+        .await
+        .unwrap();
+    check.faults
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_change_of_a_log_is_found() {
+    const LOG: &str = "(SELECT id FROM organizations WHERE name = 'hospital')";
+    const LAST: &str = "(SELECT max(seq) FROM audit_chain c JOIN organizations o
+                         ON o.id = c.organization_id WHERE o.name = 'hospital')";
+    let chain = format!("audit_chain WHERE organization_id = {LOG}");
+    let event = |seq: &str| format!("(SELECT event_id FROM {chain} AND seq = {seq})");
+    let attacks = [
+        format!("UPDATE audit_events SET detail = '{{}}' WHERE id = {}", event("2")),
+        format!("UPDATE audit_events SET at = at + interval '1 s' WHERE id = {}", event("1")),
+        format!("UPDATE audit_events SET token_id = gen_random_uuid() WHERE id = {}", event("2")),
+        format!("UPDATE audit_events SET action = 'x' WHERE id = {}", event(LAST)),
+        // Removed: in the middle, with its link, and at the end.
+        format!("DELETE FROM audit_events WHERE id = {}", event("2")),
+        format!("DELETE FROM {chain} AND seq = 2"),
+        format!("DELETE FROM {chain} AND seq = {LAST}"),
+        format!("DELETE FROM {chain}"),
+        // Moved: two events change places.
+        format!(
+            "UPDATE audit_chain c SET event_id = CASE seq WHEN 1 THEN {} ELSE {} END
+             WHERE organization_id = {LOG} AND seq IN (1, 2)",
+            event("2"),
+            event("1")
+        ),
+        // Added without a link.
+        format!(
+            "INSERT INTO audit_events (id, organization_id, at, action)
+             VALUES (gen_random_uuid(), {LOG}, now(), 'dataset.created')"
+        ),
+        // The end cut off together with its record, which the key authenticates.
+        format!(
+            "DELETE FROM {chain} AND seq = {LAST};
+             UPDATE audit_heads SET seq = seq - 1, hash = (SELECT hash FROM {chain} AND seq = {LAST})
+             WHERE organization_id = {LOG}"
+        ),
+        format!("DELETE FROM audit_heads WHERE organization_id = {LOG}"),
+    ];
+    for attack in attacks {
+        let (hospital, _) = with_events().await;
+        assert_eq!(faults(&hospital).await, [], "before the attack");
+        tamper(
+            &hospital,
+            "ALTER TABLE audit_chain DROP CONSTRAINT audit_chain_event_id_key",
+        )
+        .await;
+        tamper(&hospital, &attack).await;
+        assert_ne!(faults(&hospital).await, [], "{attack}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_service_can_only_add_events() {
+    let (hospital, _) = with_events().await;
+    assert_eq!(faults(&hospital).await, []);
+    let pool = hospital.app.state.service.store.pool();
+    for statement in [
+        "UPDATE audit_events SET detail = '{}'",
+        "DELETE FROM audit_events",
+        "TRUNCATE audit_events CASCADE",
+        "UPDATE audit_chain SET seq = seq + 1",
+        "DELETE FROM audit_chain",
+    ] {
+        let error = sqlx::query(statement).execute(pool).await.unwrap_err();
+        assert!(error.to_string().contains("append-only"), "{error}");
+    }
+    assert_eq!(faults(&hospital).await, []);
+}
+
+/// What reads anything about rows, and what is beyond a role, leaves an event; the rest of the log is
+/// as it would be without.
+#[tokio::test(flavor = "multi_thread")]
+async fn reads_are_in_the_log() {
+    let hospital = Hospital::new().await;
+    let dataset = hospital.filled_dataset().await;
+    let release = hospital.release().await;
+    let auditor = hospital.app.token("hospital", Role::Auditor).await;
+    let read = [
+        (format!("{release}/data"), "release.fetched"),
+        (format!("{release}/report"), "release.fetched"),
+        (format!("{dataset}/profile"), "profile.read"),
+        (format!("{dataset}/risk"), "risk.read"),
+        (
+            format!("{release}/composition?recipient=hospital"),
+            "composition.read",
+        ),
+    ];
+    for (path, action) in &read {
+        let seen = hospital.get(path).await;
+        assert_eq!(seen.status, 200, "{path}");
+        let newest = events(&hospital, &auditor, &format!("?action={action}")).await;
+        assert_eq!(newest.first().unwrap()["action"], *action);
+    }
+    // Each read of the log is an event, however many pages it has.
+    let path = "/v1/audit?action=audit.read&limit=2";
+    let logs = hospital.app.get(&auditor, path).await.json(200);
+    assert_eq!(logs["items"].as_array().unwrap().len(), 2);
+    let cursor = logs["next_cursor"].as_str().unwrap();
+    let next = format!("{path}&cursor={cursor}");
+    hospital.app.get(&auditor, &next).await.json(200);
+    let path = "/v1/audit?action=audit.read";
+    let logs = hospital.app.get(&auditor, path).await.json(200);
+    assert_eq!(logs["items"].as_array().unwrap().len(), read.len() + 1);
+
+    let refused = hospital.app.get(&auditor, &release).await;
+    refused.problem(403, "forbidden");
+    let refused = events(&hospital, &auditor, "?action=token.refused").await;
+    assert_eq!(refused.len(), 1);
+    assert_eq!(refused[0]["detail"]["reason"], "role");
+}

@@ -1,0 +1,241 @@
+//! The codebook of a release, and what a recipient does with it on the command line.
+
+use std::path::Path;
+use std::process::Output;
+
+use pais::roles::Role;
+use serde_json::{Value, json};
+use tokio::process::Command;
+
+use crate::app::TestApp;
+use crate::hospital::{Hospital, TABLE};
+
+/// The labels above others in the taxonomy of jobs.
+const INNER: [&str; 6] = [
+    "ANY_Job",
+    "Blue-collar",
+    "White-collar",
+    "Non-Technical",
+    "Technical",
+    "Professional",
+];
+
+/// Runs the program in a directory, with a token.
+async fn pais(directory: &Path, token: &str, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pais"));
+    let command = command.current_dir(directory).args(arguments);
+    command.env("PAIS_TOKEN", token).output().await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recipient_resolves_the_labels_of_a_release() {
+    let hospital = Hospital::new().await;
+    let release = hospital.release().await;
+    let bts = hospital.app.token("bts", Role::Recipient).await;
+    let grant = json!({ "recipient": "bts", "purpose": "blood usage" });
+    hospital
+        .post(&format!("{release}/grants"), &grant)
+        .await
+        .json(201);
+    let document = hospital.app.get(&bts, &release).await.json(200);
+    let codebook = &document["codebook"];
+    assert_eq!(codebook["organization"], json!({"name": "hospital"}));
+    let columns = codebook["columns"].as_array().unwrap();
+    let roles: Vec<(&str, &str)> = columns
+        .iter()
+        .map(|column| {
+            (
+                column["name"].as_str().unwrap(),
+                column["role"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        roles,
+        [
+            ("ID", "identifier"),
+            ("Job", "quasi_identifier"),
+            ("Sex", "quasi_identifier"),
+            ("Age", "quasi_identifier"),
+            ("Transfuse", "class"),
+            ("Surgery", "sensitive"),
+        ]
+    );
+    assert_eq!(columns[3]["domain"], json!([1.0, 99.0]));
+    assert_eq!(columns[1]["taxonomy"]["label"], "ANY_Job");
+    let labels = labels(&columns[1]["taxonomy"]);
+    for label in document["cut"]["Job"].as_array().unwrap() {
+        assert!(
+            labels.contains(&label.as_str().unwrap()),
+            "{label} is not in the codebook"
+        );
+    }
+    for below in labels {
+        let cut = document["cut"]["Job"].as_array().unwrap();
+        let is_above = INNER.contains(&below);
+        assert!(
+            is_above || cut.contains(&below.into()),
+            "a label below the cut"
+        );
+    }
+    assert_eq!(document["purpose"], "blood usage");
+    let own = hospital.get(&release).await.json(200);
+    assert!(own.get("purpose").is_none());
+    assert_eq!(own["codebook"], *codebook);
+}
+
+fn labels(node: &Value) -> Vec<&str> {
+    let below = node["children"].as_array().into_iter().flatten();
+    let below = below.flat_map(labels);
+    [node["label"].as_str().unwrap()]
+        .into_iter()
+        .chain(below)
+        .collect()
+}
+
+fn sorted(csv: &str) -> Vec<&str> {
+    let mut lines: Vec<&str> = csv.lines().collect();
+    lines.sort_unstable();
+    lines
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recipient_verifies_a_release_and_maps_rows_through_its_cut() {
+    let hospital = Hospital::with_app(TestApp::builder().without_workers().start().await).await;
+    let release = hospital.release().await;
+    let bts = hospital.app.token("bts", Role::Recipient).await;
+    let grant = json!({ "recipient": "bts", "purpose": "blood usage" });
+    hospital
+        .post(&format!("{release}/grants"), &grant)
+        .await
+        .json(201);
+    let folder = tempfile::tempdir().unwrap();
+    let get = async |below: &str| hospital.app.get(&bts, &format!("{release}{below}")).await;
+    std::fs::write(folder.path().join("R.json"), get("").await.bytes).unwrap();
+    std::fs::write(folder.path().join("data.csv"), get("/data").await.bytes).unwrap();
+    let address = format!("http://{}{release}", hospital.app.address());
+    for document in ["R.json", &address] {
+        let ran = pais(
+            folder.path(),
+            &bts,
+            &["verify", "--release", document, "data.csv"],
+        )
+        .await;
+        let found = String::from_utf8_lossy(&ran.stdout);
+        assert!(
+            ran.status.success(),
+            "{found}{}",
+            String::from_utf8_lossy(&ran.stderr)
+        );
+        assert!(
+            found.contains("LKC-privacy, L = 2, K = 2, C = 50 %"),
+            "{found}"
+        );
+    }
+    // A row alone breaks the model.
+    let mut rows = std::fs::read_to_string(folder.path().join("data.csv")).unwrap();
+    rows.push_str("ANY_Job,*,\"[1,99]\",N,Transgender\n");
+    std::fs::write(folder.path().join("wrong.csv"), rows).unwrap();
+    let ran = pais(
+        folder.path(),
+        &bts,
+        &["verify", "--release", "R.json", "wrong.csv"],
+    )
+    .await;
+    assert_eq!(
+        ran.status.code(),
+        Some(1),
+        "{}",
+        String::from_utf8_lossy(&ran.stdout)
+    );
+
+    for mixed in [
+        &[
+            "verify",
+            "--release",
+            "R.json",
+            "--job",
+            "R.json",
+            "data.csv",
+        ][..],
+        &[
+            "verify",
+            "--release",
+            "R.json",
+            "--raw",
+            "data.csv",
+            "data.csv",
+        ],
+        &["verify", "data.csv"],
+    ] {
+        assert_eq!(
+            pais(folder.path(), &bts, mixed).await.status.code(),
+            Some(2)
+        );
+    }
+
+    // The raw rows become the released ones, in another order; labels below the cut need the
+    // dataset's schema.
+    std::fs::write(folder.path().join("new.csv"), TABLE).unwrap();
+    let dataset = crate::hospital::definition("patients");
+    std::fs::write(folder.path().join("S.json"), dataset.to_string()).unwrap();
+    let map = [
+        "transform",
+        "--release",
+        "R.json",
+        "--schema",
+        "S.json",
+        "new.csv",
+    ];
+    let ran = pais(folder.path(), &bts, &map).await;
+    assert!(
+        ran.status.success(),
+        "{}",
+        String::from_utf8_lossy(&ran.stderr)
+    );
+    let mapped = String::from_utf8(ran.stdout).unwrap();
+    let released = get("/data").await.text;
+    assert!(sorted(&mapped) == sorted(&released));
+
+    std::fs::write(
+        folder.path().join("new.csv"),
+        "Job,Sex,Age\nDoctor,M,1000\n",
+    )
+    .unwrap();
+    let refused = pais(folder.path(), &bts, &map).await;
+    let errors = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(1), "{errors}");
+    assert!(
+        errors.contains("Age") && !errors.contains("1000"),
+        "an error without its place"
+    );
+}
+
+/// The release of a job is verified by the recipient's document alone.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_recoding_is_verified_by_the_document_of_its_release() {
+    let hospital = Hospital::new().await;
+    let folder = tempfile::tempdir().unwrap();
+    for job in [
+        json!({"recoding": "local"}),
+        json!({"recoding": "local", "utility": {"objective": "ncp"}}),
+        json!({"privacy": {"model": "k_anonymity", "k": 3}, "suppression_limit": 0.2}),
+        json!({"privacy": {"model": "t_closeness", "k": 2, "t": 0.5}}),
+        json!({"privacy": {"model": "distinct_l_diversity", "k": 2, "l": 2}}),
+    ] {
+        let mut body = job.clone();
+        body["release"] = json!(true);
+        let ended = hospital.get(&hospital.done(body).await).await.json(200);
+        let release = format!("/v1/releases/{}", ended["release_id"].as_str().unwrap());
+        for (path, name) in [("", "R.json"), ("/data", "data.csv")] {
+            let answer = hospital.get(&format!("{release}{path}")).await;
+            std::fs::write(folder.path().join(name), answer.bytes).unwrap();
+        }
+        let verify = ["verify", "--release", "R.json", "data.csv"];
+        let ran = pais(folder.path(), &hospital.token, &verify).await;
+        let found = String::from_utf8_lossy(&ran.stdout);
+        let errors = String::from_utf8_lossy(&ran.stderr);
+        assert!(ran.status.success(), "{job}: {found}{errors}");
+        assert!(found.contains("holds                yes"), "{job}: {found}");
+    }
+}

@@ -1,0 +1,232 @@
+//! What the releases of a recipient say together, before a grant and in answer to a question.
+
+use pais::roles::Role;
+use serde_json::{Value, json};
+
+use crate::app::{Answer, text};
+use crate::hospital::{Hospital, id};
+
+/// Rows of which no two agree in both quasi-identifiers. Each of the two other columns follows from
+/// one of them, so that as the class it decides which one is specialized.
+const ROWS: &str = "a,b,like_a,like_b,s\n\
+    east,old,p,u,x\neast,young,p,v,y\nwest,old,q,u,x\nwest,young,q,v,y\n";
+
+async fn dataset(hospital: &Hospital) -> String {
+    let columns = json!([
+        { "name": "a", "role": "quasi_identifier" },
+        { "name": "b", "role": "quasi_identifier" },
+        { "name": "like_a", "role": "insensitive" },
+        { "name": "like_b", "role": "insensitive" },
+        { "name": "s", "role": "sensitive" },
+    ]);
+    let body = json!({ "name": "crossing", "columns": columns });
+    let made = hospital.post("/v1/datasets", &body).await.json(201);
+    let dataset = format!("/v1/datasets/{}", text(&made["id"]));
+    hospital.submit(&dataset, ROWS).await.json(201);
+    dataset
+}
+
+/// The path of the release of a job, which ends well.
+async fn released(hospital: &Hospital, mut job: Value) -> String {
+    job["release"] = json!(true);
+    let queued = hospital.post("/v1/jobs", &job).await.json(202);
+    let job = format!("/v1/jobs/{}", text(&queued["id"]));
+    let workers = hospital.work();
+    let ended = hospital.ended(&job).await;
+    workers.stop().await;
+    assert_eq!(ended["status"], "succeeded", "{ended}");
+    format!("/v1/releases/{}", text(&ended["release_id"]))
+}
+
+/// A release that specializes the column that `class` follows from, and not the other one.
+async fn specialized_by(hospital: &Hospital, dataset: &str, class: &str) -> String {
+    let mut roles = serde_json::Map::new();
+    roles.insert(class.to_owned(), json!("class"));
+    let job = json!({
+        "dataset_id": id(dataset), "roles": roles,
+        "privacy": { "model": "k_anonymity", "k": 2 },
+        "utility": { "objective": "classification" },
+    });
+    released(hospital, job).await
+}
+
+async fn grant(hospital: &Hospital, release: &str, extra: Value) -> Answer {
+    let mut body = json!({ "recipient": "bts", "purpose": "blood usage" });
+    for (name, value) in extra.as_object().unwrap() {
+        body[name] = value.clone();
+    }
+    hospital.post(&format!("{release}/grants"), &body).await
+}
+
+async fn composition(hospital: &Hospital, release: &str, recipient: &str) -> Value {
+    let path = format!("{release}/composition?recipient={recipient}");
+    hospital.get(&path).await.json(200)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn releases_that_single_out_rows_together_are_refused_unless_acknowledged() {
+    let hospital = Hospital::new().await;
+    let bts = hospital.app.token("bts", Role::Recipient).await;
+    hospital.app.token("other", Role::Recipient).await;
+    let dataset = dataset(&hospital).await;
+    let by_a = specialized_by(&hospital, &dataset, "like_a").await;
+    let by_b = specialized_by(&hospital, &dataset, "like_b").await;
+
+    let alone = composition(&hospital, &by_a, "bts").await;
+    assert_eq!(alone["holds"], true);
+    assert_eq!(alone["releases"], json!([id(&by_a)]));
+    assert_eq!(alone["smallest_group"], 2);
+    grant(&hospital, &by_a, json!({})).await.json(201);
+
+    let found = composition(&hospital, &by_b, "bts").await;
+    assert_eq!(found["holds"], false);
+    assert_eq!(found["exact"], true);
+    assert_eq!(found["releases"], json!([id(&by_b), id(&by_a)]));
+    assert_eq!(found["smallest_group"], 1);
+    let refused = grant(&hospital, &by_b, json!({})).await;
+    let refused = refused.problem(409, "composition_risk");
+    let detail = text(&refused["detail"]);
+    assert!(detail.contains(id(&by_a)) && detail.contains("`k_anonymity`"));
+    assert!(detail.contains("a group of 1"), "{detail}");
+    for raw in ["east", "young", "\"x\""] {
+        assert!(!detail.contains(raw), "a value in: {detail}");
+    }
+    // Another recipient, who has nothing else, gets it.
+    assert_eq!(composition(&hospital, &by_b, "other").await["holds"], true);
+
+    let empty = json!({ "acknowledge_composition_risk": " " });
+    let empty = grant(&hospital, &by_b, empty).await;
+    empty.problem(422, "invalid_value");
+    let reason = "the analysts work on our premises";
+    let acknowledged = json!({ "acknowledge_composition_risk": reason });
+    grant(&hospital, &by_b, acknowledged).await.json(201);
+    let data = hospital.app.get(&bts, &format!("{by_b}/data")).await;
+    assert_eq!(data.status, 200);
+    let auditor = hospital.app.token("hospital", Role::Auditor).await;
+    let path = "/v1/audit?action=grant.created";
+    let events = hospital.app.get(&auditor, path).await.json(200);
+    let detail = &events["items"][0]["detail"];
+    assert_eq!(detail["acknowledged_composition_risk"], reason);
+    assert_eq!(detail["composed_with"], json!([id(&by_a)]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_fetched_counts_after_its_grant_has_ended() {
+    let hospital = Hospital::new().await;
+    let bts = hospital.app.token("bts", Role::Recipient).await;
+    let dataset = dataset(&hospital).await;
+    let by_a = specialized_by(&hospital, &dataset, "like_a").await;
+    let by_b = specialized_by(&hospital, &dataset, "like_b").await;
+
+    let granted = grant(&hospital, &by_a, json!({})).await;
+    let path = granted.header("location").to_owned();
+    granted.json(201);
+    let deleted = hospital.app.delete(&hospital.token, &path).await;
+    assert_eq!(deleted.status, 204);
+    // Nobody has read it.
+    assert_eq!(composition(&hospital, &by_b, "bts").await["holds"], true);
+
+    let granted = grant(&hospital, &by_a, json!({})).await;
+    let path = granted.header("location").to_owned();
+    granted.json(201);
+    let data = hospital.app.get(&bts, &format!("{by_a}/data")).await;
+    assert_eq!(data.status, 200);
+    hospital.app.delete(&hospital.token, &path).await;
+    let reason = json!({ "reason": "an error in the rows" });
+    let withdrawal = format!("{by_a}/withdrawal");
+    hospital.post(&withdrawal, &reason).await.json(201);
+    assert_eq!(composition(&hospital, &by_b, "bts").await["holds"], false);
+    let refused = grant(&hospital, &by_b, json!({})).await;
+    refused.problem(409, "composition_risk");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn steps_of_one_run_say_no_more_than_the_last_of_them() {
+    let hospital = Hospital::new().await;
+    hospital.app.token("bts", Role::Recipient).await;
+    let job = hospital.done(json!({})).await;
+    let steps = hospital.get(&format!("{job}/steps")).await.json(200);
+    let last = steps["items"].as_array().unwrap().len() - 1;
+    assert!(last >= 2);
+    let mut releases = Vec::new();
+    for step in [1, last] {
+        let body = json!({ "job_id": id(&job), "step": step });
+        let made = hospital.post("/v1/releases", &body).await.json(201);
+        releases.push(format!("/v1/releases/{}", text(&made["id"])));
+    }
+    grant(&hospital, &releases[0], json!({})).await.json(201);
+    let found = composition(&hospital, &releases[1], "bts").await;
+    assert_eq!(found["holds"], true);
+    assert_eq!(found["releases"].as_array().unwrap().len(), 2);
+    let last = hospital.get(&releases[1]).await.json(200);
+    assert_eq!(
+        found["smallest_group"],
+        last["verification"]["smallest_group"]
+    );
+    grant(&hospital, &releases[1], json!({})).await.json(201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_anatomies_of_the_same_rows_are_refused() {
+    let hospital = Hospital::new().await;
+    hospital.app.token("bts", Role::Recipient).await;
+    let dataset = dataset(&hospital).await;
+    let more: String = (0..12)
+        .map(|row| {
+            format!(
+                "a{},b{},p,u,{}\n",
+                row % 3,
+                row % 5,
+                ["x", "y", "z"][row % 3]
+            )
+        })
+        .collect();
+    let body = format!("a,b,like_a,like_b,s\n{more}");
+    hospital.submit(&dataset, body).await.json(201);
+    let mut releases = Vec::new();
+    for (k, l) in [(2, 2), (5, 3)] {
+        let privacy = json!({ "model": "l_diversity", "k": k, "l": l });
+        let job = json!({ "dataset_id": id(&dataset), "privacy": privacy });
+        releases.push(released(&hospital, job).await);
+    }
+    grant(&hospital, &releases[0], json!({})).await.json(201);
+    let found = composition(&hospital, &releases[1], "bts").await;
+    assert_eq!(found["releases"].as_array().unwrap().len(), 2);
+    assert_eq!(found["holds"], false, "{found}");
+    let refused = grant(&hospital, &releases[1], json!({})).await;
+    refused.problem(409, "composition_risk");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_the_rows_are_deleted_nothing_can_be_decided() {
+    let hospital = Hospital::new().await;
+    hospital.app.token("bts", Role::Recipient).await;
+    let dataset = dataset(&hospital).await;
+    let by_a = specialized_by(&hospital, &dataset, "like_a").await;
+    let by_b = specialized_by(&hospital, &dataset, "like_b").await;
+    hospital.app.delete(&hospital.token, &dataset).await;
+    // A single release needs no decision.
+    grant(&hospital, &by_a, json!({})).await.json(201);
+    let found = composition(&hospital, &by_b, "bts").await;
+    assert_eq!(
+        (&found["holds"], &found["exact"]),
+        (&json!(false), &json!(false))
+    );
+    assert_eq!(found["smallest_group"], Value::Null);
+    let refused = grant(&hospital, &by_b, json!({})).await;
+    refused.problem(409, "composition_risk");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_composition_is_for_the_holder_and_a_recipient_that_exists() {
+    let hospital = Hospital::new().await;
+    let release = hospital.release().await;
+    let path = format!("{release}/composition");
+    let absent = hospital.get(&format!("{path}?recipient=nobody")).await;
+    absent.problem(404, "not_found");
+    hospital.get(&path).await.problem(400, "invalid_parameter");
+    let other = hospital.app.token("other", Role::Holder).await;
+    let foreign = format!("{path}?recipient=hospital");
+    let foreign = hospital.app.get(&other, &foreign).await;
+    foreign.problem(404, "not_found");
+}

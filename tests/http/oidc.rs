@@ -1,0 +1,304 @@
+//! People who sign in with an issuer: which tokens are accepted, and which attacks are not.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::routing::get;
+use axum::{Json, Router};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
+use pais::oidc::OidcSettings;
+use pais::roles::Role;
+use parking_lot::Mutex;
+use rcgen::{KeyPair, PublicKeyData};
+use serde_json::{Value, json};
+use time::{Duration, OffsetDateTime};
+
+use crate::app::{Answer, TestApp};
+use crate::hospital::definition;
+
+/// An issuer on this machine.
+struct Issuer {
+    address: String,
+    state: Arc<Mutex<IssuerState>>,
+}
+
+#[derive(Default)]
+struct IssuerState {
+    address: String,
+    keys: Vec<Value>,
+    is_away: bool,
+    requests: u32,
+}
+
+/// A key of the issuer.
+struct Key {
+    id: String,
+    pair: KeyPair,
+}
+
+impl Key {
+    fn new(id: &str) -> Self {
+        Self {
+            id: id.to_owned(),
+            pair: KeyPair::generate().unwrap(),
+        }
+    }
+
+    /// The public half as a JSON Web Key: an uncompressed point of P-256.
+    fn jwk(&self) -> Value {
+        let point = self.pair.der_bytes();
+        let half = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
+        json!({
+            "kty": "EC", "crv": "P-256", "use": "sig", "alg": "ES256", "kid": self.id,
+            "x": half(&point[1..33]), "y": half(&point[33..65]),
+        })
+    }
+
+    fn sign(&self, claims: &Value) -> String {
+        let header = Header {
+            kid: Some(self.id.clone()),
+            ..Header::new(Algorithm::ES256)
+        };
+        let key = EncodingKey::from_ec_der(&self.pair.serialize_der());
+        encode(&header, claims, &key).unwrap()
+    }
+}
+
+async fn document(
+    State(state): State<Arc<Mutex<IssuerState>>>,
+    keys: bool,
+) -> Result<Json<Value>, StatusCode> {
+    let mut state = state.lock();
+    state.requests += 1;
+    let address = &state.address;
+    match (state.is_away, keys) {
+        (true, _) => Err(StatusCode::SERVICE_UNAVAILABLE),
+        (false, true) => Ok(Json(json!({ "keys": state.keys }))),
+        (false, false) => {
+            let keys = format!("{address}/keys");
+            Ok(Json(json!({ "issuer": address, "jwks_uri": keys })))
+        }
+    }
+}
+
+impl Issuer {
+    async fn start(keys: &[&Key]) -> Self {
+        let state = Arc::new(Mutex::new(IssuerState::default()));
+        let discovery = |state| document(state, false);
+        let router = Router::new()
+            .route("/.well-known/openid-configuration", get(discovery))
+            .route("/keys", get(|state| document(state, true)))
+            .with_state(state.clone());
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        let issuer = Self { address, state };
+        issuer.state.lock().address.clone_from(&issuer.address);
+        issuer.publish(keys);
+        issuer
+    }
+
+    fn publish(&self, keys: &[&Key]) {
+        self.state.lock().keys = keys.iter().map(|key| key.jwk()).collect();
+    }
+
+    fn settings(&self) -> OidcSettings {
+        OidcSettings {
+            issuer: self.address.clone(),
+            audience: "pais".to_owned(),
+            organization_claim: "organization".to_owned(),
+            role_claim: "roles".to_owned(),
+            subject_claim: "sub".to_owned(),
+            leeway_seconds: 30,
+        }
+    }
+
+    /// The claims of a holder of the hospital.
+    fn claims(&self) -> Value {
+        json!({
+            "iss": self.address, "aud": ["other", "pais"], "sub": "anna",
+            "exp": in_seconds(300), "organization": "hospital",
+            "roles": ["offline_access", "holder"],
+        })
+    }
+}
+
+fn in_seconds(seconds: i64) -> i64 {
+    (OffsetDateTime::now_utc() + Duration::seconds(seconds)).unix_timestamp()
+}
+
+/// A service that accepts the issuer's tokens, with an organization `hospital`.
+async fn service(issuer: &Issuer) -> TestApp {
+    let builder = TestApp::builder().without_workers();
+    let app = builder.oidc(issuer.settings()).start().await;
+    app.token("hospital", Role::Auditor).await;
+    app
+}
+
+async fn datasets(app: &TestApp, token: &str) -> Answer {
+    app.get(token, "/v1/datasets").await
+}
+
+fn with(claims: &Value, name: &str, value: Value) -> Value {
+    let mut claims = claims.clone();
+    claims[name] = value;
+    claims
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_acts_for_an_organization_and_is_named_in_its_log() {
+    let key = Key::new("one");
+    let issuer = Issuer::start(&[&key]).await;
+    let app = service(&issuer).await;
+    let anna = key.sign(&issuer.claims());
+    assert_eq!(datasets(&app, &anna).await.status, 200);
+    let made = app
+        .post(&anna, "/v1/datasets", &definition("patients"))
+        .await;
+    made.json(201);
+    let berta = key.sign(&with(&issuer.claims(), "sub", json!("berta")));
+    assert_eq!(datasets(&app, &berta).await.status, 200);
+    // Not beyond the role.
+    app.get(&anna, "/v1/tokens").await.problem(403, "forbidden");
+
+    let auditor = app.token("hospital", Role::Auditor).await;
+    let by_anna = app.get(&auditor, "/v1/audit?actor=anna").await.json(200);
+    let actions: Vec<&Value> = by_anna["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|event| &event["action"])
+        .collect();
+    assert_eq!(
+        actions,
+        ["token.refused", "dataset.created", "token.created"]
+    );
+
+    // An administrator sees the person, and can end their access.
+    let admin = app.token("operators", Role::Admin).await;
+    let tokens = app.get(&admin, "/v1/tokens").await.json(200);
+    let tokens = tokens["items"].as_array().unwrap();
+    let person = tokens.iter().find(|token| token["oidc_subject"] == "anna");
+    let path = format!("/v1/tokens/{}", person.unwrap()["id"].as_str().unwrap());
+    assert_eq!(app.delete(&admin, &path).await.status, 204);
+    datasets(&app, &anna).await.problem(401, "unauthenticated");
+    assert_eq!(datasets(&app, &berta).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tokens_that_are_not_for_this_service_are_refused() {
+    let key = Key::new("one");
+    let issuer = Issuer::start(&[&key]).await;
+    let app = service(&issuer).await;
+    let claims = issuer.claims();
+    assert_eq!(datasets(&app, &key.sign(&claims)).await.status, 200);
+    // Clocks may differ by half a minute.
+    let late = with(&claims, "exp", json!(in_seconds(-10)));
+    assert_eq!(datasets(&app, &key.sign(&late)).await.status, 200);
+    let mut without_audience = claims.clone();
+    without_audience.as_object_mut().unwrap().remove("aud");
+    let mut without_end = claims.clone();
+    without_end.as_object_mut().unwrap().remove("exp");
+    let refused = [
+        with(&claims, "aud", json!("other")),
+        with(&claims, "iss", json!("http://127.0.0.1:1")),
+        with(&claims, "exp", json!(in_seconds(-60))),
+        with(&claims, "nbf", json!(in_seconds(60))),
+        without_audience,
+        without_end,
+        with(&claims, "organization", json!("nobody")),
+        with(&claims, "organization", json!("")),
+        with(&claims, "organization", json!(["hospital"])),
+        with(&claims, "sub", Value::Null),
+        with(&claims, "roles", json!(["holder", "admin"])),
+        with(&claims, "roles", json!("root")),
+    ];
+    for claims in refused {
+        let answer = datasets(&app, &key.sign(&claims)).await;
+        answer.problem(401, "unauthenticated");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tokens_that_the_issuer_did_not_sign_are_refused() {
+    let key = Key::new("one");
+    let issuer = Issuer::start(&[&key]).await;
+    let app = service(&issuer).await;
+    let claims = issuer.claims();
+    let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
+    let signed = key.sign(&claims);
+    assert_eq!(datasets(&app, &signed).await.status, 200);
+
+    // Without a signature.
+    let header = json!({ "alg": "none", "typ": "JWT", "kid": "one" });
+    let unsigned = format!("{}.{}.", part(&header), part(&claims));
+    // With the public key as if it were a shared secret.
+    let header = Header {
+        kid: Some("one".to_owned()),
+        ..Header::new(Algorithm::HS256)
+    };
+    let secret = EncodingKey::from_secret(key.pair.der_bytes());
+    let confused = encode(&header, &claims, &secret).unwrap();
+    // With another algorithm of the same header than that of the key.
+    let header = json!({ "alg": "RS256", "typ": "JWT", "kid": "one" });
+    let signature = signed.rsplit('.').next().unwrap();
+    let renamed = format!("{}.{}.{signature}", part(&header), part(&claims));
+    // By another key under the same id, and with changed claims.
+    let forged = Key::new("one").sign(&claims);
+    let (head, _) = signed.split_once('.').unwrap();
+    let admin = with(&claims, "roles", json!("admin"));
+    let changed = format!("{head}.{}.{signature}", part(&admin));
+    for token in [
+        unsigned,
+        confused,
+        renamed,
+        forged,
+        changed,
+        "a.b.c".to_owned(),
+    ] {
+        let answer = datasets(&app, &token).await;
+        answer.problem(401, "unauthenticated");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_are_rotated_and_cached_and_expire_without_their_issuer() {
+    let (old, new) = (Key::new("old"), Key::new("new"));
+    let issuer = Issuer::start(&[&old]).await;
+    let app = service(&issuer).await;
+    let claims = issuer.claims();
+    let (by_old, by_new) = (old.sign(&claims), new.sign(&claims));
+    assert_eq!(datasets(&app, &by_old).await.status, 200);
+    let requests = issuer.state.lock().requests;
+    assert_eq!(datasets(&app, &by_old).await.status, 200);
+    assert_eq!(
+        issuer.state.lock().requests,
+        requests,
+        "the keys are cached"
+    );
+
+    // A new key is fetched when it is first seen, and not more often than every ten seconds.
+    issuer.publish(&[&new]);
+    datasets(&app, &by_new)
+        .await
+        .problem(401, "unauthenticated");
+    assert_eq!(issuer.state.lock().requests, requests);
+    app.clock.advance(Duration::seconds(11));
+    assert_eq!(datasets(&app, &by_new).await.status, 200);
+    datasets(&app, &by_old)
+        .await
+        .problem(401, "unauthenticated");
+
+    // The issuer is away: cached keys work for an hour, and no longer.
+    issuer.state.lock().is_away = true;
+    app.clock.advance(Duration::minutes(50));
+    assert_eq!(datasets(&app, &by_new).await.status, 200);
+    app.clock.advance(Duration::minutes(15));
+    datasets(&app, &by_new).await.problem(503, "unavailable");
+    issuer.state.lock().is_away = false;
+    app.clock.advance(Duration::seconds(11));
+    assert_eq!(datasets(&app, &by_new).await.status, 200);
+}

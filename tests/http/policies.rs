@@ -1,0 +1,226 @@
+//! Policies: what is below the floor of an organization is refused, and a release that needs an
+//! approval is served to recipients only with it.
+
+use pais::roles::Role;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::app::{Answer, send};
+use crate::hospital::{Hospital, id, job_on};
+
+async fn set(hospital: &Hospital, policy: &Value) -> Answer {
+    let request = hospital.app.request(Method::PUT, "/v1/policy");
+    send(request.bearer_auth(&hospital.token).json(policy)).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_policy_is_stored_as_it_was_sent_for_one_organization() {
+    let hospital = Hospital::new().await;
+    assert_eq!(hospital.get("/v1/policy").await.json(200), json!({}));
+    let policy = json!({
+        "models": ["lkc", "l_diversity"], "k_min": 5, "l_min": 2, "c_max": 0.5,
+        "suppression_max": 0.05, "quasi_identifiers": ["Job"], "recipients": ["bts"],
+        "require_approval": true,
+    });
+    assert_eq!(set(&hospital, &policy).await.json(200), policy);
+    assert_eq!(hospital.get("/v1/policy").await.json(200), policy);
+    let other = hospital.app.token("other", Role::Holder).await;
+    let theirs = hospital.app.get(&other, "/v1/policy").await;
+    assert_eq!(theirs.json(200), json!({}));
+
+    let auditor = hospital.app.token("hospital", Role::Auditor).await;
+    let events = hospital
+        .app
+        .get(&auditor, "/v1/audit?action=policy.changed")
+        .await;
+    assert_eq!(events.json(200)["items"][0]["detail"]["policy"], policy);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_invalid_policy_is_refused_with_all_its_faults() {
+    let hospital = Hospital::new().await;
+    let policy = json!({ "k_min": 0, "c_max": 0, "models": [], "recipients": [""] });
+    let refused = set(&hospital, &policy).await;
+    let refused = refused.problem(422, "invalid_value");
+    let pointers = refused["errors"].as_array().unwrap();
+    let pointers: Vec<&Value> = pointers.iter().map(|fault| &fault["pointer"]).collect();
+    assert_eq!(pointers, ["/k_min", "/c_max", "/models", "/recipients"]);
+    for shape in [
+        json!({ "k_max": 3 }),
+        json!({ "models": ["x"] }),
+        json!({ "k_min": "3" }),
+    ] {
+        set(&hospital, &shape).await.problem(400, "invalid_shape");
+    }
+    assert_eq!(hospital.get("/v1/policy").await.json(200), json!({}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_below_the_policy_is_refused_with_the_pointer_of_the_line() {
+    let hospital = Hospital::new().await;
+    let dataset = hospital.filled_dataset().await;
+    let job = |changes: Value| {
+        let mut body = job_on(&dataset);
+        for (name, value) in changes.as_object().unwrap() {
+            body[name] = value.clone();
+        }
+        body
+    };
+    let lkc = |l: Value, k: Value, c: Value| json!({ "privacy": { "model": "lkc", "l": l, "k": k, "c": c } });
+    let groups = json!({ "privacy": { "model": "l_diversity", "k": 2, "l": 2 } });
+    let k_anonymity = json!({ "privacy": { "model": "k_anonymity", "k": 3 } });
+    let alpha = json!({ "privacy": { "model": "alpha_k", "k": 3, "alpha": 0.6 } });
+    let bounding = json!({ "privacy": { "model": "confidence_bounding", "c": 0.4 } });
+    let roles = json!({ "roles": { "Transfuse": "insensitive" } });
+    let limit = json!({ "suppression_limit": 0.1 });
+    let cases = [
+        (json!({ "k_min": 3 }), json!({}), "/privacy/k"),
+        (
+            json!({ "k_min": 3 }),
+            lkc(json!(2), json!([2, 4]), json!(0.5)),
+            "/privacy/k",
+        ),
+        (json!({ "k_min": 2 }), bounding, "/privacy/model"),
+        (json!({ "l_min": 3 }), json!({}), "/privacy/l"),
+        (json!({ "l_min": 3 }), groups.clone(), "/privacy/l"),
+        (json!({ "c_max": 0.4 }), json!({}), "/privacy/c"),
+        (
+            json!({ "c_max": 0.5 }),
+            lkc(json!(2), json!(2), json!([0.4, 0.6])),
+            "/privacy/c",
+        ),
+        (json!({ "c_max": 0.5 }), alpha, "/privacy/alpha"),
+        (
+            json!({ "c_max": 0.5 }),
+            k_anonymity.clone(),
+            "/privacy/model",
+        ),
+        (json!({ "models": ["lkc"] }), k_anonymity, "/privacy/model"),
+        (
+            json!({ "suppression_max": 0.05 }),
+            limit,
+            "/suppression_limit",
+        ),
+        (
+            json!({ "quasi_identifiers": ["Transfuse"] }),
+            json!({}),
+            "/dataset_id",
+        ),
+        (
+            json!({ "quasi_identifiers": ["Transfuse"] }),
+            roles,
+            "/roles/Transfuse",
+        ),
+    ];
+    for (policy, changes, pointer) in cases {
+        set(&hospital, &policy).await.json(200);
+        let body = job(changes);
+        let refused = hospital.post("/v1/jobs", &body).await;
+        let refused = refused.problem(422, "below_policy");
+        assert_eq!(refused["errors"][0]["pointer"], pointer, "{policy} {body}");
+        let line = policy.as_object().unwrap().keys().next().unwrap();
+        let detail = refused["detail"].as_str().unwrap();
+        assert!(detail.contains(&format!("`{line}`")), "{detail}");
+    }
+
+    let allowed = [
+        json!({ "k_min": 2, "l_min": 2, "c_max": 0.5, "suppression_max": 0, "models": ["lkc"] }),
+        json!({ "quasi_identifiers": ["Job", "ID", "Blood group"] }),
+    ];
+    for policy in allowed {
+        set(&hospital, &policy).await.json(200);
+        hospital.post("/v1/jobs", &job(json!({}))).await.json(202);
+    }
+    // A model without C is allowed where the policy names it.
+    set(
+        &hospital,
+        &json!({ "c_max": 0.5, "models": ["l_diversity"] }),
+    )
+    .await
+    .json(200);
+    hospital.post("/v1/jobs", &job(groups)).await.json(202);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn releases_and_grants_meet_a_policy_that_was_made_stricter() {
+    let hospital = Hospital::new().await;
+    let job = hospital.done(json!({})).await;
+    let asked = json!({ "job_id": id(&job) });
+    let release = hospital.post("/v1/releases", &asked).await.json(201);
+    let grants = format!("/v1/releases/{}/grants", release["id"].as_str().unwrap());
+    hospital.app.token("bts", Role::Recipient).await;
+    let grant = json!({ "recipient": "bts", "purpose": "blood usage" });
+
+    set(&hospital, &json!({ "k_min": 3 })).await.json(200);
+    let refused = hospital.post("/v1/releases", &asked).await;
+    let refused = refused.problem(422, "below_policy");
+    assert_eq!(refused["errors"][0]["pointer"], "/job_id");
+    hospital
+        .post(&grants, &grant)
+        .await
+        .problem(422, "below_policy");
+
+    set(&hospital, &json!({ "quasi_identifiers": ["Surgery"] }))
+        .await
+        .json(200);
+    hospital
+        .post(&grants, &grant)
+        .await
+        .problem(422, "below_policy");
+
+    set(&hospital, &json!({ "recipients": ["research"] }))
+        .await
+        .json(200);
+    let refused = hospital.post(&grants, &grant).await;
+    let refused = refused.problem(422, "below_policy");
+    assert_eq!(refused["errors"][0]["pointer"], "/recipient");
+    set(&hospital, &json!({ "recipients": ["bts"], "k_min": 2 }))
+        .await
+        .json(200);
+    hospital.post(&grants, &grant).await.json(201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_token_approves_a_release_before_its_grants_take_effect() {
+    let hospital = Hospital::new().await;
+    let early = hospital.release().await;
+    let late = hospital.release().await;
+    let bts = hospital.app.token("bts", Role::Recipient).await;
+    let grant = json!({ "recipient": "bts", "purpose": "blood usage" });
+    let fetch = async |release: &str| hospital.app.get(&bts, &format!("{release}/data")).await;
+    hospital
+        .post(&format!("{early}/grants"), &grant)
+        .await
+        .json(201);
+    assert_eq!(fetch(&early).await.status, 200);
+
+    set(&hospital, &json!({ "require_approval": true }))
+        .await
+        .json(200);
+    fetch(&early).await.problem(404, "not_found");
+    let refused = hospital.post(&format!("{late}/grants"), &grant).await;
+    refused.problem(409, "approval_required");
+
+    let own = hospital
+        .post(&format!("{early}/approval"), &json!({}))
+        .await;
+    own.problem(409, "conflict");
+    let second = hospital.app.token("hospital", Role::Holder).await;
+    for release in [&early, &late] {
+        let approval = format!("{release}/approval");
+        let other = hospital.app.token("other", Role::Holder).await;
+        let foreign = hospital.app.post(&other, &approval, &json!({})).await;
+        foreign.problem(404, "not_found");
+        let approved = hospital.app.post(&second, &approval, &json!({})).await;
+        assert_eq!(approved.json(201)["release_id"], id(release));
+        let again = hospital.app.post(&second, &approval, &json!({})).await;
+        again.problem(409, "conflict");
+    }
+    assert_eq!(fetch(&early).await.status, 200);
+    fetch(&late).await.problem(404, "not_found");
+    hospital
+        .post(&format!("{late}/grants"), &grant)
+        .await
+        .json(201);
+    assert_eq!(fetch(&late).await.status, 200);
+}

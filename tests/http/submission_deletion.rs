@@ -1,0 +1,109 @@
+//! The deletion of single submissions.
+
+use pais::roles::Role;
+use pais::store::seal::Place;
+use pais::worker::load_rows;
+use pais_core::definition::{DatasetId, SubmissionId};
+use serde_json::json;
+use sqlx::Row;
+use uuid::Uuid;
+
+use crate::app::text;
+use crate::hospital::{Hospital, TABLE, id};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deleted_submission_is_gone_and_releases_stay() {
+    let hospital = Hospital::new().await;
+    let dataset = hospital.filled_dataset().await;
+    let second = hospital.submit(&dataset, TABLE).await.json(201);
+    let job = hospital.job(&dataset, json!({ "release": true })).await;
+    let workers = hospital.work();
+    let ended = hospital.ended(&job).await;
+    workers.stop().await;
+    let release = format!("/v1/releases/{}", text(&ended["release_id"]));
+    let queued = hospital.job(&dataset, json!({})).await;
+
+    let path = format!("{dataset}/submissions/{}", text(&second["id"]));
+    let deleted = hospital.app.delete(&hospital.token, &path).await;
+    assert_eq!(deleted.status, 204);
+    let again = hospital.app.delete(&hospital.token, &path).await;
+    again.problem(404, "not_found");
+    let left = hospital.get(&dataset).await.json(200);
+    assert_eq!(left["rows"], 11);
+    assert_eq!(hospital.ended(&queued).await["status"], "cancelled");
+
+    // What was released stays, and no further step of the run is.
+    assert_eq!(hospital.get(&format!("{release}/data")).await.status, 200);
+    let body = json!({ "job_id": id(&job) });
+    let refused = hospital.post("/v1/releases", &body).await;
+    refused.problem(409, "dataset_deleted");
+    // The rows that are left are read as before.
+    let job = hospital.job(&dataset, json!({})).await;
+    let workers = hospital.work();
+    assert_eq!(hospital.ended(&job).await["status"], "succeeded");
+    workers.stop().await;
+
+    let auditor = hospital.app.token("hospital", Role::Auditor).await;
+    let events = "/v1/audit?action=submission.deleted";
+    let events = hospital.app.get(&auditor, events).await.json(200);
+    assert_eq!(events["items"][0]["subject"], second["id"]);
+    assert_eq!(events["items"][0]["detail"]["rows"], 11);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_of_a_deleted_submission_is_not_opened_by_any_key_that_is_left() {
+    let hospital = Hospital::new().await;
+    let dataset = hospital.dataset().await;
+    let sent = hospital.submit(&dataset, TABLE).await.json(201);
+    let submission = SubmissionId(text(&sent["id"]).parse::<Uuid>().unwrap());
+    let dataset_id = DatasetId(id(&dataset).parse::<Uuid>().unwrap());
+    let store = &hospital.app.state.service.store;
+    let sealed: Vec<u8> =
+        sqlx::query("SELECT sealed FROM submission_chunks WHERE submission_id = $1")
+            .bind(submission.0)
+            .fetch_one(store.pool())
+            .await
+            .unwrap()
+            .get(0);
+    let keys = &hospital.app.state.service.keys;
+    let organization: Uuid =
+        sqlx::query_scalar("SELECT organization_id FROM datasets WHERE id = $1")
+            .bind(dataset_id.0)
+            .fetch_one(store.pool())
+            .await
+            .unwrap();
+    let organization = pais::ids::OrganizationId(organization);
+    let loaded = pais::store::datasets::load(store, organization, dataset_id).await;
+    let key = load_rows::open_key(keys, &loaded.unwrap().unwrap()).unwrap();
+    let place = Place::Chunk {
+        submission,
+        index: 0,
+    };
+    let wrapped = store.data_keys().read(store.pool(), submission).await;
+    let own = key.open_submission_key(submission, &wrapped.unwrap().unwrap());
+    assert!(own.unwrap().open(place, &sealed).is_ok());
+
+    let path = format!("{dataset}/submissions/{}", submission.0);
+    let deleted = hospital.app.delete(&hospital.token, &path).await;
+    assert_eq!(deleted.status, 204);
+    assert!(key.open(place, &sealed).is_err());
+    let destroyed = store.data_keys().read(store.pool(), submission).await;
+    assert!(destroyed.unwrap().is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_submission_is_deleted_by_its_holder_below_its_dataset() {
+    let hospital = Hospital::new().await;
+    let dataset = hospital.dataset().await;
+    let other_dataset = hospital.filled_dataset().await;
+    let sent = hospital.submit(&dataset, TABLE).await.json(201);
+    let submission = text(&sent["id"]).to_owned();
+    let other = hospital.app.token("other", Role::Holder).await;
+    let path = format!("{dataset}/submissions/{submission}");
+    let foreign = hospital.app.delete(&other, &path).await;
+    foreign.problem(404, "not_found");
+    let elsewhere = format!("{other_dataset}/submissions/{submission}");
+    let elsewhere = hospital.app.delete(&hospital.token, &elsewhere).await;
+    elsewhere.problem(404, "not_found");
+    assert_eq!(hospital.get(&dataset).await.json(200)["rows"], 11);
+}
