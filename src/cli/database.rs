@@ -94,9 +94,11 @@ impl Database {
 
 /// Applies the missing migrations, unless a service of another version uses the database.
 async fn migrate(store: &Store) -> anyhow::Result<()> {
-    if readiness::is_migrated(store).await? {
-        return Ok(());
+    let mut connection = store.owner().acquire().await?;
+    if readiness::is_migrated(&mut connection).await? {
+        return Ok(store.prepare_role().await?);
     }
+    drop(connection);
     let others = instances::others(store).await?;
     let this = env!("CARGO_PKG_VERSION");
     if let Some(other) = others.iter().find(|other| other.version != this) {

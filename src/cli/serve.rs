@@ -165,7 +165,7 @@ async fn work(
     );
     let (wake, requests) = (service.wake.clone(), service.clone());
     let state = AppState {
-        service,
+        operations: service.into(),
         rate_limiter: RateLimiter::new(settings.limits.requests_per_second).map(Arc::new),
         refused_tokens: RefusedTokens::new(settings.limits.refused_tokens_per_minute).map(Arc::new),
         oidc: settings.oidc.settings().map(Verifier::new).map(Arc::new),

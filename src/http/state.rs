@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::oidc::Verifier;
+use crate::roles::Caller;
 use crate::service::Service;
 
 use super::rate_limiter::RateLimiter;
@@ -14,7 +15,7 @@ use super::upload::UploadPace;
 #[derive(Clone)]
 pub struct AppState {
     /// The operations of the API.
-    pub service: Service,
+    pub operations: Operations,
     /// Limits the requests of each token; `None` for no limit.
     pub rate_limiter: Option<Arc<RateLimiter>>,
     /// Limits the refused tokens of each address; `None` for no limit.
@@ -28,4 +29,28 @@ pub struct AppState {
     /// The URL at which clients reach the service, without a trailing slash; `None` where it is not
     /// configured.
     pub public_url: Option<String>,
+}
+
+impl AppState {
+    /// The operations of the API for this caller.
+    pub fn of(&self, caller: Caller) -> Service {
+        self.operations.0.of(caller)
+    }
+
+    /// The operations of the API, without a restriction by PostgreSQL to the rows of an organization:
+    /// for what comes before the caller is known, and for what has none.
+    pub fn unscoped(&self) -> &Service {
+        &self.operations.0
+    }
+}
+
+/// The operations of the API. A handler can use them only by [`AppState::of`] or
+/// [`AppState::unscoped`], and so says for whom.
+#[derive(Clone)]
+pub struct Operations(Service);
+
+impl From<Service> for Operations {
+    fn from(service: Service) -> Self {
+        Self(service)
+    }
 }

@@ -85,12 +85,18 @@ impl Service {
         if release.withdrawn.is_some() {
             return Err(ServiceError::withdrawn());
         }
-        let recipient = organizations::find(self.store.pool(), recipient).await?;
+        let recipient =
+            organizations::find(&mut *self.store.connection().await?, recipient).await?;
         let recipient = recipient.ok_or_else(ServiceError::not_found)?;
         let place = (release.dataset, release.id);
-        let pool = self.store.pool();
-        let known =
-            release_readers::known_releases(pool, recipient.id, place, self.store.now()).await?;
+        let now = self.store.now();
+        let known = release_readers::known_releases(
+            &mut *self.store.connection().await?,
+            recipient.id,
+            place,
+            now,
+        )
+        .await?;
         let found = self.compose(caller, release, &known).await?;
         let detail = json!({ "recipient": recipient.name, "holds": found.holds });
         let event = NewEvent::by(caller, Action::CompositionRead, place.1.0, detail);

@@ -51,9 +51,10 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::memory::MemoryBudget;
+use crate::roles::Caller;
 use crate::storage::Storage;
 use crate::store::key_ring::KeyRing;
-use crate::store::{Store, readiness};
+use crate::store::{RowScope, Store, readiness};
 
 pub use error::ServiceError;
 pub use limits::ServiceLimits;
@@ -119,6 +120,14 @@ impl Service {
         }
     }
 
+    /// The same operations, with the rows of the database that the caller may come to.
+    pub fn of(&self, caller: Caller) -> Self {
+        Self {
+            store: self.store.within(RowScope::of(caller)),
+            ..self.clone()
+        }
+    }
+
     /// Number of uploads that can begin without waiting.
     pub fn free_uploads(&self) -> usize {
         self.uploads.free()
@@ -129,6 +138,6 @@ impl Service {
     /// # Errors
     /// When the database fails.
     pub async fn is_migrated(&self) -> Result<bool, ServiceError> {
-        Ok(readiness::is_migrated(&self.store).await?)
+        Ok(readiness::is_migrated(&mut *self.store.connection().await?).await?)
     }
 }

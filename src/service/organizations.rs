@@ -45,7 +45,8 @@ impl Service {
     /// # Errors
     /// `not_found`; when the database fails.
     pub async fn get_organization(&self, id: OrganizationId) -> Result<Organization, ServiceError> {
-        let organization = organizations::find(self.store.pool(), &id.to_string()).await?;
+        let organization =
+            organizations::find(&mut *self.store.connection().await?, &id.to_string()).await?;
         organization.ok_or_else(ServiceError::not_found)
     }
 

@@ -249,7 +249,7 @@ pub async fn list(
         .bind(&filter.actor)
         .bind(place)
         .bind(limit)
-        .fetch_all(store.pool())
+        .fetch_all(&mut *store.connection().await?)
         .await?;
     rows.iter()
         .map(|row| {

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::audit_link::{ChainedEvent, FIRST_PREVIOUS};
 use super::key_ring::KeyRing;
-use super::{Store, StoreError};
+use super::{RowScope, Store, StoreError};
 
 /// Number of events that are chained in one transaction.
 const BATCH: i64 = 1_000;
@@ -39,10 +39,12 @@ impl Default for Head {
 /// # Errors
 /// When the database fails, or the end of a chain was changed by somebody without the key.
 pub async fn extend(store: &Store, keys: &KeyRing) -> Result<u64, StoreError> {
+    // The events that wait are those of all organizations.
+    let store = &store.within(RowScope::Service);
     let mut chained = 0;
     loop {
         let pending: bool = sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM audit_pending)")
-            .fetch_one(store.pool())
+            .fetch_one(&mut *store.connection().await?)
             .await?;
         if !pending {
             return Ok(chained);

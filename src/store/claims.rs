@@ -131,7 +131,7 @@ pub async fn claimable(store: &Store, rules: &ClaimRules) -> Result<Claimable, S
     ))
     .bind(rules.max_attempts.cast_signed())
     .bind(i64::from(rules.running_per_organization))
-    .fetch_one(store.pool())
+    .fetch_one(&mut *store.connection().await?)
     .await?;
     Ok(Claimable {
         shared: row.try_get("shared")?,
@@ -243,7 +243,7 @@ pub async fn end_exhausted(store: &Store, max_attempts: u32) -> Result<(), Store
     .bind(document)
     .bind(store.now())
     .bind(max_attempts.cast_signed())
-    .execute(store.pool())
+    .execute(&mut *store.connection().await?)
     .await?;
     Ok(())
 }
@@ -260,7 +260,7 @@ pub async fn take_back_attempt(store: &Store, job: JobId, lease: Uuid) -> Result
     )
     .bind(job.0)
     .bind(lease)
-    .execute(store.pool())
+    .execute(&mut *store.connection().await?)
     .await?;
     Ok(())
 }

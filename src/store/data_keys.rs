@@ -194,7 +194,7 @@ impl DataKeys {
                      OR dataset_id IN (SELECT id FROM submissions WHERE dataset_id = $1)",
                 )
                 .bind(owner.0)
-                .execute(store.pool())
+                .execute(&mut *store.connection().await?)
                 .await?;
                 rewrite_table(store).await
             }
@@ -214,7 +214,7 @@ impl DataKeys {
             Self::Table => {
                 sqlx::query("DELETE FROM dataset_keys WHERE dataset_id = $1")
                     .bind(submission.0)
-                    .execute(store.pool())
+                    .execute(&mut *store.connection().await?)
                     .await?;
                 Ok(())
             }

@@ -46,7 +46,7 @@ pub async fn delete_expired(store: &Store) -> Result<u64, StoreError> {
         "SELECT id, organization_id FROM datasets WHERE deleted_at IS NULL AND delete_after <= $1",
     )
     .bind(now)
-    .fetch_all(store.pool())
+    .fetch_all(&mut *store.connection().await?)
     .await?;
     let mut deleted = 0;
     for row in due {
@@ -77,7 +77,7 @@ pub async fn destroy_remaining_keys(store: &Store) -> Result<(), StoreError> {
     let remaining = sqlx::query_scalar(
         "SELECT id FROM datasets WHERE deleted_at IS NOT NULL AND key_destroyed_at IS NULL",
     );
-    let remaining: Vec<Uuid> = remaining.fetch_all(store.pool()).await?;
+    let remaining: Vec<Uuid> = remaining.fetch_all(&mut *store.connection().await?).await?;
     for id in remaining {
         destroy_key(store, DatasetId(id)).await?;
     }
@@ -90,7 +90,7 @@ async fn destroy_key(store: &Store, id: DatasetId) -> Result<(), StoreError> {
     sqlx::query("UPDATE datasets SET key_destroyed_at = $2 WHERE id = $1")
         .bind(id.0)
         .bind(store.now())
-        .execute(store.pool())
+        .execute(&mut *store.connection().await?)
         .await?;
     Ok(())
 }

@@ -110,7 +110,7 @@ pub async fn list(
     .bind(organization.0)
     .bind(after)
     .bind(limit)
-    .fetch_all(store.pool())
+    .fetch_all(&mut *store.connection().await?)
     .await?;
     let item = |row: &PgRow| {
         Ok(DatasetSummary {
@@ -149,13 +149,17 @@ pub async fn find(
     )
     .bind(organization.0)
     .bind(id.0)
-    .fetch_optional(store.pool())
+    .fetch_optional(&mut *store.connection().await?)
     .await?;
     let Some(row) = row else { return Ok(None) };
     let Json(stored) = row.try_get::<Json<DatasetDefinition>, _>("definition")?;
     let definition = datasets::declared(stored, &trees);
     // Deleted since the row was read.
-    let Some(wrapped_key) = store.data_keys().read(store.pool(), id).await? else {
+    let Some(wrapped_key) = store
+        .data_keys()
+        .read(&mut *store.connection().await?, id)
+        .await?
+    else {
         return Ok(None);
     };
     let key = keys.open(id, &wrapped_key)?;
@@ -165,7 +169,7 @@ pub async fn find(
     )
     .bind(id.0)
     .bind(LATEST_SUBMISSIONS)
-    .fetch_all(store.pool())
+    .fetch_all(&mut *store.connection().await?)
     .await?;
     let latest = latest.iter().map(|row| summary(&key, row));
     let about_columns: Option<Json<Vec<Warning>>> = row.try_get("warnings")?;
@@ -206,11 +210,15 @@ pub async fn list_submissions(
     )
     .bind(organization.0)
     .bind(dataset.0)
-    .fetch_one(store.pool())
+    .fetch_one(&mut *store.connection().await?)
     .await?;
     let keys_of_datasets = store.data_keys();
     let wrapped_key = match exists {
-        true => keys_of_datasets.read(store.pool(), dataset).await?,
+        true => {
+            keys_of_datasets
+                .read(&mut *store.connection().await?, dataset)
+                .await?
+        }
         false => None,
     };
     let Some(wrapped_key) = wrapped_key else {
@@ -224,7 +232,7 @@ pub async fn list_submissions(
     .bind(dataset.0)
     .bind(after)
     .bind(limit)
-    .fetch_all(store.pool())
+    .fetch_all(&mut *store.connection().await?)
     .await?;
     let items = rows.iter().map(|row| summary(&key, row));
     items.collect::<Result<_, _>>().map(Some)
@@ -259,7 +267,7 @@ pub async fn row_warnings(store: &Store, dataset: DatasetId) -> Result<Vec<Warni
          ORDER BY id, position",
     )
     .bind(dataset.0)
-    .fetch_all(store.pool())
+    .fetch_all(&mut *store.connection().await?)
     .await?;
     Ok(rows.into_iter().map(|Json(about)| about.warning).collect())
 }

@@ -251,14 +251,17 @@ pub async fn find_any(
     )
     .bind(organization.0)
     .bind(id.0)
-    .fetch_optional(store.pool())
+    .fetch_optional(&mut *store.connection().await?)
     .await?;
     let Some(row) = row else { return Ok(None) };
     let stored: Option<Json<DatasetDefinition>> = row.try_get("definition")?;
     let Some(Json(stored)) = stored else {
         return Ok(Some(DatasetState::Deleted));
     };
-    let wrapped_key = store.data_keys().read(store.pool(), id).await?;
+    let wrapped_key = store
+        .data_keys()
+        .read(&mut *store.connection().await?, id)
+        .await?;
     // Deleted since the row was read.
     let Some(wrapped_key) = wrapped_key else {
         return Ok(Some(DatasetState::Deleted));
@@ -283,13 +286,18 @@ pub(super) async fn newest_key(store: &Store) -> Result<Option<(DatasetId, Vec<u
     let row = sqlx::query(
         "SELECT id, wrapped_key FROM datasets WHERE deleted_at IS NULL ORDER BY id DESC LIMIT 1",
     )
-    .fetch_optional(store.pool())
+    .fetch_optional(&mut *store.connection().await?)
     .await?;
     let Some(row) = row else { return Ok(None) };
     let id = DatasetId(row.try_get("id")?);
     let wrapped = match row.try_get("wrapped_key")? {
         Some(wrapped) => Some(wrapped),
-        None => store.data_keys().read(store.pool(), id).await?,
+        None => {
+            store
+                .data_keys()
+                .read(&mut *store.connection().await?, id)
+                .await?
+        }
     };
     Ok(wrapped.map(|wrapped| (id, wrapped)))
 }
@@ -300,7 +308,7 @@ pub(super) async fn newest_key(store: &Store) -> Result<Option<(DatasetId, Vec<u
 /// When the database fails.
 pub(super) async fn live_ids(store: &Store) -> Result<Vec<Uuid>, StoreError> {
     let ids = sqlx::query_scalar("SELECT id FROM datasets WHERE deleted_at IS NULL ORDER BY id");
-    Ok(ids.fetch_all(store.pool()).await?)
+    Ok(ids.fetch_all(&mut *store.connection().await?).await?)
 }
 
 /// The datasets that are not deleted, and the submissions with a key of their own.
@@ -312,7 +320,7 @@ pub(super) async fn key_owners(store: &Store) -> Result<Vec<Uuid>, StoreError> {
         "SELECT id FROM datasets WHERE deleted_at IS NULL
          UNION ALL SELECT id FROM submissions WHERE has_key",
     );
-    Ok(ids.fetch_all(store.pool()).await?)
+    Ok(ids.fetch_all(&mut *store.connection().await?).await?)
 }
 
 /// Computes the warnings about the columns of datasets of an earlier version, which has none.
@@ -323,7 +331,7 @@ pub(super) async fn add_missing_warnings(store: &Store) -> Result<(), StoreError
     let rows = sqlx::query(
         "SELECT id, definition FROM datasets WHERE warnings IS NULL AND deleted_at IS NULL",
     )
-    .fetch_all(store.pool())
+    .fetch_all(&mut *store.connection().await?)
     .await?;
     for row in rows {
         let id: Uuid = row.try_get("id")?;
@@ -332,7 +340,7 @@ pub(super) async fn add_missing_warnings(store: &Store) -> Result<(), StoreError
         sqlx::query("UPDATE datasets SET warnings = $2 WHERE id = $1")
             .bind(id)
             .bind(Json(schema(&stored, &trees)?.warnings()))
-            .execute(store.pool())
+            .execute(&mut *store.connection().await?)
             .await?;
     }
     Ok(())

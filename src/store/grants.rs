@@ -143,8 +143,8 @@ pub async fn create(
     };
     sqlx::query(
         "INSERT INTO grants (id, release_id, recipient_id, purpose, expires_at, created_at,
-                             created_by)
-         VALUES ($1, $2, $3, $4, $5, $6, $7)",
+                             created_by, organization_id)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
     )
     .bind(made.id.0)
     .bind(made.release.0)
@@ -153,6 +153,7 @@ pub async fn create(
     .bind(made.expires_at)
     .bind(made.created_at)
     .bind(by.token.0)
+    .bind(by.organization.0)
     .execute(&mut *transaction)
     .await?;
     let mut detail = json!({
@@ -202,7 +203,7 @@ pub async fn list(
     let exists = sqlx::query("SELECT 1 FROM releases WHERE id = $1 AND organization_id = $2")
         .bind(release.0)
         .bind(organization.0)
-        .fetch_optional(store.pool())
+        .fetch_optional(&mut *store.connection().await?)
         .await?;
     if exists.is_none() {
         return Ok(None);
@@ -216,7 +217,7 @@ pub async fn list(
     .bind(release.0)
     .bind(after)
     .bind(limit)
-    .fetch_all(store.pool())
+    .fetch_all(&mut *store.connection().await?)
     .await?;
     rows.iter().map(stored).collect::<Result<_, _>>().map(Some)
 }

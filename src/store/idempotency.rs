@@ -132,7 +132,7 @@ pub async fn begin(
     .bind(now - RETENTION)
     .bind(now - STALE)
     .bind(store.instance())
-    .execute(store.pool())
+    .execute(&mut *store.connection().await?)
     .await?;
     if reserved.rows_affected() == 1 {
         return Ok(KeyState::Reserved(Reservation {
@@ -150,7 +150,7 @@ pub async fn begin(
     .bind(organization.0)
     .bind(endpoint)
     .bind(key)
-    .fetch_optional(store.pool())
+    .fetch_optional(&mut *store.connection().await?)
     .await?;
     let Some(row) = kept else {
         return Ok(KeyState::InUse);
@@ -238,7 +238,7 @@ impl Drop for Reservation {
 async fn free(store: &Store, reservation: Uuid) -> Result<(), StoreError> {
     sqlx::query("DELETE FROM idempotent_answers WHERE reservation = $1 AND status IS NULL")
         .bind(reservation)
-        .execute(store.pool())
+        .execute(&mut *store.connection().await?)
         .await?;
     Ok(())
 }
@@ -250,7 +250,7 @@ async fn free(store: &Store, reservation: Uuid) -> Result<(), StoreError> {
 pub async fn delete_expired(store: &Store) -> Result<u64, StoreError> {
     let swept = sqlx::query("DELETE FROM idempotent_answers WHERE created_at <= $1")
         .bind(store.now() - RETENTION)
-        .execute(store.pool())
+        .execute(&mut *store.connection().await?)
         .await?;
     Ok(swept.rows_affected())
 }

@@ -78,7 +78,7 @@ pub async fn renew(connection: &mut PgConnection, instance: Uuid) -> Result<(), 
 pub async fn remove(store: &Store) -> Result<(), StoreError> {
     sqlx::query("DELETE FROM instances WHERE id = $1")
         .bind(store.instance())
-        .execute(store.pool())
+        .execute(&mut *store.connection().await?)
         .await?;
     Ok(())
 }
@@ -90,7 +90,7 @@ pub async fn remove(store: &Store) -> Result<(), StoreError> {
 pub async fn others(store: &Store) -> Result<Vec<Instance>, StoreError> {
     // A database of an earlier version has no such table.
     let has_table: bool = sqlx::query_scalar("SELECT to_regclass('instances') IS NOT NULL")
-        .fetch_one(store.pool())
+        .fetch_one(store.owner())
         .await?;
     if !has_table {
         return Ok(Vec::new());
@@ -101,7 +101,7 @@ pub async fn others(store: &Store) -> Result<Vec<Instance>, StoreError> {
         " ORDER BY i.id",
     ))
     .bind(store.instance())
-    .fetch_all(store.pool())
+    .fetch_all(store.owner())
     .await?;
     let instance = |row: &sqlx::postgres::PgRow| {
         Ok(Instance {

@@ -42,7 +42,7 @@ pub async fn load(
     )
     .bind(id.0)
     .bind(organization.0)
-    .fetch_optional(store.pool())
+    .fetch_optional(&mut *store.connection().await?)
     .await?;
     let Some(row) = row else { return Ok(None) };
     let status: String = row.try_get("status")?;

@@ -252,10 +252,12 @@ pub async fn load(
     ))
     .bind(id.0)
     .bind(organization.0)
-    .fetch_optional(store.pool())
+    .fetch_optional(&mut *store.connection().await?)
     .await?;
     match row {
-        Some(row) => Ok(Some(stored(store, store.pool(), keys, &row).await?)),
+        Some(row) => Ok(Some(
+            stored(store, &mut *store.connection().await?, keys, &row).await?,
+        )),
         None => Ok(None),
     }
 }
@@ -280,7 +282,7 @@ pub async fn list(
     .bind(organization.0)
     .bind(after)
     .bind(limit)
-    .fetch_all(store.pool())
+    .fetch_all(&mut *store.connection().await?)
     .await?;
     rows.iter().map(summary).collect()
 }

@@ -16,12 +16,12 @@ const SNAPSHOT_POLL: Duration = Duration::from_millis(20);
 pub(super) async fn rewrite_table(store: &Store) -> Result<(), StoreError> {
     wait_for_older_snapshots(store).await?;
     sqlx::query("VACUUM (FULL) dataset_keys")
-        .execute(store.pool())
+        .execute(store.owner())
         .await?;
     let store = store.clone();
     tokio::spawn(async move {
         for statement in ["CHECKPOINT", "SELECT pg_switch_wal()"] {
-            if let Err(error) = sqlx::raw_sql(statement).execute(store.pool()).await {
+            if let Err(error) = sqlx::raw_sql(statement).execute(store.owner()).await {
                 tracing::warn!(
                     statement,
                     %error,
@@ -37,7 +37,7 @@ pub(super) async fn rewrite_table(store: &Store) -> Result<(), StoreError> {
 /// see. A transaction that takes longer than [`SNAPSHOT_WAIT`] is not waited for.
 async fn wait_for_older_snapshots(store: &Store) -> Result<(), StoreError> {
     let now: String = sqlx::query_scalar("SELECT pg_snapshot_xmax(pg_current_snapshot())::text")
-        .fetch_one(store.pool())
+        .fetch_one(store.owner())
         .await?;
     let ended = async {
         loop {
@@ -49,7 +49,7 @@ async fn wait_for_older_snapshots(store: &Store) -> Result<(), StoreError> {
                                          AND age(backend_xmin) > age($1::xid8::xid))",
             )
             .bind(&now)
-            .fetch_one(store.pool())
+            .fetch_one(store.owner())
             .await?;
             if !older {
                 return Ok(());

@@ -37,10 +37,12 @@ pub mod release_readers;
 pub mod release_sources;
 pub mod releases;
 pub mod report_context;
+mod row_scope;
 pub mod runs;
 pub mod seal;
 pub mod sealing_of_old_rows;
 pub mod service_keys;
+pub mod service_role;
 pub mod submission_deletion;
 pub mod submission_keys;
 pub mod submissions;
@@ -53,9 +55,10 @@ pub mod withdrawals;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sqlx::pool::PoolConnection;
 use sqlx::postgres::types::PgInterval;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{PgPool, Postgres, Transaction};
+use sqlx::{AssertSqlSafe, PgPool, Postgres, Transaction};
 use thiserror::Error;
 use uuid::Uuid;
 
@@ -64,6 +67,7 @@ use crate::clock::Clock;
 use data_keys::DataKeys;
 
 pub use job_status::JobStatus;
+pub use row_scope::RowScope;
 
 /// The migrations, which are built into the program.
 pub static MIGRATOR: sqlx::migrate::Migrator = sqlx::migrate!("./migrations");
@@ -136,24 +140,46 @@ pub fn violates(error: &sqlx::Error, constraint: &str) -> bool {
         .is_some_and(|error| error.constraint() == Some(constraint))
 }
 
-/// A connection pool, and the clock for the timestamps.
+/// Longest time to wait for a connection.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Number of connections for work on the tables themselves.
+const OWNER_CONNECTIONS: u32 = 2;
+
+/// How long such a connection is kept open without use.
+const OWNER_IDLE: Duration = Duration::from_secs(10);
+
+/// Connections to the database with the rows that they are shown, and the clock for the timestamps.
 #[derive(Clone)]
 pub struct Store {
     pool: PgPool,
+    owner: PgPool,
+    scope: RowScope,
     clock: Arc<dyn Clock>,
     instance: Uuid,
     data_keys: DataKeys,
 }
 
 impl Store {
-    /// Creates a pool with at most `max_connections` connections. It connects when first used.
+    /// Creates a pool with at most `max_connections` connections, which work under the role of the
+    /// service, and two more for work on the tables themselves. It connects when first used. Every row
+    /// is shown; [`Store::within`] restricts that.
     pub fn new(options: PgConnectOptions, max_connections: u32, clock: Arc<dyn Clock>) -> Self {
         let pool = PgPoolOptions::new()
             .max_connections(max_connections)
-            .acquire_timeout(Duration::from_secs(10))
+            .acquire_timeout(ACQUIRE_TIMEOUT)
+            .after_connect(|connection, _| Box::pin(service_role::assume(connection)))
+            .connect_lazy_with(options.clone());
+        let owner = PgPoolOptions::new()
+            .max_connections(OWNER_CONNECTIONS)
+            .acquire_timeout(ACQUIRE_TIMEOUT)
+            .idle_timeout(OWNER_IDLE)
+            .after_connect(|connection, _| Box::pin(RowScope::Service.set(connection)))
             .connect_lazy_with(options);
         Self {
             pool,
+            owner,
+            scope: RowScope::Service,
             clock,
             instance: Uuid::now_v7(),
             data_keys: DataKeys::Table,
@@ -182,17 +208,54 @@ impl Store {
         Ok(Self::new(url.parse()?, max_connections, clock))
     }
 
-    /// Applies the missing migrations.
+    /// The same store, which is shown the rows of this scope alone.
+    pub fn within(&self, scope: RowScope) -> Self {
+        Self {
+            scope,
+            ..self.clone()
+        }
+    }
+
+    /// Applies the missing migrations, and prepares the role of the service.
     ///
     /// # Errors
     /// When the database cannot be reached or was used by a newer version.
     pub async fn migrate(&self) -> Result<(), StoreError> {
-        Ok(MIGRATOR.run(&self.pool).await?)
+        MIGRATOR.run(&self.owner).await?;
+        self.prepare_role().await
     }
 
-    /// The connection pool.
-    pub fn pool(&self) -> &PgPool {
-        &self.pool
+    /// Prepares the role of the service, which a backup of a database does not contain. Must be called
+    /// before [`Store::connection`] and [`Store::begin`].
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn prepare_role(&self) -> Result<(), StoreError> {
+        if !service_role::prepare(&self.owner).await? {
+            tracing::warn!(
+                role = service_role::SERVICE_ROLE,
+                "the database user may not create the role of the service, and works as the owner of the \
+                 tables; see docs/operations.md"
+            );
+        }
+        Ok(())
+    }
+
+    /// A connection under the role of the service, which is shown the rows of this store's scope. It
+    /// costs a round trip; a transaction does not.
+    ///
+    /// # Errors
+    /// When no connection is available.
+    pub async fn connection(&self) -> Result<PoolConnection<Postgres>, StoreError> {
+        let mut connection = self.pool.acquire().await?;
+        self.scope.set(&mut connection).await?;
+        Ok(connection)
+    }
+
+    /// The connections of the user that owns the tables, for work on the tables themselves: migrations,
+    /// `VACUUM`, and the write-ahead log.
+    pub fn owner(&self) -> &PgPool {
+        &self.owner
     }
 
     /// The id of this process among those that use the database.
@@ -206,6 +269,7 @@ impl Store {
         let options = (*self.pool.connect_options()).clone();
         Self {
             instance: self.instance,
+            scope: self.scope,
             ..Self::new(options, max_connections, self.clock.clone())
         }
     }
@@ -225,14 +289,16 @@ impl Store {
     /// When no connection is available.
     pub async fn begin(&self) -> Result<Transaction<'static, Postgres>, StoreError> {
         let pool = self.pool.clone();
-        let begun = tokio::spawn(async move { pool.begin().await }).await;
+        // Of words of this program and a UUID.
+        let statement = AssertSqlSafe(self.scope.begin_statement());
+        let begun = tokio::spawn(async move { pool.begin_with(statement).await }).await;
         // Nothing aborts the task, so joining it fails only after a panic or when the runtime ends.
         Ok(begun.unwrap_or(Err(sqlx::Error::WorkerCrashed))?)
     }
 
-    /// Closes the pool.
+    /// Closes all connections.
     pub async fn close(&self) {
-        self.pool.close().await;
+        tokio::join!(self.pool.close(), self.owner.close());
     }
 }
 

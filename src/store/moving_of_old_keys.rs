@@ -37,7 +37,7 @@ pub async fn move_old_keys(store: &Store) -> Result<u64, StoreError> {
     }
     if moved > 0 {
         sqlx::query("VACUUM (FULL) datasets")
-            .execute(store.pool())
+            .execute(store.owner())
             .await?;
         tracing::info!(
             moved,

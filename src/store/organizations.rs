@@ -126,7 +126,7 @@ pub async fn list(
     )
     .bind(after)
     .bind(limit)
-    .fetch_all(store.pool())
+    .fetch_all(&mut *store.connection().await?)
     .await?;
     Ok(rows
         .iter()
@@ -134,8 +134,8 @@ pub async fn list(
         .collect::<Result<_, _>>()?)
 }
 
-/// The organization with this name or id; `None` if there is none. `executor` is the pool
-/// (`store.pool()`) or a transaction.
+/// The organization with this name or id; `None` if there is none. `executor` is a connection
+/// or a transaction.
 ///
 /// # Errors
 /// When the database fails.
@@ -213,7 +213,7 @@ pub async fn set_disabled(
 /// When the database fails.
 pub async fn find_or_create(store: &Store, name: &str) -> Result<Organization, StoreError> {
     loop {
-        if let Some(found) = find(store.pool(), name).await? {
+        if let Some(found) = find(&mut *store.connection().await?, name).await? {
             return Ok(found);
         }
         if let Some(made) = create(store, None, name, None).await? {

@@ -25,17 +25,21 @@ pub async fn authenticate(
     role: Role,
     subject: &str,
 ) -> Result<Authentication, StoreError> {
-    let found = organizations::find(store.pool(), organization).await?;
+    let found = organizations::find(&mut *store.connection().await?, organization).await?;
     let Some(organization) = found else {
         return Ok(Authentication::Unknown);
     };
     if organization.disabled_at.is_some() {
         // A person who comes for the first time gets no token then.
-        let known = find(store.pool(), (organization.id, role, subject)).await?;
+        let known = find(
+            &mut *store.connection().await?,
+            (organization.id, role, subject),
+        )
+        .await?;
         return Ok(known.unwrap_or(Authentication::Unknown));
     }
     let person = (organization.id, role, subject);
-    if let Some(known) = find(store.pool(), person).await? {
+    if let Some(known) = find(&mut *store.connection().await?, person).await? {
         return Ok(known);
     }
     let mut unknown = [0; 32];
@@ -68,7 +72,7 @@ pub async fn authenticate(
     }
     transaction.commit().await?;
     // Of two first requests at the same time, one has made the token.
-    let known = find(store.pool(), person).await?;
+    let known = find(&mut *store.connection().await?, person).await?;
     known.ok_or(StoreError::Damaged { what: "a person" })
 }
 

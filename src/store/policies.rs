@@ -18,7 +18,7 @@ use super::{Store, StoreError};
 /// # Errors
 /// When the database fails.
 pub async fn load(store: &Store, organization: OrganizationId) -> Result<Policy, StoreError> {
-    let mut connection = store.pool().acquire().await?;
+    let mut connection = store.connection().await?;
     of_organization(&mut connection, organization).await
 }
 

@@ -19,7 +19,7 @@ pub async fn rows_by_submission(
 ) -> Result<Vec<(SubmissionId, u64)>, StoreError> {
     let rows = sqlx::query("SELECT id, rows FROM submissions WHERE dataset_id = $1 ORDER BY id")
         .bind(dataset.0)
-        .fetch_all(store.pool())
+        .fetch_all(&mut *store.connection().await?)
         .await?;
     let submissions = rows.iter().map(|row| {
         let id: Uuid = row.try_get("id")?;
@@ -46,7 +46,7 @@ pub async fn identifier_repeats(
              GROUP BY c.key) counted",
     )
     .bind(dataset.0)
-    .fetch_one(store.pool())
+    .fetch_one(&mut *store.connection().await?)
     .await?;
     Ok(counted.map(|Json(counted)| counted))
 }

@@ -126,7 +126,7 @@ pub async fn heartbeat(
     .bind(each(beats, |beat| {
         beat.state.remaining.map(rounded_seconds)
     }))
-    .fetch_all(store.pool())
+    .fetch_all(&mut *store.connection().await?)
     .await?;
     let mut replies = HashMap::with_capacity(rows.len());
     for row in rows {
@@ -156,7 +156,7 @@ pub async fn record_warnings(
         .bind(claim.job.0)
         .bind(claim.token)
         .bind(Json(warnings))
-        .execute(store.pool())
+        .execute(&mut *store.connection().await?)
         .await?;
     Ok(())
 }
@@ -270,7 +270,7 @@ pub async fn fail(
     .bind(store.now())
     .bind(counts.rows_read.cast_signed())
     .bind(counts.steps_done.cast_signed())
-    .fetch_optional(store.pool())
+    .fetch_optional(&mut *store.connection().await?)
     .await?;
     Ok(match status.as_deref() {
         None => EndResult::Lost,
@@ -299,7 +299,7 @@ pub async fn cancelled(
     .bind(store.now())
     .bind(counts.rows_read.cast_signed())
     .bind(counts.steps_done.cast_signed())
-    .execute(store.pool())
+    .execute(&mut *store.connection().await?)
     .await?;
     Ok(match done.rows_affected() {
         0 => EndResult::Lost,
@@ -323,7 +323,7 @@ pub async fn requeue(store: &Store, claim: &Claim) -> Result<EndResult, StoreErr
     .bind(claim.job.0)
     .bind(claim.token)
     .bind(store.now())
-    .execute(store.pool())
+    .execute(&mut *store.connection().await?)
     .await?;
     Ok(match done.rows_affected() {
         0 => EndResult::Lost,

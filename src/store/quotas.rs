@@ -66,7 +66,7 @@ impl Quotas {
         store: &Store,
         organization: OrganizationId,
     ) -> Result<Result<(), QuotaError>, StoreError> {
-        let mut connection = store.pool().acquire().await?;
+        let mut connection = store.connection().await?;
         // A submission has at least one row and one byte.
         self.check_stored_and(&mut connection, organization, 1)
             .await

@@ -29,7 +29,7 @@ pub async fn remove_deleted(store: &Store, is_tight: impl Fn() -> bool) -> Resul
             "SELECT s.id FROM submissions s JOIN datasets d ON d.id = s.dataset_id
              WHERE d.deleted_at IS NOT NULL LIMIT 1",
         )
-        .fetch_optional(store.pool())
+        .fetch_optional(&mut *store.connection().await?)
         .await?;
         let Some(submission) = submission else {
             return Ok(removed);
@@ -41,7 +41,7 @@ pub async fn remove_deleted(store: &Store, is_tight: impl Fn() -> bool) -> Resul
         }
         sqlx::query("DELETE FROM submissions WHERE id = $1")
             .bind(submission)
-            .execute(store.pool())
+            .execute(&mut *store.connection().await?)
             .await?;
         let id = SubmissionId(submission);
         store.data_keys().remove(store, id).await?;
@@ -64,7 +64,7 @@ async fn remove_chunks(store: &Store, submission: Uuid) -> Result<u64, StoreErro
     .bind(submission)
     .bind(BATCH_CHUNKS)
     .bind(BATCH_BYTES)
-    .execute(store.pool())
+    .execute(&mut *store.connection().await?)
     .await?;
     Ok(removed.rows_affected())
 }
@@ -75,10 +75,10 @@ async fn checkpoint(store: &Store) -> Result<(), StoreError> {
         "SELECT EXISTS (SELECT FROM pg_roles
                         WHERE rolname = 'pg_checkpoint' AND pg_has_role(oid, 'USAGE'))",
     )
-    .fetch_one(store.pool())
+    .fetch_one(store.owner())
     .await?;
     if may {
-        sqlx::query("CHECKPOINT").execute(store.pool()).await?;
+        sqlx::query("CHECKPOINT").execute(store.owner()).await?;
     }
     Ok(())
 }
@@ -94,7 +94,7 @@ pub async fn has_dead_chunks(store: &Store) -> Result<bool, StoreError> {
         "SELECT pg_stat_get_dead_tuples(oid) + pg_stat_get_dead_tuples(reltoastrelid) > 0
          FROM pg_class WHERE oid = 'submission_chunks'::regclass",
     )
-    .fetch_one(store.pool())
+    .fetch_one(&mut *store.connection().await?)
     .await?)
 }
 
@@ -105,7 +105,7 @@ pub async fn has_dead_chunks(store: &Store) -> Result<bool, StoreError> {
 /// When the database fails.
 pub async fn vacuum(store: &Store) -> Result<(), StoreError> {
     sqlx::query("VACUUM submission_chunks")
-        .execute(store.pool())
+        .execute(store.owner())
         .await?;
     Ok(())
 }
@@ -159,7 +159,7 @@ async fn free_inside(store: &Store) -> Result<i64, StoreError> {
                 - (coalesce(sum(octet_length(sealed)), 0) * 1.04)::bigint
          FROM submission_chunks",
     )
-    .fetch_one(store.pool())
+    .fetch_one(&mut *store.connection().await?)
     .await?)
 }
 
@@ -186,7 +186,7 @@ async fn move_chunk(
     )
     .bind(submission)
     .bind(index)
-    .fetch_optional(store.pool())
+    .fetch_optional(&mut *store.connection().await?)
     .await?;
     let Some(row) = row else { return Ok(None) };
     Ok(Some(MovedChunk {

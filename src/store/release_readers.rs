@@ -26,13 +26,13 @@ pub(super) async fn add(
     .bind(release.0)
     .bind(recipient.0)
     .bind(store.now())
-    .execute(store.pool())
+    .execute(&mut *store.connection().await?)
     .await?;
     Ok(())
 }
 
 /// The releases of a dataset that a recipient has fetched, withdrawn ones too, or has a grant of,
-/// but `release`; by id. `executor` is the pool (`store.pool()`) or a transaction.
+/// but `release`; by id. `executor` is a connection or a transaction.
 ///
 /// # Errors
 /// When the database fails.

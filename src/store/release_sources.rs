@@ -94,7 +94,7 @@ pub async fn load(
     };
     let row = sqlx::query("SELECT rows, source_submissions FROM releases WHERE id = $1")
         .bind(release.0)
-        .fetch_one(store.pool())
+        .fetch_one(&mut *store.connection().await?)
         .await?;
     let submissions: Option<Json<Vec<SourceSubmission>>> = row.try_get("source_submissions")?;
     let Some(Json(submissions)) = submissions else {
@@ -102,11 +102,12 @@ pub async fn load(
     };
     let expected: i64 = row.try_get("rows")?;
     let mut rows = Vec::with_capacity(expected.max(0) as usize);
+    let mut connection = store.connection().await?;
     let mut parts = sqlx::query(
         "SELECT index, sealed FROM release_sources WHERE release_id = $1 ORDER BY index",
     )
     .bind(release.0)
-    .fetch(store.pool());
+    .fetch(&mut *connection);
     while let Some(part) = parts.try_next().await? {
         let index = part.try_get::<i32, _>("index")?.cast_unsigned();
         let place = Place::SourceRows { release, index };

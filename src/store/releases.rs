@@ -159,7 +159,7 @@ pub async fn load(
     .bind(organization)
     .bind(store.now())
     .bind(id.0)
-    .fetch_optional(store.pool())
+    .fetch_optional(&mut *store.connection().await?)
     .await?;
     let Some(row) = row else { return Ok(None) };
     Ok(Some(StoredRelease {
@@ -192,7 +192,7 @@ pub async fn list(
     .bind(store.now())
     .bind(after)
     .bind(limit)
-    .fetch_all(store.pool())
+    .fetch_all(&mut *store.connection().await?)
     .await?;
     rows.iter().map(stored).collect()
 }
@@ -229,7 +229,7 @@ pub async fn report(
     .bind(organization)
     .bind(store.now())
     .bind(id.0)
-    .fetch_optional(store.pool())
+    .fetch_optional(&mut *store.connection().await?)
     .await?;
     let Some(row) = row else { return Ok(None) };
     Ok(Some(StoredReport {
@@ -261,7 +261,7 @@ pub async fn other_columns(
     .bind(organization)
     .bind(store.now())
     .bind(id.0)
-    .fetch_all(store.pool())
+    .fetch_all(&mut *store.connection().await?)
     .await?)
 }
 
@@ -289,7 +289,7 @@ pub async fn table(
     .bind(store.now())
     .bind(id.0)
     .bind(name)
-    .fetch_optional(store.pool())
+    .fetch_optional(&mut *store.connection().await?)
     .await?;
     let Some(row) = row else { return Ok(None) };
     Ok(Some(StoredTable {
@@ -376,7 +376,7 @@ pub async fn chunk(
     .bind(table.release.0)
     .bind(&table.name)
     .bind(index.cast_signed())
-    .fetch_optional(store.pool())
+    .fetch_optional(&mut *store.connection().await?)
     .await?)
 }
 

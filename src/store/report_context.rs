@@ -6,7 +6,7 @@ use sqlx::Row;
 use crate::ids::ReleaseId;
 
 use super::seal::{DataKey, Place};
-use super::{Store, StoreError};
+use super::{RowScope, Store, StoreError};
 
 /// The names around a release.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +32,8 @@ pub async fn load(store: &Store, release: ReleaseId) -> Result<ReportContext, St
          WHERE r.id = $1",
     )
     .bind(release.0)
-    .fetch_one(store.pool())
+    // The names are for recipients, too; nothing else of a dataset is.
+    .fetch_one(&mut *store.within(RowScope::Service).connection().await?)
     .await?;
     Ok(ReportContext {
         dataset: row.try_get("dataset")?,
@@ -54,7 +55,7 @@ pub async fn distributions(
     let sealed: Option<Vec<u8>> =
         sqlx::query_scalar("SELECT sealed_distributions FROM releases WHERE id = $1")
             .bind(release.0)
-            .fetch_one(store.pool())
+            .fetch_one(&mut *store.connection().await?)
             .await?;
     let Some(sealed) = sealed else {
         return Ok(None);

@@ -40,7 +40,7 @@ pub async fn steps(
     .bind(run.cast_signed())
     .bind(i64::from(from))
     .bind(limit)
-    .fetch_all(store.pool())
+    .fetch_all(&mut *store.connection().await?)
     .await?;
     rows.iter()
         .map(|row| {
@@ -92,7 +92,7 @@ pub async fn step_records(
     )
     .bind(job.0)
     .bind(run.cast_signed())
-    .fetch_all(store.pool())
+    .fetch_all(&mut *store.connection().await?)
     .await?;
     rows.iter()
         .map(|row| {
@@ -217,7 +217,7 @@ pub async fn sweep(
     .bind(job.0)
     .bind(i64::from(from))
     .bind(limit)
-    .fetch_all(store.pool())
+    .fetch_all(&mut *store.connection().await?)
     .await?;
     rows.iter()
         .map(|row| {

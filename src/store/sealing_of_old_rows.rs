@@ -147,11 +147,11 @@ impl Table {
 async fn rewrite(store: &Store, table: &'static str) -> Result<(), StoreError> {
     for _ in 0..WAITS {
         let vacuum = AssertSqlSafe(format!("VACUUM (ANALYZE) {table}"));
-        sqlx::query(vacuum).execute(store.pool()).await?;
+        sqlx::query(vacuum).execute(store.owner()).await?;
         let old: i64 =
             sqlx::query_scalar("SELECT coalesce(pg_stat_get_dead_tuples($1::text::regclass), 0)")
                 .bind(table)
-                .fetch_one(store.pool())
+                .fetch_one(store.owner())
                 .await?;
         if old == 0 {
             break;
@@ -159,7 +159,7 @@ async fn rewrite(store: &Store, table: &'static str) -> Result<(), StoreError> {
         tokio::time::sleep(WAIT).await;
     }
     let full = AssertSqlSafe(format!("VACUUM (FULL) {table}"));
-    sqlx::query(full).execute(store.pool()).await?;
+    sqlx::query(full).execute(store.owner()).await?;
     Ok(())
 }
 
@@ -273,7 +273,7 @@ async fn remove_reasons(store: &Store) -> Result<(), StoreError> {
     )
     .bind(Code::VerificationFailed.as_str())
     .bind(Json(NOT_VERIFIED))
-    .execute(store.pool())
+    .execute(&mut *store.connection().await?)
     .await?;
     Ok(())
 }

@@ -77,7 +77,7 @@ struct StoredServiceKey {
 
 async fn find(store: &Store) -> Result<Option<StoredServiceKey>, StoreError> {
     let row = sqlx::query("SELECT key_id, wrapped_key FROM service_keys")
-        .fetch_optional(store.pool())
+        .fetch_optional(&mut *store.connection().await?)
         .await?;
     let Some(row) = row else { return Ok(None) };
     Ok(Some(StoredServiceKey {
@@ -175,7 +175,11 @@ pub async fn check(store: &Store, ring: &KeyRing) -> Result<KeyCheck, StoreError
     };
     for dataset in datasets::live_ids(store).await? {
         let dataset = DatasetId(dataset);
-        match store.data_keys().read(store.pool(), dataset).await? {
+        match store
+            .data_keys()
+            .read(&mut *store.connection().await?, dataset)
+            .await?
+        {
             Some(wrapped) if ring.open(dataset, &wrapped).is_ok() => result.good += 1,
             _ => result.bad.push(dataset),
         }

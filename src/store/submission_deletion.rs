@@ -74,7 +74,7 @@ pub async fn delete(
 /// When the database or a key file fails.
 pub(super) async fn destroy_remaining_keys(store: &Store) -> Result<(), StoreError> {
     let remaining = sqlx::query_scalar("SELECT submission_id FROM keys_to_destroy");
-    let remaining: Vec<Uuid> = remaining.fetch_all(store.pool()).await?;
+    let remaining: Vec<Uuid> = remaining.fetch_all(&mut *store.connection().await?).await?;
     for id in remaining {
         destroy_key(store, SubmissionId(id)).await?;
     }
@@ -86,7 +86,7 @@ async fn destroy_key(store: &Store, id: SubmissionId) -> Result<(), StoreError> 
     store.data_keys().destroy(store, id).await?;
     sqlx::query("DELETE FROM keys_to_destroy WHERE submission_id = $1")
         .bind(id.0)
-        .execute(store.pool())
+        .execute(&mut *store.connection().await?)
         .await?;
     Ok(())
 }

@@ -27,12 +27,16 @@ pub async fn load(
     )
     .bind(dataset.0)
     .bind(ids)
-    .fetch_all(store.pool())
+    .fetch_all(&mut *store.connection().await?)
     .await?;
     let mut keys = BTreeMap::new();
     for id in with_key.into_iter().map(SubmissionId) {
         // One that is missing was destroyed since, with its rows.
-        if let Some(sealed) = store.data_keys().read(store.pool(), id).await? {
+        if let Some(sealed) = store
+            .data_keys()
+            .read(&mut *store.connection().await?, id)
+            .await?
+        {
             keys.insert(id, key.open_submission_key(id, &sealed)?);
         }
     }

@@ -315,6 +315,7 @@ pub async fn load_chunks(
     out: mpsc::Sender<SealedChunk>,
 ) -> Result<(), StoreError> {
     let ids: Option<Vec<Uuid>> = submissions.map(|ids| ids.iter().map(|id| id.0).collect());
+    let mut connection = store.connection().await?;
     let mut rows = sqlx::query(
         "SELECT c.submission_id, c.index, c.rows, c.sealed
          FROM submission_chunks c JOIN submissions s ON s.id = c.submission_id
@@ -323,7 +324,7 @@ pub async fn load_chunks(
     )
     .bind(dataset.0)
     .bind(ids)
-    .fetch(store.pool());
+    .fetch(&mut *connection);
     while let Some(row) = rows.try_next().await? {
         let chunk = SealedChunk {
             submission: SubmissionId(row.try_get("submission_id")?),
@@ -375,7 +376,7 @@ pub async fn size(
     )
     .bind(dataset.0)
     .bind(ids)
-    .fetch_one(store.pool())
+    .fetch_one(&mut *store.connection().await?)
     .await?;
     let count = |column| row.try_get::<i64, _>(column).map(i64::cast_unsigned);
     Ok(SubmissionsSize {

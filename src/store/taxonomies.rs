@@ -129,7 +129,7 @@ pub async fn list(
     .bind(organization.0)
     .bind(after)
     .bind(limit)
-    .fetch_all(store.pool())
+    .fetch_all(&mut *store.connection().await?)
     .await?;
     Ok(rows
         .iter()
@@ -154,7 +154,7 @@ pub async fn find(
     )
     .bind(organization.0)
     .bind(id.0)
-    .fetch_optional(store.pool())
+    .fetch_optional(&mut *store.connection().await?)
     .await?;
     let Some(row) = row else { return Ok(None) };
     let Json(root) = row.try_get("root")?;
@@ -259,7 +259,7 @@ pub async fn roots(
     )
     .bind(organization.0)
     .bind(ids)
-    .fetch_all(store.pool())
+    .fetch_all(&mut *store.connection().await?)
     .await?;
     let mut roots = HashMap::with_capacity(rows.len());
     for row in rows {

@@ -70,7 +70,7 @@ pub async fn authenticate(store: &Store, secret: &str) -> Result<Authentication,
          WHERE t.secret_sha256 = $1",
     )
     .bind(Sha256::digest(secret.as_bytes()).as_slice())
-    .fetch_optional(store.pool())
+    .fetch_optional(&mut *store.connection().await?)
     .await?;
     let Some(row) = row else {
         return Ok(Authentication::Unknown);
@@ -148,7 +148,7 @@ pub async fn is_valid(store: &Store, token: TokenId) -> Result<bool, StoreError>
     )
     .bind(token.0)
     .bind(store.now())
-    .fetch_one(store.pool())
+    .fetch_one(&mut *store.connection().await?)
     .await?;
     Ok(valid)
 }

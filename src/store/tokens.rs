@@ -236,7 +236,7 @@ pub async fn list(
     ))
     .bind(after)
     .bind(limit)
-    .fetch_all(store.pool())
+    .fetch_all(&mut *store.connection().await?)
     .await?;
     rows.iter().map(Token::from_row).collect()
 }

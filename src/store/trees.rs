@@ -131,7 +131,7 @@ pub(super) async fn of_dataset(
          JOIN trees t ON (t.organization_id, t.sha256) = (u.organization_id, u.sha256)",
     )
     .bind(dataset.0)
-    .fetch_all(store.pool())
+    .fetch_all(&mut *store.connection().await?)
     .await?;
     let used = |row: &sqlx::postgres::PgRow| {
         let positions: Vec<i32> = row.try_get("positions")?;

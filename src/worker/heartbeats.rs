@@ -213,7 +213,7 @@ impl Thread {
 
     async fn give_sign_of_life(&self, store: &Store) {
         let given = async {
-            let mut connection = store.pool().acquire().await?;
+            let mut connection = store.connection().await?;
             instances::renew(&mut connection, store.instance()).await
         };
         match timeout(self.settings.lease, given).await {

@@ -81,7 +81,7 @@ pub fn open_key(keys: &KeyRing, dataset: &StoredDataset) -> Result<DataKey, Stor
 /// # Errors
 /// When the database fails.
 pub async fn holder(store: &Store, id: OrganizationId) -> Result<CodebookOrganization, StoreError> {
-    let holder = organizations::find(store.pool(), &id.to_string()).await?;
+    let holder = organizations::find(&mut *store.connection().await?, &id.to_string()).await?;
     let damaged = StoreError::Damaged {
         what: "an organization",
     };

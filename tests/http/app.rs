@@ -120,14 +120,15 @@ impl Builder {
         let shutdown = CancellationToken::new();
         let spool = tempfile::tempdir().unwrap();
         let state = AppState {
-            service: Service::new(
+            operations: Service::new(
                 store,
                 Arc::new(KeyRing::new(&[7; 32])),
                 self.limits,
                 MemoryBudget::new(self.memory_bytes, self.memory_wait),
                 Arc::new(Storage::new(spool.path(), spool.path(), self.storage)),
                 shutdown.clone(),
-            ),
+            )
+            .into(),
             rate_limiter: RateLimiter::new(self.requests_per_second).map(Arc::new),
             refused_tokens: RefusedTokens::new(self.refused_tokens_per_minute).map(Arc::new),
             oidc: self.oidc.map(Verifier::new).map(Arc::new),
@@ -137,7 +138,7 @@ impl Builder {
         };
         let pool = self
             .with_workers
-            .then(|| start_workers(&state.service, WorkerPoolSettings::default()));
+            .then(|| start_workers(state.unscoped(), WorkerPoolSettings::default()));
         let settings = RouterSettings {
             request_timeout: Duration::from_secs(30),
             cors_origins: self.cors_origins,
@@ -248,7 +249,7 @@ impl TestApp {
         role: Role,
         expires_at: Option<OffsetDateTime>,
     ) -> (TokenId, String) {
-        let store = &self.state.service.store;
+        let store = &self.state.unscoped().store;
         organizations::find_or_create(store, organization)
             .await
             .unwrap();

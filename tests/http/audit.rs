@@ -44,7 +44,7 @@ async fn the_events_of_an_organization_are_a_chain() {
     // An auditor can compute the hashes from what is shown.
     let organization: String =
         sqlx::query_scalar("SELECT id::text FROM organizations WHERE name = 'hospital'")
-            .fetch_one(hospital.app.state.service.store.pool())
+            .fetch_one(hospital.app.state.unscoped().store.owner())
             .await
             .unwrap();
     for event in &newest_first {
@@ -120,7 +120,13 @@ async fn events_are_filtered_and_exported() {
 
 /// Changes the tables as somebody can who rules the database and has no key.
 async fn tamper(hospital: &Hospital, sql: &str) {
-    let options = hospital.app.state.service.store.pool().connect_options();
+    let options = hospital
+        .app
+        .state
+        .unscoped()
+        .store
+        .owner()
+        .connect_options();
     let superuser = (*options).clone().username("postgres");
     let mut connection = superuser.connect().await.unwrap();
     let sql = format!("SET session_replication_role = replica; {sql}");
@@ -132,7 +138,7 @@ async fn tamper(hospital: &Hospital, sql: &str) {
 }
 
 async fn faults(hospital: &Hospital) -> Vec<ChainFault> {
-    let service = &hospital.app.state.service;
+    let service = hospital.app.state.unscoped();
     audit_chain::extend(&service.store, &service.keys)
         .await
         .unwrap();
@@ -196,7 +202,7 @@ async fn every_change_of_a_log_is_found() {
 async fn the_service_can_only_add_events() {
     let (hospital, _) = with_events().await;
     assert_eq!(faults(&hospital).await, []);
-    let pool = hospital.app.state.service.store.pool();
+    let pool = hospital.app.state.unscoped().store.owner();
     for statement in [
         "UPDATE audit_events SET detail = '{}'",
         "DELETE FROM audit_events",

@@ -22,7 +22,7 @@ async fn taxonomy(app: &TestApp, holder: &str, name: &str) -> Value {
 }
 
 async fn organization(app: &TestApp, name: &str) -> OrganizationId {
-    let found = organizations::find(app.state.service.store.pool(), name).await;
+    let found = organizations::find(app.state.unscoped().store.owner(), name).await;
     found.unwrap().unwrap().id
 }
 
@@ -67,7 +67,7 @@ async fn a_dataset_is_stored_as_declared() {
 
     let id: DatasetId = text(&made["id"]).parse().unwrap();
     let owner = organization(&app, "hospital").await;
-    let stored = datasets::load(&app.state.service.store, owner, id)
+    let stored = datasets::load(&app.state.unscoped().store, owner, id)
         .await
         .unwrap()
         .unwrap();
@@ -79,7 +79,7 @@ async fn a_dataset_is_stored_as_declared() {
         .collect();
     assert_eq!(trees, [false, true, true, false, false, false]);
     app.state
-        .service
+        .unscoped()
         .keys
         .open(id, &stored.wrapped_key)
         .unwrap();
@@ -108,7 +108,7 @@ async fn a_deleted_dataset_is_not_found_and_its_name_is_free() {
 
     let id: DatasetId = text(&answer.json(201)["id"]).parse().unwrap();
     let owner = organization(&app, "hospital").await;
-    let found = datasets::find_any(&app.state.service.store, owner, id)
+    let found = datasets::find_any(&app.state.unscoped().store, owner, id)
         .await
         .unwrap();
     assert!(matches!(found, Some(DatasetState::Deleted)));
@@ -140,7 +140,7 @@ async fn a_dataset_is_deleted_after_its_retention_period() {
         .await
         .json(201);
     app.clock.advance(Duration::days(2) - Duration::seconds(1));
-    let store = &app.state.service.store;
+    let store = &app.state.unscoped().store;
     assert_eq!(datasets::delete_expired(store).await.unwrap(), 0);
     app.clock.advance(Duration::seconds(1));
     assert_eq!(datasets::delete_expired(store).await.unwrap(), 1);

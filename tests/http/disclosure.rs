@@ -314,7 +314,7 @@ async fn a_dump_of_the_database_discloses_no_raw_value() {
             .any(|person| shown.contains(person))
     );
 
-    let store = &hospital.app.state.service.store;
+    let store = &hospital.app.state.unscoped().store;
     let places = [
         ("tables", planted.found_in_tables(store).await),
         ("files", planted.found_in_files(store, true).await),
@@ -346,9 +346,9 @@ async fn a_deleted_dataset_leaves_no_value_of_its_jobs() {
     assert_eq!(hospital.get(&job).await.json(200), expected);
     let steps = hospital.get(&format!("{job}/steps")).await.json(200);
     assert_eq!(steps["items"], json!([]));
-    let store = &hospital.app.state.service.store;
+    let store = &hospital.app.state.unscoped().store;
     let answers = sqlx::query_scalar("SELECT count(*) FROM idempotent_answers");
-    let answers: i64 = answers.fetch_one(store.pool()).await.unwrap();
+    let answers: i64 = answers.fetch_one(store.owner()).await.unwrap();
     assert_eq!(answers, 0);
     assert!(planted().found_in_tables(store).await.is_empty());
 }
@@ -363,11 +363,11 @@ async fn a_digest_in_the_database_does_not_confirm_a_guessed_body() {
     let dataset = filled(&hospital, table, "patients").await;
     let shown = hospital.get(&dataset).await.json(200);
     assert_eq!(shown["submissions"][0]["sha256"], guessed);
-    let store = &hospital.app.state.service.store;
+    let store = &hospital.app.state.unscoped().store;
     for table in ["submissions", "idempotent_answers"] {
         let query = sqlx::AssertSqlSafe(format!("SELECT t::text FROM {table} t"));
         let rows: Vec<String> = sqlx::query_scalar(query)
-            .fetch_all(store.pool())
+            .fetch_all(store.owner())
             .await
             .unwrap();
         let as_text: String = guessed.bytes().map(|byte| format!("{byte:02x}")).collect();
@@ -376,13 +376,13 @@ async fn a_digest_in_the_database_does_not_confirm_a_guessed_body() {
         }
     }
     let digests: Vec<Vec<u8>> = sqlx::query_scalar("SELECT body_digest FROM submissions")
-        .fetch_all(store.pool())
+        .fetch_all(store.owner())
         .await
         .unwrap();
     let again = hospital.submit(&dataset, table.body()).await.json(201);
     assert_eq!(again["sha256"], guessed);
     let both: Vec<Vec<u8>> = sqlx::query_scalar("SELECT body_digest FROM submissions")
-        .fetch_all(store.pool())
+        .fetch_all(store.owner())
         .await
         .unwrap();
     assert_eq!(both, [digests[0].clone(), digests[0].clone()]);

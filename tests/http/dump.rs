@@ -67,13 +67,13 @@ impl Planted {
     /// statistics of the database.
     pub(crate) async fn found_in_tables(&self, store: &Store) -> BTreeSet<String> {
         sqlx::raw_sql("ANALYZE")
-            .execute(store.pool())
+            .execute(store.owner())
             .await
             .unwrap();
         let tables: Vec<String> = sqlx::query_scalar(
             "SELECT table_name::text FROM information_schema.tables WHERE table_schema = 'public'",
         )
-        .fetch_all(store.pool())
+        .fetch_all(store.owner())
         .await
         .unwrap();
         assert!(tables.len() > 10, "{tables:?}");
@@ -82,13 +82,13 @@ impl Planted {
         for source in sources.chain(["pg_stats", "pg_stat_activity"]) {
             let query = AssertSqlSafe(format!("SELECT t::text FROM {source} t"));
             let rows: Vec<String> = sqlx::query_scalar(query)
-                .fetch_all(store.pool())
+                .fetch_all(store.owner())
                 .await
                 .unwrap();
             found.extend(self.found_in(rows.join("\n").as_bytes()));
         }
         let chunks: Vec<Vec<u8>> = sqlx::query_scalar("SELECT data FROM release_chunks")
-            .fetch_all(store.pool())
+            .fetch_all(store.owner())
             .await
             .unwrap();
         for chunk in chunks {
@@ -105,7 +105,7 @@ impl Planted {
         let oid: String = sqlx::query_scalar(
             "SELECT oid::text FROM pg_database WHERE datname = current_database()",
         )
-        .fetch_one(store.pool())
+        .fetch_one(store.owner())
         .await
         .unwrap();
         let mut found = BTreeSet::new();

@@ -86,7 +86,7 @@ impl Hospital {
 
     /// Starts a worker with a short heartbeat and a short polling interval.
     pub(crate) fn work(&self) -> WorkerPool {
-        start_workers(&self.app.state.service, settings())
+        start_workers(self.app.state.unscoped(), settings())
     }
 
     /// The job, when it has ended; panics after 60 s.

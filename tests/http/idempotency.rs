@@ -24,13 +24,13 @@ impl Keys {
     async fn new() -> Self {
         let app = TestApp::new().await;
         app.token("hospital", Role::Holder).await;
-        let found = organizations::find(app.state.service.store.pool(), "hospital").await;
+        let found = organizations::find(app.state.unscoped().store.owner(), "hospital").await;
         let organization = found.unwrap().unwrap().id;
         Self { app, organization }
     }
 
     async fn begin(&self, key: &str) -> KeyState {
-        let service = &self.app.state.service;
+        let service = &self.app.state.unscoped();
         begin(
             &service.store,
             &service.keys,
@@ -50,7 +50,7 @@ impl Keys {
     }
 
     async fn finish(&self, reservation: Reservation, body: &[u8]) -> bool {
-        let mut transaction = self.app.state.service.store.begin().await.unwrap();
+        let mut transaction = self.app.state.unscoped().store.begin().await.unwrap();
         let kept = reservation
             .finish(&mut transaction, body, &answer())
             .await
@@ -88,7 +88,9 @@ async fn the_first_answer_is_repeated_for_the_same_body() {
         .clock
         .advance(time::Duration::try_from(RETENTION).unwrap());
     assert_eq!(
-        delete_expired(&keys.app.state.service.store).await.unwrap(),
+        delete_expired(&keys.app.state.unscoped().store)
+            .await
+            .unwrap(),
         1
     );
     keys.reserve("a").await;

@@ -76,9 +76,9 @@ async fn jobs_of_an_earlier_version_get_their_counts() {
     let migration = include_str!("../../migrations/0004_progress.sql");
     let (_, fill) = migration.split_once("-- Jobs there already").unwrap();
     let forget = "UPDATE jobs SET rows = 0, rows_read = 0, steps_done = 0; --";
-    let store = &hospital.app.state.service.store;
+    let store = &hospital.app.state.unscoped().store;
     let sql = sqlx::AssertSqlSafe(format!("{forget}{fill}"));
-    sqlx::raw_sql(sql).execute(store.pool()).await.unwrap();
+    sqlx::raw_sql(sql).execute(store.owner()).await.unwrap();
     assert_eq!(hospital.get(&job).await.json(200), ended);
 }
 
@@ -253,7 +253,7 @@ async fn events_end_when_the_service_stops() {
     let dataset = hospital.filled_dataset().await;
     let job = hospital.job(&dataset, json!({})).await;
     let stream = EventStream::open(&hospital, &job).await;
-    hospital.app.state.service.shutdown.cancel();
+    hospital.app.state.unscoped().shutdown.cancel();
     let events = stream.rest().await;
     assert!(events.iter().all(|(name, _)| name == "progress"));
 }

@@ -50,6 +50,7 @@ mod report_links;
 mod revocation;
 mod risk;
 mod roles;
+mod row_level_security;
 mod row_order;
 mod service_documents;
 mod sets;

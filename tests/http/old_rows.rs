@@ -64,7 +64,7 @@ impl Stored {
     }
 
     fn store(&self) -> &Store {
-        &self.hospital.app.state.service.store
+        &self.hospital.app.state.unscoped().store
     }
 
     /// Everything that the holder sees of it.
@@ -81,7 +81,7 @@ impl Stored {
 
     /// Writes the rows as the earlier version wrote them.
     async fn store_in_clear(&self, [dataset, job, steps, answer]: &[Value; 4]) {
-        let pool = self.store().pool();
+        let pool = self.store().owner();
         for step in steps["items"].as_array().unwrap() {
             let query = "UPDATE job_steps SET item = $1, sealed_item = NULL WHERE step = $2";
             let query = sqlx::query(query).bind(Json(step));
@@ -135,7 +135,7 @@ async fn rows_of_an_earlier_version_are_sealed_at_the_start() {
             .is_empty()
     );
 
-    let keys = &stored.hospital.app.state.service.keys;
+    let keys = &stored.hospital.app.state.unscoped().keys;
     let steps = shown[2]["items"].as_array().unwrap().len() as u64;
     let sealed = seal_old_rows(stored.store(), keys).await.unwrap();
     assert_eq!(sealed, steps + 3);
@@ -163,14 +163,14 @@ async fn listed_values_of_an_earlier_version_go_with_their_dataset() {
         .app
         .delete(&stored.hospital.token, &stored.dataset)
         .await;
-    let pool = stored.store().pool();
+    let pool = stored.store().owner();
     sqlx::query("UPDATE jobs SET definition = $1, error = $2")
         .bind(&shown[1]["definition"])
         .bind(json!({ "code": "verification_failed", "detail": format!("{PREFIX}-city-1") }))
         .execute(pool)
         .await
         .unwrap();
-    let keys = &stored.hospital.app.state.service.keys;
+    let keys = &stored.hospital.app.state.unscoped().keys;
     assert_eq!(seal_old_rows(stored.store(), keys).await.unwrap(), 1);
     let left = planted().found_in_tables(stored.store()).await;
     assert!(left.is_empty(), "{left:?}");

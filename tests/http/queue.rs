@@ -58,7 +58,7 @@ async fn claim_expired(store: &Store, lease: Duration) -> Claim {
 
 /// The same database, as another process uses it.
 pub(crate) async fn another_process(store: &Store) -> Store {
-    let options = (*store.pool().connect_options()).clone();
+    let options = (*store.owner().connect_options()).clone();
     let other = Store::new(options, 2, Arc::new(SystemClock));
     instances::register(&other, Uuid::new_v4()).await.unwrap();
     other
@@ -66,14 +66,14 @@ pub(crate) async fn another_process(store: &Store) -> Store {
 
 async fn count(store: &Store, table: &str) -> i64 {
     let query = sqlx::AssertSqlSafe(format!("SELECT count(*) FROM {table}"));
-    let counted = sqlx::query_scalar(query).fetch_one(store.pool()).await;
+    let counted = sqlx::query_scalar(query).fetch_one(store.owner()).await;
     counted.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_is_claimed_once_and_oldest_first() {
     let hospital = Hospital::new().await;
-    let store = &hospital.app.state.service.store;
+    let store = &hospital.app.state.unscoped().store;
     let dataset = hospital.filled_dataset().await;
     let first = hospital.job(&dataset, json!({})).await;
     let second = hospital.job(&dataset, json!({})).await;
@@ -87,7 +87,7 @@ async fn a_job_is_claimed_once_and_oldest_first() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_expired_lease_is_taken_over_and_its_worker_is_refused() {
     let hospital = Hospital::new().await;
-    let store = &hospital.app.state.service.store;
+    let store = &hospital.app.state.unscoped().store;
     let dataset = hospital.filled_dataset().await;
     let job = hospital.job(&dataset, json!({ "release": true })).await;
     // The process of this claim gives no sign of life after it.
@@ -124,7 +124,7 @@ async fn an_expired_lease_is_taken_over_and_its_worker_is_refused() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_whose_workers_die_fails_after_three_attempts() {
     let hospital = Hospital::new().await;
-    let store = &hospital.app.state.service.store;
+    let store = &hospital.app.state.unscoped().store;
     let dataset = hospital.filled_dataset().await;
     let job = hospital.job(&dataset, json!({})).await;
     for attempt in 1..=3 {
@@ -142,7 +142,7 @@ async fn a_job_whose_workers_die_fails_after_three_attempts() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_running_job_is_cancelled_through_its_worker() {
     let hospital = Hospital::new().await;
-    let store = &hospital.app.state.service.store;
+    let store = &hospital.app.state.unscoped().store;
     let dataset = hospital.filled_dataset().await;
     let job = hospital.job(&dataset, json!({ "release": true })).await;
     let claim = claim(store, LONG).await.unwrap();
@@ -175,7 +175,7 @@ async fn a_running_job_is_cancelled_through_its_worker() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_returned_to_the_queue_keeps_its_attempts() {
     let hospital = Hospital::new().await;
-    let store = &hospital.app.state.service.store;
+    let store = &hospital.app.state.unscoped().store;
     let dataset = hospital.filled_dataset().await;
     let job = hospital.job(&dataset, json!({})).await;
     let claimed = claim(store, LONG).await.unwrap();

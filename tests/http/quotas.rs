@@ -106,7 +106,7 @@ async fn requests_on_tables_are_refused_while_the_memory_is_in_use() {
     let release = hospital.release().await;
     let document = hospital.get(&release).await.json(200);
     let dataset = hospital.filled_dataset().await;
-    let memory = &hospital.app.state.service.memory;
+    let memory = &hospital.app.state.unscoped().memory;
     let all = memory.limit(MemoryUse::Tables);
     let used = memory.reserve(MemoryUse::Tables, all).await.unwrap();
     let profile = format!("{dataset}/profile");

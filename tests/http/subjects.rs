@@ -29,8 +29,8 @@ async fn dataset(hospital: &Hospital, name: &str) -> String {
 
 /// The rows of a dataset as a job reads them.
 async fn stored(hospital: &Hospital, dataset: &str) -> Table {
-    let service = &hospital.app.state.service;
-    let organization = organizations::find(service.store.pool(), "hospital").await;
+    let service = hospital.app.state.unscoped();
+    let organization = organizations::find(service.store.owner(), "hospital").await;
     let organization = organization.unwrap().unwrap().id;
     let dataset = DatasetId(id(dataset).parse().unwrap());
     let dataset = datasets::load(&service.store, organization, dataset).await;

@@ -57,19 +57,19 @@ async fn a_copy_of_a_deleted_submission_is_not_opened_by_any_key_that_is_left() 
     let sent = hospital.submit(&dataset, TABLE).await.json(201);
     let submission = SubmissionId(text(&sent["id"]).parse::<Uuid>().unwrap());
     let dataset_id = DatasetId(id(&dataset).parse::<Uuid>().unwrap());
-    let store = &hospital.app.state.service.store;
+    let store = &hospital.app.state.unscoped().store;
     let sealed: Vec<u8> =
         sqlx::query("SELECT sealed FROM submission_chunks WHERE submission_id = $1")
             .bind(submission.0)
-            .fetch_one(store.pool())
+            .fetch_one(store.owner())
             .await
             .unwrap()
             .get(0);
-    let keys = &hospital.app.state.service.keys;
+    let keys = &hospital.app.state.unscoped().keys;
     let organization: Uuid =
         sqlx::query_scalar("SELECT organization_id FROM datasets WHERE id = $1")
             .bind(dataset_id.0)
-            .fetch_one(store.pool())
+            .fetch_one(store.owner())
             .await
             .unwrap();
     let organization = pais::ids::OrganizationId(organization);
@@ -79,7 +79,7 @@ async fn a_copy_of_a_deleted_submission_is_not_opened_by_any_key_that_is_left() 
         submission,
         index: 0,
     };
-    let wrapped = store.data_keys().read(store.pool(), submission).await;
+    let wrapped = store.data_keys().read(store.owner(), submission).await;
     let own = key.open_submission_key(submission, &wrapped.unwrap().unwrap());
     assert!(own.unwrap().open(place, &sealed).is_ok());
 
@@ -87,7 +87,7 @@ async fn a_copy_of_a_deleted_submission_is_not_opened_by_any_key_that_is_left() 
     let deleted = hospital.app.delete(&hospital.token, &path).await;
     assert_eq!(deleted.status, 204);
     assert!(key.open(place, &sealed).is_err());
-    let destroyed = store.data_keys().read(store.pool(), submission).await;
+    let destroyed = store.data_keys().read(store.owner(), submission).await;
     assert!(destroyed.unwrap().is_none());
 }
 

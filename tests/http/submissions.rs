@@ -43,7 +43,7 @@ async fn a_submission_is_stored_completely() {
     assert_eq!(listed["rows"], 33);
     assert_eq!(listed["submissions"].as_array().unwrap().len(), 3);
     let sealed: Vec<u8> = sqlx::query_scalar("SELECT sealed FROM submission_chunks LIMIT 1")
-        .fetch_one(hospital.app.state.service.store.pool())
+        .fetch_one(hospital.app.state.unscoped().store.owner())
         .await
         .unwrap();
     assert!(!sealed.windows(7).any(|bytes| bytes == b"Janitor"));
@@ -216,7 +216,7 @@ const LIMIT: Duration = Duration::from_secs(10);
 
 /// Waits until this many uploads of the two permitted ones are running.
 async fn uploads_running(hospital: &Hospital, expected: usize) {
-    let service = &hospital.app.state.service;
+    let service = hospital.app.state.unscoped();
     let reached = poll_async(LIMIT, async || {
         (2 - service.free_uploads() == expected).then_some(())
     });
@@ -267,7 +267,7 @@ async fn nothing_is_stored(hospital: &Hospital) {
     for table in ["submissions", "submission_chunks"] {
         let query = sqlx::AssertSqlSafe(format!("SELECT count(*) FROM {table}"));
         let rows: i64 = sqlx::query_scalar(query)
-            .fetch_one(hospital.app.state.service.store.pool())
+            .fetch_one(hospital.app.state.unscoped().store.owner())
             .await
             .unwrap();
         assert_eq!(rows, 0, "{table}");

@@ -12,7 +12,7 @@ use crate::hospital::{Hospital, TABLE};
 
 async fn trees(store: &Store) -> i64 {
     sqlx::query_scalar("SELECT count(*) FROM trees")
-        .fetch_one(store.pool())
+        .fetch_one(store.owner())
         .await
         .unwrap()
 }
@@ -55,7 +55,7 @@ async fn a_list_of_datasets_is_small_however_large_their_trees_are() {
     let items = listed.json(200)["items"].clone();
     assert_eq!(items.as_array().unwrap().len(), 20);
     assert_eq!(items[0]["columns"], 1);
-    assert_eq!(trees(&app.state.service.store).await, 1);
+    assert_eq!(trees(&app.state.unscoped().store).await, 1);
     // The schema is complete.
     let shown = app.get(&holder, &last).await.json(200);
     assert_eq!(shown["columns"][0]["taxonomy"], tree);
@@ -64,7 +64,7 @@ async fn a_list_of_datasets_is_small_however_large_their_trees_are() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tree_is_removed_with_the_last_dataset_that_uses_it() {
     let app = TestApp::new().await;
-    let store = &app.state.service.store;
+    let store = &app.state.unscoped().store;
     let holder = app.token("hospital", Role::Holder).await;
     let clinic = app.token("clinic", Role::Holder).await;
     let (shared, own) = (tree(3), tree(4));
@@ -170,8 +170,11 @@ async fn trees_of_an_earlier_version_are_moved_out_of_their_datasets() {
     let store = Store::new(options, 2, std::sync::Arc::new(pais::clock::SystemClock));
     let earlier = MIGRATOR.iter().filter(|migration| migration.version < 10);
     let earlier = Migrator::with_migrations(earlier.cloned().collect());
-    earlier.run(store.pool()).await.unwrap();
-    sqlx::raw_sql(OLD_ROWS).execute(store.pool()).await.unwrap();
+    earlier.run(store.owner()).await.unwrap();
+    sqlx::raw_sql(OLD_ROWS)
+        .execute(store.owner())
+        .await
+        .unwrap();
     store.migrate().await.unwrap();
     pais::store::moving_of_old_keys::move_old_keys(&store)
         .await

@@ -135,9 +135,9 @@ async fn a_release_names_what_rows_could_be_suppressed_for() {
 async fn datasets_of_an_earlier_version_get_their_warnings() {
     let hospital = Hospital::new().await;
     let (dataset, made) = dataset(&hospital).await;
-    let service = &hospital.app.state.service;
+    let service = hospital.app.state.unscoped();
     sqlx::query("UPDATE datasets SET warnings = NULL")
-        .execute(service.store.pool())
+        .execute(service.store.owner())
         .await
         .unwrap();
     assert_eq!(

@@ -18,6 +18,9 @@ use super::error::PostgresError;
 use super::layout::{Layout, sync_dir, write_private};
 use super::locate::Binaries;
 
+/// The role without rights of its own that the service changes to.
+const RESTRICTED: &str = "pais_service";
+
 /// The superuser, which only this module uses.
 const SUPERUSER: &str = "postgres";
 /// The role and the database of the service.
@@ -235,6 +238,9 @@ pub(super) async fn create_role_and_database(
     permit_checkpoints(&mut connection)
         .await
         .map_err(failed("permit checkpoints"))?;
+    create_restricted_role(&mut connection)
+        .await
+        .map_err(failed("create the restricted role"))?;
     connection
         .close()
         .await
@@ -252,6 +258,22 @@ async fn permit_checkpoints(connection: &mut PgConnection) -> Result<(), sqlx::E
     .await?;
     if missing {
         sqlx::raw_sql("grant pg_checkpoint to pais")
+            .execute(connection)
+            .await?;
+    }
+    Ok(())
+}
+
+/// Creates the role that the service changes to for its work, which owns nothing. The service's own
+/// role may not create roles.
+async fn create_restricted_role(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+    let role: Option<i32> = sqlx::query_scalar("select 1 from pg_roles where rolname = $1")
+        .bind(RESTRICTED)
+        .fetch_optional(&mut *connection)
+        .await?;
+    if role.is_none() {
+        let sql = format!("create role {RESTRICTED} nologin; grant {RESTRICTED} to {SERVICE}");
+        sqlx::raw_sql(AssertSqlSafe(sql))
             .execute(connection)
             .await?;
     }

@@ -44,6 +44,11 @@ async fn starts_keeps_and_stops() {
             "C",
         ),
         ("show is_superuser", "off"),
+        (
+            "select rolname::text from pg_roles
+             where pg_has_role(oid, 'member') and rolname like 'pais_%'",
+            "pais_service",
+        ),
         ("show log_parameter_max_length_on_error", "0"),
     ] {
         assert_eq!(ask(&mut connection, sql).await, answer, "{sql}");

@@ -65,7 +65,7 @@ async fn authenticate(parts: &Parts, token: &str, state: &AppState) -> Result<Ca
     }
     let caller = match of_person {
         Some(verifier) => person(verifier, token, state).await?,
-        None => state.service.authenticate(token).await?,
+        None => state.unscoped().authenticate(token).await?,
     };
     if let Some((limit, address)) = limit {
         match caller {
@@ -82,8 +82,8 @@ async fn person(
     token: &str,
     state: &AppState,
 ) -> Result<Option<Caller>, ApiError> {
-    match verifier.verify(token, state.service.store.now()).await {
-        Ok(person) => Ok(state.service.authenticate_person(&person).await?),
+    match verifier.verify(token, state.unscoped().store.now()).await {
+        Ok(person) => Ok(state.unscoped().authenticate_person(&person).await?),
         Err(Refusal::Invalid | Refusal::Claims) => Ok(None),
         Err(Refusal::Unavailable) => Err(ApiError::new(
             Code::Unavailable,
@@ -126,7 +126,7 @@ macro_rules! role_extractors {
                 let caller = Caller::from_request_parts(parts, state).await?;
                 let checked = check_role(caller, &[$(Role::$role),+]);
                 if checked.is_err() {
-                    state.service.record_forbidden(caller).await;
+                    state.of(caller).record_forbidden(caller).await;
                 }
                 checked.map(Self)
             }

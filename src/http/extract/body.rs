@@ -42,7 +42,7 @@ impl FromRequest<AppState> for WholeBody {
 
     async fn from_request(request: Request, state: &AppState) -> Result<Self, ApiError> {
         let limit = Limit {
-            bytes: state.service.limits.json_bytes,
+            bytes: state.unscoped().limits.json_bytes,
             setting: "limits.json_bytes",
         };
         Self::read(request, state, limit).await
@@ -54,7 +54,7 @@ impl FromRequest<AppState> for JobBody {
 
     async fn from_request(request: Request, state: &AppState) -> Result<Self, ApiError> {
         let limit = Limit {
-            bytes: state.service.limits.job_json_bytes,
+            bytes: state.unscoped().limits.job_json_bytes,
             setting: "limits.job_json_bytes",
         };
         WholeBody::read(request, state, limit).await.map(Self)
@@ -70,7 +70,7 @@ impl WholeBody {
                 "send this body without `Content-Encoding`; only submissions may be compressed",
             ));
         }
-        let documents = &state.service.documents;
+        let documents = &state.unscoped().documents;
         let separators: &[u8] = match media_type(request.headers()).as_str() {
             "application/json" => b"{",
             // Each cell of a hierarchy in CSV can be a node.

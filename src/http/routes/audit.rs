@@ -145,10 +145,10 @@ async fn list(
     let filter = query.filter()?;
     if !query.is_export()? {
         let page = query.page()?;
-        let events = state.service.list_events(caller, &filter, page).await?;
+        let events = state.of(caller).list_events(caller, &filter, page).await?;
         return Ok(Json(Page::from(events)).into_response());
     }
-    let batches = state.service.export_events(caller, filter).await?;
+    let batches = state.of(caller).export_events(caller, filter).await?;
     let lines = batches
         .map_err(|error| cut_short(&error))
         .and_then(async |events| lines(&events));

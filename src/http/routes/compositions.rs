@@ -80,7 +80,7 @@ async fn show(
     Path(release): Path<ReleaseId>,
     Parameters(query): Parameters<CompositionQuery>,
 ) -> Result<Json<CompositionDocument>, ApiError> {
-    let service = &state.service;
+    let service = state.of(caller);
     let found = service.composition(caller, release, &query.recipient);
     Ok(Json(found.await?.into()))
 }

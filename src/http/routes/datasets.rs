@@ -45,13 +45,13 @@ async fn create(
     body.process(async move |body| {
         let definition: DatasetDefinition = json::parse(&body)?;
         // Even a small definition may name large trees.
-        let service = state.service.clone();
+        let service = state.of(caller);
         let create = async move || {
             let dataset = service.create_dataset(caller, definition).await?;
             let path = format!("/v1/datasets/{}", dataset.id);
             Ok(created(path, dataset).into_response())
         };
-        state.service.documents.load(create).await?
+        state.unscoped().documents.load(create).await?
     })
     .await
 }
@@ -64,7 +64,10 @@ async fn list(
     Holder(caller): Holder,
     Parameters(query): Parameters<PageQuery>,
 ) -> Result<Json<Page<DatasetSummary>>, ApiError> {
-    let datasets = state.service.list_datasets(caller, query.parse()?).await?;
+    let datasets = state
+        .of(caller)
+        .list_datasets(caller, query.parse()?)
+        .await?;
     Ok(Json(datasets.into()))
 }
 
@@ -77,7 +80,7 @@ async fn get(
     Holder(caller): Holder,
     Path(id): Path<DatasetId>,
 ) -> Result<Json<Dataset>, ApiError> {
-    Ok(Json(state.service.get_dataset(caller, id).await?))
+    Ok(Json(state.of(caller).get_dataset(caller, id).await?))
 }
 
 /// Change a dataset.
@@ -100,7 +103,9 @@ async fn change(
     require_json(&headers)?;
     body.process(async move |body| {
         let patch: DatasetPatch = json::parse(&body)?;
-        Ok(Json(state.service.change_dataset(caller, id, patch).await?))
+        Ok(Json(
+            state.of(caller).change_dataset(caller, id, patch).await?,
+        ))
     })
     .await
 }
@@ -116,6 +121,6 @@ async fn delete(
     Holder(caller): Holder,
     Path(id): Path<DatasetId>,
 ) -> Result<StatusCode, ApiError> {
-    state.service.delete_dataset(caller, id).await?;
+    state.of(caller).delete_dataset(caller, id).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -80,9 +80,9 @@ async fn propose(
         text,
         headers: &headers,
     };
-    let answer = draft(&state.service, caller, asked, &mut incoming).await;
+    let answer = draft(&state.of(caller), caller, asked, &mut incoming).await;
     // The rows after those that were read, and those of a refused body.
-    incoming.drain(state.service.limits.upload_bytes).await;
+    incoming.drain(state.unscoped().limits.upload_bytes).await;
     match answer {
         Ok(draft) => Json(draft).into_response(),
         Err(error) => error.into_response(),

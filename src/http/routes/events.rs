@@ -96,7 +96,7 @@ async fn events(
     Holder(caller): Holder,
     Path(id): Path<JobId>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, axum::Error>>>, ApiError> {
-    let updates = state.service.watch_job(caller, id).await?;
+    let updates = state.of(caller).watch_job(caller, id).await?;
     let keep_alive = KeepAlive::new().interval(KEEP_ALIVE_INTERVAL);
     Ok(Sse::new(updates.map(event)).keep_alive(keep_alive))
 }

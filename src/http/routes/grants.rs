@@ -122,7 +122,7 @@ async fn create(
         expires_at: definition.expires_at,
         acknowledged_risk: definition.acknowledge_composition_risk.as_deref(),
     };
-    let grant = state.service.create_grant(caller, new).await?;
+    let grant = state.of(caller).create_grant(caller, new).await?;
     let path = format!("/v1/releases/{release}/grants/{}", grant.id);
     Ok(created(path, GrantDocument::from(grant)))
 }
@@ -142,7 +142,7 @@ async fn list(
     Parameters(query): Parameters<PageQuery>,
 ) -> Result<Json<Page<GrantDocument>>, ApiError> {
     let page = query.parse()?;
-    let grants = state.service.list_grants(caller, release, page).await?;
+    let grants = state.of(caller).list_grants(caller, release, page).await?;
     Ok(Json(grants.map(GrantDocument::from).into()))
 }
 
@@ -162,6 +162,9 @@ async fn delete(
     Holder(caller): Holder,
     Path((release, grant)): Path<(ReleaseId, GrantId)>,
 ) -> Result<StatusCode, ApiError> {
-    state.service.delete_grant(caller, release, grant).await?;
+    state
+        .of(caller)
+        .delete_grant(caller, release, grant)
+        .await?;
     Ok(StatusCode::NO_CONTENT)
 }

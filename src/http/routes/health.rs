@@ -46,11 +46,11 @@ async fn alive() -> Json<Health> {
         (status = 503, description = "`unavailable`")))]
 async fn ready(State(state): State<AppState>) -> Result<Json<Health>, ApiError> {
     let unavailable = |detail| Err(ApiError::new(Code::Unavailable, detail));
-    if state.service.shutdown.is_cancelled() {
+    if state.unscoped().shutdown.is_cancelled() {
         return unavailable("the service is stopping");
     }
-    match tokio::time::timeout(DATABASE_TIMEOUT, state.service.is_migrated()).await {
-        Ok(Ok(true)) => match state.service.storage.check() {
+    match tokio::time::timeout(DATABASE_TIMEOUT, state.unscoped().is_migrated()).await {
+        Ok(Ok(true)) => match state.unscoped().storage.check() {
             Ok(()) => Ok(OK),
             Err(full) => Err(ApiError::new(Code::Unavailable, full.to_string())),
         },

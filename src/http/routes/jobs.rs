@@ -59,7 +59,7 @@ async fn create(
     body.process(async move |body| {
         let request = JobRequest::parse(&body)?;
         let key = key.at("POST /v1/jobs");
-        let service = &state.service;
+        let service = state.of(caller);
         let answer = service
             .create_job(caller, &request, key.as_ref(), queued)
             .await?;
@@ -89,7 +89,7 @@ async fn list(
     Holder(caller): Holder,
     Parameters(query): Parameters<PageQuery>,
 ) -> Result<Json<Page<JobSummaryDocument>>, ApiError> {
-    let jobs = state.service.list_jobs(caller, query.parse()?).await?;
+    let jobs = state.of(caller).list_jobs(caller, query.parse()?).await?;
     Ok(Json(jobs.map(JobSummaryDocument::from).into()))
 }
 
@@ -106,7 +106,7 @@ async fn show(
     Holder(caller): Holder,
     Path(id): Path<JobId>,
 ) -> Result<Json<JobDocument>, ApiError> {
-    let job = state.service.get_job(caller, id).await?;
+    let job = state.of(caller).get_job(caller, id).await?;
     Ok(Json(job.into()))
 }
 
@@ -126,6 +126,6 @@ async fn cancel(
     Holder(caller): Holder,
     Path(id): Path<JobId>,
 ) -> Result<(StatusCode, Json<JobDocument>), ApiError> {
-    let job = state.service.cancel_job(caller, id).await?;
+    let job = state.of(caller).cancel_job(caller, id).await?;
     Ok((StatusCode::ACCEPTED, Json(job.into())))
 }

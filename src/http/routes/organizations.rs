@@ -56,7 +56,7 @@ async fn create(
 ) -> Result<impl IntoResponse, ApiError> {
     let display_name = new.display_name.as_deref();
     let organization = state
-        .service
+        .of(caller)
         .create_organization(caller, &new.name, display_name)
         .await?;
     let path = format!("/v1/organizations/{}", organization.id);
@@ -68,10 +68,10 @@ async fn create(
     responses((status = 200, description = "A page", body = Page<Organization>)))]
 async fn list(
     State(state): State<AppState>,
-    _: Admin,
+    Admin(caller): Admin,
     Parameters(query): Parameters<PageQuery>,
 ) -> Result<Json<Page<Organization>>, ApiError> {
-    let organizations = state.service.list_organizations(query.parse()?).await?;
+    let organizations = state.of(caller).list_organizations(query.parse()?).await?;
     Ok(Json(organizations.into()))
 }
 
@@ -81,10 +81,10 @@ async fn list(
     responses((status = 200, description = "The organization", body = Organization)))]
 async fn get(
     State(state): State<AppState>,
-    _: Admin,
+    Admin(caller): Admin,
     Path(id): Path<OrganizationId>,
 ) -> Result<Json<Organization>, ApiError> {
-    Ok(Json(state.service.get_organization(id).await?))
+    Ok(Json(state.of(caller).get_organization(id).await?))
 }
 
 /// What changes of an organization.
@@ -110,7 +110,7 @@ async fn change(
     Path(id): Path<OrganizationId>,
     JsonBody(change, _memory): JsonBody<OrganizationChange>,
 ) -> Result<Json<Organization>, ApiError> {
-    let service = &state.service;
+    let service = state.of(caller);
     let changed = service.set_organization_disabled(caller, id, change.disabled);
     Ok(Json(changed.await?))
 }

@@ -55,7 +55,7 @@ pub(super) fn key_routes() -> OpenApiRouter<AppState> {
 async fn pais_signing_key(
     State(state): State<AppState>,
 ) -> Result<Json<SigningKeyDocument>, ApiError> {
-    let key = state.service.signing_key()?;
+    let key = state.unscoped().signing_key()?;
     Ok(Json(SigningKeyDocument {
         kty: key.kty,
         crv: key.crv,
@@ -90,7 +90,7 @@ async fn package(
     method: Method,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let service = &state.service;
+    let service = state.of(caller);
     let (owner, page) = service.get_packed_page(caller, id).await?;
     let documents = PackageDocuments {
         release: service.get_release(caller, id).await?,

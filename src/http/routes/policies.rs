@@ -46,7 +46,7 @@ async fn show(
     State(state): State<AppState>,
     Holder(caller): Holder,
 ) -> Result<Json<Policy>, ApiError> {
-    Ok(Json(state.service.get_policy(caller).await?))
+    Ok(Json(state.of(caller).get_policy(caller).await?))
 }
 
 /// Replace the policy of the holder's organization
@@ -64,7 +64,7 @@ async fn replace(
     Holder(caller): Holder,
     JsonBody(policy, _memory): JsonBody<Policy>,
 ) -> Result<Json<Policy>, ApiError> {
-    Ok(Json(state.service.replace_policy(caller, policy).await?))
+    Ok(Json(state.of(caller).replace_policy(caller, policy).await?))
 }
 
 /// Approve a release that another token has made
@@ -80,7 +80,7 @@ async fn approve(
     Holder(caller): Holder,
     Path(release): Path<ReleaseId>,
 ) -> Result<impl IntoResponse, ApiError> {
-    let approval = state.service.approve_release(caller, release).await?;
+    let approval = state.of(caller).approve_release(caller, release).await?;
     let document = ApprovalDocument {
         release_id: release,
         token_id: approval.by,

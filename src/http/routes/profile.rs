@@ -67,7 +67,7 @@ async fn show(
     Holder(caller): Holder,
     Path(id): Path<DatasetId>,
 ) -> Result<Json<ProfileDocument>, ApiError> {
-    let profile = state.service.profile_dataset(caller, id).await?;
+    let profile = state.of(caller).profile_dataset(caller, id).await?;
     let subjects = profile.subjects;
     Ok(Json(ProfileDocument {
         dataset_id: id,

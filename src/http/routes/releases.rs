@@ -215,7 +215,7 @@ async fn create(
         step: definition.step,
         name: definition.name,
     };
-    let release = state.service.create_release(caller, request).await?;
+    let release = state.of(caller).create_release(caller, request).await?;
     let path = format!("/v1/releases/{}", release.id);
     Ok(created(path, ReleaseDocument::from(release)))
 }
@@ -230,7 +230,10 @@ async fn list(
     HolderOrRecipient(caller): HolderOrRecipient,
     Parameters(query): Parameters<PageQuery>,
 ) -> Result<Json<Page<ReleaseDocument>>, ApiError> {
-    let releases = state.service.list_releases(caller, query.parse()?).await?;
+    let releases = state
+        .of(caller)
+        .list_releases(caller, query.parse()?)
+        .await?;
     Ok(Json(releases.map(ReleaseDocument::from).into()))
 }
 
@@ -247,7 +250,7 @@ async fn show(
     HolderOrRecipient(caller): HolderOrRecipient,
     Path(id): Path<ReleaseId>,
 ) -> Result<Json<ReleaseDocument>, ApiError> {
-    let release = state.service.get_release(caller, id).await?;
+    let release = state.of(caller).get_release(caller, id).await?;
     Ok(Json(release.into()))
 }
 
@@ -269,7 +272,7 @@ async fn report(
     Path(id): Path<ReleaseId>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let service = &state.service;
+    let service = state.of(caller);
     let wants_page = accept::best(&headers, &["application/json", "text/html"])? == 1;
     let (owner, mut response) = if wants_page {
         let (owner, page) = service.get_report_page(caller, id).await?;

@@ -57,7 +57,7 @@ async fn create(
     Path(release): Path<ReleaseId>,
     headers: HeaderMap,
 ) -> Result<impl IntoResponse, ApiError> {
-    let link = state.service.create_report_link(caller, release).await?;
+    let link = state.of(caller).create_report_link(caller, release).await?;
     let base = match &state.public_url {
         Some(url) => url.clone(),
         None => {
@@ -86,7 +86,7 @@ async fn create(
     ),
 )]
 async fn open(State(state): State<AppState>, Path(link): Path<String>) -> Response {
-    let opened = state.service.open_report_link(&link).await;
+    let opened = state.unscoped().open_report_link(&link).await;
     match opened {
         Ok(page) => html_page::document(page.render()),
         Err(ServiceError::Problem(problem))

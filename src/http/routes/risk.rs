@@ -68,5 +68,5 @@ async fn show(
     Parameters(query): Parameters<RiskQuery>,
 ) -> Result<Json<TableRisk>, ApiError> {
     let l = query.parse()?;
-    Ok(Json(state.service.assess_dataset(caller, id, l).await?))
+    Ok(Json(state.of(caller).assess_dataset(caller, id, l).await?))
 }

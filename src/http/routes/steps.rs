@@ -51,7 +51,7 @@ async fn steps(
         recoding: query.recoding,
         objective: query.objective,
     };
-    let service = &state.service;
+    let service = state.of(caller);
     let steps = service.list_steps(caller, id, combination, page).await?;
     Ok(Json(steps.into()))
 }
@@ -73,7 +73,7 @@ async fn sweep_rows(
     Parameters(query): Parameters<NumberedPageQuery>,
 ) -> Result<Json<Page<SweepItem>>, ApiError> {
     let page = query.parse()?;
-    let combinations = state.service.list_combinations(caller, id, page).await?;
+    let combinations = state.of(caller).list_combinations(caller, id, page).await?;
     Ok(Json(combinations.into()))
 }
 

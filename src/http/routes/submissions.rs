@@ -130,10 +130,10 @@ async fn create(
         key,
         headers: &headers,
     };
-    match submit(&state.service, caller, sent, &mut incoming).await {
+    match submit(&state.of(caller), caller, sent, &mut incoming).await {
         Ok(answer) => answer.into_response(),
         Err(error) => {
-            incoming.drain(state.service.limits.upload_bytes).await;
+            incoming.drain(state.unscoped().limits.upload_bytes).await;
             error.into_response()
         }
     }
@@ -150,7 +150,7 @@ async fn list(
     Parameters(query): Parameters<PageQuery>,
 ) -> Result<Json<Page<SubmissionSummary>>, ApiError> {
     let page = query.parse()?;
-    let submissions = state.service.list_submissions(caller, id, page).await?;
+    let submissions = state.of(caller).list_submissions(caller, id, page).await?;
     Ok(Json(submissions.into()))
 }
 
@@ -169,7 +169,7 @@ async fn delete(
     Holder(caller): Holder,
     Path((dataset, submission)): Path<(DatasetId, SubmissionId)>,
 ) -> Result<StatusCode, ApiError> {
-    let service = &state.service;
+    let service = state.of(caller);
     service
         .delete_submission(caller, dataset, submission)
         .await?;

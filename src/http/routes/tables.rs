@@ -82,7 +82,7 @@ async fn data(
         method,
         headers: &headers,
     };
-    request.answer(&state.service).await
+    request.answer(&state.of(caller)).await
 }
 
 /// Fetch one table of a release: `data`; or `qit` and `st_<column>`.
@@ -121,7 +121,7 @@ async fn table(
         method,
         headers: &headers,
     };
-    request.answer(&state.service).await
+    request.answer(&state.of(caller)).await
 }
 
 /// A request for a table of a release.

@@ -79,7 +79,7 @@ async fn create(
 ) -> Result<Response, ApiError> {
     let format = TreeFormat::from_headers(&headers)?;
     body.process(async move |body| {
-        let taxonomy = make(&state.service, caller, format, query, &body).await?;
+        let taxonomy = make(&state.of(caller), caller, format, query, &body).await?;
         let path = format!("/v1/taxonomies/{}", taxonomy.summary.id);
         Ok(created(path, taxonomy).into_response())
     })
@@ -142,7 +142,7 @@ async fn list(
     Parameters(query): Parameters<PageQuery>,
 ) -> Result<Json<Page<TaxonomySummary>>, ApiError> {
     let page = query.parse()?;
-    let taxonomies = state.service.list_taxonomies(caller, page).await?;
+    let taxonomies = state.of(caller).list_taxonomies(caller, page).await?;
     Ok(Json(taxonomies.into()))
 }
 
@@ -155,12 +155,12 @@ async fn get(
     Holder(caller): Holder,
     Path(id): Path<TaxonomyId>,
 ) -> Result<Response, ApiError> {
-    let service = state.service.clone();
+    let service = state.of(caller);
     let load = async move || {
         let taxonomy = service.get_taxonomy(caller, id).await?;
         Ok(Json(taxonomy).into_response())
     };
-    state.service.documents.load(load).await?
+    state.unscoped().documents.load(load).await?
 }
 
 /// Delete a taxonomy that no dataset uses.
@@ -173,6 +173,6 @@ async fn delete(
     Holder(caller): Holder,
     Path(id): Path<TaxonomyId>,
 ) -> Result<StatusCode, ApiError> {
-    state.service.delete_taxonomy(caller, id).await?;
+    state.of(caller).delete_taxonomy(caller, id).await?;
     Ok(StatusCode::NO_CONTENT)
 }

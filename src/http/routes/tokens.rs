@@ -110,7 +110,7 @@ async fn create(
         is_enrolled: false,
     };
     let issued = state
-        .service
+        .of(caller)
         .create_token(caller, &request.organization, new)
         .await?;
     Ok(shown(issued))
@@ -146,7 +146,7 @@ async fn redeem(
         let admitted = limit.admit(address, code);
         admitted.map_err(|retry_after| ApiError::TooManyRefusedTokens { retry_after })?;
     }
-    let Some(issued) = state.service.redeem_enrolment(code).await? else {
+    let Some(issued) = state.unscoped().redeem_enrolment(code).await? else {
         if let Some(limit) = &state.refused_tokens {
             limit.refused(address, code);
         }
@@ -162,10 +162,10 @@ async fn redeem(
     responses((status = 200, description = "A page", body = Page<Token>)))]
 async fn list(
     State(state): State<AppState>,
-    _: Admin,
+    Admin(caller): Admin,
     Parameters(query): Parameters<PageQuery>,
 ) -> Result<Json<Page<Token>>, ApiError> {
-    let tokens = state.service.list_tokens(query.parse()?).await?;
+    let tokens = state.of(caller).list_tokens(query.parse()?).await?;
     Ok(Json(tokens.into()))
 }
 
@@ -178,6 +178,6 @@ async fn revoke(
     Admin(caller): Admin,
     Path(id): Path<TokenId>,
 ) -> Result<StatusCode, ApiError> {
-    state.service.revoke_token(caller, id).await?;
+    state.of(caller).revoke_token(caller, id).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -71,7 +71,7 @@ async fn create(
     Path(release): Path<ReleaseId>,
     JsonBody(definition, _memory): JsonBody<WithdrawalDefinition>,
 ) -> Result<impl IntoResponse, ApiError> {
-    let service = &state.service;
+    let service = state.of(caller);
     let withdrawal = service.withdraw_release(caller, release, &definition.reason);
     let document = WithdrawalDocument::from(withdrawal.await?);
     Ok((StatusCode::CREATED, Json(document)))

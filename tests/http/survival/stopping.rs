@@ -50,7 +50,10 @@ async fn signals_end_the_service_or_not() {
     let mut hub = Hub::start(&data, &settings).await;
     let tenant = hub.tenant("hospital", 6).await;
     hub.service.signal(Signal::HUP);
-    let job = hub.job(&tenant, &slow()).await;
+    // Longer than a fast machine takes to stop and start the service three times.
+    let mut longer = slow();
+    longer["k"] = json!(Vec::from_iter(10..50));
+    let job = hub.job(&tenant, &longer).await;
     let running = |job: &Value| job["status"] == "running" && job["rows_read"] != 0;
     let longest = Duration::from_secs(60);
     hub.wait(&tenant, &job, longest, running).await;

@@ -1,0 +1,106 @@
+//! The role of PostgreSQL under which the service works. It does not own the tables: it can neither
+//! change them nor their policies, and can only add to the audit log.
+
+use sqlx::{Connection, PgConnection, PgPool};
+
+use super::StoreError;
+
+/// Name of the role. It cannot log in; connections change to it.
+pub const SERVICE_ROLE: &str = "pais_service";
+
+/// The advisory lock of those who prepare the role.
+const LOCK: i64 = 0x7061_6973_726f;
+
+/// The role with the name `$1`, if the user may change to it. Since PostgreSQL 16 a member may not
+/// always.
+macro_rules! may_assume {
+    () => {
+        "rolname = $1 AND pg_has_role(session_user, oid, CASE
+             WHEN current_setting('server_version_num')::integer >= 160000 THEN 'SET'
+             ELSE 'MEMBER' END)"
+    };
+}
+
+/// Changes a new connection to the role, if it exists and the user may do so.
+pub(super) async fn assume(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+    sqlx::query(concat!(
+        "SELECT set_config('role', rolname, false) FROM pg_roles WHERE ",
+        may_assume!()
+    ))
+    .bind(SERVICE_ROLE)
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Makes the role if it is missing, and grants it what the service does. Costs two look-ups where
+/// nothing is to be done. Returns whether the service can work under it.
+///
+/// # Errors
+/// When the database fails.
+pub(super) async fn prepare(owner: &PgPool) -> Result<bool, StoreError> {
+    let mut connection = owner.acquire().await?;
+    let mut transaction = connection.begin().await?;
+    sqlx::query("SELECT pg_advisory_xact_lock($1)")
+        .bind(LOCK)
+        .execute(&mut *transaction)
+        .await?;
+    if !can_assume(&mut transaction).await? {
+        sqlx::raw_sql(CREATE_ROLE)
+            .execute(&mut *transaction)
+            .await?;
+        if !can_assume(&mut transaction).await? {
+            transaction.commit().await?;
+            return Ok(false);
+        }
+    }
+    let is_complete: bool = sqlx::query_scalar(
+        "SELECT coalesce(bool_and(has_table_privilege($1, oid, 'SELECT')), true)
+         FROM pg_class
+         WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace",
+    )
+    .bind(SERVICE_ROLE)
+    .fetch_one(&mut *transaction)
+    .await?;
+    if !is_complete {
+        sqlx::raw_sql(GRANTS).execute(&mut *transaction).await?;
+    }
+    transaction.commit().await?;
+    Ok(true)
+}
+
+async fn can_assume(connection: &mut PgConnection) -> Result<bool, StoreError> {
+    Ok(sqlx::query_scalar(concat!(
+        "SELECT EXISTS (SELECT FROM pg_roles WHERE ",
+        may_assume!(),
+        ")"
+    ))
+    .bind(SERVICE_ROLE)
+    .fetch_one(connection)
+    .await?)
+}
+
+/// Another database of the server may make the same role at the same time.
+const CREATE_ROLE: &str = "
+DO $$ BEGIN
+    CREATE ROLE pais_service NOLOGIN;
+EXCEPTION WHEN duplicate_object OR unique_violation OR insufficient_privilege THEN
+    NULL;
+END $$;
+DO $$ BEGIN
+    GRANT pais_service TO CURRENT_USER;
+EXCEPTION WHEN undefined_object OR insufficient_privilege OR unique_violation THEN
+    NULL;
+END $$;
+";
+
+/// Events and their links are only added.
+const GRANTS: &str = "
+DO $$ BEGIN
+    EXECUTE format('GRANT USAGE ON SCHEMA %I TO pais_service', current_schema());
+    EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %I TO pais_service',
+                   current_schema());
+END $$;
+REVOKE UPDATE, DELETE ON audit_events, audit_chain FROM pais_service;
+REVOKE INSERT, UPDATE, DELETE ON _sqlx_migrations FROM pais_service;
+";
