@@ -1,5 +1,7 @@
 //! Roles of an API token.
 
+use std::net::IpAddr;
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -56,4 +58,6 @@ pub struct Caller {
     pub role: Role,
     /// The token that authenticated the request.
     pub token: TokenId,
+    /// The address that the request came from, where it is known.
+    pub address: Option<IpAddr>,
 }

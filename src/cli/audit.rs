@@ -1,11 +1,19 @@
 //! `pais audit`.
 
+use std::fs::{File, OpenOptions};
+use std::io::{BufReader, BufWriter};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use anyhow::Context;
 use pais::config::{Flags, Settings};
 use pais::store::Store;
+use pais::store::audit_archive::{self, ArchiveError, ArchivedLogs};
 use pais::store::audit_chain;
 use pais::telemetry;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
 
 use super::database::Database;
 use super::settings::SettingsArgs;
@@ -17,7 +25,37 @@ use super::{block_on, hardening, keys};
 pub(crate) enum AuditCommand {
     /// Check the audit logs: exit status 0 if no event was changed, removed, moved or added, 1 if one
     /// was, 2 if the logs cannot be read
-    Verify(SettingsArgs),
+    Verify(VerifyArgs),
+    /// Write the oldest events of all audit logs to a file, and remove them from the database
+    Archive(ArchiveArgs),
+}
+
+/// The arguments of `pais audit verify`.
+#[derive(clap::Args)]
+pub(crate) struct VerifyArgs {
+    #[command(flatten)]
+    settings: SettingsArgs,
+    /// An archive of older events, to be checked too; the oldest first if there are several
+    #[arg(long = "archive", value_name = "FILE")]
+    archives: Vec<PathBuf>,
+}
+
+/// The arguments of `pais audit archive`.
+#[derive(clap::Args)]
+pub(crate) struct ArchiveArgs {
+    #[command(flatten)]
+    settings: SettingsArgs,
+    /// Archive the events before this time, such as 2026-01-01T00:00:00Z
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    before: OffsetDateTime,
+    /// The file to create; an existing one is not replaced
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+}
+
+fn parse_time(text: &str) -> Result<OffsetDateTime, String> {
+    OffsetDateTime::parse(text, &Rfc3339)
+        .map_err(|_| "expected a time such as 2026-01-01T00:00:00Z".to_owned())
 }
 
 /// Runs a subcommand of `pais audit`.
@@ -26,34 +64,109 @@ pub(crate) enum AuditCommand {
 /// If the settings are invalid.
 pub(crate) fn run(command: AuditCommand) -> anyhow::Result<ExitCode> {
     hardening::forbid_dumps();
-    let AuditCommand::Verify(args) = command;
-    let settings = args.load(Flags::default())?;
+    let (AuditCommand::Verify(VerifyArgs { settings, .. })
+    | AuditCommand::Archive(ArchiveArgs { settings, .. })) = &command;
+    let settings = settings.load(Flags::default())?;
     telemetry::init(&settings.log)?;
-    let verified = block_on(async {
+    let done = block_on(async {
         let database = Database::open_for_command(&settings).await?;
-        let result = verify(&settings, &database.store).await;
+        let result = match &command {
+            AuditCommand::Verify(args) => verify(&settings, &database.store, &args.archives).await,
+            AuditCommand::Archive(args) => archive(&settings, &database.store, args).await,
+        };
         database.close().await?;
         result
     });
-    Ok(verified.unwrap_or_else(|error| {
+    Ok(done.unwrap_or_else(|error| {
         note(format_args!("pais: {error:#}"));
         ExitCode::from(2)
     }))
 }
 
-async fn verify(settings: &Settings, store: &Store) -> anyhow::Result<ExitCode> {
+async fn verify(
+    settings: &Settings,
+    store: &Store,
+    archives: &[PathBuf],
+) -> anyhow::Result<ExitCode> {
     let ring = keys::open(settings, store).await?;
     let check = audit_chain::verify(store, &ring).await?;
     for fault in &check.faults {
         print_line(format_args!("{fault}"))?;
     }
-    let verdict = match check.faults.as_slice() {
-        [] => "every one is in its place",
-        _ => "the log was changed",
+    let mut is_good = check.faults.is_empty();
+    if !archives.is_empty() {
+        let mut archived = ArchivedLogs::default();
+        let mut are_read = true;
+        for path in archives {
+            let named = || format!("cannot check {}", path.display());
+            let file = File::open(path).with_context(named)?;
+            if let Some(fault) = archived.read(BufReader::new(file)).with_context(named)? {
+                print_line(format_args!("{}: {fault}", path.display()))?;
+                are_read = false;
+            }
+        }
+        // After a fault the ends are not those of the files.
+        if are_read {
+            for fault in archived.check_ends(store, &ring).await? {
+                print_line(format_args!("{fault}"))?;
+                are_read = false;
+            }
+        }
+        is_good &= are_read;
+        print_line(format_args!("{} events in archives", archived.events))?;
+    }
+    let verdict = match is_good {
+        true => "every one is in its place",
+        false => "the log was changed",
     };
     print_line(format_args!(
         "{} events in {} logs: {verdict}",
         check.events, check.logs
     ))?;
-    Ok(ExitCode::from(u8::from(!check.faults.is_empty())))
+    Ok(ExitCode::from(u8::from(!is_good)))
+}
+
+async fn archive(
+    settings: &Settings,
+    store: &Store,
+    args: &ArchiveArgs,
+) -> anyhow::Result<ExitCode> {
+    let ring = keys::open(settings, store).await?;
+    let path = &args.output;
+    let file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+        .with_context(|| format!("cannot create {}", path.display()))?;
+    let written = BufWriter::new(file);
+    let done = audit_archive::archive(store, &ring, args.before, written, |file| {
+        file.into_inner()
+            .map_err(std::io::IntoInnerError::into_error)?
+            .sync_all()?;
+        sync_directory(path)
+    });
+    match done.await {
+        Ok(archived) => {
+            print_line(format_args!(
+                "{} events of {} logs are in {} and no longer in the database",
+                archived.events,
+                archived.logs,
+                path.display()
+            ))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(error @ ArchiveError::Unconfirmed(_)) => Err(error.into()),
+        Err(error) => {
+            // Nothing was removed from the database, so the file is of no use.
+            let _ = std::fs::remove_file(path);
+            Err(error.into())
+        }
+    }
+}
+
+/// Makes the name of a new file durable.
+fn sync_directory(path: &Path) -> std::io::Result<()> {
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }

@@ -175,6 +175,7 @@ async fn work(
             bytes_per_second: settings.limits.upload_bytes_per_second,
             ..UploadPace::default()
         },
+        is_behind_proxy: settings.server.behind_proxy,
         public_url: settings.server.public_url.clone(),
     };
     let router_settings = RouterSettings {

@@ -26,6 +26,8 @@ pub struct AppState {
     pub body_timeout: Duration,
     /// How slowly a client may send an upload.
     pub upload_pace: UploadPace,
+    /// Whether every request comes through a proxy, which names the address of its client.
+    pub is_behind_proxy: bool,
     /// The URL at which clients reach the service, without a trailing slash; `None` where it is not
     /// configured.
     pub public_url: Option<String>,

@@ -2,13 +2,22 @@
 
 use futures_util::stream::{self, Stream};
 use serde_json::json;
+use uuid::Uuid;
 
+use crate::problem::Code;
 use crate::roles::Caller;
-use crate::store::audit::{self, Action, Event, EventFilter, EventOrder, NewEvent};
+use crate::store::audit::{self, Action, Event, EventFilter, EventOrder, NewEvent, Outcome};
 use crate::store::audit_chain;
 
 use super::page::{Listing, PageRequest};
 use super::{Service, ServiceError};
+
+/// The problems that are recorded.
+const REFUSALS: [Code; 3] = [
+    Code::BelowPolicy,
+    Code::ApprovalRequired,
+    Code::CompositionRisk,
+];
 
 /// Number of events that an export reads at once.
 const EXPORT_BATCH: i64 = 1_000;
@@ -62,9 +71,33 @@ impl Service {
         }))
     }
 
+    /// The result of an action. Where the holder's policy or the decision on several releases together
+    /// refuses it, that is recorded.
+    ///
+    /// # Errors
+    /// That of the result; when the database fails.
+    pub(super) async fn recorded<T>(
+        &self,
+        caller: Caller,
+        (action, subject): (Action, Uuid),
+        result: Result<T, ServiceError>,
+    ) -> Result<T, ServiceError> {
+        if let Err(ServiceError::Problem(problem)) = &result
+            && REFUSALS.contains(&problem.code)
+        {
+            let detail = json!({ "code": problem.code.as_str() });
+            let event = NewEvent {
+                outcome: Outcome::Refused,
+                ..NewEvent::by(caller, action, subject, detail)
+            };
+            audit::record_alone(&self.store, event).await?;
+        }
+        result
+    }
+
     async fn record_reading(&self, caller: Caller, part: &str) -> Result<(), ServiceError> {
         let log = caller.organization.0;
         let event = NewEvent::by(caller, Action::AuditRead, log, json!({ "part": part }));
-        Ok(audit::record_read(&self.store, event).await?)
+        Ok(audit::record_alone(&self.store, event).await?)
     }
 }

@@ -100,7 +100,7 @@ impl Service {
         let found = self.compose(caller, release, &known).await?;
         let detail = json!({ "recipient": recipient.name, "holds": found.holds });
         let event = NewEvent::by(caller, Action::CompositionRead, place.1.0, detail);
-        audit::record_read(&self.store, event).await?;
+        audit::record_alone(&self.store, event).await?;
         Ok(found)
     }
 

@@ -5,6 +5,7 @@ use time::OffsetDateTime;
 use crate::ids::{GrantId, ReleaseId};
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
+use crate::store::audit::Action;
 use crate::store::grants::{self, GrantCreation, GrantRefusal, NewGrant, StoredGrant};
 
 use super::page::{Listing, PageRequest};
@@ -25,6 +26,16 @@ impl Service {
     /// `approval_required`; `grant_exists`; `composition_risk`; `limit_exceeded` and `busy` for the
     /// decision on it; when the database fails.
     pub async fn create_grant(
+        &self,
+        caller: Caller,
+        grant: NewGrant<'_>,
+    ) -> Result<StoredGrant, ServiceError> {
+        let subject = (Action::GrantCreated, grant.release.0);
+        let granted = self.decide_grant(caller, grant).await;
+        self.recorded(caller, subject, granted).await
+    }
+
+    async fn decide_grant(
         &self,
         caller: Caller,
         grant: NewGrant<'_>,

@@ -4,10 +4,12 @@ use pais_anonymize::JobPlan;
 use pais_core::definition::{JobDefinition, Sweep, first_list, json};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use uuid::Uuid;
 
 use crate::ids::JobId;
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
+use crate::store::audit::Action;
 use crate::store::datasets::{self, StoredDataset};
 use crate::store::idempotency::{IdempotentAnswer, Reservation};
 use crate::store::jobs::{self, JobCancellation, JobCreation, JobSummary, NewJob, StoredJob};
@@ -63,7 +65,10 @@ impl Service {
             KeyedRequest::New(reservation) => reservation,
             KeyedRequest::Repeated(stored) => return Ok(stored.replay(&request.sha256)?),
         };
-        let dataset = match self.check_job(caller, request).await {
+        let checked = self.check_job(caller, request).await;
+        let subject = request.definition.dataset_id.map_or(Uuid::nil(), |id| id.0);
+        let job = (Action::JobCreated, subject);
+        let dataset = match self.recorded(caller, job, checked).await {
             Ok(dataset) => dataset,
             Err(error) => {
                 abandon(reservation).await?;

@@ -89,7 +89,7 @@ impl Service {
         drop(guard);
         let (rows, columns, subjects) = profile;
         let event = NewEvent::by(caller, Action::ProfileRead, id.0, json!({}));
-        audit::record_read(&self.store, event).await?;
+        audit::record_alone(&self.store, event).await?;
         Ok(DatasetProfile {
             rows,
             columns,

@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::ids::{JobId, OrganizationId, ReleaseId};
 use crate::problem::{Code, Problem};
 use crate::roles::{Caller, Role};
+use crate::store::audit::Action;
 use crate::store::datasets::{self, DatasetState, StoredDataset};
 use crate::store::jobs::{self, StoredJob};
 use crate::store::releases::{
@@ -88,7 +89,10 @@ impl Service {
             &attempt::combination(&stored, &sweep, run)?,
             &dataset.schema,
         );
-        allowed.map_err(|problem| Problem::at(problem.code, "/job_id", problem.detail))?;
+        let allowed =
+            allowed.map_err(|problem| Problem::at(problem.code, "/job_id", problem.detail).into());
+        let release = (Action::ReleaseCreated, request.job.0);
+        self.recorded(caller, release, allowed).await?;
         let table = TableToRelease {
             definition: attempt::combination(&stored, &sweep, run)?,
             run: run as u32,
@@ -143,7 +147,7 @@ impl Service {
             dataset: dataset.id,
             definition: dataset.definition.clone(),
             name,
-            by: Some(caller.token),
+            by: caller.into(),
             created_at: store.now(),
         };
         let ids = Some(job.submissions.as_slice());

@@ -1,5 +1,7 @@
 //! Links that open one report in a browser for some minutes, without a token.
 
+use std::net::IpAddr;
+
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use pais_report::ReportPage;
@@ -61,6 +63,7 @@ impl LinkBody {
                 organization: OrganizationId(id(16)?),
                 role,
                 token: TokenId(id(32)?),
+                address: None,
             },
             end: i64::from_be_bytes(end),
         })
@@ -98,13 +101,22 @@ impl Service {
     ///
     /// # Errors
     /// `not_found` for every link that does not work (any more); when the database fails.
-    pub async fn open_report_link(&self, code: &str) -> Result<ReportPage, ServiceError> {
+    pub async fn open_report_link(
+        &self,
+        code: &str,
+        address: Option<IpAddr>,
+    ) -> Result<ReportPage, ServiceError> {
         let body = self.link_body(code).ok_or_else(ServiceError::not_found)?;
+        let caller = Caller {
+            address,
+            ..body.caller
+        };
         if !token_validity::is_valid(&self.store, body.caller.token).await? {
             return Err(ServiceError::not_found());
         }
-        let (owner, page) = self.get_report_page(body.caller, body.release).await?;
-        releases::record_fetch(&self.store, body.caller, owner, body.release, "report").await?;
+        let service = self.of(caller);
+        let (owner, page) = service.get_report_page(caller, body.release).await?;
+        releases::record_fetch(&service.store, caller, owner, body.release, "report").await?;
         Ok(page)
     }
 

@@ -62,7 +62,7 @@ impl Service {
         let risk = risk.await.map_err(|error| stopped(error.into()))?;
         drop(guard);
         let event = NewEvent::by(caller, Action::RiskRead, id.0, json!({ "l": l }));
-        audit::record_read(&self.store, event).await?;
+        audit::record_alone(&self.store, event).await?;
         Ok(risk)
     }
 }

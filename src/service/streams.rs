@@ -114,6 +114,7 @@ mod tests {
             organization,
             token: TokenId::new(),
             role: Role::Holder,
+            address: None,
         }
     }
 

@@ -1,5 +1,7 @@
 //! Tokens: authentication, creation, listing and revocation.
 
+use std::net::IpAddr;
+
 use crate::ids::TokenId;
 use crate::oidc::Person;
 use crate::problem::{Code, Problem};
@@ -20,8 +22,14 @@ impl Service {
     pub async fn record_forbidden(&self, caller: Caller) {
         let (token, organization) = (caller.token, caller.organization);
         let reason = RefusalReason::Role;
-        let recorded =
-            token_validity::record_refusal(&self.store, token, organization, reason).await;
+        let recorded = token_validity::record_refusal(
+            &self.store,
+            token,
+            organization,
+            reason,
+            caller.address,
+        )
+        .await;
         if let Err(error) = recorded {
             tracing::warn!(
                 error = &error as &dyn std::error::Error,
@@ -35,9 +43,13 @@ impl Service {
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn authenticate(&self, secret: &str) -> Result<Option<Caller>, ServiceError> {
+    pub async fn authenticate(
+        &self,
+        secret: &str,
+        address: Option<IpAddr>,
+    ) -> Result<Option<Caller>, ServiceError> {
         let found = token_validity::authenticate(&self.store, secret).await?;
-        self.authenticated(found).await
+        self.authenticated(found, address).await
     }
 
     /// The caller for a person whose token the issuer signed; `None` if there is no such organization,
@@ -48,25 +60,32 @@ impl Service {
     pub async fn authenticate_person(
         &self,
         person: &Person,
+        address: Option<IpAddr>,
     ) -> Result<Option<Caller>, ServiceError> {
         let Person {
             subject,
             organization,
             role,
         } = person;
-        let found = persons::authenticate(&self.store, organization, *role, subject).await?;
-        self.authenticated(found).await
+        let found =
+            persons::authenticate(&self.store, organization, (*role, subject), address).await?;
+        self.authenticated(found, address).await
     }
 
-    async fn authenticated(&self, found: Authentication) -> Result<Option<Caller>, ServiceError> {
+    async fn authenticated(
+        &self,
+        found: Authentication,
+        address: Option<IpAddr>,
+    ) -> Result<Option<Caller>, ServiceError> {
         match found {
-            Authentication::Valid(caller) => Ok(Some(caller)),
+            Authentication::Valid(caller) => Ok(Some(Caller { address, ..caller })),
             Authentication::Refused {
                 token,
                 organization,
                 reason,
             } => {
-                token_validity::record_refusal(&self.store, token, organization, reason).await?;
+                token_validity::record_refusal(&self.store, token, organization, reason, address)
+                    .await?;
                 Ok(None)
             }
             Authentication::Unknown => Ok(None),
@@ -105,9 +124,13 @@ impl Service {
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn redeem_enrolment(&self, code: &str) -> Result<Option<IssuedToken>, ServiceError> {
+    pub async fn redeem_enrolment(
+        &self,
+        code: &str,
+        address: Option<IpAddr>,
+    ) -> Result<Option<IssuedToken>, ServiceError> {
         match enrolments::is_well_formed(code) {
-            true => Ok(enrolments::redeem(&self.store, code).await?),
+            true => Ok(enrolments::redeem(&self.store, code, address).await?),
             false => Ok(None),
         }
     }

@@ -1,5 +1,7 @@
 //! The audit log: who did what to which resource, and when. It never contains values of rows.
 
+use std::net::IpAddr;
+
 use serde::Serialize;
 use serde_json::Value;
 use sqlx::{PgConnection, Row};
@@ -84,6 +86,8 @@ actions! {
     RiskRead = "risk.read";
     /// The log was read.
     AuditRead = "audit.read";
+    /// The oldest events of the log were archived and removed.
+    AuditArchived = "audit.archived";
     /// A recipient was granted a release.
     GrantCreated = "grant.created";
     /// A grant was withdrawn.
@@ -95,14 +99,62 @@ actions! {
 pub struct NewEvent {
     /// The organization whose log it is.
     pub organization: OrganizationId,
-    /// The token used; `None` on the command line and for what the service does by itself.
-    pub token: Option<TokenId>,
+    /// Who did it.
+    pub actor: Actor,
     /// What was done.
     pub action: Action,
     /// The id of the resource.
     pub subject: Uuid,
     /// Ids, names, counts and sizes, as a JSON object; never a value of a row.
     pub detail: Value,
+    /// Whether it was done.
+    pub outcome: Outcome,
+}
+
+/// Who did what an event records, and from where.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Actor {
+    /// The token used; `None` on the command line and for what the service does by itself.
+    pub token: Option<TokenId>,
+    /// The address that the request came from; `None` where there was none.
+    pub address: Option<IpAddr>,
+}
+
+impl Actor {
+    /// The service itself, or its operator on the command line.
+    pub const SERVICE: Self = Self {
+        token: None,
+        address: None,
+    };
+}
+
+impl From<Caller> for Actor {
+    fn from(caller: Caller) -> Self {
+        Self {
+            token: Some(caller.token),
+            address: caller.address,
+        }
+    }
+}
+
+/// Whether an action was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It was done.
+    Done,
+    /// It was asked for and refused; nothing was changed.
+    Refused,
+}
+
+impl Outcome {
+    /// The word in the log.
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Refused => "refused",
+        }
+    }
 }
 
 impl NewEvent {
@@ -110,10 +162,11 @@ impl NewEvent {
     pub fn by(caller: Caller, action: Action, subject: Uuid, detail: Value) -> Self {
         Self {
             organization: caller.organization,
-            token: Some(caller.token),
+            actor: caller.into(),
             action,
             subject,
             detail,
+            outcome: Outcome::Done,
         }
     }
 }
@@ -129,26 +182,29 @@ pub async fn record(
     event: NewEvent,
 ) -> Result<(), StoreError> {
     sqlx::query(
-        "INSERT INTO audit_events (id, organization_id, at, token_id, action, subject, detail)
-         VALUES ($1, $2, $3, $4, $5, $6, $7)",
+        "INSERT INTO audit_events (id, organization_id, at, token_id, action, subject, detail,
+                                   address, outcome)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
     )
     .bind(EventId::new().0)
     .bind(event.organization.0)
     .bind(at)
-    .bind(event.token.map(|token| token.0))
+    .bind(event.actor.token.map(|token| token.0))
     .bind(event.action.as_str())
     .bind(event.subject.to_string())
     .bind(event.detail)
+    .bind(event.actor.address.map(|address| address.to_string()))
+    .bind(event.outcome.as_str())
     .execute(connection)
     .await?;
     Ok(())
 }
 
-/// Writes an event of a read, in a transaction of its own.
+/// Writes an event of something that changes nothing, in a transaction of its own.
 ///
 /// # Errors
 /// When the database fails.
-pub async fn record_read(store: &Store, event: NewEvent) -> Result<(), StoreError> {
+pub async fn record_alone(store: &Store, event: NewEvent) -> Result<(), StoreError> {
     let mut transaction = store.begin().await?;
     record(&mut transaction, store.now(), event).await?;
     Ok(transaction.commit().await?)
@@ -170,6 +226,12 @@ pub struct Event {
     pub subject: Option<String>,
     /// With which token; null for what was done on the command line or by the service itself.
     pub token_id: Option<TokenId>,
+    /// Whose token it is in the words of the issuer, for a person.
+    pub oidc_subject: Option<String>,
+    /// The address that the request came from; null where there was none.
+    pub address: Option<String>,
+    /// Whether it was done.
+    pub outcome: Outcome,
     /// Names, counts and related ids.
     #[schema(value_type = Object)]
     pub detail: Value,
@@ -216,11 +278,16 @@ pub async fn list(
         ($($end:literal),+) => {
             concat!(
                 "SELECT e.id, c.seq, e.at, e.action, e.subject, e.token_id, e.detail,
+                        e.address, e.outcome = 'refused' AS is_refused,
+                        (SELECT t.oidc_subject FROM tokens t WHERE t.id = e.token_id) AS oidc_subject,
                         encode(c.hash, 'hex') AS hash,
-                        coalesce(encode(p.hash, 'hex'), repeat('0', 64)) AS previous_hash
+                        coalesce(encode(p.hash, 'hex'), encode(a.hash, 'hex'),
+                                 repeat('0', 64)) AS previous_hash
                  FROM audit_chain c JOIN audit_events e ON e.id = c.event_id
                  LEFT JOIN audit_chain p
                      ON p.organization_id = c.organization_id AND p.seq = c.seq - 1
+                 LEFT JOIN audit_archives a
+                     ON a.organization_id = c.organization_id AND a.seq = c.seq - 1
                  WHERE c.organization_id = $1
                    AND ($2::timestamptz IS NULL OR e.at >= $2)
                    AND ($3::timestamptz IS NULL OR e.at < $3)
@@ -260,6 +327,12 @@ pub async fn list(
                 action: row.try_get("action")?,
                 subject: row.try_get("subject")?,
                 token_id: row.try_get::<Option<Uuid>, _>("token_id")?.map(TokenId),
+                oidc_subject: row.try_get("oidc_subject")?,
+                address: row.try_get("address")?,
+                outcome: match row.try_get("is_refused")? {
+                    true => Outcome::Refused,
+                    false => Outcome::Done,
+                },
                 detail: row.try_get("detail")?,
                 hash: row.try_get("hash")?,
                 previous_hash: row.try_get("previous_hash")?,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
+use time::OffsetDateTime;
 use uuid::Uuid;
 
 use super::audit_link::{ChainedEvent, FIRST_PREVIOUS};
@@ -12,16 +13,16 @@ use super::key_ring::KeyRing;
 use super::{RowScope, Store, StoreError};
 
 /// Number of events that are chained in one transaction.
-const BATCH: i64 = 1_000;
+pub(super) const BATCH: i64 = 1_000;
 
 /// The advisory lock of those who extend chains.
 const LOCK: i64 = 0x7061_6973_6175;
 
-/// The end of a chain.
+/// A place in a chain: that of its last event, or of the last archived one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Head {
-    seq: i64,
-    hash: [u8; 32],
+pub(super) struct Head {
+    pub seq: i64,
+    pub hash: [u8; 32],
 }
 
 impl Default for Head {
@@ -50,18 +51,25 @@ pub async fn extend(store: &Store, keys: &KeyRing) -> Result<u64, StoreError> {
             return Ok(chained);
         }
         let mut transaction = store.begin().await?;
-        sqlx::query("SELECT pg_advisory_xact_lock($1)")
-            .bind(LOCK)
-            .execute(&mut *transaction)
-            .await?;
+        lock(&mut transaction).await?;
         chained += extend_by_batch(&mut transaction, keys).await?;
         transaction.commit().await?;
     }
 }
 
+/// Keeps others from extending chains until the end of the transaction.
+pub(super) async fn lock(transaction: &mut PgConnection) -> Result<(), StoreError> {
+    sqlx::query("SELECT pg_advisory_xact_lock($1)")
+        .bind(LOCK)
+        .execute(transaction)
+        .await?;
+    Ok(())
+}
+
 async fn extend_by_batch(connection: &mut PgConnection, keys: &KeyRing) -> Result<u64, StoreError> {
     let rows = sqlx::query(
-        "SELECT e.id, e.organization_id, e.at, e.token_id, e.action, e.subject, e.detail
+        "SELECT e.id, e.organization_id, e.at, e.token_id, e.action, e.subject, e.detail,
+                e.address, e.outcome
          FROM audit_pending p JOIN audit_events e ON e.id = p.event_id
          ORDER BY e.id LIMIT $1",
     )
@@ -136,19 +144,70 @@ async fn read_head(
     let Some(row) = row else {
         return Ok(Head::default());
     };
-    head(&row, keys, organization)?.ok_or(StoreError::Damaged {
+    head(&row, |seq, hash| keys.audit_head(organization, seq, hash))?.ok_or(StoreError::Damaged {
         what: "the end of the audit log's chain",
     })
 }
 
+/// The place from which a log continues in the database: that of the last archived event.
+///
+/// # Errors
+/// When the database fails, or the place was changed by somebody without the key.
+pub(super) async fn read_start(
+    connection: &mut PgConnection,
+    keys: &KeyRing,
+    organization: Uuid,
+) -> Result<Head, StoreError> {
+    let row = sqlx::query("SELECT seq, hash, mac FROM audit_archives WHERE organization_id = $1")
+        .bind(organization)
+        .fetch_optional(connection)
+        .await?;
+    let Some(row) = row else {
+        return Ok(Head::default());
+    };
+    head(&row, |seq, hash| keys.audit_start(organization, seq, hash))?.ok_or(StoreError::Damaged {
+        what: "the begin of the audit log's chain",
+    })
+}
+
+/// Sets the place from which a log continues in the database, and when it was archived.
+///
+/// # Errors
+/// When the database fails.
+pub(super) async fn write_start(
+    connection: &mut PgConnection,
+    keys: &KeyRing,
+    organization: Uuid,
+    (start, at): (Head, OffsetDateTime),
+) -> Result<(), StoreError> {
+    let mac = keys.audit_start(organization, start.seq, &start.hash);
+    sqlx::query(
+        "INSERT INTO audit_archives (organization_id, seq, hash, mac, archived_at)
+         VALUES ($1, $2, $3, $4, $5)
+         ON CONFLICT (organization_id) DO UPDATE
+             SET seq = $2, hash = $3, mac = $4, archived_at = $5",
+    )
+    .bind(organization)
+    .bind(start.seq)
+    .bind(start.hash.as_slice())
+    .bind(mac.as_slice())
+    .bind(at)
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
 /// The head in a row; `None` where its authentication fails.
-fn head(row: &PgRow, keys: &KeyRing, organization: Uuid) -> Result<Option<Head>, StoreError> {
+fn head(
+    row: &PgRow,
+    authenticate: impl Fn(i64, &[u8; 32]) -> [u8; 32],
+) -> Result<Option<Head>, StoreError> {
     let (seq, hash): (i64, Vec<u8>) = (row.try_get("seq")?, row.try_get("hash")?);
     let mac: Vec<u8> = row.try_get("mac")?;
     let Ok(hash) = <[u8; 32]>::try_from(hash) else {
         return Ok(None);
     };
-    let is_authentic = keys.audit_head(organization, seq, &hash).as_slice() == mac;
+    let is_authentic = authenticate(seq, &hash).as_slice() == mac;
     Ok(is_authentic.then_some(Head { seq, hash }))
 }
 
@@ -183,6 +242,8 @@ fn event(row: &PgRow) -> Result<ChainedEvent, sqlx::Error> {
         action: row.try_get("action")?,
         subject: row.try_get("subject")?,
         detail: row.try_get("detail")?,
+        address: row.try_get("address")?,
+        outcome: row.try_get("outcome")?,
     })
 }
 
@@ -196,6 +257,14 @@ pub enum ChainFault {
         organization: Uuid,
         /// The place in the log.
         seq: i64,
+    },
+    /// The record of what was archived is not the one that the service authenticated.
+    #[error(
+        "organization {organization}: the log does not begin with the event after those that were archived"
+    )]
+    Start {
+        /// The organization whose log it is.
+        organization: Uuid,
     },
     /// A place of the chain has no event.
     #[error("organization {organization}: event {seq} is missing")]
@@ -245,6 +314,7 @@ pub async fn verify(store: &Store, keys: &KeyRing) -> Result<ChainCheck, StoreEr
         .await?;
     let organizations: Vec<Uuid> = sqlx::query_scalar(
         "SELECT organization_id FROM audit_heads
+         UNION SELECT organization_id FROM audit_archives
          UNION SELECT organization_id FROM audit_chain ORDER BY 1",
     )
     .fetch_all(&mut *transaction)
@@ -276,44 +346,69 @@ async fn verify_log(
     organization: Uuid,
     events: &mut u64,
 ) -> Result<Option<ChainFault>, StoreError> {
-    let mut end = Head::default();
+    let mut end = match read_start(connection, keys, organization).await {
+        Ok(start) => start,
+        Err(StoreError::Damaged { .. }) => return Ok(Some(ChainFault::Start { organization })),
+        Err(error) => return Err(error),
+    };
     loop {
-        let rows = sqlx::query(
-            "SELECT c.seq, c.hash AS link, e.id, c.organization_id AS log, e.organization_id, e.at,
-                    e.token_id, e.action, e.subject, e.detail
-             FROM audit_chain c LEFT JOIN audit_events e ON e.id = c.event_id
-             WHERE c.organization_id = $1 AND c.seq > $2 ORDER BY c.seq LIMIT $3",
-        )
-        .bind(organization)
-        .bind(end.seq)
-        .bind(BATCH)
-        .fetch_all(&mut *connection)
-        .await?;
-        if rows.is_empty() {
-            break;
-        }
-        for row in &rows {
-            let seq = end.seq + 1;
-            if row.try_get::<i64, _>("seq")? != seq
-                || row.try_get::<Option<Uuid>, _>("id")?.is_none()
-            {
-                return Ok(Some(ChainFault::Missing { organization, seq }));
-            }
-            let event = event(row)?;
-            let hash = event.hash(seq, &end.hash);
-            let link: Vec<u8> = row.try_get("link")?;
-            if link != hash || event.organization != organization {
-                return Ok(Some(ChainFault::Changed { organization, seq }));
-            }
-            end = Head { seq, hash };
-            *events += 1;
-        }
+        let batch = match read_batch(connection, organization, end, None).await? {
+            Ok(batch) => batch,
+            Err(fault) => return Ok(Some(fault)),
+        };
+        let Some((_, head)) = batch.last() else { break };
+        end = *head;
+        *events += batch.len() as u64;
     }
     let row = sqlx::query("SELECT seq, hash, mac FROM audit_heads WHERE organization_id = $1")
         .bind(organization)
         .fetch_optional(connection)
         .await?;
-    let stored = row.map(|row| head(&row, keys, organization)).transpose()?;
+    let stored = row
+        .map(|row| head(&row, |seq, hash| keys.audit_head(organization, seq, hash)))
+        .transpose()?;
     let is_end = stored.flatten() == Some(end);
     Ok((!is_end).then_some(ChainFault::End { organization }))
+}
+
+/// The next events of a log after `end`, at most [`BATCH`] and none behind the place `last`, each with its
+/// own place; the first fault where one is not what was chained.
+///
+/// # Errors
+/// When the database fails.
+pub(super) async fn read_batch(
+    connection: &mut PgConnection,
+    organization: Uuid,
+    mut end: Head,
+    last: Option<i64>,
+) -> Result<Result<Vec<(ChainedEvent, Head)>, ChainFault>, StoreError> {
+    let rows = sqlx::query(
+        "SELECT c.seq, c.hash AS link, e.id, c.organization_id AS log, e.organization_id, e.at,
+                e.token_id, e.action, e.subject, e.detail, e.address, e.outcome
+         FROM audit_chain c LEFT JOIN audit_events e ON e.id = c.event_id
+         WHERE c.organization_id = $1 AND c.seq > $2 AND ($4::bigint IS NULL OR c.seq <= $4)
+         ORDER BY c.seq LIMIT $3",
+    )
+    .bind(organization)
+    .bind(end.seq)
+    .bind(BATCH)
+    .bind(last)
+    .fetch_all(connection)
+    .await?;
+    let mut batch = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let seq = end.seq + 1;
+        if row.try_get::<i64, _>("seq")? != seq || row.try_get::<Option<Uuid>, _>("id")?.is_none() {
+            return Ok(Err(ChainFault::Missing { organization, seq }));
+        }
+        let event = event(row)?;
+        let hash = event.hash(seq, &end.hash);
+        let link: Vec<u8> = row.try_get("link")?;
+        if link != hash || event.organization != organization {
+            return Ok(Err(ChainFault::Changed { organization, seq }));
+        }
+        end = Head { seq, hash };
+        batch.push((event, end));
+    }
+    Ok(Ok(batch))
 }

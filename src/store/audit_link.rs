@@ -26,22 +26,28 @@ pub struct ChainedEvent {
     pub subject: Option<String>,
     /// Names, counts and related ids.
     pub detail: Value,
+    /// The address that the request came from.
+    pub address: Option<String>,
+    /// Whether it was done: `done` or `refused`.
+    pub outcome: String,
 }
 
 impl ChainedEvent {
     /// The hash of the event at place `seq` of its log, after the event with the hash `previous`:
     /// SHA-256 of `previous` as 64 hexadecimal digits, a line feed, and the JSON text of
-    /// `{action, at, detail, id, organization_id, seq, subject, token_id}`, with the fields of each
+    /// `{action, address, at, detail, id, organization_id, outcome, seq, subject, token_id}`, with the fields of each
     /// object in the order of their names and without white space.
     pub fn hash(&self, seq: i64, previous: &[u8]) -> [u8; 32] {
         // An instant of the log has at most microseconds and a year of four digits.
         let at = self.at.format(&Rfc3339).unwrap_or_default();
         let text = json!({
             "action": self.action,
+            "address": self.address,
             "at": at,
             "detail": self.detail,
             "id": self.id,
             "organization_id": self.organization,
+            "outcome": self.outcome,
             "seq": seq,
             "subject": self.subject,
             "token_id": self.token,
@@ -86,6 +92,8 @@ mod tests {
             action: "dataset.created".to_owned(),
             subject: Some("x".to_owned()),
             detail: json!({"rows": 3, "name": "blood"}),
+            address: Some("192.0.2.1".to_owned()),
+            outcome: "done".to_owned(),
         }
     }
 
@@ -93,11 +101,11 @@ mod tests {
     fn the_hash_is_that_of_the_documented_text() {
         let text = concat!(
             "0000000000000000000000000000000000000000000000000000000000000000\n",
-            r#"{"action":"dataset.created","at":"2026-11-23T09:12:44.12Z","#,
+            r#"{"action":"dataset.created","address":"192.0.2.1","at":"2026-11-23T09:12:44.12Z","#,
             r#""detail":{"name":"blood","rows":3},"#,
             r#""id":"00000000-0000-0000-0000-000000000001","#,
             r#""organization_id":"00000000-0000-0000-0000-000000000002","#,
-            r#""seq":1,"subject":"x","token_id":null}"#,
+            r#""outcome":"done","seq":1,"subject":"x","token_id":null}"#,
         );
         let expected: [u8; 32] = Sha256::digest(text).into();
         assert_eq!(event().hash(1, &FIRST_PREVIOUS), expected);
@@ -106,7 +114,7 @@ mod tests {
     #[test]
     fn every_part_of_an_event_and_its_place_change_the_hash() {
         let hash = event().hash(1, &FIRST_PREVIOUS);
-        let changes: [fn(&mut ChainedEvent); 7] = [
+        let changes: [fn(&mut ChainedEvent); 9] = [
             |it| it.id = Uuid::from_u128(9),
             |it| it.organization = Uuid::from_u128(9),
             |it| it.at += time::Duration::microseconds(1),
@@ -114,6 +122,8 @@ mod tests {
             |it| it.action.push('x'),
             |it| it.subject = None,
             |it| it.detail = json!({"rows": 4, "name": "blood"}),
+            |it| it.address = None,
+            |it| it.outcome = "refused".to_owned(),
         ];
         for change in changes {
             let mut changed = event();

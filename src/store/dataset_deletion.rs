@@ -5,10 +5,10 @@ use sqlx::{PgConnection, Row};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use crate::ids::{OrganizationId, TokenId};
+use crate::ids::OrganizationId;
 use crate::roles::Caller;
 
-use super::audit::{self, Action, NewEvent};
+use super::audit::{self, Action, Actor, NewEvent, Outcome};
 use super::{Store, StoreError, submission_deletion, trees};
 
 /// Deletes a dataset at the request of its holder; returns `false` if there is no such dataset.
@@ -24,7 +24,7 @@ pub async fn delete(store: &Store, by: Caller, id: DatasetId) -> Result<bool, St
     let mut transaction = store.begin().await?;
     let deletion = DatasetDeletion {
         organization: by.organization,
-        by: Some(by.token),
+        by: by.into(),
         at: store.now(),
         reason: "holder",
     };
@@ -52,7 +52,7 @@ pub async fn delete_expired(store: &Store) -> Result<u64, StoreError> {
     for row in due {
         let deletion = DatasetDeletion {
             organization: OrganizationId(row.try_get("organization_id")?),
-            by: None,
+            by: Actor::SERVICE,
             at: now,
             reason: "retention",
         };
@@ -97,7 +97,7 @@ async fn destroy_key(store: &Store, id: DatasetId) -> Result<(), StoreError> {
 
 struct DatasetDeletion {
     organization: OrganizationId,
-    by: Option<TokenId>,
+    by: Actor,
     at: OffsetDateTime,
     reason: &'static str,
 }
@@ -166,13 +166,14 @@ impl DatasetDeletion {
         .await?;
         let event = NewEvent {
             organization: self.organization,
-            token: self.by,
+            actor: self.by,
             action: Action::DatasetDeleted,
             subject: id.0,
             detail: serde_json::json!({
                 "reason": self.reason,
                 "submissions": submissions,
             }),
+            outcome: Outcome::Done,
         };
         audit::record(connection, self.at, event).await?;
         Ok(true)

@@ -1,6 +1,8 @@
 //! Enrolment: an organization makes a token usable itself, so that the administrator who issued it
 //! never has its secret.
 
+use std::net::IpAddr;
+
 use secrecy::SecretString;
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -9,7 +11,7 @@ use time::{Duration, OffsetDateTime};
 
 use crate::ids::{OrganizationId, TokenId};
 
-use super::audit::{self, Action, NewEvent};
+use super::audit::{self, Action, Actor, NewEvent, Outcome};
 use super::tokens::{self, IssuedToken};
 use super::{Store, StoreError};
 
@@ -39,7 +41,11 @@ pub(super) fn digest(code: &str) -> [u8; 32] {
 ///
 /// # Errors
 /// When the database fails, or the operating system returns no random bytes.
-pub async fn redeem(store: &Store, code: &str) -> Result<Option<IssuedToken>, StoreError> {
+pub async fn redeem(
+    store: &Store,
+    code: &str,
+    address: Option<IpAddr>,
+) -> Result<Option<IssuedToken>, StoreError> {
     let secret = tokens::random_secret()?;
     let now: OffsetDateTime = store.now();
     let mut transaction = store.begin().await?;
@@ -60,10 +66,14 @@ pub async fn redeem(store: &Store, code: &str) -> Result<Option<IssuedToken>, St
     let token = TokenId(row.try_get("id")?);
     let event = NewEvent {
         organization: OrganizationId(row.try_get("organization_id")?),
-        token: Some(token),
+        actor: Actor {
+            token: Some(token),
+            address,
+        },
         action: Action::TokenRedeemed,
         subject: token.0,
         detail: json!({}),
+        outcome: Outcome::Done,
     };
     audit::record(&mut transaction, now, event).await?;
     let token = tokens::find(&mut *transaction, token).await?;

@@ -105,6 +105,7 @@ pub struct KeyRing {
     answers: Aes256Gcm,
     fingerprints: DigestKey,
     audit_heads: DigestKey,
+    audit_starts: DigestKey,
     report_links: DigestKey,
     packages: DigestKey,
 }
@@ -135,6 +136,7 @@ impl KeyRing {
             answers: cipher(&answers.bytes()),
             fingerprints: DigestKey::derive(service, "pais: fingerprints of request bodies"),
             audit_heads: DigestKey::derive(service, "pais: ends of audit logs"),
+            audit_starts: DigestKey::derive(service, "pais: starts of audit logs"),
             report_links: DigestKey::derive(service, "pais: links to reports"),
             packages: DigestKey::derive(service, "pais: signatures of packages"),
         }
@@ -259,6 +261,13 @@ impl KeyRing {
     pub fn audit_head(&self, organization: Uuid, seq: i64, hash: &[u8; 32]) -> [u8; 32] {
         let parts: [&[u8]; 3] = [organization.as_bytes(), &seq.to_be_bytes(), hash];
         self.audit_heads.digest(&parts)
+    }
+
+    /// Authenticates the place from which the audit log of an organization continues after its archive.
+    /// The key is another one than that of ends: an old end must not pass for the end of an archive.
+    pub fn audit_start(&self, organization: Uuid, seq: i64, hash: &[u8; 32]) -> [u8; 32] {
+        let parts: [&[u8]; 3] = [organization.as_bytes(), &seq.to_be_bytes(), hash];
+        self.audit_starts.digest(&parts)
     }
 
     /// Seals the answer that is stored under a reservation.

@@ -4,6 +4,7 @@
 //! does not exist and for what belongs to another organization.
 
 pub mod audit;
+pub mod audit_archive;
 pub mod audit_chain;
 pub mod audit_link;
 pub mod claims;

@@ -8,9 +8,9 @@ use sqlx::PgConnection;
 use sqlx::types::Json;
 use time::OffsetDateTime;
 
-use crate::ids::{JobId, OrganizationId, ReleaseId, TokenId};
+use crate::ids::{JobId, OrganizationId, ReleaseId};
 
-use super::audit::{self, Action, NewEvent};
+use super::audit::{self, Action, Actor, NewEvent, Outcome};
 use super::release_sources::{self, SealedSourceRows};
 use super::submissions::lock_dataset;
 use super::{Store, StoreError, token_validity};
@@ -31,7 +31,7 @@ pub struct NewRelease {
     /// The step of the run that it publishes.
     pub step: Option<u32>,
     /// The token that requested it; `None` if the job itself creates it at its end.
-    pub by: Option<TokenId>,
+    pub by: Actor,
     /// Number of released rows.
     pub rows: u64,
     /// Number of suppressed rows.
@@ -115,7 +115,7 @@ pub enum ReleaseCreation {
 /// When the database fails.
 pub async fn create(store: &Store, release: &NewRelease) -> Result<ReleaseCreation, StoreError> {
     let mut transaction = store.begin().await?;
-    if let Some(token) = release.by
+    if let Some(token) = release.by.token
         && !token_validity::lock_valid(&mut transaction, token, store.now()).await?
     {
         return Ok(ReleaseCreation::TokenEnded);
@@ -158,7 +158,7 @@ pub(super) async fn insert(
     .bind(release.dataset.0)
     .bind(&release.name)
     .bind(release.step.map(u32::cast_signed))
-    .bind(release.by.is_none())
+    .bind(release.by.token.is_none())
     .bind(release.rows.cast_signed())
     .bind(release.suppressed_rows.cast_signed())
     .bind(&release.privacy)
@@ -169,7 +169,7 @@ pub(super) async fn insert(
     .bind(release.readings.suppression_for.map(Json))
     .bind(release.readings.missing_sensitive.map(Json))
     .bind(Json(&release.warnings))
-    .bind(release.by.map(|token| token.0))
+    .bind(release.by.token.map(|token| token.0))
     .bind(&release.codebook)
     .bind(&release.sealed_distributions)
     .execute(&mut *connection)
@@ -183,10 +183,11 @@ pub(super) async fn insert(
     release_sources::insert(connection, release.id, &release.source_rows).await?;
     let event = NewEvent {
         organization: release.organization,
-        token: release.by,
+        actor: release.by,
         action: Action::ReleaseCreated,
         subject: release.id.0,
         detail: json!({ "job_id": release.job, "step": release.step, "rows": release.rows }),
+        outcome: Outcome::Done,
     };
     audit::record(connection, release.created_at, event).await?;
     Ok(Some(()))

@@ -11,7 +11,7 @@ use crate::ids::OrganizationId;
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
 
-use super::audit::{self, Action, NewEvent};
+use super::audit::{self, Action, Actor, NewEvent, Outcome};
 use super::{Store, StoreError, violates};
 
 /// A hospital, or a recipient such as the BTS.
@@ -101,10 +101,11 @@ pub async fn create(
     };
     let event = NewEvent {
         organization: by.map_or(made.id, |caller| caller.organization),
-        token: by.map(|caller| caller.token),
+        actor: by.map_or(Actor::SERVICE, Actor::from),
         action: Action::OrganizationCreated,
         subject: made.id.0,
         detail: serde_json::json!({ "name": made.name }),
+        outcome: Outcome::Done,
     };
     audit::record(&mut transaction, made.created_at, event).await?;
     transaction.commit().await?;
@@ -196,10 +197,7 @@ pub async fn set_disabled(
     for organization in logs {
         let event = NewEvent {
             organization,
-            token: Some(by.token),
-            action,
-            subject: id.0,
-            detail: serde_json::json!({}),
+            ..NewEvent::by(by, action, id.0, serde_json::json!({}))
         };
         audit::record(&mut transaction, now, event).await?;
     }

@@ -1,6 +1,8 @@
 //! People who sign in with an issuer. Each acts through a token of their own, whose secret nobody
 //! knows.
 
+use std::net::IpAddr;
+
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use sqlx::{PgExecutor, Row};
@@ -9,7 +11,7 @@ use uuid::Uuid;
 use crate::ids::{OrganizationId, TokenId};
 use crate::roles::{Caller, Role};
 
-use super::audit::{self, Action, NewEvent};
+use super::audit::{self, Action, Actor, NewEvent, Outcome};
 use super::seal::random;
 use super::token_validity::{Authentication, RefusalReason};
 use super::{Store, StoreError, organizations};
@@ -22,8 +24,8 @@ use super::{Store, StoreError, organizations};
 pub async fn authenticate(
     store: &Store,
     organization: &str,
-    role: Role,
-    subject: &str,
+    (role, subject): (Role, &str),
+    address: Option<IpAddr>,
 ) -> Result<Authentication, StoreError> {
     let found = organizations::find(&mut *store.connection().await?, organization).await?;
     let Some(organization) = found else {
@@ -63,10 +65,14 @@ pub async fn authenticate(
     if made.rows_affected() == 1 {
         let event = NewEvent {
             organization: organization.id,
-            token: Some(token),
+            actor: Actor {
+                token: Some(token),
+                address,
+            },
             action: Action::TokenCreated,
             subject: token.0,
             detail: json!({ "role": role.as_str(), "oidc_subject": subject }),
+            outcome: Outcome::Done,
         };
         audit::record(&mut transaction, store.now(), event).await?;
     }
@@ -101,6 +107,7 @@ async fn find(
                 organization,
                 role,
                 token,
+                address: None,
             })));
         }
     };

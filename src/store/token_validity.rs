@@ -1,5 +1,7 @@
 //! Whether a token still works: when a request begins, when it commits, and while it streams.
 
+use std::net::IpAddr;
+
 use sha2::{Digest, Sha256};
 use sqlx::{PgConnection, Row};
 use time::{Duration, OffsetDateTime};
@@ -7,7 +9,7 @@ use time::{Duration, OffsetDateTime};
 use crate::ids::{OrganizationId, TokenId};
 use crate::roles::Caller;
 
-use super::audit::{self, Action, NewEvent};
+use super::audit::{self, Action, Actor, NewEvent, Outcome};
 use super::tokens::role;
 use super::{Store, StoreError};
 
@@ -90,6 +92,7 @@ pub async fn authenticate(store: &Store, secret: &str) -> Result<Authentication,
             organization,
             role: role(&row)?,
             token,
+            address: None,
         }));
     };
     Ok(Authentication::Refused {
@@ -109,6 +112,7 @@ pub async fn record_refusal(
     token: TokenId,
     organization: OrganizationId,
     reason: RefusalReason,
+    address: Option<IpAddr>,
 ) -> Result<(), StoreError> {
     let now = store.now();
     let mut transaction = store.begin().await?;
@@ -126,10 +130,14 @@ pub async fn record_refusal(
     }
     let event = NewEvent {
         organization,
-        token: Some(token),
+        actor: Actor {
+            token: Some(token),
+            address,
+        },
         action: Action::TokenRefused,
         subject: token.0,
         detail: serde_json::json!({ "reason": reason.as_str() }),
+        outcome: Outcome::Refused,
     };
     audit::record(&mut transaction, now, event).await?;
     transaction.commit().await?;

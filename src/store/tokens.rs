@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::ids::{OrganizationId, TokenId};
 use crate::roles::{Caller, Role};
 
-use super::audit::{self, Action, NewEvent};
+use super::audit::{self, Action, Actor, NewEvent, Outcome};
 use super::seal::SealError;
 use super::{Store, StoreError};
 use super::{enrolments, organizations};
@@ -182,10 +182,11 @@ fn token_events(
     logs.into_iter()
         .map(|organization| NewEvent {
             organization,
-            token: by.map(|caller| caller.token),
+            actor: by.map_or(Actor::SERVICE, Actor::from),
             action,
             subject,
             detail: detail.clone(),
+            outcome: Outcome::Done,
         })
         .collect()
 }

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::memory::{MemoryBudget, MemoryReservation, MemoryUse};
 use crate::problem::{Code, Problem};
+use crate::store::audit::Actor;
 use crate::store::claims::{self, Claim};
 use crate::store::datasets::StoredDataset;
 use crate::store::key_ring::KeyRing;
@@ -136,7 +137,7 @@ impl Worker {
             dataset: claim.dataset,
             definition: dataset.definition.clone(),
             name: None,
-            by: None,
+            by: Actor::SERVICE,
             created_at: self.store.now(),
         };
         let order_key = key.order_key();

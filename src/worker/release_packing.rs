@@ -9,7 +9,8 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use time::OffsetDateTime;
 
-use crate::ids::{JobId, OrganizationId, ReleaseId, TokenId};
+use crate::ids::{JobId, OrganizationId, ReleaseId};
+use crate::store::audit::Actor;
 use crate::store::releases::{NewRelease, NewTable, Readings, StoredTable};
 use crate::store::seal::{DataKey, Place};
 use crate::store::{StoreError, release_sources};
@@ -40,7 +41,7 @@ pub struct ReleaseOrigin {
     /// A display name.
     pub name: Option<String>,
     /// The token that requested it; `None` if the job itself creates it at its end.
-    pub by: Option<TokenId>,
+    pub by: Actor,
     /// When it was created.
     pub created_at: OffsetDateTime,
 }

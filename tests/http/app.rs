@@ -134,6 +134,7 @@ impl Builder {
             oidc: self.oidc.map(Verifier::new).map(Arc::new),
             body_timeout: self.body_timeout,
             upload_pace: UploadPace::default(),
+            is_behind_proxy: false,
             public_url: self.public_url,
         };
         let pool = self

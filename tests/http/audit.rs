@@ -1,12 +1,14 @@
 //! The audit log: its chain, its filters and its export.
 
 use pais::roles::Role;
+use pais::store::audit_archive::{self, ArchiveFault, Archived, ArchivedLogs};
 use pais::store::audit_chain::{self, ChainFault};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
 
-use crate::hospital::Hospital;
+use crate::app::send;
+use crate::hospital::{Hospital, id};
 
 /// A hospital with some events, and the token of its auditor.
 async fn with_events() -> (Hospital, String) {
@@ -52,6 +54,7 @@ async fn the_events_of_an_organization_are_a_chain() {
             "action": event["action"], "at": event["at"], "detail": event["detail"],
             "id": event["id"], "organization_id": organization, "seq": event["seq"],
             "subject": event["subject"], "token_id": event["token_id"],
+            "address": event["address"], "outcome": event["outcome"],
         });
         let previous = event["previous_hash"].as_str().unwrap();
         let hash = Sha256::digest(format!("{previous}\n{text}"));
@@ -160,6 +163,8 @@ async fn every_change_of_a_log_is_found() {
         format!("UPDATE audit_events SET at = at + interval '1 s' WHERE id = {}", event("1")),
         format!("UPDATE audit_events SET token_id = gen_random_uuid() WHERE id = {}", event("2")),
         format!("UPDATE audit_events SET action = 'x' WHERE id = {}", event(LAST)),
+        format!("UPDATE audit_events SET address = '192.0.2.9' WHERE id = {}", event("2")),
+        format!("UPDATE audit_events SET outcome = 'refused' WHERE id = {}", event("2")),
         // Removed: in the middle, with its link, and at the end.
         format!("DELETE FROM audit_events WHERE id = {}", event("2")),
         format!("DELETE FROM {chain} AND seq = 2"),
@@ -184,6 +189,13 @@ async fn every_change_of_a_log_is_found() {
              WHERE organization_id = {LOG}"
         ),
         format!("DELETE FROM audit_heads WHERE organization_id = {LOG}"),
+        // Passed off as archived, with the record of an end that is authentic.
+        format!(
+            "INSERT INTO audit_archives SELECT organization_id, seq, hash, mac, now() FROM audit_heads
+             WHERE organization_id = {LOG};
+             DELETE FROM {chain};
+             DELETE FROM audit_events WHERE organization_id = {LOG}"
+        ),
     ];
     for attack in attacks {
         let (hospital, _) = with_events().await;
@@ -256,4 +268,139 @@ async fn reads_are_in_the_log() {
     let refused = events(&hospital, &auditor, "?action=token.refused").await;
     assert_eq!(refused.len(), 1);
     assert_eq!(refused[0]["detail"]["reason"], "role");
+}
+
+/// Who, from where, and whether it was done: a grant that the policy refuses is in the log, too.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_says_from_where_and_whether_it_was_refused() {
+    let hospital = Hospital::new().await;
+    let release = hospital.release().await;
+    hospital.app.token("bts", Role::Recipient).await;
+    let policy = json!({ "recipients": ["nobody"], "k_min": 50 });
+    let put = hospital.app.request(reqwest::Method::PUT, "/v1/policy");
+    send(put.bearer_auth(&hospital.token).json(&policy))
+        .await
+        .json(200);
+    let asked = json!({ "recipient": "bts", "purpose": "blood usage" });
+    let refused = hospital.post(&format!("{release}/grants"), &asked).await;
+    refused.problem(422, "below_policy");
+    let dataset = hospital.filled_dataset().await;
+    let job = json!({ "dataset_id": id(&dataset), "privacy": { "model": "k_anonymity", "k": 2 } });
+    let refused = hospital.post("/v1/jobs", &job).await;
+    refused.problem(422, "below_policy");
+
+    let auditor = hospital.app.token("hospital", Role::Auditor).await;
+    for (action, subject) in [("grant.created", &release), ("job.created", &dataset)] {
+        let newest = events(&hospital, &auditor, &format!("?action={action}")).await;
+        assert_eq!(newest[0]["outcome"], "refused", "{action}");
+        assert_eq!(newest[0]["subject"], id(subject));
+        assert_eq!(newest[0]["detail"]["code"], "below_policy");
+    }
+    let all = events(&hospital, &auditor, "").await;
+    for event in &all {
+        // The tokens were made on the command line, and the release by its job.
+        let address = match event["token_id"].is_null() {
+            true => Value::Null,
+            false => json!("127.0.0.1"),
+        };
+        assert_eq!(event["address"], address, "{event}");
+    }
+    assert!(all.iter().any(|event| event["outcome"] == "done"));
+}
+
+/// The lines that an archive of the events before this time has.
+async fn archived(hospital: &Hospital, before: time::OffsetDateTime) -> (Archived, Vec<u8>) {
+    let service = hospital.app.state.unscoped();
+    let mut file = Vec::new();
+    let done = audit_archive::archive(&service.store, &service.keys, before, &mut file, |_| Ok(()))
+        .await
+        .unwrap();
+    (done, file)
+}
+
+async fn archive_faults(hospital: &Hospital, files: &[&[u8]]) -> Vec<ArchiveFault> {
+    let service = hospital.app.state.unscoped();
+    let mut logs = ArchivedLogs::default();
+    for file in files {
+        if let Some(fault) = logs.read(*file).unwrap() {
+            return vec![fault];
+        }
+    }
+    logs.check_ends(&service.store, &service.keys)
+        .await
+        .unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn old_events_are_archived_and_the_rest_continues_the_chain() {
+    let (hospital, auditor) = with_events().await;
+    let before = events(&hospital, &auditor, "").await;
+    hospital.app.clock.advance(time::Duration::days(30));
+    let now = hospital.app.state.unscoped().store.now();
+    hospital.filled_dataset().await;
+    let (first, file) = archived(&hospital, now).await;
+    let log = |file: &[u8]| {
+        let lines = std::str::from_utf8(file).unwrap().lines();
+        let lines = lines.map(|line| serde_json::from_str::<Value>(line).unwrap());
+        lines.collect::<Vec<_>>()
+    };
+    assert_eq!(first.events as usize, log(&file).len());
+    for event in &before {
+        let kept = log(&file)
+            .into_iter()
+            .find(|line| line["id"] == event["id"]);
+        let kept = kept.expect("every older event is in the file");
+        for field in [
+            "seq",
+            "at",
+            "action",
+            "subject",
+            "detail",
+            "hash",
+            "previous_hash",
+        ] {
+            assert_eq!(kept[field], event[field]);
+        }
+    }
+    assert_eq!(faults(&hospital).await, []);
+    assert_eq!(archive_faults(&hospital, &[&file]).await, []);
+
+    // What is left continues where the archive ends, and says so.
+    let left = events(&hospital, &auditor, "").await;
+    let oldest = left.last().unwrap();
+    assert!(oldest["seq"].as_u64().unwrap() > before.len() as u64);
+    let end = log(&file)
+        .into_iter()
+        .rev()
+        .find(|line| line["seq"] == oldest["seq"].as_u64().unwrap() - 1)
+        .unwrap();
+    assert_eq!(oldest["previous_hash"], end["hash"]);
+    assert!(left.iter().any(|event| event["action"] == "audit.archived"));
+
+    // A second archive continues the first one.
+    let (nothing, empty) = archived(&hospital, now - time::Duration::days(60)).await;
+    assert_eq!((nothing, empty), (Archived::default(), Vec::new()));
+    hospital.app.clock.advance(time::Duration::days(1));
+    let later = hospital.app.state.unscoped().store.now();
+    let (_, second) = archived(&hospital, later).await;
+    assert_eq!(faults(&hospital).await, []);
+    assert_eq!(archive_faults(&hospital, &[&file, &second]).await, []);
+
+    // Missing, in another order, cut off, changed.
+    assert_ne!(archive_faults(&hospital, &[]).await, []);
+    assert_ne!(archive_faults(&hospital, &[&file]).await, []);
+    assert_ne!(archive_faults(&hospital, &[&second, &file]).await, []);
+    let lines: Vec<&[u8]> = second.split_inclusive(|&byte| byte == b'\n').collect();
+    let cut = lines[..lines.len() - 1].concat();
+    assert_ne!(archive_faults(&hospital, &[&file, &cut]).await, []);
+    let changed = String::from_utf8(file.clone()).unwrap();
+    let changed = changed.replacen("dataset.created", "dataset.deleted", 1);
+    assert_ne!(
+        archive_faults(&hospital, &[changed.as_bytes(), &second]).await,
+        []
+    );
+    let mut logs = ArchivedLogs::default();
+    logs.read(&b"{\"seq\": 1}\n"[..]).unwrap_err();
+    logs.read(&file[..file.len() - 3]).unwrap_err();
+    logs.read(&vec![b' '; 3 << 20][..]).unwrap_err();
 }

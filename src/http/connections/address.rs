@@ -11,7 +11,13 @@ pub struct ClientAddress(IpAddr);
 
 impl From<SocketAddr> for ClientAddress {
     fn from(address: SocketAddr) -> Self {
-        Self(match address.ip().to_canonical() {
+        Self::from(address.ip())
+    }
+}
+
+impl From<IpAddr> for ClientAddress {
+    fn from(address: IpAddr) -> Self {
+        Self(match address.to_canonical() {
             IpAddr::V6(address) => {
                 let network = address.to_bits() >> NETWORK_BITS << NETWORK_BITS;
                 IpAddr::V6(Ipv6Addr::from_bits(network))

@@ -1,8 +1,8 @@
 //! The caller of a request: bearer tokens, and extractors that admit only certain roles.
 
-use std::net::SocketAddr;
+use std::net::IpAddr;
 
-use axum::extract::{ConnectInfo, FromRequestParts};
+use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use headers::HeaderMapExt;
 use headers::authorization::{Authorization, Bearer};
@@ -16,6 +16,7 @@ use crate::roles::{Caller, Role};
 use crate::service::ServiceError;
 use crate::store::tokens;
 
+use super::client_address::client_address;
 use super::query_names;
 
 impl FromRequestParts<AppState> for Caller {
@@ -35,14 +36,19 @@ impl FromRequestParts<AppState> for Caller {
 
 /// A client whose request needs no token.
 #[derive(Clone, Copy, Debug)]
-pub struct Anyone;
+pub struct Anyone {
+    /// The address that the request came from, where it is known.
+    pub address: Option<IpAddr>,
+}
 
 impl FromRequestParts<AppState> for Anyone {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &AppState) -> Result<Self, ApiError> {
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
         query_names::check(parts).await?;
-        Ok(Self)
+        Ok(Self {
+            address: client_address(parts, state.is_behind_proxy),
+        })
     }
 }
 
@@ -54,9 +60,9 @@ async fn authenticate(parts: &Parts, token: &str, state: &AppState) -> Result<Ca
     if of_person.is_none() && !tokens::is_well_formed(token) {
         return Err(refused("malformed"));
     }
-    let address = parts.extensions.get::<ConnectInfo<SocketAddr>>();
-    let address = address.map(|ConnectInfo(address)| ClientAddress::from(*address));
-    let limit = state.refused_tokens.as_deref().zip(address);
+    let address = client_address(parts, state.is_behind_proxy);
+    let limit = state.refused_tokens.as_deref();
+    let limit = limit.zip(address.map(ClientAddress::from));
     if let Some((limit, address)) = limit {
         limit.admit(address, token).map_err(|retry_after| {
             count_refusal("limited");
@@ -64,8 +70,8 @@ async fn authenticate(parts: &Parts, token: &str, state: &AppState) -> Result<Ca
         })?;
     }
     let caller = match of_person {
-        Some(verifier) => person(verifier, token, state).await?,
-        None => state.unscoped().authenticate(token).await?,
+        Some(verifier) => person(verifier, token, address, state).await?,
+        None => state.unscoped().authenticate(token, address).await?,
     };
     if let Some((limit, address)) = limit {
         match caller {
@@ -80,10 +86,14 @@ async fn authenticate(parts: &Parts, token: &str, state: &AppState) -> Result<Ca
 async fn person(
     verifier: &Verifier,
     token: &str,
+    address: Option<IpAddr>,
     state: &AppState,
 ) -> Result<Option<Caller>, ApiError> {
     match verifier.verify(token, state.unscoped().store.now()).await {
-        Ok(person) => Ok(state.unscoped().authenticate_person(&person).await?),
+        Ok(person) => Ok(state
+            .unscoped()
+            .authenticate_person(&person, address)
+            .await?),
         Err(Refusal::Invalid | Refusal::Claims) => Ok(None),
         Err(Refusal::Unavailable) => Err(ApiError::new(
             Code::Unavailable,

@@ -4,6 +4,7 @@
 pub(super) mod accept;
 pub mod auth;
 pub mod body;
+pub mod client_address;
 pub(super) mod content_type;
 pub mod idempotency_key;
 pub mod page_query;

@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::http::extract::auth::HolderOrRecipient;
+use crate::http::extract::auth::{Anyone, HolderOrRecipient};
 use crate::http::extract::parameters::Path;
 use crate::http::response::error::ApiError;
 use crate::http::response::html as html_page;
@@ -85,8 +85,11 @@ async fn create(
         (status = 404, description = "The link does not work, or no longer", content((String = "text/html"))),
     ),
 )]
-async fn open(State(state): State<AppState>, Path(link): Path<String>) -> Response {
-    let opened = state.unscoped().open_report_link(&link).await;
+async fn open(State(state): State<AppState>, client: Anyone, Path(link): Path<String>) -> Response {
+    let opened = state
+        .unscoped()
+        .open_report_link(&link, client.address)
+        .await;
     match opened {
         Ok(page) => html_page::document(page.render()),
         Err(ServiceError::Problem(problem))

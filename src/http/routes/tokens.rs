@@ -137,7 +137,7 @@ fn shown(issued: IssuedToken) -> impl IntoResponse {
         (status = 404, description = "`not_found`: the code does not work, or no longer")))]
 async fn redeem(
     State(state): State<AppState>,
-    _: Anyone,
+    client: Anyone,
     ConnectInfo(address): ConnectInfo<SocketAddr>,
     JsonBody(enrolment, _memory): JsonBody<Enrolment>,
 ) -> Result<impl IntoResponse, ApiError> {
@@ -146,7 +146,11 @@ async fn redeem(
         let admitted = limit.admit(address, code);
         admitted.map_err(|retry_after| ApiError::TooManyRefusedTokens { retry_after })?;
     }
-    let Some(issued) = state.unscoped().redeem_enrolment(code).await? else {
+    let Some(issued) = state
+        .unscoped()
+        .redeem_enrolment(code, client.address)
+        .await?
+    else {
         if let Some(limit) = &state.refused_tokens {
             limit.refused(address, code);
         }

@@ -52,7 +52,7 @@ async fn signals_end_the_service_or_not() {
     hub.service.signal(Signal::HUP);
     // Longer than a fast machine takes to stop and start the service three times.
     let mut longer = slow();
-    longer["k"] = json!(Vec::from_iter(10..50));
+    longer["k"] = json!(Vec::from_iter(10..42));
     let job = hub.job(&tenant, &longer).await;
     let running = |job: &Value| job["status"] == "running" && job["rows_read"] != 0;
     let longest = Duration::from_secs(60);
