@@ -53,6 +53,7 @@ codes! {
     DuplicateSubmission = "duplicate_submission", 409, "The dataset has these rows already";
     ApprovalRequired = "approval_required", 409, "The release is not approved";
     CompositionRisk = "composition_risk", 409, "The releases together do not meet the privacy model";
+    LegalHold = "legal_hold", 409, "The dataset has a legal hold";
     GrantExists = "grant_exists", 409, "The recipient holds this grant already";
     Withdrawn = "withdrawn", 410, "The release was withdrawn";
     TooLarge = "too_large", 413, "The body is larger than the limit";

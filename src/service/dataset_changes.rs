@@ -41,6 +41,11 @@ pub struct DatasetPatch {
     #[serde(default, deserialize_with = "given_days")]
     #[schema(value_type = Option<i64>, minimum = 1, maximum = 36500)]
     pub retention_days: Option<Option<i64>>,
+    /// Days after its arrival after which a submission is deleted, also for those that are there; null for
+    /// never.
+    #[serde(default, deserialize_with = "given_days")]
+    #[schema(value_type = Option<i64>, minimum = 1, maximum = 36500)]
+    pub submission_retention_days: Option<Option<i64>>,
 }
 
 /// A field that was given, even if it is null.
@@ -207,6 +212,9 @@ fn changed(dataset: &StoredDataset, patch: &DatasetPatch) -> Result<Changed, Pro
     }
     if let Some(days) = patch.retention_days {
         definition.retention_days = days;
+    }
+    if let Some(days) = patch.submission_retention_days {
+        definition.submission_retention_days = days;
     }
     let mut places = HashMap::new();
     for (place, fields) in patch.columns.iter().flatten().enumerate() {

@@ -15,9 +15,10 @@ use crate::roles::Caller;
 use crate::store::datasets::{
     self, Dataset, DatasetCreation, DatasetSummary, NewDataset, StoredDataset, SubmissionSummary,
 };
-use crate::store::taxonomies;
+use crate::store::{RowScope, taxonomies};
 use crate::worker::reclaiming::reclaim_space;
 
+use super::legal_holds::deleted;
 use super::page::{Listing, PageRequest};
 use super::{Service, ServiceError, ServiceLimits, text};
 
@@ -134,11 +135,11 @@ impl Service {
     /// `not_found`; when the database fails.
     pub async fn delete_dataset(&self, caller: Caller, id: DatasetId) -> Result<(), ServiceError> {
         self.storage.make_room();
-        if !datasets::delete(&self.store, caller, id).await? {
-            return Err(ServiceError::not_found());
-        }
+        deleted(datasets::delete(&self.store, caller, id).await?)?;
         self.wake.notify_waiters();
-        let (store, storage) = (self.store.clone(), self.storage.clone());
+        // Also what is left of other organizations.
+        let store = self.store.within(RowScope::Service);
+        let storage = self.storage.clone();
         let removal = tokio::spawn(async move {
             if let Err(error) = reclaim_space(&store, &storage).await {
                 tracing::warn!(
@@ -160,14 +161,20 @@ pub(super) fn check_definition(
 ) -> Result<(), Problem> {
     let description = definition.description.as_deref();
     text::check_length("/description", description, DESCRIPTION_LENGTH)?;
-    if let Some(days) = definition.retention_days
-        && !(1..=RETENTION_DAYS).contains(&days)
-    {
-        return Err(Problem::at(
-            Code::InvalidValue,
-            "/retention_days",
-            format!("`retention_days` must be a number from 1 to {RETENTION_DAYS}"),
-        ));
+    for (field, days) in [
+        ("retention_days", definition.retention_days),
+        (
+            "submission_retention_days",
+            definition.submission_retention_days,
+        ),
+    ] {
+        if days.is_some_and(|days| !(1..=RETENTION_DAYS).contains(&days)) {
+            return Err(Problem::at(
+                Code::InvalidValue,
+                format!("/{field}"),
+                format!("`{field}` must be a number from 1 to {RETENTION_DAYS}"),
+            ));
+        }
     }
     if definition.columns.len() > limits.columns {
         return Err(Problem::at(

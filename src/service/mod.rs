@@ -25,6 +25,7 @@ pub mod dataset_changes;
 mod datasets;
 mod grants;
 pub mod jobs;
+mod legal_holds;
 mod organizations;
 pub mod packages;
 mod policies;

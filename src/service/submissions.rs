@@ -18,6 +18,7 @@ use crate::worker::load_rows;
 use super::idempotency::{KeyedRequest, RequestKey, abandon, key_in_use};
 use super::ingest::body;
 use super::ingest::pipeline::{IngestSettings, ingest};
+use super::legal_holds::deleted;
 use super::table_format::ReceivedFormat;
 use super::{Service, ServiceError};
 
@@ -55,9 +56,7 @@ impl Service {
         dataset: DatasetId,
         id: SubmissionId,
     ) -> Result<(), ServiceError> {
-        if !submission_deletion::delete(&self.store, caller, dataset, id).await? {
-            return Err(ServiceError::not_found());
-        }
+        deleted(submission_deletion::delete(&self.store, caller, dataset, id).await?)?;
         self.wake.notify_waiters();
         Ok(())
     }

@@ -140,7 +140,21 @@ impl Service {
     /// # Errors
     /// When the database fails.
     pub async fn list_tokens(&self, page: PageRequest) -> Result<Listing<Token>, ServiceError> {
-        let rows = tokens::list(&self.store, page.after, page.rows_to_query()).await?;
+        let rows = tokens::list(&self.store, None, page.after, page.rows_to_query()).await?;
+        Ok(Listing::new(rows, page, |token| token.id.0))
+    }
+
+    /// The tokens of the caller's organization without their secrets, oldest first.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn list_own_tokens(
+        &self,
+        caller: Caller,
+        page: PageRequest,
+    ) -> Result<Listing<Token>, ServiceError> {
+        let of = Some(caller.organization);
+        let rows = tokens::list(&self.store, of, page.after, page.rows_to_query()).await?;
         Ok(Listing::new(rows, page, |token| token.id.0))
     }
 

@@ -58,9 +58,13 @@ actions! {
     DatasetChanged = "dataset.changed";
     /// A dataset was deleted by its holder or by its retention.
     DatasetDeleted = "dataset.deleted";
+    /// A dataset got a legal hold: nothing of it is deleted.
+    LegalHoldPlaced = "legal_hold.placed";
+    /// The legal hold of a dataset ended.
+    LegalHoldLifted = "legal_hold.lifted";
     /// Rows were submitted.
     SubmissionCreated = "submission.created";
-    /// A submission was deleted by its holder.
+    /// A submission was deleted by its holder or by its retention.
     SubmissionDeleted = "submission.deleted";
     /// A job was created.
     JobCreated = "job.created";

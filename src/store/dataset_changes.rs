@@ -122,7 +122,11 @@ pub async fn change(
     .await?;
     trees::unlink(&mut transaction, by.organization, id).await?;
     insert_trees(&mut transaction, by.organization, id, &definition, &roots).await?;
-    let detail = json!({ "columns": columns, "retention_days": definition.retention_days });
+    let detail = json!({
+        "columns": columns,
+        "retention_days": definition.retention_days,
+        "submission_retention_days": definition.submission_retention_days,
+    });
     let event = NewEvent::by(by, Action::DatasetChanged, id.0, detail);
     audit::record(&mut transaction, now, event).await?;
     transaction.commit().await?;

@@ -9,9 +9,11 @@ use crate::ids::OrganizationId;
 use crate::roles::Caller;
 
 use super::audit::{self, Action, Actor, NewEvent, Outcome};
+use super::legal_holds::Deletion;
+use super::retention::Expiry;
 use super::{Store, StoreError, submission_deletion, trees};
 
-/// Deletes a dataset at the request of its holder; returns `false` if there is no such dataset.
+/// Deletes a dataset at the request of its holder, unless it has a legal hold.
 ///
 /// The schema, steps and listed values are deleted with the commit, and the answers that are stored for
 /// retries of requests on the dataset; then the data key is destroyed. The rows, which nobody can read
@@ -20,35 +22,29 @@ use super::{Store, StoreError, submission_deletion, trees};
 ///
 /// # Errors
 /// When the database fails.
-pub async fn delete(store: &Store, by: Caller, id: DatasetId) -> Result<bool, StoreError> {
-    let mut transaction = store.begin().await?;
+pub async fn delete(store: &Store, by: Caller, id: DatasetId) -> Result<Deletion, StoreError> {
     let deletion = DatasetDeletion {
         organization: by.organization,
         by: by.into(),
         at: store.now(),
         reason: "holder",
     };
-    let deleted = deletion.run(&mut transaction, id).await?;
-    transaction.commit().await?;
-    if deleted {
-        destroy_key(store, id).await?;
-    }
-    Ok(deleted)
+    deletion.apply(store, id).await
 }
 
-/// Deletes the datasets whose retention has ended; returns their number. Called periodically.
+/// Deletes the datasets whose retention has ended, unless they have a legal hold.
 ///
 /// # Errors
-/// When the database fails. Datasets already deleted by this call stay deleted.
-pub async fn delete_expired(store: &Store) -> Result<u64, StoreError> {
+/// When the database fails before all of them are tried.
+pub(super) async fn delete_expired(store: &Store, expiry: &mut Expiry) -> Result<(), StoreError> {
     let now = store.now();
     let due = sqlx::query(
-        "SELECT id, organization_id FROM datasets WHERE deleted_at IS NULL AND delete_after <= $1",
+        "SELECT id, organization_id FROM datasets
+         WHERE deleted_at IS NULL AND delete_after <= $1 AND legal_hold_since IS NULL",
     )
     .bind(now)
     .fetch_all(&mut *store.connection().await?)
     .await?;
-    let mut deleted = 0;
     for row in due {
         let deletion = DatasetDeletion {
             organization: OrganizationId(row.try_get("organization_id")?),
@@ -56,17 +52,10 @@ pub async fn delete_expired(store: &Store) -> Result<u64, StoreError> {
             at: now,
             reason: "retention",
         };
-        let mut transaction = store.begin().await?;
         let id = DatasetId(row.try_get("id")?);
-        let is_deleted = deletion.run(&mut transaction, id).await?;
-        transaction.commit().await?;
-        if is_deleted {
-            destroy_key(store, id).await?;
-            deleted += 1;
-        }
+        expiry.count(id, deletion.apply(store, id).await);
     }
-    destroy_remaining_keys(store).await?;
-    Ok(deleted)
+    Ok(())
 }
 
 /// Destroys the keys of deleted datasets and submissions that could not be destroyed when they were deleted.
@@ -103,11 +92,26 @@ struct DatasetDeletion {
 }
 
 impl DatasetDeletion {
-    async fn run(&self, connection: &mut PgConnection, id: DatasetId) -> Result<bool, StoreError> {
+    async fn apply(&self, store: &Store, id: DatasetId) -> Result<Deletion, StoreError> {
+        let mut transaction = store.begin().await?;
+        let deletion = self.run(&mut transaction, id).await?;
+        transaction.commit().await?;
+        if deletion == Deletion::Done {
+            destroy_key(store, id).await?;
+        }
+        Ok(deletion)
+    }
+
+    async fn run(
+        &self,
+        connection: &mut PgConnection,
+        id: DatasetId,
+    ) -> Result<Deletion, StoreError> {
         trees::lock(connection, self.organization).await?;
         let ended = sqlx::query(
             "UPDATE datasets SET deleted_at = $3, definition = NULL, wrapped_key = NULL
-             WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL",
+             WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL
+                   AND legal_hold_since IS NULL",
         )
         .bind(self.organization.0)
         .bind(id.0)
@@ -115,7 +119,18 @@ impl DatasetDeletion {
         .execute(&mut *connection)
         .await?;
         if ended.rows_affected() == 0 {
-            return Ok(false);
+            let is_held: Option<bool> = sqlx::query_scalar(
+                "SELECT legal_hold_since IS NOT NULL FROM datasets
+                 WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL",
+            )
+            .bind(self.organization.0)
+            .bind(id.0)
+            .fetch_optional(connection)
+            .await?;
+            return Ok(match is_held {
+                Some(true) => Deletion::Held,
+                _ => Deletion::NotFound,
+            });
         }
         // `super::reclaim` removes them.
         let submissions: i64 =
@@ -176,7 +191,7 @@ impl DatasetDeletion {
             outcome: Outcome::Done,
         };
         audit::record(connection, self.at, event).await?;
-        Ok(true)
+        Ok(Deletion::Done)
     }
 
     /// Deletes the answers to requests that created a submission or a job of the dataset: they have

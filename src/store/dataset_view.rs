@@ -14,6 +14,7 @@ use pais_core::definition::{ColumnDefinition, DatasetDefinition, DatasetId, Subm
 use pais_core::warning::Warning;
 
 use super::key_ring::KeyRing;
+use super::legal_holds::LegalHold;
 use super::seal::{DataKey, Place};
 use super::submissions::ColumnWarning;
 use super::{Store, StoreError, datasets, trees};
@@ -74,6 +75,10 @@ pub struct Dataset {
     pub missing: Option<Vec<String>>,
     /// Days after which the rows are deleted by themselves.
     pub retention_days: Option<i64>,
+    /// Days after its arrival after which a submission is deleted by itself.
+    pub submission_retention_days: Option<i64>,
+    /// Why nothing of it is deleted for now; null without a legal hold.
+    pub legal_hold: Option<LegalHold>,
     /// When it was declared.
     #[serde(with = "time::serde::rfc3339")]
     pub created_at: OffsetDateTime,
@@ -140,7 +145,8 @@ pub async fn find(
     // The trees first: a dataset that is deleted meanwhile is not found below.
     let trees = trees::of_dataset(store, id).await?;
     let row = sqlx::query(
-        "SELECT d.definition, d.created_at, d.warnings, s.submissions, s.rows
+        "SELECT d.definition, d.created_at, d.warnings, d.legal_hold_reason, d.legal_hold_since,
+                s.submissions, s.rows
          FROM datasets d
          CROSS JOIN LATERAL (SELECT count(*) AS submissions,
                                     coalesce(sum(rows), 0)::bigint AS rows
@@ -184,6 +190,8 @@ pub async fn find(
         columns: definition.columns,
         missing: definition.missing,
         retention_days: definition.retention_days,
+        submission_retention_days: definition.submission_retention_days,
+        legal_hold: LegalHold::from_row(&row)?,
         created_at: row.try_get("created_at")?,
         rows: row.try_get("rows")?,
         submissions: latest.collect::<Result<_, StoreError>>()?,

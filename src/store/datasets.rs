@@ -22,7 +22,7 @@ use super::key_ring::KeyRing;
 use super::trees::{self, UsedTree};
 use super::{Store, StoreError, service_keys, taxonomies, violates};
 
-pub use super::dataset_deletion::{delete, delete_expired, destroy_remaining_keys};
+pub use super::dataset_deletion::{delete, destroy_remaining_keys};
 pub use super::dataset_view::{
     Dataset, DatasetSummary, LATEST_SUBMISSIONS, SubmissionSummary, find, list, list_submissions,
     row_warnings,
@@ -145,6 +145,8 @@ pub async fn create(
         columns: definition.columns,
         missing: definition.missing,
         retention_days: definition.retention_days,
+        submission_retention_days: definition.submission_retention_days,
+        legal_hold: None,
         created_at: now,
         rows: 0,
         submissions: Vec::new(),

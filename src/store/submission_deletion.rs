@@ -1,15 +1,20 @@
-//! The deletion of a submission by its holder.
+//! The deletion of submissions, by their holders and at the end of their retention.
 
 use pais_core::definition::{DatasetId, SubmissionId};
 use serde_json::json;
+use sqlx::{PgConnection, Row};
+use time::OffsetDateTime;
 use uuid::Uuid;
 
+use crate::ids::OrganizationId;
 use crate::roles::Caller;
 
-use super::audit::{self, Action, NewEvent};
+use super::audit::{self, Action, Actor, NewEvent, Outcome};
+use super::legal_holds::{self, Deletion};
+use super::retention::Expiry;
 use super::{Store, StoreError};
 
-/// Deletes a submission; returns `false` if there is no such submission of the dataset.
+/// Deletes a submission at the request of its holder, unless its dataset has a legal hold.
 ///
 /// The rows are deleted with the commit, and then their key is destroyed, so that no file or backup
 /// of the database opens them. Rows of an earlier version have no key of their own: what is left of
@@ -24,48 +29,120 @@ pub async fn delete(
     by: Caller,
     dataset: DatasetId,
     id: SubmissionId,
-) -> Result<bool, StoreError> {
-    let mut transaction = store.begin().await?;
-    let now = store.now();
-    let rows: Option<i64> = sqlx::query_scalar(
-        "SELECT s.rows FROM submissions s JOIN datasets d ON d.id = s.dataset_id
-         WHERE s.id = $1 AND d.id = $2 AND d.organization_id = $3 AND d.deleted_at IS NULL
-         FOR UPDATE OF s",
-    )
-    .bind(id.0)
-    .bind(dataset.0)
-    .bind(by.organization.0)
-    .fetch_optional(&mut *transaction)
-    .await?;
-    let Some(rows) = rows else {
-        return Ok(false);
+) -> Result<Deletion, StoreError> {
+    let deletion = SubmissionDeletion {
+        organization: by.organization,
+        by: by.into(),
+        reason: "holder",
     };
-    sqlx::query(
-        "UPDATE jobs SET cancel_requested = true,
-             ended_at = CASE status WHEN 'queued' THEN $3 END,
-             status = CASE status WHEN 'queued' THEN 'cancelled' ELSE status END
-         WHERE dataset_id = $1 AND $2 = ANY (submissions) AND status IN ('queued', 'running')",
+    deletion.apply(store, dataset, id).await
+}
+
+/// Deletes the submissions whose retention has ended, unless their dataset has a legal hold.
+///
+/// # Errors
+/// When the database fails before all of them are tried.
+pub(super) async fn delete_expired(store: &Store, expiry: &mut Expiry) -> Result<(), StoreError> {
+    let due = sqlx::query(
+        "SELECT s.id, d.id AS dataset, d.organization_id
+         FROM submissions s JOIN datasets d ON d.id = s.dataset_id
+         WHERE d.deleted_at IS NULL AND d.legal_hold_since IS NULL
+           AND s.created_at + d.submission_retention_days * interval '24 hours' <= $1
+         ORDER BY s.id",
     )
-    .bind(dataset.0)
-    .bind(id.0)
-    .bind(now)
-    .execute(&mut *transaction)
+    .bind(store.now())
+    .fetch_all(&mut *store.connection().await?)
     .await?;
-    // The chunks follow by reference.
-    sqlx::query("DELETE FROM submissions WHERE id = $1")
+    for row in due {
+        let deletion = SubmissionDeletion {
+            organization: OrganizationId(row.try_get("organization_id")?),
+            by: Actor::SERVICE,
+            reason: "retention",
+        };
+        let dataset = DatasetId(row.try_get("dataset")?);
+        let id = SubmissionId(row.try_get("id")?);
+        expiry.count(id, deletion.apply(store, dataset, id).await);
+    }
+    Ok(())
+}
+
+struct SubmissionDeletion {
+    organization: OrganizationId,
+    by: Actor,
+    reason: &'static str,
+}
+
+impl SubmissionDeletion {
+    async fn apply(
+        &self,
+        store: &Store,
+        dataset: DatasetId,
+        id: SubmissionId,
+    ) -> Result<Deletion, StoreError> {
+        let mut transaction = store.begin().await?;
+        let deletion = self
+            .run(&mut transaction, store.now(), (dataset, id))
+            .await?;
+        transaction.commit().await?;
+        if deletion == Deletion::Done {
+            destroy_key(store, id).await?;
+        }
+        Ok(deletion)
+    }
+
+    async fn run(
+        &self,
+        connection: &mut PgConnection,
+        now: OffsetDateTime,
+        (dataset, id): (DatasetId, SubmissionId),
+    ) -> Result<Deletion, StoreError> {
+        let rows: Option<i64> = sqlx::query_scalar(
+            "SELECT s.rows FROM submissions s JOIN datasets d ON d.id = s.dataset_id
+             WHERE s.id = $1 AND d.id = $2 AND d.organization_id = $3 AND d.deleted_at IS NULL
+             FOR UPDATE OF s",
+        )
         .bind(id.0)
-        .execute(&mut *transaction)
+        .bind(dataset.0)
+        .bind(self.organization.0)
+        .fetch_optional(&mut *connection)
         .await?;
-    sqlx::query("INSERT INTO keys_to_destroy (submission_id) VALUES ($1)")
+        let Some(rows) = rows else {
+            return Ok(Deletion::NotFound);
+        };
+        if legal_holds::is_held(connection, dataset).await? {
+            return Ok(Deletion::Held);
+        }
+        sqlx::query(
+            "UPDATE jobs SET cancel_requested = true,
+                 ended_at = CASE status WHEN 'queued' THEN $3 END,
+                 status = CASE status WHEN 'queued' THEN 'cancelled' ELSE status END
+             WHERE dataset_id = $1 AND $2 = ANY (submissions) AND status IN ('queued', 'running')",
+        )
+        .bind(dataset.0)
         .bind(id.0)
-        .execute(&mut *transaction)
+        .bind(now)
+        .execute(&mut *connection)
         .await?;
-    let detail = json!({ "dataset_id": dataset, "rows": rows });
-    let event = NewEvent::by(by, Action::SubmissionDeleted, id.0, detail);
-    audit::record(&mut transaction, now, event).await?;
-    transaction.commit().await?;
-    destroy_key(store, id).await?;
-    Ok(true)
+        // The chunks follow by reference.
+        sqlx::query("DELETE FROM submissions WHERE id = $1")
+            .bind(id.0)
+            .execute(&mut *connection)
+            .await?;
+        sqlx::query("INSERT INTO keys_to_destroy (submission_id) VALUES ($1)")
+            .bind(id.0)
+            .execute(&mut *connection)
+            .await?;
+        let event = NewEvent {
+            organization: self.organization,
+            actor: self.by,
+            action: Action::SubmissionDeleted,
+            subject: id.0,
+            detail: json!({ "dataset_id": dataset, "rows": rows, "reason": self.reason }),
+            outcome: Outcome::Done,
+        };
+        audit::record(connection, now, event).await?;
+        Ok(Deletion::Done)
+    }
 }
 
 /// Destroys the keys of deleted submissions that could not be destroyed when they were deleted.

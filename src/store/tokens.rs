@@ -222,21 +222,25 @@ pub(super) async fn find(
     row.as_ref().map(Token::from_row).transpose()
 }
 
-/// All tokens after `after`, oldest first, at most `limit`.
+/// The tokens of an organization, or of all, after `after`, oldest first, at most `limit`.
 ///
 /// # Errors
 /// When the database fails.
 pub async fn list(
     store: &Store,
+    of: Option<OrganizationId>,
     after: Option<Uuid>,
     limit: i64,
 ) -> Result<Vec<Token>, StoreError> {
     let rows = sqlx::query(concat!(
         columns!(),
-        " WHERE $1::uuid IS NULL OR tokens.id > $1 ORDER BY tokens.id LIMIT $2"
+        " WHERE ($1::uuid IS NULL OR tokens.id > $1)
+            AND ($3::uuid IS NULL OR organization_id = $3)
+          ORDER BY tokens.id LIMIT $2"
     ))
     .bind(after)
     .bind(limit)
+    .bind(of.map(|organization| organization.0))
     .fetch_all(&mut *store.connection().await?)
     .await?;
     rows.iter().map(Token::from_row).collect()

@@ -1,4 +1,4 @@
-//! Periodic cleanup: deletes datasets whose retention has ended and old idempotent answers, frees the
+//! Periodic cleanup: deletes datasets and submissions whose retention has ended and old idempotent answers, frees the
 //! space of deleted rows, and keeps the reserve of the disk.
 
 use std::sync::Arc;
@@ -8,7 +8,8 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::storage::Storage;
-use crate::store::{Store, datasets, idempotency};
+use crate::store::retention::{self, Expiry};
+use crate::store::{Store, idempotency};
 
 use super::reclaiming::reclaim_space;
 
@@ -29,16 +30,16 @@ pub(super) async fn keep(
             _ = ticks.tick() => {}
             () = shutdown.cancelled() => return,
         }
-        match datasets::delete_expired(&store).await {
-            Ok(0) => {}
-            Ok(deleted) => {
+        match retention::delete_expired(&store).await {
+            Ok(Expiry { deleted: 0, .. }) => {}
+            Ok(Expiry { deleted, .. }) => {
                 tracing::info!(
                     deleted,
-                    "datasets were deleted at the end of their retention"
+                    "datasets and submissions were deleted at the end of their retention"
                 );
                 wake.notify_waiters();
             }
-            Err(error) => tracing::warn!(%error, "expired datasets could not be deleted"),
+            Err(error) => tracing::warn!(%error, "what has expired could not be deleted"),
         }
         if let Err(error) = reclaim_space(&store, &storage).await {
             tracing::warn!(%error, "the space of deleted rows could not be freed");

@@ -4,12 +4,13 @@ use pais::clock::Clock;
 use pais::ids::OrganizationId;
 use pais::roles::Role;
 use pais::store::datasets::{self, DatasetState};
-use pais::store::organizations;
+use pais::store::{organizations, retention};
 use pais_core::definition::DatasetId;
 use serde_json::{Value, json};
 use time::Duration;
 
-use crate::app::{TestApp, text};
+use crate::app::{TestApp, send, text};
+use crate::hospital::{Hospital, TABLE};
 
 fn minimal(name: &str) -> Value {
     json!({"name": name, "columns": [{"name": "x", "role": "quasi_identifier"}]})
@@ -141,13 +142,105 @@ async fn a_dataset_is_deleted_after_its_retention_period() {
         .json(201);
     app.clock.advance(Duration::days(2) - Duration::seconds(1));
     let store = &app.state.unscoped().store;
-    assert_eq!(datasets::delete_expired(store).await.unwrap(), 0);
+    assert_eq!(retention::delete_expired(store).await.unwrap().deleted, 0);
     app.clock.advance(Duration::seconds(1));
-    assert_eq!(datasets::delete_expired(store).await.unwrap(), 1);
+    assert_eq!(retention::delete_expired(store).await.unwrap().deleted, 1);
     app.get(&holder, made.header("location"))
         .await
         .problem(404, "not_found");
     assert!(store.now() >= app.clock.now() - Duration::seconds(1));
+}
+
+/// A submission is deleted by age, whatever happens to others, and not while its dataset has a legal
+/// hold; nor is the dataset.
+#[tokio::test(flavor = "multi_thread")]
+async fn submissions_are_deleted_after_their_retention_unless_they_are_held() {
+    let hospital = Hospital::new().await;
+    let app = &hospital.app;
+    let store = &app.state.unscoped().store;
+    let dataset = hospital.filled_dataset().await;
+    let days = json!({ "submission_retention_days": 10, "retention_days": 100 });
+    let patch = app.request(reqwest::Method::PATCH, &dataset);
+    let patched = send(patch.bearer_auth(&hospital.token).json(&days)).await;
+    assert_eq!(patched.json(200)["submission_retention_days"], 10);
+    app.clock.advance(Duration::days(5));
+    let second = hospital.submit(&dataset, TABLE).await.json(201);
+    app.clock.advance(Duration::days(5));
+
+    let hold = format!("{dataset}/legal-hold");
+    let place = async |reason: &str| {
+        let put = app.request(reqwest::Method::PUT, &hold);
+        let body = json!({ "reason": reason });
+        send(put.bearer_auth(&hospital.token).json(&body)).await
+    };
+    place(" ").await.problem(422, "invalid_value");
+    let placed = place("The court asked for it").await.json(200);
+    let again = place("Two courts asked for it").await.json(200);
+    assert_eq!(again["since"], placed["since"]);
+    let shown = hospital.get(&dataset).await.json(200);
+    assert_eq!(shown["legal_hold"], again);
+    let expiry = retention::delete_expired(store).await.unwrap();
+    assert_eq!((expiry.deleted, expiry.failed), (0, 0));
+    let submission = format!("{dataset}/submissions/{}", text(&second["id"]));
+    for path in [&submission, &dataset] {
+        let refused = app.delete(&hospital.token, path).await;
+        refused.problem(409, "legal_hold");
+    }
+
+    assert_eq!(app.delete(&hospital.token, &hold).await.status, 204);
+    let none = app.delete(&hospital.token, &hold).await;
+    none.problem(404, "not_found");
+    let expiry = retention::delete_expired(store).await.unwrap();
+    assert_eq!((expiry.deleted, expiry.failed), (1, 0));
+    let left = hospital.get(&dataset).await.json(200);
+    assert_eq!(left["submissions"].as_array().unwrap().len(), 1);
+    assert_eq!(left["submissions"][0]["id"], second["id"]);
+
+    let auditor = app.token("hospital", Role::Auditor).await;
+    let path = "/v1/audit?action=submission.deleted";
+    let deleted = app.get(&auditor, path).await.json(200);
+    assert_eq!(deleted["items"][0]["detail"]["reason"], "retention");
+    assert!(deleted["items"][0]["token_id"].is_null());
+    for action in ["legal_hold.placed", "legal_hold.lifted"] {
+        let path = format!("/v1/audit?action={action}");
+        let events = app.get(&auditor, &path).await.json(200);
+        assert!(!events["items"].as_array().unwrap().is_empty(), "{action}");
+    }
+}
+
+/// A dataset that cannot be deleted is counted, and the others are deleted.
+#[tokio::test(flavor = "multi_thread")]
+async fn one_failure_does_not_stop_the_end_of_retention() {
+    let app = TestApp::new().await;
+    let holder = app.token("hospital", Role::Holder).await;
+    let mut paths = Vec::new();
+    for name in ["first", "second", "third"] {
+        let mut body = minimal(name);
+        body["retention_days"] = json!(1);
+        let made = app.post(&holder, "/v1/datasets", &body).await;
+        paths.push(made.header("location").to_owned());
+    }
+    let store = &app.state.unscoped().store;
+    sqlx::raw_sql(
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+             $$ BEGIN RAISE EXCEPTION 'refused'; END $$;
+         CREATE TRIGGER refuse BEFORE UPDATE ON datasets FOR EACH ROW
+             WHEN (OLD.name = 'first') EXECUTE FUNCTION refuse()",
+    )
+    .execute(store.owner())
+    .await
+    .unwrap();
+    app.clock.advance(Duration::days(1));
+    let expiry = retention::delete_expired(store).await.unwrap();
+    assert_eq!((expiry.deleted, expiry.failed), (2, 1));
+    assert_eq!(app.get(&holder, &paths[0]).await.status, 200);
+    assert_eq!(app.get(&holder, &paths[2]).await.status, 404);
+    sqlx::raw_sql("DROP TRIGGER refuse ON datasets")
+        .execute(store.owner())
+        .await
+        .unwrap();
+    let expiry = retention::delete_expired(store).await.unwrap();
+    assert_eq!((expiry.deleted, expiry.failed), (1, 0));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -9,21 +9,23 @@ use serde_json::Value;
 use crate::app::{Answer, TestApp, text};
 
 /// A request example of the document.
-struct Example {
-    path: String,
-    media_type: String,
-    body: Value,
+pub(crate) struct Example {
+    pub method: Method,
+    pub path: String,
+    pub media_type: String,
+    pub body: Value,
 }
 
-fn examples() -> Vec<Example> {
+pub(crate) fn examples() -> Vec<Example> {
     let document: Value = serde_json::from_str(&pais::http::document_text().unwrap()).unwrap();
     let mut examples = Vec::new();
     for (path, item) in document["paths"].as_object().unwrap() {
-        for operation in item.as_object().unwrap().values() {
+        for (method, operation) in item.as_object().unwrap() {
             let content = operation["requestBody"]["content"].as_object();
             for (media_type, content) in content.into_iter().flatten() {
                 if let Some(body) = content.get("example") {
                     examples.push(Example {
+                        method: method.to_uppercase().parse().unwrap(),
                         path: path.clone(),
                         media_type: media_type.clone(),
                         body: body.clone(),
@@ -47,22 +49,15 @@ async fn send(
     let mut found = examples
         .iter()
         .filter(|example| example.path == path && example.media_type == media_type);
-    let mut body = found.next().expect("an example").body.clone();
+    let example = found.next().expect("an example");
+    let mut body = example.body.clone();
     for (pointer, value) in put {
         *body.pointer_mut(pointer).expect("a field of the example") = (*value).clone();
     }
     let path = path.replace("{id}", id);
-    let is_change = path.starts_with("/v1/datasets/") || path.starts_with("/v1/organizations/");
-    if is_change && media_type == "application/json" {
-        let request = app.request(Method::PATCH, &path).bearer_auth(token);
-        return crate::app::send(request.json(&body)).await;
-    }
-    if path == "/v1/policy" {
-        let request = app.request(Method::PUT, &path).bearer_auth(token);
-        return crate::app::send(request.json(&body)).await;
-    }
     if media_type == "application/json" {
-        return app.post(token, &path, &body).await;
+        let request = app.request(example.method.clone(), &path);
+        return crate::app::send(request.bearer_auth(token).json(&body)).await;
     }
     let path = match path.as_str() {
         "/v1/taxonomies" => "/v1/taxonomies?name=jobs%20from%20a%20file".to_owned(),
@@ -105,6 +100,15 @@ async fn the_examples_lead_from_an_organization_to_a_grant() {
     send(&holder, (path, "application/x-ndjson"), id, &[], 201).await;
     send(&holder, (path, "text/tab-separated-values"), id, &[], 201).await;
     send(&holder, ("/v1/datasets/{id}", JSON), id, &[], 200).await;
+    let hold = send(
+        &holder,
+        ("/v1/datasets/{id}/legal-hold", JSON),
+        id,
+        &[],
+        200,
+    )
+    .await;
+    assert!(hold["since"].is_string());
     send(&holder, ("/v1/policy", JSON), "", &[], 200).await;
     let put = [("/dataset_id", &dataset["id"])];
     let job = send(&holder, ("/v1/jobs", JSON), "", &put, 202).await;

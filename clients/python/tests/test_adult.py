@@ -79,6 +79,25 @@ def test_admins_create_organizations_and_tokens(connect: Connect, service: Servi
             list(clinic.datasets())
     assert refused.value.status == 401
     assert all("token" not in each for each in admin.tokens())
+    with connect("clinic", "auditor") as auditor:
+        assert token["id"] in {each["id"] for each in auditor.own_tokens()}
+        created = next(iter(auditor.audit(action="token.created")))
+        assert created["outcome"] == "done"
+    with pytest.raises(NotFound):
+        admin.redeem_enrolment("paisenrol_" + 64 * "0")
+
+
+def test_a_legal_hold_keeps_a_dataset(connect: Connect) -> None:
+    holder = connect("archive", "holder")
+    columns = [{"name": "age", "role": "quasi_identifier"}]
+    made = holder.create_dataset("held", columns, submission_retention_days=30)
+    assert made["submission_retention_days"] == 30
+    hold = holder.place_legal_hold(made["id"], "The court asked for the records")
+    assert holder.dataset(made["id"])["legal_hold"] == hold
+    with pytest.raises(Conflict):
+        holder.delete_dataset(made["id"])
+    holder.lift_legal_hold(made["id"])
+    holder.delete_dataset(made["id"])
 
 
 def test_taxonomies_are_returned(holder: Client, dataset: dict[str, Any]) -> None:

@@ -151,6 +151,8 @@ role_extractors! {
     Holder = [Holder];
     /// A caller with the role `holder` or `recipient`.
     HolderOrRecipient = [Holder, Recipient];
+    /// A caller with the role `holder` or `auditor`.
+    HolderOrAuditor = [Holder, Auditor];
     /// A caller with the role `auditor`.
     Auditor = [Auditor];
 }

@@ -78,6 +78,9 @@ fn example(path: &str, media_type: &str) -> Option<Value> {
             "models": ["lkc"], "k_min": 2, "l_min": 2, "c_max": 0.5, "suppression_max": 0.05,
             "recipients": ["bts"],
         }),
+        ("/v1/datasets/{id}/legal-hold", _) => {
+            json!({ "reason": "The court asked for the records of March" })
+        }
         ("/v1/releases/{id}/withdrawal", _) => {
             json!({ "reason": "The file had patients of another hospital" })
         }

@@ -58,6 +58,9 @@ pub fn remedy(code: Code) -> &'static str {
         Code::Withdrawn => {
             "Ask the holder for a later release; `GET /v1/releases/{id}` has the reason and the time."
         }
+        Code::LegalHold => {
+            "Delete it after the hold was lifted (`DELETE /v1/datasets/{id}/legal-hold`), once the reason has ended."
+        }
         Code::ApprovalRequired => {
             "Have another token of the organization approve the release: `POST /v1/releases/{id}/approval`."
         }

@@ -115,7 +115,8 @@ async fn change(
 /// Its jobs are cancelled, and its rows are unrecoverable from then on; releases stay.
 #[utoipa::path(delete, path = "/v1/datasets/{id}", tag = "datasets",
     params(("id" = DatasetId, Path, description = "Its id")),
-    responses((status = 204, description = "Deleted")))]
+    responses((status = 204, description = "Deleted"),
+        (status = 409, description = "`legal_hold`: nothing of the dataset is deleted for now")))]
 async fn delete(
     State(state): State<AppState>,
     Holder(caller): Holder,

@@ -9,6 +9,7 @@ pub mod grants;
 pub mod health;
 pub mod job_document;
 pub mod jobs;
+pub mod legal_holds;
 mod metrics;
 pub mod organizations;
 pub mod packages;
@@ -39,6 +40,7 @@ pub(super) fn prompt_routes() -> OpenApiRouter<AppState> {
         .merge(jobs::routes())
         .merge(steps::routes())
         .merge(withdrawals::routes())
+        .merge(legal_holds::routes())
         .merge(policies::routes())
         .merge(audit::routes())
         .merge(packages::key_routes())

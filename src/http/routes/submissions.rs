@@ -163,7 +163,8 @@ async fn list(
         ("id" = DatasetId, Path, description = "The dataset"),
         ("submission" = SubmissionId, Path, description = "The submission"),
     ),
-    responses((status = 204, description = "Deleted")))]
+    responses((status = 204, description = "Deleted"),
+        (status = 409, description = "`legal_hold`: nothing of the dataset is deleted for now")))]
 async fn delete(
     State(state): State<AppState>,
     Holder(caller): Holder,

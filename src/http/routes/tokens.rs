@@ -14,7 +14,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::http::connections::ClientAddress;
-use crate::http::extract::auth::{Admin, Anyone};
+use crate::http::extract::auth::{Admin, Anyone, HolderOrAuditor};
 use crate::http::extract::body::JsonBody;
 use crate::http::extract::page_query::PageQuery;
 use crate::http::extract::parameters::{Parameters, Path};
@@ -30,6 +30,7 @@ use crate::store::tokens::{IssuedToken, NewToken, Token};
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(create, list))
+        .routes(routes!(list_own))
         .routes(routes!(revoke))
         .routes(routes!(redeem))
 }
@@ -171,6 +172,22 @@ async fn list(
 ) -> Result<Json<Page<Token>>, ApiError> {
     let tokens = state.of(caller).list_tokens(query.parse()?).await?;
     Ok(Json(tokens.into()))
+}
+
+/// List the tokens of the caller's organization
+///
+/// Oldest first, without their secrets: also those that an administrator has issued, so that none is
+/// unknown to the organization. An auditor finds the same as `token.created` in the audit log.
+#[utoipa::path(get, path = "/v1/organization/tokens", tag = "administration", params(PageQuery),
+    responses((status = 200, description = "A page", body = Page<Token>)))]
+async fn list_own(
+    State(state): State<AppState>,
+    HolderOrAuditor(caller): HolderOrAuditor,
+    Parameters(query): Parameters<PageQuery>,
+) -> Result<Json<Page<Token>>, ApiError> {
+    let service = state.of(caller);
+    let tokens = service.list_own_tokens(caller, query.parse()?);
+    Ok(Json(tokens.await?.into()))
 }
 
 /// Revoke a token, at once.

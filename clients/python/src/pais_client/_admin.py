@@ -62,6 +62,19 @@ def tokens(*, page_size: int | None = None) -> Pages[Token]:
     return Pages(path("tokens"), page_size, lambda each: cast(Token, each))
 
 
+def own_tokens(*, page_size: int | None = None) -> Pages[Token]:
+    """Yields all tokens of the token's organization, without their secrets. Role: holder, auditor."""
+    return Pages(
+        path("organization", "tokens"), page_size, lambda each: cast(Token, each)
+    )
+
+
+def redeem_enrolment(code: str) -> Operation[NewToken]:
+    """Redeems an enrolment code, once; `["token"]` of the result is the secret. Needs no token."""
+    answer = yield post(path("enrolments"), {"code": code})
+    return cast(NewToken, answer)
+
+
 def revoke_token(token_id: str) -> Operation[None]:
     """Revokes a token immediately. Role: admin."""
     yield Request("DELETE", path("tokens", token_id))

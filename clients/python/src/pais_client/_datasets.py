@@ -8,7 +8,7 @@ from enum import Enum
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from ._documents import DatasetDocument, DatasetRiskDocument, DraftDocument, ProfileDocument
-from ._operations import Operation, Pages, Request, Work, delete, get, patch, path, post
+from ._operations import Operation, Pages, Request, Work, delete, get, patch, path, post, put
 from ._operations import without_none as given
 from ._submissions import STORE_TIMEOUT, text_parameters
 from ._upload import Upload, upload
@@ -21,6 +21,7 @@ from .types import (
     Decimal,
     Draft,
     Encoding,
+    LegalHold,
     Profile,
     RowsFormat,
 )
@@ -45,6 +46,7 @@ def create(
     *,
     description: str | None = None,
     retention_days: int | None = None,
+    submission_retention_days: int | None = None,
     missing: Sequence[str] | None = None,
 ) -> Operation[Dataset]:
     """Declares a table. Role: holder.
@@ -57,7 +59,8 @@ def create(
     id of a taxonomy, a tree or a hierarchy that the service makes (`pais_client.hierarchies`).
     `domain`, `separator`, `missing`, `order` and `from` are described in the service's API
     reference (`/docs`). `missing` has the words that mean missing in the columns that declare none
-    themselves.
+    themselves. The rows are deleted `retention_days` after the dataset was declared, and those of a
+    submission `submission_retention_days` after its arrival.
     """
     definition = given(
         {
@@ -65,6 +68,7 @@ def create(
             "description": description,
             "columns": [dict(column) for column in columns],
             "retention_days": retention_days,
+            "submission_retention_days": submission_retention_days,
             "missing": None if missing is None else list(missing),
         }
     )
@@ -111,6 +115,7 @@ def change(
     columns: Sequence[ColumnChange] | None = None,
     description: str | Unchanged | None = UNCHANGED,
     retention_days: int | Unchanged | None = UNCHANGED,
+    submission_retention_days: int | Unchanged | None = UNCHANGED,
 ) -> Operation[Dataset]:
     """Changes a dataset where its stored rows still fit. Role: holder.
 
@@ -118,7 +123,11 @@ def change(
     resets a field. Roles change except to and from `identifier` and `subject`. Raises `Conflict`
     for what needs the rows to be read again.
     """
-    changes: dict[str, Any] = {"description": description, "retention_days": retention_days}
+    changes: dict[str, Any] = {
+        "description": description,
+        "retention_days": retention_days,
+        "submission_retention_days": submission_retention_days,
+    }
     changes = {name: value for name, value in changes.items() if value is not UNCHANGED}
     if columns is not None:
         changes["columns"] = [dict(column) for column in columns]
@@ -132,6 +141,17 @@ def destroy(dataset_id: str) -> Operation[None]:
     Releases remain.
     """
     yield delete(path("datasets", dataset_id))
+
+
+def place_legal_hold(dataset_id: str, reason: str) -> Operation[LegalHold]:
+    """Keeps the dataset and its submissions from being deleted, also by retention. Role: holder."""
+    answer = yield put(path("datasets", dataset_id, "legal-hold"), {"reason": reason})
+    return cast(LegalHold, answer)
+
+
+def lift_legal_hold(dataset_id: str) -> Operation[None]:
+    """Ends the legal hold of a dataset. Role: holder."""
+    yield delete(path("datasets", dataset_id, "legal-hold"))
 
 
 def draft(

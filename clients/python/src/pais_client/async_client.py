@@ -70,6 +70,8 @@ class AsyncClient:
     enable_organization = async_method(_admin.enable_organization)
     create_token = async_method(_admin.create_token)
     tokens = async_lister(_admin.tokens)
+    own_tokens = async_lister(_admin.own_tokens)
+    redeem_enrolment = async_method(_admin.redeem_enrolment)
     revoke_token = async_method(_admin.revoke_token)
     audit = async_lister(_admin.audit)
 
@@ -85,6 +87,8 @@ class AsyncClient:
     dataset_risk = async_method(_datasets.risk)
     profile = async_method(_datasets.profile)
     delete_dataset = async_method(_datasets.destroy)
+    place_legal_hold = async_method(_datasets.place_legal_hold)
+    lift_legal_hold = async_method(_datasets.lift_legal_hold)
 
     submit = async_method(_submissions.submit)
     submissions = async_lister(_submissions.submissions)

@@ -77,6 +77,8 @@ class Client:
     enable_organization = method(_admin.enable_organization)
     create_token = method(_admin.create_token)
     tokens = lister(_admin.tokens)
+    own_tokens = lister(_admin.own_tokens)
+    redeem_enrolment = method(_admin.redeem_enrolment)
     revoke_token = method(_admin.revoke_token)
     audit = lister(_admin.audit)
 
@@ -92,6 +94,8 @@ class Client:
     dataset_risk = method(_datasets.risk)
     profile = method(_datasets.profile)
     delete_dataset = method(_datasets.destroy)
+    place_legal_hold = method(_datasets.place_legal_hold)
+    lift_legal_hold = method(_datasets.lift_legal_hold)
 
     submit = method(_submissions.submit)
     submissions = lister(_submissions.submissions)

@@ -103,6 +103,7 @@ impl Codebook {
                 .map(CodebookColumn::definition)
                 .collect(),
             retention_days: None,
+            submission_retention_days: None,
             missing: None,
         }
     }

@@ -36,6 +36,14 @@ pub struct DatasetDefinition {
     )]
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 36500))]
     pub retention_days: Option<i64>,
+    /// Days after which a submission is deleted, counted from its arrival.
+    #[serde(
+        default,
+        deserialize_with = "crate::definition::whole::option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 36500))]
+    pub submission_retention_days: Option<i64>,
     /// Words that mean missing in every column that declares none itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<Vec<String>>,

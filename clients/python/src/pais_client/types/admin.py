@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 from .words import Model, Role
 
@@ -31,10 +31,17 @@ class Token(TypedDict):
     revoked_at: str | None
 
 
-class NewToken(Token):
-    """A token with its secret, which is returned only when the token is created."""
-
+class _NewToken(TypedDict, total=False):
     token: str
+    enrolment_code: str
+
+
+class NewToken(Token, _NewToken):
+    """A token with its secret, which is returned only when the token is created.
+
+    Where the service has `security.enrolment`, it has an `enrolment_code` in place of `token`: the
+    organization passes it to `redeem_enrolment` and gets the secret.
+    """
 
 
 class Policy(TypedDict, total=False):
@@ -67,6 +74,9 @@ class AuditEvent(TypedDict):
     action: str
     subject: str | None
     token_id: str | None
+    oidc_subject: str | None
+    address: str | None
+    outcome: Literal["done", "refused"]
     detail: dict[str, Any]
     hash: str
     previous_hash: str

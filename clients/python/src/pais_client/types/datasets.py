@@ -73,6 +73,13 @@ class DatasetSummary(TypedDict):
     created_at: str
 
 
+class LegalHold(TypedDict):
+    """Why and since when nothing of a dataset is deleted."""
+
+    reason: str
+    since: str
+
+
 class Dataset(TypedDict):
     """A declared table and the latest 100 submissions to it, newest first."""
 
@@ -82,6 +89,8 @@ class Dataset(TypedDict):
     columns: list[Column]
     missing: list[str] | None
     retention_days: int | None
+    submission_retention_days: int | None
+    legal_hold: LegalHold | None
     rows: int
     submissions: list[Submission]
     submissions_total: int
@@ -100,6 +109,7 @@ class DatasetDefinition(_DatasetDefinition, total=False):
     description: str | None
     missing: list[str] | None
     retention_days: int | None
+    submission_retention_days: int | None
 
 
 class TextFormat(TypedDict):
