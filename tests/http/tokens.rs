@@ -208,3 +208,30 @@ async fn an_organization_redeems_a_code_once_and_the_administrator_never_has_the
     let events = app.get(&auditor, path).await.json(200);
     assert_eq!(events["items"].as_array().unwrap().len(), 1);
 }
+
+/// No token of an organization is unknown to it, whoever has issued it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_holder_and_an_auditor_see_the_tokens_of_their_organization() {
+    let app = TestApp::builder().without_workers().start().await;
+    let admin = app.token("ops", Role::Admin).await;
+    let holder = app.token("hospital", Role::Holder).await;
+    let auditor = app.token("hospital", Role::Auditor).await;
+    app.token("elsewhere", Role::Holder).await;
+    let asked = json!({ "organization": "hospital", "role": "recipient", "label": "unasked" });
+    let issued = app.post(&admin, "/v1/tokens", &asked).await.json(201);
+    for token in [&holder, &auditor] {
+        let page = app.get(token, "/v1/organization/tokens").await.json(200);
+        let items = page["items"].as_array().unwrap();
+        assert_eq!(items.len(), 3, "{page}");
+        assert!(items.iter().any(|item| item["id"] == issued["id"]));
+        assert!(items.iter().all(|item| item["organization"] == "hospital"));
+        let shown = page.to_string();
+        assert!(!shown.contains("pais_") && !shown.contains("sha256"));
+        let first = app.get(token, "/v1/organization/tokens?limit=1").await;
+        assert!(first.json(200)["next_cursor"].is_string());
+    }
+    let events = app.get(&auditor, "/v1/audit?action=token.created").await;
+    let events = events.json(200);
+    let created = events["items"].as_array().unwrap();
+    assert!(created.iter().any(|event| event["subject"] == issued["id"]));
+}

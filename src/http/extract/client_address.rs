@@ -16,8 +16,8 @@ pub fn client_address(parts: &Parts, is_behind_proxy: bool) -> Option<IpAddr> {
     if !is_behind_proxy {
         return peer;
     }
-    let lists = parts.headers.get_all(FORWARDED_FOR).iter();
-    let last = lists.last().and_then(|list| list.to_str().ok());
+    let mut lists = parts.headers.get_all(FORWARDED_FOR).iter();
+    let last = lists.next_back().and_then(|list| list.to_str().ok());
     let last = last.and_then(|list| list.rsplit(',').next());
     last.and_then(|text| parse(text.trim())).or(peer)
 }

@@ -1,6 +1,7 @@
 //! Attacks on the real program: what one client does must not harm the others, and what is around the
 //! service must not harm its data.
 
+mod archives;
 mod connections;
 mod erasure;
 mod fairness;
