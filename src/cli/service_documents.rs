@@ -10,12 +10,13 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::{Map, Value};
 
 /// The fields of a dataset that the service adds to its definition.
-const OF_DATASET: [&str; 6] = [
+const OF_DATASET: [&str; 7] = [
     "id",
     "created_at",
     "rows",
     "submissions",
     "submissions_total",
+    "legal_hold",
     "warnings",
 ];
 
