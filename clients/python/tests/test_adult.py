@@ -89,7 +89,7 @@ def test_admins_create_organizations_and_tokens(connect: Connect, service: Servi
 
 def test_a_legal_hold_keeps_a_dataset(connect: Connect) -> None:
     holder = connect("archive", "holder")
-    columns = [{"name": "age", "role": "quasi_identifier"}]
+    columns: list[Column] = [{"name": "age", "role": "quasi_identifier"}]
     made = holder.create_dataset("held", columns, submission_retention_days=30)
     assert made["submission_retention_days"] == 30
     hold = holder.place_legal_hold(made["id"], "The court asked for the records")
