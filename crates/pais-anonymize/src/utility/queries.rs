@@ -51,7 +51,7 @@ impl QueryError {
 }
 
 impl QueryTable {
-    /// The errors of [`QUERIES`] random queries. Returns `None` if no row has a sensitive value,
+    /// The errors of random queries, [`QueryTable::queries`] of them. Returns `None` if no row has a sensitive value,
     /// and when stopped.
     pub(crate) fn error(&self, stopped: &(dyn Fn() -> bool + Sync)) -> Option<QueryError> {
         let drawn: Vec<Query> = self.draw();

@@ -3,8 +3,14 @@
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-/// Number of random queries, as in the paper.
+/// Number of random queries, as in the paper, where the release does not have too many groups.
 pub(super) const QUERIES: u64 = 8_800;
+
+/// Most groups times queries. A query costs up to some nanoseconds for each group that can meet it.
+const GROUPS_TIMES_QUERIES: u64 = 1_000_000_000;
+
+/// Fewest queries: the mean error of so many is still known to a few percent of itself.
+const FEWEST_QUERIES: u64 = 500;
 
 /// Most conditions of a query; those on quasi-identifiers are one fewer where one is on a sensitive
 /// column.
@@ -99,6 +105,12 @@ impl QueryTable {
         dimensions.all(|(dimension, _)| dimension.labels.is_none())
     }
 
+    /// Number of queries: fewer than [`QUERIES`] from 113,637 groups on.
+    pub(super) fn queries(&self) -> u64 {
+        let affordable = GROUPS_TIMES_QUERIES / (self.sizes.len() as u64).max(1);
+        affordable.clamp(FEWEST_QUERIES, QUERIES)
+    }
+
     /// Draws queries around random records that have a sensitive value, or around any records where
     /// there is no sensitive column.
     pub(super) fn draw(&self) -> Vec<Query> {
@@ -108,7 +120,7 @@ impl QueryTable {
         let has_values = |column: &usize| !rows_with_value[*column].is_empty();
         let columns: Vec<usize> = (0..self.sensitive.len()).filter(has_values).collect();
         let mut drawn = Vec::new();
-        while !columns.is_empty() && (drawn.len() as u64) < QUERIES {
+        while !columns.is_empty() && (drawn.len() as u64) < self.queries() {
             let sensitive = columns[random.random_range(0..columns.len())];
             let column = &self.sensitive[sensitive];
             let rows = &rows_with_value[sensitive];

@@ -214,3 +214,19 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_release_of_many_groups_has_fewer_queries() {
+    let queries = |groups: usize| {
+        let column = QueryDimension {
+            codes: vec![0; groups],
+            labels: None,
+        };
+        QueryTable::new(vec![1; groups], vec![(column, 1)], Vec::new()).queries()
+    };
+    assert_eq!(queries(1), QUERIES);
+    assert_eq!(queries(113_636), QUERIES);
+    assert_eq!(queries(113_637), QUERIES - 1);
+    assert_eq!(queries(500_000), 2_000);
+    assert_eq!(queries(3_000_000), 500);
+}

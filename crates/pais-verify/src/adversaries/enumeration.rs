@@ -144,7 +144,7 @@ fn enumerate_all(
     let mut first = start();
     if longest == 0 {
         // No column varies: every qid matches all records.
-        let figures = first.measure(&all.classes);
+        let figures = first.measure(&all.classes, 1);
         first.found = FoundLengths::new(1, count);
         first.note(1, figures, &all.classes, 0);
         return Ok(first.found);
@@ -284,7 +284,7 @@ impl<'a> QidEnumeration<'a> {
             }
             for (begin, end) in ends.drain(..) {
                 let part = &into.classes[begin..end];
-                let figures = self.measure(part);
+                let figures = self.measure(part, length);
                 let alone = part.len() == 1;
                 self.note(length, figures, part, if alone { further } else { 0 });
                 if !alone {
@@ -321,10 +321,21 @@ impl<'a> QidEnumeration<'a> {
         }
     }
 
-    fn measure(&mut self, group: &[u32]) -> GroupFigures {
+    /// Measures the group of a qid of this length. Beyond the assumed lengths, whose qids are counted by
+    /// their confidence, the confidence is of no interest once a qid that is no longer has 100 %: it is
+    /// given as 0 then.
+    fn measure(&mut self, group: &[u32], length: usize) -> GroupFigures {
         let classes = self.classes;
         let mut greatest = (0, 1);
-        for (values, records) in classes.sensitive.iter().zip(&mut self.value_records) {
+        let is_certain = || {
+            let (most, of) = self.found.greatest(length);
+            most == of
+        };
+        let sensitive = match length > self.assumed && is_certain() {
+            true => &[],
+            false => classes.sensitive.as_slice(),
+        };
+        for (values, records) in sensitive.iter().zip(&mut self.value_records) {
             let mut of = 0;
             for &class in group {
                 of += values.records[class as usize];
