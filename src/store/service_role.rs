@@ -80,16 +80,17 @@ async fn can_assume(connection: &mut PgConnection) -> Result<bool, StoreError> {
     .await?)
 }
 
-/// Another database of the server may make the same role at the same time.
+/// Services of other databases of the server may do the same at the same time, which PostgreSQL reports by
+/// several errors. What counts is whether the role can be assumed afterwards.
 const CREATE_ROLE: &str = "
 DO $$ BEGIN
     CREATE ROLE pais_service NOLOGIN;
-EXCEPTION WHEN duplicate_object OR unique_violation OR insufficient_privilege THEN
+EXCEPTION WHEN OTHERS THEN
     NULL;
 END $$;
 DO $$ BEGIN
     GRANT pais_service TO CURRENT_USER;
-EXCEPTION WHEN undefined_object OR insufficient_privilege OR unique_violation THEN
+EXCEPTION WHEN OTHERS THEN
     NULL;
 END $$;
 ";

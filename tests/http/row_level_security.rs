@@ -1,10 +1,12 @@
 //! The second wall between organizations, in PostgreSQL: what a connection under the role of the service
 //! sees and can write, whatever it asks for.
 
+use std::sync::Arc;
+
+use pais::clock::SystemClock;
 use pais::roles::{Caller, Role};
-use pais::store::RowScope;
-use pais::store::audit_chain;
 use pais::store::service_role::SERVICE_ROLE;
+use pais::store::{RowScope, Store, audit_chain, organizations};
 use serde_json::json;
 use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, ConnectOptions};
@@ -296,4 +298,39 @@ async fn requests_work_under_the_role_and_with_the_rows_of_their_caller() {
     let scope = RowScope::of(caller("other", Role::Admin).await);
     assert_eq!(seen(scope).await, (role.clone(), 0, 4));
     assert_eq!(seen(RowScope::Service).await, (role, 2, 4));
+}
+
+/// With an external database whose user may not create roles, the service works as the owner.
+#[tokio::test(flavor = "multi_thread")]
+async fn without_the_right_to_create_roles_the_service_works_as_the_owner() {
+    let app = TestApp::new().await;
+    let options = app.state.unscoped().store.owner().connect_options();
+    let superuser = (*options).clone().username("postgres");
+    let mut connection = superuser.connect().await.unwrap();
+    let name = format!("plain_{}", Uuid::new_v4().simple());
+    for statement in [
+        format!("CREATE ROLE {name} LOGIN PASSWORD 'plain'"),
+        format!("CREATE DATABASE {name} OWNER {name}"),
+    ] {
+        let statement = AssertSqlSafe(statement);
+        sqlx::raw_sql(statement)
+            .execute(&mut connection)
+            .await
+            .unwrap();
+    }
+    let options = (*options).clone();
+    let options = options.username(&name).password("plain").database(&name);
+    let store = Store::new(options, 2, Arc::new(SystemClock));
+    store.migrate().await.unwrap();
+    store.prepare_role().await.unwrap();
+    let made = organizations::find_or_create(&store, "hospital")
+        .await
+        .unwrap();
+    let store = store.within(RowScope::Organization(made.id));
+    let (user, organizations): (String, i64) =
+        sqlx::query_as("SELECT current_user::text, (SELECT count(*) FROM organizations)")
+            .fetch_one(&mut *store.connection().await.unwrap())
+            .await
+            .unwrap();
+    assert_eq!((user, organizations), (name, 1));
 }
