@@ -82,7 +82,7 @@ BEGIN
                     WHERE r.id = release_id AND r.organization_id = (SELECT pais_organization())))',
             name);
     END LOOP;
-    -- What tells the source rows of a release is its holder''s.
+    -- Which raw rows a release was made from is for its holder alone.
     FOREACH name IN ARRAY ARRAY['release_tables', 'release_chunks', 'release_approvals'] LOOP
         EXECUTE format(
             'CREATE POLICY of_recipient ON %I FOR SELECT USING (

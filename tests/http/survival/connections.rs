@@ -125,15 +125,16 @@ async fn slow_heads_idle_connections_and_a_stop() {
         b"POST /v1/organizations HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n\
         content-length: 10\r\nauthorization: Bearer ";
     let admin = service.token("ops", "admin");
-    let mut busy = Vec::new();
-    for _ in 0..3 {
-        let mut stream = TcpStream::connect(&address).await.unwrap();
-        stream.write_all(upload).await.unwrap();
-        let rest = format!("{admin}\r\n\r\n");
-        stream.write_all(rest.as_bytes()).await.unwrap();
-        busy.push(stream);
-    }
-    let refused = poll_async(Duration::from_secs(20), async || {
+    let head = [upload, admin.as_bytes(), b"\r\n\r\n"].concat();
+    let refused = poll_async(Duration::from_secs(60), async || {
+        let mut busy = Vec::new();
+        for _ in 0..3 {
+            let mut stream = TcpStream::connect(&address).await.unwrap();
+            stream.write_all(&head).await.unwrap();
+            busy.push(stream);
+        }
+        // One whose head is not read yet would make room for a further one.
+        tokio::time::sleep(Duration::from_millis(300)).await;
         let mut refused = TcpStream::connect(&address).await.unwrap();
         refused.write_all(request).await.unwrap();
         let answer = String::from_utf8(closed(&mut refused).await).unwrap();
@@ -147,7 +148,6 @@ async fn slow_heads_idle_connections_and_a_stop() {
     );
 
     // Neither a silent connection nor half a head holds up a stop.
-    drop(busy);
     let silent = TcpStream::connect(&address).await.unwrap();
     let mut half = TcpStream::connect(&address).await.unwrap();
     half.write_all(b"GET /heal").await.unwrap();
