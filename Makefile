@@ -23,7 +23,7 @@ CHECKS := fmt-check deny unused clippy doc msrv test test-openapi clean-tree
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 .PHONY: help setup demo run test test-rust fuzz test-python bench experiments check list-checks bless release fmt \
-	fmt-check clippy doc deny test-openapi unused msrv clean-tree advisories sbom soak peaks
+	fmt-check clippy doc deny test-openapi unused msrv clean-tree advisories sbom soak peaks lines
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -101,6 +101,9 @@ soak: setup ## Random mixed load for 10 minutes on the release build, while its 
 
 peaks: setup ## Measure the peak memory of each kind of work on the release build
 	@scripts/measure.sh peaks
+
+lines: ## Count lines of Rust by crate and module, import circles, and words of documentation
+	@python3 scripts/lines.py
 
 unused: setup
 	@scripts/tools.sh cargo-machete

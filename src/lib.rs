@@ -1,12 +1,14 @@
 //! The service: what `pais serve` runs, over the library crates of the workspace.
 //!
 //! `docs/architecture.md` is the map of the modules. Imports run one way:
-//! `http → service → worker → store → pais-anonymize → pais-verify → pais-core`.
+//! `api → service → jobs → db → pais-anonymize → pais-verify → pais-core`.
 
+pub mod api;
 pub mod clock;
 pub mod config;
-pub mod http;
+pub mod db;
 pub mod ids;
+pub mod jobs;
 pub mod memory;
 pub mod oidc;
 pub mod policy;
@@ -14,6 +16,4 @@ pub mod problem;
 pub mod roles;
 pub mod service;
 pub mod storage;
-pub mod store;
 pub mod telemetry;
-pub mod worker;

@@ -12,7 +12,7 @@ pub enum TelemetryError {
     /// `log.filter` is invalid.
     #[error(
         "log.filter {filter:?} is not a log filter; expected a level such as info, or \
-         info,pais::worker=debug"
+         info,pais::jobs=debug"
     )]
     Filter {
         /// The filter.
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn an_invalid_filter_is_named_in_the_error() {
-        assert!(filter("info,pais::worker=debug").is_ok());
+        assert!(filter("info,pais::jobs=debug").is_ok());
         let text = filter("pais=loud").unwrap_err().to_string();
         assert!(text.contains("log.filter \"pais=loud\""), "{text}");
     }

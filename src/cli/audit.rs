@@ -8,9 +8,9 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use pais::config::{Flags, Settings};
-use pais::store::Store;
-use pais::store::audit_archive::{self, ArchiveError, ArchivedLogs};
-use pais::store::audit_chain;
+use pais::db::Store;
+use pais::db::audit_archive::{self, ArchiveError, ArchivedLogs};
+use pais::db::audit_chain;
 use pais::telemetry;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;

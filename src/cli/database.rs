@@ -6,8 +6,8 @@ use std::time::Duration;
 use anyhow::Context;
 use pais::clock::SystemClock;
 use pais::config::Settings;
-use pais::store::data_keys::DataKeys;
-use pais::store::{Store, instances, readiness};
+use pais::db::data_keys::DataKeys;
+use pais::db::{Store, instances, readiness};
 use pais_postgres::{EmbeddedOptions, EmbeddedServer, PostgresError};
 use secrecy::ExposeSecret;
 

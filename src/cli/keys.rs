@@ -5,9 +5,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use pais::config::{Flags, Settings};
-use pais::store::Store;
-use pais::store::key_ring::KeyRing;
-use pais::store::service_keys::{self, KeyMismatch};
+use pais::db::Store;
+use pais::db::key_ring::KeyRing;
+use pais::db::service_keys::{self, KeyMismatch};
 use pais::telemetry;
 
 use super::database::Database;

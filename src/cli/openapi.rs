@@ -12,7 +12,7 @@ use super::streams;
 /// # Errors
 /// If standard output cannot be written.
 pub(crate) fn run() -> Result<(), Failure> {
-    let text = pais::http::document_text()
+    let text = pais::api::document_text()
         .map_err(|error| Problem::new(Code::Internal, error.to_string()))?;
     streams::print(|out| out.write_all(text.as_bytes()))
 }

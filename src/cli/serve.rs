@@ -4,22 +4,22 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::Context;
+use pais::api::rate_limiter::RateLimiter;
+use pais::api::tls::Tls;
+use pais::api::{AppState, ConnectionLimits, RefusedTokens, RouterSettings, UploadPace};
 use pais::config::{Flags, Settings};
-use pais::http::rate_limiter::RateLimiter;
-use pais::http::tls::Tls;
-use pais::http::{AppState, ConnectionLimits, RefusedTokens, RouterSettings, UploadPace};
+use pais::db::moving_of_old_keys::move_old_keys;
+use pais::db::quotas::Quotas;
+use pais::db::sealing_of_old_rows::seal_old_rows;
+use pais::db::{Store, instances};
+use pais::jobs;
 use pais::memory::MemoryBudget;
 use pais::oidc::Verifier;
 use pais::service::streams::StreamLimits;
 use pais::service::token_lifetime::TokenLifetime;
 use pais::service::{Service, ServiceLimits};
 use pais::storage::Storage;
-use pais::store::moving_of_old_keys::move_old_keys;
-use pais::store::quotas::Quotas;
-use pais::store::sealing_of_old_rows::seal_old_rows;
-use pais::store::{Store, instances};
 use pais::telemetry;
-use pais::worker;
 use pais_core::taxonomy::TreeLimits;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
@@ -183,11 +183,11 @@ async fn work(
         cors_origins: settings.server.cors_origins.clone(),
         is_operation_separate: listeners.operation.is_some(),
     };
-    let operation_router = pais::http::operation_router(state.clone());
-    let router = pais::http::router(state, &router_settings)?;
+    let operation_router = pais::api::operation_router(state.clone());
+    let router = pais::api::router(state, &router_settings)?;
     let workers = worker_settings(settings);
-    let resources = worker::Resources { memory, storage };
-    let pool = worker::start(
+    let resources = jobs::Resources { memory, storage };
+    let pool = jobs::start(
         store.clone(),
         keys,
         resources,
@@ -207,7 +207,7 @@ async fn work(
     let _reloading = AbortOnDropHandle::new(tokio::spawn(reload(stop.reload.clone(), tls.clone())));
     let serving = async {
         let served = tokio::select! {
-            served = pais::http::serve((main, tls), router, limits, shutdown.clone(), grace) => served,
+            served = pais::api::serve((main, tls), router, limits, shutdown.clone(), grace) => served,
             () = stop.at_once.cancelled() => Ok(()),
         };
         shutdown.cancel();
@@ -224,7 +224,7 @@ async fn work(
             ..limits
         };
         tokio::select! {
-            served = pais::http::serve((listener, None), operation_router, limits, shutdown.clone(), grace) => served,
+            served = pais::api::serve((listener, None), operation_router, limits, shutdown.clone(), grace) => served,
             () = stop.at_once.cancelled() => Ok(()),
         }
     };
@@ -262,9 +262,9 @@ async fn reload(asked: Arc<Notify>, tls: Option<Arc<Tls>>) {
     }
 }
 
-fn worker_settings(settings: &Settings) -> worker::WorkerPoolSettings {
+fn worker_settings(settings: &Settings) -> jobs::WorkerPoolSettings {
     let workers = &settings.workers;
-    worker::WorkerPoolSettings {
+    jobs::WorkerPoolSettings {
         concurrency: workers.jobs,
         lease: workers.lease(),
         heartbeat: workers.heartbeat(),

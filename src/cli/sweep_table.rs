@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use pais::worker::records::{SweepItem, SweepStatus};
+use pais::jobs::records::{SweepItem, SweepStatus};
 use pais_anonymize::SweepOutcome;
 use serde::Serialize;
 use serde_json::Value;

@@ -4,10 +4,10 @@ use futures_util::stream::{self, Stream};
 use serde_json::json;
 use uuid::Uuid;
 
+use crate::db::audit::{self, Action, Event, EventFilter, EventOrder, NewEvent, Outcome};
+use crate::db::audit_chain;
 use crate::problem::Code;
 use crate::roles::Caller;
-use crate::store::audit::{self, Action, Event, EventFilter, EventOrder, NewEvent, Outcome};
-use crate::store::audit_chain;
 
 use super::page::{Listing, PageRequest};
 use super::{Service, ServiceError};

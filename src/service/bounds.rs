@@ -6,10 +6,10 @@ use pais_core::codebook::Codebook;
 use pais_core::write::{BoundedColumn, taken_name};
 use serde_json::Value;
 
+use crate::db::StoreError;
+use crate::db::releases::StoredTable;
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
-use crate::store::StoreError;
-use crate::store::releases::StoredTable;
 
 use super::{Service, ServiceError};
 

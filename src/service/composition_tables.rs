@@ -11,10 +11,10 @@ use pais_core::schema::Schema;
 use pais_core::table::{Column, Form, ReleasedColumn, ReleasedTable, Subjects, Table};
 use pais_verify::{ComposedRelease, Composition, NOWHERE, RawRows, Recoded, VerifyError, compose};
 
-use crate::store::StoreError;
-use crate::store::release_sources::SourceRows;
-use crate::store::releases::{StoredRelease, StoredTable};
-use crate::worker::{WorkError, release_packing};
+use crate::db::StoreError;
+use crate::db::release_sources::SourceRows;
+use crate::db::releases::{StoredRelease, StoredTable};
+use crate::jobs::{WorkError, release_packing};
 
 use super::table_work::TableWork;
 

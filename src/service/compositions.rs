@@ -6,16 +6,16 @@ use pais_core::definition::SubmissionId;
 use pais_verify::Composition;
 use serde_json::{Value, json};
 
-use crate::ids::ReleaseId;
-use crate::problem::{Code, Problem};
-use crate::roles::Caller;
-use crate::store::audit::{self, Action, NewEvent};
-use crate::store::datasets::{self, DatasetState, StoredDataset};
-use crate::store::releases::{self, StoredRelease, Viewer};
-use crate::store::{
+use crate::db::audit::{self, Action, NewEvent};
+use crate::db::datasets::{self, DatasetState, StoredDataset};
+use crate::db::releases::{self, StoredRelease, Viewer};
+use crate::db::{
     StoreError, organizations, profile, release_readers, release_sources, submissions,
 };
-use crate::worker::{load_rows, on_thread};
+use crate::ids::ReleaseId;
+use crate::jobs::{load_rows, on_thread};
+use crate::problem::{Code, Problem};
+use crate::roles::Caller;
 
 use super::composition_tables::{self, ANATOMIZED_TABLE, StoredParts};
 use super::table_work::{TableKind, stopped};

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use time::format_description::well_known::Rfc3339;
 
-use crate::store::releases::{StoredRelease, StoredTable};
+use crate::db::releases::{StoredRelease, StoredTable};
 
 use super::table_format::TableFormat;
 

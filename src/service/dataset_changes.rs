@@ -14,12 +14,12 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
+use crate::db::dataset_changes::{self, ChangeResult, DatasetChange};
+use crate::db::datasets::{Dataset, StoredDataset};
+use crate::db::{submissions, taxonomies};
+use crate::jobs::{WorkError, load_rows, on_thread};
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
-use crate::store::dataset_changes::{self, ChangeResult, DatasetChange};
-use crate::store::datasets::{Dataset, StoredDataset};
-use crate::store::{submissions, taxonomies};
-use crate::worker::{WorkError, load_rows, on_thread};
 
 use super::datasets::{check_definition, referenced_taxonomies, trees};
 use super::table_work::{TableKind, stopped};

@@ -10,13 +10,13 @@ use pais_core::definition::{
 use pais_core::schema::Schema;
 use pais_core::taxonomy::{Tree, TreeLimits};
 
-use crate::problem::{Code, Problem};
-use crate::roles::Caller;
-use crate::store::datasets::{
+use crate::db::datasets::{
     self, Dataset, DatasetCreation, DatasetSummary, NewDataset, StoredDataset, SubmissionSummary,
 };
-use crate::store::{RowScope, taxonomies};
-use crate::worker::reclaiming::reclaim_space;
+use crate::db::{RowScope, taxonomies};
+use crate::jobs::reclaiming::reclaim_space;
+use crate::problem::{Code, Problem};
+use crate::roles::Caller;
 
 use super::legal_holds::deleted;
 use super::page::{Listing, PageRequest};

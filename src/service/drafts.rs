@@ -6,11 +6,11 @@ use pais_core::draft::{self, Draft, DraftFailure, DraftOptions};
 use pais_core::read::{ReadFailure, ReadLimits, TextParameters};
 use tokio::io::AsyncRead;
 
+use crate::jobs::{WorkError, on_thread};
 use crate::memory::MemoryUse;
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
 use crate::storage::Storage;
-use crate::worker::{WorkError, on_thread};
 
 use super::ingest::body::{FrameReader, frames, pump};
 use super::ingest::reader;

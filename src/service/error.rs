@@ -1,9 +1,9 @@
 //! The errors of the service layer.
 
+use crate::db::StoreError;
+use crate::db::seal::SealError;
+use crate::jobs::WorkError;
 use crate::problem::{Code, Problem};
-use crate::store::StoreError;
-use crate::store::seal::SealError;
-use crate::worker::WorkError;
 
 /// Why an operation failed.
 #[derive(Debug, thiserror::Error)]

@@ -2,11 +2,11 @@
 
 use time::OffsetDateTime;
 
+use crate::db::audit::Action;
+use crate::db::grants::{self, GrantCreation, GrantRefusal, NewGrant, StoredGrant};
 use crate::ids::{GrantId, ReleaseId};
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
-use crate::store::audit::Action;
-use crate::store::grants::{self, GrantCreation, GrantRefusal, NewGrant, StoredGrant};
 
 use super::page::{Listing, PageRequest};
 use super::{Service, ServiceError, text};

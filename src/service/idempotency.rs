@@ -1,8 +1,8 @@
 //! The reservation of idempotency keys for operations that create something.
 
+use crate::db::idempotency::{self, KeyState, Reservation, StoredAnswer};
 use crate::problem::Code;
 use crate::roles::Caller;
-use crate::store::idempotency::{self, KeyState, Reservation, StoredAnswer};
 
 use super::{Service, ServiceError};
 

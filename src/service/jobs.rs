@@ -6,15 +6,15 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
+use crate::db::audit::Action;
+use crate::db::datasets::{self, StoredDataset};
+use crate::db::idempotency::{IdempotentAnswer, Reservation};
+use crate::db::jobs::{self, JobCancellation, JobCreation, JobSummary, NewJob, StoredJob};
+use crate::db::submissions;
 use crate::ids::JobId;
+use crate::jobs::load_rows;
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
-use crate::store::audit::Action;
-use crate::store::datasets::{self, StoredDataset};
-use crate::store::idempotency::{IdempotentAnswer, Reservation};
-use crate::store::jobs::{self, JobCancellation, JobCreation, JobSummary, NewJob, StoredJob};
-use crate::store::submissions;
-use crate::worker::load_rows;
 
 use super::idempotency::{KeyedRequest, RequestKey, abandon, key_in_use};
 use super::page::{Listing, PageRequest};

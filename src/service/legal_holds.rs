@@ -2,9 +2,9 @@
 
 use pais_core::definition::DatasetId;
 
+use crate::db::legal_holds::{self, Deletion, LegalHold};
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
-use crate::store::legal_holds::{self, Deletion, LegalHold};
 
 use super::{Service, ServiceError, text};
 

@@ -6,11 +6,11 @@ use pais_anonymize::JobPlan;
 use pais_core::schema::Schema;
 use pais_core::taxonomy::TreeLimits;
 
+use crate::db::quotas::Quotas;
+use crate::db::submissions::SubmissionsSize;
+use crate::jobs::table_memory::TableLimits;
 use crate::memory::MemoryBudget;
 use crate::problem::Problem;
-use crate::store::quotas::Quotas;
-use crate::store::submissions::SubmissionsSize;
-use crate::worker::table_memory::TableLimits;
 
 use super::streams::StreamLimits;
 

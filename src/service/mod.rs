@@ -2,7 +2,7 @@
 //!
 //! [`Service`] has one method for each operation of the API, in the file of its resource. It checks
 //! what was sent, calls the worker's engine and the store, and returns their types. It does not use
-//! HTTP types: `crate::http` parses requests, calls a method, and writes the response.
+//! HTTP types: `crate::api` parses requests, calls a method, and writes the response.
 
 pub mod drafts;
 pub mod error;
@@ -51,11 +51,11 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use crate::db::key_ring::KeyRing;
+use crate::db::{RowScope, Store, readiness};
 use crate::memory::MemoryBudget;
 use crate::roles::Caller;
 use crate::storage::Storage;
-use crate::store::key_ring::KeyRing;
-use crate::store::{RowScope, Store, readiness};
 
 pub use error::ServiceError;
 pub use limits::ServiceLimits;

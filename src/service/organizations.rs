@@ -1,9 +1,9 @@
 //! Organizations: creation, listing and disabling.
 
+use crate::db::organizations::{self, Organization};
 use crate::ids::OrganizationId;
 use crate::problem::Code;
 use crate::roles::Caller;
-use crate::store::organizations::{self, Organization};
 
 use super::page::{Listing, PageRequest};
 use super::{Service, ServiceError, text};

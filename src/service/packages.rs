@@ -12,12 +12,12 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
 
+use crate::db::StoreError;
+use crate::db::releases::{StoredRelease, StoredTable};
+use crate::jobs::{WorkError, on_thread};
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
 use crate::storage::spool::UNFINISHED;
-use crate::store::StoreError;
-use crate::store::releases::{StoredRelease, StoredTable};
-use crate::worker::{WorkError, on_thread};
 
 use super::data_package::{PackagedTable, descriptor};
 use super::rendered_tables::unwritable;

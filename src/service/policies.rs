@@ -2,13 +2,13 @@
 
 use pais_core::definition::PrivacyDefinition;
 
+use crate::db::StoreError;
+use crate::db::policies::{self, Approval, ApprovalCreation};
+use crate::db::releases::{self, StoredRelease, Viewer};
 use crate::ids::ReleaseId;
 use crate::policy::{Policy, ReleasedTable};
 use crate::problem::Code;
 use crate::roles::Caller;
-use crate::store::StoreError;
-use crate::store::policies::{self, Approval, ApprovalCreation};
-use crate::store::releases::{self, StoredRelease, Viewer};
 
 use super::{Service, ServiceError};
 

@@ -9,11 +9,11 @@ use pais_core::table::{Column, SubjectCounts};
 use pais_core::warning::Warning;
 use serde_json::json;
 
+use crate::db::audit::{self, Action, NewEvent};
+use crate::db::{datasets, profile as stored, submissions};
+use crate::jobs::{WorkError, load_rows, on_thread};
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
-use crate::store::audit::{self, Action, NewEvent};
-use crate::store::{datasets, profile as stored, submissions};
-use crate::worker::{WorkError, load_rows, on_thread};
 
 use super::table_work::{TableKind, stopped};
 use super::{Service, ServiceError};

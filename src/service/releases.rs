@@ -4,19 +4,17 @@ use pais_anonymize::{AnonymizationRun, JobPlan, StepRecord};
 use pais_core::definition::{CombinationQuery, JobDefinition, Sweep};
 use serde_json::Value;
 
+use crate::db::audit::Action;
+use crate::db::datasets::{self, DatasetState, StoredDataset};
+use crate::db::jobs::{self, StoredJob};
+use crate::db::releases::{self, NewRelease, ReleaseCreation, StoredRelease, StoredTable, Viewer};
+use crate::db::{JobStatus, StoreError, runs, submissions, token_validity};
 use crate::ids::{JobId, OrganizationId, ReleaseId};
+use crate::jobs::records::{self, SweepStatus};
+use crate::jobs::release_packing::{self, ReleaseOrigin};
+use crate::jobs::{attempt, load_rows, on_thread};
 use crate::problem::{Code, Problem};
 use crate::roles::{Caller, Role};
-use crate::store::audit::Action;
-use crate::store::datasets::{self, DatasetState, StoredDataset};
-use crate::store::jobs::{self, StoredJob};
-use crate::store::releases::{
-    self, NewRelease, ReleaseCreation, StoredRelease, StoredTable, Viewer,
-};
-use crate::store::{JobStatus, StoreError, runs, submissions, token_validity};
-use crate::worker::records::{self, SweepStatus};
-use crate::worker::release_packing::{self, ReleaseOrigin};
-use crate::worker::{attempt, load_rows, on_thread};
 
 use super::page::{Listing, PageRequest};
 use super::table_work::{TableKind, stopped};

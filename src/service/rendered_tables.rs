@@ -11,11 +11,11 @@ use pais_core::table::ReleasedTable;
 use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
 
+use crate::db::StoreError;
+use crate::db::releases::{self, StoredTable};
+use crate::jobs::{WorkError, on_thread, release_packing};
 use crate::problem::{Code, Problem};
 use crate::storage::spool::UNFINISHED;
-use crate::store::StoreError;
-use crate::store::releases::{self, StoredTable};
-use crate::worker::{WorkError, on_thread, release_packing};
 
 use super::table_format::{Rendering, TableFormat};
 use super::table_work::{TableKind, stopped};

@@ -8,9 +8,9 @@ use pais_report::ReportPage;
 use time::{Duration, OffsetDateTime};
 use uuid::Uuid;
 
+use crate::db::{releases, token_validity};
 use crate::ids::{OrganizationId, ReleaseId, TokenId};
 use crate::roles::{Caller, Role};
-use crate::store::{releases, token_validity};
 
 use super::{Service, ServiceError};
 

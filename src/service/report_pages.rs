@@ -6,14 +6,14 @@ use serde_json::Value;
 use time::OffsetDateTime;
 use time::macros::format_description;
 
+use crate::db::datasets::{self, DatasetState};
+use crate::db::releases::StoredRelease;
+use crate::db::seal::DataKey;
+use crate::db::{grants, jobs, report_context, runs};
 use crate::ids::{OrganizationId, ReleaseId};
+use crate::jobs::records::{self, SweepItem};
+use crate::jobs::{attempt, load_rows};
 use crate::roles::{Caller, Role};
-use crate::store::datasets::{self, DatasetState};
-use crate::store::releases::StoredRelease;
-use crate::store::seal::DataKey;
-use crate::store::{grants, jobs, report_context, runs};
-use crate::worker::records::{self, SweepItem};
-use crate::worker::{attempt, load_rows};
 
 use super::{Service, ServiceError};
 

@@ -3,8 +3,8 @@
 use pais_anonymize::utility;
 use serde_json::Value;
 
-use crate::store::StoreError;
-use crate::store::releases::{StoredReport, Viewer};
+use crate::db::StoreError;
+use crate::db::releases::{StoredReport, Viewer};
 
 /// The report with its warnings, as the viewer sees it.
 ///

@@ -6,11 +6,11 @@ use pais_core::risk::{self, TableRisk};
 use pais_core::table::Column;
 use serde_json::json;
 
+use crate::db::audit::{self, Action, NewEvent};
+use crate::db::submissions;
+use crate::jobs::{WorkError, load_rows, on_thread};
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
-use crate::store::audit::{self, Action, NewEvent};
-use crate::store::submissions;
-use crate::worker::{WorkError, load_rows, on_thread};
 
 use super::table_work::{TableKind, stopped};
 use super::{Service, ServiceError};

@@ -3,12 +3,12 @@
 use pais_anonymize::StepItem;
 use pais_core::definition::{CombinationQuery, Sweep};
 
+use crate::db::datasets::{self, DatasetState};
+use crate::db::runs;
 use crate::ids::JobId;
+use crate::jobs::records::{self, SweepItem};
+use crate::jobs::{attempt, load_rows};
 use crate::roles::Caller;
-use crate::store::datasets::{self, DatasetState};
-use crate::store::runs;
-use crate::worker::records::{self, SweepItem};
-use crate::worker::{attempt, load_rows};
 
 use super::page::{Listing, PageRequest};
 use super::{Service, ServiceError};

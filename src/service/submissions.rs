@@ -6,14 +6,14 @@ use pais_core::definition::{DatasetId, SubmissionId};
 use pais_core::read::{IdentifierRepeats, ReadLimits};
 use tokio::io::AsyncRead;
 
+use crate::db::datasets::StoredDataset;
+use crate::db::idempotency::IdempotentAnswer;
+use crate::db::submission_deletion;
+use crate::db::submissions::{Duplicates, Submission, SubmissionResult, SubmissionTotals};
+use crate::jobs::load_rows;
 use crate::memory::MemoryUse;
 use crate::problem::Code;
 use crate::roles::Caller;
-use crate::store::datasets::StoredDataset;
-use crate::store::idempotency::IdempotentAnswer;
-use crate::store::submission_deletion;
-use crate::store::submissions::{Duplicates, Submission, SubmissionResult, SubmissionTotals};
-use crate::worker::load_rows;
 
 use super::idempotency::{KeyedRequest, RequestKey, abandon, key_in_use};
 use super::ingest::body;

@@ -3,9 +3,9 @@
 use pais_core::definition::{TaxonomyId, TaxonomyNode};
 use pais_core::taxonomy::{Tree, hierarchy};
 
+use crate::db::taxonomies::{self, Taxonomy, TaxonomyDeletion, TaxonomySummary};
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
-use crate::store::taxonomies::{self, Taxonomy, TaxonomyDeletion, TaxonomySummary};
 
 use super::page::{Listing, PageRequest};
 use super::{Service, ServiceError, text};

@@ -2,13 +2,13 @@
 
 use std::net::IpAddr;
 
+use crate::db::token_validity::{self, Authentication, RefusalReason};
+use crate::db::tokens::{self, IssuedToken, NewToken, Token};
+use crate::db::{enrolments, persons};
 use crate::ids::TokenId;
 use crate::oidc::Person;
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
-use crate::store::token_validity::{self, Authentication, RefusalReason};
-use crate::store::tokens::{self, IssuedToken, NewToken, Token};
-use crate::store::{enrolments, persons};
 
 use super::page::{Listing, PageRequest};
 use super::{Service, ServiceError, text};

@@ -7,17 +7,17 @@ use futures_util::Stream;
 use futures_util::stream::unfold;
 use tokio::sync::watch;
 
+use crate::db::job_progress;
+use crate::db::jobs::{self, StoredJob};
+use crate::db::{StoreError, token_validity};
 use crate::ids::{JobId, OrganizationId, TokenId};
 use crate::roles::Caller;
-use crate::store::job_progress;
-use crate::store::jobs::{self, StoredJob};
-use crate::store::{StoreError, token_validity};
 
 use super::shared_polls::{Polled, SharedPolls};
 use super::streams::{StreamLimits, StreamPlace, Streams};
 use super::{Service, ServiceError};
 
-pub use crate::store::job_progress::JobProgress;
+pub use crate::db::job_progress::JobProgress;
 
 /// Time between two queries of a job.
 const JOB_INTERVAL: Duration = Duration::from_millis(200);

@@ -1,9 +1,9 @@
 //! Withdrawals of releases.
 
+use crate::db::withdrawals::{self, Withdrawal, WithdrawalCreation};
 use crate::ids::ReleaseId;
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
-use crate::store::withdrawals::{self, Withdrawal, WithdrawalCreation};
 
 use super::{Service, ServiceError, text};
 

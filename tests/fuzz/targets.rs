@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 use axum::http::{HeaderMap, HeaderValue};
 use bytes::Bytes;
 use headers::ETag;
-use pais::http::extract::page_query::{NumberedPageQuery, PageQuery};
-use pais::http::response::served_file::requested_range;
+use pais::api::extract::page_query::{NumberedPageQuery, PageQuery};
+use pais::api::response::served_file::requested_range;
 use pais_anonymize::JobPlan;
 use pais_core::definition::{DatasetDefinition, JobDefinition, Sweep, json};
 use pais_core::read::{

@@ -3,10 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use pais::api::rate_limiter::RateLimiter;
+use pais::api::{AppState, ConnectionLimits, RefusedTokens, RouterSettings, UploadPace};
 use pais::clock::{Clock, FixedClock, SystemClock};
-use pais::http::rate_limiter::RateLimiter;
-use pais::http::{AppState, ConnectionLimits, RefusedTokens, RouterSettings, UploadPace};
+use pais::db::key_ring::KeyRing;
+use pais::db::quotas::Quotas;
+use pais::db::tokens::{NewToken, create_token};
+use pais::db::{Store, instances, organizations};
 use pais::ids::TokenId;
+use pais::jobs::{self, Resources, WorkerPool, WorkerPoolSettings};
 use pais::memory::MemoryBudget;
 use pais::oidc::{OidcSettings, Verifier};
 use pais::roles::Role;
@@ -14,11 +19,6 @@ use pais::service::streams::StreamLimits;
 use pais::service::token_lifetime::TokenLifetime;
 use pais::service::{Service, ServiceLimits};
 use pais::storage::{Storage, StorageLimits};
-use pais::store::key_ring::KeyRing;
-use pais::store::quotas::Quotas;
-use pais::store::tokens::{NewToken, create_token};
-use pais::store::{Store, instances, organizations};
-use pais::worker::{self, Resources, WorkerPool, WorkerPoolSettings};
 use pais_core::taxonomy::TreeLimits;
 use reqwest::{Method, RequestBuilder, StatusCode, header};
 use secrecy::ExposeSecret;
@@ -145,11 +145,11 @@ impl Builder {
             cors_origins: self.cors_origins,
             is_operation_separate: false,
         };
-        let router = pais::http::router(state.clone(), &settings).unwrap();
+        let router = pais::api::router(state.clone(), &settings).unwrap();
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
         let grace = Duration::from_secs(1);
-        let serving = pais::http::serve(
+        let serving = pais::api::serve(
             (listener, None),
             router,
             CONNECTIONS,
@@ -171,7 +171,7 @@ impl Builder {
 
 /// Starts workers of a service.
 pub(crate) fn start_workers(service: &Service, settings: WorkerPoolSettings) -> WorkerPool {
-    let pool = worker::start(
+    let pool = jobs::start(
         service.store.clone(),
         service.keys.clone(),
         Resources {

@@ -1,8 +1,8 @@
 //! The audit log: its chain, its filters and its export.
 
+use pais::db::audit_archive::{self, ArchiveFault, Archived, ArchivedLogs};
+use pais::db::audit_chain::{self, ChainFault};
 use pais::roles::Role;
-use pais::store::audit_archive::{self, ArchiveFault, Archived, ArchivedLogs};
-use pais::store::audit_chain::{self, ChainFault};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection};

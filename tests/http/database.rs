@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{LazyLock, mpsc};
 
 use pais::clock::SystemClock;
-use pais::store::Store;
+use pais::db::Store;
 use pais_postgres::{self, EmbeddedOptions};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection};

@@ -1,10 +1,10 @@
 //! Datasets: declaration, lookup, deletion, retention, and errors of their columns.
 
 use pais::clock::Clock;
+use pais::db::datasets::{self, DatasetState};
+use pais::db::{organizations, retention};
 use pais::ids::OrganizationId;
 use pais::roles::Role;
-use pais::store::datasets::{self, DatasetState};
-use pais::store::{organizations, retention};
 use pais_core::definition::DatasetId;
 use serde_json::{Value, json};
 use time::Duration;

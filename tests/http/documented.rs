@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::app::Answer;
 
 static DOCUMENT: LazyLock<Value> =
-    LazyLock::new(|| serde_json::from_str(&pais::http::document_text().unwrap()).unwrap());
+    LazyLock::new(|| serde_json::from_str(&pais::api::document_text().unwrap()).unwrap());
 
 /// The operation of a method and a path, or `None` if the document does not have it.
 fn operation(method: &Method, path: &str) -> Option<&'static Value> {

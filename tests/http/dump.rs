@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use memchr::memmem;
-use pais::store::Store;
+use pais::db::Store;
 use pais_core::table::chunk;
 use sqlx::AssertSqlSafe;
 

@@ -66,7 +66,7 @@ async fn every_answer_protects_browsers_and_caches() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unknown_query_parameter_is_refused_everywhere() {
     let app = TestApp::new().await;
-    let document: Value = serde_json::from_str(&pais::http::document_text().unwrap()).unwrap();
+    let document: Value = serde_json::from_str(&pais::api::document_text().unwrap()).unwrap();
     let tokens = [
         app.token("hospital", Role::Holder).await,
         app.token("ops", Role::Admin).await,

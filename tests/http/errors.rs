@@ -1,6 +1,6 @@
 //! Every error code is explained, in `docs/errors.md` and at `/docs/errors`.
 
-use pais::http::response::error_page::{markdown, remedy};
+use pais::api::response::error_page::{markdown, remedy};
 use pais::problem::Code;
 use reqwest::Method;
 

@@ -17,7 +17,7 @@ pub(crate) struct Example {
 }
 
 pub(crate) fn examples() -> Vec<Example> {
-    let document: Value = serde_json::from_str(&pais::http::document_text().unwrap()).unwrap();
+    let document: Value = serde_json::from_str(&pais::api::document_text().unwrap()).unwrap();
     let mut examples = Vec::new();
     for (path, item) in document["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
@@ -148,7 +148,7 @@ async fn the_examples_lead_from_an_organization_to_a_grant() {
 /// Every request body has an example, except Parquet, which is not text.
 #[test]
 fn every_text_body_has_an_example() {
-    let document: Value = serde_json::from_str(&pais::http::document_text().unwrap()).unwrap();
+    let document: Value = serde_json::from_str(&pais::api::document_text().unwrap()).unwrap();
     for (path, item) in document["paths"].as_object().unwrap() {
         for operation in item.as_object().unwrap().values() {
             let content = operation["requestBody"]["content"].as_object();

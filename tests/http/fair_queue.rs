@@ -3,11 +3,11 @@
 
 use std::time::{Duration, Instant};
 
+use pais::db::claims::{self, Claim, ClaimRules, Claimable, Company};
+use pais::db::queue::{self, AttemptCounts, Beat, EndResult, Heartbeat, HeartbeatReply};
+use pais::db::{Store, instances};
 use pais::ids::JobId;
 use pais::roles::Role;
-use pais::store::claims::{self, Claim, ClaimRules, Claimable, Company};
-use pais::store::queue::{self, AttemptCounts, Beat, EndResult, Heartbeat, HeartbeatReply};
-use pais::store::{Store, instances};
 use serde_json::{Value, json};
 
 use crate::hospital::{Hospital, TABLE, definition, id, job_on};
@@ -303,8 +303,8 @@ async fn block_all_threads(time: Duration) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_blocked_runtime_loses_no_lease_and_a_job_waits_for_memory() {
+    use pais::jobs::WorkerPoolSettings;
     use pais::memory::MemoryUse;
-    use pais::worker::WorkerPoolSettings;
 
     let hospital = Hospital::new().await;
     let service = hospital.app.state.unscoped().clone();

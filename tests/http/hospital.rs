@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use pais::jobs::{WorkerPool, WorkerPoolSettings};
 use pais::roles::Role;
-use pais::worker::{WorkerPool, WorkerPoolSettings};
 use reqwest::Method;
 use serde_json::{Value, json};
 

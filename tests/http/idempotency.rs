@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use pais::problem::Code;
-use pais::roles::Role;
-use pais::store::idempotency::{
+use pais::db::idempotency::{
     IdempotentAnswer, KeyState, RETENTION, Reservation, begin, delete_expired,
 };
-use pais::store::organizations;
+use pais::db::organizations;
+use pais::problem::Code;
+use pais::roles::Role;
 
 use crate::app::TestApp;
 use crate::support::poll::poll_async;

@@ -1,7 +1,7 @@
 //! Rows that an earlier version stored in clear are sealed at the start of the service.
 
-use pais::store::Store;
-use pais::store::sealing_of_old_rows::seal_old_rows;
+use pais::db::Store;
+use pais::db::sealing_of_old_rows::seal_old_rows;
 use reqwest::Method;
 use serde_json::{Value, json};
 use sqlx::types::Json;

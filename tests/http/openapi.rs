@@ -9,14 +9,14 @@ use crate::app::{TestApp, send};
 fn the_committed_document_is_up_to_date() {
     let committed = include_str!("../../openapi/openapi.json");
     assert!(
-        committed == pais::http::document_text().unwrap(),
+        committed == pais::api::document_text().unwrap(),
         "openapi/openapi.json is not up to date; run `make bless` and review the difference"
     );
 }
 
 #[test]
 fn every_operation_id_is_unique() {
-    let document: Value = serde_json::from_str(&pais::http::document_text().unwrap()).unwrap();
+    let document: Value = serde_json::from_str(&pais::api::document_text().unwrap()).unwrap();
     let items = document["paths"].as_object().unwrap().values();
     let operations = items.flat_map(|item| item.as_object().unwrap().values());
     let mut names: Vec<_> = operations

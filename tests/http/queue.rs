@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pais::clock::SystemClock;
-use pais::problem::{Code, Problem};
-use pais::store::claims::{self, Claim, ClaimRules, Company};
-use pais::store::queue::{
+use pais::db::claims::{self, Claim, ClaimRules, Company};
+use pais::db::queue::{
     self, AttemptCounts, Beat, EndResult, Heartbeat, HeartbeatReply, NewRunResults,
 };
-use pais::store::{Store, instances};
+use pais::db::{Store, instances};
+use pais::problem::{Code, Problem};
 use serde_json::{Value, json};
 use uuid::Uuid;
 

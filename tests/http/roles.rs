@@ -18,7 +18,7 @@ use crate::support::poll::poll_async;
 const UNKNOWN: &str = "01900000-0000-7000-8000-000000000000";
 
 fn operations() -> Vec<(String, Method)> {
-    let document: Value = serde_json::from_str(&pais::http::document_text().unwrap()).unwrap();
+    let document: Value = serde_json::from_str(&pais::api::document_text().unwrap()).unwrap();
     let mut operations = Vec::new();
     for (path, item) in document["paths"].as_object().unwrap() {
         for method in ["get", "post", "put", "patch", "delete"] {

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use pais::clock::SystemClock;
+use pais::db::service_role::SERVICE_ROLE;
+use pais::db::{RowScope, Store, audit_chain, organizations};
 use pais::roles::{Caller, Role};
-use pais::store::service_role::SERVICE_ROLE;
-use pais::store::{RowScope, Store, audit_chain, organizations};
 use serde_json::json;
 use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, ConnectOptions};

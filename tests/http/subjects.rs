@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use pais::store::{datasets, organizations};
-use pais::worker::load_rows;
+use pais::db::{datasets, organizations};
+use pais::jobs::load_rows;
 use pais_anonymize::Unobserved;
 use pais_core::definition::DatasetId;
 use pais_core::table::Table;

@@ -1,8 +1,8 @@
 //! The deletion of single submissions.
 
+use pais::db::seal::Place;
+use pais::jobs::load_rows;
 use pais::roles::Role;
-use pais::store::seal::Place;
-use pais::worker::load_rows;
 use pais_core::definition::{DatasetId, SubmissionId};
 use serde_json::json;
 use sqlx::Row;
@@ -73,7 +73,7 @@ async fn a_copy_of_a_deleted_submission_is_not_opened_by_any_key_that_is_left() 
             .await
             .unwrap();
     let organization = pais::ids::OrganizationId(organization);
-    let loaded = pais::store::datasets::load(store, organization, dataset_id).await;
+    let loaded = pais::db::datasets::load(store, organization, dataset_id).await;
     let key = load_rows::open_key(keys, &loaded.unwrap().unwrap()).unwrap();
     let place = Place::Chunk {
         submission,

@@ -1,8 +1,8 @@
 //! Lists are summaries, and trees are stored once.
 
+use pais::db::MIGRATOR;
+use pais::db::Store;
 use pais::roles::Role;
-use pais::store::MIGRATOR;
-use pais::store::Store;
 use serde_json::{Value, json};
 use sqlx::migrate::Migrator;
 
@@ -176,13 +176,13 @@ async fn trees_of_an_earlier_version_are_moved_out_of_their_datasets() {
         .await
         .unwrap();
     store.migrate().await.unwrap();
-    pais::store::moving_of_old_keys::move_old_keys(&store)
+    pais::db::moving_of_old_keys::move_old_keys(&store)
         .await
         .unwrap();
 
     assert_eq!(trees(&store).await, 2);
     let organization = "00000000-0000-0000-0000-000000000001".parse().unwrap();
-    let listed = pais::store::datasets::list(&store, organization, None, 10)
+    let listed = pais::db::datasets::list(&store, organization, None, 10)
         .await
         .unwrap();
     assert_eq!(listed.len(), 1);
@@ -193,7 +193,7 @@ async fn trees_of_an_earlier_version_are_moved_out_of_their_datasets() {
     );
     assert_eq!(summary, (Some("old"), 3, Some(7)));
     let id = "00000000-0000-0000-0000-000000000003".parse().unwrap();
-    let loaded = pais::store::datasets::load(&store, organization, id)
+    let loaded = pais::db::datasets::load(&store, organization, id)
         .await
         .unwrap()
         .unwrap();
@@ -207,6 +207,6 @@ async fn trees_of_an_earlier_version_are_moved_out_of_their_datasets() {
     let leaves = loaded.schema.columns.iter();
     let leaves = leaves.map(|column| column.tree.as_ref().map(|tree| tree.leaf_count()));
     assert_eq!(leaves.collect::<Vec<_>>(), [None, Some(2), Some(1)]);
-    let found = pais::store::taxonomies::find(&store, organization, taxonomy.parse().unwrap());
+    let found = pais::db::taxonomies::find(&store, organization, taxonomy.parse().unwrap());
     assert_eq!(found.await.unwrap().unwrap().root.children.len(), 2);
 }

@@ -1,7 +1,7 @@
 //! What a holder should know about a dataset, a job and a release reaches its readers.
 
+use pais::db::sealing_of_old_rows::seal_old_rows;
 use pais::roles::Role;
-use pais::store::sealing_of_old_rows::seal_old_rows;
 use serde_json::{Value, json};
 
 use crate::app::text;

@@ -14,15 +14,15 @@ use pais_core::warning::{Warning, WarningCode};
 use tokio::io::AsyncRead;
 use tokio::sync::mpsc;
 
+use crate::db::Store;
+use crate::db::datasets::StoredDataset;
+use crate::db::seal::DataKey;
+use crate::db::submissions::{ColumnWarning, SealedChunk, SubmissionTotals, SubmissionWriter};
+use crate::jobs::{WorkError, on_thread};
 use crate::problem::{Code, Problem};
 use crate::service::error::ServiceError;
 use crate::service::table_format::ReceivedFormat;
 use crate::storage::Storage;
-use crate::store::Store;
-use crate::store::datasets::StoredDataset;
-use crate::store::seal::DataKey;
-use crate::store::submissions::{ColumnWarning, SealedChunk, SubmissionTotals, SubmissionWriter};
-use crate::worker::{WorkError, on_thread};
 
 use super::body::{FrameReader, frames, pump};
 use super::reader;

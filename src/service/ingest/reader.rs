@@ -6,10 +6,10 @@ use pais_core::read::{IdentifierRepeats, ReadFailure, ReadLimits, csv, ndjson, p
 use pais_core::schema::Schema;
 use pais_core::table::Table;
 
+use crate::jobs::WorkError;
 use crate::problem::{Code, Problem};
 use crate::service::table_format::ReceivedFormat;
 use crate::storage::spool::Spool;
-use crate::worker::WorkError;
 
 use super::spool_file::{SpoolError, SpoolFile};
 

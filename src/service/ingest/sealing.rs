@@ -5,11 +5,11 @@ use pais_core::schema::Schema;
 use pais_core::table::{Table, ValueCounters, chunk};
 use tokio::sync::mpsc;
 
+use crate::db::StoreError;
+use crate::db::seal::{DataKey, Place, SubmissionKey};
+use crate::db::submissions::SealedChunk;
+use crate::jobs::WorkError;
 use crate::problem::{Code, Problem};
-use crate::store::StoreError;
-use crate::store::seal::{DataKey, Place, SubmissionKey};
-use crate::store::submissions::SealedChunk;
-use crate::worker::WorkError;
 
 use super::row_digest::RowDigest;
 

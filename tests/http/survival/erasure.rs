@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use memchr::memmem::Finder;
-use pais::store::key_ring::KeyRing;
-use pais::store::seal::{DataKey, Place};
+use pais::db::key_ring::KeyRing;
+use pais::db::seal::{DataKey, Place};
 use pais_core::definition::{DatasetId, SubmissionId};
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{ConnectOptions, Connection, Row};

@@ -1,0 +1,158 @@
+//! The caller of a request: bearer tokens, and extractors that admit only certain roles.
+
+use std::net::IpAddr;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use headers::HeaderMapExt;
+use headers::authorization::{Authorization, Bearer};
+
+use crate::api::connections::ClientAddress;
+use crate::api::response::error::ApiError;
+use crate::api::state::AppState;
+use crate::db::tokens;
+use crate::oidc::{self, Refusal, Verifier};
+use crate::problem::Code;
+use crate::roles::{Caller, Role};
+use crate::service::ServiceError;
+
+use super::client_address::client_address;
+use super::query_names;
+
+impl FromRequestParts<AppState> for Caller {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
+        let bearer = parts.headers.typed_get::<Authorization<Bearer>>();
+        let bearer = bearer.ok_or_else(|| refused("missing"))?;
+        let caller = authenticate(parts, bearer.token().trim(), state).await?;
+        if let Some(limiter) = &state.rate_limiter {
+            limiter.admit(caller.token)?;
+        }
+        query_names::check(parts).await?;
+        Ok(caller)
+    }
+}
+
+/// A client whose request needs no token.
+#[derive(Clone, Copy, Debug)]
+pub struct Anyone {
+    /// The address that the request came from, where it is known.
+    pub address: Option<IpAddr>,
+}
+
+impl FromRequestParts<AppState> for Anyone {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
+        query_names::check(parts).await?;
+        Ok(Self {
+            address: client_address(parts, state.is_behind_proxy),
+        })
+    }
+}
+
+/// The caller with this token: an API token, or that of a person which the issuer signed. A token
+/// that cannot exist is refused without the database, and so is an unknown one from an address that
+/// has sent too many.
+async fn authenticate(parts: &Parts, token: &str, state: &AppState) -> Result<Caller, ApiError> {
+    let of_person = state.oidc.as_deref().filter(|_| oidc::is_compact(token));
+    if of_person.is_none() && !tokens::is_well_formed(token) {
+        return Err(refused("malformed"));
+    }
+    let address = client_address(parts, state.is_behind_proxy);
+    let limit = state.refused_tokens.as_deref();
+    let limit = limit.zip(address.map(ClientAddress::from));
+    if let Some((limit, address)) = limit {
+        limit.admit(address, token).map_err(|retry_after| {
+            count_refusal("limited");
+            ApiError::TooManyRefusedTokens { retry_after }
+        })?;
+    }
+    let caller = match of_person {
+        Some(verifier) => person(verifier, token, address, state).await?,
+        None => state.unscoped().authenticate(token, address).await?,
+    };
+    if let Some((limit, address)) = limit {
+        match caller {
+            Some(_) => limit.accepted(token),
+            None => limit.refused(address, token),
+        }
+    }
+    caller.ok_or_else(|| refused("unknown"))
+}
+
+/// The person with this token; `None` where it is not accepted.
+async fn person(
+    verifier: &Verifier,
+    token: &str,
+    address: Option<IpAddr>,
+    state: &AppState,
+) -> Result<Option<Caller>, ApiError> {
+    match verifier.verify(token, state.unscoped().store.now()).await {
+        Ok(person) => Ok(state
+            .unscoped()
+            .authenticate_person(&person, address)
+            .await?),
+        Err(Refusal::Invalid | Refusal::Claims) => Ok(None),
+        Err(Refusal::Unavailable) => Err(ApiError::new(
+            Code::Unavailable,
+            "the issuer of the token cannot be reached to check it; try again, or use an API token",
+        )),
+    }
+}
+
+/// The error of a request without a valid token.
+fn refused(reason: &'static str) -> ApiError {
+    count_refusal(reason);
+    ServiceError::unauthenticated().into()
+}
+
+fn count_refusal(reason: &'static str) {
+    metrics::counter!("pais_refused_tokens_total", "reason" => reason).increment(1);
+}
+
+fn check_role(caller: Caller, roles: &[Role]) -> Result<Caller, ApiError> {
+    if roles.contains(&caller.role) {
+        return Ok(caller);
+    }
+    let detail = format!("a token of the role `{}` may not do this", caller.role);
+    Err(ApiError::new(Code::Forbidden, detail))
+}
+
+macro_rules! role_extractors {
+    ($($(#[$doc:meta])* $name:ident = [$($role:ident),+];)+) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug)]
+        pub struct $name(pub Caller);
+
+        impl FromRequestParts<AppState> for $name {
+            type Rejection = ApiError;
+
+            async fn from_request_parts(
+                parts: &mut Parts,
+                state: &AppState,
+            ) -> Result<Self, ApiError> {
+                let caller = Caller::from_request_parts(parts, state).await?;
+                let checked = check_role(caller, &[$(Role::$role),+]);
+                if checked.is_err() {
+                    state.of(caller).record_forbidden(caller).await;
+                }
+                checked.map(Self)
+            }
+        }
+    )+};
+}
+
+role_extractors! {
+    /// A caller with the role `admin`.
+    Admin = [Admin];
+    /// A caller with the role `holder`.
+    Holder = [Holder];
+    /// A caller with the role `holder` or `recipient`.
+    HolderOrRecipient = [Holder, Recipient];
+    /// A caller with the role `holder` or `auditor`.
+    HolderOrAuditor = [Holder, Auditor];
+    /// A caller with the role `auditor`.
+    Auditor = [Auditor];
+}

@@ -1,0 +1,135 @@
+//! `/v1/datasets/draft`: a dataset is proposed from its rows.
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::{IntoResponse, Response};
+use pais_core::draft::Draft;
+use pais_core::read::{Delimiter, TextParameters};
+use serde::Deserialize;
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::api::extract::auth::Holder;
+use crate::api::extract::content_type::received_format;
+use crate::api::extract::parameters::Parameters;
+use crate::api::extract::text_query::TextQuery;
+use crate::api::response::error::ApiError;
+use crate::api::state::AppState;
+use crate::api::upload::encoding::ContentEncoding;
+use crate::api::upload::incoming::IncomingBody;
+use crate::problem::Problem;
+use crate::roles::Caller;
+use crate::service::Service;
+use crate::service::drafts::DraftRequest;
+use crate::service::table_format::ReceivedFormat;
+
+/// The name of a proposed dataset.
+#[derive(Clone, Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct DraftQuery {
+    /// Name of the proposed dataset; `draft` when omitted.
+    #[param(
+        min_length = 1,
+        max_length = 200,
+        pattern = "^[^\\x00-\\x1f\\x7f-\\x9f]*[^\\s\\x00-\\x1f\\x7f-\\x9f][^\\x00-\\x1f\\x7f-\\x9f]*$"
+    )]
+    name: Option<String>,
+}
+
+/// The route of drafts.
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(propose))
+}
+
+/// Propose a dataset from its rows
+///
+/// The body is as for a submission; nothing of it is stored. The answer has a body for
+/// `POST /v1/datasets`, how the text of the file is written, and for each column the reasons for
+/// its proposal, which contain no value of a cell. Parameters in the query win over what is found.
+#[utoipa::path(
+    post, path = "/v1/datasets/draft", tag = "datasets",
+    params(
+        DraftQuery,
+        TextQuery,
+        ("Content-Encoding" = Option<String>, Header, description = "`gzip` or `zstd`",
+            pattern = "^(gzip|zstd)$"),
+    ),
+    request_body(content((String = "text/csv"), (String = "text/tab-separated-values"), (String = "application/x-ndjson"), (String = "application/vnd.apache.parquet")),
+        description = "CSV with a header row, one JSON object a line, or Parquet"),
+    responses(
+        (status = 200, description = "The proposal", body = Draft),
+        (status = 400, description = "`malformed_body`: undecodable text, no gzip, zstd or Parquet, bad JSON, an unclosed quote, NUL; `invalid_parameter`"),
+        (status = 408, description = "`request_timeout`: the client was silent or slow for too long"),
+        (status = 422, description = "`invalid_header`, `invalid_cells`, `empty_submission`, `invalid_name`; `invalid_value`: parameters of text that exclude each other, or for a body that is no text"),
+    ),
+)]
+async fn propose(
+    State(state): State<AppState>,
+    Holder(caller): Holder,
+    Parameters(query): Parameters<DraftQuery>,
+    Parameters(text): Parameters<TextQuery>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    let mut incoming = IncomingBody::new(body, &headers, state.upload_pace);
+    let asked = Asked {
+        query,
+        text,
+        headers: &headers,
+    };
+    let answer = draft(&state.of(caller), caller, asked, &mut incoming).await;
+    // The rows after those that were read, and those of a refused body.
+    incoming.drain(state.unscoped().limits.upload_bytes).await;
+    match answer {
+        Ok(draft) => Json(draft).into_response(),
+        Err(error) => error.into_response(),
+    }
+}
+
+/// What a request says beside its body.
+struct Asked<'r> {
+    query: DraftQuery,
+    text: TextQuery,
+    headers: &'r HeaderMap,
+}
+
+async fn draft(
+    service: &Service,
+    caller: Caller,
+    asked: Asked<'_>,
+    incoming: &mut IncomingBody,
+) -> Result<Draft, ApiError> {
+    let mut text = asked.text.parse()?;
+    let format = format(asked.headers, &mut text)?;
+    let encoding = ContentEncoding::from_headers(asked.headers)?;
+    incoming.receive_first().await?;
+    let request = DraftRequest {
+        name: asked.query.name.unwrap_or_else(|| "draft".to_owned()),
+        format,
+        text,
+        body: &mut *incoming.decoded(encoding),
+    };
+    Ok(service.draft_dataset(caller, request).await?)
+}
+
+/// The format of the body. The media type of cells between tabulators names the delimiter.
+fn format(headers: &HeaderMap, text: &mut TextParameters) -> Result<ReceivedFormat, Problem> {
+    // The marks of numbers need not fit the default delimiter, which is not the file's.
+    let without_marks = TextParameters {
+        decimal: None,
+        thousands: None,
+        ..*text
+    };
+    match received_format(headers, &without_marks)? {
+        ReceivedFormat::Text(format) => {
+            if format.delimiter() == Delimiter::TAB {
+                text.delimiter = Some(Delimiter::TAB);
+            }
+            Ok(ReceivedFormat::Text(format))
+        }
+        _ => received_format(headers, text),
+    }
+}

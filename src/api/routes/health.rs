@@ -1,0 +1,64 @@
+//! `/healthz` and `/readyz`.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::api::response::error::ApiError;
+use crate::api::state::AppState;
+use crate::problem::Code;
+
+/// Time limit of the database query. It is shorter than elsewhere, because the answer must come
+/// before the probe gives up.
+const DATABASE_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// The routes of both probes.
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(alive))
+        .routes(routes!(ready))
+}
+
+/// The answer of a probe.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Health {
+    /// `ok`.
+    status: &'static str,
+}
+
+const OK: Json<Health> = Json(Health { status: "ok" });
+
+/// Whether the process lives.
+#[utoipa::path(get, path = "/healthz", tag = "operation", security(()),
+    responses((status = 200, description = "It lives", body = Health)))]
+async fn alive() -> Json<Health> {
+    OK
+}
+
+/// Whether the service can work: it is not stopping, and the database is there and migrated.
+#[utoipa::path(get, path = "/readyz", tag = "operation", security(()),
+    responses((status = 200, description = "It can work", body = Health),
+        (status = 503, description = "`unavailable`")))]
+async fn ready(State(state): State<AppState>) -> Result<Json<Health>, ApiError> {
+    let unavailable = |detail| Err(ApiError::new(Code::Unavailable, detail));
+    if state.unscoped().shutdown.is_cancelled() {
+        return unavailable("the service is stopping");
+    }
+    match tokio::time::timeout(DATABASE_TIMEOUT, state.unscoped().is_migrated()).await {
+        Ok(Ok(true)) => match state.unscoped().storage.check() {
+            Ok(()) => Ok(OK),
+            Err(full) => Err(ApiError::new(Code::Unavailable, full.to_string())),
+        },
+        Ok(Ok(false)) => unavailable("the database lacks migrations; run `pais migrate`"),
+        Ok(Err(error)) => {
+            tracing::warn!(error = &error as &dyn std::error::Error, "not ready");
+            unavailable("the database does not answer")
+        }
+        Err(_) => unavailable("the database does not answer in time"),
+    }
+}

@@ -1,0 +1,220 @@
+//! `/v1/datasets/{id}/submissions`: rows are sent to a dataset, and stored completely or not at all.
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use pais_core::definition::{DatasetId, SubmissionId};
+use serde::{Deserialize, Serialize};
+use time::OffsetDateTime;
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::api::extract::auth::Holder;
+use crate::api::extract::content_type::received_format;
+use crate::api::extract::idempotency_key::IdempotencyKey;
+use crate::api::extract::page_query::PageQuery;
+use crate::api::extract::parameters::{Parameters, Path};
+use crate::api::extract::text_query::TextQuery;
+use crate::api::response::created::idempotent_answer;
+use crate::api::response::error::ApiError;
+use crate::api::response::page::Page;
+use crate::api::state::AppState;
+use crate::api::upload::encoding::ContentEncoding;
+use crate::api::upload::incoming::IncomingBody;
+use crate::db::datasets::SubmissionSummary;
+use crate::db::idempotency::IdempotentAnswer;
+use crate::db::submissions::{Duplicates, Submission};
+use crate::roles::Caller;
+use crate::service::Service;
+use crate::service::idempotency::RequestKey;
+use crate::service::submissions::SubmissionRequest;
+
+/// A batch of rows that was accepted.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct SubmissionDocument {
+    /// Its id.
+    pub id: SubmissionId,
+    /// The dataset it was sent to.
+    pub dataset_id: DatasetId,
+    /// Number of records.
+    pub rows: u64,
+    /// Length of the decoded body.
+    pub bytes: u64,
+    /// Of the decoded body, hexadecimal.
+    pub sha256: String,
+    /// When it was accepted.
+    #[serde(with = "time::serde::rfc3339")]
+    pub created_at: OffsetDateTime,
+}
+
+/// The query of a submission.
+#[derive(Clone, Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct SubmissionQuery {
+    /// Whether rows that the dataset has already, in whatever order and format, are stored again;
+    /// `false` when omitted.
+    pub allow_duplicate: Option<bool>,
+}
+
+impl SubmissionQuery {
+    fn duplicates(&self) -> Duplicates {
+        match self.allow_duplicate {
+            Some(true) => Duplicates::Allowed,
+            _ => Duplicates::Refused,
+        }
+    }
+}
+
+/// The routes of submissions.
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(create))
+}
+
+/// The routes that do not stream.
+pub(super) fn list_routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(list))
+        .routes(routes!(delete))
+}
+
+/// Sends rows to a dataset
+///
+/// The body is a table whose header or keys name exactly the declared columns, in any order.
+/// It is read as it streams, and stored whole or not at all. A refusal names the first 20
+/// offending cells by line and column, and the number of all by column (`errors_by_column`). The
+/// cells of a column of the role `subject` are stored only as keyed hashes.
+///
+/// Text is read as the query says. Its numbers are stored as if they were written with a point and
+/// without separators of thousands; `sha256` is that of the text as it came.
+#[utoipa::path(
+    post, path = "/v1/datasets/{id}/submissions", tag = "datasets",
+    params(
+        ("id" = DatasetId, Path, description = "The dataset"),
+        SubmissionQuery,
+        ("Content-Encoding" = Option<String>, Header, description = "`gzip` or `zstd`",
+            pattern = "^(gzip|zstd)$"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Makes a retry harmless for 24 h",
+            min_length = 1, max_length = 255, pattern = "^[!-~]{1,255}$"),
+        TextQuery,
+    ),
+    request_body(content((String = "text/csv"), (String = "text/tab-separated-values"), (String = "application/x-ndjson"), (String = "application/vnd.apache.parquet")),
+        description = "CSV with a header row, one JSON object a line, or Parquet"),
+    responses(
+        (status = 201, description = "Stored", body = SubmissionDocument,
+         headers(("Location" = String, description = "The dataset"))),
+        (status = 400, description = "`malformed_body`: undecodable text, no gzip, zstd or Parquet, bad JSON, an unclosed quote, NUL; `invalid_parameter`"),
+        (status = 408, description = "`request_timeout`: the client was silent or slow for too long"),
+        (status = 409, description = "`idempotency_key_reused`, `idempotency_key_in_use`; `duplicate_submission`: an earlier submission has the same rows"),
+        (status = 422, description = "`invalid_header`, `invalid_cells`, `empty_submission`; `invalid_value`: parameters of text that exclude each other, or for a body that is no text"),
+    ),
+)]
+async fn create(
+    State(state): State<AppState>,
+    Holder(caller): Holder,
+    Path(id): Path<DatasetId>,
+    queries: (Parameters<SubmissionQuery>, Parameters<TextQuery>),
+    key: IdempotencyKey,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    let (Parameters(query), Parameters(text)) = queries;
+    let mut incoming = IncomingBody::new(body, &headers, state.upload_pace);
+    let key = key.at(format!("POST /v1/datasets/{id}/submissions"));
+    let sent = Sent {
+        dataset: id,
+        text,
+        duplicates: query.duplicates(),
+        key,
+        headers: &headers,
+    };
+    match submit(&state.of(caller), caller, sent, &mut incoming).await {
+        Ok(answer) => answer.into_response(),
+        Err(error) => {
+            incoming.drain(state.unscoped().limits.upload_bytes).await;
+            error.into_response()
+        }
+    }
+}
+
+/// List the submissions of a dataset, oldest first.
+#[utoipa::path(get, path = "/v1/datasets/{id}/submissions", tag = "datasets",
+    params(("id" = DatasetId, Path, description = "The dataset"), PageQuery),
+    responses((status = 200, description = "A page", body = Page<SubmissionSummary>)))]
+async fn list(
+    State(state): State<AppState>,
+    Holder(caller): Holder,
+    Path(id): Path<DatasetId>,
+    Parameters(query): Parameters<PageQuery>,
+) -> Result<Json<Page<SubmissionSummary>>, ApiError> {
+    let page = query.parse()?;
+    let submissions = state.of(caller).list_submissions(caller, id, page).await?;
+    Ok(Json(submissions.into()))
+}
+
+/// Delete a submission
+///
+/// Its rows are unrecoverable from then on: their key is destroyed. Queued and running jobs that read
+/// it are cancelled, and no further release is made of earlier ones. Releases stay.
+#[utoipa::path(delete, path = "/v1/datasets/{id}/submissions/{submission}", tag = "datasets",
+    params(
+        ("id" = DatasetId, Path, description = "The dataset"),
+        ("submission" = SubmissionId, Path, description = "The submission"),
+    ),
+    responses((status = 204, description = "Deleted"),
+        (status = 409, description = "`legal_hold`: nothing of the dataset is deleted for now")))]
+async fn delete(
+    State(state): State<AppState>,
+    Holder(caller): Holder,
+    Path((dataset, submission)): Path<(DatasetId, SubmissionId)>,
+) -> Result<StatusCode, ApiError> {
+    let service = state.of(caller);
+    service
+        .delete_submission(caller, dataset, submission)
+        .await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// What a request says of its body.
+struct Sent<'r> {
+    dataset: DatasetId,
+    text: TextQuery,
+    duplicates: Duplicates,
+    key: Option<RequestKey>,
+    headers: &'r HeaderMap,
+}
+
+async fn submit(
+    service: &Service,
+    caller: Caller,
+    sent: Sent<'_>,
+    incoming: &mut IncomingBody,
+) -> Result<IdempotentAnswer, ApiError> {
+    let dataset = service.load_dataset(caller, sent.dataset).await?;
+    let format = received_format(sent.headers, &sent.text.parse()?)?;
+    let encoding = ContentEncoding::from_headers(sent.headers)?;
+    incoming.receive_first().await?;
+    let request = SubmissionRequest {
+        dataset: &dataset,
+        format,
+        duplicates: sent.duplicates,
+        key: sent.key,
+        body: &mut *incoming.decoded(encoding),
+    };
+    Ok(service.create_submission(caller, request, stored).await?)
+}
+
+fn stored(submission: &Submission) -> Result<IdempotentAnswer, serde_json::Error> {
+    let document = SubmissionDocument {
+        id: submission.id,
+        dataset_id: submission.dataset,
+        rows: submission.rows,
+        bytes: submission.bytes,
+        sha256: hex::encode(&submission.sha256),
+        created_at: submission.created_at,
+    };
+    let path = format!("/v1/datasets/{}", submission.dataset);
+    idempotent_answer(StatusCode::CREATED, path, &document)
+}

@@ -1,0 +1,204 @@
+//! `/v1/tokens`.
+
+use axum::Json;
+use std::net::SocketAddr;
+
+use axum::extract::{ConnectInfo, State};
+use axum::http::{StatusCode, header};
+use axum::response::IntoResponse;
+use secrecy::ExposeSecret;
+use serde::{Deserialize, Serialize};
+use time::OffsetDateTime;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::api::connections::ClientAddress;
+use crate::api::extract::auth::{Admin, Anyone, HolderOrAuditor};
+use crate::api::extract::body::JsonBody;
+use crate::api::extract::page_query::PageQuery;
+use crate::api::extract::parameters::{Parameters, Path};
+use crate::api::response::error::ApiError;
+use crate::api::response::page::Page;
+use crate::api::state::AppState;
+use crate::db::tokens::{IssuedToken, NewToken, Token};
+use crate::ids::TokenId;
+use crate::problem::Code;
+use crate::roles::Role;
+
+/// The routes of this resource.
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(create, list))
+        .routes(routes!(list_own))
+        .routes(routes!(revoke))
+        .routes(routes!(redeem))
+}
+
+/// A new token.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TokenRequest {
+    /// Name or id of the organization on whose behalf the token acts.
+    #[schema(min_length = 1)]
+    organization: String,
+    /// With which rights.
+    role: Role,
+    /// What it is for.
+    #[schema(max_length = 200)]
+    label: Option<String>,
+    /// From when on it no longer works; the longest lifetime when omitted
+    /// (`security.token_max_days`).
+    #[serde(default, with = "time::serde::rfc3339::option")]
+    expires_at: Option<OffsetDateTime>,
+}
+
+/// A token as it is shown once, with its secret.
+#[derive(Serialize, ToSchema)]
+pub struct ShownToken {
+    #[serde(flatten)]
+    record: Token,
+    /// What its bearer sends; shown this once. Absent where the organization enrols.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "pais_…")]
+    token: Option<String>,
+    /// With which the organization gets the token, once; only with `security.enrolment`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "paisenrol_…")]
+    enrolment_code: Option<String>,
+}
+
+impl From<IssuedToken> for ShownToken {
+    fn from(issued: IssuedToken) -> Self {
+        let secret = Some(issued.secret.expose_secret().to_owned());
+        let is_code = issued.token.enrolment_expires_at.is_some();
+        let (token, enrolment_code) = match is_code {
+            true => (None, secret),
+            false => (secret, None),
+        };
+        Self {
+            record: issued.token,
+            token,
+            enrolment_code,
+        }
+    }
+}
+
+/// A code to be redeemed.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Enrolment {
+    /// The code that the administrator passed on.
+    #[schema(example = "paisenrol_…")]
+    code: String,
+}
+
+/// Issue a token.
+#[utoipa::path(post, path = "/v1/tokens", tag = "administration", request_body = TokenRequest,
+    responses((status = 201, description = "Issued; the secret is shown this once",
+        body = ShownToken),
+        (status = 404, description = "`not_found`: no such organization"),
+        (status = 422, description = "`invalid_value`")))]
+async fn create(
+    State(state): State<AppState>,
+    Admin(caller): Admin,
+    JsonBody(request, _memory): JsonBody<TokenRequest>,
+) -> Result<impl IntoResponse, ApiError> {
+    let new = NewToken {
+        role: request.role,
+        label: request.label.as_deref(),
+        expires_at: request.expires_at,
+        is_enrolled: false,
+    };
+    let issued = state
+        .of(caller)
+        .create_token(caller, &request.organization, new)
+        .await?;
+    Ok(shown(issued))
+}
+
+/// The answer that shows a secret, which no cache may store.
+fn shown(issued: IssuedToken) -> impl IntoResponse {
+    let no_store = [(header::CACHE_CONTROL, "no-store")];
+    (
+        StatusCode::CREATED,
+        no_store,
+        Json(ShownToken::from(issued)),
+    )
+}
+
+/// Redeem an enrolment code
+///
+/// The answer has the token's secret, which is drawn now: nobody else ever has it. A code works once,
+/// for seven days.
+#[utoipa::path(post, path = "/v1/enrolments", tag = "administration", security(()),
+    request_body = Enrolment,
+    responses((status = 201, description = "Redeemed; the secret is shown this once",
+        body = ShownToken),
+        (status = 404, description = "`not_found`: the code does not work, or no longer")))]
+async fn redeem(
+    State(state): State<AppState>,
+    client: Anyone,
+    ConnectInfo(address): ConnectInfo<SocketAddr>,
+    JsonBody(enrolment, _memory): JsonBody<Enrolment>,
+) -> Result<impl IntoResponse, ApiError> {
+    let (code, address) = (&enrolment.code, ClientAddress::from(address));
+    if let Some(limit) = &state.refused_tokens {
+        let admitted = limit.admit(address, code);
+        admitted.map_err(|retry_after| ApiError::TooManyRefusedTokens { retry_after })?;
+    }
+    let Some(issued) = state
+        .unscoped()
+        .redeem_enrolment(code, client.address)
+        .await?
+    else {
+        if let Some(limit) = &state.refused_tokens {
+            limit.refused(address, code);
+        }
+        let detail = "the code does not work: it was redeemed, or is older than seven days, or its \
+                      token was revoked; ask the administrator for another";
+        return Err(ApiError::new(Code::NotFound, detail));
+    };
+    Ok(shown(issued))
+}
+
+/// List tokens without their secrets, oldest first.
+#[utoipa::path(get, path = "/v1/tokens", tag = "administration", params(PageQuery),
+    responses((status = 200, description = "A page", body = Page<Token>)))]
+async fn list(
+    State(state): State<AppState>,
+    Admin(caller): Admin,
+    Parameters(query): Parameters<PageQuery>,
+) -> Result<Json<Page<Token>>, ApiError> {
+    let tokens = state.of(caller).list_tokens(query.parse()?).await?;
+    Ok(Json(tokens.into()))
+}
+
+/// List the tokens of the caller's organization
+///
+/// Oldest first, without their secrets: also those that an administrator has issued, so that none is
+/// unknown to the organization. An auditor finds the same as `token.created` in the audit log.
+#[utoipa::path(get, path = "/v1/organization/tokens", tag = "administration", params(PageQuery),
+    responses((status = 200, description = "A page", body = Page<Token>)))]
+async fn list_own(
+    State(state): State<AppState>,
+    HolderOrAuditor(caller): HolderOrAuditor,
+    Parameters(query): Parameters<PageQuery>,
+) -> Result<Json<Page<Token>>, ApiError> {
+    let service = state.of(caller);
+    let tokens = service.list_own_tokens(caller, query.parse()?);
+    Ok(Json(tokens.await?.into()))
+}
+
+/// Revoke a token, at once.
+#[utoipa::path(delete, path = "/v1/tokens/{id}", tag = "administration",
+    params(("id" = TokenId, Path, description = "Its id")),
+    responses((status = 204, description = "It no longer works")))]
+async fn revoke(
+    State(state): State<AppState>,
+    Admin(caller): Admin,
+    Path(id): Path<TokenId>,
+) -> Result<StatusCode, ApiError> {
+    state.of(caller).revoke_token(caller, id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,340 @@
+//! The key-encryption keys, which wrap the data keys of the datasets and the service's own key.
+//!
+//! A wrapped key begins with the id of the key-encryption key that wraps it. While the keys are
+//! rotated there are two: a process that meets an id it does not know reads its source again.
+
+use std::fmt;
+use std::sync::Arc;
+
+use aes_gcm::Aes256Gcm;
+use parking_lot::RwLock;
+use uuid::Uuid;
+use zeroize::Zeroizing;
+
+use pais_core::definition::DatasetId;
+use pais_package::{KeyError, SigningKey};
+
+use super::keyed_digest::DigestKey;
+use super::seal::{DataKey, KEY_BYTES, SealError, cipher, open, random, seal};
+
+/// A key of 32 bytes, which is overwritten when it is dropped.
+pub type SecretKey = Zeroizing<[u8; KEY_BYTES]>;
+
+/// Reads the key-encryption keys anew; the current one is the first.
+pub type KeySource = Box<dyn Fn() -> Option<Vec<SecretKey>> + Send + Sync>;
+
+/// The first byte of a wrapped key. A key that an earlier version wrapped begins with its nonce and is
+/// recognized by its length.
+const VERSION: u8 = 1;
+
+/// Length of a key that an earlier version wrapped: nonce, key, tag.
+const OLD_LENGTH: usize = 12 + KEY_BYTES + 16;
+
+/// What authenticates the service's key.
+const SERVICE_KEY: &[u8] = b"pais: service key";
+
+/// The id of a key-encryption key: a part of a keyed digest, which says nothing about the key.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct KeyId([u8; 8]);
+
+impl KeyId {
+    /// The id as bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The id in these bytes; `None` if there are not eight.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok().map(Self)
+    }
+
+    /// The id of the key that wraps `wrapped`; `None` for a key that an earlier version wrapped.
+    fn of_wrapped(wrapped: &[u8]) -> Option<Self> {
+        let (version, rest) = wrapped.split_first()?;
+        let is_old = wrapped.len() == OLD_LENGTH || *version != VERSION;
+        match is_old {
+            true => None,
+            false => rest.first_chunk().copied().map(Self),
+        }
+    }
+}
+
+impl fmt::Display for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex::encode(self.0))
+    }
+}
+
+impl fmt::Debug for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "KeyId({self})")
+    }
+}
+
+/// A key-encryption key.
+struct WrappingKey {
+    id: KeyId,
+    cipher: Aes256Gcm,
+}
+
+impl WrappingKey {
+    fn new(key: &SecretKey) -> Self {
+        let mut id = [0; 8];
+        id.copy_from_slice(
+            &DigestKey::derive(key, "pais: id of a key-encryption key").bytes()[..8],
+        );
+        Self {
+            id: KeyId(id),
+            cipher: cipher(key),
+        }
+    }
+
+    fn wrap(&self, key: &[u8], associated: &[u8]) -> Result<Vec<u8>, SealError> {
+        let mut wrapped = vec![VERSION];
+        wrapped.extend_from_slice(self.id.bytes());
+        wrapped.extend(seal(&self.cipher, key, associated)?);
+        Ok(wrapped)
+    }
+}
+
+/// The key-encryption keys of the process, and the keys derived from the service's own key.
+pub struct KeyRing {
+    /// The current one first. Not empty.
+    keys: RwLock<Arc<Vec<WrappingKey>>>,
+    source: Option<KeySource>,
+    answers: Aes256Gcm,
+    fingerprints: DigestKey,
+    audit_heads: DigestKey,
+    audit_starts: DigestKey,
+    report_links: DigestKey,
+    packages: DigestKey,
+}
+
+impl KeyRing {
+    /// A key ring with one key, from which the service's key is derived, too.
+    pub fn new(key: &[u8; KEY_BYTES]) -> Self {
+        let key = Zeroizing::new(*key);
+        Self::with_keys(std::slice::from_ref(&key), None, &key)
+    }
+
+    /// A key ring with these keys, the current one first; `None` if there are none. `source` reads
+    /// them again. `service` is the service's own key.
+    pub fn with_source(
+        keys: &[SecretKey],
+        source: Option<KeySource>,
+        service: &SecretKey,
+    ) -> Option<Self> {
+        (!keys.is_empty()).then(|| Self::with_keys(keys, source, service))
+    }
+
+    fn with_keys(keys: &[SecretKey], source: Option<KeySource>, service: &SecretKey) -> Self {
+        let answers = DigestKey::derive(service, "pais: answers stored for retries");
+        let keys = keys.iter().map(WrappingKey::new).collect();
+        Self {
+            keys: RwLock::new(Arc::new(keys)),
+            source,
+            answers: cipher(&answers.bytes()),
+            fingerprints: DigestKey::derive(service, "pais: fingerprints of request bodies"),
+            audit_heads: DigestKey::derive(service, "pais: ends of audit logs"),
+            audit_starts: DigestKey::derive(service, "pais: starts of audit logs"),
+            report_links: DigestKey::derive(service, "pais: links to reports"),
+            packages: DigestKey::derive(service, "pais: signatures of packages"),
+        }
+    }
+
+    /// The id of the current key.
+    pub fn current(&self) -> KeyId {
+        self.keys.read()[0].id
+    }
+
+    /// Reads the keys again. Nothing changes if that fails.
+    pub fn reload(&self) {
+        let Some(keys) = self.source.as_ref().and_then(|source| source()) else {
+            return;
+        };
+        if !keys.is_empty() {
+            let keys = keys.iter().map(WrappingKey::new).collect();
+            *self.keys.write() = Arc::new(keys);
+        }
+    }
+
+    /// Generates a data key for a dataset, and returns it wrapped.
+    ///
+    /// # Errors
+    /// When the operating system returns no random bytes.
+    pub fn new_data_key(&self, dataset: DatasetId) -> Result<Vec<u8>, SealError> {
+        let mut key = SecretKey::default();
+        random(key.as_mut_slice())?;
+        self.keys.read()[0].wrap(key.as_slice(), dataset.0.as_bytes())
+    }
+
+    /// Unwraps the data key of a dataset.
+    ///
+    /// # Errors
+    /// When it was wrapped for another dataset or with a key-encryption key that is not there.
+    pub fn open(&self, dataset: DatasetId, wrapped: &[u8]) -> Result<DataKey, SealError> {
+        let key = self.unwrap_key(wrapped, dataset.0.as_bytes())?;
+        Ok(DataKey::new(&key, dataset))
+    }
+
+    /// The data key of a dataset wrapped with the current key.
+    ///
+    /// # Errors
+    /// As for [`KeyRing::open`].
+    pub fn rewrap(&self, dataset: DatasetId, wrapped: &[u8]) -> Result<Vec<u8>, SealError> {
+        let associated = dataset.0.as_bytes();
+        let key = self.unwrap_key(wrapped, associated)?;
+        self.keys.read()[0].wrap(key.as_slice(), associated)
+    }
+
+    /// Whether a key is wrapped with the current key.
+    pub fn is_current(&self, wrapped: &[u8]) -> bool {
+        KeyId::of_wrapped(wrapped) == Some(self.current())
+    }
+
+    /// Wraps the service's own key with the current key.
+    ///
+    /// # Errors
+    /// When the operating system returns no random bytes.
+    pub fn wrap_service_key(&self, key: &SecretKey) -> Result<Vec<u8>, SealError> {
+        self.keys.read()[0].wrap(key.as_slice(), SERVICE_KEY)
+    }
+
+    /// Unwraps the service's own key.
+    ///
+    /// # Errors
+    /// When it was wrapped with a key-encryption key that is not there.
+    pub fn open_service_key(&self, wrapped: &[u8]) -> Result<SecretKey, SealError> {
+        self.unwrap_key(wrapped, SERVICE_KEY)
+    }
+
+    fn unwrap_key(&self, wrapped: &[u8], associated: &[u8]) -> Result<SecretKey, SealError> {
+        let opened = self.unwrap_with_known(wrapped, associated);
+        if opened.is_ok() || self.source.is_none() {
+            return opened;
+        }
+        // The keys may have been rotated by another process.
+        self.reload();
+        self.unwrap_with_known(wrapped, associated)
+    }
+
+    fn unwrap_with_known(&self, wrapped: &[u8], associated: &[u8]) -> Result<SecretKey, SealError> {
+        let keys = self.keys.read().clone();
+        let (id, sealed) = match KeyId::of_wrapped(wrapped) {
+            Some(id) => (Some(id), wrapped.get(9..).unwrap_or_default()),
+            None => (None, wrapped),
+        };
+        let candidates = keys.iter().filter(|key| id.is_none_or(|id| id == key.id));
+        for candidate in candidates {
+            if let Ok(bytes) = open(&candidate.cipher, sealed, associated) {
+                let bytes = Zeroizing::new(bytes);
+                let key = <[u8; KEY_BYTES]>::try_from(bytes.as_slice());
+                return key.map(Zeroizing::new).map_err(|_| SealError::DoesNotOpen);
+            }
+        }
+        Err(SealError::DoesNotOpen)
+    }
+
+    /// The key that signs packages. It follows from the service's own key, so it stays the same when
+    /// the key-encryption keys are rotated.
+    ///
+    /// # Errors
+    /// When no key pair can be made.
+    pub fn signing_key(&self) -> Result<SigningKey, KeyError> {
+        SigningKey::from_seed(&Zeroizing::new(self.packages.bytes()))
+    }
+
+    /// The fingerprint of the body of a request, given by its SHA-256: without the key it cannot be
+    /// compared to the digest of a guessed body. Equal bodies of two reservations have different
+    /// fingerprints.
+    pub fn fingerprint(&self, reservation: Uuid, body_sha256: &[u8]) -> [u8; 32] {
+        self.fingerprints
+            .digest(&[reservation.as_bytes(), body_sha256])
+    }
+
+    /// Authenticates a link to a report.
+    pub fn report_link(&self, body: &[u8]) -> [u8; 32] {
+        self.report_links.digest(&[body])
+    }
+
+    /// Authenticates the end of the audit log of an organization.
+    pub fn audit_head(&self, organization: Uuid, seq: i64, hash: &[u8; 32]) -> [u8; 32] {
+        let parts: [&[u8]; 3] = [organization.as_bytes(), &seq.to_be_bytes(), hash];
+        self.audit_heads.digest(&parts)
+    }
+
+    /// Authenticates the place from which the audit log of an organization continues after its archive.
+    /// The key is another one than that of ends: an old end must not pass for the end of an archive.
+    pub fn audit_start(&self, organization: Uuid, seq: i64, hash: &[u8; 32]) -> [u8; 32] {
+        let parts: [&[u8]; 3] = [organization.as_bytes(), &seq.to_be_bytes(), hash];
+        self.audit_starts.digest(&parts)
+    }
+
+    /// Seals the answer that is stored under a reservation.
+    ///
+    /// # Errors
+    /// When the operating system returns no random bytes.
+    pub fn seal_answer(&self, reservation: Uuid, body: &[u8]) -> Result<Vec<u8>, SealError> {
+        seal(&self.answers, body, reservation.as_bytes())
+    }
+
+    /// Opens the answer that is stored under a reservation.
+    ///
+    /// # Errors
+    /// When it belongs to another reservation, or is damaged.
+    pub fn open_answer(&self, reservation: Uuid, sealed: &[u8]) -> Result<Vec<u8>, SealError> {
+        open(&self.answers, sealed, reservation.as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use parking_lot::Mutex;
+    use zeroize::Zeroizing;
+
+    use super::{KeyRing, KeySource, SecretKey};
+    use crate::db::seal::{Place, SealError};
+    use pais_core::definition::{DatasetId, SubmissionId};
+
+    fn secret(byte: u8) -> SecretKey {
+        Zeroizing::new([byte; 32])
+    }
+
+    #[test]
+    fn a_process_finds_the_key_that_another_one_has_rotated_to() {
+        let dataset = DatasetId::new();
+        let file = Arc::new(Mutex::new(vec![secret(1)]));
+        let source: KeySource = {
+            let file = file.clone();
+            Box::new(move || Some(file.lock().clone()))
+        };
+        let service = secret(9);
+        let ring = KeyRing::with_source(&[secret(1)], Some(source), &service).unwrap();
+        let wrapped = ring.new_data_key(dataset).unwrap();
+        let place = Place::BodySha256(SubmissionId::new());
+        let sealed = ring.open(dataset, &wrapped).unwrap().seal(place, b"x");
+        let sealed = sealed.unwrap();
+
+        let rotating = KeyRing::with_source(&[secret(2), secret(1)], None, &service).unwrap();
+        assert!(!rotating.is_current(&wrapped));
+        let rewrapped = rotating.rewrap(dataset, &wrapped).unwrap();
+        assert!(rotating.is_current(&rewrapped));
+        assert_eq!(
+            ring.open(dataset, &rewrapped).err(),
+            Some(SealError::DoesNotOpen)
+        );
+        *file.lock() = vec![secret(2)];
+        let opened = ring.open(dataset, &rewrapped).unwrap();
+        assert_eq!(opened.open(place, &sealed).unwrap(), b"x");
+        assert_eq!(ring.current(), rotating.current());
+        // The old key is gone.
+        assert!(ring.open(dataset, &wrapped).is_err());
+        // Packages are signed with the same key before and after.
+        let public = |ring: &KeyRing| ring.signing_key().unwrap().public();
+        assert_eq!(public(&ring), public(&rotating));
+        let wrapped_service = rotating.wrap_service_key(&service).unwrap();
+        assert_eq!(ring.open_service_key(&wrapped_service).unwrap(), service);
+    }
+}

@@ -1,0 +1,375 @@
+//! Encryption at rest: AES-256-GCM with the data key of the dataset for everything that quotes its
+//! rows.
+
+use aes_gcm::aead::{Aead, KeyInit, Payload};
+use aes_gcm::{Aes256Gcm, Key, Nonce};
+use rand::TryRng;
+use thiserror::Error;
+use zeroize::Zeroizing;
+
+use crate::ids::{JobId, ReleaseId};
+use pais_core::definition::{DatasetId, SubmissionId};
+
+use super::key_ring::SecretKey;
+use super::keyed_digest::DigestKey;
+
+const NONCE_BYTES: usize = 12;
+pub(super) const KEY_BYTES: usize = 32;
+
+/// Bytes of the keyed hash of a subject: enough that no two persons of a dataset have the same.
+const SUBJECT_BYTES: usize = 16;
+
+/// Data cannot be sealed (encrypted) or opened (decrypted).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum SealError {
+    /// The key-encryption key is a different one, or the data is damaged.
+    #[error(
+        "sealed data cannot be opened; check that encryption.key_file is the one it was sealed with"
+    )]
+    DoesNotOpen,
+    /// The operating system returned no random bytes.
+    #[error("the operating system returned no random bytes")]
+    NoRandomness,
+}
+
+/// The data key of a dataset, and the keys derived from it.
+pub struct DataKey {
+    cipher: Aes256Gcm,
+    digests: DigestKey,
+    row_order: DigestKey,
+    subjects: DigestKey,
+    row_digests: DigestKey,
+    dataset: DatasetId,
+}
+
+/// The place of sealed data. Data opens only in the place for which it was sealed.
+#[derive(Clone, Copy, Debug)]
+pub enum Place {
+    /// A chunk of rows of a submission.
+    Chunk {
+        /// The submission.
+        submission: SubmissionId,
+        /// Index of the chunk, from 0.
+        index: u32,
+    },
+    /// The key of a submission.
+    SubmissionKey(SubmissionId),
+    /// The SHA-256 of the body of a submission.
+    BodySha256(SubmissionId),
+    /// The definition of a job, with the values that it lists.
+    Definition(JobId),
+    /// The numbers of the rows that a step of a run suppressed.
+    SuppressedRows(StepPlace),
+    /// A step of a run as its holder sees it.
+    Step(StepPlace),
+    /// The shares of raw values and labels in the columns of a release.
+    Distributions(ReleaseId),
+    /// A part of the raw rows of a release's rows.
+    SourceRows {
+        /// The release.
+        release: ReleaseId,
+        /// Index of the part, from 0.
+        index: u32,
+    },
+}
+
+/// A step of a run of a job.
+#[derive(Clone, Copy, Debug)]
+pub struct StepPlace {
+    /// The job.
+    pub job: JobId,
+    /// Number of the run, from 0.
+    pub run: u32,
+    /// Number of the step, from 0.
+    pub step: u32,
+}
+
+impl Place {
+    /// The associated data that authenticates the place. Forms of equal length begin with unlike
+    /// ids, so no two places have the same.
+    fn associated(self, dataset: DatasetId) -> Vec<u8> {
+        let mut data = dataset.0.as_bytes().to_vec();
+        let mut push = |part: &[u8]| data.extend_from_slice(part);
+        match self {
+            Self::Chunk { submission, index } => {
+                push(submission.0.as_bytes());
+                push(&index.to_be_bytes());
+            }
+            Self::SubmissionKey(submission) => {
+                push(submission.0.as_bytes());
+                push(b"submission key");
+            }
+            Self::BodySha256(submission) => {
+                push(submission.0.as_bytes());
+                push(b"sha256");
+            }
+            Self::Definition(job) => {
+                push(job.0.as_bytes());
+                push(b"definition");
+            }
+            Self::SuppressedRows(StepPlace { job, run, step }) => {
+                push(job.0.as_bytes());
+                push(&step.to_be_bytes());
+                // The first run has the same associated data as steps had before there were
+                // sweeps, so that steps of that time can still be opened.
+                if run > 0 {
+                    push(&run.to_be_bytes());
+                }
+            }
+            Self::Step(StepPlace { job, run, step }) => {
+                push(job.0.as_bytes());
+                push(b"step");
+                push(&run.to_be_bytes());
+                push(&step.to_be_bytes());
+            }
+            Self::Distributions(release) => {
+                push(release.0.as_bytes());
+                push(b"distributions");
+            }
+            Self::SourceRows { release, index } => {
+                push(release.0.as_bytes());
+                push(b"source rows");
+                push(&index.to_be_bytes());
+            }
+        }
+        data
+    }
+}
+
+/// The key of the rows of a submission.
+#[derive(Clone)]
+pub struct SubmissionKey {
+    cipher: Aes256Gcm,
+    dataset: DatasetId,
+}
+
+impl SubmissionKey {
+    fn new(key: &SecretKey, dataset: DatasetId) -> Self {
+        Self {
+            cipher: cipher(key),
+            dataset,
+        }
+    }
+
+    /// Seals rows for their place.
+    ///
+    /// # Errors
+    /// When the operating system returns no random bytes.
+    pub fn seal(&self, place: Place, data: &[u8]) -> Result<Vec<u8>, SealError> {
+        seal(&self.cipher, data, &place.associated(self.dataset))
+    }
+
+    /// Opens rows.
+    ///
+    /// # Errors
+    /// When they were sealed for another place or with another key, or are damaged.
+    pub fn open(&self, place: Place, sealed: &[u8]) -> Result<Vec<u8>, SealError> {
+        open(&self.cipher, sealed, &place.associated(self.dataset))
+    }
+}
+
+impl DataKey {
+    pub(super) fn new(key: &SecretKey, dataset: DatasetId) -> Self {
+        Self {
+            cipher: cipher(key),
+            digests: DigestKey::derive(key, "pais: digests of submissions"),
+            row_order: DigestKey::derive(key, "pais: order of released rows"),
+            subjects: DigestKey::derive(key, "pais: subjects"),
+            row_digests: DigestKey::derive(key, "pais: rows of submissions"),
+            dataset,
+        }
+    }
+
+    /// A new key for the rows of a submission, and the same sealed with this key.
+    ///
+    /// # Errors
+    /// When the operating system returns no random bytes.
+    pub fn new_submission_key(
+        &self,
+        submission: SubmissionId,
+    ) -> Result<(SubmissionKey, Vec<u8>), SealError> {
+        let mut key = SecretKey::new([0; KEY_BYTES]);
+        random(&mut *key)?;
+        let sealed = self.seal(Place::SubmissionKey(submission), &*key)?;
+        Ok((SubmissionKey::new(&key, self.dataset), sealed))
+    }
+
+    /// The key of the rows of a submission.
+    ///
+    /// # Errors
+    /// When it was sealed for another submission, or is damaged.
+    pub fn open_submission_key(
+        &self,
+        submission: SubmissionId,
+        sealed: &[u8],
+    ) -> Result<SubmissionKey, SealError> {
+        let opened = self.open(Place::SubmissionKey(submission), sealed)?;
+        let opened = Zeroizing::new(opened);
+        let key: &[u8; KEY_BYTES] = opened
+            .as_slice()
+            .try_into()
+            .map_err(|_| SealError::DoesNotOpen)?;
+        Ok(SubmissionKey::new(&SecretKey::new(*key), self.dataset))
+    }
+
+    /// Seals data of the dataset for its place.
+    ///
+    /// # Errors
+    /// When the operating system returns no random bytes.
+    pub fn seal(&self, place: Place, data: &[u8]) -> Result<Vec<u8>, SealError> {
+        seal(&self.cipher, data, &place.associated(self.dataset))
+    }
+
+    /// Opens data of the dataset.
+    ///
+    /// # Errors
+    /// When it was sealed for another place, or is damaged.
+    pub fn open(&self, place: Place, sealed: &[u8]) -> Result<Vec<u8>, SealError> {
+        open(&self.cipher, sealed, &place.associated(self.dataset))
+    }
+
+    /// The keyed digest of a body that was sent to the dataset, given by its SHA-256. Equal bodies
+    /// of one dataset have equal digests; without the key, a guessed body cannot be compared.
+    pub fn body_digest(&self, body_sha256: &[u8]) -> [u8; 32] {
+        self.digests.digest(&[body_sha256])
+    }
+
+    /// The form in which a person of the dataset is stored: the first 128 bits of a keyed hash, in
+    /// hexadecimal. A person has one form in all submissions of a dataset, and unrelated ones in
+    /// two datasets.
+    pub fn subject(&self, id: &str) -> String {
+        hex::encode(&self.subjects.digest(&[id.as_bytes()])[..SUBJECT_BYTES])
+    }
+
+    /// The key of the hashes of cells that are added up for [`Self::rows_digest`].
+    pub fn cells_key(&self) -> [u8; 32] {
+        self.row_digests.digest(&[b"cells"])
+    }
+
+    /// The keyed digest of the rows of a submission, given by their sum and their number.
+    pub fn rows_digest(&self, sum: u128, rows: u64) -> [u8; 32] {
+        self.row_digests
+            .digest(&[b"rows", &sum.to_be_bytes(), &rows.to_be_bytes()])
+    }
+
+    /// The key of the order of the dataset's released rows.
+    pub fn order_key(&self) -> [u8; 32] {
+        self.row_order.bytes()
+    }
+}
+
+pub(super) fn cipher(key: &[u8; KEY_BYTES]) -> Aes256Gcm {
+    Aes256Gcm::new(&Key::<Aes256Gcm>::from(*key))
+}
+
+pub(super) fn random(bytes: &mut [u8]) -> Result<(), SealError> {
+    rand::rngs::SysRng
+        .try_fill_bytes(bytes)
+        .map_err(|_| SealError::NoRandomness)
+}
+
+pub(super) fn seal(
+    cipher: &Aes256Gcm,
+    message: &[u8],
+    associated: &[u8],
+) -> Result<Vec<u8>, SealError> {
+    let mut nonce = [0; NONCE_BYTES];
+    random(&mut nonce)?;
+    let payload = Payload {
+        msg: message,
+        aad: associated,
+    };
+    let sealed = cipher
+        .encrypt(&Nonce::from(nonce), payload)
+        .map_err(|_| SealError::DoesNotOpen)?;
+    Ok([nonce.as_slice(), &sealed].concat())
+}
+
+pub(super) fn open(
+    cipher: &Aes256Gcm,
+    sealed: &[u8],
+    associated: &[u8],
+) -> Result<Vec<u8>, SealError> {
+    let (nonce, message) = sealed
+        .split_first_chunk::<NONCE_BYTES>()
+        .ok_or(SealError::DoesNotOpen)?;
+    let payload = Payload {
+        msg: message,
+        aad: associated,
+    };
+    cipher
+        .decrypt(&Nonce::from(*nonce), payload)
+        .map_err(|_| SealError::DoesNotOpen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Place, SealError, StepPlace};
+    use crate::db::key_ring::KeyRing;
+    use crate::ids::JobId;
+    use pais_core::definition::{DatasetId, SubmissionId};
+    use uuid::Uuid;
+
+    #[test]
+    fn data_opens_only_with_its_own_key_and_in_its_own_place() {
+        let (dataset, submission, job) = (DatasetId::new(), SubmissionId::new(), JobId::new());
+        let ring = KeyRing::new(&[7; 32]);
+        let wrapped = ring.new_data_key(dataset).unwrap();
+        let key = ring.open(dataset, &wrapped).unwrap();
+        let chunk = |submission, index| Place::Chunk { submission, index };
+        let step = |run, step| StepPlace { job, run, step };
+        let places = [
+            chunk(submission, 3),
+            chunk(submission, 4),
+            chunk(SubmissionId::new(), 3),
+            Place::BodySha256(submission),
+            Place::Definition(job),
+            Place::SuppressedRows(step(0, 1)),
+            Place::SuppressedRows(step(1, 0)),
+            Place::SuppressedRows(step(1, 1)),
+            Place::Step(step(0, 1)),
+            Place::Step(step(1, 0)),
+        ];
+        for (number, place) in places.into_iter().enumerate() {
+            let sealed = key.seal(place, b"rows").unwrap();
+            for (other, elsewhere) in places.into_iter().enumerate() {
+                let opened = key.open(elsewhere, &sealed);
+                match number == other {
+                    true => assert_eq!(opened.unwrap(), b"rows"),
+                    false => assert_eq!(opened, Err(SealError::DoesNotOpen)),
+                }
+            }
+        }
+        assert!(ring.open(DatasetId::new(), &wrapped).is_err());
+        assert!(KeyRing::new(&[8; 32]).open(dataset, &wrapped).is_err());
+    }
+
+    #[test]
+    fn a_digest_says_nothing_without_the_key() {
+        let ring = KeyRing::new(&[7; 32]);
+        let [one, two] = [DatasetId::new(), DatasetId::new()].map(|dataset| {
+            let wrapped = ring.new_data_key(dataset).unwrap();
+            ring.open(dataset, &wrapped).unwrap()
+        });
+        assert_eq!(one.body_digest(&[1; 32]), one.body_digest(&[1; 32]));
+        assert_ne!(one.body_digest(&[1; 32]), two.body_digest(&[1; 32]));
+        assert_ne!(one.order_key(), two.order_key());
+        assert_eq!(one.subject("p1"), one.subject("p1"));
+        assert_ne!(one.subject("p1"), one.subject("p2"));
+        assert_ne!(one.subject("p1"), two.subject("p1"));
+        assert_eq!(one.subject("p1").len(), 32);
+        assert_ne!(one.cells_key(), two.cells_key());
+        assert_eq!(one.rows_digest(1, 2), one.rows_digest(1, 2));
+        assert_ne!(one.rows_digest(1, 2), one.rows_digest(1, 3));
+        assert_ne!(one.rows_digest(1, 2), two.rows_digest(1, 2));
+        let (first, second) = (Uuid::new_v4(), Uuid::new_v4());
+        assert_ne!(
+            ring.fingerprint(first, &[1; 32]),
+            ring.fingerprint(second, &[1; 32])
+        );
+        let sealed = ring.seal_answer(first, b"{}").unwrap();
+        assert_eq!(ring.open_answer(first, &sealed).unwrap(), b"{}");
+        assert!(ring.open_answer(second, &sealed).is_err());
+        assert!(KeyRing::new(&[8; 32]).open_answer(first, &sealed).is_err());
+    }
+}

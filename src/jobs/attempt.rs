@@ -1,0 +1,168 @@
+//! The work of an attempt at a job on its thread: one search and its release if the job asks for one,
+//! or the searches of a sweep. It writes nothing to the database.
+
+use pais_anonymize::{AnonymizationRun, Observer, Phase, StepRecord, run_sweep};
+use pais_core::definition::{JobDefinition, Sweep};
+use pais_core::table::Table;
+use pais_core::warning::{Warning, WarningCode};
+use serde_json::Value;
+
+use super::WorkError;
+use super::records::{SweepItem, stored_step, to_json};
+use super::release_packing::{self, ReleaseOrigin};
+use crate::db::StoreError;
+use crate::db::datasets::StoredDataset;
+use crate::db::releases::NewRelease;
+use crate::db::runs::SealedStep;
+use crate::db::seal::DataKey;
+use crate::ids::JobId;
+
+/// The results of a run.
+#[derive(Default)]
+pub(super) struct RunResults {
+    /// Steps of every combination.
+    pub(super) steps: Vec<SealedStep>,
+    /// The results of the combinations, where the job is a sweep.
+    pub(super) sweep: Vec<Value>,
+    /// The release that the job asked for.
+    pub(super) release: Option<NewRelease>,
+    /// What the holder should know about them beside what was known before the search.
+    pub(super) warnings: Vec<Warning>,
+}
+
+/// Parses the definition of a stored job.
+///
+/// # Errors
+/// When it is damaged.
+pub fn stored_job(definition: &Value) -> Result<JobDefinition, StoreError> {
+    let damaged = |_| StoreError::Damaged { what: "a job" };
+    serde_json::from_value(definition.clone()).map_err(damaged)
+}
+
+/// The definition of a job with the parameters of one of its combinations.
+///
+/// # Errors
+/// When the job has no combination of this number.
+pub fn combination(
+    job: &JobDefinition,
+    sweep: &Sweep,
+    number: usize,
+) -> Result<JobDefinition, StoreError> {
+    let damaged = StoreError::Damaged { what: "a job" };
+    let combination = sweep.combinations.get(number).ok_or(damaged)?;
+    Ok(combination.apply(job))
+}
+
+/// Share of the writing phase that is done when the release is packed. The rest is writing it to the
+/// database.
+pub(super) const PACKED: f64 = 0.5;
+
+/// A job whose rows are encoded, ready for its searches.
+pub(super) struct PreparedAttempt {
+    definition: JobDefinition,
+    sweep: Sweep,
+    run: AnonymizationRun,
+}
+
+/// Encodes the rows of a job. `order_key` is that of its dataset.
+pub(super) fn prepare(
+    definition: &Value,
+    dataset: &StoredDataset,
+    table: Table,
+    order_key: [u8; 32],
+    observer: &dyn Observer,
+) -> Result<PreparedAttempt, WorkError> {
+    let definition = stored_job(definition)?;
+    let sweep = Sweep::new(&definition)?;
+    let job = combination(&definition, &sweep, 0)?;
+    let run = AnonymizationRun::new(dataset.schema.clone(), job, table, observer)?;
+    Ok(PreparedAttempt {
+        definition,
+        sweep,
+        run: run.with_order_key(order_key),
+    })
+}
+
+impl PreparedAttempt {
+    /// What the holder should know about the job and its rows.
+    pub(super) fn warnings(&self) -> Vec<Warning> {
+        self.run.warnings()
+    }
+
+    /// Searches, verifies and packs. For a sweep, searches each combination.
+    pub(super) fn run(
+        self,
+        key: &DataKey,
+        origin: ReleaseOrigin,
+        observer: &dyn Observer,
+    ) -> Result<RunResults, WorkError> {
+        let Self {
+            definition,
+            sweep,
+            run,
+        } = self;
+        let id = origin.job;
+        if sweep.is_sweep {
+            return sweep_results(&run, &definition, &sweep, key, id, observer);
+        }
+        let steps = run.search(observer)?;
+        let release = match definition.release {
+            Some(true) => Some(run.release(&steps, None, observer)?),
+            Some(false) | None => None,
+        };
+        let warnings = match &release {
+            Some(release) => at_top(&release.warnings),
+            None => run.warnings_after(&steps),
+        };
+        let schema = run.schema();
+        drop(run);
+        observer.progress(Phase::Writing, 0.0);
+        let steps = seal(key, id, 0, steps)?;
+        let pack = |release| release_packing::pack(release, origin, &definition, &schema, key);
+        let release = release.map(pack).transpose()?;
+        observer.progress(Phase::Writing, PACKED);
+        Ok(RunResults {
+            steps,
+            sweep: Vec::new(),
+            release,
+            warnings,
+        })
+    }
+}
+
+/// The warnings of a release that its job gets too. The others are about released rows, and the job
+/// has its own about the raw ones.
+fn at_top(warnings: &[Warning]) -> Vec<Warning> {
+    let of_columns = warnings.iter();
+    let of_columns = of_columns.filter(|warning| warning.code == WarningCode::ColumnAtTop);
+    of_columns.cloned().collect()
+}
+
+fn sweep_results(
+    run: &AnonymizationRun,
+    definition: &JobDefinition,
+    sweep: &Sweep,
+    key: &DataKey,
+    id: JobId,
+    observer: &dyn Observer,
+) -> Result<RunResults, WorkError> {
+    let outcomes = run_sweep(run, definition, sweep, observer)?;
+    let mut results = RunResults::default();
+    for (number, outcome) in outcomes.into_iter().enumerate() {
+        results.sweep.push(to_json(&SweepItem::from(&outcome))?);
+        let steps = outcome.steps.unwrap_or_default();
+        results.steps.extend(seal(key, id, number as u32, steps)?);
+    }
+    Ok(results)
+}
+
+fn seal(
+    key: &DataKey,
+    job: JobId,
+    run: u32,
+    steps: Vec<StepRecord>,
+) -> Result<Vec<SealedStep>, WorkError> {
+    let seal = |step| SealedStep::seal(key, job, run, stored_step(step)?);
+    let sealed = steps.into_iter().map(seal);
+    Ok(sealed.collect::<Result<_, StoreError>>()?)
+}

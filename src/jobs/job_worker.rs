@@ -1,0 +1,306 @@
+//! A worker: claims a job, makes an attempt at it, and writes the result.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tokio::sync::Notify;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use crate::db::audit::Actor;
+use crate::db::claims::{self, Claim};
+use crate::db::datasets::StoredDataset;
+use crate::db::key_ring::KeyRing;
+use crate::db::queue::{self, EndResult, NewRunResults};
+use crate::db::releases::NewRelease;
+use crate::db::{Store, StoreError, datasets, submissions};
+use crate::memory::{MemoryBudget, MemoryReservation, MemoryUse};
+use crate::problem::{Code, Problem};
+use pais_anonymize::{Observer, Phase};
+
+use super::attempt::{self, PACKED, RunResults};
+use super::heartbeats::Heartbeats;
+use super::places::{Place, Places};
+use super::progress::{Progress, StopReason};
+use super::release_packing::ReleaseOrigin;
+use super::table_memory::{self, TableLimits};
+use super::{WorkError, WorkerPoolSettings, load_rows, on_thread};
+
+/// A worker of the pool.
+pub(super) struct Worker {
+    pub(super) store: Store,
+    pub(super) keys: Arc<KeyRing>,
+    pub(super) memory: MemoryBudget,
+    pub(super) settings: WorkerPoolSettings,
+    pub(super) places: Arc<Places>,
+    pub(super) heartbeats: Heartbeats,
+    pub(super) wake: Arc<Notify>,
+    pub(super) shutdown: CancellationToken,
+}
+
+impl Worker {
+    /// Claims and runs jobs until the pool shuts down.
+    pub(super) async fn work(self) {
+        while !self.shutdown.is_cancelled() {
+            match self.claim().await {
+                Ok(Some((claim, place))) => {
+                    self.attempt(claim).await;
+                    drop(place);
+                    continue;
+                }
+                Ok(None) => {}
+                Err(error) => tracing::warn!(%error, "no job could be claimed from the queue"),
+            }
+            tokio::select! {
+                () = self.wake.notified() => {}
+                () = tokio::time::sleep(self.settings.poll) => {}
+                () = self.shutdown.cancelled() => {}
+            }
+        }
+    }
+
+    /// Claims the next job. It waits for a place in this process first: what ends this process costs
+    /// a job that waits no attempt.
+    async fn claim(&self) -> Result<Option<(Claim, Place)>, StoreError> {
+        let rules = self.settings.claim_rules();
+        claims::end_exhausted(&self.store, rules.max_attempts).await?;
+        let claimable = claims::claimable(&self.store, &rules).await?;
+        for company in self.places.order(claimable) {
+            let place = tokio::select! {
+                place = self.places.take(company) => place,
+                () = self.shutdown.cancelled() => return Ok(None),
+            };
+            let Some(place) = place else { continue };
+            if let Some(claim) = claims::claim(&self.store, &rules, company).await? {
+                self.places.claimed(company);
+                return Ok(Some((claim, place)));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn attempt(&self, claim: Claim) {
+        let started = Instant::now();
+        tracing::info!(job = %claim.job, attempt = claim.attempt, "an attempt has started");
+        let progress = Arc::new(Progress::new(&claim));
+        let lease = self.heartbeats.keep(claim.clone(), progress.clone());
+        let mut memory = None;
+        let outcome = self.run(&claim, &progress, &mut memory).await;
+        let ended = self.end(&claim, outcome, &progress).await;
+        drop(memory);
+        drop(lease);
+        let seconds = started.elapsed().as_secs_f64();
+        match ended {
+            Ok(outcome) => {
+                tracing::info!(job = %claim.job, outcome, seconds, "an attempt has ended");
+                metrics::counter!("pais_job_attempts_total", "outcome" => outcome).increment(1);
+                metrics::histogram!("pais_job_attempt_seconds").record(seconds);
+            }
+            // The lease expires, and then the job is tried again.
+            Err(error) => tracing::error!(
+                job = %claim.job,
+                error = &error as &dyn std::error::Error,
+                "the result of an attempt could not be written; its lease will expire"
+            ),
+        }
+    }
+
+    /// Runs the attempt: reads, searches, verifies and packs. Of what it finds, it writes only the
+    /// warnings to the database. Its results are in the memory that it reserves.
+    async fn run(
+        &self,
+        claim: &Claim,
+        progress: &Arc<Progress>,
+        memory: &mut Option<MemoryReservation>,
+    ) -> Result<RunResults, WorkError> {
+        let dataset = datasets::load(&self.store, claim.organization, claim.dataset)
+            .await?
+            .ok_or_else(|| Problem::new(Code::DatasetDeleted, "the dataset was deleted"))?;
+        let key = load_rows::open_key(&self.keys, &dataset)?;
+        let definition = claim.definition.clone().open(&key, claim.job)?;
+        *memory = Some(self.reserve(claim, &definition, &dataset, progress).await?);
+        progress.begin();
+        let table = load_rows::load(
+            &self.store,
+            &self.keys,
+            &dataset,
+            Some(&claim.submissions),
+            progress.clone(),
+        )
+        .await?;
+        let origin = ReleaseOrigin {
+            organization: claim.organization,
+            holder: load_rows::holder(&self.store, claim.organization).await?,
+            job: claim.job,
+            dataset: claim.dataset,
+            definition: dataset.definition.clone(),
+            name: None,
+            by: Actor::SERVICE,
+            created_at: self.store.now(),
+        };
+        let order_key = key.order_key();
+        let (sender, warnings) = oneshot::channel();
+        let progress = progress.clone();
+        // One thread prepares and runs: what it frees first, it allocates again.
+        let running = on_thread(move || {
+            let prepared = attempt::prepare(&definition, &dataset, table, order_key, &*progress)?;
+            // The receiver is dropped only when the worker stops.
+            let _ = sender.send(prepared.warnings());
+            prepared.run(&key, origin, &*progress)
+        });
+        let recording = async {
+            // The run has failed before its rows were read.
+            let Ok(warnings) = warnings.await else {
+                return Ok(Vec::new());
+            };
+            queue::record_warnings(&self.store, claim, &warnings).await?;
+            Ok::<_, StoreError>(warnings)
+        };
+        let (results, recorded) = tokio::join!(running, recording);
+        let results = results?;
+        let mut warnings = recorded?;
+        if !results.warnings.is_empty() {
+            warnings.extend_from_slice(&results.warnings);
+            queue::record_warnings(&self.store, claim, &warnings).await?;
+        }
+        Ok(results)
+    }
+
+    /// Reserves the memory of the run. Waits, under the lease, until it is free.
+    async fn reserve(
+        &self,
+        claim: &Claim,
+        definition: &Value,
+        dataset: &StoredDataset,
+        progress: &Progress,
+    ) -> Result<MemoryReservation, WorkError> {
+        progress.progress(Phase::Reading, 0.0);
+        let job = attempt::stored_job(definition)?;
+        let plans = table_memory::plans(&dataset.schema, &job)?;
+        let ids = Some(claim.submissions.as_slice());
+        let size = submissions::size(&self.store, dataset.id, ids).await?;
+        let limits = TableLimits::new(self.settings.job_bytes, &self.memory);
+        let needed = limits.needed(&dataset.schema, &plans, size)?;
+        tokio::select! {
+            reserved = self.memory.reserve_when_free(MemoryUse::Tables, needed) => Ok(reserved?),
+            () = progress.stop_requested() => {
+                Err(Problem::new(Code::Cancelled, "the run was stopped").into())
+            }
+        }
+    }
+
+    /// Writes the result of the attempt. Returns its outcome as a word for the log and the metrics.
+    async fn end(
+        &self,
+        claim: &Claim,
+        outcome: Result<RunResults, WorkError>,
+        progress: &Progress,
+    ) -> Result<&'static str, StoreError> {
+        let store = &self.store;
+        let fail = async |problem| {
+            let counts = progress.counts();
+            queue::fail(store, claim, counts, &problem).await
+        };
+        let (label, ending) = match outcome {
+            Ok(results) => {
+                let release = results.release.as_ref();
+                let rows = AtomicU64::new(0);
+                let written = |more| {
+                    let rows = rows.fetch_add(more, Ordering::Relaxed) + more;
+                    let share = rows as f64 / release.map_or(1, rows_of).max(1) as f64;
+                    progress.progress(Phase::Writing, PACKED + (1.0 - PACKED) * share);
+                };
+                let outcome = NewRunResults {
+                    steps: &results.steps,
+                    sweep: &results.sweep,
+                    release,
+                    written: &written,
+                };
+                match queue::succeed(store, claim, progress.counts(), outcome).await {
+                    Ok(ending) => ("succeeded", ending),
+                    Err(error) if error.is_storage_full() => {
+                        ("failed", fail(storage_full()).await?)
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            Err(WorkError::Problem(problem)) if problem.code == Code::Cancelled => {
+                match progress.stopped() {
+                    Some(StopReason::LeaseLost) => ("lease_lost", EndResult::Lost),
+                    Some(StopReason::ShuttingDown) => {
+                        ("put_back", queue::requeue(store, claim).await?)
+                    }
+                    Some(StopReason::TimedOut) => {
+                        let problem = timed_out(self.settings.max_run);
+                        ("failed", fail(problem).await?)
+                    }
+                    Some(StopReason::Cancelled) | None => (
+                        "cancelled",
+                        queue::cancelled(store, claim, progress.counts()).await?,
+                    ),
+                }
+            }
+            Err(WorkError::Problem(problem)) => {
+                if problem.code.status() >= 500 {
+                    let code = problem.code.as_str();
+                    tracing::error!(job = %claim.job, code, "a job failed by a fault of the program");
+                }
+                ("failed", fail(problem).await?)
+            }
+            Err(WorkError::Store(
+                error @ (StoreError::Damaged { .. } | StoreError::Seal(_) | StoreError::Json(_)),
+            )) => {
+                tracing::error!(
+                    job = %claim.job,
+                    error = &error as &dyn std::error::Error,
+                    "a job failed because data cannot be read or written"
+                );
+                ("failed", fail(internal()).await?)
+            }
+            Err(WorkError::Store(error)) if error.is_storage_full() => {
+                ("failed", fail(storage_full()).await?)
+            }
+            Err(WorkError::Store(error)) => return Err(error),
+            Err(WorkError::Panicked) => {
+                tracing::error!(job = %claim.job, "a run panicked");
+                ("failed", fail(internal()).await?)
+            }
+        };
+        Ok(match ending {
+            EndResult::Written => label,
+            EndResult::Cancelled => "cancelled",
+            EndResult::Lost => "lease_lost",
+        })
+    }
+}
+
+/// Number of rows in all tables of a release.
+fn rows_of(release: &NewRelease) -> u64 {
+    release.tables.iter().map(|table| table.rows).sum()
+}
+
+fn storage_full() -> Problem {
+    Problem::new(
+        Code::StorageFull,
+        "the disk of the database is full, so the result could not be stored; run the job again when \
+         there is space",
+    )
+}
+
+fn timed_out(limit: Duration) -> Problem {
+    let limit = limit.as_secs();
+    let detail = format!(
+        "the job has run for {limit} s, which is workers.max_run_seconds, and was stopped; choose \
+         fewer submissions or columns, or have the limit raised"
+    );
+    Problem::new(Code::LimitExceeded, detail)
+}
+
+fn internal() -> Problem {
+    Problem::new(
+        Code::Internal,
+        "internal error; the service's log has the details under this job's id",
+    )
+}

@@ -1,0 +1,139 @@
+//! Loads raw rows for the engine: opens and decodes sealed chunks, and joins them into one table;
+//! and what else a release needs of the database.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+
+use crate::db::datasets::StoredDataset;
+use crate::db::key_ring::KeyRing;
+use crate::db::seal::{DataKey, Place, SealError, SubmissionKey};
+use crate::db::submissions::{self, SealedChunk};
+use crate::db::{Store, StoreError, organizations, submission_keys};
+use crate::ids::OrganizationId;
+use crate::problem::{Code, Problem};
+use pais_anonymize::{Count, Observer, Phase};
+use pais_core::codebook::CodebookOrganization;
+use pais_core::definition::SubmissionId;
+use pais_core::table::Table;
+use pais_core::table::chunk::{self, Assembler};
+
+use super::{WorkError, on_thread};
+
+/// Number of chunks that wait to be decoded.
+const CHUNKS_AHEAD: usize = 2;
+
+/// Loads the rows of a dataset's submissions (all if `None`) into one table. The rows are in the
+/// order of the submissions' ids, so the same submissions always give the same table.
+///
+/// # Errors
+/// `cancelled`; `dataset_deleted` if rows were deleted meanwhile; when the database fails.
+pub async fn load(
+    store: &Store,
+    keys: &KeyRing,
+    dataset: &StoredDataset,
+    ids: Option<&[SubmissionId]>,
+    observer: Arc<dyn Observer>,
+) -> Result<Table, WorkError> {
+    let key = open_key(keys, dataset)?;
+    let size = submissions::size(store, dataset.id, ids).await?;
+    if ids.is_some_and(|ids| size.submissions != ids.len() as u64) {
+        return Err(Problem::new(
+            Code::DatasetDeleted,
+            "a submission that is to be read was deleted with its rows",
+        )
+        .into());
+    }
+    let rows = size.rows;
+    let own = submission_keys::load(store, &key, dataset.id, ids).await?;
+    let key = RowKeys {
+        of_dataset: key,
+        own,
+    };
+    let (send, receive) = mpsc::channel(CHUNKS_AHEAD);
+    let table = on_thread(move || assemble(receive, &key, rows, &*observer));
+    let loading = submissions::load_chunks(store, dataset.id, ids, send);
+    // Wait for both, so that a panic of the thread is reported.
+    let (loaded, table) = tokio::join!(loading, table);
+    loaded?;
+    let table = table?;
+    if table.rows as u64 != rows {
+        return Err(Problem::new(
+            Code::DatasetDeleted,
+            "rows of the dataset were deleted while they were read",
+        )
+        .into());
+    }
+    Ok(table)
+}
+
+/// The data key of a dataset.
+///
+/// # Errors
+/// When it was wrapped with a different key-encryption key.
+pub fn open_key(keys: &KeyRing, dataset: &StoredDataset) -> Result<DataKey, StoreError> {
+    Ok(keys.open(dataset.id, &dataset.wrapped_key)?)
+}
+
+/// The names of the organization that holds a release.
+///
+/// # Errors
+/// When the database fails.
+pub async fn holder(store: &Store, id: OrganizationId) -> Result<CodebookOrganization, StoreError> {
+    let holder = organizations::find(&mut *store.connection().await?, &id.to_string()).await?;
+    let damaged = StoreError::Damaged {
+        what: "an organization",
+    };
+    let holder = holder.ok_or(damaged)?;
+    Ok(CodebookOrganization {
+        name: holder.name,
+        display_name: holder.display_name,
+    })
+}
+
+/// The keys of rows.
+struct RowKeys {
+    of_dataset: DataKey,
+    /// Those of the submissions that have a key of their own.
+    own: BTreeMap<SubmissionId, SubmissionKey>,
+}
+
+impl RowKeys {
+    fn open(&self, chunk: &SealedChunk) -> Result<Vec<u8>, SealError> {
+        let place = Place::Chunk {
+            submission: chunk.submission,
+            index: chunk.index,
+        };
+        match self.own.get(&chunk.submission) {
+            Some(key) => key.open(place, &chunk.sealed),
+            None => self.of_dataset.open(place, &chunk.sealed),
+        }
+    }
+}
+
+fn assemble(
+    mut chunks: mpsc::Receiver<SealedChunk>,
+    keys: &RowKeys,
+    rows: u64,
+    observer: &dyn Observer,
+) -> Result<Table, WorkError> {
+    let damaged = || StoreError::Damaged {
+        what: "a submission's chunk",
+    };
+    let mut table = Assembler::default();
+    let mut read = 0u64;
+    while let Some(chunk) = chunks.blocking_recv() {
+        if observer.must_stop() {
+            return Err(Problem::new(Code::Cancelled, "the run was stopped").into());
+        }
+        let opened = keys.open(&chunk).map_err(StoreError::from)?;
+        let decoded = chunk::decode(&opened).map_err(|_| damaged())?;
+        table.push(decoded).map_err(|_| damaged())?;
+        read += u64::from(chunk.rows);
+        // The second half of the phase is the encoding by the engine.
+        observer.counted(Count::RowsRead(read));
+        observer.progress(Phase::Reading, read as f64 / rows.max(1) as f64 / 2.0);
+    }
+    Ok(table.finish())
+}

@@ -1,0 +1,227 @@
+//! The workers, which take jobs from the durable queue and run one attempt at a time under a lease.
+//!
+//! A worker claims a job and loads its rows ([`load_rows`]). It runs the engine on a separate thread,
+//! packs the release ([`release_packing`]), and writes all results in one transaction. Meanwhile the
+//! thread of the heartbeats renews the lease. Even if a worker dies, its job either ends exactly once,
+//! or another worker claims it when the lease has expired.
+
+pub mod attempt;
+mod audit_chaining;
+mod heartbeats;
+mod job_worker;
+pub mod load_rows;
+mod places;
+mod progress;
+pub mod reclaiming;
+pub mod records;
+pub mod release_packing;
+pub mod table_memory;
+mod upkeep;
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use thiserror::Error;
+use tokio::sync::{Notify, oneshot};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::db::claims::ClaimRules;
+use crate::db::key_ring::KeyRing;
+use crate::db::{Store, StoreError, queue};
+use crate::memory::MemoryBudget;
+use crate::problem::{Code, Problem};
+use crate::storage::Storage;
+
+use heartbeats::Heartbeats;
+use job_worker::Worker;
+use places::Places;
+
+/// How long the runs may take to stop when they are interrupted.
+const STOP_WAIT: Duration = Duration::from_secs(5);
+
+/// How long the thread of the heartbeats may take to end.
+const HEARTBEATS_WAIT: Duration = Duration::from_secs(2);
+
+/// The settings of the workers.
+#[derive(Clone, Copy, Debug)]
+pub struct WorkerPoolSettings {
+    /// Number of jobs that run at the same time.
+    pub concurrency: usize,
+    /// Duration of a lease: how long a worker keeps its job without a heartbeat.
+    pub lease: Duration,
+    /// Longest time between two heartbeats. They are sent more often than this, so that a job is
+    /// cancelled within a second.
+    pub heartbeat: Duration,
+    /// How often an idle worker checks the queue for jobs that other processes have created.
+    pub poll: Duration,
+    /// Number of attempts at a job before it fails.
+    pub max_attempts: u32,
+    /// Longest time that a job may run, without its wait for memory.
+    pub max_run: Duration,
+    /// Number of jobs of one organization that run at the same time; 0 for no limit.
+    pub running_per_organization: u32,
+    /// Maximum memory for the tables of one job, in bytes.
+    pub job_bytes: u64,
+}
+
+impl WorkerPoolSettings {
+    fn claim_rules(&self) -> ClaimRules {
+        ClaimRules {
+            lease: self.lease,
+            max_attempts: self.max_attempts,
+            running_per_organization: self.running_per_organization,
+        }
+    }
+}
+
+impl Default for WorkerPoolSettings {
+    fn default() -> Self {
+        Self {
+            concurrency: 1,
+            lease: Duration::from_secs(8),
+            heartbeat: Duration::from_secs(2),
+            poll: Duration::from_secs(1),
+            max_attempts: 3,
+            max_run: Duration::from_secs(60 * 60),
+            running_per_organization: 0,
+            job_bytes: 4 << 30,
+        }
+    }
+}
+
+/// Why work on a table ended without a result.
+#[derive(Debug, Error)]
+pub enum WorkError {
+    /// It is not possible, or it was cancelled.
+    #[error(transparent)]
+    Problem(Problem),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The thread that did the work panicked.
+    #[error("the thread that did the work panicked")]
+    Panicked,
+}
+
+impl<E: Into<Problem>> From<E> for WorkError {
+    fn from(error: E) -> Self {
+        Self::Problem(error.into())
+    }
+}
+
+/// The workers of this process.
+pub struct WorkerPool {
+    store: Store,
+    tasks: TaskTracker,
+    shutdown: CancellationToken,
+    interrupt: CancellationToken,
+    heartbeats: Heartbeats,
+    heartbeats_end: Option<oneshot::Receiver<()>>,
+}
+
+impl Drop for WorkerPool {
+    fn drop(&mut self) {
+        self.heartbeats.stop();
+    }
+}
+
+/// What the workers share with requests.
+pub struct Resources {
+    /// The memory budget of the process.
+    pub memory: MemoryBudget,
+    /// The disks.
+    pub storage: Arc<Storage>,
+}
+
+/// Starts the workers. When `shutdown` is cancelled, they claim no further jobs.
+///
+/// # Errors
+/// When the operating system starts no thread for the heartbeats.
+pub fn start(
+    store: Store,
+    keys: Arc<KeyRing>,
+    resources: Resources,
+    settings: WorkerPoolSettings,
+    wake: Arc<Notify>,
+    shutdown: CancellationToken,
+) -> io::Result<WorkerPool> {
+    let interrupt = CancellationToken::new();
+    let (heartbeats, end) = Heartbeats::start(&store, settings, interrupt.clone())?;
+    let pool = WorkerPool {
+        store: store.clone(),
+        tasks: TaskTracker::new(),
+        shutdown: shutdown.child_token(),
+        interrupt,
+        heartbeats,
+        heartbeats_end: Some(end),
+    };
+    let places = Arc::new(Places::new(settings.concurrency));
+    for _ in 0..settings.concurrency.max(1) {
+        let worker = Worker {
+            store: store.clone(),
+            keys: keys.clone(),
+            memory: resources.memory.clone(),
+            settings,
+            places: places.clone(),
+            heartbeats: pool.heartbeats.clone(),
+            wake: wake.clone(),
+            shutdown: pool.shutdown.clone(),
+        };
+        pool.tasks.spawn(worker.work());
+    }
+    let chaining = audit_chaining::keep(store.clone(), keys, pool.shutdown.clone());
+    pool.tasks.spawn(chaining);
+    pool.tasks.spawn(upkeep::keep(
+        store,
+        resources.storage,
+        pool.shutdown.clone(),
+        wake,
+    ));
+    pool.tasks.close();
+    Ok(pool)
+}
+
+impl WorkerPool {
+    /// Waits until `shutdown` is cancelled and then until the running jobs have ended. For the grace
+    /// period of a shutdown.
+    pub async fn drained(&self) {
+        self.shutdown.cancelled().await;
+        self.tasks.wait().await;
+    }
+
+    /// Stops at once. The running jobs return to the queue, for the next process, even if their
+    /// threads do not stop: what such a thread writes later is refused.
+    pub async fn stop(mut self) {
+        self.shutdown.cancel();
+        self.interrupt.cancel();
+        if timeout(STOP_WAIT, self.tasks.wait()).await.is_err() {
+            for claim in self.heartbeats.held() {
+                let returned = timeout(STOP_WAIT, queue::requeue(&self.store, &claim)).await;
+                let returned = matches!(returned, Ok(Ok(_)));
+                tracing::warn!(job = %claim.job, returned, "a run did not stop in time");
+            }
+        }
+        self.heartbeats.stop();
+        if let Some(end) = self.heartbeats_end.take() {
+            // The thread waits for nothing but a connection that does not answer.
+            let _ = timeout(HEARTBEATS_WAIT, end).await;
+        }
+    }
+}
+
+/// Runs `work` on a thread that may block. Returns its result.
+///
+/// # Errors
+/// Those of `work`; [`WorkError::Panicked`] if it panicked.
+pub async fn on_thread<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, WorkError> + Send + 'static,
+) -> Result<T, WorkError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(outcome) => outcome,
+        Err(error) if error.is_panic() => Err(WorkError::Panicked),
+        Err(_) => Err(Problem::new(Code::Cancelled, "the service is stopping").into()),
+    }
+}

@@ -1,0 +1,185 @@
+//! The state that a run and its heartbeat share: the progress of the run, and whether it must stop.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::db::claims::Claim;
+use crate::db::queue::{AttemptCounts, Heartbeat};
+use pais_anonymize::{Count, Observer, Phase, RunProgress, RunStatus};
+use pais_core::cancellation::Cancellation;
+
+/// Why a run must stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StopReason {
+    /// The holder cancelled the job.
+    Cancelled = 1,
+    /// The lease is lost, so another worker may have the job.
+    LeaseLost = 2,
+    /// The service is stopping.
+    ShuttingDown = 3,
+    /// It has run for longer than a job may.
+    TimedOut = 4,
+}
+
+/// The progress of a run. The threads of the run write it; its heartbeat reads it.
+#[derive(Debug)]
+pub(super) struct Progress {
+    run: RunProgress,
+    /// The [`StopReason`] as a number; 0 if the run may continue.
+    stop: AtomicU8,
+    cancellation: Cancellation,
+    /// Cancelled together with `cancellation`, for what waits.
+    stopping: CancellationToken,
+    /// When the run began, after it had got its memory.
+    began: OnceLock<Instant>,
+}
+
+impl Progress {
+    /// The progress of an attempt that begins now.
+    pub(super) fn new(claim: &Claim) -> Self {
+        let makes_release = claim.definition.shown.get("release") == Some(&Value::Bool(true));
+        Self {
+            run: RunProgress::new(makes_release, claim.progress),
+            stop: AtomicU8::new(0),
+            cancellation: Cancellation::new(),
+            stopping: CancellationToken::new(),
+            began: OnceLock::new(),
+        }
+    }
+
+    /// The run has its memory and begins.
+    pub(super) fn begin(&self) {
+        let _ = self.began.set(Instant::now());
+    }
+
+    /// How long it has run. Zero while it waits for memory.
+    pub(super) fn running_for(&self) -> Duration {
+        self.began.get().map(Instant::elapsed).unwrap_or_default()
+    }
+
+    /// The current state of the run, as the heartbeat writes it.
+    pub(super) fn now(&self) -> Heartbeat {
+        let snapshot = self.run.status();
+        Heartbeat {
+            progress: snapshot.progress,
+            phase: snapshot.phase.map(Phase::as_str),
+            counts: counts(&snapshot),
+            remaining: snapshot.remaining,
+        }
+    }
+
+    /// Rows read and steps done.
+    pub(super) fn counts(&self) -> AttemptCounts {
+        counts(&self.run.status())
+    }
+
+    /// Asks the run to stop. The first reason is kept; later ones are ignored.
+    pub(super) fn stop(&self, reason: StopReason) {
+        let _ = self
+            .stop
+            .compare_exchange(0, reason as u8, Ordering::Relaxed, Ordering::Relaxed);
+        self.cancellation.cancel();
+        self.stopping.cancel();
+    }
+
+    /// Waits until the run must stop.
+    pub(super) async fn stop_requested(&self) {
+        self.stopping.cancelled().await;
+    }
+
+    /// Why the run was asked to stop; `None` if it was not.
+    pub(super) fn stopped(&self) -> Option<StopReason> {
+        [
+            StopReason::Cancelled,
+            StopReason::LeaseLost,
+            StopReason::ShuttingDown,
+            StopReason::TimedOut,
+        ]
+        .into_iter()
+        .find(|&reason| reason as u8 == self.stop.load(Ordering::Relaxed))
+    }
+}
+
+fn counts(snapshot: &RunStatus) -> AttemptCounts {
+    AttemptCounts {
+        rows_read: snapshot.rows_read,
+        steps_done: snapshot.steps_done,
+    }
+}
+
+impl Observer for Progress {
+    fn progress(&self, phase: Phase, fraction: f64) {
+        self.run.progress(phase, fraction);
+    }
+
+    fn counted(&self, count: Count) {
+        self.run.counted(count);
+    }
+
+    fn cancellation(&self) -> &Cancellation {
+        &self.cancellation
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use uuid::Uuid;
+
+    use super::{Progress, StopReason};
+    use crate::db::claims::Claim;
+    use crate::db::job_definition::DefinitionAtRest;
+    use crate::db::queue::AttemptCounts;
+    use crate::ids::{JobId, OrganizationId};
+    use pais_anonymize::{Count, Observer, Phase};
+    use pais_core::definition::DatasetId;
+
+    fn progress() -> Progress {
+        Progress::new(&Claim {
+            job: JobId::new(),
+            organization: OrganizationId(Uuid::nil()),
+            dataset: DatasetId(Uuid::nil()),
+            definition: DefinitionAtRest {
+                shown: json!({ "release": true }),
+                sealed: None,
+            },
+            submissions: Vec::new(),
+            attempt: 2,
+            token: Uuid::nil(),
+            progress: 0.25,
+        })
+    }
+
+    #[test]
+    fn a_heartbeat_reports_what_the_run_reported() {
+        let progress = progress();
+        let first = progress.now();
+        assert_eq!((first.progress, first.phase), (0.25, None));
+        assert_eq!(first.remaining, None);
+        progress.counted(Count::RowsRead(7));
+        progress.counted(Count::StepsDone(2));
+        progress.progress(Phase::Searching, 0.5);
+        let now = progress.now();
+        assert_eq!(now.phase, Some("searching"));
+        assert!(now.progress >= 0.25 && now.progress < 1.0);
+        assert!(now.remaining.is_some());
+        let counts = AttemptCounts {
+            rows_read: 7,
+            steps_done: 2,
+        };
+        assert_eq!((now.counts, progress.counts()), (counts, counts));
+    }
+
+    #[test]
+    fn the_first_reason_to_stop_is_kept() {
+        let progress = progress();
+        assert!(!progress.must_stop());
+        progress.stop(StopReason::Cancelled);
+        progress.stop(StopReason::ShuttingDown);
+        assert_eq!(progress.stopped(), Some(StopReason::Cancelled));
+    }
+}

@@ -1,0 +1,264 @@
+//! Packs releases for the store, in chunks and with the SHA-256 of the CSV that will be served, and
+//! unpacks stored tables.
+
+use std::io::Write;
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use time::OffsetDateTime;
+
+use crate::db::audit::Actor;
+use crate::db::releases::{NewRelease, NewTable, Readings, StoredTable};
+use crate::db::seal::{DataKey, Place};
+use crate::db::{StoreError, release_sources};
+use crate::ids::{JobId, OrganizationId, ReleaseId};
+use pais_anonymize::VerifiedRelease;
+use pais_core::codebook::{Codebook, CodebookOrganization};
+use pais_core::definition::{DatasetDefinition, DatasetId, JobDefinition};
+use pais_core::read::CHUNK_ROWS;
+use pais_core::schema::Schema;
+use pais_core::table::chunk::{self, Assembler, ChunkError};
+use pais_core::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable, Table};
+
+use super::WorkError;
+use super::records::to_json;
+
+/// The owner and the source of a release.
+#[derive(Clone, Debug)]
+pub struct ReleaseOrigin {
+    /// The organization that owns it.
+    pub organization: OrganizationId,
+    /// The name of that organization.
+    pub holder: CodebookOrganization,
+    /// The job it comes from.
+    pub job: JobId,
+    /// The dataset it comes from.
+    pub dataset: DatasetId,
+    /// The dataset as it is declared.
+    pub definition: DatasetDefinition,
+    /// A display name.
+    pub name: Option<String>,
+    /// The token that requested it; `None` if the job itself creates it at its end.
+    pub by: Actor,
+    /// When it was created.
+    pub created_at: OffsetDateTime,
+}
+
+/// A column in `release_tables.columns`.
+#[derive(Serialize, Deserialize)]
+struct ColumnShape {
+    name: Box<str>,
+    form: Form,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    missing: Vec<Box<str>>,
+}
+
+/// Packs a release of a job for the store. `schema` is that of its run, and `key` that of its
+/// dataset.
+///
+/// # Errors
+/// When a table cannot be encoded in chunks.
+pub fn pack(
+    release: VerifiedRelease,
+    origin: ReleaseOrigin,
+    job: &JobDefinition,
+    schema: &Schema,
+    key: &DataKey,
+) -> Result<NewRelease, WorkError> {
+    let id = ReleaseId::new();
+    let source_rows = release_sources::seal(key, id, release.source_rows())?;
+    let codebook =
+        Codebook::of_release(origin.holder, &origin.definition, schema, release.tables());
+    let tables = release.tables().iter().map(pack_table);
+    let tables = tables.collect::<Result<_, _>>()?;
+    let cut = release.cut.as_ref().map(to_json).transpose()?;
+    let mut report = release.report;
+    // They have raw values as labels, and reports are stored in clear.
+    let distributions = report.as_object_mut();
+    let distributions = distributions.and_then(|report| report.remove("distributions"));
+    let seal = |distributions: Value| {
+        let text = distributions.to_string();
+        key.seal(Place::Distributions(id), text.as_bytes())
+    };
+    let sealed_distributions = distributions.map(seal).transpose();
+    let sealed_distributions = sealed_distributions.map_err(StoreError::from)?;
+    Ok(NewRelease {
+        id,
+        source_rows,
+        sealed_distributions,
+        organization: origin.organization,
+        job: origin.job,
+        dataset: origin.dataset,
+        name: origin.name,
+        step: release.step,
+        by: origin.by,
+        rows: release.rows,
+        suppressed_rows: release.suppressed_rows,
+        privacy: release.privacy,
+        cut,
+        verification: release.verification,
+        report,
+        codebook: to_json(&codebook)?,
+        readings: Readings::of(job),
+        warnings: release.warnings,
+        created_at: origin.created_at,
+        tables,
+    })
+}
+
+fn pack_table(table: &ReleasedTable) -> Result<NewTable, WorkError> {
+    let mut digest = DigestWriter::default();
+    let damaged = || StoreError::Damaged {
+        what: "a finished table",
+    };
+    // The digest is computed by one thread. Meanwhile the other threads render the CSV for it and
+    // encode the chunks.
+    let (digested, chunks) = rayon::join(
+        || table.write_csv(&mut digest),
+        || {
+            let numbers = (0..table.rows.div_ceil(CHUNK_ROWS)).into_par_iter();
+            let chunks = numbers.map(|number| pack_chunk(table, number * CHUNK_ROWS));
+            chunks.collect::<Result<Vec<_>, _>>()
+        },
+    );
+    digested.map_err(|_| damaged())?;
+    let chunks = chunks.map_err(|_| damaged())?;
+    let shapes: Vec<ColumnShape> = table
+        .columns
+        .iter()
+        .map(|column| ColumnShape {
+            name: column.name.clone(),
+            form: column.form,
+            missing: column.missing.clone(),
+        })
+        .collect();
+    let (sha256, csv_bytes) = digest.finish();
+    Ok(NewTable {
+        name: table.name.to_string(),
+        rows: table.rows as u64,
+        columns: to_json(&shapes)?,
+        sha256,
+        csv_bytes,
+        chunks,
+    })
+}
+
+/// Encodes the chunk that begins at row `start`. Returns its number of rows and its bytes.
+fn pack_chunk(table: &ReleasedTable, start: usize) -> Result<(u32, Vec<u8>), ChunkError> {
+    let end = table.rows.min(start + CHUNK_ROWS);
+    let columns = table.columns.iter();
+    let part = Table {
+        rows: end - start,
+        columns: columns
+            .map(|column| slice_column(&column.column, start, end))
+            .collect(),
+    };
+    Ok(((end - start) as u32, chunk::encode(&part)?))
+}
+
+/// Rows `start..end` of a column, with a dictionary that contains only their values.
+fn slice_column(column: &Column, start: usize, end: usize) -> Column {
+    let mut new_codes = vec![NULL_CODE; column.dictionary.len()];
+    let mut part = Column {
+        dictionary: Vec::new(),
+        codes: Vec::with_capacity(end - start),
+    };
+    for &code in &column.codes[start..end] {
+        let Some(new_code) = new_codes.get_mut(code as usize) else {
+            part.codes.push(NULL_CODE);
+            continue;
+        };
+        if *new_code == NULL_CODE {
+            *new_code = part.dictionary.len() as u32;
+            part.dictionary
+                .push(column.dictionary[code as usize].clone());
+        }
+        part.codes.push(*new_code);
+    }
+    part
+}
+
+/// Joins the chunks of a stored table.
+///
+/// # Errors
+/// When the stored table is damaged.
+pub fn unpack(
+    table: &StoredTable,
+    chunks: impl IntoIterator<Item = Vec<u8>>,
+) -> Result<ReleasedTable, StoreError> {
+    let damaged = || StoreError::Damaged {
+        what: "a released table",
+    };
+    let shapes: Vec<ColumnShape> =
+        serde_json::from_value(table.columns.clone()).map_err(|_| damaged())?;
+    let mut rows = Assembler::default();
+    for bytes in chunks {
+        let part = chunk::decode(&bytes).map_err(|_| damaged())?;
+        rows.push(part).map_err(|_| damaged())?;
+    }
+    let mut rows = rows.finish();
+    if rows.rows == 0 {
+        rows.columns = vec![Column::default(); shapes.len()];
+    }
+    if rows.rows as u64 != table.rows || rows.columns.len() != shapes.len() {
+        return Err(damaged());
+    }
+    Ok(ReleasedTable {
+        name: table.name.as_str().into(),
+        rows: rows.rows,
+        columns: shapes
+            .into_iter()
+            .zip(rows.columns)
+            .map(|(shape, column)| ReleasedColumn {
+                name: shape.name,
+                form: shape.form,
+                column,
+                missing: shape.missing,
+            })
+            .collect(),
+    })
+}
+
+/// A writer that computes the SHA-256 and the number of bytes, and keeps nothing else.
+#[derive(Default)]
+struct DigestWriter {
+    hasher: Sha256,
+    bytes: u64,
+}
+
+impl DigestWriter {
+    fn finish(self) -> ([u8; 32], u64) {
+        (self.hasher.finalize().into(), self.bytes)
+    }
+}
+
+impl Write for DigestWriter {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.hasher.update(bytes);
+        self.bytes += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::slice_column;
+    use pais_core::table::{Column, NULL_CODE};
+
+    #[test]
+    fn a_slice_has_only_the_values_of_its_rows() {
+        let column = Column {
+            dictionary: ["a", "b", "c"].map(Into::into).into(),
+            codes: vec![0, 2, NULL_CODE, 2, 1],
+        };
+        let part = slice_column(&column, 1, 4);
+        assert_eq!(part.dictionary, ["c".into()]);
+        assert_eq!(part.codes, [0, NULL_CODE, 0]);
+    }
+}

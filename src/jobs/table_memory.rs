@@ -1,0 +1,75 @@
+//! The memory that work on a whole table reserves before its rows are loaded.
+
+use pais_anonymize::{JobPlan, memory_needed};
+use pais_core::definition::{JobDefinition, Sweep};
+use pais_core::schema::Schema;
+
+use crate::db::submissions::SubmissionsSize;
+use crate::memory::{MemoryBudget, MemoryUse};
+use crate::problem::{Code, Problem};
+
+/// The limits of one table.
+#[derive(Clone, Copy, Debug)]
+pub struct TableLimits {
+    /// `memory.job_bytes`.
+    pub job_bytes: u64,
+    /// What the budget of the process has for tables, in bytes.
+    pub process_bytes: u64,
+}
+
+impl TableLimits {
+    /// The limits of a process with this budget.
+    pub fn new(job_bytes: u64, memory: &MemoryBudget) -> Self {
+        Self {
+            job_bytes,
+            process_bytes: memory.limit(MemoryUse::Tables),
+        }
+    }
+
+    /// The bytes that a table of these submissions needs. `plans` are the combinations of one job; if
+    /// there are none, the table is only read.
+    ///
+    /// # Errors
+    /// `limit_exceeded` if it never fits, with the memory needed and the limit.
+    pub fn needed(
+        &self,
+        schema: &Schema,
+        plans: &[JobPlan],
+        size: SubmissionsSize,
+    ) -> Result<u64, Problem> {
+        let SubmissionsSize {
+            rows, text_bytes, ..
+        } = size;
+        let needed = memory_needed(schema, plans, rows, text_bytes);
+        let (limit, name) = match self.job_bytes <= self.process_bytes {
+            true => (self.job_bytes, "memory.job_bytes"),
+            false => (
+                self.process_bytes,
+                "memory.process_bytes that tables may use (three quarters of it)",
+            ),
+        };
+        if needed <= limit {
+            return Ok(needed);
+        }
+        let detail = format!(
+            "{rows} rows of this dataset, with {} MiB of distinct text, need about {} MiB of \
+             memory, more than the {} MiB of {name}; choose fewer submissions, or have the limit \
+             raised",
+            text_bytes.div_ceil(1 << 20),
+            needed.div_ceil(1 << 20),
+            limit >> 20
+        );
+        Err(Problem::new(Code::LimitExceeded, detail))
+    }
+}
+
+/// The plans of all combinations of a job.
+///
+/// # Errors
+/// When the job does not fit the schema.
+pub(super) fn plans(schema: &Schema, job: &JobDefinition) -> Result<Vec<JobPlan>, Problem> {
+    let sweep = Sweep::new(job)?;
+    let combinations = sweep.combinations.iter();
+    let plans = combinations.map(|combination| JobPlan::new(schema, &combination.apply(job)));
+    Ok(plans.collect::<Result<_, _>>()?)
+}
