@@ -1,6 +1,6 @@
 //! The utility of a released table, and the re-identification risk that remains in it.
 //!
-//! Each measure is defined in `docs/methods.md`. All but those of [`for_recipient`]'s fields are
+//! Each measure is defined in `docs/methods/report.md`. All but those of [`for_recipient`]'s fields are
 //! computed from the release and from declared domains alone.
 
 mod adversary_risk;

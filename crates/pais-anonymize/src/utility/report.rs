@@ -475,7 +475,7 @@ mod tests {
         let (from, to) = (0.9, 1.0);
         risk.qid_confidences = vec![QidConfidences { from, to, qids }];
         risk.insensitive_singled_out = vec!["x".to_owned()];
-        let documentation = include_str!("../../../../docs/methods.md");
+        let documentation = include_str!("../../../../docs/methods/report.md");
         let (_, section) = documentation
             .split_once("### What a report is computed from")
             .unwrap();

@@ -5,7 +5,7 @@
 //! Each step takes the candidate with the greatest decrease of NCP: a relational column one level
 //! down, or one item disclosed for all rows that have it. It is performed if the table stays
 //! valid; else it is dropped for good, because a table that is refined further stays invalid
-//! (docs/methods.md).
+//! (docs/methods/sets.md).
 
 use std::collections::BTreeMap;
 
