@@ -477,7 +477,7 @@ mod tests {
         risk.insensitive_singled_out = vec!["x".to_owned()];
         let documentation = include_str!("../../../../docs/methods/report.md");
         let (_, section) = documentation
-            .split_once("### What a report is computed from")
+            .split_once("## What a report is computed from")
             .unwrap();
         let (section, _) = section.split_once("\n#").unwrap();
         let json = serde_json::to_value(report).unwrap();
