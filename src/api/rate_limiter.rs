@@ -9,7 +9,7 @@ use governor::{DefaultKeyedRateLimiter, Quota};
 
 use crate::ids::TokenId;
 
-use super::response::error::ApiError;
+use crate::api::error::ApiError;
 
 /// Number of requests after which tokens that are not in use are removed from the limiter.
 const CLEANUP_INTERVAL: u32 = 4096;

@@ -22,11 +22,14 @@ use crate::roles::Caller;
 
 use super::middleware::observe::observe;
 use super::middleware::{compression, cors, headers, panic, timeout};
-use super::response::error::ApiError;
 use super::response::error_page;
-use super::routes::{operation_routes, prompt_routes, streaming_routes};
 use super::state::AppState;
-use super::{metrics_recorder, openapi};
+use super::{
+    audit, compositions, datasets, drafts, events, grants, health, jobs, legal_holds, metrics,
+    metrics_recorder, openapi, organizations, packages, policies, profile, releases, report_links,
+    risk, steps, submissions, tables, taxonomies, tokens, withdrawals,
+};
+use crate::api::error::ApiError;
 
 /// The settings of the router.
 #[derive(Clone, Debug)]
@@ -37,6 +40,46 @@ pub struct RouterSettings {
     pub cors_origins: Vec<String>,
     /// Whether the probes and the metrics have a listener of their own ([`operation_router`]).
     pub is_operation_separate: bool,
+}
+
+/// Resources whose responses begin soon.
+fn prompt_routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .merge(organizations::routes())
+        .merge(tokens::routes())
+        .merge(taxonomies::routes())
+        .merge(datasets::routes())
+        .merge(submissions::list_routes())
+        .merge(jobs::routes())
+        .merge(steps::routes())
+        .merge(withdrawals::routes())
+        .merge(legal_holds::routes())
+        .merge(policies::routes())
+        .merge(audit::routes())
+        .merge(packages::key_routes())
+}
+
+/// The probes and the metrics.
+fn operation_routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .merge(health::routes())
+        .merge(metrics::routes())
+}
+
+/// Resources whose requests or responses stream.
+fn streaming_routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .merge(submissions::routes())
+        .merge(drafts::routes())
+        .merge(events::routes())
+        .merge(profile::routes())
+        .merge(risk::routes())
+        .merge(releases::routes())
+        .merge(report_links::routes())
+        .merge(tables::routes())
+        .merge(packages::routes())
+        .merge(grants::routes())
+        .merge(compositions::routes())
 }
 
 /// The OpenAPI document of the service.

@@ -1,21 +1,111 @@
-//! The state of the HTTP layer.
+//! The state of the handlers.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use crate::db::key_ring::KeyRing;
+use crate::db::{RowScope, Store, readiness};
+use crate::memory::MemoryBudget;
 use crate::oidc::Verifier;
 use crate::roles::Caller;
-use crate::service::Service;
+use crate::service::large_documents::LargeDocuments;
+use crate::service::table_work::TablePlaces;
+use crate::service::upload_places::UploadPlaces;
+use crate::service::watch::Watching;
+use crate::storage::Storage;
 
+use super::limits::Limits;
 use super::rate_limiter::RateLimiter;
 use super::refused_tokens::RefusedTokens;
 use super::upload::UploadPace;
+use crate::api::error::ApiError;
+
+/// What handlers and workers of this process share. Cheap to clone.
+#[derive(Clone)]
+pub struct App {
+    /// The database.
+    pub db: Store,
+    /// Wraps and unwraps the datasets' keys.
+    pub keys: Arc<KeyRing>,
+    /// Limits on what a client sends.
+    pub limits: Limits,
+    /// The memory of the process for what clients send.
+    pub memory: MemoryBudget,
+    /// Wakes the workers of this process when a job is created or cancelled.
+    pub wake: Arc<Notify>,
+    /// Cancelled when the service stops; ends streams.
+    pub shutdown: CancellationToken,
+    /// The disks.
+    pub storage: Arc<Storage>,
+    /// Places for work on tables.
+    pub(crate) tables: TablePlaces,
+    /// What is watched by event streams.
+    pub(crate) watching: Watching,
+    /// Places of uploads.
+    pub(crate) uploads: UploadPlaces,
+    /// Threads and memory for large documents.
+    pub documents: LargeDocuments,
+}
+
+impl App {
+    /// The state, with places and memory by these limits.
+    pub fn new(
+        db: Store,
+        keys: Arc<KeyRing>,
+        limits: Limits,
+        memory: MemoryBudget,
+        storage: Arc<Storage>,
+        shutdown: CancellationToken,
+    ) -> Self {
+        Self {
+            db,
+            keys,
+            limits,
+            documents: LargeDocuments::new(memory.clone()),
+            memory,
+            wake: Arc::new(Notify::new()),
+            shutdown,
+            storage,
+            tables: TablePlaces::new(CancellationToken::new()),
+            watching: Watching::new(limits.streams),
+            uploads: UploadPlaces::new(
+                limits.concurrent_uploads,
+                limits.uploads_per_organization,
+                limits.upload_wait,
+            ),
+        }
+    }
+
+    /// The same state, with the rows of the database that the caller may come to.
+    pub fn of(&self, caller: Caller) -> Self {
+        Self {
+            db: self.db.within(RowScope::of(caller)),
+            ..self.clone()
+        }
+    }
+
+    /// Number of uploads that can begin without waiting.
+    pub fn free_uploads(&self) -> usize {
+        self.uploads.free()
+    }
+
+    /// Whether the database has all migrations.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn is_migrated(&self) -> Result<bool, ApiError> {
+        Ok(readiness::is_migrated(&mut *self.db.connection().await?).await?)
+    }
+}
 
 /// The state that every handler can use. Cheap to clone.
 #[derive(Clone)]
 pub struct AppState {
-    /// The operations of the API.
-    pub operations: Operations,
+    /// What handlers share with workers.
+    pub app: Unscoped,
     /// Limits the requests of each token; `None` for no limit.
     pub rate_limiter: Option<Arc<RateLimiter>>,
     /// Limits the refused tokens of each address; `None` for no limit.
@@ -34,25 +124,30 @@ pub struct AppState {
 }
 
 impl AppState {
-    /// The operations of the API for this caller.
-    pub fn of(&self, caller: Caller) -> Service {
-        self.operations.0.of(caller)
+    /// The shared state with the rows of the database that this caller may come to.
+    pub fn of(&self, caller: Caller) -> App {
+        self.app.0.of(caller)
     }
 
-    /// The operations of the API, without a restriction by PostgreSQL to the rows of an organization:
+    /// The database with the rows that this caller may come to.
+    pub fn db(&self, caller: Caller) -> Store {
+        self.app.0.db.within(RowScope::of(caller))
+    }
+
+    /// The shared state without a restriction by PostgreSQL to the rows of an organization:
     /// for what comes before the caller is known, and for what has none.
-    pub fn unscoped(&self) -> &Service {
-        &self.operations.0
+    pub fn unscoped(&self) -> &App {
+        &self.app.0
     }
 }
 
-/// The operations of the API. A handler can use them only by [`AppState::of`] or
-/// [`AppState::unscoped`], and so says for whom.
+/// The shared state with every row of the database. A handler can use it only by [`AppState::of`],
+/// [`AppState::db`] or [`AppState::unscoped`], and so says for whom.
 #[derive(Clone)]
-pub struct Operations(Service);
+pub struct Unscoped(App);
 
-impl From<Service> for Operations {
-    fn from(service: Service) -> Self {
-        Self(service)
+impl From<App> for Unscoped {
+    fn from(app: App) -> Self {
+        Self(app)
     }
 }

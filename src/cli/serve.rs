@@ -6,6 +6,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use pais::api::rate_limiter::RateLimiter;
 use pais::api::tls::Tls;
+use pais::api::{App, Limits};
 use pais::api::{AppState, ConnectionLimits, RefusedTokens, RouterSettings, UploadPace};
 use pais::config::{Flags, Settings};
 use pais::db::moving_of_old_keys::move_old_keys;
@@ -17,7 +18,6 @@ use pais::memory::MemoryBudget;
 use pais::oidc::Verifier;
 use pais::service::streams::StreamLimits;
 use pais::service::token_lifetime::TokenLifetime;
-use pais::service::{Service, ServiceLimits};
 use pais::storage::Storage;
 use pais::telemetry;
 use pais_core::taxonomy::TreeLimits;
@@ -155,7 +155,7 @@ async fn work(
     move_old_keys(store).await?;
     let limits = limits(settings);
     let memory = memory_budget(settings);
-    let service = Service::new(
+    let service = App::new(
         store.clone(),
         keys.clone(),
         limits,
@@ -165,7 +165,7 @@ async fn work(
     );
     let (wake, requests) = (service.wake.clone(), service.clone());
     let state = AppState {
-        operations: service.into(),
+        app: service.into(),
         rate_limiter: RateLimiter::new(settings.limits.requests_per_second).map(Arc::new),
         refused_tokens: RefusedTokens::new(settings.limits.refused_tokens_per_minute).map(Arc::new),
         oidc: settings.oidc.settings().map(Verifier::new).map(Arc::new),
@@ -282,13 +282,13 @@ fn memory_budget(settings: &Settings) -> MemoryBudget {
     MemoryBudget::new(total, settings.wait())
 }
 
-fn limits(settings: &Settings) -> ServiceLimits {
+fn limits(settings: &Settings) -> Limits {
     let job_bytes = settings.memory.job_bytes;
     let enrolment = settings.security.enrolment;
     let token_lifetime = TokenLifetime::of_days(settings.security.token_max_days);
     let organizations = &settings.organizations;
     let settings = &settings.limits;
-    ServiceLimits {
+    Limits {
         enrolment,
         job_bytes,
         job_json_bytes: settings.job_json_bytes,

@@ -1,7 +1,9 @@
-//! Withdrawals: from then on a release is served to nobody.
+//! Withdrawals of releases.
 
+use serde::Serialize;
 use serde_json::json;
 use time::OffsetDateTime;
+use utoipa::ToSchema;
 
 use crate::ids::ReleaseId;
 use crate::roles::Caller;
@@ -9,10 +11,12 @@ use crate::roles::Caller;
 use super::audit::{self, Action, NewEvent};
 use super::{Store, StoreError};
 
-/// Why and since when a release is served to nobody.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Why and since when a release is withdrawn.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = WithdrawalDocument)]
 pub struct Withdrawal {
     /// Since when.
+    #[serde(with = "time::serde::rfc3339")]
     pub at: OffsetDateTime,
     /// The holder's reason, which recipients see.
     pub reason: String,

@@ -9,8 +9,8 @@ use crate::db::audit_chain;
 use crate::problem::Code;
 use crate::roles::Caller;
 
-use super::page::{Listing, PageRequest};
-use super::{Service, ServiceError};
+use super::{ApiError, App};
+use crate::api::page::{Listing, PageRequest};
 
 /// The problems that are recorded.
 const REFUSALS: [Code; 3] = [
@@ -22,7 +22,7 @@ const REFUSALS: [Code; 3] = [
 /// Number of events that an export reads at once.
 const EXPORT_BATCH: i64 = 1_000;
 
-impl Service {
+impl App {
     /// The events of the caller's organization, newest first. The cursor is the place of an event in
     /// the log. Events that are committed but not chained yet are chained first.
     ///
@@ -33,11 +33,11 @@ impl Service {
         caller: Caller,
         filter: &EventFilter,
         page: PageRequest<i64>,
-    ) -> Result<Listing<Event, i64>, ServiceError> {
-        audit_chain::extend(&self.store, &self.keys).await?;
+    ) -> Result<Listing<Event, i64>, ApiError> {
+        audit_chain::extend(&self.db, &self.keys).await?;
         let order = EventOrder::NewestFirst(page.after);
         let (organization, limit) = (caller.organization, page.rows_to_query());
-        let rows = audit::list(&self.store, organization, filter, order, limit).await?;
+        let rows = audit::list(&self.db, organization, filter, order, limit).await?;
         // Further pages belong to the read that began with the first.
         if page.after.is_none() {
             self.record_reading(caller, "page").await?;
@@ -53,10 +53,10 @@ impl Service {
         &self,
         caller: Caller,
         filter: EventFilter,
-    ) -> Result<impl Stream<Item = Result<Vec<Event>, ServiceError>> + use<>, ServiceError> {
+    ) -> Result<impl Stream<Item = Result<Vec<Event>, ApiError>> + use<>, ApiError> {
         self.record_reading(caller, "export").await?;
-        audit_chain::extend(&self.store, &self.keys).await?;
-        let store = self.store.clone();
+        audit_chain::extend(&self.db, &self.keys).await?;
+        let store = self.db.clone();
         Ok(stream::try_unfold(Some(0), move |after| {
             let (store, filter) = (store.clone(), filter.clone());
             async move {
@@ -80,9 +80,9 @@ impl Service {
         &self,
         caller: Caller,
         (action, subject): (Action, Uuid),
-        result: Result<T, ServiceError>,
-    ) -> Result<T, ServiceError> {
-        if let Err(ServiceError::Problem(problem)) = &result
+        result: Result<T, ApiError>,
+    ) -> Result<T, ApiError> {
+        if let Err(ApiError::Problem(problem)) = &result
             && REFUSALS.contains(&problem.code)
         {
             let detail = json!({ "code": problem.code.as_str() });
@@ -90,14 +90,14 @@ impl Service {
                 outcome: Outcome::Refused,
                 ..NewEvent::by(caller, action, subject, detail)
             };
-            audit::record_alone(&self.store, event).await?;
+            audit::record_alone(&self.db, event).await?;
         }
         result
     }
 
-    async fn record_reading(&self, caller: Caller, part: &str) -> Result<(), ServiceError> {
+    async fn record_reading(&self, caller: Caller, part: &str) -> Result<(), ApiError> {
         let log = caller.organization.0;
         let event = NewEvent::by(caller, Action::AuditRead, log, json!({ "part": part }));
-        Ok(audit::record_alone(&self.store, event).await?)
+        Ok(audit::record_alone(&self.db, event).await?)
     }
 }

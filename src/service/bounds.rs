@@ -11,9 +11,9 @@ use crate::db::releases::StoredTable;
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
 
-use super::{Service, ServiceError};
+use super::{ApiError, App};
 
-impl Service {
+impl App {
     /// The columns of numbers and dates of a released table, whose bounds can be rendered.
     ///
     /// # Errors
@@ -23,7 +23,7 @@ impl Service {
         &self,
         caller: Caller,
         table: &StoredTable,
-    ) -> Result<Arc<[BoundedColumn]>, ServiceError> {
+    ) -> Result<Arc<[BoundedColumn]>, ApiError> {
         let release = self.get_release(caller, table.release).await?;
         let refused = |detail: String| Problem::new(Code::InvalidValue, detail);
         let codebook = release.codebook.ok_or_else(|| {

@@ -19,7 +19,7 @@ use crate::roles::Caller;
 
 use super::composition_tables::{self, ANATOMIZED_TABLE, StoredParts};
 use super::table_work::{TableKind, stopped};
-use super::{Service, ServiceError};
+use super::{ApiError, App};
 
 /// What releases say together.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,7 +68,7 @@ impl ReleaseComposition {
     }
 }
 
-impl Service {
+impl App {
     /// What a release says together with all releases of its dataset that a recipient may read or
     /// has fetched.
     ///
@@ -80,18 +80,17 @@ impl Service {
         caller: Caller,
         release: ReleaseId,
         recipient: &str,
-    ) -> Result<ReleaseComposition, ServiceError> {
+    ) -> Result<ReleaseComposition, ApiError> {
         let release = self.get_release(caller, release).await?;
         if release.withdrawn.is_some() {
-            return Err(ServiceError::withdrawn());
+            return Err(ApiError::withdrawn());
         }
-        let recipient =
-            organizations::find(&mut *self.store.connection().await?, recipient).await?;
-        let recipient = recipient.ok_or_else(ServiceError::not_found)?;
+        let recipient = organizations::find(&mut *self.db.connection().await?, recipient).await?;
+        let recipient = recipient.ok_or_else(ApiError::not_found)?;
         let place = (release.dataset, release.id);
-        let now = self.store.now();
+        let now = self.db.now();
         let known = release_readers::known_releases(
-            &mut *self.store.connection().await?,
+            &mut *self.db.connection().await?,
             recipient.id,
             place,
             now,
@@ -100,7 +99,7 @@ impl Service {
         let found = self.compose(caller, release, &known).await?;
         let detail = json!({ "recipient": recipient.name, "holds": found.holds });
         let event = NewEvent::by(caller, Action::CompositionRead, place.1.0, detail);
-        audit::record_alone(&self.store, event).await?;
+        audit::record_alone(&self.db, event).await?;
         Ok(found)
     }
 
@@ -113,14 +112,14 @@ impl Service {
         caller: Caller,
         release: StoredRelease,
         others: &[ReleaseId],
-    ) -> Result<ReleaseComposition, ServiceError> {
+    ) -> Result<ReleaseComposition, ApiError> {
         let ids: Vec<ReleaseId> = std::iter::once(release.id)
             .chain(others.iter().copied())
             .collect();
         if others.is_empty() {
             return Ok(alone(&[&release], ids));
         }
-        let state = datasets::find_any(&self.store, release.organization, release.dataset).await?;
+        let state = datasets::find_any(&self.db, release.organization, release.dataset).await?;
         let Some(DatasetState::Live(dataset)) = state else {
             return Ok(ReleaseComposition::undecided(
                 ids,
@@ -155,15 +154,15 @@ impl Service {
         caller: Caller,
         dataset: &StoredDataset,
         ids: &[ReleaseId],
-    ) -> Result<Option<(Vec<StoredParts>, Vec<(SubmissionId, u64)>)>, ServiceError> {
-        let store = &self.store;
+    ) -> Result<Option<(Vec<StoredParts>, Vec<(SubmissionId, u64)>)>, ApiError> {
+        let store = &self.db;
         let key = load_rows::open_key(&self.keys, dataset)?;
         let viewer = Viewer::Holder(caller.organization);
         let damaged = || StoreError::Damaged { what: "a release" };
         let mut parts = Vec::with_capacity(ids.len());
         for &id in ids {
             let release = releases::load(store, viewer, id).await?;
-            let release = release.ok_or_else(ServiceError::not_found)?;
+            let release = release.ok_or_else(ApiError::not_found)?;
             let sources = release_sources::load(store, &key, id).await?;
             let (Some(sources), Some(_)) = (sources, &release.codebook) else {
                 return Ok(None);
@@ -197,8 +196,8 @@ impl Service {
         dataset: StoredDataset,
         mut parts: Vec<StoredParts>,
         submissions: Vec<(SubmissionId, u64)>,
-    ) -> Result<Result<Composition, String>, ServiceError> {
-        let store = &self.store;
+    ) -> Result<Result<Composition, String>, ApiError> {
+        let store = &self.db;
         let ids: Vec<SubmissionId> = submissions.iter().map(|(id, _)| *id).collect();
         let size = submissions::size(store, dataset.id, Some(&ids)).await?;
         let raw = self

@@ -23,7 +23,7 @@ use crate::roles::Caller;
 
 use super::datasets::{check_definition, referenced_taxonomies, trees};
 use super::table_work::{TableKind, stopped};
-use super::{Service, ServiceError};
+use super::{ApiError, App};
 
 /// The body of `PATCH /v1/datasets/{id}`. What is left out stays.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
@@ -67,7 +67,7 @@ struct Changed {
     places: HashMap<usize, usize>,
 }
 
-impl Service {
+impl App {
     /// Changes a dataset. Its stored rows must fit the changed columns.
     ///
     /// # Errors
@@ -79,12 +79,12 @@ impl Service {
         caller: Caller,
         id: DatasetId,
         patch: DatasetPatch,
-    ) -> Result<Dataset, ServiceError> {
+    ) -> Result<Dataset, ApiError> {
         let dataset = self.load_dataset(caller, id).await?;
         let Changed { definition, places } = changed(&dataset, &patch)?;
         check_definition(&definition, &self.limits)?;
         let (schema, roots) = self.resolve_change(caller, &definition, &places).await?;
-        let size = submissions::size(&self.store, id, None).await?;
+        let size = submissions::size(&self.db, id, None).await?;
         if size.rows > 0 {
             self.check_rows(caller, &dataset, &schema, &places).await?;
         }
@@ -99,14 +99,14 @@ impl Service {
             trees: roots,
             rows: size.rows,
         };
-        match dataset_changes::change(&self.store, caller, change).await? {
+        match dataset_changes::change(&self.db, caller, change).await? {
             ChangeResult::Changed => self.get_dataset(caller, id).await,
-            ChangeResult::NotFound => Err(ServiceError::not_found()),
-            ChangeResult::JobsUnderWay => Err(ServiceError::new(
+            ChangeResult::NotFound => Err(ApiError::not_found()),
+            ChangeResult::JobsUnderWay => Err(ApiError::new(
                 Code::Conflict,
                 "jobs of the dataset are queued or running; wait for their end, or cancel them",
             )),
-            ChangeResult::RowsUnderWay => Err(ServiceError::new(
+            ChangeResult::RowsUnderWay => Err(ApiError::new(
                 Code::Conflict,
                 "rows of the dataset are being sent or deleted; try again afterwards",
             )),
@@ -125,9 +125,9 @@ impl Service {
         caller: Caller,
         definition: &DatasetDefinition,
         places: &HashMap<usize, usize>,
-    ) -> Result<(Schema, HashMap<TaxonomyId, TaxonomyNode>), ServiceError> {
+    ) -> Result<(Schema, HashMap<TaxonomyId, TaxonomyNode>), ApiError> {
         let ids = referenced_taxonomies(definition);
-        let roots = taxonomies::roots(&self.store, caller.organization, &ids).await?;
+        let roots = taxonomies::roots(&self.db, caller.organization, &ids).await?;
         let limits = self.limits.taxonomy;
         let trees = trees(&roots, limits)?;
         let schema = Schema::resolve(definition, limits, |id| trees.get(&id).cloned());
@@ -149,20 +149,20 @@ impl Service {
         dataset: &StoredDataset,
         schema: &Schema,
         places: &HashMap<usize, usize>,
-    ) -> Result<(), ServiceError> {
+    ) -> Result<(), ApiError> {
         if places.is_empty() {
             return Ok(());
         }
-        let size = submissions::size(&self.store, dataset.id, None).await?;
+        let size = submissions::size(&self.db, dataset.id, None).await?;
         let limits = &self.limits;
         let needed = limits.table_bytes(&self.memory, &dataset.schema, &[], size)?;
         let guard = self.begin_table_work(TableKind::Raw, caller.organization, needed);
         let guard = guard.await?;
         let work = guard.share();
-        let table = load_rows::load(&self.store, &self.keys, dataset, None, work.clone()).await;
+        let table = load_rows::load(&self.db, &self.keys, dataset, None, work.clone()).await;
         let table = table.map_err(|error| match error {
             WorkError::Problem(problem) if problem.code == Code::DatasetDeleted => {
-                ServiceError::not_found()
+                ApiError::not_found()
             }
             error => stopped(error.into()),
         })?;

@@ -19,8 +19,8 @@ use crate::problem::{Code, Problem};
 use crate::roles::Caller;
 
 use super::legal_holds::deleted;
-use super::page::{Listing, PageRequest};
-use super::{Service, ServiceError, ServiceLimits, text};
+use super::{ApiError, App, Limits, text};
+use crate::api::page::{Listing, PageRequest};
 
 /// Maximum retention: a century.
 const RETENTION_DAYS: i64 = 36_500;
@@ -31,7 +31,7 @@ const REMOVAL_WAIT: Duration = Duration::from_secs(5);
 /// Maximum length of a description, in characters.
 const DESCRIPTION_LENGTH: usize = 10_000;
 
-impl Service {
+impl App {
     /// Declares a dataset.
     ///
     /// # Errors
@@ -41,11 +41,11 @@ impl Service {
         &self,
         caller: Caller,
         mut definition: DatasetDefinition,
-    ) -> Result<Dataset, ServiceError> {
+    ) -> Result<Dataset, ApiError> {
         definition.name = text::name(&definition.name)?;
         check_definition(&definition, &self.limits)?;
         let ids = referenced_taxonomies(&definition);
-        let roots = taxonomies::roots(&self.store, caller.organization, &ids).await?;
+        let roots = taxonomies::roots(&self.db, caller.organization, &ids).await?;
         let limits = self.limits.taxonomy;
         let trees = trees(&roots, limits)?;
         let schema = Schema::resolve(&definition, limits, |id| trees.get(&id).cloned())?;
@@ -58,10 +58,10 @@ impl Service {
             wrapped_key: self.keys.new_data_key(id)?,
             warnings: schema.warnings(),
         };
-        match datasets::create(&self.store, &self.keys, caller, new).await? {
+        match datasets::create(&self.db, &self.keys, caller, new).await? {
             DatasetCreation::Created(dataset) => Ok(*dataset),
             DatasetCreation::NameTaken => Err(text::name_taken("a dataset").into()),
-            DatasetCreation::TaxonomyDeleted => Err(ServiceError::new(
+            DatasetCreation::TaxonomyDeleted => Err(ApiError::new(
                 Code::NotFound,
                 "a taxonomy that the definition names was deleted",
             )),
@@ -76,9 +76,9 @@ impl Service {
         &self,
         caller: Caller,
         page: PageRequest,
-    ) -> Result<Listing<DatasetSummary>, ServiceError> {
+    ) -> Result<Listing<DatasetSummary>, ApiError> {
         let (organization, limit) = (caller.organization, page.rows_to_query());
-        let rows = datasets::list(&self.store, organization, page.after, limit).await?;
+        let rows = datasets::list(&self.db, organization, page.after, limit).await?;
         Ok(Listing::new(rows, page, |dataset| dataset.id.0))
     }
 
@@ -86,13 +86,9 @@ impl Service {
     ///
     /// # Errors
     /// `not_found`; when the database fails.
-    pub async fn get_dataset(
-        &self,
-        caller: Caller,
-        id: DatasetId,
-    ) -> Result<Dataset, ServiceError> {
-        let dataset = datasets::find(&self.store, &self.keys, caller.organization, id).await?;
-        dataset.ok_or_else(ServiceError::not_found)
+    pub async fn get_dataset(&self, caller: Caller, id: DatasetId) -> Result<Dataset, ApiError> {
+        let dataset = datasets::find(&self.db, &self.keys, caller.organization, id).await?;
+        dataset.ok_or_else(ApiError::not_found)
     }
 
     /// The submissions of a dataset of the caller's organization, oldest first.
@@ -104,11 +100,11 @@ impl Service {
         caller: Caller,
         id: DatasetId,
         page: PageRequest,
-    ) -> Result<Listing<SubmissionSummary>, ServiceError> {
+    ) -> Result<Listing<SubmissionSummary>, ApiError> {
         let (dataset, limit) = ((caller.organization, id), page.rows_to_query());
-        let (store, keys) = (&self.store, &self.keys);
+        let (store, keys) = (&self.db, &self.keys);
         let rows = datasets::list_submissions(store, keys, dataset, page.after, limit).await?;
-        let rows = rows.ok_or_else(ServiceError::not_found)?;
+        let rows = rows.ok_or_else(ApiError::not_found)?;
         Ok(Listing::new(rows, page, |submission| submission.id.0))
     }
 
@@ -120,11 +116,11 @@ impl Service {
         &self,
         caller: Caller,
         id: DatasetId,
-    ) -> Result<StoredDataset, ServiceError> {
-        let store = self.store.clone();
+    ) -> Result<StoredDataset, ApiError> {
+        let store = self.db.clone();
         let load = async move || datasets::load(&store, caller.organization, id).await;
         let dataset = self.documents.load(load).await??;
-        dataset.ok_or_else(ServiceError::not_found)
+        dataset.ok_or_else(ApiError::not_found)
     }
 
     /// Deletes a dataset, and wakes the workers to stop its jobs. Its key is destroyed at once; its
@@ -133,12 +129,12 @@ impl Service {
     ///
     /// # Errors
     /// `not_found`; when the database fails.
-    pub async fn delete_dataset(&self, caller: Caller, id: DatasetId) -> Result<(), ServiceError> {
+    pub async fn delete_dataset(&self, caller: Caller, id: DatasetId) -> Result<(), ApiError> {
         self.storage.make_room();
-        deleted(datasets::delete(&self.store, caller, id).await?)?;
+        deleted(datasets::delete(&self.db, caller, id).await?)?;
         self.wake.notify_waiters();
         // Also what is left of other organizations.
-        let store = self.store.within(RowScope::Service);
+        let store = self.db.within(RowScope::Service);
         let storage = self.storage.clone();
         let removal = tokio::spawn(async move {
             if let Err(error) = reclaim_space(&store, &storage).await {
@@ -157,7 +153,7 @@ impl Service {
 /// Checks everything about a definition except its columns, which [`Schema::resolve`] checks.
 pub(super) fn check_definition(
     definition: &DatasetDefinition,
-    limits: &ServiceLimits,
+    limits: &Limits,
 ) -> Result<(), Problem> {
     let description = definition.description.as_deref();
     text::check_length("/description", description, DESCRIPTION_LENGTH)?;

@@ -16,7 +16,7 @@ use super::ingest::body::{FrameReader, frames, pump};
 use super::ingest::reader;
 use super::submissions::UPLOAD_BYTES;
 use super::table_format::ReceivedFormat;
-use super::{Service, ServiceError, text};
+use super::{ApiError, App, text};
 
 /// Rows from which a dataset is proposed.
 pub struct DraftRequest<'a> {
@@ -30,7 +30,7 @@ pub struct DraftRequest<'a> {
     pub body: &'a mut (dyn AsyncRead + Send + Unpin),
 }
 
-impl Service {
+impl App {
     /// Proposes a dataset. The body is read up to a bounded number of rows. Waits for a place and
     /// for memory like a submission.
     ///
@@ -40,7 +40,7 @@ impl Service {
         &self,
         caller: Caller,
         request: DraftRequest<'_>,
-    ) -> Result<Draft, ServiceError> {
+    ) -> Result<Draft, ApiError> {
         let DraftRequest {
             name,
             format,

@@ -8,8 +8,8 @@ use crate::ids::{GrantId, ReleaseId};
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
 
-use super::page::{Listing, PageRequest};
-use super::{Service, ServiceError, text};
+use super::{ApiError, App, text};
+use crate::api::page::{Listing, PageRequest};
 
 /// Maximum length of a purpose, and of the reason why a risk is taken, in characters.
 const PURPOSE_LENGTH: usize = 2_000;
@@ -17,7 +17,7 @@ const PURPOSE_LENGTH: usize = 2_000;
 /// How often a grant is decided, where the recipient comes to know other releases meanwhile.
 const COMPOSITIONS: usize = 4;
 
-impl Service {
+impl App {
     /// Grants a release to a recipient, unless it breaks a privacy model together with what the
     /// recipient knows of the dataset and the request does not acknowledge that.
     ///
@@ -29,7 +29,7 @@ impl Service {
         &self,
         caller: Caller,
         grant: NewGrant<'_>,
-    ) -> Result<StoredGrant, ServiceError> {
+    ) -> Result<StoredGrant, ApiError> {
         let subject = (Action::GrantCreated, grant.release.0);
         let granted = self.decide_grant(caller, grant).await;
         self.recorded(caller, subject, granted).await
@@ -39,7 +39,7 @@ impl Service {
         &self,
         caller: Caller,
         grant: NewGrant<'_>,
-    ) -> Result<StoredGrant, ServiceError> {
+    ) -> Result<StoredGrant, ApiError> {
         let new = NewGrant {
             purpose: grant.purpose.trim(),
             acknowledged_risk: grant.acknowledged_risk.map(str::trim),
@@ -53,7 +53,7 @@ impl Service {
         // recipient comes to know others meanwhile, it is decided again.
         let mut composed = Vec::new();
         for _ in 0..COMPOSITIONS {
-            let known = match grants::create(&self.store, caller, &new, &composed).await? {
+            let known = match grants::create(&self.db, caller, &new, &composed).await? {
                 GrantCreation::Made(grant) => return Ok(grant),
                 GrantCreation::Refused(refusal) => return Err(refused(refusal)),
                 GrantCreation::Undecided(known) => known,
@@ -89,7 +89,7 @@ impl Service {
             ));
         }
         text::check_length(risk, grant.acknowledged_risk, PURPOSE_LENGTH)?;
-        let is_past = |at: OffsetDateTime| at <= self.store.now();
+        let is_past = |at: OffsetDateTime| at <= self.db.now();
         if grant.expires_at.is_some_and(is_past) {
             return Err(Problem::at(
                 Code::InvalidValue,
@@ -109,10 +109,10 @@ impl Service {
         caller: Caller,
         release: ReleaseId,
         page: PageRequest,
-    ) -> Result<Listing<StoredGrant>, ServiceError> {
+    ) -> Result<Listing<StoredGrant>, ApiError> {
         let (organization, limit) = (caller.organization, page.rows_to_query());
-        let rows = grants::list(&self.store, organization, release, page.after, limit).await?;
-        let rows = rows.ok_or_else(ServiceError::not_found)?;
+        let rows = grants::list(&self.db, organization, release, page.after, limit).await?;
+        let rows = rows.ok_or_else(ApiError::not_found)?;
         Ok(Listing::new(rows, page, |grant| grant.id.0))
     }
 
@@ -125,31 +125,31 @@ impl Service {
         caller: Caller,
         release: ReleaseId,
         grant: GrantId,
-    ) -> Result<(), ServiceError> {
-        match grants::delete(&self.store, caller, release, grant).await? {
+    ) -> Result<(), ApiError> {
+        match grants::delete(&self.db, caller, release, grant).await? {
             true => Ok(()),
-            false => Err(ServiceError::not_found()),
+            false => Err(ApiError::not_found()),
         }
     }
 }
 
-fn refused(refusal: GrantRefusal) -> ServiceError {
+fn refused(refusal: GrantRefusal) -> ApiError {
     match refusal {
-        GrantRefusal::NoRelease => ServiceError::not_found(),
+        GrantRefusal::NoRelease => ApiError::not_found(),
         GrantRefusal::NoRecipient => Problem::at(
             Code::NotFound,
             "/recipient",
             "there is no organization with this name or id",
         )
         .into(),
-        GrantRefusal::NotApproved => ServiceError::new(
+        GrantRefusal::NotApproved => ApiError::new(
             Code::ApprovalRequired,
             "the policy requires that another token of the organization approves the release \
              first: `POST /v1/releases/{id}/approval`",
         ),
         GrantRefusal::BelowPolicy(problem) => problem.into(),
-        GrantRefusal::Withdrawn => ServiceError::withdrawn(),
-        GrantRefusal::Exists => ServiceError::new(
+        GrantRefusal::Withdrawn => ApiError::withdrawn(),
+        GrantRefusal::Exists => ApiError::new(
             Code::GrantExists,
             "the recipient already has a grant of this release; withdraw that grant first",
         ),

@@ -4,7 +4,7 @@ use crate::db::idempotency::{self, KeyState, Reservation, StoredAnswer};
 use crate::problem::Code;
 use crate::roles::Caller;
 
-use super::{Service, ServiceError};
+use super::{ApiError, App};
 
 /// The idempotency key of a request, with the endpoint that it belongs to.
 #[derive(Clone, Debug)]
@@ -24,8 +24,8 @@ pub(super) enum KeyedRequest {
 }
 
 /// The error of a request whose key another running request holds.
-pub(super) fn key_in_use() -> ServiceError {
-    ServiceError::new(
+pub(super) fn key_in_use() -> ApiError {
+    ApiError::new(
         Code::IdempotencyKeyInUse,
         "a request with this `Idempotency-Key` is still running; try again when it has ended",
     )
@@ -35,14 +35,14 @@ pub(super) fn key_in_use() -> ServiceError {
 ///
 /// # Errors
 /// When the database fails.
-pub(super) async fn abandon(reservation: Option<Reservation>) -> Result<(), ServiceError> {
+pub(super) async fn abandon(reservation: Option<Reservation>) -> Result<(), ApiError> {
     match reservation {
         Some(reservation) => Ok(reservation.abandon().await?),
         None => Ok(()),
     }
 }
 
-impl Service {
+impl App {
     /// Reserves the key of a request, if it has one.
     ///
     /// # Errors
@@ -51,11 +51,11 @@ impl Service {
         &self,
         caller: Caller,
         key: Option<&RequestKey>,
-    ) -> Result<KeyedRequest, ServiceError> {
+    ) -> Result<KeyedRequest, ApiError> {
         let Some(RequestKey { endpoint, key }) = key else {
             return Ok(KeyedRequest::New(None));
         };
-        let (store, keys) = (&self.store, &self.keys);
+        let (store, keys) = (&self.db, &self.keys);
         match idempotency::begin(store, keys, caller.organization, endpoint, key).await? {
             KeyState::Reserved(reservation) => Ok(KeyedRequest::New(Some(reservation))),
             KeyState::Answered(answer) => Ok(KeyedRequest::Repeated(answer)),

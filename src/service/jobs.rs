@@ -17,8 +17,8 @@ use crate::problem::{Code, Problem};
 use crate::roles::Caller;
 
 use super::idempotency::{KeyedRequest, RequestKey, abandon, key_in_use};
-use super::page::{Listing, PageRequest};
-use super::{Service, ServiceError};
+use super::{ApiError, App};
+use crate::api::page::{Listing, PageRequest};
 
 /// A job as it was sent, parsed but not yet checked against its dataset.
 pub struct JobRequest {
@@ -46,7 +46,7 @@ impl JobRequest {
     }
 }
 
-impl Service {
+impl App {
     /// Creates a job and wakes a worker. `answer` writes the answer, which is stored under the key
     /// of the request. A repeated request gets the stored answer.
     ///
@@ -59,7 +59,7 @@ impl Service {
         request: &JobRequest,
         key: Option<&RequestKey>,
         answer: impl FnOnce(&StoredJob) -> Result<IdempotentAnswer, serde_json::Error>,
-    ) -> Result<IdempotentAnswer, ServiceError> {
+    ) -> Result<IdempotentAnswer, ApiError> {
         self.storage.check()?;
         let reservation = match self.reserve(caller, key).await? {
             KeyedRequest::New(reservation) => reservation,
@@ -84,7 +84,7 @@ impl Service {
         &self,
         caller: Caller,
         request: &JobRequest,
-    ) -> Result<StoredDataset, ServiceError> {
+    ) -> Result<StoredDataset, ApiError> {
         let job = &request.definition;
         let id = job.dataset_id.ok_or_else(|| {
             Problem::at(
@@ -93,7 +93,7 @@ impl Service {
                 "`dataset_id` is missing; give the id of the dataset to anonymize",
             )
         })?;
-        let store = self.store.clone();
+        let store = self.db.clone();
         let load = async move || datasets::load(&store, caller.organization, id).await;
         let dataset = self.documents.load(load).await??;
         let dataset = dataset.ok_or_else(no_dataset)?;
@@ -107,7 +107,7 @@ impl Service {
         let policy = self.get_policy(caller).await?;
         policy.check_job(job, &dataset.schema)?;
         let submissions = job.submissions.as_deref();
-        let size = submissions::size(&self.store, id, submissions).await?;
+        let size = submissions::size(&self.db, id, submissions).await?;
         let limits = &self.limits;
         limits.table_bytes(&self.memory, &dataset.schema, &plans, size)?;
         for plan in &plans {
@@ -123,7 +123,7 @@ impl Service {
         request: &JobRequest,
         reservation: Option<Reservation>,
         answer: impl FnOnce(&StoredJob) -> Result<IdempotentAnswer, serde_json::Error>,
-    ) -> Result<IdempotentAnswer, ServiceError> {
+    ) -> Result<IdempotentAnswer, ApiError> {
         let key = load_rows::open_key(&self.keys, &dataset)?;
         let new = NewJob {
             dataset: dataset.id,
@@ -133,7 +133,7 @@ impl Service {
             submissions: request.definition.submissions.as_deref(),
             quotas: self.limits.quotas,
         };
-        match jobs::create(&self.store, &self.keys, caller, &new, reservation, answer).await? {
+        match jobs::create(&self.db, &self.keys, caller, &new, reservation, answer).await? {
             JobCreation::Queued(answer) => {
                 self.wake.notify_one();
                 Ok(answer)
@@ -167,9 +167,9 @@ impl Service {
         &self,
         caller: Caller,
         page: PageRequest,
-    ) -> Result<Listing<JobSummary>, ServiceError> {
+    ) -> Result<Listing<JobSummary>, ApiError> {
         let (organization, limit) = (caller.organization, page.rows_to_query());
-        let rows = jobs::list(&self.store, organization, page.after, limit).await?;
+        let rows = jobs::list(&self.db, organization, page.after, limit).await?;
         Ok(Listing::new(rows, page, |job| job.id.0))
     }
 
@@ -177,23 +177,23 @@ impl Service {
     ///
     /// # Errors
     /// `not_found`; when the database fails.
-    pub async fn get_job(&self, caller: Caller, id: JobId) -> Result<StoredJob, ServiceError> {
-        let job = jobs::load(&self.store, &self.keys, caller.organization, id).await?;
-        job.ok_or_else(ServiceError::not_found)
+    pub async fn get_job(&self, caller: Caller, id: JobId) -> Result<StoredJob, ApiError> {
+        let job = jobs::load(&self.db, &self.keys, caller.organization, id).await?;
+        job.ok_or_else(ApiError::not_found)
     }
 
     /// Cancels a job: a queued one at once, a running one through its worker.
     ///
     /// # Errors
     /// `not_found`; `job_ended`; when the database fails.
-    pub async fn cancel_job(&self, caller: Caller, id: JobId) -> Result<StoredJob, ServiceError> {
-        match jobs::cancel(&self.store, &self.keys, caller, id).await? {
+    pub async fn cancel_job(&self, caller: Caller, id: JobId) -> Result<StoredJob, ApiError> {
+        match jobs::cancel(&self.db, &self.keys, caller, id).await? {
             JobCancellation::Accepted(job) => Ok(*job),
-            JobCancellation::Ended => Err(ServiceError::new(
+            JobCancellation::Ended => Err(ApiError::new(
                 Code::JobEnded,
                 "the job has ended; there is nothing to cancel",
             )),
-            JobCancellation::NotFound => Err(ServiceError::not_found()),
+            JobCancellation::NotFound => Err(ApiError::not_found()),
         }
     }
 }
@@ -218,6 +218,6 @@ fn check_sweep(plans: &[JobPlan], job: &JobDefinition) -> Result<(), Problem> {
     Ok(())
 }
 
-fn no_dataset() -> ServiceError {
-    ServiceError::not_found_at("/dataset_id")
+fn no_dataset() -> ApiError {
+    ApiError::not_found_at("/dataset_id")
 }

@@ -12,7 +12,7 @@ use tracing::Span;
 
 use crate::memory::{MemoryBudget, MemoryError, MemoryReservation, MemoryUse};
 
-use super::ServiceError;
+use super::ApiError;
 
 /// Size above which a body is large, in bytes. Smaller ones are parsed in about a millisecond.
 pub const LARGE_BYTES: usize = 256 << 10;
@@ -120,12 +120,12 @@ impl LargeDocuments {
     /// that may block, and the memory of its parsed form is reserved first.
     ///
     /// # Errors
-    /// [`MemoryError`]; [`ServiceError::Panicked`].
+    /// [`MemoryError`]; [`ApiError::Panicked`].
     pub async fn process<R, F>(
         &self,
         size: DocumentSize,
         work: impl FnOnce() -> F + Send + 'static,
-    ) -> Result<R, ServiceError>
+    ) -> Result<R, ApiError>
     where
         R: Send + 'static,
         F: Future<Output = R>,
@@ -148,17 +148,14 @@ impl LargeDocuments {
     /// Reads a stored document that may be large, on a thread that may block.
     ///
     /// # Errors
-    /// [`ServiceError::Panicked`].
-    pub async fn load<R, F>(
-        &self,
-        work: impl FnOnce() -> F + Send + 'static,
-    ) -> Result<R, ServiceError>
+    /// [`ApiError::Panicked`].
+    pub async fn load<R, F>(&self, work: impl FnOnce() -> F + Send + 'static) -> Result<R, ApiError>
     where
         R: Send + 'static,
         F: Future<Output = R>,
     {
         let place = Arc::clone(&self.loading).acquire_owned().await;
-        let place = place.map_err(|_| ServiceError::stopping())?;
+        let place = place.map_err(|_| ApiError::stopping())?;
         on_blocking_thread(async move || {
             let result = work().await;
             drop(place);
@@ -180,9 +177,7 @@ async fn in_time<T, E>(
 }
 
 /// Runs a future to its end on a thread that may block.
-async fn on_blocking_thread<R, F>(
-    work: impl FnOnce() -> F + Send + 'static,
-) -> Result<R, ServiceError>
+async fn on_blocking_thread<R, F>(work: impl FnOnce() -> F + Send + 'static) -> Result<R, ApiError>
 where
     R: Send + 'static,
     F: Future<Output = R>,
@@ -191,8 +186,8 @@ where
     let work = move || span.in_scope(|| runtime.block_on(work()));
     match tokio::task::spawn_blocking(work).await {
         Ok(result) => Ok(result),
-        Err(error) if error.is_panic() => Err(ServiceError::Panicked),
-        Err(_) => Err(ServiceError::stopping()),
+        Err(error) if error.is_panic() => Err(ApiError::Panicked),
+        Err(_) => Err(ApiError::stopping()),
     }
 }
 
@@ -201,9 +196,9 @@ mod tests {
     use std::time::Duration;
 
     use super::{DocumentSize, LARGE_BYTES, LargeDocuments};
+    use crate::api::error::ApiError;
     use crate::memory::{MemoryBudget, MemoryUse};
     use crate::problem::Code;
-    use crate::service::ServiceError;
 
     fn size(bytes: usize, nodes: usize) -> DocumentSize {
         DocumentSize { bytes, nodes }
@@ -230,7 +225,7 @@ mod tests {
         let refused = documents
             .process(size(LARGE_BYTES * 4, 9000), async || ())
             .await;
-        let Err(ServiceError::Problem(problem)) = refused else {
+        let Err(ApiError::Problem(problem)) = refused else {
             panic!("expected a problem");
         };
         assert_eq!(problem.code, Code::LimitExceeded);

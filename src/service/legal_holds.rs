@@ -6,12 +6,12 @@ use crate::db::legal_holds::{self, Deletion, LegalHold};
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
 
-use super::{Service, ServiceError, text};
+use super::{ApiError, App, text};
 
 /// Maximum length of a reason, in characters.
 const REASON_LENGTH: usize = 2_000;
 
-impl Service {
+impl App {
     /// Places a legal hold: neither the dataset nor a submission of it is deleted, by a request or by its
     /// retention, until the hold is lifted. A second one replaces the reason.
     ///
@@ -22,7 +22,7 @@ impl Service {
         caller: Caller,
         dataset: DatasetId,
         reason: &str,
-    ) -> Result<LegalHold, ServiceError> {
+    ) -> Result<LegalHold, ApiError> {
         let reason = reason.trim();
         if reason.is_empty() {
             return Err(Problem::at(
@@ -33,8 +33,8 @@ impl Service {
             .into());
         }
         text::check_length("/reason", Some(reason), REASON_LENGTH)?;
-        let hold = legal_holds::place(&self.store, caller, dataset, reason).await?;
-        hold.ok_or_else(ServiceError::not_found)
+        let hold = legal_holds::place(&self.db, caller, dataset, reason).await?;
+        hold.ok_or_else(ApiError::not_found)
     }
 
     /// Ends a legal hold.
@@ -45,10 +45,10 @@ impl Service {
         &self,
         caller: Caller,
         dataset: DatasetId,
-    ) -> Result<(), ServiceError> {
-        match legal_holds::lift(&self.store, caller, dataset).await? {
+    ) -> Result<(), ApiError> {
+        match legal_holds::lift(&self.db, caller, dataset).await? {
             true => Ok(()),
-            false => Err(ServiceError::not_found()),
+            false => Err(ApiError::not_found()),
         }
     }
 }
@@ -57,11 +57,11 @@ impl Service {
 ///
 /// # Errors
 /// `not_found` and `legal_hold`.
-pub(super) fn deleted(deletion: Deletion) -> Result<(), ServiceError> {
+pub(super) fn deleted(deletion: Deletion) -> Result<(), ApiError> {
     match deletion {
         Deletion::Done => Ok(()),
-        Deletion::NotFound => Err(ServiceError::not_found()),
-        Deletion::Held => Err(ServiceError::new(
+        Deletion::NotFound => Err(ApiError::not_found()),
+        Deletion::Held => Err(ApiError::new(
             Code::LegalHold,
             "the dataset has a legal hold; `GET /v1/datasets/{id}` has the reason",
         )),

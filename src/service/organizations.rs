@@ -5,13 +5,13 @@ use crate::ids::OrganizationId;
 use crate::problem::Code;
 use crate::roles::Caller;
 
-use super::page::{Listing, PageRequest};
-use super::{Service, ServiceError, text};
+use super::{ApiError, App, text};
+use crate::api::page::{Listing, PageRequest};
 
 /// Maximum length of a display name, in characters.
 const DISPLAY_NAME_LENGTH: usize = 200;
 
-impl Service {
+impl App {
     /// Creates an organization.
     ///
     /// # Errors
@@ -21,10 +21,10 @@ impl Service {
         caller: Caller,
         name: &str,
         display_name: Option<&str>,
-    ) -> Result<Organization, ServiceError> {
+    ) -> Result<Organization, ApiError> {
         organizations::check_name(name)?;
         text::check_length("/display_name", display_name, DISPLAY_NAME_LENGTH)?;
-        let created = organizations::create(&self.store, Some(caller), name, display_name).await?;
+        let created = organizations::create(&self.db, Some(caller), name, display_name).await?;
         Ok(created.ok_or_else(|| text::name_taken("an organization"))?)
     }
 
@@ -35,8 +35,8 @@ impl Service {
     pub async fn list_organizations(
         &self,
         page: PageRequest,
-    ) -> Result<Listing<Organization>, ServiceError> {
-        let rows = organizations::list(&self.store, page.after, page.rows_to_query()).await?;
+    ) -> Result<Listing<Organization>, ApiError> {
+        let rows = organizations::list(&self.db, page.after, page.rows_to_query()).await?;
         Ok(Listing::new(rows, page, |organization| organization.id.0))
     }
 
@@ -44,10 +44,10 @@ impl Service {
     ///
     /// # Errors
     /// `not_found`; when the database fails.
-    pub async fn get_organization(&self, id: OrganizationId) -> Result<Organization, ServiceError> {
+    pub async fn get_organization(&self, id: OrganizationId) -> Result<Organization, ApiError> {
         let organization =
-            organizations::find(&mut *self.store.connection().await?, &id.to_string()).await?;
-        organization.ok_or_else(ServiceError::not_found)
+            organizations::find(&mut *self.db.connection().await?, &id.to_string()).await?;
+        organization.ok_or_else(ApiError::not_found)
     }
 
     /// Disables an organization, or enables it again. While it is disabled its tokens, and those of
@@ -61,16 +61,16 @@ impl Service {
         caller: Caller,
         id: OrganizationId,
         is_disabled: bool,
-    ) -> Result<Organization, ServiceError> {
+    ) -> Result<Organization, ApiError> {
         if id == caller.organization && is_disabled {
-            return Err(ServiceError::new(
+            return Err(ApiError::new(
                 Code::Conflict,
                 "this is your own organization: nobody could enable it again",
             ));
         }
-        match organizations::set_disabled(&self.store, caller, id, is_disabled).await? {
+        match organizations::set_disabled(&self.db, caller, id, is_disabled).await? {
             true => self.get_organization(id).await,
-            false => Err(ServiceError::not_found()),
+            false => Err(ApiError::not_found()),
         }
     }
 }

@@ -23,7 +23,7 @@ use super::data_package::{PackagedTable, descriptor};
 use super::rendered_tables::unwritable;
 use super::table_format::{Rendering, TableFormat};
 use super::table_work::{TableKind, stopped};
-use super::{Service, ServiceError};
+use super::{ApiError, App};
 
 /// Memory of the packaging of a table beside its rendering, in bytes: blocks of files.
 const PACKAGING_BYTES: u64 = 1 << 20;
@@ -70,12 +70,12 @@ struct Unfinished {
     tables: Vec<PackagedTable>,
 }
 
-impl Service {
+impl App {
     /// The public key of the signatures of packages.
     ///
     /// # Errors
     /// When the key cannot be made.
-    pub fn signing_key(&self) -> Result<KeyDocument, ServiceError> {
+    pub fn signing_key(&self) -> Result<KeyDocument, ApiError> {
         let key = self.keys.signing_key().map_err(|_| unsigned())?;
         Ok(key.public().document())
     }
@@ -89,7 +89,7 @@ impl Service {
         &self,
         caller: Caller,
         documents: &PackageDocuments,
-    ) -> Result<PathBuf, ServiceError> {
+    ) -> Result<PathBuf, ApiError> {
         let directory = self.storage.spool.directory().to_owned();
         let path = directory.join(format!("package-{}.zip", documents.digest()));
         if tokio::fs::try_exists(&path).await.unwrap_or(false) {
@@ -130,7 +130,7 @@ impl Service {
         mut package: Unfinished,
         position: usize,
         table: StoredTable,
-    ) -> Result<Unfinished, ServiceError> {
+    ) -> Result<Unfinished, ApiError> {
         let table = Arc::new(table);
         let stem = file_stem(&table.name, position);
         let mut files = Vec::with_capacity(2);
@@ -173,7 +173,7 @@ impl Service {
         &self,
         table: &Arc<StoredTable>,
         format: TableFormat,
-    ) -> Result<File, ServiceError> {
+    ) -> Result<File, ApiError> {
         let rendering = Rendering::exact(format);
         for _ in 0..3 {
             let path = self.render_table(table, &rendering).await?;
@@ -182,7 +182,7 @@ impl Service {
             }
         }
         let detail = "a table of the package could not be read; try again";
-        Err(ServiceError::new(Code::Unavailable, detail))
+        Err(ApiError::new(Code::Unavailable, detail))
     }
 }
 

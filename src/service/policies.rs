@@ -10,28 +10,24 @@ use crate::policy::{Policy, ReleasedTable};
 use crate::problem::Code;
 use crate::roles::Caller;
 
-use super::{Service, ServiceError};
+use super::{ApiError, App};
 
-impl Service {
+impl App {
     /// The policy of the caller's organization.
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn get_policy(&self, caller: Caller) -> Result<Policy, ServiceError> {
-        Ok(policies::load(&self.store, caller.organization).await?)
+    pub async fn get_policy(&self, caller: Caller) -> Result<Policy, ApiError> {
+        Ok(policies::load(&self.db, caller.organization).await?)
     }
 
     /// Replaces the policy of the caller's organization.
     ///
     /// # Errors
     /// `invalid_value`; when the database fails.
-    pub async fn replace_policy(
-        &self,
-        caller: Caller,
-        policy: Policy,
-    ) -> Result<Policy, ServiceError> {
+    pub async fn replace_policy(&self, caller: Caller, policy: Policy) -> Result<Policy, ApiError> {
         policy.check()?;
-        policies::replace(&self.store, caller, &policy).await?;
+        policies::replace(&self.db, caller, &policy).await?;
         Ok(policy)
     }
 
@@ -44,16 +40,16 @@ impl Service {
         &self,
         caller: Caller,
         release: ReleaseId,
-    ) -> Result<Approval, ServiceError> {
-        match policies::approve(&self.store, caller, release).await? {
+    ) -> Result<Approval, ApiError> {
+        match policies::approve(&self.db, caller, release).await? {
             ApprovalCreation::Made(approval) => Ok(approval),
-            ApprovalCreation::NoRelease => Err(ServiceError::not_found()),
-            ApprovalCreation::Withdrawn => Err(ServiceError::withdrawn()),
-            ApprovalCreation::SameToken => Err(ServiceError::new(
+            ApprovalCreation::NoRelease => Err(ApiError::not_found()),
+            ApprovalCreation::Withdrawn => Err(ApiError::withdrawn()),
+            ApprovalCreation::SameToken => Err(ApiError::new(
                 Code::Conflict,
                 "this token made the release; somebody else with a token of their own approves it",
             )),
-            ApprovalCreation::Exists => Err(ServiceError::new(
+            ApprovalCreation::Exists => Err(ApiError::new(
                 Code::Conflict,
                 "the release is approved already",
             )),
@@ -70,12 +66,12 @@ impl Service {
         policy: &Policy,
         release: &StoredRelease,
         pointer: &str,
-    ) -> Result<(), ServiceError> {
+    ) -> Result<(), ApiError> {
         let damaged = || StoreError::Damaged { what: "a release" };
         let privacy: PrivacyDefinition =
             serde_json::from_value(release.privacy.clone()).map_err(|_| damaged())?;
         let viewer = Viewer::Holder(release.organization);
-        let columns = releases::other_columns(&self.store, viewer, release.id).await?;
+        let columns = releases::other_columns(&self.db, viewer, release.id).await?;
         let raw_rows = release.rows + release.suppressed_rows;
         let table = ReleasedTable {
             privacy: &privacy,

@@ -16,7 +16,7 @@ use crate::problem::{Code, Problem};
 use crate::roles::Caller;
 
 use super::table_work::{TableKind, stopped};
-use super::{Service, ServiceError};
+use super::{ApiError, App};
 
 /// A dataset in numbers.
 pub struct DatasetProfile {
@@ -33,7 +33,7 @@ pub struct DatasetProfile {
     pub warnings: Vec<Warning>,
 }
 
-impl Service {
+impl App {
     /// Profiles a dataset.
     ///
     /// # Errors
@@ -43,12 +43,12 @@ impl Service {
         &self,
         caller: Caller,
         id: DatasetId,
-    ) -> Result<DatasetProfile, ServiceError> {
+    ) -> Result<DatasetProfile, ApiError> {
         let dataset = self.load_dataset(caller, id).await?;
         // Persons are counted by submission, so the submissions are settled before the rows are
         // read.
         let submissions = match dataset.schema.subject() {
-            Some(_) => Some(stored::rows_by_submission(&self.store, id).await?),
+            Some(_) => Some(stored::rows_by_submission(&self.db, id).await?),
             None => None,
         };
         let ids = submissions.as_ref().map(|submissions| {
@@ -56,7 +56,7 @@ impl Service {
             ids.collect::<Vec<_>>()
         });
         let ids = ids.as_deref();
-        let size = submissions::size(&self.store, id, ids).await?;
+        let size = submissions::size(&self.db, id, ids).await?;
         let needed = self
             .limits
             .table_bytes(&self.memory, &dataset.schema, &[], size)?;
@@ -64,11 +64,11 @@ impl Service {
         let guard = self.begin_table_work(TableKind::Raw, organization, needed);
         let guard = guard.await?;
         let work = guard.share();
-        let table = load_rows::load(&self.store, &self.keys, &dataset, ids, work.clone()).await;
+        let table = load_rows::load(&self.db, &self.keys, &dataset, ids, work.clone()).await;
         let mut table = table.map_err(|error| match error {
             // Deleted while it was read: the same error as if it had not existed.
             WorkError::Problem(problem) if problem.code == Code::DatasetDeleted => {
-                ServiceError::not_found()
+                ApiError::not_found()
             }
             error => stopped(error.into()),
         })?;
@@ -89,13 +89,13 @@ impl Service {
         drop(guard);
         let (rows, columns, subjects) = profile;
         let event = NewEvent::by(caller, Action::ProfileRead, id.0, json!({}));
-        audit::record_alone(&self.store, event).await?;
+        audit::record_alone(&self.db, event).await?;
         Ok(DatasetProfile {
             rows,
             columns,
             subjects,
-            identifier_repeats: stored::identifier_repeats(&self.store, id).await?,
-            warnings: datasets::row_warnings(&self.store, id).await?,
+            identifier_repeats: stored::identifier_repeats(&self.db, id).await?,
+            warnings: datasets::row_warnings(&self.db, id).await?,
         })
     }
 }

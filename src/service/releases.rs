@@ -16,9 +16,9 @@ use crate::jobs::{attempt, load_rows, on_thread};
 use crate::problem::{Code, Problem};
 use crate::roles::{Caller, Role};
 
-use super::page::{Listing, PageRequest};
 use super::table_work::{TableKind, stopped};
-use super::{Service, ServiceError, report_view, text};
+use super::{ApiError, App, report_view, text};
+use crate::api::page::{Listing, PageRequest};
 
 /// A release to be made.
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ struct TableToRelease {
     name: Option<String>,
 }
 
-impl Service {
+impl App {
     /// Makes a release of a job's table.
     ///
     /// # Errors
@@ -53,20 +53,20 @@ impl Service {
         &self,
         caller: Caller,
         request: ReleaseRequest,
-    ) -> Result<StoredRelease, ServiceError> {
+    ) -> Result<StoredRelease, ApiError> {
         self.storage.check()?;
         let name = request.name.as_deref().map(text::name).transpose()?;
-        let job = jobs::load(&self.store, &self.keys, caller.organization, request.job).await?;
-        let job = job.ok_or_else(|| ServiceError::not_found_at("/job_id"))?;
+        let job = jobs::load(&self.db, &self.keys, caller.organization, request.job).await?;
+        let job = job.ok_or_else(|| ApiError::not_found_at("/job_id"))?;
         if job.status != JobStatus::Succeeded {
             let detail = format!(
                 "the job is {}; only a job that has succeeded has a table to release",
                 job.status.as_str()
             );
-            return Err(ServiceError::new(Code::JobNotSucceeded, detail));
+            return Err(ApiError::new(Code::JobNotSucceeded, detail));
         }
         let organization = caller.organization;
-        let dataset = match datasets::find_any(&self.store, organization, job.dataset).await? {
+        let dataset = match datasets::find_any(&self.db, organization, job.dataset).await? {
             Some(DatasetState::Live(dataset)) => *dataset,
             Some(DatasetState::Deleted) | None => return Err(dataset_deleted()),
         };
@@ -98,10 +98,10 @@ impl Service {
             name,
         };
         let release = self.prepare_release(caller, &job, dataset, table).await?;
-        match releases::create(&self.store, &release).await? {
+        match releases::create(&self.db, &release).await? {
             ReleaseCreation::Stored => {}
             ReleaseCreation::NoDataset => return Err(dataset_deleted()),
-            ReleaseCreation::TokenEnded => return Err(ServiceError::unauthenticated()),
+            ReleaseCreation::TokenEnded => return Err(ApiError::unauthenticated()),
         }
         self.get_release(caller, release.id).await
     }
@@ -113,14 +113,14 @@ impl Service {
         job: &StoredJob,
         dataset: StoredDataset,
         table: TableToRelease,
-    ) -> Result<NewRelease, ServiceError> {
+    ) -> Result<NewRelease, ApiError> {
         let TableToRelease {
             definition,
             run,
             step,
             name,
         } = table;
-        let store = &self.store;
+        let store = &self.db;
         let key = load_rows::open_key(&self.keys, &dataset)?;
         let steps = runs::step_records(store, &key, job.id, run).await?;
         let steps = steps.into_iter().map(records::step_record);
@@ -135,7 +135,7 @@ impl Service {
             .is_some_and(|item| item.status == SweepStatus::Failed);
         if failed || (steps.is_empty() && plan.has_steps()) {
             let detail = "no generalization meets this combination; `GET /v1/jobs/{id}/sweep` has the reason";
-            return Err(ServiceError::new(Code::JobNotSucceeded, detail));
+            return Err(ApiError::new(Code::JobNotSucceeded, detail));
         }
         check_step(&steps, step)?;
         let origin = ReleaseOrigin {
@@ -184,9 +184,9 @@ impl Service {
         &self,
         caller: Caller,
         page: PageRequest,
-    ) -> Result<Listing<StoredRelease>, ServiceError> {
+    ) -> Result<Listing<StoredRelease>, ApiError> {
         let limit = page.rows_to_query();
-        let rows = releases::list(&self.store, viewer(caller), page.after, limit).await?;
+        let rows = releases::list(&self.db, viewer(caller), page.after, limit).await?;
         Ok(Listing::new(rows, page, |release| release.id.0))
     }
 
@@ -198,9 +198,9 @@ impl Service {
         &self,
         caller: Caller,
         id: ReleaseId,
-    ) -> Result<StoredRelease, ServiceError> {
-        let release = releases::load(&self.store, viewer(caller), id).await?;
-        release.ok_or_else(ServiceError::not_found)
+    ) -> Result<StoredRelease, ApiError> {
+        let release = releases::load(&self.db, viewer(caller), id).await?;
+        release.ok_or_else(ApiError::not_found)
     }
 
     /// The holder and the report of a release that the caller may see. What needs raw rows is for
@@ -212,12 +212,12 @@ impl Service {
         &self,
         caller: Caller,
         id: ReleaseId,
-    ) -> Result<(OrganizationId, Value), ServiceError> {
+    ) -> Result<(OrganizationId, Value), ApiError> {
         let viewer = viewer(caller);
-        let stored = releases::report(&self.store, viewer, id).await?;
-        let stored = stored.ok_or_else(ServiceError::not_found)?;
+        let stored = releases::report(&self.db, viewer, id).await?;
+        let stored = stored.ok_or_else(ApiError::not_found)?;
         if stored.is_withdrawn {
-            return Err(ServiceError::withdrawn());
+            return Err(ApiError::withdrawn());
         }
         let owner = stored.owner;
         Ok((owner, report_view::shown(stored, viewer)?))
@@ -232,15 +232,15 @@ impl Service {
         caller: Caller,
         id: ReleaseId,
         name: &str,
-    ) -> Result<StoredTable, ServiceError> {
+    ) -> Result<StoredTable, ApiError> {
         // PostgreSQL rejects NUL in text, and no table's name contains it.
         if name.contains('\0') {
-            return Err(ServiceError::not_found());
+            return Err(ApiError::not_found());
         }
-        let table = releases::table(&self.store, viewer(caller), id, name).await?;
-        let table = table.ok_or_else(ServiceError::not_found)?;
+        let table = releases::table(&self.db, viewer(caller), id, name).await?;
+        let table = table.ok_or_else(ApiError::not_found)?;
         match table.is_withdrawn {
-            true => Err(ServiceError::withdrawn()),
+            true => Err(ApiError::withdrawn()),
             false => Ok(table),
         }
     }
@@ -249,8 +249,8 @@ impl Service {
     /// a recipient still has a grant, and the release is not withdrawn. `false` if the database fails.
     pub async fn may_still_read(&self, caller: Caller, id: ReleaseId, name: &str) -> bool {
         let permitted = async {
-            let is_valid = token_validity::is_valid(&self.store, caller.token).await?;
-            let table = releases::table(&self.store, viewer(caller), id, name).await?;
+            let is_valid = token_validity::is_valid(&self.db, caller.token).await?;
+            let table = releases::table(&self.db, viewer(caller), id, name).await?;
             Ok::<_, StoreError>(is_valid && table.is_some_and(|table| !table.is_withdrawn))
         };
         permitted.await.unwrap_or_else(|error| {
@@ -274,8 +274,8 @@ impl Service {
         owner: OrganizationId,
         id: ReleaseId,
         part: &str,
-    ) -> Result<(), ServiceError> {
-        Ok(releases::record_fetch(&self.store, caller, owner, id, part).await?)
+    ) -> Result<(), ApiError> {
+        Ok(releases::record_fetch(&self.db, caller, owner, id, part).await?)
     }
 }
 
@@ -299,8 +299,8 @@ fn check_step(steps: &[StepRecord], step: Option<u32>) -> Result<(), Problem> {
     Err(Problem::at(Code::NoSuchStep, "/step", detail))
 }
 
-fn dataset_deleted() -> ServiceError {
-    ServiceError::new(
+fn dataset_deleted() -> ApiError {
+    ApiError::new(
         Code::DatasetDeleted,
         "the job's dataset was deleted with its rows; only earlier releases remain",
     )

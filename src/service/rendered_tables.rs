@@ -19,9 +19,9 @@ use crate::storage::spool::UNFINISHED;
 
 use super::table_format::{Rendering, TableFormat};
 use super::table_work::{TableKind, stopped};
-use super::{Service, ServiceError};
+use super::{ApiError, App};
 
-impl Service {
+impl App {
     /// The path of the file with a released table in a format. Renders the file if it does not
     /// exist. The file may be removed at any time, but an open one stays readable.
     ///
@@ -31,7 +31,7 @@ impl Service {
         &self,
         table: &Arc<StoredTable>,
         rendering: &Rendering,
-    ) -> Result<PathBuf, ServiceError> {
+    ) -> Result<PathBuf, ApiError> {
         // The version is part of the entity tag of a table, because another version of the program
         // may write other bytes. So it is part of the file name, too.
         let name = format!(
@@ -53,7 +53,7 @@ impl Service {
             return Ok(path);
         }
         let mut chunks = Vec::new();
-        while let Some(chunk) = releases::chunk(&self.store, table, chunks.len() as u32).await? {
+        while let Some(chunk) = releases::chunk(&self.db, table, chunks.len() as u32).await? {
             chunks.push(chunk);
         }
         let (target, stored, work) = (path.clone(), table.clone(), guard.share());

@@ -12,7 +12,7 @@ use crate::db::{releases, token_validity};
 use crate::ids::{OrganizationId, ReleaseId, TokenId};
 use crate::roles::{Caller, Role};
 
-use super::{Service, ServiceError};
+use super::{ApiError, App};
 
 /// How long a link works.
 const LIFETIME: Duration = Duration::minutes(15);
@@ -70,19 +70,19 @@ impl LinkBody {
     }
 }
 
-impl Service {
+impl App {
     /// Makes a link that opens the report of a release for a quarter of an hour, as long as the
     /// caller may read it. Recorded in the audit log.
     ///
     /// # Errors
-    /// As [`Service::get_report`].
+    /// As [`App::get_report`].
     pub async fn create_report_link(
         &self,
         caller: Caller,
         release: ReleaseId,
-    ) -> Result<ReportLink, ServiceError> {
+    ) -> Result<ReportLink, ApiError> {
         let (owner, _) = self.get_report(caller, release).await?;
-        let expires_at = self.store.now() + LIFETIME;
+        let expires_at = self.db.now() + LIFETIME;
         let body = LinkBody {
             release,
             caller,
@@ -90,7 +90,7 @@ impl Service {
         };
         let mut bytes = body.bytes();
         bytes.extend_from_slice(&self.keys.report_link(&bytes));
-        releases::record_link(&self.store, caller, owner, release).await?;
+        releases::record_link(&self.db, caller, owner, release).await?;
         Ok(ReportLink {
             code: URL_SAFE_NO_PAD.encode(bytes),
             expires_at,
@@ -105,18 +105,18 @@ impl Service {
         &self,
         code: &str,
         address: Option<IpAddr>,
-    ) -> Result<ReportPage, ServiceError> {
-        let body = self.link_body(code).ok_or_else(ServiceError::not_found)?;
+    ) -> Result<ReportPage, ApiError> {
+        let body = self.link_body(code).ok_or_else(ApiError::not_found)?;
         let caller = Caller {
             address,
             ..body.caller
         };
-        if !token_validity::is_valid(&self.store, body.caller.token).await? {
-            return Err(ServiceError::not_found());
+        if !token_validity::is_valid(&self.db, body.caller.token).await? {
+            return Err(ApiError::not_found());
         }
         let service = self.of(caller);
         let (owner, page) = service.get_report_page(caller, body.release).await?;
-        releases::record_fetch(&service.store, caller, owner, body.release, "report").await?;
+        releases::record_fetch(&service.db, caller, owner, body.release, "report").await?;
         Ok(page)
     }
 
@@ -130,6 +130,6 @@ impl Service {
             return None;
         }
         let body = LinkBody::parse(body)?;
-        (self.store.now().unix_timestamp() < body.end).then_some(body)
+        (self.db.now().unix_timestamp() < body.end).then_some(body)
     }
 }

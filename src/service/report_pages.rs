@@ -15,7 +15,7 @@ use crate::jobs::records::{self, SweepItem};
 use crate::jobs::{attempt, load_rows};
 use crate::roles::{Caller, Role};
 
-use super::{Service, ServiceError};
+use super::{ApiError, App};
 
 /// Most grants that a page names.
 const MOST_GRANTS: i64 = 20;
@@ -23,21 +23,21 @@ const MOST_GRANTS: i64 = 20;
 /// Most steps of a run, and combinations of a sweep, that a page draws.
 const MOST_STEPS: i64 = 1_000;
 
-impl Service {
+impl App {
     /// The holder of a release that the caller may see, and the page of its report; the holder's
     /// page has the distributions of its columns, whose labels are raw values.
     ///
     /// # Errors
-    /// As [`Service::get_report`].
+    /// As [`App::get_report`].
     pub async fn get_report_page(
         &self,
         caller: Caller,
         id: ReleaseId,
-    ) -> Result<(OrganizationId, ReportPage), ServiceError> {
+    ) -> Result<(OrganizationId, ReportPage), ApiError> {
         let (owner, mut page) = self.get_packed_page(caller, id).await?;
         if caller.role == Role::Holder
             && let Some(key) = self.key_of_release(caller, id).await?
-            && let Some(shares) = report_context::distributions(&self.store, &key, id).await?
+            && let Some(shares) = report_context::distributions(&self.db, &key, id).await?
         {
             page.report["distributions"] = shares;
         }
@@ -49,10 +49,10 @@ impl Service {
         &self,
         caller: Caller,
         id: ReleaseId,
-    ) -> Result<Option<DataKey>, ServiceError> {
+    ) -> Result<Option<DataKey>, ApiError> {
         let release = self.get_release(caller, id).await?;
         let owner = release.organization;
-        let state = datasets::find_any(&self.store, owner, release.dataset).await?;
+        let state = datasets::find_any(&self.db, owner, release.dataset).await?;
         Ok(match state {
             Some(DatasetState::Live(dataset)) => Some(load_rows::open_key(&self.keys, &dataset)?),
             Some(DatasetState::Deleted) | None => None,
@@ -62,15 +62,15 @@ impl Service {
     /// The page as a package has it, which may be passed on: without distributions.
     ///
     /// # Errors
-    /// As [`Service::get_report`].
+    /// As [`App::get_report`].
     pub async fn get_packed_page(
         &self,
         caller: Caller,
         id: ReleaseId,
-    ) -> Result<(OrganizationId, ReportPage), ServiceError> {
+    ) -> Result<(OrganizationId, ReportPage), ApiError> {
         let (owner, report) = self.get_report(caller, id).await?;
         let release = self.get_release(caller, id).await?;
-        let context = report_context::load(&self.store, id).await?;
+        let context = report_context::load(&self.db, id).await?;
         let mut page = ReportPage {
             release: id.to_string(),
             name: release.name.clone(),
@@ -105,10 +105,10 @@ impl Service {
         &self,
         caller: Caller,
         release: ReleaseId,
-    ) -> Result<Vec<GrantFact>, ServiceError> {
+    ) -> Result<Vec<GrantFact>, ApiError> {
         let organization = caller.organization;
-        let grants = grants::list(&self.store, organization, release, None, MOST_GRANTS).await?;
-        let now = self.store.now();
+        let grants = grants::list(&self.db, organization, release, None, MOST_GRANTS).await?;
+        let now = self.db.now();
         let grants = grants.unwrap_or_default().into_iter();
         let current = grants.filter(|grant| grant.expires_at.is_none_or(|at| at > now));
         let fact = |grant: grants::StoredGrant| GrantFact {
@@ -125,8 +125,8 @@ impl Service {
         caller: Caller,
         release: &StoredRelease,
         page: &mut ReportPage,
-    ) -> Result<(), ServiceError> {
-        let store = &self.store;
+    ) -> Result<(), ApiError> {
+        let store = &self.db;
         let job = jobs::load(store, &self.keys, caller.organization, release.job).await?;
         let Some(job) = job else { return Ok(()) };
         let definition = attempt::stored_job(&job.definition)?;
@@ -155,7 +155,7 @@ impl Service {
                     smallest: item.smallest_group,
                 })
             })
-            .collect::<Result<_, ServiceError>>()?;
+            .collect::<Result<_, ApiError>>()?;
         Ok(())
     }
 }

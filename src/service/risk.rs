@@ -13,9 +13,9 @@ use crate::problem::{Code, Problem};
 use crate::roles::Caller;
 
 use super::table_work::{TableKind, stopped};
-use super::{Service, ServiceError};
+use super::{ApiError, App};
 
-impl Service {
+impl App {
     /// Computes how far the rows of a dataset single out persons, with the combinations of up to `l`
     /// quasi-identifiers.
     ///
@@ -27,9 +27,9 @@ impl Service {
         caller: Caller,
         id: DatasetId,
         l: usize,
-    ) -> Result<TableRisk, ServiceError> {
+    ) -> Result<TableRisk, ApiError> {
         let dataset = self.load_dataset(caller, id).await?;
-        let size = submissions::size(&self.store, id, None).await?;
+        let size = submissions::size(&self.db, id, None).await?;
         // Refused before it waits for a place and for memory.
         risk::check_work(&dataset.schema, size.rows, l)?;
         let table = self
@@ -44,11 +44,11 @@ impl Service {
         let guard = self.begin_table_work(TableKind::Raw, organization, needed);
         let guard = guard.await?;
         let work = guard.share();
-        let table = load_rows::load(&self.store, &self.keys, &dataset, None, work.clone()).await;
+        let table = load_rows::load(&self.db, &self.keys, &dataset, None, work.clone()).await;
         let mut table = table.map_err(|error| match error {
             // Deleted while it was read: the same error as if it had not existed.
             WorkError::Problem(problem) if problem.code == Code::DatasetDeleted => {
-                ServiceError::not_found()
+                ApiError::not_found()
             }
             error => stopped(error.into()),
         })?;
@@ -62,7 +62,7 @@ impl Service {
         let risk = risk.await.map_err(|error| stopped(error.into()))?;
         drop(guard);
         let event = NewEvent::by(caller, Action::RiskRead, id.0, json!({ "l": l }));
-        audit::record_alone(&self.store, event).await?;
+        audit::record_alone(&self.db, event).await?;
         Ok(risk)
     }
 }

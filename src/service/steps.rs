@@ -10,10 +10,10 @@ use crate::jobs::records::{self, SweepItem};
 use crate::jobs::{attempt, load_rows};
 use crate::roles::Caller;
 
-use super::page::{Listing, PageRequest};
-use super::{Service, ServiceError};
+use super::{ApiError, App};
+use crate::api::page::{Listing, PageRequest};
 
-impl Service {
+impl App {
     /// The steps of a job, from step 0; for a sweep, those of the combination. The cursor is the
     /// number of a step.
     ///
@@ -26,15 +26,15 @@ impl Service {
         id: JobId,
         combination: CombinationQuery,
         page: PageRequest<u32>,
-    ) -> Result<Listing<StepItem, u32>, ServiceError> {
+    ) -> Result<Listing<StepItem, u32>, ApiError> {
         let job = self.get_job(caller, id).await?;
         let sweep = Sweep::new(&attempt::stored_job(&job.definition)?)?;
         let run = sweep.find(combination)? as u32;
         let (first, limit) = (page.first(), page.rows_to_query());
-        let items = match datasets::find_any(&self.store, caller.organization, job.dataset).await? {
+        let items = match datasets::find_any(&self.db, caller.organization, job.dataset).await? {
             Some(DatasetState::Live(dataset)) => {
                 let key = load_rows::open_key(&self.keys, &dataset)?;
-                runs::steps(&self.store, &key, id, run, first, limit).await?
+                runs::steps(&self.db, &key, id, run, first, limit).await?
             }
             // Its steps were deleted with it.
             Some(DatasetState::Deleted) | None => Vec::new(),
@@ -54,10 +54,10 @@ impl Service {
         caller: Caller,
         id: JobId,
         page: PageRequest<u32>,
-    ) -> Result<Listing<SweepItem, u32>, ServiceError> {
+    ) -> Result<Listing<SweepItem, u32>, ApiError> {
         self.get_job(caller, id).await?;
         let (first, limit) = (page.first(), page.rows_to_query());
-        let rows = runs::sweep(&self.store, id, first, limit).await?;
+        let rows = runs::sweep(&self.db, id, first, limit).await?;
         let rows = Listing::new(rows, page, |&(run, _)| run);
         Ok(rows.try_map(|(_, item)| records::sweep_item(item))?)
     }

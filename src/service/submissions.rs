@@ -20,7 +20,7 @@ use super::ingest::body;
 use super::ingest::pipeline::{IngestSettings, ingest};
 use super::legal_holds::deleted;
 use super::table_format::ReceivedFormat;
-use super::{Service, ServiceError};
+use super::{ApiError, App};
 
 /// Memory of an upload, in bytes. The frames and the decoder need 10 MiB, most of it the window of
 /// zstd. A chunk has 16 MiB of text while it is built, and as much again in each of its later forms:
@@ -32,7 +32,7 @@ const IDENTIFIER_BYTES: u64 = 28 << 20;
 
 /// Rows that are sent to a dataset.
 pub struct SubmissionRequest<'a> {
-    /// The dataset, from [`Service::load_dataset`].
+    /// The dataset, from [`App::load_dataset`].
     pub dataset: &'a StoredDataset,
     /// The format of the decoded body.
     pub format: ReceivedFormat,
@@ -44,7 +44,7 @@ pub struct SubmissionRequest<'a> {
     pub body: &'a mut (dyn AsyncRead + Send + Unpin),
 }
 
-impl Service {
+impl App {
     /// Deletes a submission with its rows. Queued and running jobs that read it are cancelled;
     /// releases stay.
     ///
@@ -55,8 +55,8 @@ impl Service {
         caller: Caller,
         dataset: DatasetId,
         id: SubmissionId,
-    ) -> Result<(), ServiceError> {
-        deleted(submission_deletion::delete(&self.store, caller, dataset, id).await?)?;
+    ) -> Result<(), ApiError> {
+        deleted(submission_deletion::delete(&self.db, caller, dataset, id).await?)?;
         self.wake.notify_waiters();
         Ok(())
     }
@@ -74,7 +74,7 @@ impl Service {
         caller: Caller,
         request: SubmissionRequest<'_>,
         answer: impl FnOnce(&Submission) -> Result<IdempotentAnswer, serde_json::Error>,
-    ) -> Result<IdempotentAnswer, ServiceError> {
+    ) -> Result<IdempotentAnswer, ApiError> {
         let SubmissionRequest {
             dataset,
             format,
@@ -102,7 +102,7 @@ impl Service {
         let space = self
             .limits
             .quotas
-            .check_space(&self.store, caller.organization);
+            .check_space(&self.db, caller.organization);
         if let Err(exceeded) = space.await? {
             abandon(reservation).await?;
             return Err(exceeded.into());
@@ -116,7 +116,7 @@ impl Service {
                 total_bytes: limit,
             },
         };
-        match ingest(&self.store, dataset, settings, body).await {
+        match ingest(&self.db, dataset, settings, body).await {
             Ok((writer, totals)) => {
                 let key = load_rows::open_key(&self.keys, dataset)?;
                 let quotas = &self.limits.quotas;
@@ -141,17 +141,17 @@ impl Service {
 fn committed(
     totals: &SubmissionTotals,
     result: SubmissionResult,
-) -> Result<IdempotentAnswer, ServiceError> {
+) -> Result<IdempotentAnswer, ApiError> {
     match result {
         SubmissionResult::Stored(answer) => {
             metrics::counter!("pais_submitted_rows_total").increment(totals.rows);
             Ok(answer)
         }
-        SubmissionResult::TokenEnded => Err(ServiceError::unauthenticated()),
-        SubmissionResult::NoDataset => Err(ServiceError::not_found()),
+        SubmissionResult::TokenEnded => Err(ApiError::unauthenticated()),
+        SubmissionResult::NoDataset => Err(ApiError::not_found()),
         SubmissionResult::KeyTaken => Err(key_in_use()),
         SubmissionResult::Refused(exceeded) => Err(exceeded.into()),
-        SubmissionResult::Duplicate(earlier) => Err(ServiceError::new(
+        SubmissionResult::Duplicate(earlier) => Err(ApiError::new(
             Code::DuplicateSubmission,
             format!(
                 "the rows are those of submission {earlier}, in whatever order, and nothing was \

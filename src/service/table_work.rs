@@ -16,7 +16,7 @@ use crate::ids::OrganizationId;
 use crate::memory::{MemoryReservation, MemoryUse};
 use crate::problem::{Code, Problem};
 
-use super::{Service, ServiceError};
+use super::{ApiError, App};
 
 /// Number of requests that work on tables of one kind at the same time.
 const WORKING: usize = 3;
@@ -27,7 +27,7 @@ const WORKING_PER_ORGANIZATION: usize = 2;
 
 /// The kind of table that a request works on.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum TableKind {
+pub(crate) enum TableKind {
     /// A raw table. A computation on it may take minutes.
     Raw,
     /// A released table to be rendered. It does not wait for raw ones.
@@ -36,7 +36,7 @@ pub(super) enum TableKind {
 
 /// The places of this process, and the request to stop all work. Clones share them.
 #[derive(Clone, Debug)]
-pub(super) struct TablePlaces {
+pub(crate) struct TablePlaces {
     raw: Places,
     released: Places,
     interrupt: CancellationToken,
@@ -58,7 +58,7 @@ struct Place {
 /// Work on a table. The threads that do it share this, so that place and memory are free when the last
 /// of them has ended.
 #[derive(Debug)]
-pub(super) struct TableWork {
+pub(crate) struct TableWork {
     cancellation: Cancellation,
     _place: Place,
     _memory: MemoryReservation,
@@ -75,14 +75,14 @@ impl Observer for TableWork {
 /// The part of a request in its work: when this is dropped, the work stops.
 #[derive(Debug)]
 #[must_use]
-pub(super) struct WorkGuard {
+pub(crate) struct WorkGuard {
     work: Arc<TableWork>,
     _interrupted: AbortOnDropHandle<()>,
 }
 
 impl WorkGuard {
     /// The work, to be shared with its threads.
-    pub(super) fn share(&self) -> Arc<TableWork> {
+    pub(crate) fn share(&self) -> Arc<TableWork> {
         self.work.clone()
     }
 }
@@ -95,7 +95,7 @@ impl Drop for WorkGuard {
 
 impl TablePlaces {
     /// Free places. When `interrupt` is cancelled, all work stops.
-    pub(super) fn new(interrupt: CancellationToken) -> Self {
+    pub(crate) fn new(interrupt: CancellationToken) -> Self {
         Self {
             raw: Places::new(),
             released: Places::new(),
@@ -132,19 +132,19 @@ impl Places {
     }
 }
 
-impl Service {
+impl App {
     /// Begins work on a table that needs `bytes` of memory, on behalf of an organization. Waits up to
     /// `memory.wait_seconds` for a place and for memory.
     ///
     /// # Errors
     /// `busy` if neither is free in time; `limit_exceeded` if it never fits; `unavailable` when the
     /// service stops.
-    pub(super) async fn begin_table_work(
+    pub(crate) async fn begin_table_work(
         &self,
         kind: TableKind,
         organization: OrganizationId,
         bytes: u64,
-    ) -> Result<WorkGuard, ServiceError> {
+    ) -> Result<WorkGuard, ApiError> {
         let places = match kind {
             TableKind::Raw => &self.tables.raw,
             TableKind::Released => &self.tables.released,
@@ -154,7 +154,7 @@ impl Service {
         let Ok(place) = place else {
             return Err(busy(wait).into());
         };
-        let _place = place.ok_or_else(ServiceError::stopping)?;
+        let _place = place.ok_or_else(ApiError::stopping)?;
         let _memory = self.memory.reserve(MemoryUse::Tables, bytes).await?;
         let work = Arc::new(TableWork {
             cancellation: Cancellation::new(),
@@ -190,11 +190,9 @@ fn busy(wait: Duration) -> Problem {
 }
 
 /// The error of a request whose work was stopped. Its client is gone, or the service stops.
-pub(super) fn stopped(error: ServiceError) -> ServiceError {
+pub(crate) fn stopped(error: ApiError) -> ApiError {
     match error {
-        ServiceError::Problem(problem) if problem.code == Code::Cancelled => {
-            ServiceError::stopping()
-        }
+        ApiError::Problem(problem) if problem.code == Code::Cancelled => ApiError::stopping(),
         error => error,
     }
 }

@@ -7,10 +7,10 @@ use crate::db::taxonomies::{self, Taxonomy, TaxonomyDeletion, TaxonomySummary};
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
 
-use super::page::{Listing, PageRequest};
-use super::{Service, ServiceError, text};
+use super::{ApiError, App, text};
+use crate::api::page::{Listing, PageRequest};
 
-impl Service {
+impl App {
     /// Creates a taxonomy from a tree.
     ///
     /// # Errors
@@ -21,7 +21,7 @@ impl Service {
         caller: Caller,
         name: &str,
         root: &TaxonomyNode,
-    ) -> Result<Taxonomy, ServiceError> {
+    ) -> Result<Taxonomy, ApiError> {
         let name = text::name(name)?;
         let tree = Tree::new(root, self.limits.taxonomy).map_err(|error| {
             let pointer = format!("/root{}", error.pointer());
@@ -40,7 +40,7 @@ impl Service {
         caller: Caller,
         name: &str,
         rows: &[u8],
-    ) -> Result<Taxonomy, ServiceError> {
+    ) -> Result<Taxonomy, ApiError> {
         let name = text::name(name)?;
         let limits = self.limits.taxonomy;
         let root = hierarchy::parse(rows, limits)?;
@@ -54,8 +54,8 @@ impl Service {
         caller: Caller,
         name: &str,
         tree: &Tree,
-    ) -> Result<Taxonomy, ServiceError> {
-        let created = taxonomies::create(&self.store, caller, name, tree).await?;
+    ) -> Result<Taxonomy, ApiError> {
+        let created = taxonomies::create(&self.db, caller, name, tree).await?;
         Ok(created.ok_or_else(|| text::name_taken("a taxonomy"))?)
     }
 
@@ -67,9 +67,9 @@ impl Service {
         &self,
         caller: Caller,
         page: PageRequest,
-    ) -> Result<Listing<TaxonomySummary>, ServiceError> {
+    ) -> Result<Listing<TaxonomySummary>, ApiError> {
         let (organization, limit) = (caller.organization, page.rows_to_query());
-        let rows = taxonomies::list(&self.store, organization, page.after, limit).await?;
+        let rows = taxonomies::list(&self.db, organization, page.after, limit).await?;
         Ok(Listing::new(rows, page, |taxonomy| taxonomy.id.0))
     }
 
@@ -77,28 +77,20 @@ impl Service {
     ///
     /// # Errors
     /// `not_found`; when the database fails.
-    pub async fn get_taxonomy(
-        &self,
-        caller: Caller,
-        id: TaxonomyId,
-    ) -> Result<Taxonomy, ServiceError> {
-        let taxonomy = taxonomies::find(&self.store, caller.organization, id).await?;
-        taxonomy.ok_or_else(ServiceError::not_found)
+    pub async fn get_taxonomy(&self, caller: Caller, id: TaxonomyId) -> Result<Taxonomy, ApiError> {
+        let taxonomy = taxonomies::find(&self.db, caller.organization, id).await?;
+        taxonomy.ok_or_else(ApiError::not_found)
     }
 
     /// Deletes a taxonomy of the caller's organization.
     ///
     /// # Errors
     /// `not_found`; `taxonomy_in_use` while a dataset names it; when the database fails.
-    pub async fn delete_taxonomy(
-        &self,
-        caller: Caller,
-        id: TaxonomyId,
-    ) -> Result<(), ServiceError> {
-        match taxonomies::delete(&self.store, caller, id).await? {
+    pub async fn delete_taxonomy(&self, caller: Caller, id: TaxonomyId) -> Result<(), ApiError> {
+        match taxonomies::delete(&self.db, caller, id).await? {
             TaxonomyDeletion::Deleted => Ok(()),
-            TaxonomyDeletion::NotFound => Err(ServiceError::not_found()),
-            TaxonomyDeletion::InUse => Err(ServiceError::new(
+            TaxonomyDeletion::NotFound => Err(ApiError::not_found()),
+            TaxonomyDeletion::InUse => Err(ApiError::new(
                 Code::TaxonomyInUse,
                 "a dataset uses this taxonomy; delete the dataset first",
             )),

@@ -10,26 +10,21 @@ use crate::oidc::Person;
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
 
-use super::page::{Listing, PageRequest};
-use super::{Service, ServiceError, text};
+use super::{ApiError, App, text};
+use crate::api::page::{Listing, PageRequest};
 
 /// Maximum length of a label, in characters.
 const LABEL_LENGTH: usize = 200;
 
-impl Service {
+impl App {
     /// Records in the audit log of the caller's organization that its role may not do what it asked
     /// for; at most once a minute for a token. A failure is logged: the request is refused anyway.
     pub async fn record_forbidden(&self, caller: Caller) {
         let (token, organization) = (caller.token, caller.organization);
         let reason = RefusalReason::Role;
-        let recorded = token_validity::record_refusal(
-            &self.store,
-            token,
-            organization,
-            reason,
-            caller.address,
-        )
-        .await;
+        let recorded =
+            token_validity::record_refusal(&self.db, token, organization, reason, caller.address)
+                .await;
         if let Err(error) = recorded {
             tracing::warn!(
                 error = &error as &dyn std::error::Error,
@@ -47,8 +42,8 @@ impl Service {
         &self,
         secret: &str,
         address: Option<IpAddr>,
-    ) -> Result<Option<Caller>, ServiceError> {
-        let found = token_validity::authenticate(&self.store, secret).await?;
+    ) -> Result<Option<Caller>, ApiError> {
+        let found = token_validity::authenticate(&self.db, secret).await?;
         self.authenticated(found, address).await
     }
 
@@ -61,14 +56,14 @@ impl Service {
         &self,
         person: &Person,
         address: Option<IpAddr>,
-    ) -> Result<Option<Caller>, ServiceError> {
+    ) -> Result<Option<Caller>, ApiError> {
         let Person {
             subject,
             organization,
             role,
         } = person;
         let found =
-            persons::authenticate(&self.store, organization, (*role, subject), address).await?;
+            persons::authenticate(&self.db, organization, (*role, subject), address).await?;
         self.authenticated(found, address).await
     }
 
@@ -76,7 +71,7 @@ impl Service {
         &self,
         found: Authentication,
         address: Option<IpAddr>,
-    ) -> Result<Option<Caller>, ServiceError> {
+    ) -> Result<Option<Caller>, ApiError> {
         match found {
             Authentication::Valid(caller) => Ok(Some(Caller { address, ..caller })),
             Authentication::Refused {
@@ -84,7 +79,7 @@ impl Service {
                 organization,
                 reason,
             } => {
-                token_validity::record_refusal(&self.store, token, organization, reason, address)
+                token_validity::record_refusal(&self.db, token, organization, reason, address)
                     .await?;
                 Ok(None)
             }
@@ -101,15 +96,15 @@ impl Service {
         caller: Caller,
         organization: &str,
         new: NewToken<'_>,
-    ) -> Result<IssuedToken, ServiceError> {
+    ) -> Result<IssuedToken, ApiError> {
         text::check_length("/label", new.label, LABEL_LENGTH)?;
         let lifetime = self.limits.token_lifetime;
         let new = NewToken {
-            expires_at: lifetime.end(new.expires_at, self.store.now())?,
+            expires_at: lifetime.end(new.expires_at, self.db.now())?,
             is_enrolled: self.limits.enrolment,
             ..new
         };
-        let issued = tokens::create_token(&self.store, Some(caller), organization, new).await?;
+        let issued = tokens::create_token(&self.db, Some(caller), organization, new).await?;
         Ok(issued.ok_or_else(|| {
             Problem::at(
                 Code::NotFound,
@@ -128,9 +123,9 @@ impl Service {
         &self,
         code: &str,
         address: Option<IpAddr>,
-    ) -> Result<Option<IssuedToken>, ServiceError> {
+    ) -> Result<Option<IssuedToken>, ApiError> {
         match enrolments::is_well_formed(code) {
-            true => Ok(enrolments::redeem(&self.store, code, address).await?),
+            true => Ok(enrolments::redeem(&self.db, code, address).await?),
             false => Ok(None),
         }
     }
@@ -139,8 +134,8 @@ impl Service {
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn list_tokens(&self, page: PageRequest) -> Result<Listing<Token>, ServiceError> {
-        let rows = tokens::list(&self.store, None, page.after, page.rows_to_query()).await?;
+    pub async fn list_tokens(&self, page: PageRequest) -> Result<Listing<Token>, ApiError> {
+        let rows = tokens::list(&self.db, None, page.after, page.rows_to_query()).await?;
         Ok(Listing::new(rows, page, |token| token.id.0))
     }
 
@@ -152,9 +147,9 @@ impl Service {
         &self,
         caller: Caller,
         page: PageRequest,
-    ) -> Result<Listing<Token>, ServiceError> {
+    ) -> Result<Listing<Token>, ApiError> {
         let of = Some(caller.organization);
-        let rows = tokens::list(&self.store, of, page.after, page.rows_to_query()).await?;
+        let rows = tokens::list(&self.db, of, page.after, page.rows_to_query()).await?;
         Ok(Listing::new(rows, page, |token| token.id.0))
     }
 
@@ -162,10 +157,10 @@ impl Service {
     ///
     /// # Errors
     /// `not_found`; when the database fails.
-    pub async fn revoke_token(&self, caller: Caller, id: TokenId) -> Result<(), ServiceError> {
-        match tokens::revoke(&self.store, caller, id).await? {
+    pub async fn revoke_token(&self, caller: Caller, id: TokenId) -> Result<(), ApiError> {
+        match tokens::revoke(&self.db, caller, id).await? {
             true => Ok(()),
-            false => Err(ServiceError::not_found()),
+            false => Err(ApiError::not_found()),
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::problem::{Code, Problem};
 
 /// The places of this process. Clones share them.
 #[derive(Clone, Debug)]
-pub(super) struct UploadPlaces {
+pub(crate) struct UploadPlaces {
     all: Arc<Semaphore>,
     /// 0 for no limit.
     per_organization: usize,
@@ -23,7 +23,7 @@ pub(super) struct UploadPlaces {
 /// A place, which is free again when this is dropped.
 #[derive(Debug)]
 #[must_use]
-pub(super) struct UploadPlace {
+pub(crate) struct UploadPlace {
     _all: OwnedSemaphorePermit,
     _organization: Option<OwnedSemaphorePermit>,
 }
@@ -31,7 +31,7 @@ pub(super) struct UploadPlace {
 impl UploadPlaces {
     /// `all` places, of which one organization has at most `per_organization`; 0 for no such limit.
     /// An upload waits up to `wait`.
-    pub(super) fn new(all: usize, per_organization: usize, wait: Duration) -> Self {
+    pub(crate) fn new(all: usize, per_organization: usize, wait: Duration) -> Self {
         Self {
             all: Arc::new(Semaphore::new(all)),
             per_organization,
@@ -41,7 +41,7 @@ impl UploadPlaces {
     }
 
     /// Number of places that are free.
-    pub(super) fn free(&self) -> usize {
+    pub(crate) fn free(&self) -> usize {
         self.all.available_permits()
     }
 
@@ -49,7 +49,7 @@ impl UploadPlaces {
     ///
     /// # Errors
     /// `busy`, with the name of the limit, if none is free in time.
-    pub(super) async fn acquire(
+    pub(crate) async fn acquire(
         &self,
         organization: OrganizationId,
     ) -> Result<UploadPlace, Problem> {

@@ -15,7 +15,7 @@ use crate::roles::Caller;
 
 use super::shared_polls::{Polled, SharedPolls};
 use super::streams::{StreamLimits, StreamPlace, Streams};
-use super::{Service, ServiceError};
+use super::{ApiError, App};
 
 pub use crate::db::job_progress::JobProgress;
 
@@ -45,7 +45,7 @@ struct SeenJob {
 
 /// What is watched in this process. Clones share it.
 #[derive(Clone, Debug)]
-pub(super) struct Watching {
+pub(crate) struct Watching {
     streams: Streams,
     jobs: SharedPolls<(OrganizationId, JobId), SeenJob>,
     /// Whether tokens are valid.
@@ -53,7 +53,7 @@ pub(super) struct Watching {
 }
 
 impl Watching {
-    pub(super) fn new(limits: StreamLimits) -> Self {
+    pub(crate) fn new(limits: StreamLimits) -> Self {
         Self {
             streams: Streams::new(limits),
             jobs: SharedPolls::new(JOB_INTERVAL),
@@ -62,7 +62,7 @@ impl Watching {
     }
 }
 
-impl Service {
+impl App {
     /// Watches a job. The stream ends after [`JobUpdate::Ended`], when the service stops, or when
     /// the caller's token expires or is revoked.
     ///
@@ -73,7 +73,7 @@ impl Service {
         &self,
         caller: Caller,
         id: JobId,
-    ) -> Result<impl Stream<Item = JobUpdate> + Send + use<>, ServiceError> {
+    ) -> Result<impl Stream<Item = JobUpdate> + Send + use<>, ApiError> {
         let place = self.watching.streams.open(caller)?;
         let watcher = JobWatcher {
             service: self.clone(),
@@ -90,13 +90,13 @@ impl Service {
         &self,
         organization: OrganizationId,
         id: JobId,
-    ) -> Result<watch::Receiver<SeenJob>, ServiceError> {
+    ) -> Result<watch::Receiver<SeenJob>, ApiError> {
         let key = (organization, id);
         if let Some(watched) = self.watching.jobs.join(key) {
             return Ok(watched);
         }
         let job = self.see_job(organization, id).await?;
-        let job = job.ok_or_else(ServiceError::not_found)?;
+        let job = job.ok_or_else(ApiError::not_found)?;
         let service = self.clone();
         let poll = move || {
             let service = service.clone();
@@ -126,11 +126,11 @@ impl Service {
         id: JobId,
     ) -> Result<Option<SeenJob>, StoreError> {
         metrics::counter!("pais_job_polls_total").increment(1);
-        let Some(progress) = job_progress::load(&self.store, organization, id).await? else {
+        let Some(progress) = job_progress::load(&self.db, organization, id).await? else {
             return Ok(None);
         };
         let ended = match progress.status.has_ended() {
-            true => jobs::load(&self.store, &self.keys, organization, id).await?,
+            true => jobs::load(&self.db, &self.keys, organization, id).await?,
             false => None,
         };
         let ended = ended.map(Arc::new);
@@ -138,7 +138,7 @@ impl Service {
     }
 
     fn watched_token(&self, token: TokenId) -> watch::Receiver<()> {
-        let store = self.store.clone();
+        let store = self.db.clone();
         let poll = move || {
             let store = store.clone();
             async move {
@@ -160,7 +160,7 @@ impl Service {
 }
 
 struct JobWatcher {
-    service: Service,
+    service: App,
     job: watch::Receiver<SeenJob>,
     /// Has no sender any more when the token is not valid.
     token: watch::Receiver<()>,

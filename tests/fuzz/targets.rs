@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use axum::http::{HeaderMap, HeaderValue};
 use bytes::Bytes;
 use headers::ETag;
-use pais::api::extract::page_query::{NumberedPageQuery, PageQuery};
+use pais::api::page::{NumberedPageQuery, PageQuery};
 use pais::api::response::served_file::requested_range;
 use pais_anonymize::JobPlan;
 use pais_core::definition::{DatasetDefinition, JobDefinition, Sweep, json};

@@ -320,8 +320,8 @@ async fn a_deleted_dataset_keeps_its_releases_and_frees_its_name() {
     refused.problem(404, "not_found");
     for table in ["submissions", "submission_chunks"] {
         let count = sqlx::AssertSqlSafe(format!("SELECT count(*) FROM {table}"));
-        let count = sqlx::query_scalar::<_, i64>(count)
-            .fetch_one(hospital.app.state.unscoped().store.owner());
+        let count =
+            sqlx::query_scalar::<_, i64>(count).fetch_one(hospital.app.state.unscoped().db.owner());
         assert_eq!(count.await.unwrap(), 0, "{table}");
     }
     assert_eq!(hospital.get(&release).await.json(200), document);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pais::api::rate_limiter::RateLimiter;
+use pais::api::{App, Limits};
 use pais::api::{AppState, ConnectionLimits, RefusedTokens, RouterSettings, UploadPace};
 use pais::clock::{Clock, FixedClock, SystemClock};
 use pais::db::key_ring::KeyRing;
@@ -17,7 +18,6 @@ use pais::oidc::{OidcSettings, Verifier};
 use pais::roles::Role;
 use pais::service::streams::StreamLimits;
 use pais::service::token_lifetime::TokenLifetime;
-use pais::service::{Service, ServiceLimits};
 use pais::storage::{Storage, StorageLimits};
 use pais_core::taxonomy::TreeLimits;
 use reqwest::{Method, RequestBuilder, StatusCode, header};
@@ -52,7 +52,7 @@ pub(crate) struct Builder {
     public_url: Option<String>,
     cors_origins: Vec<String>,
     storage: StorageLimits,
-    limits: ServiceLimits,
+    limits: Limits,
     memory_bytes: u64,
     memory_wait: Duration,
     with_workers: bool,
@@ -108,7 +108,7 @@ impl Builder {
         self
     }
 
-    pub(crate) fn limits(mut self, change: impl FnOnce(&mut ServiceLimits)) -> Self {
+    pub(crate) fn limits(mut self, change: impl FnOnce(&mut Limits)) -> Self {
         change(&mut self.limits);
         self
     }
@@ -120,7 +120,7 @@ impl Builder {
         let shutdown = CancellationToken::new();
         let spool = tempfile::tempdir().unwrap();
         let state = AppState {
-            operations: Service::new(
+            app: App::new(
                 store,
                 Arc::new(KeyRing::new(&[7; 32])),
                 self.limits,
@@ -170,9 +170,9 @@ impl Builder {
 }
 
 /// Starts workers of a service.
-pub(crate) fn start_workers(service: &Service, settings: WorkerPoolSettings) -> WorkerPool {
+pub(crate) fn start_workers(service: &App, settings: WorkerPoolSettings) -> WorkerPool {
     let pool = jobs::start(
-        service.store.clone(),
+        service.db.clone(),
         service.keys.clone(),
         Resources {
             memory: service.memory.clone(),
@@ -213,7 +213,7 @@ impl TestApp {
             public_url: None,
             cors_origins: Vec::new(),
             storage: STORAGE,
-            limits: ServiceLimits {
+            limits: Limits {
                 enrolment: false,
                 upload_bytes: 1 << 26,
                 cell_bytes: 1 << 12,
@@ -250,7 +250,7 @@ impl TestApp {
         role: Role,
         expires_at: Option<OffsetDateTime>,
     ) -> (TokenId, String) {
-        let store = &self.state.unscoped().store;
+        let store = &self.state.unscoped().db;
         organizations::find_or_create(store, organization)
             .await
             .unwrap();

@@ -46,7 +46,7 @@ async fn the_events_of_an_organization_are_a_chain() {
     // An auditor can compute the hashes from what is shown.
     let organization: String =
         sqlx::query_scalar("SELECT id::text FROM organizations WHERE name = 'hospital'")
-            .fetch_one(hospital.app.state.unscoped().store.owner())
+            .fetch_one(hospital.app.state.unscoped().db.owner())
             .await
             .unwrap();
     for event in &newest_first {
@@ -123,13 +123,7 @@ async fn events_are_filtered_and_exported() {
 
 /// Changes the tables as somebody can who rules the database and has no key.
 async fn tamper(hospital: &Hospital, sql: &str) {
-    let options = hospital
-        .app
-        .state
-        .unscoped()
-        .store
-        .owner()
-        .connect_options();
+    let options = hospital.app.state.unscoped().db.owner().connect_options();
     let superuser = (*options).clone().username("postgres");
     let mut connection = superuser.connect().await.unwrap();
     let sql = format!("SET session_replication_role = replica; {sql}");
@@ -142,10 +136,10 @@ async fn tamper(hospital: &Hospital, sql: &str) {
 
 async fn faults(hospital: &Hospital) -> Vec<ChainFault> {
     let service = hospital.app.state.unscoped();
-    audit_chain::extend(&service.store, &service.keys)
+    audit_chain::extend(&service.db, &service.keys)
         .await
         .unwrap();
-    let check = audit_chain::verify(&service.store, &service.keys)
+    let check = audit_chain::verify(&service.db, &service.keys)
         .await
         .unwrap();
     check.faults
@@ -214,7 +208,7 @@ async fn every_change_of_a_log_is_found() {
 async fn the_service_can_only_add_events() {
     let (hospital, _) = with_events().await;
     assert_eq!(faults(&hospital).await, []);
-    let pool = hospital.app.state.unscoped().store.owner();
+    let pool = hospital.app.state.unscoped().db.owner();
     for statement in [
         "UPDATE audit_events SET detail = '{}'",
         "DELETE FROM audit_events",
@@ -312,7 +306,7 @@ async fn an_event_says_from_where_and_whether_it_was_refused() {
 async fn archived(hospital: &Hospital, before: time::OffsetDateTime) -> (Archived, Vec<u8>) {
     let service = hospital.app.state.unscoped();
     let mut file = Vec::new();
-    let done = audit_archive::archive(&service.store, &service.keys, before, &mut file, |_| Ok(()))
+    let done = audit_archive::archive(&service.db, &service.keys, before, &mut file, |_| Ok(()))
         .await
         .unwrap();
     (done, file)
@@ -326,9 +320,7 @@ async fn archive_faults(hospital: &Hospital, files: &[&[u8]]) -> Vec<ArchiveFaul
             return vec![fault];
         }
     }
-    logs.check_ends(&service.store, &service.keys)
-        .await
-        .unwrap()
+    logs.check_ends(&service.db, &service.keys).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -336,7 +328,7 @@ async fn old_events_are_archived_and_the_rest_continues_the_chain() {
     let (hospital, auditor) = with_events().await;
     let before = events(&hospital, &auditor, "").await;
     hospital.app.clock.advance(time::Duration::days(30));
-    let now = hospital.app.state.unscoped().store.now();
+    let now = hospital.app.state.unscoped().db.now();
     hospital.filled_dataset().await;
     let (first, file) = archived(&hospital, now).await;
     let log = |file: &[u8]| {
@@ -381,7 +373,7 @@ async fn old_events_are_archived_and_the_rest_continues_the_chain() {
     let (nothing, empty) = archived(&hospital, now - time::Duration::days(60)).await;
     assert_eq!((nothing, empty), (Archived::default(), Vec::new()));
     hospital.app.clock.advance(time::Duration::days(1));
-    let later = hospital.app.state.unscoped().store.now();
+    let later = hospital.app.state.unscoped().db.now();
     let (_, second) = archived(&hospital, later).await;
     assert_eq!(faults(&hospital).await, []);
     assert_eq!(archive_faults(&hospital, &[&file, &second]).await, []);

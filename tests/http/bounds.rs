@@ -127,7 +127,7 @@ async fn another_word_and_a_name_that_is_taken_are_refused() {
 
     // A release of an earlier version has no codebook.
     let earlier = sqlx::query("UPDATE releases SET codebook = NULL");
-    let pool = hospital.app.state.unscoped().store.owner();
+    let pool = hospital.app.state.unscoped().db.owner();
     earlier.execute(pool).await.unwrap();
     let refused = hospital
         .get(&format!("{release}/data?intervals=bounds"))

@@ -23,7 +23,7 @@ async fn taxonomy(app: &TestApp, holder: &str, name: &str) -> Value {
 }
 
 async fn organization(app: &TestApp, name: &str) -> OrganizationId {
-    let found = organizations::find(app.state.unscoped().store.owner(), name).await;
+    let found = organizations::find(app.state.unscoped().db.owner(), name).await;
     found.unwrap().unwrap().id
 }
 
@@ -68,7 +68,7 @@ async fn a_dataset_is_stored_as_declared() {
 
     let id: DatasetId = text(&made["id"]).parse().unwrap();
     let owner = organization(&app, "hospital").await;
-    let stored = datasets::load(&app.state.unscoped().store, owner, id)
+    let stored = datasets::load(&app.state.unscoped().db, owner, id)
         .await
         .unwrap()
         .unwrap();
@@ -109,7 +109,7 @@ async fn a_deleted_dataset_is_not_found_and_its_name_is_free() {
 
     let id: DatasetId = text(&answer.json(201)["id"]).parse().unwrap();
     let owner = organization(&app, "hospital").await;
-    let found = datasets::find_any(&app.state.unscoped().store, owner, id)
+    let found = datasets::find_any(&app.state.unscoped().db, owner, id)
         .await
         .unwrap();
     assert!(matches!(found, Some(DatasetState::Deleted)));
@@ -141,7 +141,7 @@ async fn a_dataset_is_deleted_after_its_retention_period() {
         .await
         .json(201);
     app.clock.advance(Duration::days(2) - Duration::seconds(1));
-    let store = &app.state.unscoped().store;
+    let store = &app.state.unscoped().db;
     assert_eq!(retention::delete_expired(store).await.unwrap().deleted, 0);
     app.clock.advance(Duration::seconds(1));
     assert_eq!(retention::delete_expired(store).await.unwrap().deleted, 1);
@@ -157,7 +157,7 @@ async fn a_dataset_is_deleted_after_its_retention_period() {
 async fn submissions_are_deleted_after_their_retention_unless_they_are_held() {
     let hospital = Hospital::new().await;
     let app = &hospital.app;
-    let store = &app.state.unscoped().store;
+    let store = &app.state.unscoped().db;
     let dataset = hospital.filled_dataset().await;
     let days = json!({ "submission_retention_days": 10, "retention_days": 100 });
     let patch = app.request(reqwest::Method::PATCH, &dataset);
@@ -220,7 +220,7 @@ async fn one_failure_does_not_stop_the_end_of_retention() {
         let made = app.post(&holder, "/v1/datasets", &body).await;
         paths.push(made.header("location").to_owned());
     }
-    let store = &app.state.unscoped().store;
+    let store = &app.state.unscoped().db;
     sqlx::raw_sql(
         "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
              $$ BEGIN RAISE EXCEPTION 'refused'; END $$;

@@ -314,7 +314,7 @@ async fn a_dump_of_the_database_discloses_no_raw_value() {
             .any(|person| shown.contains(person))
     );
 
-    let store = &hospital.app.state.unscoped().store;
+    let store = &hospital.app.state.unscoped().db;
     let places = [
         ("tables", planted.found_in_tables(store).await),
         ("files", planted.found_in_files(store, true).await),
@@ -346,7 +346,7 @@ async fn a_deleted_dataset_leaves_no_value_of_its_jobs() {
     assert_eq!(hospital.get(&job).await.json(200), expected);
     let steps = hospital.get(&format!("{job}/steps")).await.json(200);
     assert_eq!(steps["items"], json!([]));
-    let store = &hospital.app.state.unscoped().store;
+    let store = &hospital.app.state.unscoped().db;
     let answers = sqlx::query_scalar("SELECT count(*) FROM idempotent_answers");
     let answers: i64 = answers.fetch_one(store.owner()).await.unwrap();
     assert_eq!(answers, 0);
@@ -363,7 +363,7 @@ async fn a_digest_in_the_database_does_not_confirm_a_guessed_body() {
     let dataset = filled(&hospital, table, "patients").await;
     let shown = hospital.get(&dataset).await.json(200);
     assert_eq!(shown["submissions"][0]["sha256"], guessed);
-    let store = &hospital.app.state.unscoped().store;
+    let store = &hospital.app.state.unscoped().db;
     for table in ["submissions", "idempotent_answers"] {
         let query = sqlx::AssertSqlSafe(format!("SELECT t::text FROM {table} t"));
         let rows: Vec<String> = sqlx::query_scalar(query)

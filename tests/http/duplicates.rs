@@ -40,7 +40,7 @@ fn turned() -> String {
 async fn chunks(hospital: &Hospital) -> i64 {
     let count = sqlx::query_scalar("SELECT count(*) FROM submission_chunks");
     count
-        .fetch_one(hospital.app.state.unscoped().store.owner())
+        .fetch_one(hospital.app.state.unscoped().db.owner())
         .await
         .unwrap()
 }
@@ -160,7 +160,7 @@ async fn rows_that_were_deleted_can_be_sent_again() {
     let dataset = hospital.dataset().await;
     let at = (dataset.as_str(), "");
     let first = submit(&hospital, at, "text/csv", TABLE).await.json(201);
-    let store = &hospital.app.state.unscoped().store;
+    let store = &hospital.app.state.unscoped().db;
     sqlx::query("DELETE FROM submissions WHERE id = $1")
         .bind(text(&first["id"]).parse::<uuid::Uuid>().unwrap())
         .execute(store.owner())

@@ -57,7 +57,7 @@ async fn job_of_another_organization(hospital: &Hospital) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn organizations_take_turns() {
     let hospital = Hospital::new().await;
-    let store = &hospital.app.state.unscoped().store;
+    let store = &hospital.app.state.unscoped().db;
     let dataset = hospital.filled_dataset().await;
     for _ in 0..4 {
         hospital.job(&dataset, json!({})).await;
@@ -90,7 +90,7 @@ async fn job_of_another_organization_again(hospital: &Hospital) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_organization_runs_no_more_jobs_than_it_may() {
     let hospital = Hospital::new().await;
-    let store = &hospital.app.state.unscoped().store;
+    let store = &hospital.app.state.unscoped().db;
     let dataset = hospital.filled_dataset().await;
     for _ in 0..2 {
         hospital.job(&dataset, json!({})).await;
@@ -115,7 +115,7 @@ async fn an_organization_runs_no_more_jobs_than_it_may() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_claim_is_fast_beside_ten_thousand_waiting_jobs() {
     let hospital = Hospital::new().await;
-    let store = &hospital.app.state.unscoped().store;
+    let store = &hospital.app.state.unscoped().db;
     let dataset = hospital.filled_dataset().await;
     hospital.job(&dataset, json!({})).await;
     execute(
@@ -152,7 +152,7 @@ async fn a_claim_is_fast_beside_ten_thousand_waiting_jobs() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_that_ends_its_process_fails_alone_and_its_neighbour_succeeds() {
     let hospital = Hospital::new().await;
-    let store = &hospital.app.state.unscoped().store;
+    let store = &hospital.app.state.unscoped().db;
     let dataset = hospital.filled_dataset().await;
     let poison = hospital.job(&dataset, json!({})).await;
     let neighbour = hospital.job(&dataset, json!({})).await;
@@ -203,7 +203,7 @@ async fn expired_claim(process: &Store) -> Claim {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lease_lost_by_a_live_process_costs_no_attempt() {
     let hospital = Hospital::new().await;
-    let store = &hospital.app.state.unscoped().store;
+    let store = &hospital.app.state.unscoped().db;
     let dataset = hospital.filled_dataset().await;
     let job = hospital.job(&dataset, json!({})).await;
     let busy = another_process(store).await;
@@ -219,7 +219,7 @@ async fn a_lease_lost_by_a_live_process_costs_no_attempt() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_process_that_was_stopped_takes_back_the_attempt() {
     let hospital = Hospital::new().await;
-    let store = &hospital.app.state.unscoped().store;
+    let store = &hospital.app.state.unscoped().db;
     let dataset = hospital.filled_dataset().await;
     let job = hospital.job(&dataset, json!({})).await;
     let stopped = another_process(store).await;
@@ -249,7 +249,7 @@ async fn a_process_that_was_stopped_takes_back_the_attempt() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_left_by_an_older_version_waits_for_its_lease() {
     let hospital = Hospital::new().await;
-    let store = &hospital.app.state.unscoped().store;
+    let store = &hospital.app.state.unscoped().db;
     let dataset = hospital.filled_dataset().await;
     hospital.job(&dataset, json!({})).await;
     let older = another_process(store).await;
@@ -267,7 +267,7 @@ async fn a_job_left_by_an_older_version_waits_for_its_lease() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_heartbeat_does_not_wait_for_a_job_that_is_being_changed() {
     let hospital = Hospital::new().await;
-    let store = &hospital.app.state.unscoped().store;
+    let store = &hospital.app.state.unscoped().db;
     let dataset = hospital.filled_dataset().await;
     let mut beats = Vec::new();
     for _ in 0..2 {
@@ -331,7 +331,7 @@ async fn a_blocked_runtime_loses_no_lease_and_a_job_waits_for_memory() {
         assert_eq!(waiting["status"], "running");
     }
     let other = tokio::task::spawn_blocking({
-        let store = another_process(&service.store).await;
+        let store = another_process(&service.db).await;
         let options = (*store.owner().connect_options()).clone();
         move || take_all_over(options, Duration::from_secs(4))
     });

@@ -77,7 +77,7 @@ async fn a_grant_ends_when_it_expires() {
     let release = hospital.release().await;
     let bts = hospital.app.token("bts", Role::Recipient).await;
     let grants = format!("{release}/grants");
-    let now = hospital.app.state.unscoped().store.now();
+    let now = hospital.app.state.unscoped().db.now();
     let asked = json!({
         "recipient": "bts",
         "purpose": "blood usage",
@@ -102,7 +102,7 @@ async fn an_invalid_grant_is_refused() {
     let hospital = Hospital::new().await;
     let release = hospital.release().await;
     hospital.app.token("bts", Role::Recipient).await;
-    let past = rfc3339(hospital.app.state.unscoped().store.now() - Duration::seconds(1));
+    let past = rfc3339(hospital.app.state.unscoped().db.now() - Duration::seconds(1));
     let cases = [
         (
             json!({ "recipient": "nobody", "purpose": "x" }),

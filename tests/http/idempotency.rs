@@ -24,22 +24,16 @@ impl Keys {
     async fn new() -> Self {
         let app = TestApp::new().await;
         app.token("hospital", Role::Holder).await;
-        let found = organizations::find(app.state.unscoped().store.owner(), "hospital").await;
+        let found = organizations::find(app.state.unscoped().db.owner(), "hospital").await;
         let organization = found.unwrap().unwrap().id;
         Self { app, organization }
     }
 
     async fn begin(&self, key: &str) -> KeyState {
         let service = &self.app.state.unscoped();
-        begin(
-            &service.store,
-            &service.keys,
-            self.organization,
-            ENDPOINT,
-            key,
-        )
-        .await
-        .unwrap()
+        begin(&service.db, &service.keys, self.organization, ENDPOINT, key)
+            .await
+            .unwrap()
     }
 
     async fn reserve(&self, key: &str) -> Reservation {
@@ -50,7 +44,7 @@ impl Keys {
     }
 
     async fn finish(&self, reservation: Reservation, body: &[u8]) -> bool {
-        let mut transaction = self.app.state.unscoped().store.begin().await.unwrap();
+        let mut transaction = self.app.state.unscoped().db.begin().await.unwrap();
         let kept = reservation
             .finish(&mut transaction, body, &answer())
             .await
@@ -88,9 +82,7 @@ async fn the_first_answer_is_repeated_for_the_same_body() {
         .clock
         .advance(time::Duration::try_from(RETENTION).unwrap());
     assert_eq!(
-        delete_expired(&keys.app.state.unscoped().store)
-            .await
-            .unwrap(),
+        delete_expired(&keys.app.state.unscoped().db).await.unwrap(),
         1
     );
     keys.reserve("a").await;

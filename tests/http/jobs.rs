@@ -76,7 +76,7 @@ async fn jobs_of_an_earlier_version_get_their_counts() {
     let migration = include_str!("../../migrations/0004_progress.sql");
     let (_, fill) = migration.split_once("-- Jobs there already").unwrap();
     let forget = "UPDATE jobs SET rows = 0, rows_read = 0, steps_done = 0; --";
-    let store = &hospital.app.state.unscoped().store;
+    let store = &hospital.app.state.unscoped().db;
     let sql = sqlx::AssertSqlSafe(format!("{forget}{fill}"));
     sqlx::raw_sql(sql).execute(store.owner()).await.unwrap();
     assert_eq!(hospital.get(&job).await.json(200), ended);

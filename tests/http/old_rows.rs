@@ -64,7 +64,7 @@ impl Stored {
     }
 
     fn store(&self) -> &Store {
-        &self.hospital.app.state.unscoped().store
+        &self.hospital.app.state.unscoped().db
     }
 
     /// Everything that the holder sees of it.

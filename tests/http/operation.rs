@@ -13,13 +13,13 @@ async fn healthz_is_ok_while_readyz_fails() {
     assert_eq!(get("/healthz").await.json(200), json!({"status": "ok"}));
     assert_eq!(get("/readyz").await.json(200), json!({"status": "ok"}));
     sqlx::raw_sql("DELETE FROM _sqlx_migrations WHERE version = 2")
-        .execute(app.state.unscoped().store.owner())
+        .execute(app.state.unscoped().db.owner())
         .await
         .unwrap();
     let answer = get("/readyz").await;
     assert_eq!(answer.header("retry-after"), "5");
     answer.problem(503, "unavailable");
-    app.state.unscoped().store.close().await;
+    app.state.unscoped().db.close().await;
     get("/readyz").await.problem(503, "unavailable");
     assert_eq!(get("/healthz").await.json(200), json!({"status": "ok"}));
     let request = app

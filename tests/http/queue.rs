@@ -73,7 +73,7 @@ async fn count(store: &Store, table: &str) -> i64 {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_is_claimed_once_and_oldest_first() {
     let hospital = Hospital::new().await;
-    let store = &hospital.app.state.unscoped().store;
+    let store = &hospital.app.state.unscoped().db;
     let dataset = hospital.filled_dataset().await;
     let first = hospital.job(&dataset, json!({})).await;
     let second = hospital.job(&dataset, json!({})).await;
@@ -87,7 +87,7 @@ async fn a_job_is_claimed_once_and_oldest_first() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_expired_lease_is_taken_over_and_its_worker_is_refused() {
     let hospital = Hospital::new().await;
-    let store = &hospital.app.state.unscoped().store;
+    let store = &hospital.app.state.unscoped().db;
     let dataset = hospital.filled_dataset().await;
     let job = hospital.job(&dataset, json!({ "release": true })).await;
     // The process of this claim gives no sign of life after it.
@@ -124,7 +124,7 @@ async fn an_expired_lease_is_taken_over_and_its_worker_is_refused() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_whose_workers_die_fails_after_three_attempts() {
     let hospital = Hospital::new().await;
-    let store = &hospital.app.state.unscoped().store;
+    let store = &hospital.app.state.unscoped().db;
     let dataset = hospital.filled_dataset().await;
     let job = hospital.job(&dataset, json!({})).await;
     for attempt in 1..=3 {
@@ -142,7 +142,7 @@ async fn a_job_whose_workers_die_fails_after_three_attempts() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_running_job_is_cancelled_through_its_worker() {
     let hospital = Hospital::new().await;
-    let store = &hospital.app.state.unscoped().store;
+    let store = &hospital.app.state.unscoped().db;
     let dataset = hospital.filled_dataset().await;
     let job = hospital.job(&dataset, json!({ "release": true })).await;
     let claim = claim(store, LONG).await.unwrap();
@@ -175,7 +175,7 @@ async fn a_running_job_is_cancelled_through_its_worker() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_returned_to_the_queue_keeps_its_attempts() {
     let hospital = Hospital::new().await;
-    let store = &hospital.app.state.unscoped().store;
+    let store = &hospital.app.state.unscoped().db;
     let dataset = hospital.filled_dataset().await;
     let job = hospital.job(&dataset, json!({})).await;
     let claimed = claim(store, LONG).await.unwrap();

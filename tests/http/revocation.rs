@@ -15,7 +15,7 @@ use crate::hospital::{Hospital, TABLE, id};
 /// Number of rows of a table.
 async fn count(hospital: &Hospital, table: &str) -> i64 {
     let query = format!("SELECT count(*) FROM {table}");
-    let pool = hospital.app.state.unscoped().store.owner();
+    let pool = hospital.app.state.unscoped().db.owner();
     let row = sqlx::query(sqlx::AssertSqlSafe(query)).fetch_one(pool);
     row.await.unwrap().get(0)
 }
@@ -58,13 +58,13 @@ async fn an_upload_whose_token_is_revoked_before_its_end_stores_nothing() {
 async fn a_release_whose_token_expires_before_its_commit_is_not_stored() {
     let hospital = Hospital::new().await;
     let job = hospital.done(json!({})).await;
-    let until = hospital.app.state.unscoped().store.now() + time::Duration::hours(1);
+    let until = hospital.app.state.unscoped().db.now() + time::Duration::hours(1);
     let (_, secret) = hospital
         .app
         .token_until("hospital", Role::Holder, Some(until))
         .await;
     // A lock on the token holds the release up when it is about to be stored.
-    let pool = hospital.app.state.unscoped().store.owner().clone();
+    let pool = hospital.app.state.unscoped().db.owner().clone();
     let mut blocker = pool.begin().await.unwrap();
     sqlx::query("UPDATE tokens SET label = 'locked'")
         .execute(&mut *blocker)

@@ -155,7 +155,7 @@ impl Tenant {
             sqlx::query_scalar::<_, Uuid>("SELECT id FROM organizations WHERE name = $1");
         let organization = organization
             .bind(name)
-            .fetch_one(app.state.unscoped().store.owner())
+            .fetch_one(app.state.unscoped().db.owner())
             .await
             .unwrap();
         let ids = HashMap::from([

@@ -29,7 +29,7 @@ const WITHOUT_POLICY: [&str; 7] = [
 
 /// A connection that does not come from the service, under its role.
 async fn raw_connection(app: &TestApp) -> PgConnection {
-    let options = app.state.unscoped().store.owner().connect_options();
+    let options = app.state.unscoped().db.owner().connect_options();
     let mut connection = options.connect().await.unwrap();
     let role = AssertSqlSafe(format!("SET ROLE {SERVICE_ROLE}"));
     sqlx::raw_sql(role).execute(&mut connection).await.unwrap();
@@ -67,7 +67,7 @@ async fn count(connection: &mut PgConnection, table: &str) -> i64 {
 async fn organization(app: &TestApp, name: &str) -> String {
     sqlx::query_scalar::<_, Uuid>("SELECT id FROM organizations WHERE name = $1")
         .bind(name)
-        .fetch_one(app.state.unscoped().store.owner())
+        .fetch_one(app.state.unscoped().db.owner())
         .await
         .unwrap()
         .to_string()
@@ -128,7 +128,7 @@ async fn a_connection_of_the_service_sees_the_rows_of_its_organization_alone() {
         organization(app, "other").await,
     );
     let service = app.state.unscoped();
-    audit_chain::extend(&service.store, &service.keys)
+    audit_chain::extend(&service.db, &service.keys)
         .await
         .unwrap();
     // What is counted below is no empty table but for these two.
@@ -266,7 +266,7 @@ async fn requests_work_under_the_role_and_with_the_rows_of_their_caller() {
     app.token("other", Role::Holder).await;
     let service = app.state.unscoped();
     let seen = async |scope: RowScope| -> (String, i64, i64) {
-        let store = service.store.within(scope);
+        let store = service.db.within(scope);
         let query = "SELECT current_user::text, (SELECT count(*) FROM datasets),
                             (SELECT count(*) FROM tokens)";
         let single = sqlx::query_as(query)
@@ -304,7 +304,7 @@ async fn requests_work_under_the_role_and_with_the_rows_of_their_caller() {
 #[tokio::test(flavor = "multi_thread")]
 async fn without_the_right_to_create_roles_the_service_works_as_the_owner() {
     let app = TestApp::new().await;
-    let options = app.state.unscoped().store.owner().connect_options();
+    let options = app.state.unscoped().db.owner().connect_options();
     let superuser = (*options).clone().username("postgres");
     let mut connection = superuser.connect().await.unwrap();
     let name = format!("plain_{}", Uuid::new_v4().simple());

@@ -30,12 +30,12 @@ async fn dataset(hospital: &Hospital, name: &str) -> String {
 /// The rows of a dataset as a job reads them.
 async fn stored(hospital: &Hospital, dataset: &str) -> Table {
     let service = hospital.app.state.unscoped();
-    let organization = organizations::find(service.store.owner(), "hospital").await;
+    let organization = organizations::find(service.db.owner(), "hospital").await;
     let organization = organization.unwrap().unwrap().id;
     let dataset = DatasetId(id(dataset).parse().unwrap());
-    let dataset = datasets::load(&service.store, organization, dataset).await;
+    let dataset = datasets::load(&service.db, organization, dataset).await;
     let dataset = dataset.unwrap().unwrap();
-    let (store, keys) = (&service.store, &service.keys);
+    let (store, keys) = (&service.db, &service.keys);
     load_rows::load(store, keys, &dataset, None, Arc::new(Unobserved::default()))
         .await
         .unwrap()

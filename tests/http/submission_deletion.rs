@@ -57,7 +57,7 @@ async fn a_copy_of_a_deleted_submission_is_not_opened_by_any_key_that_is_left() 
     let sent = hospital.submit(&dataset, TABLE).await.json(201);
     let submission = SubmissionId(text(&sent["id"]).parse::<Uuid>().unwrap());
     let dataset_id = DatasetId(id(&dataset).parse::<Uuid>().unwrap());
-    let store = &hospital.app.state.unscoped().store;
+    let store = &hospital.app.state.unscoped().db;
     let sealed: Vec<u8> =
         sqlx::query("SELECT sealed FROM submission_chunks WHERE submission_id = $1")
             .bind(submission.0)

@@ -43,7 +43,7 @@ async fn a_submission_is_stored_completely() {
     assert_eq!(listed["rows"], 33);
     assert_eq!(listed["submissions"].as_array().unwrap().len(), 3);
     let sealed: Vec<u8> = sqlx::query_scalar("SELECT sealed FROM submission_chunks LIMIT 1")
-        .fetch_one(hospital.app.state.unscoped().store.owner())
+        .fetch_one(hospital.app.state.unscoped().db.owner())
         .await
         .unwrap();
     assert!(!sealed.windows(7).any(|bytes| bytes == b"Janitor"));
@@ -267,7 +267,7 @@ async fn nothing_is_stored(hospital: &Hospital) {
     for table in ["submissions", "submission_chunks"] {
         let query = sqlx::AssertSqlSafe(format!("SELECT count(*) FROM {table}"));
         let rows: i64 = sqlx::query_scalar(query)
-            .fetch_one(hospital.app.state.unscoped().store.owner())
+            .fetch_one(hospital.app.state.unscoped().db.owner())
             .await
             .unwrap();
         assert_eq!(rows, 0, "{table}");

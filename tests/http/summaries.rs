@@ -55,7 +55,7 @@ async fn a_list_of_datasets_is_small_however_large_their_trees_are() {
     let items = listed.json(200)["items"].clone();
     assert_eq!(items.as_array().unwrap().len(), 20);
     assert_eq!(items[0]["columns"], 1);
-    assert_eq!(trees(&app.state.unscoped().store).await, 1);
+    assert_eq!(trees(&app.state.unscoped().db).await, 1);
     // The schema is complete.
     let shown = app.get(&holder, &last).await.json(200);
     assert_eq!(shown["columns"][0]["taxonomy"], tree);
@@ -64,7 +64,7 @@ async fn a_list_of_datasets_is_small_however_large_their_trees_are() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tree_is_removed_with_the_last_dataset_that_uses_it() {
     let app = TestApp::new().await;
-    let store = &app.state.unscoped().store;
+    let store = &app.state.unscoped().db;
     let holder = app.token("hospital", Role::Holder).await;
     let clinic = app.token("clinic", Role::Holder).await;
     let (shared, own) = (tree(3), tree(4));

@@ -107,7 +107,7 @@ async fn the_rate_limit_is_per_token() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_a_token_is_refused_without_the_database() {
     let app = TestApp::new().await;
-    app.state.unscoped().store.close().await;
+    app.state.unscoped().db.close().await;
     let hexadecimal = "0123456789abcdef".repeat(4);
     for token in [
         String::new(),

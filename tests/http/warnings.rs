@@ -137,14 +137,14 @@ async fn datasets_of_an_earlier_version_get_their_warnings() {
     let (dataset, made) = dataset(&hospital).await;
     let service = hospital.app.state.unscoped();
     sqlx::query("UPDATE datasets SET warnings = NULL")
-        .execute(service.store.owner())
+        .execute(service.db.owner())
         .await
         .unwrap();
     assert_eq!(
         hospital.get(&dataset).await.json(200)["warnings"],
         json!([])
     );
-    seal_old_rows(&service.store, &service.keys).await.unwrap();
+    seal_old_rows(&service.db, &service.keys).await.unwrap();
     assert_eq!(hospital.get(&dataset).await.json(200), made);
 }
 

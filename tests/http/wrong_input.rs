@@ -108,7 +108,7 @@ pub(crate) struct Fixture {
 
 /// The number of rows of each database table.
 async fn row_counts(app: &TestApp) -> Vec<(String, i64)> {
-    let pool = app.state.unscoped().store.owner();
+    let pool = app.state.unscoped().db.owner();
     let tables: Vec<String> = sqlx::query_scalar(
         "SELECT table_name::text FROM information_schema.tables WHERE table_schema = 'public'
          ORDER BY 1",

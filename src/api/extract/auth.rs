@@ -8,13 +8,12 @@ use headers::HeaderMapExt;
 use headers::authorization::{Authorization, Bearer};
 
 use crate::api::connections::ClientAddress;
-use crate::api::response::error::ApiError;
+use crate::api::error::ApiError;
 use crate::api::state::AppState;
 use crate::db::tokens;
 use crate::oidc::{self, Refusal, Verifier};
 use crate::problem::Code;
 use crate::roles::{Caller, Role};
-use crate::service::ServiceError;
 
 use super::client_address::client_address;
 use super::query_names;
@@ -89,7 +88,7 @@ async fn person(
     address: Option<IpAddr>,
     state: &AppState,
 ) -> Result<Option<Caller>, ApiError> {
-    match verifier.verify(token, state.unscoped().store.now()).await {
+    match verifier.verify(token, state.unscoped().db.now()).await {
         Ok(person) => Ok(state
             .unscoped()
             .authenticate_person(&person, address)
@@ -105,7 +104,7 @@ async fn person(
 /// The error of a request without a valid token.
 fn refused(reason: &'static str) -> ApiError {
     count_refusal(reason);
-    ServiceError::unauthenticated().into()
+    ApiError::unauthenticated().into()
 }
 
 fn count_refusal(reason: &'static str) {

@@ -9,7 +9,7 @@ use futures_util::StreamExt;
 use pais_core::definition::json;
 use serde::de::DeserializeOwned;
 
-use crate::api::response::error::ApiError;
+use crate::api::error::ApiError;
 use crate::api::state::AppState;
 use crate::api::upload::client_time::ClientTime;
 use crate::problem::Code;

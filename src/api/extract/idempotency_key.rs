@@ -3,7 +3,7 @@
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 
-use crate::api::response::error::ApiError;
+use crate::api::error::ApiError;
 use crate::api::state::AppState;
 use crate::problem::Code;
 use crate::service::idempotency::RequestKey;

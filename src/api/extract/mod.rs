@@ -7,7 +7,6 @@ pub mod body;
 pub mod client_address;
 pub(super) mod content_type;
 pub mod idempotency_key;
-pub mod page_query;
 pub mod parameters;
 pub(super) mod query_names;
 pub mod text_query;

@@ -4,7 +4,7 @@ use axum::extract::{FromRequestParts, Query};
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 
-use crate::api::response::error::ApiError;
+use crate::api::error::ApiError;
 use crate::api::state::AppState;
 use crate::problem::Code;
 

@@ -4,7 +4,7 @@ use std::any::Any;
 
 use axum::response::Response;
 
-use crate::api::response::error::{internal_error, problem_response};
+use crate::api::error::{internal_error, problem_response};
 
 /// The response for a handler that panicked. The panic hook has logged where; the panic's own
 /// message may contain a value, so it is neither logged nor sent.

@@ -6,7 +6,7 @@ use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
 
-use crate::api::response::error::problem_response;
+use crate::api::error::problem_response;
 use crate::problem::{Code, Problem};
 
 /// Ends requests whose response has not begun within `limit`.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, ResponseBuilder};
 
-use crate::api::response::error::PROBLEM_JSON;
+use crate::api::error::PROBLEM_JSON;
 use crate::problem::Code;
 
 /// Adds the problems that follow from the path, the parameters and the body. A problem that the

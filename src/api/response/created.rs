@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::db::idempotency::IdempotentAnswer;
 
-use super::error::{internal_error, problem_response};
+use crate::api::error::{internal_error, problem_response};
 
 /// `201 Created` with the path of the new resource and its document.
 pub(crate) fn created(path: String, document: impl Serialize) -> impl IntoResponse {

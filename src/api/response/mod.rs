@@ -1,9 +1,7 @@
 //! Responses: errors, pages of lists, created resources, and HTML pages.
 
 pub(super) mod created;
-pub mod error;
 pub mod error_page;
 pub(super) mod html;
-pub mod page;
 pub(super) mod permitted_body;
 pub mod served_file;

@@ -11,7 +11,7 @@ use headers::{ETag, HeaderMapExt, IfNoneMatch, IfRange, Range};
 use tower::ServiceExt;
 use tower_http::services::ServeFile;
 
-use super::error::ApiError;
+use crate::api::error::ApiError;
 use crate::problem::Code;
 
 /// Whether `If-None-Match` matches the tag: by weak comparison, as RFC 9110, 13.1.2 requires.

@@ -14,13 +14,13 @@ use pais_core::warning::{Warning, WarningCode};
 use tokio::io::AsyncRead;
 use tokio::sync::mpsc;
 
+use crate::api::error::ApiError;
 use crate::db::Store;
 use crate::db::datasets::StoredDataset;
 use crate::db::seal::DataKey;
 use crate::db::submissions::{ColumnWarning, SealedChunk, SubmissionTotals, SubmissionWriter};
 use crate::jobs::{WorkError, on_thread};
 use crate::problem::{Code, Problem};
-use crate::service::error::ServiceError;
 use crate::service::table_format::ReceivedFormat;
 use crate::storage::Storage;
 
@@ -57,7 +57,7 @@ pub async fn ingest(
     dataset: &StoredDataset,
     settings: IngestSettings,
     body: &mut (dyn AsyncRead + Send + Unpin),
-) -> Result<(SubmissionWriter, SubmissionTotals), ServiceError> {
+) -> Result<(SubmissionWriter, SubmissionTotals), ApiError> {
     let submission = SubmissionId::new();
     let (key, sealed_key) = settings.key.new_submission_key(submission)?;
     let (frame_sender, source) = frames();
@@ -96,7 +96,7 @@ pub async fn ingest(
             };
             Ok((writer, totals))
         }
-        _ => Err(ServiceError::new(
+        _ => Err(ApiError::new(
             Code::EmptySubmission,
             "the submission has no rows",
         )),
@@ -209,7 +209,7 @@ async fn insert(
     format: ReceivedFormat,
     storage: &Storage,
     mut chunks: mpsc::Receiver<SealedChunk>,
-) -> Result<Option<SubmissionWriter>, ServiceError> {
+) -> Result<Option<SubmissionWriter>, ApiError> {
     // A connection is taken only when there is something to write.
     let Some(first) = chunks.recv().await else {
         return Ok(None);

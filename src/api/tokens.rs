@@ -14,12 +14,12 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::api::connections::ClientAddress;
+use crate::api::error::ApiError;
 use crate::api::extract::auth::{Admin, Anyone, HolderOrAuditor};
 use crate::api::extract::body::JsonBody;
-use crate::api::extract::page_query::PageQuery;
 use crate::api::extract::parameters::{Parameters, Path};
-use crate::api::response::error::ApiError;
-use crate::api::response::page::Page;
+use crate::api::page::Page;
+use crate::api::page::PageQuery;
 use crate::api::state::AppState;
 use crate::db::tokens::{IssuedToken, NewToken, Token};
 use crate::ids::TokenId;

@@ -16,21 +16,20 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::api::error::ApiError;
 use crate::api::extract::accept;
 use crate::api::extract::auth::{Holder, HolderOrRecipient};
 use crate::api::extract::body::JsonBody;
-use crate::api::extract::page_query::PageQuery;
 use crate::api::extract::parameters::{Parameters, Path};
+use crate::api::page::Page;
+use crate::api::page::PageQuery;
 use crate::api::response::created::created;
-use crate::api::response::error::ApiError;
 use crate::api::response::html;
-use crate::api::response::page::Page;
 use crate::api::state::AppState;
 use crate::db::releases::StoredRelease;
+use crate::db::withdrawals::Withdrawal;
 use crate::ids::{JobId, ReleaseId};
 use crate::service::releases::ReleaseRequest;
-
-use super::withdrawals::WithdrawalDocument;
 
 /// A release that is asked for.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
@@ -122,7 +121,7 @@ pub struct ReleaseDocument {
     /// Since when and why its tables and its report are served to nobody; absent where they are
     /// served.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub withdrawn: Option<WithdrawalDocument>,
+    pub withdrawn: Option<Withdrawal>,
 }
 
 /// A table of a release.
@@ -163,7 +162,7 @@ impl From<StoredRelease> for ReleaseDocument {
             codebook: release.codebook,
             purpose: release.purpose,
             created_at: release.created_at,
-            withdrawn: release.withdrawn.map(WithdrawalDocument::from),
+            withdrawn: release.withdrawn,
         }
     }
 }

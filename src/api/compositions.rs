@@ -7,9 +7,9 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::api::error::ApiError;
 use crate::api::extract::auth::Holder;
 use crate::api::extract::parameters::{Parameters, Path};
-use crate::api::response::error::ApiError;
 use crate::api::state::AppState;
 use crate::ids::ReleaseId;
 use crate::service::compositions::ReleaseComposition;

@@ -11,14 +11,13 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::api::error::ApiError;
 use crate::api::extract::auth::{Anyone, HolderOrRecipient};
 use crate::api::extract::parameters::Path;
-use crate::api::response::error::ApiError;
 use crate::api::response::html as html_page;
 use crate::api::state::AppState;
 use crate::ids::ReleaseId;
 use crate::problem::Code;
-use crate::service::ServiceError;
 
 /// A link to a report.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -92,7 +91,7 @@ async fn open(State(state): State<AppState>, client: Anyone, Path(link): Path<St
         .await;
     match opened {
         Ok(page) => html_page::document(page.render()),
-        Err(ServiceError::Problem(problem))
+        Err(ApiError::Problem(problem))
             if matches!(problem.code, Code::NotFound | Code::Withdrawn) =>
         {
             let content = html! {

@@ -9,14 +9,14 @@ use pais_core::definition::{DatasetDefinition, DatasetId, json};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::api::error::ApiError;
 use crate::api::extract::auth::Holder;
 use crate::api::extract::body::WholeBody;
 use crate::api::extract::content_type::require_json;
-use crate::api::extract::page_query::PageQuery;
 use crate::api::extract::parameters::{Parameters, Path};
+use crate::api::page::Page;
+use crate::api::page::PageQuery;
 use crate::api::response::created::created;
-use crate::api::response::error::ApiError;
-use crate::api::response::page::Page;
 use crate::api::state::AppState;
 use crate::db::datasets::{Dataset, DatasetSummary};
 use crate::service::dataset_changes::DatasetPatch;

@@ -8,13 +8,13 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::api::error::ApiError;
 use crate::api::extract::auth::Admin;
 use crate::api::extract::body::JsonBody;
-use crate::api::extract::page_query::PageQuery;
 use crate::api::extract::parameters::{Parameters, Path};
+use crate::api::page::Page;
+use crate::api::page::PageQuery;
 use crate::api::response::created::created;
-use crate::api::response::error::ApiError;
-use crate::api::response::page::Page;
 use crate::api::state::AppState;
 use crate::db::organizations::Organization;
 use crate::ids::OrganizationId;

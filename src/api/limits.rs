@@ -12,13 +12,12 @@ use crate::jobs::table_memory::TableLimits;
 use crate::memory::MemoryBudget;
 use crate::problem::Problem;
 
-use super::streams::StreamLimits;
-
-use super::token_lifetime::TokenLifetime;
+use crate::service::streams::StreamLimits;
+use crate::service::token_lifetime::TokenLifetime;
 
 /// Limits on what a client sends, from the sections `limits` and `memory` of the configuration.
 #[derive(Clone, Copy, Debug)]
-pub struct ServiceLimits {
+pub struct Limits {
     /// Size of a decoded upload, in bytes.
     pub upload_bytes: u64,
     /// Size of a cell of a submission, in bytes of text.
@@ -49,13 +48,13 @@ pub struct ServiceLimits {
     pub streams: StreamLimits,
 }
 
-impl ServiceLimits {
+impl Limits {
     /// The bytes that a table of these submissions needs. `plans` are the combinations of one job; if
     /// there are none, the table is only read.
     ///
     /// # Errors
     /// `limit_exceeded` if it never fits, with the memory needed and the limit.
-    pub(super) fn table_bytes(
+    pub(crate) fn table_bytes(
         &self,
         memory: &MemoryBudget,
         schema: &Schema,

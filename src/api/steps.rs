@@ -9,11 +9,11 @@ use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::api::error::ApiError;
 use crate::api::extract::auth::Holder;
-use crate::api::extract::page_query::{NumberedPageQuery, page_request};
 use crate::api::extract::parameters::{Parameters, Path};
-use crate::api::response::error::ApiError;
-use crate::api::response::page::Page;
+use crate::api::page::Page;
+use crate::api::page::{NumberedPageQuery, page_request};
 use crate::api::state::AppState;
 use crate::ids::JobId;
 use crate::jobs::records::SweepItem;

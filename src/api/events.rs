@@ -12,9 +12,9 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::api::error::ApiError;
 use crate::api::extract::auth::Holder;
 use crate::api::extract::parameters::Path;
-use crate::api::response::error::ApiError;
 use crate::api::state::AppState;
 use crate::db::JobStatus;
 use crate::ids::JobId;

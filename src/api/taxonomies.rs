@@ -10,19 +10,19 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::api::error::ApiError;
 use crate::api::extract::auth::Holder;
 use crate::api::extract::body::WholeBody;
 use crate::api::extract::content_type::media_type;
-use crate::api::extract::page_query::PageQuery;
 use crate::api::extract::parameters::{Parameters, Path};
+use crate::api::page::Page;
+use crate::api::page::PageQuery;
 use crate::api::response::created::created;
-use crate::api::response::error::ApiError;
-use crate::api::response::page::Page;
+use crate::api::state::App;
 use crate::api::state::AppState;
 use crate::db::taxonomies::{Taxonomy, TaxonomySummary};
 use crate::problem::Code;
 use crate::roles::Caller;
-use crate::service::Service;
 
 /// The routes of this resource.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -108,7 +108,7 @@ impl TreeFormat {
 }
 
 async fn make(
-    service: &Service,
+    service: &App,
     caller: Caller,
     format: TreeFormat,
     query: NameQuery,

@@ -9,7 +9,7 @@ const NAME_LENGTH: usize = 200;
 ///
 /// # Errors
 /// `invalid_name` at `/name` if it is empty or too long, or has control characters.
-pub(super) fn name(text: &str) -> Result<String, Problem> {
+pub(crate) fn name(text: &str) -> Result<String, Problem> {
     let name = text.trim();
     if !(1..=NAME_LENGTH).contains(&name.chars().count()) || name.contains(char::is_control) {
         return Err(Problem::at(
@@ -25,7 +25,7 @@ pub(super) fn name(text: &str) -> Result<String, Problem> {
 ///
 /// # Errors
 /// `invalid_value` at `pointer` if it is longer.
-pub(super) fn check_length(
+pub(crate) fn check_length(
     pointer: &str,
     text: Option<&str>,
     longest: usize,
@@ -41,7 +41,7 @@ pub(super) fn check_length(
 }
 
 /// The error for a name that another resource has. `resource` has its article, such as `a dataset`.
-pub(super) fn name_taken(resource: &str) -> Problem {
+pub(crate) fn name_taken(resource: &str) -> Problem {
     Problem::at(
         Code::NameTaken,
         "/name",

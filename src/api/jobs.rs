@@ -8,15 +8,15 @@ use pais_core::definition::JobDefinition;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::api::error::ApiError;
 use crate::api::extract::auth::Holder;
 use crate::api::extract::body::JobBody;
 use crate::api::extract::content_type::require_json;
 use crate::api::extract::idempotency_key::IdempotencyKey;
-use crate::api::extract::page_query::PageQuery;
 use crate::api::extract::parameters::{Parameters, Path};
+use crate::api::page::Page;
+use crate::api::page::PageQuery;
 use crate::api::response::created::idempotent_answer;
-use crate::api::response::error::ApiError;
-use crate::api::response::page::Page;
 use crate::api::state::AppState;
 use crate::db::idempotency::IdempotentAnswer;
 use crate::db::jobs::StoredJob;

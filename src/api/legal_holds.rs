@@ -9,10 +9,10 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::api::error::ApiError;
 use crate::api::extract::auth::Holder;
 use crate::api::extract::body::JsonBody;
 use crate::api::extract::parameters::Path;
-use crate::api::response::error::ApiError;
 use crate::api::state::AppState;
 use crate::db::legal_holds::LegalHold;
 

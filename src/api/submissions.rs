@@ -12,15 +12,16 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::api::error::ApiError;
 use crate::api::extract::auth::Holder;
 use crate::api::extract::content_type::received_format;
 use crate::api::extract::idempotency_key::IdempotencyKey;
-use crate::api::extract::page_query::PageQuery;
 use crate::api::extract::parameters::{Parameters, Path};
 use crate::api::extract::text_query::TextQuery;
+use crate::api::page::Page;
+use crate::api::page::PageQuery;
 use crate::api::response::created::idempotent_answer;
-use crate::api::response::error::ApiError;
-use crate::api::response::page::Page;
+use crate::api::state::App;
 use crate::api::state::AppState;
 use crate::api::upload::encoding::ContentEncoding;
 use crate::api::upload::incoming::IncomingBody;
@@ -28,7 +29,6 @@ use crate::db::datasets::SubmissionSummary;
 use crate::db::idempotency::IdempotentAnswer;
 use crate::db::submissions::{Duplicates, Submission};
 use crate::roles::Caller;
-use crate::service::Service;
 use crate::service::idempotency::RequestKey;
 use crate::service::submissions::SubmissionRequest;
 
@@ -187,7 +187,7 @@ struct Sent<'r> {
 }
 
 async fn submit(
-    service: &Service,
+    service: &App,
     caller: Caller,
     sent: Sent<'_>,
     incoming: &mut IncomingBody,

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::api::response::error::ApiError;
+use crate::api::error::ApiError;
 use crate::api::state::AppState;
 use crate::problem::Code;
 

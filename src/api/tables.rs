@@ -11,18 +11,18 @@ use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::api::error::{ApiError, internal_error};
 use crate::api::extract::accept;
 use crate::api::extract::auth::HolderOrRecipient;
 use crate::api::extract::parameters::{Parameters, Path};
-use crate::api::response::error::{ApiError, internal_error};
 use crate::api::response::permitted_body::while_permitted;
 use crate::api::response::served_file::{is_cached, requested_range, serve_file, unservable};
+use crate::api::state::App;
 use crate::api::state::AppState;
 use crate::db::releases::StoredTable;
 use crate::ids::ReleaseId;
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
-use crate::service::Service;
 use crate::service::table_format::{Rendering, TableFormat};
 
 /// `?format=`, `?safe_csv=` and `?intervals=`.
@@ -135,7 +135,7 @@ struct TableRequest<'a> {
 }
 
 impl TableRequest<'_> {
-    async fn answer(self, service: &Service) -> Result<Response, ApiError> {
+    async fn answer(self, service: &App) -> Result<Response, ApiError> {
         let (caller, id, headers) = (self.caller, self.release, self.headers);
         let table = service.get_table(caller, id, self.table).await?;
         let table = Arc::new(table);
@@ -236,7 +236,7 @@ fn etag(table: &StoredTable, rendering: &Rendering) -> Result<ETag, Problem> {
 
 /// Serves the file of a rendered table.
 async fn serve(
-    service: &Service,
+    service: &App,
     table: &Arc<StoredTable>,
     rendering: &Rendering,
     method: Method,

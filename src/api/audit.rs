@@ -15,16 +15,15 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
+use crate::api::error::ApiError;
 use crate::api::extract::auth::Auditor;
-use crate::api::extract::page_query::page_request;
 use crate::api::extract::parameters::Parameters;
-use crate::api::response::error::ApiError;
-use crate::api::response::page::Page;
+use crate::api::page::Page;
+use crate::api::page::PageRequest;
+use crate::api::page::page_request;
 use crate::api::state::AppState;
 use crate::db::audit::{Action, Event, EventFilter};
 use crate::problem::{Code, Problem};
-use crate::service::ServiceError;
-use crate::service::page::PageRequest;
 
 /// Which events are read, and how.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
@@ -157,7 +156,7 @@ async fn list(
 }
 
 /// The error that ends the connection of an export, so that the client sees that it is not whole.
-fn cut_short(error: &ServiceError) -> std::io::Error {
+fn cut_short(error: &ApiError) -> std::io::Error {
     tracing::error!(%error, "an export of the audit log was cut short");
     std::io::Error::other("the export was cut short")
 }

@@ -1,22 +1,27 @@
-//! `/v1/releases/{id}/withdrawal`: a release that is served to nobody from then on.
+//! `/v1/releases/{id}/withdrawal`: the holder withdraws a release.
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
-use serde::{Deserialize, Serialize};
-use time::OffsetDateTime;
+use serde::Deserialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::api::extract::auth::Holder;
-use crate::api::extract::body::JsonBody;
-use crate::api::extract::parameters::Path;
-use crate::api::response::error::ApiError;
-use crate::api::state::AppState;
-use crate::db::withdrawals::Withdrawal;
+use crate::db::withdrawals::{self, Withdrawal, WithdrawalCreation};
 use crate::ids::ReleaseId;
+use crate::problem::{Code, Problem};
+
+use super::error::ApiError;
+use super::extract::auth::Holder;
+use super::extract::body::JsonBody;
+use super::extract::parameters::Path;
+use super::state::AppState;
+use super::text;
+
+/// Maximum length of a reason, in characters.
+const REASON_LENGTH: usize = 2_000;
 
 /// A withdrawal that is asked for.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
@@ -25,25 +30,6 @@ pub struct WithdrawalDefinition {
     /// Why; recipients of the release see it.
     #[schema(min_length = 1, max_length = 2000)]
     pub reason: String,
-}
-
-/// Why and since when a release is served to nobody.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct WithdrawalDocument {
-    /// Since when.
-    #[serde(with = "time::serde::rfc3339")]
-    pub at: OffsetDateTime,
-    /// Why.
-    pub reason: String,
-}
-
-impl From<Withdrawal> for WithdrawalDocument {
-    fn from(withdrawal: Withdrawal) -> Self {
-        Self {
-            at: withdrawal.at,
-            reason: withdrawal.reason,
-        }
-    }
 }
 
 /// The route of withdrawals.
@@ -60,7 +46,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     params(("id" = ReleaseId, Path, description = "The release")),
     request_body = WithdrawalDefinition,
     responses(
-        (status = 201, description = "Withdrawn", body = WithdrawalDocument),
+        (status = 201, description = "Withdrawn", body = Withdrawal),
         (status = 410, description = "`withdrawn`: it was withdrawn before"),
         (status = 422, description = "`invalid_value`"),
     ),
@@ -71,8 +57,15 @@ async fn create(
     Path(release): Path<ReleaseId>,
     JsonBody(definition, _memory): JsonBody<WithdrawalDefinition>,
 ) -> Result<impl IntoResponse, ApiError> {
-    let service = state.of(caller);
-    let withdrawal = service.withdraw_release(caller, release, &definition.reason);
-    let document = WithdrawalDocument::from(withdrawal.await?);
-    Ok((StatusCode::CREATED, Json(document)))
+    let reason = definition.reason.trim();
+    if reason.is_empty() {
+        let detail = "the reason is empty; say why the release is withdrawn, its recipients see it";
+        return Err(Problem::at(Code::InvalidValue, "/reason", detail).into());
+    }
+    text::check_length("/reason", Some(reason), REASON_LENGTH)?;
+    match withdrawals::create(&state.db(caller), caller, release, reason).await? {
+        WithdrawalCreation::Made(withdrawal) => Ok((StatusCode::CREATED, Json(withdrawal))),
+        WithdrawalCreation::NoRelease => Err(ApiError::not_found()),
+        WithdrawalCreation::Exists => Err(ApiError::withdrawn()),
+    }
 }

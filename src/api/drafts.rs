@@ -12,17 +12,17 @@ use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::api::error::ApiError;
 use crate::api::extract::auth::Holder;
 use crate::api::extract::content_type::received_format;
 use crate::api::extract::parameters::Parameters;
 use crate::api::extract::text_query::TextQuery;
-use crate::api::response::error::ApiError;
+use crate::api::state::App;
 use crate::api::state::AppState;
 use crate::api::upload::encoding::ContentEncoding;
 use crate::api::upload::incoming::IncomingBody;
 use crate::problem::Problem;
 use crate::roles::Caller;
-use crate::service::Service;
 use crate::service::drafts::DraftRequest;
 use crate::service::table_format::ReceivedFormat;
 
@@ -97,7 +97,7 @@ struct Asked<'r> {
 }
 
 async fn draft(
-    service: &Service,
+    service: &App,
     caller: Caller,
     asked: Asked<'_>,
     incoming: &mut IncomingBody,

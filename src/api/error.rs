@@ -1,0 +1,175 @@
+//! Errors of handlers, as `application/problem+json` (RFC 9457).
+
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+
+use crate::db::StoreError;
+use crate::db::seal::SealError;
+use crate::jobs::WorkError;
+use crate::problem::{Code, Problem};
+
+/// The media type of RFC 9457.
+pub const PROBLEM_JSON: &str = "application/problem+json";
+
+/// Why a request failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ApiError {
+    /// The request is refused. The client gets the problem as it is.
+    #[error(transparent)]
+    Problem(Problem),
+    /// The database or the encryption failed. The client gets no details; the cause is logged.
+    #[error(transparent)]
+    Store(StoreError),
+    /// A thread that worked on a table panicked. The client gets no details.
+    #[error("a thread that worked on a table panicked")]
+    Panicked,
+    /// The token has used up its requests.
+    #[error("this token has too many requests per second (limits.requests_per_second)")]
+    TooManyRequests {
+        /// Seconds until the next request is admitted.
+        retry_after: u64,
+    },
+    /// The address has sent too many refused tokens.
+    #[error("this address has sent too many refused tokens (limits.refused_tokens_per_minute)")]
+    TooManyRefusedTokens {
+        /// Seconds until the next token is checked.
+        retry_after: u64,
+    },
+}
+
+impl ApiError {
+    /// A problem without places.
+    pub(crate) fn new(code: Code, detail: impl Into<String>) -> Self {
+        Self::Problem(Problem::new(code, detail))
+    }
+
+    /// The one error both for what does not exist and for what belongs to another organization.
+    pub(crate) fn not_found() -> Self {
+        Self::new(Code::NotFound, NOTHING_HERE)
+    }
+
+    /// The error of a request without a token that works.
+    pub(crate) fn unauthenticated() -> Self {
+        Self::new(
+            Code::Unauthenticated,
+            "send `Authorization: Bearer <token>` with a token that is neither expired nor revoked",
+        )
+    }
+
+    /// Like [`Self::not_found`], for an id in a JSON body.
+    pub(crate) fn not_found_at(pointer: &str) -> Self {
+        Self::Problem(Problem::at(Code::NotFound, pointer, NOTHING_HERE))
+    }
+
+    /// The error of a request for the tables or the report of a withdrawn release.
+    pub(crate) fn withdrawn() -> Self {
+        Self::new(
+            Code::Withdrawn,
+            "the release was withdrawn; `GET /v1/releases/{id}` has the reason and the time",
+        )
+    }
+
+    /// The error of a request that comes in while the service stops.
+    pub(crate) fn stopping() -> Self {
+        Self::new(Code::Unavailable, "the service is stopping")
+    }
+}
+
+const NOTHING_HERE: &str = "there is nothing here for this token; check the id";
+
+impl<E: Into<Problem>> From<E> for ApiError {
+    fn from(error: E) -> Self {
+        Self::Problem(error.into())
+    }
+}
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<SealError> for ApiError {
+    fn from(error: SealError) -> Self {
+        Self::Store(error.into())
+    }
+}
+
+impl From<WorkError> for ApiError {
+    fn from(error: WorkError) -> Self {
+        match error {
+            WorkError::Problem(problem) => Self::Problem(problem),
+            WorkError::Store(error) => Self::Store(error),
+            WorkError::Panicked => Self::Panicked,
+        }
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        match &self {
+            Self::TooManyRequests { retry_after } | Self::TooManyRefusedTokens { retry_after } => {
+                let detail = format!("{self}; try again in {retry_after} s");
+                let mut response = problem_response(&Problem::new(Code::TooManyRequests, detail));
+                let headers = response.headers_mut();
+                headers.insert(header::RETRY_AFTER, HeaderValue::from(*retry_after));
+                response
+            }
+            Self::Problem(problem) => problem_response(problem),
+            Self::Store(error) => problem_response(&store_problem(error)),
+            Self::Panicked => {
+                tracing::error!(error = %self, "a request failed");
+                problem_response(&internal_error())
+            }
+        }
+    }
+}
+
+/// What the client gets when the database fails.
+fn store_problem(error: &StoreError) -> Problem {
+    tracing::error!(error = error as &dyn std::error::Error, "the store failed");
+    if error.is_storage_full() {
+        let detail = "the disk of the database is full; nothing was stored";
+        Problem::new(Code::StorageFull, detail)
+    } else if error.is_unreachable() {
+        let detail = "the database cannot be reached; try again";
+        Problem::new(Code::Unavailable, detail)
+    } else {
+        internal_error()
+    }
+}
+
+/// Seconds after which a request that was refused for a passing reason is to be sent again.
+fn retry_after(code: Code) -> Option<&'static str> {
+    match code {
+        Code::Unavailable | Code::Busy => Some("5"),
+        Code::QuotaExceeded => Some("10"),
+        Code::StorageFull => Some("60"),
+        _ => None,
+    }
+}
+
+/// The problem of an error in the service itself.
+pub fn internal_error() -> Problem {
+    Problem::new(
+        Code::Internal,
+        "internal error; the service's log has the details under this request's id",
+    )
+}
+
+/// The response for a problem.
+pub fn problem_response(problem: &Problem) -> Response {
+    let status =
+        StatusCode::from_u16(problem.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = (status, Json(problem.document())).into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(PROBLEM_JSON));
+    if status == StatusCode::UNAUTHORIZED {
+        headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    if let Some(seconds) = retry_after(problem.code) {
+        headers.insert(header::RETRY_AFTER, HeaderValue::from_static(seconds));
+    }
+    response
+}
