@@ -13,7 +13,7 @@ use crate::memory::MemoryBudget;
 use crate::problem::Problem;
 
 use crate::service::streams::StreamLimits;
-use crate::service::token_lifetime::TokenLifetime;
+use super::tokens::TokenLifetime;
 
 /// Limits on what a client sends, from the sections `limits` and `memory` of the configuration.
 #[derive(Clone, Copy, Debug)]

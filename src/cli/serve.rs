@@ -17,7 +17,7 @@ use pais::jobs;
 use pais::memory::MemoryBudget;
 use pais::oidc::Verifier;
 use pais::service::streams::StreamLimits;
-use pais::service::token_lifetime::TokenLifetime;
+use pais::api::tokens::TokenLifetime;
 use pais::storage::Storage;
 use pais::telemetry;
 use pais_core::taxonomy::TreeLimits;

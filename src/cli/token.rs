@@ -6,7 +6,7 @@ use pais::db::organizations::{check_name, find_or_create};
 use pais::db::tokens::{NewToken, create_token};
 use pais::problem::Problem;
 use pais::roles::Role;
-use pais::service::token_lifetime::TokenLifetime;
+use pais::api::tokens::TokenLifetime;
 use pais::telemetry;
 use secrecy::{ExposeSecret, SecretString};
 use time::format_description::well_known::Rfc3339;

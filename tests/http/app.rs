@@ -17,7 +17,7 @@ use pais::memory::MemoryBudget;
 use pais::oidc::{OidcSettings, Verifier};
 use pais::roles::Role;
 use pais::service::streams::StreamLimits;
-use pais::service::token_lifetime::TokenLifetime;
+use pais::api::tokens::TokenLifetime;
 use pais::storage::{Storage, StorageLimits};
 use pais_core::taxonomy::TreeLimits;
 use reqwest::{Method, RequestBuilder, StatusCode, header};
