@@ -1,14 +1,39 @@
-//! The commands of the README, with their printed output.
+//! The commands of the README and of the quickstart, with their printed output.
 
 use crate::document_shell::{DocumentShell, Entry, entries};
 
 const README: &str = include_str!("../../README.md");
+const QUICKSTART: &str = include_str!("../../docs/quickstart.md");
 
-/// The commands of a section.
-fn section(title: &str) -> Vec<Entry> {
+/// The text of a section.
+fn text_of<'text>(document: &'text str, title: &str) -> &'text str {
     let heading = format!("\n## {title}\n");
-    let (_, rest) = README.split_once(&heading).expect("the section");
-    entries(rest.split("\n## ").next().unwrap())
+    let (_, rest) = document.split_once(&heading).expect("the section");
+    rest.split("\n## ").next().unwrap()
+}
+
+/// The commands of a section of the quickstart.
+fn section(title: &str) -> Vec<Entry> {
+    entries(text_of(QUICKSTART, title))
+}
+
+#[test]
+fn the_quickstart_of_the_readme_leads_from_a_file_to_a_granted_table() {
+    let mut shell = DocumentShell::new();
+    // What `make run` does, and what the text says of the variables.
+    for command in [
+        "pais serve &",
+        "API=http://127.0.0.1:8080/v1",
+        "HOSPITAL=$(pais token create --organization hospital --role holder)",
+        "BTS=$(pais token create --organization bts --role recipient)",
+    ] {
+        shell.run(command);
+    }
+    let entries = entries(text_of(README, "Quickstart"));
+    assert!(entries.len() >= 11, "{} commands", entries.len());
+    for entry in &entries {
+        shell.check(entry);
+    }
 }
 
 #[test]
@@ -43,8 +68,9 @@ fn the_section_on_files_is_correct() {
     }
     let steps = std::fs::read(shell.folder.path().join("steps.json")).unwrap();
     let steps: serde_json::Value = serde_json::from_slice(&steps).unwrap();
-    let (_, section) = README.split_once(heading).unwrap();
-    let rows = section.lines().filter(|line| line.starts_with("| "));
+    let rows = text_of(QUICKSTART, heading)
+        .lines()
+        .filter(|line| line.starts_with("| "));
     let rows: Vec<Vec<&str>> = rows
         .map(|row| row.trim_matches('|').split('|').map(str::trim).collect())
         .skip_while(|row: &Vec<&str>| row[0] != "0")

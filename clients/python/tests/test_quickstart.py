@@ -1,4 +1,4 @@
-"""Runs the Python example of the service's README."""
+"""Runs the Python example of the quickstart."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import sys
 from service import ROOT, Service, environment
 
 
-def test_the_example_prints_what_the_readme_shows(service: Service) -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+def test_the_example_prints_what_the_quickstart_shows(service: Service) -> None:
+    text = (ROOT / "docs" / "quickstart.md").read_text(encoding="utf-8")
     section = re.search(r"<!-- python-example -->(.*?)<!-- /python-example -->", text, re.DOTALL)
-    assert section, "the README has no example between its markers"
+    assert section, "the quickstart has no example between its markers"
     blocks = dict(re.findall(r"^```(\w+)\n(.*?)^```$", section[1], re.DOTALL | re.MULTILINE))
 
     service.token("bts", "recipient")
