@@ -78,7 +78,9 @@ async fn list(
 ) -> Result<Json<Page<Organization>>, ApiError> {
     let page = query.parse()?;
     let rows = organizations::list(&state.db(caller), page.after, page.rows_to_query()).await?;
-    Ok(Json(Page::new(rows, page, |organization| organization.id.0)))
+    Ok(Json(Page::new(rows, page, |organization| {
+        organization.id.0
+    })))
 }
 
 /// Look up an organization.

@@ -160,7 +160,10 @@ mod tests {
         };
         assert_eq!((request.first(), request.rows_to_query()), (5, 3));
         let page = Page::new(vec![5, 6, 7], request, |&row| row);
-        assert_eq!((page.items, page.next_cursor), (vec![5, 6], Some("6".to_owned())));
+        assert_eq!(
+            (page.items, page.next_cursor),
+            (vec![5, 6], Some("6".to_owned()))
+        );
         let last = Page::new(vec![7, 8], request, |&row| row);
         assert_eq!((last.items, last.next_cursor), (vec![7, 8], None));
     }
