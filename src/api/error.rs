@@ -78,6 +78,11 @@ impl ApiError {
 
 const NOTHING_HERE: &str = "there is nothing here for this token; check the id";
 
+/// `not_found` where a statement found no row.
+pub(crate) fn found(is_found: bool) -> Result<(), ApiError> {
+    is_found.then_some(()).ok_or_else(ApiError::not_found)
+}
+
 impl<E: Into<Problem>> From<E> for ApiError {
     fn from(error: E) -> Self {
         Self::Problem(error.into())

@@ -12,8 +12,8 @@ use crate::jobs::table_memory::TableLimits;
 use crate::memory::MemoryBudget;
 use crate::problem::Problem;
 
+use super::tokens::TokenLifetime;
 use crate::service::streams::StreamLimits;
-use crate::service::token_lifetime::TokenLifetime;
 
 /// Limits on what a client sends, from the sections `limits` and `memory` of the configuration.
 #[derive(Clone, Copy, Debug)]

@@ -8,16 +8,20 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::api::error::ApiError;
-use crate::api::extract::auth::Admin;
-use crate::api::extract::body::JsonBody;
-use crate::api::extract::parameters::{Parameters, Path};
-use crate::api::page::Page;
-use crate::api::page::PageQuery;
-use crate::api::response::created::created;
-use crate::api::state::AppState;
-use crate::db::organizations::Organization;
+use crate::db::Store;
+use crate::db::organizations::{self, Organization};
 use crate::ids::OrganizationId;
+use crate::problem::Code;
+
+use super::error::ApiError;
+use super::extract::{Admin, JsonBody, Parameters, Path};
+use super::page::{Page, PageQuery};
+use super::response::created::created;
+use super::state::AppState;
+use super::text;
+
+/// Maximum length of a display name, in characters.
+const DISPLAY_NAME_LENGTH: usize = 200;
 
 /// The routes of this resource.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -55,10 +59,11 @@ async fn create(
     JsonBody(new, _memory): JsonBody<NewOrganization>,
 ) -> Result<impl IntoResponse, ApiError> {
     let display_name = new.display_name.as_deref();
-    let organization = state
-        .of(caller)
-        .create_organization(caller, &new.name, display_name)
-        .await?;
+    organizations::check_name(&new.name)?;
+    text::check_length("/display_name", display_name, DISPLAY_NAME_LENGTH)?;
+    let db = state.db(caller);
+    let made = organizations::create(&db, Some(caller), &new.name, display_name).await?;
+    let organization = made.ok_or_else(|| text::name_taken("an organization"))?;
     let path = format!("/v1/organizations/{}", organization.id);
     Ok(created(path, organization))
 }
@@ -71,8 +76,11 @@ async fn list(
     Admin(caller): Admin,
     Parameters(query): Parameters<PageQuery>,
 ) -> Result<Json<Page<Organization>>, ApiError> {
-    let organizations = state.of(caller).list_organizations(query.parse()?).await?;
-    Ok(Json(organizations.into()))
+    let page = query.parse()?;
+    let rows = organizations::list(&state.db(caller), page.after, page.rows_to_query()).await?;
+    Ok(Json(Page::new(rows, page, |organization| {
+        organization.id.0
+    })))
 }
 
 /// Look up an organization.
@@ -84,7 +92,7 @@ async fn get(
     Admin(caller): Admin,
     Path(id): Path<OrganizationId>,
 ) -> Result<Json<Organization>, ApiError> {
-    Ok(Json(state.of(caller).get_organization(id).await?))
+    Ok(Json(find(&state.db(caller), id).await?))
 }
 
 /// What changes of an organization.
@@ -110,7 +118,18 @@ async fn change(
     Path(id): Path<OrganizationId>,
     JsonBody(change, _memory): JsonBody<OrganizationChange>,
 ) -> Result<Json<Organization>, ApiError> {
-    let service = state.of(caller);
-    let changed = service.set_organization_disabled(caller, id, change.disabled);
-    Ok(Json(changed.await?))
+    if id == caller.organization && change.disabled {
+        let detail = "this is your own organization: nobody could enable it again";
+        return Err(ApiError::new(Code::Conflict, detail));
+    }
+    let db = state.db(caller);
+    if !organizations::set_disabled(&db, caller, id, change.disabled).await? {
+        return Err(ApiError::not_found());
+    }
+    Ok(Json(find(&db, id).await?))
+}
+
+async fn find(db: &Store, id: OrganizationId) -> Result<Organization, ApiError> {
+    let found = organizations::find(&mut *db.connection().await?, &id.to_string()).await?;
+    found.ok_or_else(ApiError::not_found)
 }

@@ -101,49 +101,6 @@ impl PageRequest<u32> {
 }
 
 /// A page of a list.
-#[derive(Clone, Debug)]
-pub struct Listing<T, C = Uuid> {
-    /// The rows, at most [`PageRequest::limit`].
-    pub items: Vec<T>,
-    /// The cursor of the last row; `None` on the last page.
-    pub next: Option<C>,
-}
-
-impl<T, C> Listing<T, C> {
-    /// Makes a page of `rows`, of which [`PageRequest::rows_to_query`] were queried.
-    pub(crate) fn new(mut rows: Vec<T>, request: PageRequest<C>, cursor: impl Fn(&T) -> C) -> Self {
-        let limit = usize::from(request.limit);
-        let has_more = rows.len() > limit;
-        rows.truncate(limit);
-        let next = rows.last().filter(|_| has_more).map(cursor);
-        Self { items: rows, next }
-    }
-
-    /// The same page with other items.
-    pub fn map<U>(self, convert: impl FnMut(T) -> U) -> Listing<U, C> {
-        Listing {
-            items: self.items.into_iter().map(convert).collect(),
-            next: self.next,
-        }
-    }
-
-    /// The same page with other items, if all of them can be converted.
-    pub(crate) fn try_map<U, E>(
-        self,
-        convert: impl FnMut(T) -> Result<U, E>,
-    ) -> Result<Listing<U, C>, E> {
-        Ok(Listing {
-            items: self
-                .items
-                .into_iter()
-                .map(convert)
-                .collect::<Result<_, E>>()?,
-            next: self.next,
-        })
-    }
-}
-
-/// A page of a list.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Page<T> {
     /// The items, at most `limit`.
@@ -152,18 +109,48 @@ pub struct Page<T> {
     pub next_cursor: Option<String>,
 }
 
-impl<T, C: ToString> From<Listing<T, C>> for Page<T> {
-    fn from(listing: Listing<T, C>) -> Self {
+impl<T> Page<T> {
+    /// Makes a page of `rows`, of which [`PageRequest::rows_to_query`] were queried.
+    pub(crate) fn new<C: ToString>(
+        mut rows: Vec<T>,
+        request: PageRequest<C>,
+        cursor: impl Fn(&T) -> C,
+    ) -> Self {
+        let limit = usize::from(request.limit);
+        let has_more = rows.len() > limit;
+        rows.truncate(limit);
+        let last = rows.last().filter(|_| has_more);
+        let next_cursor = last.map(|row| cursor(row).to_string());
         Self {
-            items: listing.items,
-            next_cursor: listing.next.map(|cursor| cursor.to_string()),
+            items: rows,
+            next_cursor,
         }
+    }
+
+    /// The same page with other items.
+    pub(crate) fn map<U>(self, convert: impl FnMut(T) -> U) -> Page<U> {
+        Page {
+            items: self.items.into_iter().map(convert).collect(),
+            next_cursor: self.next_cursor,
+        }
+    }
+
+    /// The same page with other items, if all of them can be converted.
+    pub(crate) fn try_map<U, E>(
+        self,
+        convert: impl FnMut(T) -> Result<U, E>,
+    ) -> Result<Page<U>, E> {
+        let items = self.items.into_iter().map(convert);
+        Ok(Page {
+            items: items.collect::<Result<_, E>>()?,
+            next_cursor: self.next_cursor,
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Listing, PageRequest};
+    use super::{Page, PageRequest};
 
     #[test]
     fn only_a_page_with_rows_after_it_has_a_cursor() {
@@ -172,9 +159,12 @@ mod tests {
             limit: 2,
         };
         assert_eq!((request.first(), request.rows_to_query()), (5, 3));
-        let page = Listing::new(vec![5, 6, 7], request, |&row| row);
-        assert_eq!((page.items, page.next), (vec![5, 6], Some(6)));
-        let last = Listing::new(vec![7, 8], request, |&row| row);
-        assert_eq!((last.items, last.next), (vec![7, 8], None));
+        let page = Page::new(vec![5, 6, 7], request, |&row| row);
+        assert_eq!(
+            (page.items, page.next_cursor),
+            (vec![5, 6], Some("6".to_owned()))
+        );
+        let last = Page::new(vec![7, 8], request, |&row| row);
+        assert_eq!((last.items, last.next_cursor), (vec![7, 8], None));
     }
 }

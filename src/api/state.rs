@@ -134,6 +134,11 @@ impl AppState {
         self.app.0.db.within(RowScope::of(caller))
     }
 
+    /// The limits on what a client sends.
+    pub fn limits(&self) -> &Limits {
+        &self.app.0.limits
+    }
+
     /// The shared state without a restriction by PostgreSQL to the rows of an organization:
     /// for what comes before the caller is known, and for what has none.
     pub fn unscoped(&self) -> &App {

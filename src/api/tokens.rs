@@ -1,30 +1,74 @@
 //! `/v1/tokens`.
 
-use axum::Json;
 use std::net::SocketAddr;
 
+use axum::Json;
 use axum::extract::{ConnectInfo, State};
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use secrecy::ExposeSecret;
 use serde::{Deserialize, Serialize};
-use time::OffsetDateTime;
+use time::{Duration, OffsetDateTime};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::api::connections::ClientAddress;
-use crate::api::error::ApiError;
-use crate::api::extract::auth::{Admin, Anyone, HolderOrAuditor};
-use crate::api::extract::body::JsonBody;
-use crate::api::extract::parameters::{Parameters, Path};
-use crate::api::page::Page;
-use crate::api::page::PageQuery;
-use crate::api::state::AppState;
-use crate::db::tokens::{IssuedToken, NewToken, Token};
-use crate::ids::TokenId;
-use crate::problem::Code;
+use crate::db::tokens::{self, IssuedToken, NewToken, Token};
+use crate::db::{Store, enrolments};
+use crate::ids::{OrganizationId, TokenId};
+use crate::problem::{Code, Problem};
 use crate::roles::Role;
+
+use super::connections::ClientAddress;
+use super::error::{ApiError, found};
+use super::extract::{Admin, Anyone, HolderOrAuditor, JsonBody, Parameters, Path};
+use super::page::{Page, PageQuery};
+use super::state::AppState;
+use super::text;
+
+/// Maximum length of a label, in characters.
+const LABEL_LENGTH: usize = 200;
+
+/// The longest lifetime of a token, `security.token_max_days`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TokenLifetime {
+    longest: Option<Duration>,
+}
+
+impl TokenLifetime {
+    /// A longest lifetime in days; 0 for no limit.
+    pub fn of_days(days: u32) -> Self {
+        let longest = (days > 0).then(|| Duration::days(days.into()));
+        Self { longest }
+    }
+
+    /// The end of a token that is issued at `now`. Without a requested one it lives for the longest
+    /// lifetime.
+    ///
+    /// # Errors
+    /// `invalid_value` if the requested end is in the past or too late.
+    pub fn end(
+        self,
+        requested: Option<OffsetDateTime>,
+        now: OffsetDateTime,
+    ) -> Result<Option<OffsetDateTime>, Problem> {
+        let refused = |detail: String| Err(Problem::at(Code::InvalidValue, "/expires_at", detail));
+        let latest = self.longest.and_then(|longest| now.checked_add(longest));
+        match (requested, latest) {
+            (Some(at), _) if at <= now => refused(
+                "`expires_at` is in the past; give a later time, or leave it out".to_owned(),
+            ),
+            (Some(at), Some(latest)) if at > latest => {
+                let days = self.longest.unwrap_or_default().whole_days();
+                refused(format!(
+                    "`expires_at` is more than {days} days ahead (security.token_max_days); give an \
+                     earlier time, or leave it out for the longest lifetime"
+                ))
+            }
+            (requested, latest) => Ok(requested.or(latest)),
+        }
+    }
+}
 
 /// The routes of this resource.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -71,10 +115,10 @@ pub struct ShownToken {
 impl From<IssuedToken> for ShownToken {
     fn from(issued: IssuedToken) -> Self {
         let secret = Some(issued.secret.expose_secret().to_owned());
-        let is_code = issued.token.enrolment_expires_at.is_some();
-        let (token, enrolment_code) = match is_code {
-            true => (None, secret),
-            false => (secret, None),
+        let (token, enrolment_code) = if issued.token.enrolment_expires_at.is_some() {
+            (None, secret)
+        } else {
+            (secret, None)
         };
         Self {
             record: issued.token,
@@ -104,27 +148,28 @@ async fn create(
     Admin(caller): Admin,
     JsonBody(request, _memory): JsonBody<TokenRequest>,
 ) -> Result<impl IntoResponse, ApiError> {
+    let label = request.label.as_deref();
+    text::check_length("/label", label, LABEL_LENGTH)?;
+    let (db, limits) = (state.db(caller), state.limits());
     let new = NewToken {
         role: request.role,
-        label: request.label.as_deref(),
-        expires_at: request.expires_at,
-        is_enrolled: false,
+        label,
+        expires_at: limits.token_lifetime.end(request.expires_at, db.now())?,
+        is_enrolled: limits.enrolment,
     };
-    let issued = state
-        .of(caller)
-        .create_token(caller, &request.organization, new)
-        .await?;
+    let issued = tokens::create_token(&db, Some(caller), &request.organization, new).await?;
+    let issued = issued.ok_or_else(|| {
+        let detail = "there is no such organization";
+        Problem::at(Code::NotFound, "/organization", detail)
+    })?;
     Ok(shown(issued))
 }
 
 /// The answer that shows a secret, which no cache may store.
 fn shown(issued: IssuedToken) -> impl IntoResponse {
     let no_store = [(header::CACHE_CONTROL, "no-store")];
-    (
-        StatusCode::CREATED,
-        no_store,
-        Json(ShownToken::from(issued)),
-    )
+    let document = Json(ShownToken::from(issued));
+    (StatusCode::CREATED, no_store, document)
 }
 
 /// Redeem an enrolment code
@@ -147,11 +192,12 @@ async fn redeem(
         let admitted = limit.admit(address, code);
         admitted.map_err(|retry_after| ApiError::TooManyRefusedTokens { retry_after })?;
     }
-    let Some(issued) = state
-        .unscoped()
-        .redeem_enrolment(code, client.address)
-        .await?
-    else {
+    let issued = if enrolments::is_well_formed(code) {
+        enrolments::redeem(&state.unscoped().db, code, client.address).await?
+    } else {
+        None
+    };
+    let Some(issued) = issued else {
         if let Some(limit) = &state.refused_tokens {
             limit.refused(address, code);
         }
@@ -170,8 +216,7 @@ async fn list(
     Admin(caller): Admin,
     Parameters(query): Parameters<PageQuery>,
 ) -> Result<Json<Page<Token>>, ApiError> {
-    let tokens = state.of(caller).list_tokens(query.parse()?).await?;
-    Ok(Json(tokens.into()))
+    page_of_tokens(&state.db(caller), None, &query).await
 }
 
 /// List the tokens of the caller's organization
@@ -185,9 +230,18 @@ async fn list_own(
     HolderOrAuditor(caller): HolderOrAuditor,
     Parameters(query): Parameters<PageQuery>,
 ) -> Result<Json<Page<Token>>, ApiError> {
-    let service = state.of(caller);
-    let tokens = service.list_own_tokens(caller, query.parse()?);
-    Ok(Json(tokens.await?.into()))
+    page_of_tokens(&state.db(caller), Some(caller.organization), &query).await
+}
+
+/// The tokens of an organization, or of all.
+async fn page_of_tokens(
+    db: &Store,
+    organization: Option<OrganizationId>,
+    query: &PageQuery,
+) -> Result<Json<Page<Token>>, ApiError> {
+    let page = query.parse()?;
+    let rows = tokens::list(db, organization, page.after, page.rows_to_query()).await?;
+    Ok(Json(Page::new(rows, page, |token| token.id.0)))
 }
 
 /// Revoke a token, at once.
@@ -199,6 +253,36 @@ async fn revoke(
     Admin(caller): Admin,
     Path(id): Path<TokenId>,
 ) -> Result<StatusCode, ApiError> {
-    state.of(caller).revoke_token(caller, id).await?;
+    found(tokens::revoke(&state.db(caller), caller, id).await?)?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+#[cfg(test)]
+mod tests {
+    use time::Duration;
+    use time::macros::datetime;
+
+    use super::TokenLifetime;
+
+    #[test]
+    fn a_token_ends_as_requested_or_after_the_longest_lifetime() {
+        let now = datetime!(2026-01-01 00:00 UTC);
+        let day = Duration::DAY;
+        let year = TokenLifetime::of_days(365);
+        assert_eq!(year.end(None, now), Ok(Some(now + 365 * day)));
+        assert_eq!(year.end(Some(now + day), now), Ok(Some(now + day)));
+        assert_eq!(
+            year.end(Some(now + 365 * day), now),
+            Ok(Some(now + 365 * day))
+        );
+        let late = year.end(Some(now + 366 * day), now).unwrap_err();
+        assert!(late.detail.contains("security.token_max_days"), "{late:?}");
+        assert!(year.end(Some(now), now).is_err());
+        let unlimited = TokenLifetime::of_days(0);
+        assert_eq!(unlimited.end(None, now), Ok(None));
+        assert_eq!(
+            unlimited.end(Some(now + 9999 * day), now),
+            Ok(Some(now + 9999 * day))
+        );
+    }
 }

@@ -1,12 +1,12 @@
 //! `pais token create`.
 
+use pais::api::tokens::TokenLifetime;
 use pais::config::{Flags, Settings};
 use pais::db::Store;
 use pais::db::organizations::{check_name, find_or_create};
 use pais::db::tokens::{NewToken, create_token};
 use pais::problem::Problem;
 use pais::roles::Role;
-use pais::service::token_lifetime::TokenLifetime;
 use pais::telemetry;
 use secrecy::{ExposeSecret, SecretString};
 use time::format_description::well_known::Rfc3339;

@@ -10,7 +10,7 @@ use crate::problem::Code;
 use crate::roles::Caller;
 
 use super::{ApiError, App};
-use crate::api::page::{Listing, PageRequest};
+use crate::api::page::{Page, PageRequest};
 
 /// The problems that are recorded.
 const REFUSALS: [Code; 3] = [
@@ -33,7 +33,7 @@ impl App {
         caller: Caller,
         filter: &EventFilter,
         page: PageRequest<i64>,
-    ) -> Result<Listing<Event, i64>, ApiError> {
+    ) -> Result<Page<Event>, ApiError> {
         audit_chain::extend(&self.db, &self.keys).await?;
         let order = EventOrder::NewestFirst(page.after);
         let (organization, limit) = (caller.organization, page.rows_to_query());
@@ -42,7 +42,7 @@ impl App {
         if page.after.is_none() {
             self.record_reading(caller, "page").await?;
         }
-        Ok(Listing::new(rows, page, |event| event.seq))
+        Ok(Page::new(rows, page, |event| event.seq))
     }
 
     /// The events of the caller's organization, oldest first, in batches of an export.

@@ -20,7 +20,7 @@ use crate::roles::Caller;
 
 use super::legal_holds::deleted;
 use super::{ApiError, App, Limits, text};
-use crate::api::page::{Listing, PageRequest};
+use crate::api::page::{Page, PageRequest};
 
 /// Maximum retention: a century.
 const RETENTION_DAYS: i64 = 36_500;
@@ -76,10 +76,10 @@ impl App {
         &self,
         caller: Caller,
         page: PageRequest,
-    ) -> Result<Listing<DatasetSummary>, ApiError> {
+    ) -> Result<Page<DatasetSummary>, ApiError> {
         let (organization, limit) = (caller.organization, page.rows_to_query());
         let rows = datasets::list(&self.db, organization, page.after, limit).await?;
-        Ok(Listing::new(rows, page, |dataset| dataset.id.0))
+        Ok(Page::new(rows, page, |dataset| dataset.id.0))
     }
 
     /// A dataset of the caller's organization, with its latest submissions.
@@ -100,12 +100,12 @@ impl App {
         caller: Caller,
         id: DatasetId,
         page: PageRequest,
-    ) -> Result<Listing<SubmissionSummary>, ApiError> {
+    ) -> Result<Page<SubmissionSummary>, ApiError> {
         let (dataset, limit) = ((caller.organization, id), page.rows_to_query());
         let (store, keys) = (&self.db, &self.keys);
         let rows = datasets::list_submissions(store, keys, dataset, page.after, limit).await?;
         let rows = rows.ok_or_else(ApiError::not_found)?;
-        Ok(Listing::new(rows, page, |submission| submission.id.0))
+        Ok(Page::new(rows, page, |submission| submission.id.0))
     }
 
     /// A dataset of the caller's organization, with its schema and its wrapped key.

@@ -9,7 +9,7 @@ use crate::problem::{Code, Problem};
 use crate::roles::Caller;
 
 use super::{ApiError, App, text};
-use crate::api::page::{Listing, PageRequest};
+use crate::api::page::{Page, PageRequest};
 
 /// Maximum length of a purpose, and of the reason why a risk is taken, in characters.
 const PURPOSE_LENGTH: usize = 2_000;
@@ -109,11 +109,11 @@ impl App {
         caller: Caller,
         release: ReleaseId,
         page: PageRequest,
-    ) -> Result<Listing<StoredGrant>, ApiError> {
+    ) -> Result<Page<StoredGrant>, ApiError> {
         let (organization, limit) = (caller.organization, page.rows_to_query());
         let rows = grants::list(&self.db, organization, release, page.after, limit).await?;
         let rows = rows.ok_or_else(ApiError::not_found)?;
-        Ok(Listing::new(rows, page, |grant| grant.id.0))
+        Ok(Page::new(rows, page, |grant| grant.id.0))
     }
 
     /// Withdraws a grant.

@@ -18,7 +18,7 @@ use crate::roles::Caller;
 
 use super::idempotency::{KeyedRequest, RequestKey, abandon, key_in_use};
 use super::{ApiError, App};
-use crate::api::page::{Listing, PageRequest};
+use crate::api::page::{Page, PageRequest};
 
 /// A job as it was sent, parsed but not yet checked against its dataset.
 pub struct JobRequest {
@@ -167,10 +167,10 @@ impl App {
         &self,
         caller: Caller,
         page: PageRequest,
-    ) -> Result<Listing<JobSummary>, ApiError> {
+    ) -> Result<Page<JobSummary>, ApiError> {
         let (organization, limit) = (caller.organization, page.rows_to_query());
         let rows = jobs::list(&self.db, organization, page.after, limit).await?;
-        Ok(Listing::new(rows, page, |job| job.id.0))
+        Ok(Page::new(rows, page, |job| job.id.0))
     }
 
     /// A job of the caller's organization.

@@ -6,7 +6,6 @@ pub mod ingest;
 pub mod large_documents;
 pub mod streams;
 pub mod table_format;
-pub mod token_lifetime;
 pub mod watch;
 
 pub(crate) mod audit;
@@ -19,7 +18,6 @@ pub(crate) mod datasets;
 pub(crate) mod grants;
 pub mod jobs;
 pub(crate) mod legal_holds;
-pub(crate) mod organizations;
 pub mod packages;
 pub(crate) mod policies;
 pub(crate) mod profile;
@@ -34,7 +32,6 @@ pub(crate) mod steps;
 pub mod submissions;
 pub(crate) mod table_work;
 pub(crate) mod taxonomies;
-pub(crate) mod tokens;
 pub(crate) mod upload_places;
 
 use crate::api::error::ApiError;

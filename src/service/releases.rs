@@ -18,7 +18,7 @@ use crate::roles::{Caller, Role};
 
 use super::table_work::{TableKind, stopped};
 use super::{ApiError, App, report_view, text};
-use crate::api::page::{Listing, PageRequest};
+use crate::api::page::{Page, PageRequest};
 
 /// A release to be made.
 #[derive(Clone, Debug)]
@@ -184,10 +184,10 @@ impl App {
         &self,
         caller: Caller,
         page: PageRequest,
-    ) -> Result<Listing<StoredRelease>, ApiError> {
+    ) -> Result<Page<StoredRelease>, ApiError> {
         let limit = page.rows_to_query();
         let rows = releases::list(&self.db, viewer(caller), page.after, limit).await?;
-        Ok(Listing::new(rows, page, |release| release.id.0))
+        Ok(Page::new(rows, page, |release| release.id.0))
     }
 
     /// A release that the caller may see.

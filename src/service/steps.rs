@@ -11,7 +11,7 @@ use crate::jobs::{attempt, load_rows};
 use crate::roles::Caller;
 
 use super::{ApiError, App};
-use crate::api::page::{Listing, PageRequest};
+use crate::api::page::{Page, PageRequest};
 
 impl App {
     /// The steps of a job, from step 0; for a sweep, those of the combination. The cursor is the
@@ -26,7 +26,7 @@ impl App {
         id: JobId,
         combination: CombinationQuery,
         page: PageRequest<u32>,
-    ) -> Result<Listing<StepItem, u32>, ApiError> {
+    ) -> Result<Page<StepItem>, ApiError> {
         let job = self.get_job(caller, id).await?;
         let sweep = Sweep::new(&attempt::stored_job(&job.definition)?)?;
         let run = sweep.find(combination)? as u32;
@@ -41,7 +41,7 @@ impl App {
         };
         let items = items.into_iter().map(records::step_item);
         let items = items.collect::<Result<Vec<_>, _>>()?;
-        Ok(Listing::new(items, page, |item| item.step))
+        Ok(Page::new(items, page, |item| item.step))
     }
 
     /// The combinations of a sweep, in the order of the job's lists. The cursor is the number of a
@@ -54,11 +54,11 @@ impl App {
         caller: Caller,
         id: JobId,
         page: PageRequest<u32>,
-    ) -> Result<Listing<SweepItem, u32>, ApiError> {
+    ) -> Result<Page<SweepItem>, ApiError> {
         self.get_job(caller, id).await?;
         let (first, limit) = (page.first(), page.rows_to_query());
         let rows = runs::sweep(&self.db, id, first, limit).await?;
-        let rows = Listing::new(rows, page, |&(run, _)| run);
+        let rows = Page::new(rows, page, |&(run, _)| run);
         Ok(rows.try_map(|(_, item)| records::sweep_item(item))?)
     }
 }

@@ -8,7 +8,7 @@ use crate::problem::{Code, Problem};
 use crate::roles::Caller;
 
 use super::{ApiError, App, text};
-use crate::api::page::{Listing, PageRequest};
+use crate::api::page::{Page, PageRequest};
 
 impl App {
     /// Creates a taxonomy from a tree.
@@ -67,10 +67,10 @@ impl App {
         &self,
         caller: Caller,
         page: PageRequest,
-    ) -> Result<Listing<TaxonomySummary>, ApiError> {
+    ) -> Result<Page<TaxonomySummary>, ApiError> {
         let (organization, limit) = (caller.organization, page.rows_to_query());
         let rows = taxonomies::list(&self.db, organization, page.after, limit).await?;
-        Ok(Listing::new(rows, page, |taxonomy| taxonomy.id.0))
+        Ok(Page::new(rows, page, |taxonomy| taxonomy.id.0))
     }
 
     /// A taxonomy of the caller's organization, with its tree.

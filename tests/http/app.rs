@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pais::api::rate_limiter::RateLimiter;
+use pais::api::tokens::TokenLifetime;
 use pais::api::{App, Limits};
 use pais::api::{AppState, ConnectionLimits, RefusedTokens, RouterSettings, UploadPace};
 use pais::clock::{Clock, FixedClock, SystemClock};
@@ -17,7 +18,6 @@ use pais::memory::MemoryBudget;
 use pais::oidc::{OidcSettings, Verifier};
 use pais::roles::Role;
 use pais::service::streams::StreamLimits;
-use pais::service::token_lifetime::TokenLifetime;
 use pais::storage::{Storage, StorageLimits};
 use pais_core::taxonomy::TreeLimits;
 use reqwest::{Method, RequestBuilder, StatusCode, header};

@@ -10,7 +10,8 @@ use headers::authorization::{Authorization, Bearer};
 use crate::api::connections::ClientAddress;
 use crate::api::error::ApiError;
 use crate::api::state::AppState;
-use crate::db::tokens;
+use crate::db::token_validity::{self, Authentication, RefusalReason};
+use crate::db::{Store, persons, tokens};
 use crate::oidc::{self, Refusal, Verifier};
 use crate::problem::Code;
 use crate::roles::{Caller, Role};
@@ -70,7 +71,11 @@ async fn authenticate(parts: &Parts, token: &str, state: &AppState) -> Result<Ca
     }
     let caller = match of_person {
         Some(verifier) => person(verifier, token, address, state).await?,
-        None => state.unscoped().authenticate(token, address).await?,
+        None => {
+            let db = &state.unscoped().db;
+            let found = token_validity::authenticate(db, token).await?;
+            admitted(db, found, address).await?
+        }
     };
     if let Some((limit, address)) = limit {
         match caller {
@@ -88,16 +93,39 @@ async fn person(
     address: Option<IpAddr>,
     state: &AppState,
 ) -> Result<Option<Caller>, ApiError> {
-    match verifier.verify(token, state.unscoped().db.now()).await {
-        Ok(person) => Ok(state
-            .unscoped()
-            .authenticate_person(&person, address)
-            .await?),
+    let db = &state.unscoped().db;
+    match verifier.verify(token, db.now()).await {
+        Ok(person) => {
+            let of = (person.role, person.subject.as_str());
+            let found = persons::authenticate(db, &person.organization, of, address).await?;
+            admitted(db, found, address).await
+        }
         Err(Refusal::Invalid | Refusal::Claims) => Ok(None),
         Err(Refusal::Unavailable) => Err(ApiError::new(
             Code::Unavailable,
             "the issuer of the token cannot be reached to check it; try again, or use an API token",
         )),
+    }
+}
+
+/// The caller, where the token is valid. The use of an expired or revoked token is recorded in the audit
+/// log of its organization.
+async fn admitted(
+    db: &Store,
+    found: Authentication,
+    address: Option<IpAddr>,
+) -> Result<Option<Caller>, ApiError> {
+    match found {
+        Authentication::Valid(caller) => Ok(Some(Caller { address, ..caller })),
+        Authentication::Refused {
+            token,
+            organization,
+            reason,
+        } => {
+            token_validity::record_refusal(db, token, organization, reason, address).await?;
+            Ok(None)
+        }
+        Authentication::Unknown => Ok(None),
     }
 }
 
@@ -119,6 +147,18 @@ fn check_role(caller: Caller, roles: &[Role]) -> Result<Caller, ApiError> {
     Err(ApiError::new(Code::Forbidden, detail))
 }
 
+/// Records in the audit log of the caller's organization that its role may not do what was asked for;
+/// at most once a minute for a token. A failure is logged: the request is refused anyway.
+async fn record_forbidden(db: &Store, caller: Caller) {
+    let (token, organization) = (caller.token, caller.organization);
+    let (reason, address) = (RefusalReason::Role, caller.address);
+    let recorded = token_validity::record_refusal(db, token, organization, reason, address);
+    if let Err(error) = recorded.await {
+        let error = &error as &dyn std::error::Error;
+        tracing::warn!(error, "a refused request could not be recorded");
+    }
+}
+
 macro_rules! role_extractors {
     ($($(#[$doc:meta])* $name:ident = [$($role:ident),+];)+) => {$(
         $(#[$doc])*
@@ -135,7 +175,7 @@ macro_rules! role_extractors {
                 let caller = Caller::from_request_parts(parts, state).await?;
                 let checked = check_role(caller, &[$(Role::$role),+]);
                 if checked.is_err() {
-                    state.of(caller).record_forbidden(caller).await;
+                    record_forbidden(&state.db(caller), caller).await;
                 }
                 checked.map(Self)
             }

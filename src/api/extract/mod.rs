@@ -10,3 +10,7 @@ pub mod idempotency_key;
 pub mod parameters;
 pub(super) mod query_names;
 pub mod text_query;
+
+pub use auth::{Admin, Anyone, Auditor, Holder, HolderOrAuditor, HolderOrRecipient};
+pub use body::{JsonBody, WholeBody};
+pub use parameters::{Parameters, Path};
