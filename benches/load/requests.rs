@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::service::{Service, answer, id};
+use pais_test_support::service::{Service, answer, id};
 
 /// The time between two requests for the list of jobs.
 const PAUSE: Duration = Duration::from_millis(10);
