@@ -4,7 +4,6 @@
 mod binary_columns;
 mod busy;
 mod long;
-mod requests;
 mod sweep;
 mod wide;
 
