@@ -23,7 +23,6 @@ pub mod jobs;
 pub mod legal_holds;
 pub mod limits;
 mod metrics;
-mod metrics_recorder;
 pub mod middleware;
 pub mod openapi;
 pub mod organizations;

@@ -18,8 +18,8 @@ use crate::jobs::reclaiming::reclaim_space;
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
 
-use super::legal_holds::deleted;
 use super::{ApiError, App, Limits, text};
+use crate::api::legal_holds::deleted;
 use crate::api::page::{Page, PageRequest};
 
 /// Maximum retention: a century.

@@ -10,7 +10,7 @@ use crate::db::audit::Action;
 use crate::db::datasets::{self, StoredDataset};
 use crate::db::idempotency::{IdempotentAnswer, Reservation};
 use crate::db::jobs::{self, JobCancellation, JobCreation, JobSummary, NewJob, StoredJob};
-use crate::db::submissions;
+use crate::db::{policies, submissions};
 use crate::ids::JobId;
 use crate::jobs::load_rows;
 use crate::problem::{Code, Problem};
@@ -104,7 +104,7 @@ impl App {
         if request.sweep.is_sweep {
             check_sweep(&plans, job)?;
         }
-        let policy = self.get_policy(caller).await?;
+        let policy = policies::load(&self.db, caller.organization).await?;
         policy.check_job(job, &dataset.schema)?;
         let submissions = job.submissions.as_deref();
         let size = submissions::size(&self.db, id, submissions).await?;

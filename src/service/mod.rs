@@ -8,7 +8,6 @@ pub mod streams;
 pub mod table_format;
 pub mod watch;
 
-pub(crate) mod audit;
 pub(crate) mod bounds;
 pub(crate) mod composition_tables;
 pub mod compositions;
@@ -17,9 +16,7 @@ pub mod dataset_changes;
 pub(crate) mod datasets;
 pub(crate) mod grants;
 pub mod jobs;
-pub(crate) mod legal_holds;
 pub mod packages;
-pub(crate) mod policies;
 pub(crate) mod profile;
 pub mod releases;
 pub(crate) mod rendered_tables;
@@ -31,7 +28,6 @@ pub(crate) mod shared_polls;
 pub(crate) mod steps;
 pub mod submissions;
 pub(crate) mod table_work;
-pub(crate) mod taxonomies;
 pub(crate) mod upload_places;
 
 use crate::api::error::ApiError;

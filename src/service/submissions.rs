@@ -18,9 +18,9 @@ use crate::roles::Caller;
 use super::idempotency::{KeyedRequest, RequestKey, abandon, key_in_use};
 use super::ingest::body;
 use super::ingest::pipeline::{IngestSettings, ingest};
-use super::legal_holds::deleted;
 use super::table_format::ReceivedFormat;
 use super::{ApiError, App};
+use crate::api::legal_holds::deleted;
 
 /// Memory of an upload, in bytes. The frames and the decoder need 10 MiB, most of it the window of
 /// zstd. A chunk has 16 MiB of text while it is built, and as much again in each of its later forms:
