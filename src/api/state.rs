@@ -13,7 +13,6 @@ use crate::oidc::Verifier;
 use crate::roles::Caller;
 use crate::service::large_documents::LargeDocuments;
 use crate::service::table_work::TablePlaces;
-use crate::service::upload_places::UploadPlaces;
 use crate::service::watch::Watching;
 use crate::storage::Storage;
 
@@ -21,6 +20,7 @@ use super::limits::Limits;
 use super::rate_limiter::RateLimiter;
 use super::refused_tokens::RefusedTokens;
 use super::upload::UploadPace;
+use super::upload::places::UploadPlaces;
 
 /// What handlers and workers of this process share. Cheap to clone.
 #[derive(Clone)]

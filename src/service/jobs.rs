@@ -16,8 +16,8 @@ use crate::jobs::load_rows;
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
 
-use super::idempotency::{KeyedRequest, RequestKey, abandon, key_in_use};
 use super::{ApiError, App};
+use crate::api::idempotency::{KeyedRequest, RequestKey, abandon, key_in_use};
 use crate::api::page::{Page, PageRequest};
 
 /// A job as it was sent, parsed but not yet checked against its dataset.
@@ -53,7 +53,7 @@ impl App {
     /// # Errors
     /// `storage_full`; a job that does not fit its dataset; an idempotency key that is in use or was used with
     /// another body; when the database fails.
-    pub async fn create_job(
+    pub(crate) async fn create_job(
         &self,
         caller: Caller,
         request: &JobRequest,
