@@ -5,8 +5,9 @@ use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use futures_util::TryStreamExt;
+use futures_util::stream::{self, Stream, TryStreamExt};
 use serde::Deserialize;
+use serde_json::json;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use utoipa::IntoParams;
@@ -15,15 +16,25 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use crate::api::error::ApiError;
-use crate::api::extract::auth::Auditor;
-use crate::api::extract::parameters::Parameters;
-use crate::api::page::Page;
-use crate::api::page::PageRequest;
-use crate::api::page::page_request;
-use crate::api::state::AppState;
-use crate::db::audit::{Action, Event, EventFilter};
+use crate::db::audit::{self, Action, Event, EventFilter, EventOrder, NewEvent, Outcome};
+use crate::db::{Store, StoreError, audit_chain};
 use crate::problem::{Code, Problem};
+use crate::roles::Caller;
+
+use super::error::ApiError;
+use super::extract::{Auditor, Parameters};
+use super::page::{Page, PageRequest, page_request};
+use super::state::{App, AppState};
+
+/// The problems that are recorded.
+const REFUSALS: [Code; 3] = [
+    Code::BelowPolicy,
+    Code::ApprovalRequired,
+    Code::CompositionRisk,
+];
+
+/// Number of events that an export reads at once.
+const EXPORT_BATCH: i64 = 1_000;
 
 /// Which events are read, and how.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
@@ -141,22 +152,57 @@ async fn list(
     Auditor(caller): Auditor,
     Parameters(query): Parameters<AuditQuery>,
 ) -> Result<Response, ApiError> {
-    let filter = query.filter()?;
-    if !query.is_export()? {
-        let page = query.page()?;
-        let events = state.of(caller).list_events(caller, &filter, page).await?;
-        return Ok(Json(Page::from(events)).into_response());
+    let (filter, is_export) = (query.filter()?, query.is_export()?);
+    let app = state.of(caller);
+    if is_export {
+        record_reading(&app.db, caller, "export").await?;
+        // Events that are committed but not chained yet.
+        audit_chain::extend(&app.db, &app.keys).await?;
+        let lines = batches(app.db, caller, filter)
+            .map_err(|error| cut_short(&error))
+            .and_then(async |events| lines(&events));
+        let media_type = [(header::CONTENT_TYPE, "application/x-ndjson")];
+        return Ok((media_type, Body::from_stream(lines)).into_response());
     }
-    let batches = state.of(caller).export_events(caller, filter).await?;
-    let lines = batches
-        .map_err(|error| cut_short(&error))
-        .and_then(async |events| lines(&events));
-    let media_type = [(header::CONTENT_TYPE, "application/x-ndjson")];
-    Ok((media_type, Body::from_stream(lines)).into_response())
+    let page = query.page()?;
+    audit_chain::extend(&app.db, &app.keys).await?;
+    let order = EventOrder::NewestFirst(page.after);
+    let (organization, limit) = (caller.organization, page.rows_to_query());
+    let rows = audit::list(&app.db, organization, &filter, order, limit).await?;
+    // Further pages belong to the read that began with the first.
+    if page.after.is_none() {
+        record_reading(&app.db, caller, "page").await?;
+    }
+    Ok(Json(Page::new(rows, page, |event| event.seq)).into_response())
+}
+
+async fn record_reading(db: &Store, caller: Caller, part: &str) -> Result<(), StoreError> {
+    let log = caller.organization.0;
+    let event = NewEvent::by(caller, Action::AuditRead, log, json!({ "part": part }));
+    audit::record_alone(db, event).await
+}
+
+/// The events of the caller's organization, oldest first.
+fn batches(
+    db: Store,
+    caller: Caller,
+    filter: EventFilter,
+) -> impl Stream<Item = Result<Vec<Event>, StoreError>> {
+    stream::try_unfold(Some(0), move |after| {
+        let (db, filter) = (db.clone(), filter.clone());
+        async move {
+            let Some(after) = after else { return Ok(None) };
+            let order = EventOrder::OldestFirst(after);
+            let organization = caller.organization;
+            let events = audit::list(&db, organization, &filter, order, EXPORT_BATCH).await?;
+            let last = events.last().map(|event| event.seq);
+            Ok(last.map(|last| (events, Some(last))))
+        }
+    })
 }
 
 /// The error that ends the connection of an export, so that the client sees that it is not whole.
-fn cut_short(error: &ApiError) -> std::io::Error {
+fn cut_short(error: &StoreError) -> std::io::Error {
     tracing::error!(%error, "an export of the audit log was cut short");
     std::io::Error::other("the export was cut short")
 }
@@ -168,4 +214,30 @@ fn lines(events: &[Event]) -> Result<Bytes, std::io::Error> {
         text.push(b'\n');
     }
     Ok(text.into())
+}
+
+impl App {
+    /// The result of an action. Where the holder's policy or the decision on several releases together
+    /// refuses it, that is recorded.
+    ///
+    /// # Errors
+    /// That of the result; when the database fails.
+    pub(crate) async fn recorded<T>(
+        &self,
+        caller: Caller,
+        (action, subject): (Action, Uuid),
+        result: Result<T, ApiError>,
+    ) -> Result<T, ApiError> {
+        if let Err(ApiError::Problem(problem)) = &result
+            && REFUSALS.contains(&problem.code)
+        {
+            let detail = json!({ "code": problem.code.as_str() });
+            let event = NewEvent {
+                outcome: Outcome::Refused,
+                ..NewEvent::by(caller, action, subject, detail)
+            };
+            audit::record_alone(&self.db, event).await?;
+        }
+        result
+    }
 }

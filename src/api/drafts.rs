@@ -1,30 +1,36 @@
 //! `/v1/datasets/draft`: a dataset is proposed from its rows.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
-use pais_core::draft::Draft;
-use pais_core::read::{Delimiter, TextParameters};
+use pais_core::draft::{self, Draft, DraftFailure, DraftOptions};
+use pais_core::read::{Delimiter, ReadFailure, ReadLimits, TextParameters};
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::api::error::ApiError;
-use crate::api::extract::auth::Holder;
-use crate::api::extract::content_type::received_format;
-use crate::api::extract::parameters::Parameters;
-use crate::api::extract::text_query::TextQuery;
-use crate::api::state::App;
-use crate::api::state::AppState;
-use crate::api::upload::encoding::ContentEncoding;
-use crate::api::upload::incoming::IncomingBody;
-use crate::problem::Problem;
+use crate::jobs::{WorkError, on_thread};
+use crate::problem::{Code, Problem};
 use crate::roles::Caller;
-use crate::service::drafts::DraftRequest;
+use crate::service::ingest::body::{FrameReader, frames, pump};
+use crate::service::ingest::reader;
 use crate::service::table_format::ReceivedFormat;
+use crate::storage::Storage;
+
+use super::error::ApiError;
+use super::extract::content_type::received_format;
+use super::extract::text_query::TextQuery;
+use super::extract::{Holder, Parameters};
+use super::state::{App, AppState};
+use super::text;
+use super::upload::encoding::ContentEncoding;
+use super::upload::incoming::IncomingBody;
+use super::upload::places::admit;
 
 /// The name of a proposed dataset.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
@@ -75,7 +81,7 @@ async fn propose(
     body: Body,
 ) -> Response {
     let mut incoming = IncomingBody::new(body, &headers, state.upload_pace);
-    let asked = Asked {
+    let asked = DraftParameters {
         query,
         text,
         headers: &headers,
@@ -90,29 +96,71 @@ async fn propose(
 }
 
 /// What a request says beside its body.
-struct Asked<'r> {
+struct DraftParameters<'r> {
     query: DraftQuery,
     text: TextQuery,
     headers: &'r HeaderMap,
 }
 
 async fn draft(
-    service: &App,
+    app: &App,
     caller: Caller,
-    asked: Asked<'_>,
+    asked: DraftParameters<'_>,
     incoming: &mut IncomingBody,
 ) -> Result<Draft, ApiError> {
-    let mut text = asked.text.parse()?;
-    let format = format(asked.headers, &mut text)?;
+    let mut given = asked.text.parse()?;
+    let format = format(asked.headers, &mut given)?;
     let encoding = ContentEncoding::from_headers(asked.headers)?;
     incoming.receive_first().await?;
-    let request = DraftRequest {
-        name: asked.query.name.unwrap_or_else(|| "draft".to_owned()),
-        format,
-        text,
-        body: &mut *incoming.decoded(encoding),
+    let name = text::name(asked.query.name.as_deref().unwrap_or("draft"))?;
+    let _admission = admit(app, caller, 0).await?;
+    let limits = ReadLimits {
+        cell_bytes: app.limits.cell_bytes,
+        total_bytes: app.limits.upload_bytes,
     };
-    Ok(service.draft_dataset(caller, request).await?)
+    let (columns, storage) = (app.limits.columns, Arc::clone(&app.storage));
+    let (sender, source) = frames();
+    let reading = on_thread(move || {
+        let options = DraftOptions {
+            name: &name,
+            limits,
+            columns,
+        };
+        read(format, given, options, source, &storage)
+    });
+    let body = &mut *incoming.decoded(encoding);
+    let pumping = pump(body, limits.total_bytes, Some(sender));
+    let (pumped, draft) = tokio::join!(pumping, reading);
+    // What is wrong with the body is the cause of what is wrong with its rows.
+    pumped?;
+    Ok(draft?)
+}
+
+fn read(
+    format: ReceivedFormat,
+    given: TextParameters,
+    options: DraftOptions<'_>,
+    source: FrameReader,
+    storage: &Storage,
+) -> Result<Draft, WorkError> {
+    let draft = match format {
+        ReceivedFormat::Text(_) => draft::csv(source, given, options),
+        ReceivedFormat::Ndjson => draft::ndjson(source, options),
+        ReceivedFormat::Parquet => match reader::copy_to_file(source, &storage.spool) {
+            Ok(file) => draft::parquet(file, options),
+            Err(ReadFailure::Refused(error)) => Err(DraftFailure::Refused(error)),
+            Err(ReadFailure::Source(error)) => Err(DraftFailure::Source(error)),
+            Err(ReadFailure::Sink(error)) => return Err(error),
+        },
+    };
+    draft.map_err(|failure| match failure {
+        DraftFailure::Refused(error) => error.into(),
+        // The error of the body is the one reported.
+        DraftFailure::Source(_) => {
+            let detail = "the body could not be read to its end";
+            Problem::new(Code::MalformedBody, detail).into()
+        }
+    })
 }
 
 /// The format of the body. The media type of cells between tabulators names the delimiter.

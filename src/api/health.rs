@@ -9,9 +9,11 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::api::error::ApiError;
-use crate::api::state::AppState;
+use crate::db::readiness;
 use crate::problem::Code;
+
+use super::error::ApiError;
+use super::state::AppState;
 
 /// Time limit of the database query. It is shorter than elsewhere, because the answer must come
 /// before the probe gives up.
@@ -49,8 +51,10 @@ async fn ready(State(state): State<AppState>) -> Result<Json<Health>, ApiError> 
     if state.unscoped().shutdown.is_cancelled() {
         return unavailable("the service is stopping");
     }
-    match tokio::time::timeout(DATABASE_TIMEOUT, state.unscoped().is_migrated()).await {
-        Ok(Ok(true)) => match state.unscoped().storage.check() {
+    let app = state.unscoped();
+    let is_migrated = async { readiness::is_migrated(&mut *app.db.connection().await?).await };
+    match tokio::time::timeout(DATABASE_TIMEOUT, is_migrated).await {
+        Ok(Ok(true)) => match app.storage.check() {
             Ok(()) => Ok(OK),
             Err(full) => Err(ApiError::new(Code::Unavailable, full.to_string())),
         },

@@ -9,12 +9,13 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::api::error::ApiError;
-use crate::api::extract::auth::Holder;
-use crate::api::extract::body::JsonBody;
-use crate::api::extract::parameters::Path;
-use crate::api::state::AppState;
-use crate::db::legal_holds::LegalHold;
+use crate::db::legal_holds::{self, Deletion, LegalHold};
+use crate::problem::Code;
+
+use super::error::{ApiError, found};
+use super::extract::{Holder, JsonBody, Path};
+use super::state::AppState;
+use super::text;
 
 /// A legal hold that is asked for.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
@@ -49,9 +50,9 @@ async fn place(
     Path(dataset): Path<DatasetId>,
     JsonBody(definition, _memory): JsonBody<LegalHoldDefinition>,
 ) -> Result<Json<LegalHold>, ApiError> {
-    let service = state.of(caller);
-    let placed = service.place_legal_hold(caller, dataset, &definition.reason);
-    Ok(Json(placed.await?))
+    let reason = text::reason(&definition.reason, "the rows must be kept")?;
+    let placed = legal_holds::place(&state.db(caller), caller, dataset, reason).await?;
+    Ok(Json(placed.ok_or_else(ApiError::not_found)?))
 }
 
 /// Lift the legal hold of a dataset
@@ -67,6 +68,21 @@ async fn lift(
     Holder(caller): Holder,
     Path(dataset): Path<DatasetId>,
 ) -> Result<StatusCode, ApiError> {
-    state.of(caller).lift_legal_hold(caller, dataset).await?;
+    found(legal_holds::lift(&state.db(caller), caller, dataset).await?)?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// The answer to a request for a deletion.
+///
+/// # Errors
+/// `not_found` and `legal_hold`.
+pub(crate) fn deleted(deletion: Deletion) -> Result<(), ApiError> {
+    match deletion {
+        Deletion::Done => Ok(()),
+        Deletion::NotFound => Err(ApiError::not_found()),
+        Deletion::Held => Err(ApiError::new(
+            Code::LegalHold,
+            "the dataset has a legal hold; `GET /v1/datasets/{id}` has the reason",
+        )),
+    }
 }

@@ -4,19 +4,23 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
+use pais_core::definition::PrivacyDefinition;
 use serde::Serialize;
 use time::OffsetDateTime;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::api::error::ApiError;
-use crate::api::extract::auth::Holder;
-use crate::api::extract::body::JsonBody;
-use crate::api::extract::parameters::Path;
-use crate::api::state::AppState;
+use crate::db::policies::{self, ApprovalCreation};
+use crate::db::releases::{self, StoredRelease, Viewer};
+use crate::db::{Store, StoreError};
 use crate::ids::{ReleaseId, TokenId};
-use crate::policy::Policy;
+use crate::policy::{Policy, ReleasedTable};
+use crate::problem::Code;
+
+use super::error::ApiError;
+use super::extract::{Holder, JsonBody, Path};
+use super::state::AppState;
 
 /// The approval of a release by a second token of its holder.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -46,7 +50,8 @@ async fn show(
     State(state): State<AppState>,
     Holder(caller): Holder,
 ) -> Result<Json<Policy>, ApiError> {
-    Ok(Json(state.of(caller).get_policy(caller).await?))
+    let policy = policies::load(&state.db(caller), caller.organization).await?;
+    Ok(Json(policy))
 }
 
 /// Replace the policy of the holder's organization
@@ -64,7 +69,9 @@ async fn replace(
     Holder(caller): Holder,
     JsonBody(policy, _memory): JsonBody<Policy>,
 ) -> Result<Json<Policy>, ApiError> {
-    Ok(Json(state.of(caller).replace_policy(caller, policy).await?))
+    policy.check()?;
+    policies::replace(&state.db(caller), caller, &policy).await?;
+    Ok(Json(policy))
 }
 
 /// Approve a release that another token has made
@@ -80,11 +87,49 @@ async fn approve(
     Holder(caller): Holder,
     Path(release): Path<ReleaseId>,
 ) -> Result<impl IntoResponse, ApiError> {
-    let approval = state.of(caller).approve_release(caller, release).await?;
-    let document = ApprovalDocument {
-        release_id: release,
-        token_id: approval.by,
-        at: approval.at,
+    match policies::approve(&state.db(caller), caller, release).await? {
+        ApprovalCreation::Made(approval) => {
+            let document = ApprovalDocument {
+                release_id: release,
+                token_id: approval.by,
+                at: approval.at,
+            };
+            Ok((StatusCode::CREATED, Json(document)))
+        }
+        ApprovalCreation::NoRelease => Err(ApiError::not_found()),
+        ApprovalCreation::Withdrawn => Err(ApiError::withdrawn()),
+        ApprovalCreation::SameToken => Err(ApiError::new(
+            Code::Conflict,
+            "this token made the release; somebody else with a token of their own approves it",
+        )),
+        ApprovalCreation::Exists => Err(ApiError::new(
+            Code::Conflict,
+            "the release is approved already",
+        )),
+    }
+}
+
+/// Checks a finished release against the policy; `pointer` is its place in the body that was
+/// sent.
+///
+/// # Errors
+/// `below_policy`; when the database fails or what it has of the release is damaged.
+pub(crate) async fn check_release(
+    db: &Store,
+    policy: &Policy,
+    release: &StoredRelease,
+    pointer: &str,
+) -> Result<(), ApiError> {
+    let damaged = || StoreError::Damaged { what: "a release" };
+    let privacy: PrivacyDefinition =
+        serde_json::from_value(release.privacy.clone()).map_err(|_| damaged())?;
+    let viewer = Viewer::Holder(release.organization);
+    let columns = releases::other_columns(db, viewer, release.id).await?;
+    let raw_rows = release.rows + release.suppressed_rows;
+    let table = ReleasedTable {
+        privacy: &privacy,
+        suppressed: release.suppressed_rows as f64 / raw_rows.max(1) as f64,
+        other_columns: &columns,
     };
-    Ok((StatusCode::CREATED, Json(document)))
+    Ok(policy.check_release(&table, pointer)?)
 }

@@ -5,17 +5,24 @@ use std::collections::BTreeMap;
 use axum::Json;
 use axum::extract::State;
 use pais_core::definition::DatasetId;
-use pais_core::table::profile::ColumnProfile;
+use pais_core::table::SubjectCounts;
+use pais_core::table::profile::{self, ColumnProfile};
 use pais_core::warning::Warning;
 use serde::Serialize;
+use serde_json::json;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::api::error::ApiError;
-use crate::api::extract::auth::Holder;
-use crate::api::extract::parameters::Path;
-use crate::api::state::AppState;
+use crate::db::audit::{self, Action, NewEvent};
+use crate::db::{datasets, profile as stored, submissions};
+use crate::problem::{Code, Problem};
+
+use super::datasets::load;
+use super::error::ApiError;
+use super::extract::{Holder, Path};
+use super::raw_rows::{RawRows, on_rows};
+use super::state::AppState;
 
 /// A dataset in numbers.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -67,16 +74,49 @@ async fn show(
     Holder(caller): Holder,
     Path(id): Path<DatasetId>,
 ) -> Result<Json<ProfileDocument>, ApiError> {
-    let profile = state.of(caller).profile_dataset(caller, id).await?;
-    let subjects = profile.subjects;
+    let app = state.of(caller);
+    let dataset = load(&app, caller, id).await?;
+    // Persons are counted by submission, so the submissions are settled before the rows are read.
+    let submissions = match dataset.schema.subject() {
+        Some(_) => Some(stored::rows_by_submission(&app.db, id).await?),
+        None => None,
+    };
+    let ids = submissions.as_ref().map(|submissions| {
+        let ids = submissions.iter().map(|(submission, _)| *submission);
+        ids.collect::<Vec<_>>()
+    });
+    let rows = RawRows {
+        submissions: ids.as_deref(),
+        size: submissions::size(&app.db, id, ids.as_deref()).await?,
+        extra_bytes: 0,
+    };
+    let profile = on_rows(
+        &app,
+        caller,
+        dataset,
+        rows,
+        |schema, table, cancellation| {
+            let columns = profile::profile_until(schema, &table, cancellation);
+            let subjects = schema.subject().zip(submissions);
+            let subjects = subjects.map(|(column, submissions)| {
+                let rows = submissions.into_iter().map(|(_, rows)| rows);
+                SubjectCounts::new(&table.columns[column], rows)
+            });
+            let stopped = || Problem::new(Code::Cancelled, "the profile was stopped");
+            Ok((table.rows as u64, columns.ok_or_else(stopped)?, subjects))
+        },
+    );
+    let (rows, columns, subjects) = profile.await?;
+    let event = NewEvent::by(caller, Action::ProfileRead, id.0, json!({}));
+    audit::record_alone(&app.db, event).await?;
     Ok(Json(ProfileDocument {
         dataset_id: id,
-        rows: profile.rows,
-        columns: profile.columns,
+        rows,
+        columns,
         subjects: subjects.map(|counts| counts.subjects),
         rows_per_subject_max: subjects.map(|counts| counts.rows_per_subject_max),
         shared_subjects: subjects.map(|counts| counts.shared_subjects),
-        identifier_repeats: profile.identifier_repeats,
-        warnings: profile.warnings,
+        identifier_repeats: stored::identifier_repeats(&app.db, id).await?,
+        warnings: datasets::row_warnings(&app.db, id).await?,
     }))
 }

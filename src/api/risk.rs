@@ -3,17 +3,22 @@
 use axum::Json;
 use axum::extract::State;
 use pais_core::definition::DatasetId;
-use pais_core::risk::{DEFAULT_COMBINED, MOST_COMBINED, TableRisk};
+use pais_core::risk::{self, DEFAULT_COMBINED, MOST_COMBINED, TableRisk};
 use serde::Deserialize;
+use serde_json::json;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::api::error::ApiError;
-use crate::api::extract::auth::Holder;
-use crate::api::extract::parameters::{Parameters, Path};
-use crate::api::state::AppState;
+use crate::db::audit::{self, Action, NewEvent};
+use crate::db::submissions;
 use crate::problem::{Code, Problem};
+
+use super::datasets::load;
+use super::error::ApiError;
+use super::extract::{Holder, Parameters, Path};
+use super::raw_rows::{RawRows, on_rows};
+use super::state::AppState;
 
 /// The route of the risk.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -68,5 +73,30 @@ async fn show(
     Parameters(query): Parameters<RiskQuery>,
 ) -> Result<Json<TableRisk>, ApiError> {
     let l = query.parse()?;
-    Ok(Json(state.of(caller).assess_dataset(caller, id, l).await?))
+    let app = state.of(caller);
+    let dataset = load(&app, caller, id).await?;
+    let size = submissions::size(&app.db, id, None).await?;
+    // Refused before it waits for a place and for memory.
+    risk::check_work(&dataset.schema, size.rows, l)?;
+    let mut extra_bytes = risk::bytes_needed(&dataset.schema, size.rows, l);
+    if dataset.schema.has_made_hierarchies() {
+        // The values once more in the nodes of their trees, and in the index of these.
+        extra_bytes = extra_bytes.saturating_add(size.text_bytes.saturating_mul(2));
+    }
+    let rows = RawRows {
+        submissions: None,
+        size,
+        extra_bytes,
+    };
+    let risk = on_rows(
+        &app,
+        caller,
+        dataset,
+        rows,
+        move |schema, table, cancellation| Ok(risk::assess(schema, table, l, cancellation)?),
+    );
+    let risk = risk.await?;
+    let event = NewEvent::by(caller, Action::RiskRead, id.0, json!({ "l": l }));
+    audit::record_alone(&app.db, event).await?;
+    Ok(Json(risk))
 }

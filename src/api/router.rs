@@ -26,8 +26,8 @@ use super::response::error_page;
 use super::state::AppState;
 use super::{
     audit, compositions, datasets, drafts, events, grants, health, jobs, legal_holds, metrics,
-    metrics_recorder, openapi, organizations, packages, policies, profile, releases, report_links,
-    risk, steps, submissions, tables, taxonomies, tokens, withdrawals,
+    openapi, organizations, packages, policies, profile, releases, report_links, risk, steps,
+    submissions, tables, taxonomies, tokens, withdrawals,
 };
 use crate::api::error::ApiError;
 
@@ -106,7 +106,7 @@ pub fn document_text() -> Result<String, serde_json::Error> {
 /// # Errors
 /// When the OpenAPI document cannot be written as JSON.
 pub fn router(state: AppState, settings: &RouterSettings) -> Result<Router, serde_json::Error> {
-    metrics_recorder::install();
+    metrics::install();
     let timeout = from_fn_with_state(settings.request_timeout, timeout::limit_time);
     let (prompt, _) = prompt_routes().layer(timeout).split_for_parts();
     let (streaming, _) = streaming_routes().split_for_parts();
@@ -147,7 +147,7 @@ pub fn router(state: AppState, settings: &RouterSettings) -> Result<Router, serd
 
 /// The router of the probes and the metrics, for a listener of its own.
 pub fn operation_router(state: AppState) -> Router {
-    metrics_recorder::install();
+    metrics::install();
     let layers = ServiceBuilder::new()
         .layer(from_fn(observe))
         .layer(from_fn(headers::protect))

@@ -27,7 +27,6 @@ use super::connections::{
     Admission, ClientAddress, ConnectionLimits, Connections, CountedBody, OpenConnection,
     WatchedStream,
 };
-use super::metrics_recorder;
 use super::tls::Tls;
 
 /// How often the samples of the metrics are put into their buckets if nobody scrapes them.
@@ -92,7 +91,7 @@ pub async fn serve(
                 continue;
             }
             _ = upkeep.tick() => {
-                metrics_recorder::install().run_upkeep();
+                super::metrics::install().run_upkeep();
                 continue;
             }
             Some(_) = tasks.join_next() => continue,

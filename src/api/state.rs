@@ -7,13 +7,12 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::db::key_ring::KeyRing;
-use crate::db::{RowScope, Store, readiness};
+use crate::db::{RowScope, Store};
 use crate::memory::MemoryBudget;
 use crate::oidc::Verifier;
 use crate::roles::Caller;
 use crate::service::large_documents::LargeDocuments;
 use crate::service::table_work::TablePlaces;
-use crate::service::upload_places::UploadPlaces;
 use crate::service::watch::Watching;
 use crate::storage::Storage;
 
@@ -21,7 +20,7 @@ use super::limits::Limits;
 use super::rate_limiter::RateLimiter;
 use super::refused_tokens::RefusedTokens;
 use super::upload::UploadPace;
-use crate::api::error::ApiError;
+use super::upload::places::UploadPlaces;
 
 /// What handlers and workers of this process share. Cheap to clone.
 #[derive(Clone)]
@@ -90,14 +89,6 @@ impl App {
     /// Number of uploads that can begin without waiting.
     pub fn free_uploads(&self) -> usize {
         self.uploads.free()
-    }
-
-    /// Whether the database has all migrations.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn is_migrated(&self) -> Result<bool, ApiError> {
-        Ok(readiness::is_migrated(&mut *self.db.connection().await?).await?)
     }
 }
 

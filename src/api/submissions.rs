@@ -1,36 +1,47 @@
 //! `/v1/datasets/{id}/submissions`: rows are sent to a dataset, and stored completely or not at all.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use pais_core::definition::{DatasetId, SubmissionId};
+use pais_core::read::{IdentifierRepeats, ReadLimits};
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::api::error::ApiError;
-use crate::api::extract::auth::Holder;
-use crate::api::extract::content_type::received_format;
-use crate::api::extract::idempotency_key::IdempotencyKey;
-use crate::api::extract::parameters::{Parameters, Path};
-use crate::api::extract::text_query::TextQuery;
-use crate::api::page::Page;
-use crate::api::page::PageQuery;
-use crate::api::response::created::idempotent_answer;
-use crate::api::state::App;
-use crate::api::state::AppState;
-use crate::api::upload::encoding::ContentEncoding;
-use crate::api::upload::incoming::IncomingBody;
-use crate::db::datasets::SubmissionSummary;
+use crate::db::datasets::{self, SubmissionSummary};
 use crate::db::idempotency::IdempotentAnswer;
-use crate::db::submissions::{Duplicates, Submission};
+use crate::db::submission_deletion;
+use crate::db::submissions::{Duplicates, Submission, SubmissionResult, SubmissionTotals};
+use crate::jobs::load_rows;
+use crate::problem::Code;
 use crate::roles::Caller;
-use crate::service::idempotency::RequestKey;
-use crate::service::submissions::SubmissionRequest;
+use crate::service::ingest::body;
+use crate::service::ingest::pipeline::{IngestSettings, ingest};
+
+use super::datasets::load;
+use super::error::ApiError;
+use super::extract::content_type::received_format;
+use super::extract::text_query::TextQuery;
+use super::extract::{Holder, Parameters, Path};
+use super::idempotency::{
+    IdempotencyKey, KeyedRequest, RequestKey, abandon, idempotent_answer, key_in_use,
+};
+use super::legal_holds::deleted;
+use super::page::{Page, PageQuery};
+use super::state::{App, AppState};
+use super::upload::encoding::ContentEncoding;
+use super::upload::incoming::IncomingBody;
+use super::upload::places::admit;
+
+/// Memory for the digests of identifiers, in bytes: their hash table while it grows for the last time.
+const IDENTIFIER_BYTES: u64 = 28 << 20;
 
 /// A batch of rows that was accepted.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -150,8 +161,11 @@ async fn list(
     Parameters(query): Parameters<PageQuery>,
 ) -> Result<Json<Page<SubmissionSummary>>, ApiError> {
     let page = query.parse()?;
-    let submissions = state.of(caller).list_submissions(caller, id, page).await?;
-    Ok(Json(submissions.into()))
+    let app = state.of(caller);
+    let (dataset, limit) = ((caller.organization, id), page.rows_to_query());
+    let rows = datasets::list_submissions(&app.db, &app.keys, dataset, page.after, limit).await?;
+    let rows = rows.ok_or_else(ApiError::not_found)?;
+    Ok(Json(Page::new(rows, page, |submission| submission.id.0)))
 }
 
 /// Delete a submission
@@ -170,10 +184,9 @@ async fn delete(
     Holder(caller): Holder,
     Path((dataset, submission)): Path<(DatasetId, SubmissionId)>,
 ) -> Result<StatusCode, ApiError> {
-    let service = state.of(caller);
-    service
-        .delete_submission(caller, dataset, submission)
-        .await?;
+    let app = state.of(caller);
+    deleted(submission_deletion::delete(&app.db, caller, dataset, submission).await?)?;
+    app.wake.notify_waiters();
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -186,24 +199,85 @@ struct Sent<'r> {
     headers: &'r HeaderMap,
 }
 
+/// Stores the rows of a submission. A repeated request gets the stored answer.
 async fn submit(
-    service: &App,
+    app: &App,
     caller: Caller,
     sent: Sent<'_>,
     incoming: &mut IncomingBody,
 ) -> Result<IdempotentAnswer, ApiError> {
-    let dataset = service.load_dataset(caller, sent.dataset).await?;
+    let dataset = load(app, caller, sent.dataset).await?;
     let format = received_format(sent.headers, &sent.text.parse()?)?;
     let encoding = ContentEncoding::from_headers(sent.headers)?;
     incoming.receive_first().await?;
-    let request = SubmissionRequest {
-        dataset: &dataset,
-        format,
-        duplicates: sent.duplicates,
-        key: sent.key,
-        body: &mut *incoming.decoded(encoding),
+    let body = &mut *incoming.decoded(encoding);
+    app.storage.check()?;
+    let limit = app.limits.upload_bytes;
+    let identifiers = IdentifierRepeats::new(&dataset.schema).is_some();
+    let _admission = admit(app, caller, if identifiers { IDENTIFIER_BYTES } else { 0 }).await?;
+    let reservation = match app.reserve(caller, sent.key.as_ref()).await? {
+        KeyedRequest::New(reservation) => reservation,
+        KeyedRequest::Repeated(stored) => {
+            let digest = body::digest(body, limit).await?;
+            return Ok(stored.replay(&digest.sha256)?);
+        }
     };
-    Ok(service.create_submission(caller, request, stored).await?)
+    let space = app.limits.quotas.check_space(&app.db, caller.organization);
+    if let Err(exceeded) = space.await? {
+        abandon(reservation).await?;
+        return Err(exceeded.into());
+    }
+    let settings = IngestSettings {
+        format,
+        key: load_rows::open_key(&app.keys, &dataset)?,
+        storage: Arc::clone(&app.storage),
+        limits: ReadLimits {
+            cell_bytes: app.limits.cell_bytes,
+            total_bytes: limit,
+        },
+    };
+    match ingest(&app.db, &dataset, settings, body).await {
+        Ok((writer, totals)) => {
+            let key = load_rows::open_key(&app.keys, &dataset)?;
+            let quotas = &app.limits.quotas;
+            let commit = writer.commit(
+                &key,
+                caller,
+                (&totals, sent.duplicates),
+                quotas,
+                reservation,
+                stored,
+            );
+            committed(&totals, commit.await?)
+        }
+        Err(error) => {
+            abandon(reservation).await?;
+            Err(error)
+        }
+    }
+}
+
+fn committed(
+    totals: &SubmissionTotals,
+    result: SubmissionResult,
+) -> Result<IdempotentAnswer, ApiError> {
+    match result {
+        SubmissionResult::Stored(answer) => {
+            metrics::counter!("pais_submitted_rows_total").increment(totals.rows);
+            Ok(answer)
+        }
+        SubmissionResult::TokenEnded => Err(ApiError::unauthenticated()),
+        SubmissionResult::NoDataset => Err(ApiError::not_found()),
+        SubmissionResult::KeyTaken => Err(key_in_use()),
+        SubmissionResult::Refused(exceeded) => Err(exceeded.into()),
+        SubmissionResult::Duplicate(earlier) => Err(ApiError::new(
+            Code::DuplicateSubmission,
+            format!(
+                "the rows are those of submission {earlier}, in whatever order, and nothing was \
+                 stored; if they are further rows, send them with `?allow_duplicate=true`"
+            ),
+        )),
+    }
 }
 
 fn stored(submission: &Submission) -> Result<IdempotentAnswer, serde_json::Error> {

@@ -5,24 +5,23 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use pais_core::definition::{TaxonomyId, TaxonomyNode, json};
+use pais_core::taxonomy::{Tree, hierarchy};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::api::error::ApiError;
-use crate::api::extract::auth::Holder;
-use crate::api::extract::body::WholeBody;
-use crate::api::extract::content_type::media_type;
-use crate::api::extract::parameters::{Parameters, Path};
-use crate::api::page::Page;
-use crate::api::page::PageQuery;
-use crate::api::response::created::created;
-use crate::api::state::App;
-use crate::api::state::AppState;
-use crate::db::taxonomies::{Taxonomy, TaxonomySummary};
-use crate::problem::Code;
+use crate::db::taxonomies::{self, Taxonomy, TaxonomyDeletion, TaxonomySummary};
+use crate::problem::{Code, Problem};
 use crate::roles::Caller;
+
+use super::error::ApiError;
+use super::extract::content_type::media_type;
+use super::extract::{Holder, Parameters, Path, WholeBody};
+use super::page::{Page, PageQuery};
+use super::response::created::created;
+use super::state::AppState;
+use super::text;
 
 /// The routes of this resource.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -79,7 +78,7 @@ async fn create(
 ) -> Result<Response, ApiError> {
     let format = TreeFormat::from_headers(&headers)?;
     body.process(async move |body| {
-        let taxonomy = make(&state.of(caller), caller, format, query, &body).await?;
+        let taxonomy = make(&state, caller, format, query, &body).await?;
         let path = format!("/v1/taxonomies/{}", taxonomy.summary.id);
         Ok(created(path, taxonomy).into_response())
     })
@@ -108,29 +107,37 @@ impl TreeFormat {
 }
 
 async fn make(
-    service: &App,
+    state: &AppState,
     caller: Caller,
     format: TreeFormat,
     query: NameQuery,
     body: &[u8],
 ) -> Result<Taxonomy, ApiError> {
-    match format {
+    let limits = state.limits().taxonomy;
+    let (name, tree) = match format {
         TreeFormat::Json => {
             let new: NewTaxonomy = json::parse(body)?;
-            let made = service.create_taxonomy(caller, &new.name, &new.root);
-            Ok(made.await?)
+            let name = text::name(&new.name)?;
+            let tree = Tree::new(&new.root, limits).map_err(|error| {
+                let pointer = format!("/root{}", error.pointer());
+                Problem::at(Code::InvalidTaxonomy, pointer, error.to_string())
+            })?;
+            (name, tree)
         }
         TreeFormat::Csv => {
             let name = query.name.ok_or_else(|| {
-                ApiError::new(
-                    Code::InvalidParameter,
-                    "name the taxonomy with `?name=` when its body is CSV",
-                )
+                let detail = "name the taxonomy with `?name=` when its body is CSV";
+                ApiError::new(Code::InvalidParameter, detail)
             })?;
-            let made = service.create_taxonomy_from_rows(caller, &name, body);
-            Ok(made.await?)
+            let name = text::name(&name)?;
+            let root = hierarchy::parse(body, limits)?;
+            let tree = Tree::new(&root, limits)
+                .map_err(|error| Problem::new(Code::InvalidTaxonomy, error.to_string()))?;
+            (name, tree)
         }
-    }
+    };
+    let made = taxonomies::create(&state.db(caller), caller, &name, &tree).await?;
+    Ok(made.ok_or_else(|| text::name_taken("a taxonomy"))?)
 }
 
 /// List taxonomies without their trees, oldest first.
@@ -142,8 +149,9 @@ async fn list(
     Parameters(query): Parameters<PageQuery>,
 ) -> Result<Json<Page<TaxonomySummary>>, ApiError> {
     let page = query.parse()?;
-    let taxonomies = state.of(caller).list_taxonomies(caller, page).await?;
-    Ok(Json(taxonomies.into()))
+    let (db, organization) = (state.db(caller), caller.organization);
+    let rows = taxonomies::list(&db, organization, page.after, page.rows_to_query()).await?;
+    Ok(Json(Page::new(rows, page, |taxonomy| taxonomy.id.0)))
 }
 
 /// Fetch a taxonomy with its tree.
@@ -155,10 +163,10 @@ async fn get(
     Holder(caller): Holder,
     Path(id): Path<TaxonomyId>,
 ) -> Result<Response, ApiError> {
-    let service = state.of(caller);
+    let db = state.db(caller);
     let load = async move || {
-        let taxonomy = service.get_taxonomy(caller, id).await?;
-        Ok(Json(taxonomy).into_response())
+        let taxonomy = taxonomies::find(&db, caller.organization, id).await?;
+        Ok(Json(taxonomy.ok_or_else(ApiError::not_found)?).into_response())
     };
     state.unscoped().documents.load(load).await?
 }
@@ -173,6 +181,12 @@ async fn delete(
     Holder(caller): Holder,
     Path(id): Path<TaxonomyId>,
 ) -> Result<StatusCode, ApiError> {
-    state.of(caller).delete_taxonomy(caller, id).await?;
-    Ok(StatusCode::NO_CONTENT)
+    match taxonomies::delete(&state.db(caller), caller, id).await? {
+        TaxonomyDeletion::Deleted => Ok(StatusCode::NO_CONTENT),
+        TaxonomyDeletion::NotFound => Err(ApiError::not_found()),
+        TaxonomyDeletion::InUse => Err(ApiError::new(
+            Code::TaxonomyInUse,
+            "a dataset uses this taxonomy; delete the dataset first",
+        )),
+    }
 }

@@ -5,6 +5,9 @@ use crate::problem::{Code, Problem};
 /// Maximum length of a name, in characters.
 const NAME_LENGTH: usize = 200;
 
+/// Maximum length of a reason, in characters.
+const REASON_LENGTH: usize = 2_000;
+
 /// Checks a name and removes surrounding white space.
 ///
 /// # Errors
@@ -19,6 +22,20 @@ pub(crate) fn name(text: &str) -> Result<String, Problem> {
         ));
     }
     Ok(name.to_owned())
+}
+
+/// Checks the reason for an action, such as `the rows must be kept`, and removes surrounding white space.
+///
+/// # Errors
+/// `invalid_value` at `/reason` if it is empty or too long.
+pub(crate) fn reason<'t>(text: &'t str, action: &str) -> Result<&'t str, Problem> {
+    let reason = text.trim();
+    if reason.is_empty() {
+        let detail = format!("the reason is empty; say why {action}");
+        return Err(Problem::at(Code::InvalidValue, "/reason", detail));
+    }
+    check_length("/reason", Some(reason), REASON_LENGTH)?;
+    Ok(reason)
 }
 
 /// Checks that free text has at most this number of characters.

@@ -11,17 +11,11 @@ use utoipa_axum::routes;
 
 use crate::db::withdrawals::{self, Withdrawal, WithdrawalCreation};
 use crate::ids::ReleaseId;
-use crate::problem::{Code, Problem};
 
 use super::error::ApiError;
-use super::extract::auth::Holder;
-use super::extract::body::JsonBody;
-use super::extract::parameters::Path;
+use super::extract::{Holder, JsonBody, Path};
 use super::state::AppState;
 use super::text;
-
-/// Maximum length of a reason, in characters.
-const REASON_LENGTH: usize = 2_000;
 
 /// A withdrawal that is asked for.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
@@ -57,12 +51,8 @@ async fn create(
     Path(release): Path<ReleaseId>,
     JsonBody(definition, _memory): JsonBody<WithdrawalDefinition>,
 ) -> Result<impl IntoResponse, ApiError> {
-    let reason = definition.reason.trim();
-    if reason.is_empty() {
-        let detail = "the reason is empty; say why the release is withdrawn, its recipients see it";
-        return Err(Problem::at(Code::InvalidValue, "/reason", detail).into());
-    }
-    text::check_length("/reason", Some(reason), REASON_LENGTH)?;
+    let action = "the release is withdrawn, its recipients see it";
+    let reason = text::reason(&definition.reason, action)?;
     match withdrawals::create(&state.db(caller), caller, release, reason).await? {
         WithdrawalCreation::Made(withdrawal) => Ok((StatusCode::CREATED, Json(withdrawal))),
         WithdrawalCreation::NoRelease => Err(ApiError::not_found()),

@@ -2,8 +2,10 @@
 
 use time::OffsetDateTime;
 
+use crate::api::policies::check_release;
 use crate::db::audit::Action;
 use crate::db::grants::{self, GrantCreation, GrantRefusal, NewGrant, StoredGrant};
+use crate::db::policies;
 use crate::ids::{GrantId, ReleaseId};
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
@@ -47,8 +49,8 @@ impl App {
         };
         self.check_grant(&new)?;
         let release = self.get_release(caller, grant.release).await?;
-        let policy = self.get_policy(caller).await?;
-        self.check_release_policy(&policy, &release, "").await?;
+        let policy = policies::load(&self.db, caller.organization).await?;
+        check_release(&self.db, &policy, &release, "").await?;
         // A grant is made only together with those releases that were decided with it. Where the
         // recipient comes to know others meanwhile, it is decided again.
         let mut composed = Vec::new();

@@ -10,14 +10,14 @@ use crate::db::audit::Action;
 use crate::db::datasets::{self, StoredDataset};
 use crate::db::idempotency::{IdempotentAnswer, Reservation};
 use crate::db::jobs::{self, JobCancellation, JobCreation, JobSummary, NewJob, StoredJob};
-use crate::db::submissions;
+use crate::db::{policies, submissions};
 use crate::ids::JobId;
 use crate::jobs::load_rows;
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
 
-use super::idempotency::{KeyedRequest, RequestKey, abandon, key_in_use};
 use super::{ApiError, App};
+use crate::api::idempotency::{KeyedRequest, RequestKey, abandon, key_in_use};
 use crate::api::page::{Page, PageRequest};
 
 /// A job as it was sent, parsed but not yet checked against its dataset.
@@ -53,7 +53,7 @@ impl App {
     /// # Errors
     /// `storage_full`; a job that does not fit its dataset; an idempotency key that is in use or was used with
     /// another body; when the database fails.
-    pub async fn create_job(
+    pub(crate) async fn create_job(
         &self,
         caller: Caller,
         request: &JobRequest,
@@ -104,7 +104,7 @@ impl App {
         if request.sweep.is_sweep {
             check_sweep(&plans, job)?;
         }
-        let policy = self.get_policy(caller).await?;
+        let policy = policies::load(&self.db, caller.organization).await?;
         policy.check_job(job, &dataset.schema)?;
         let submissions = job.submissions.as_deref();
         let size = submissions::size(&self.db, id, submissions).await?;

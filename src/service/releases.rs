@@ -8,7 +8,7 @@ use crate::db::audit::Action;
 use crate::db::datasets::{self, DatasetState, StoredDataset};
 use crate::db::jobs::{self, StoredJob};
 use crate::db::releases::{self, NewRelease, ReleaseCreation, StoredRelease, StoredTable, Viewer};
-use crate::db::{JobStatus, StoreError, runs, submissions, token_validity};
+use crate::db::{JobStatus, StoreError, policies, runs, submissions, token_validity};
 use crate::ids::{JobId, OrganizationId, ReleaseId};
 use crate::jobs::records::{self, SweepStatus};
 use crate::jobs::release_packing::{self, ReleaseOrigin};
@@ -82,7 +82,7 @@ impl App {
         let sweep = Sweep::new(&stored)?;
         let run = sweep.find(request.combination)?;
         // The policy may be stricter than when the job was created.
-        let policy = self.get_policy(caller).await?;
+        let policy = policies::load(&self.db, caller.organization).await?;
         let allowed = policy.check_job(
             &attempt::combination(&stored, &sweep, run)?,
             &dataset.schema,

@@ -6,7 +6,6 @@ pub mod auth;
 pub mod body;
 pub mod client_address;
 pub(super) mod content_type;
-pub mod idempotency_key;
 pub mod parameters;
 pub(super) mod query_names;
 pub mod text_query;

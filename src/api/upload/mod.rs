@@ -4,5 +4,6 @@ pub(super) mod client_time;
 pub(super) mod encoding;
 pub(super) mod incoming;
 pub mod pace;
+pub(crate) mod places;
 
 pub use pace::UploadPace;

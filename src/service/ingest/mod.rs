@@ -3,7 +3,7 @@
 
 pub mod body;
 pub mod pipeline;
-pub(super) mod reader;
+pub(crate) mod reader;
 mod row_digest;
 mod sealing;
-mod spool_file;
+pub(crate) mod spool_file;

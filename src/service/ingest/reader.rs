@@ -44,7 +44,7 @@ pub(super) fn read(
 ///
 /// # Errors
 /// Those of the source and of the spool directory.
-pub(in crate::service) fn copy_to_file(
+pub(crate) fn copy_to_file(
     source: impl Read,
     spool: &Spool,
 ) -> Result<SpoolFile, ReadFailure<WorkError>> {

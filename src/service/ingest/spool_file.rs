@@ -28,7 +28,7 @@ const NONCE: [u8; 12] = [0; 12];
 
 /// Why a source could not be copied.
 #[derive(Debug, thiserror::Error)]
-pub(in crate::service) enum SpoolError {
+pub(crate) enum SpoolError {
     /// The source failed.
     #[error("the source could not be read")]
     Source(#[source] io::Error),
@@ -42,7 +42,7 @@ pub(in crate::service) enum SpoolError {
 
 /// A complete encrypted file. It has no name, so its blocks are freed when it is closed, even if the
 /// process is killed.
-pub(in crate::service) struct SpoolFile {
+pub(crate) struct SpoolFile {
     file: Arc<File>,
     key: Zeroizing<[u8; KEY_BYTES]>,
     bytes: u64,
@@ -55,7 +55,7 @@ impl SpoolFile {
     ///
     /// # Errors
     /// [`SpoolError`].
-    pub(super) fn copy(mut source: impl Read, spool: &Spool) -> Result<Self, SpoolError> {
+    pub(crate) fn copy(mut source: impl Read, spool: &Spool) -> Result<Self, SpoolError> {
         let directory = spool.directory();
         let mut space = spool.temporary_space();
         let mut key = Zeroizing::new([0; KEY_BYTES]);
@@ -131,7 +131,7 @@ impl ChunkReader for SpoolFile {
 }
 
 /// Reads and decrypts from a place of the file. Readers do not move each other.
-pub(in crate::service) struct SpoolReader {
+pub(crate) struct SpoolReader {
     file: Arc<File>,
     cipher: ChaCha20,
     at: u64,

@@ -7,8 +7,40 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::api::state::App;
 use crate::ids::OrganizationId;
+use crate::memory::{MemoryReservation, MemoryUse};
 use crate::problem::{Code, Problem};
+use crate::roles::Caller;
+
+/// Memory of an upload, in bytes. The frames and the decoder need 10 MiB, most of it the window of
+/// zstd. A chunk has 16 MiB of text while it is built, and as much again in each of its later forms:
+/// encoded, compressed, sealed and waiting, and on its way to the database.
+const UPLOAD_BYTES: u64 = 96 << 20;
+
+/// What an upload holds while it is read: a place, and memory.
+#[must_use]
+pub(crate) struct Admission {
+    _place: UploadPlace,
+    _memory: MemoryReservation,
+}
+
+/// Waits for a place for an upload and for its memory, with `extra_bytes` beside that of every upload.
+/// The first part of the body should have been received before.
+///
+/// # Errors
+/// `busy` if neither is free in time.
+pub(crate) async fn admit(
+    app: &App,
+    caller: Caller,
+    extra_bytes: u64,
+) -> Result<Admission, Problem> {
+    let _place = app.uploads.acquire(caller.organization).await?;
+    // A small budget admits one upload at a time.
+    let needed = (UPLOAD_BYTES + extra_bytes).min(app.memory.limit(MemoryUse::Requests));
+    let _memory = app.memory.reserve(MemoryUse::Requests, needed).await?;
+    Ok(Admission { _place, _memory })
+}
 
 /// The places of this process. Clones share them.
 #[derive(Clone, Debug)]

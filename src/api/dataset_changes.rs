@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use pais_core::cancellation::Cancellation;
 use pais_core::definition::{
     ColumnDefinition, ColumnRole, DatasetDefinition, DatasetId, TaxonomyId, TaxonomyNode, json,
     whole,
@@ -17,13 +18,13 @@ use utoipa::ToSchema;
 use crate::db::dataset_changes::{self, ChangeResult, DatasetChange};
 use crate::db::datasets::{Dataset, StoredDataset};
 use crate::db::{submissions, taxonomies};
-use crate::jobs::{WorkError, load_rows, on_thread};
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
 
-use super::datasets::{check_definition, referenced_taxonomies, trees};
-use super::table_work::{TableKind, stopped};
-use super::{ApiError, App};
+use super::datasets::{check_definition, get_dataset, load, referenced_taxonomies, trees};
+use super::error::ApiError;
+use super::raw_rows::{RawRows, on_rows};
+use super::state::App;
 
 /// The body of `PATCH /v1/datasets/{id}`. What is left out stays.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
@@ -67,115 +68,86 @@ struct Changed {
     places: HashMap<usize, usize>,
 }
 
-impl App {
-    /// Changes a dataset. Its stored rows must fit the changed columns.
-    ///
-    /// # Errors
-    /// `not_found`; `conflict` for what needs a new reading of the rows, for rows that do not fit,
-    /// and while jobs or uploads of the dataset are under way; a definition that is invalid; when
-    /// the database fails.
-    pub async fn change_dataset(
-        &self,
-        caller: Caller,
-        id: DatasetId,
-        patch: DatasetPatch,
-    ) -> Result<Dataset, ApiError> {
-        let dataset = self.load_dataset(caller, id).await?;
-        let Changed { definition, places } = changed(&dataset, &patch)?;
-        check_definition(&definition, &self.limits)?;
-        let (schema, roots) = self.resolve_change(caller, &definition, &places).await?;
-        let size = submissions::size(&self.db, id, None).await?;
-        if size.rows > 0 {
-            self.check_rows(caller, &dataset, &schema, &places).await?;
-        }
-        let change = DatasetChange {
-            id,
-            warnings: schema.warnings(),
-            columns: places
-                .keys()
-                .map(|&at| definition.columns[at].name.clone())
-                .collect(),
-            definition,
-            trees: roots,
-            rows: size.rows,
+/// Changes a dataset. Its stored rows must fit the changed columns.
+///
+/// # Errors
+/// `not_found`; `conflict` for what needs a new reading of the rows, for rows that do not fit,
+/// and while jobs or uploads of the dataset are under way; a definition that is invalid; when
+/// the database fails.
+pub(crate) async fn change(
+    app: &App,
+    caller: Caller,
+    id: DatasetId,
+    patch: DatasetPatch,
+) -> Result<Dataset, ApiError> {
+    let dataset = load(app, caller, id).await?;
+    let Changed { definition, places } = changed(&dataset, &patch)?;
+    check_definition(&definition, &app.limits)?;
+    let (schema, roots) = resolve(app, caller, &definition, &places).await?;
+    let size = submissions::size(&app.db, id, None).await?;
+    if size.rows > 0 && !places.is_empty() {
+        let rows = RawRows {
+            submissions: None,
+            size,
+            extra_bytes: 0,
         };
-        match dataset_changes::change(&self.db, caller, change).await? {
-            ChangeResult::Changed => self.get_dataset(caller, id).await,
-            ChangeResult::NotFound => Err(ApiError::not_found()),
-            ChangeResult::JobsUnderWay => Err(ApiError::new(
-                Code::Conflict,
-                "jobs of the dataset are queued or running; wait for their end, or cancel them",
-            )),
-            ChangeResult::RowsUnderWay => Err(ApiError::new(
-                Code::Conflict,
-                "rows of the dataset are being sent or deleted; try again afterwards",
-            )),
-            ChangeResult::TooOld => Err(Problem::at(
-                Code::InvalidValue,
-                "/retention_days",
-                "the dataset is older than that; delete it, or give it more days",
-            )
-            .into()),
-        }
-    }
-
-    /// The schema of a changed definition, and the taxonomies that it names.
-    async fn resolve_change(
-        &self,
-        caller: Caller,
-        definition: &DatasetDefinition,
-        places: &HashMap<usize, usize>,
-    ) -> Result<(Schema, HashMap<TaxonomyId, TaxonomyNode>), ApiError> {
-        let ids = referenced_taxonomies(definition);
-        let roots = taxonomies::roots(&self.db, caller.organization, &ids).await?;
-        let limits = self.limits.taxonomy;
-        let trees = trees(&roots, limits)?;
-        let schema = Schema::resolve(definition, limits, |id| trees.get(&id).cloned());
-        let schema = schema.map_err(|mut error| {
-            for fault in &mut error.faults {
-                if let Place::Pointer(pointer) = &mut fault.place {
-                    *pointer = in_patch(pointer, places);
-                }
-            }
-            error
-        })?;
-        Ok((schema, roots))
-    }
-
-    /// Checks the stored cells of the changed columns.
-    async fn check_rows(
-        &self,
-        caller: Caller,
-        dataset: &StoredDataset,
-        schema: &Schema,
-        places: &HashMap<usize, usize>,
-    ) -> Result<(), ApiError> {
-        if places.is_empty() {
-            return Ok(());
-        }
-        let size = submissions::size(&self.db, dataset.id, None).await?;
-        let limits = &self.limits;
-        let needed = limits.table_bytes(&self.memory, &dataset.schema, &[], size)?;
-        let guard = self.begin_table_work(TableKind::Raw, caller.organization, needed);
-        let guard = guard.await?;
-        let work = guard.share();
-        let table = load_rows::load(&self.db, &self.keys, dataset, None, work.clone()).await;
-        let table = table.map_err(|error| match error {
-            WorkError::Problem(problem) if problem.code == Code::DatasetDeleted => {
-                ApiError::not_found()
-            }
-            error => stopped(error.into()),
-        })?;
         let (schema, places) = (schema.clone(), places.clone());
-        let checked = on_thread(move || {
-            let checked = check_table(&schema, &places, &table);
-            drop(work);
-            Ok(checked?)
-        });
-        let checked = checked.await.map_err(|error| stopped(error.into()));
-        drop(guard);
-        checked
+        let check =
+            move |_: &Schema, table, _: &Cancellation| check_table(&schema, &places, &table);
+        on_rows(app, caller, dataset, rows, check).await?;
     }
+    let change = DatasetChange {
+        id,
+        warnings: schema.warnings(),
+        columns: places
+            .keys()
+            .map(|&at| definition.columns[at].name.clone())
+            .collect(),
+        definition,
+        trees: roots,
+        rows: size.rows,
+    };
+    match dataset_changes::change(&app.db, caller, change).await? {
+        ChangeResult::Changed => get_dataset(app, caller, id).await,
+        ChangeResult::NotFound => Err(ApiError::not_found()),
+        ChangeResult::JobsUnderWay => Err(ApiError::new(
+            Code::Conflict,
+            "jobs of the dataset are queued or running; wait for their end, or cancel them",
+        )),
+        ChangeResult::RowsUnderWay => Err(ApiError::new(
+            Code::Conflict,
+            "rows of the dataset are being sent or deleted; try again afterwards",
+        )),
+        ChangeResult::TooOld => Err(Problem::at(
+            Code::InvalidValue,
+            "/retention_days",
+            "the dataset is older than that; delete it, or give it more days",
+        )
+        .into()),
+    }
+}
+
+/// The schema of a changed definition, and the taxonomies that it names.
+async fn resolve(
+    app: &App,
+    caller: Caller,
+    definition: &DatasetDefinition,
+    places: &HashMap<usize, usize>,
+) -> Result<(Schema, HashMap<TaxonomyId, TaxonomyNode>), ApiError> {
+    let ids = referenced_taxonomies(definition);
+    let roots = taxonomies::roots(&app.db, caller.organization, &ids).await?;
+    let limits = app.limits.taxonomy;
+    let trees = trees(&roots, limits)?;
+    let schema = Schema::resolve(definition, limits, |id| trees.get(&id).cloned());
+    let schema = schema.map_err(|mut error| {
+        for fault in &mut error.faults {
+            if let Place::Pointer(pointer) = &mut fault.place {
+                *pointer = in_patch(pointer, places);
+            }
+        }
+        error
+    })?;
+    Ok((schema, roots))
 }
 
 fn check_table(
