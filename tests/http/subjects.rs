@@ -10,9 +10,9 @@ use pais_core::definition::DatasetId;
 use pais_core::table::Table;
 use serde_json::{Value, json};
 
-use crate::api_submissions::NDJSON;
 use crate::app::text;
 use crate::hospital::{Hospital, id};
+use crate::submissions::NDJSON;
 
 const CSV: &str = "patient,age,illness\nzz-anna,34,flu\nzz-bert,41,flu\nzz-anna,35,cold\n";
 

@@ -4,8 +4,8 @@ use std::hash::{BuildHasher, RandomState};
 
 use reqwest::StatusCode;
 
-use crate::api_submissions::{NDJSON, PARQUET, ndjson, parquet};
 use crate::hospital::{Hospital, TABLE};
+use crate::submissions::{NDJSON, PARQUET, ndjson, parquet};
 use pais_test_support::mutations::{Mutations, tokens};
 
 /// Changed files of each format.
