@@ -11,6 +11,7 @@ use sqlx::Row;
 
 use crate::app::{TestApp, send, text};
 use crate::hospital::{Hospital, TABLE, id};
+use pais_test_support::poll::poll_async;
 
 /// Number of rows of a table.
 async fn count(hospital: &Hospital, table: &str) -> i64 {
@@ -42,7 +43,12 @@ async fn an_upload_whose_token_is_revoked_before_its_end_stores_nothing() {
             .header("content-type", "text/csv")
             .body(body),
     ));
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    let service = hospital.app.state.unscoped();
+    let free = service.limits.concurrent_uploads - 1;
+    let begun = poll_async(Duration::from_secs(10), async || {
+        (service.free_uploads() == free).then_some(())
+    });
+    begun.await.expect("the upload begins");
     let revoked = hospital
         .app
         .delete(&admin, &format!("/v1/tokens/{token}"))
@@ -73,7 +79,17 @@ async fn a_release_whose_token_expires_before_its_commit_is_not_stored() {
     let body = json!({ "job_id": id(&job) });
     let request = hospital.app.request(reqwest::Method::POST, "/v1/releases");
     let release = tokio::spawn(send(request.bearer_auth(&secret).json(&body)));
-    tokio::time::sleep(Duration::from_millis(500)).await;
+    let waiting = poll_async(Duration::from_secs(10), async || {
+        let waiting: i64 = sqlx::query_scalar(
+            "SELECT count(*) FROM pg_stat_activity
+             WHERE datname = current_database() AND wait_event_type = 'Lock'",
+        )
+        .fetch_one(&pool)
+        .await
+        .unwrap();
+        (waiting > 0).then_some(())
+    });
+    waiting.await.expect("the release waits for its token");
     sqlx::query("UPDATE tokens SET expires_at = '2020-01-01' WHERE expires_at IS NOT NULL")
         .execute(&mut *blocker)
         .await
@@ -115,7 +131,11 @@ async fn a_download_ends_when_its_grant_is_withdrawn() {
     let path = format!("{release}/grants/{grant}");
     let withdrawn = hospital.app.delete(&hospital.token, &path).await;
     assert_eq!(withdrawn.status, 204);
-    tokio::time::sleep(Duration::from_millis(2100)).await;
+    let port = client.local_addr().unwrap().port();
+    let ended = poll_async(Duration::from_secs(30), async || {
+        (!is_served(port)).then_some(())
+    });
+    ended.await.expect("the service closes the connection");
     let rest = tokio::task::spawn_blocking(move || {
         let mut rest = Vec::new();
         let _ = client.read_to_end(&mut rest);
@@ -167,4 +187,15 @@ async fn a_token_lives_no_longer_than_the_configuration_allows() {
     let refused = refused.problem(422, "invalid_value");
     assert_eq!(refused["errors"][0]["pointer"], "/expires_at");
     assert!(text(&refused["detail"]).contains("security.token_max_days"));
+}
+
+/// Whether a server on this machine has an established connection with the client's `port`.
+fn is_served(port: u16) -> bool {
+    let client = format!(":{port:04X}");
+    let sockets = std::fs::read_to_string("/proc/net/tcp").unwrap();
+    let mut fields = sockets.lines().map(|line| line.split_whitespace());
+    fields.any(|mut fields| {
+        let remote = fields.nth(2).unwrap_or_default();
+        remote.ends_with(&client) && fields.next() == Some("01")
+    })
 }

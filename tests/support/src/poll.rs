@@ -1,4 +1,4 @@
-//! Waiting with a deadline: the only place in which tests sleep.
+//! Waiting for a condition with a deadline, and the pace of slow clients: the only place in which tests sleep.
 
 use std::time::{Duration, Instant};
 
@@ -15,6 +15,11 @@ pub fn poll<T>(limit: Duration, mut probe: impl FnMut() -> Option<T>) -> Option<
         }
         std::thread::sleep(INTERVAL);
     }
+}
+
+/// Lets time pass where the time itself is what is tested, such as the pace of a slow client.
+pub async fn pace(time: Duration) {
+    tokio::time::sleep(time).await;
 }
 
 /// [`poll`] for a probe that waits itself, without blocking the runtime.
