@@ -9,7 +9,7 @@ use utoipa_axum::routes;
 
 use crate::api::error::ApiError;
 use crate::api::extract::auth::Holder;
-use crate::api::extract::parameters::{Parameters, Path};
+use crate::api::extract::query::{Parameters, Path};
 use crate::api::state::AppState;
 use crate::ids::ReleaseId;
 use crate::service::compositions::ReleaseComposition;

@@ -23,12 +23,12 @@ use crate::service::table_format::ReceivedFormat;
 use crate::storage::Storage;
 
 use super::error::ApiError;
-use super::extract::content_type::received_format;
-use super::extract::text_query::TextQuery;
+use super::extract::headers::received_format;
+use super::extract::query::TextQuery;
 use super::extract::{Holder, Parameters};
 use super::state::{App, AppState};
 use super::text;
-use super::upload::encoding::ContentEncoding;
+use super::upload::incoming::ContentEncoding;
 use super::upload::incoming::IncomingBody;
 use super::upload::places::admit;
 

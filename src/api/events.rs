@@ -14,7 +14,7 @@ use utoipa_axum::routes;
 
 use crate::api::error::ApiError;
 use crate::api::extract::auth::Holder;
-use crate::api::extract::parameters::Path;
+use crate::api::extract::query::Path;
 use crate::api::state::AppState;
 use crate::db::JobStatus;
 use crate::ids::JobId;

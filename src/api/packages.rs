@@ -13,7 +13,7 @@ use utoipa_axum::routes;
 
 use crate::api::error::{ApiError, internal_error};
 use crate::api::extract::auth::HolderOrRecipient;
-use crate::api::extract::parameters::Path;
+use crate::api::extract::query::Path;
 use crate::api::response::permitted_body::while_permitted;
 use crate::api::response::served_file::{is_cached, requested_range, serve_file, unservable};
 use crate::api::state::AppState;

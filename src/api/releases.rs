@@ -17,14 +17,13 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::api::error::ApiError;
-use crate::api::extract::accept;
 use crate::api::extract::auth::{Holder, HolderOrRecipient};
 use crate::api::extract::body::JsonBody;
-use crate::api::extract::parameters::{Parameters, Path};
-use crate::api::page::Page;
-use crate::api::page::PageQuery;
-use crate::api::response::created::created;
-use crate::api::response::html;
+use crate::api::extract::headers::best;
+use crate::api::extract::query::{Parameters, Path};
+use crate::api::page::{Page, PageQuery};
+use crate::api::response::created;
+use crate::api::response::html_document;
 use crate::api::state::AppState;
 use crate::db::releases::StoredRelease;
 use crate::db::withdrawals::Withdrawal;
@@ -272,10 +271,10 @@ async fn report(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let service = state.of(caller);
-    let wants_page = accept::best(&headers, &["application/json", "text/html"])? == 1;
+    let wants_page = best(&headers, &["application/json", "text/html"])? == 1;
     let (owner, mut response) = if wants_page {
         let (owner, page) = service.get_report_page(caller, id).await?;
-        (owner, html::document(page.render()))
+        (owner, html_document(page.render()))
     } else {
         let (owner, report) = service.get_report(caller, id).await?;
         (owner, Json(report).into_response())

@@ -13,8 +13,8 @@ use utoipa_axum::routes;
 
 use crate::api::error::ApiError;
 use crate::api::extract::auth::{Anyone, HolderOrRecipient};
-use crate::api::extract::parameters::Path;
-use crate::api::response::html as html_page;
+use crate::api::extract::query::Path;
+use crate::api::response;
 use crate::api::state::AppState;
 use crate::ids::ReleaseId;
 use crate::problem::Code;
@@ -90,14 +90,14 @@ async fn open(State(state): State<AppState>, client: Anyone, Path(link): Path<St
         .open_report_link(&link, client.address)
         .await;
     match opened {
-        Ok(page) => html_page::document(page.render()),
+        Ok(page) => response::html_document(page.render()),
         Err(ApiError::Problem(problem))
             if matches!(problem.code, Code::NotFound | Code::Withdrawn) =>
         {
             let content = html! {
                 p { "It works for 15 minutes, and ends with the permission of the one who made it. Ask for a new one." }
             };
-            let mut ended = html_page::page("This link does not work, or no longer", &content);
+            let mut ended = response::html_page("This link does not work, or no longer", &content);
             *ended.status_mut() = StatusCode::NOT_FOUND;
             ended
         }

@@ -11,7 +11,7 @@ use utoipa_axum::routes;
 
 use crate::api::error::ApiError;
 use crate::api::extract::auth::Holder;
-use crate::api::extract::parameters::{Parameters, Path};
+use crate::api::extract::query::{Parameters, Path};
 use crate::api::page::Page;
 use crate::api::page::{NumberedPageQuery, page_request};
 use crate::api::state::AppState;

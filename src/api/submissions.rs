@@ -27,8 +27,8 @@ use crate::service::ingest::pipeline::{IngestSettings, ingest};
 
 use super::datasets::load;
 use super::error::ApiError;
-use super::extract::content_type::received_format;
-use super::extract::text_query::TextQuery;
+use super::extract::headers::received_format;
+use super::extract::query::TextQuery;
 use super::extract::{Holder, Parameters, Path};
 use super::idempotency::{
     IdempotencyKey, KeyedRequest, RequestKey, abandon, idempotent_answer, key_in_use,
@@ -36,7 +36,7 @@ use super::idempotency::{
 use super::legal_holds::deleted;
 use super::page::{Page, PageQuery};
 use super::state::{App, AppState};
-use super::upload::encoding::ContentEncoding;
+use super::upload::incoming::ContentEncoding;
 use super::upload::incoming::IncomingBody;
 use super::upload::places::admit;
 

@@ -12,13 +12,12 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::api::error::{ApiError, internal_error};
-use crate::api::extract::accept;
 use crate::api::extract::auth::HolderOrRecipient;
-use crate::api::extract::parameters::{Parameters, Path};
+use crate::api::extract::headers::best;
+use crate::api::extract::query::{Parameters, Path};
 use crate::api::response::permitted_body::while_permitted;
 use crate::api::response::served_file::{is_cached, requested_range, serve_file, unservable};
-use crate::api::state::App;
-use crate::api::state::AppState;
+use crate::api::state::{App, AppState};
 use crate::db::releases::StoredTable;
 use crate::ids::ReleaseId;
 use crate::problem::{Code, Problem};
@@ -204,7 +203,7 @@ fn has_bounds(query: &FormatQuery) -> Result<bool, Problem> {
 fn requested_format(query: &FormatQuery, headers: &HeaderMap) -> Result<TableFormat, Problem> {
     let Some(name) = query.format.as_deref() else {
         let media = TableFormat::ALL.map(TableFormat::media_type);
-        return accept::best(headers, &media).map(|index| TableFormat::ALL[index]);
+        return best(headers, &media).map(|index| TableFormat::ALL[index]);
     };
     let format = TableFormat::ALL.into_iter().find(|f| f.as_str() == name);
     format.ok_or_else(|| {

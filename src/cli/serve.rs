@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::Context;
-use pais::api::rate_limiter::RateLimiter;
+use pais::api::rate_limits::RateLimiter;
 use pais::api::tls::Tls;
 use pais::api::tokens::TokenLifetime;
 use pais::api::{App, Limits};
