@@ -4,10 +4,7 @@
 //!
 //! `cargo bench --bench groups -- 1000000` adds a registry with this number of rows.
 
-#[path = "../tests/support/adult.rs"]
-mod adult;
-mod summary_file;
-
+use pais_test_support::{adult, summary_file};
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::path::Path;

@@ -6,10 +6,7 @@
 //! The arguments are numbers of rows, by default 100,000 and 1,000,000. The earlier method is
 //! measured at 100,000 rows.
 
-#[path = "items/recoding.rs"]
-mod recoding;
-mod summary_file;
-
+use pais_test_support::{recoding, summary_file};
 use std::fs;
 use std::sync::Arc;
 use std::time::Instant;

@@ -1,14 +1,11 @@
 //! Rendering a released table only: 1,000,000 rows of 15 columns in memory, in each format, by one
 //! thread and by one thread per core. The output is discarded.
 
-#[path = "../tests/support/split_mix.rs"]
-mod split_mix;
-
 use std::io;
 
 use pais_core::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable};
+use pais_test_support::split_mix::SplitMix64;
 use rayon::ThreadPoolBuilder;
-use split_mix::SplitMix64;
 
 fn main() {
     divan::main();

@@ -1,8 +1,6 @@
 //! The search only, on Adult in memory.
 
-#[path = "../tests/support/adult.rs"]
-mod adult;
-
+use pais_test_support::adult;
 use std::sync::Arc;
 
 use pais_anonymize::{AnonymizationRun, Unobserved};

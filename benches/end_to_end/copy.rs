@@ -8,9 +8,9 @@ use pais_postgres::EmbeddedOptions;
 use sqlx::{ConnectOptions, Connection, Executor, PgConnection};
 use tokio::fs::File;
 
-use crate::adult::{COLUMNS, NUMERIC};
-use crate::median::median;
 use crate::{READ_BYTES, REPEATS};
+use pais_test_support::adult::{COLUMNS, NUMERIC};
+use pais_test_support::median::median;
 
 /// Seconds of COPY in and COPY out.
 #[derive(Clone, Copy, Debug)]

@@ -13,8 +13,9 @@ use pais_core::schema::Schema;
 use pais_core::table::chunk::Assembler;
 use pais_core::taxonomy::TreeLimits;
 
-use crate::median::median;
-use crate::{REPEATS, adult};
+use crate::REPEATS;
+use pais_test_support::adult;
+use pais_test_support::median::median;
 
 /// Seconds of each phase.
 #[derive(Clone, Copy, Debug, Default)]

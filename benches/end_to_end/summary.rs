@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::client::EndToEnd;
 use crate::copy::CopySeconds;
 use crate::engine::EngineSeconds;
-use crate::memory::PeakMemory;
+use pais_test_support::memory::PeakMemory;
 
 /// The results for one table at one L.
 pub(crate) struct Measurement {

@@ -4,15 +4,15 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::service::Service;
-use crate::{adult, enlarged};
+use pais_test_support::service::Service;
+use pais_test_support::{adult, enlarged};
 
 const ROWS: usize = 1_000_000;
 
 /// Runs two jobs at once and requests the list of jobs until both have ended.
 pub(crate) async fn measure(folder: &Path) -> anyhow::Result<Value> {
     let file = enlarged::file(folder, &adult::csv()?, ROWS)?;
-    let mut service = Service::start().await?;
+    let mut service = Service::start(env!("CARGO_BIN_EXE_pais")).await?;
     let first = service.upload(&file).await?;
     let second = service.upload(&file).await?;
     let (jobs, mut seconds) = tokio::try_join!(

@@ -20,8 +20,8 @@ use pais_core::table::chunk::Assembler;
 use pais_core::taxonomy::TreeLimits;
 use serde_json::{Value, json};
 
-use crate::median::median;
-use crate::{adult, enlarged, memory};
+use pais_test_support::median::median;
+use pais_test_support::{adult, enlarged, memory};
 
 /// Rows and K of each table.
 const TABLES: [(usize, u32); 2] = [(1_000_000, 20), (10_000_000, 200)];

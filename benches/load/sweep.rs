@@ -4,8 +4,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::service::Service;
-use crate::{adult, enlarged};
+use pais_test_support::service::Service;
+use pais_test_support::{adult, enlarged};
 
 const L: [u32; 3] = [2, 4, 6];
 const K: [u32; 3] = [20, 50, 100];
@@ -16,7 +16,7 @@ pub(crate) async fn measure(folder: &Path) -> anyhow::Result<Value> {
     let csv = adult::csv()?;
     let rows = csv.iter().filter(|&&byte| byte == b'\n').count() - 1;
     let file = enlarged::file(folder, &csv, rows)?;
-    let mut service = Service::start().await?;
+    let mut service = Service::start(env!("CARGO_BIN_EXE_pais")).await?;
     let dataset = service.upload(&file).await?;
     let mut longest: f64 = 0.0;
     let mut sum = 0.0;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::support::poll::poll;
+use pais_test_support::poll::poll;
 
 /// A command of a document and its printed output.
 pub(crate) struct Entry {

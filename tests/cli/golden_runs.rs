@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::cli_dir::CliDir;
-use crate::support::golden;
+use pais_test_support::golden;
 
 const TABLE_1: &str = include_str!("../data/kdd09/table1.csv");
 const TABLE_2: &str = include_str!("../data/kdd09/table2.csv");

@@ -1,7 +1,7 @@
 //! Files that would end the process if they were believed.
 
 use crate::cli_dir::CliDir;
-use crate::support::hostile_parquet::{many_row_groups, nested_groups};
+use pais_test_support::hostile_parquet::{many_row_groups, nested_groups};
 
 #[test]
 fn hostile_parquet_files_are_refused_by_the_commands() {

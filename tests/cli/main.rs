@@ -11,8 +11,6 @@ mod hostile_files;
 mod missing_cells;
 mod readme;
 mod sets;
-#[path = "../support/mod.rs"]
-mod support;
 mod taxonomies;
 mod terminal;
 mod text_formats;

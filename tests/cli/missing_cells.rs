@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::cli_dir::CliDir;
-use crate::support::adult;
-use crate::support::split_mix::SplitMix64;
+use pais_test_support::adult;
+use pais_test_support::split_mix::SplitMix64;
 
 const SYNTHEA: &str = include_str!("../data/synthea/patients_rt.csv");
 

@@ -5,8 +5,6 @@
 //! run. The input that is being parsed is in `target/tmp/fuzz-<target>.input`, so it is known even
 //! after an abort; add it to the corpus together with the fix.
 
-#[path = "../support/mod.rs"]
-mod support;
 mod targets;
 
 use std::fs;
@@ -15,9 +13,9 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use pais_test_support::mutations::Mutations;
+use pais_test_support::split_mix::SplitMix64;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use support::mutations::Mutations;
-use support::split_mix::SplitMix64;
 
 /// Maximum size of an input, in bytes.
 const INPUT_BYTES: usize = 256 << 10;

@@ -19,7 +19,7 @@ use pais_core::table::Table;
 use pais_core::taxonomy::{Tree, TreeLimits, hierarchy};
 
 use crate::fuzz;
-use crate::support::mutations::tokens;
+use pais_test_support::mutations::tokens;
 
 const LIMITS: ReadLimits = ReadLimits {
     cell_bytes: 4096,

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use crate::app::{send, text};
 use crate::hospital::{Hospital, TABLE, id};
-use crate::support::hex::hex;
+use pais_test_support::hex::hex;
 
 /// Two sensitive columns; the name of one must be percent-encoded in a path.
 fn definition() -> Value {

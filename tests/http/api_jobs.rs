@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::app::{Answer, send, text};
 use crate::events::events;
 use crate::hospital::{Hospital, TABLE, id, job_on};
-use crate::support::poll::poll_async;
+use pais_test_support::poll::poll_async;
 
 fn with(dataset: &str, name: &str, value: Value) -> Value {
     let mut body = job_on(dataset);

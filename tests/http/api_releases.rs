@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use crate::app::{Answer, send, text};
 use crate::hospital::Hospital;
-use crate::support::hex::hex;
+use pais_test_support::hex::hex;
 
 const FORMATS: [(&str, &str); 3] = [
     ("csv", "text/csv"),

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::app::{Answer, text};
 use crate::hospital::{Hospital, TABLE, id, job_on};
-use crate::support::hex::hex;
+use pais_test_support::hex::hex;
 
 pub(crate) const NDJSON: &str = "application/x-ndjson";
 pub(crate) const PARQUET: &str = "application/vnd.apache.parquet";

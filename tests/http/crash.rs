@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::process::{ServiceProcess, call};
-use crate::support::adult;
-use crate::support::poll::poll_async;
+use pais_test_support::adult;
+use pais_test_support::poll::poll_async;
 
 /// The body of `POST /v1/datasets` for Adult, without taxonomies.
 fn adult_without_taxonomies() -> Value {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use time::Duration;
 
 use crate::app::{Answer, TestApp, send, text};
-use crate::support::poll::poll_async;
+use pais_test_support::poll::poll_async;
 
 async fn patch(app: &TestApp, token: &str, path: &str, body: &Value) -> Answer {
     send(

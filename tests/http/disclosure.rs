@@ -359,7 +359,7 @@ async fn a_digest_in_the_database_does_not_confirm_a_guessed_body() {
 
     let hospital = Hospital::new().await;
     let table = &TABLES[0];
-    let guessed = crate::support::hex::hex(&Sha256::digest(table.body()));
+    let guessed = pais_test_support::hex::hex(&Sha256::digest(table.body()));
     let dataset = filled(&hospital, table, "patients").await;
     let shown = hospital.get(&dataset).await.json(200);
     assert_eq!(shown["submissions"][0]["sha256"], guessed);

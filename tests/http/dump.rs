@@ -10,7 +10,7 @@ use pais_core::table::chunk;
 use sqlx::AssertSqlSafe;
 
 use crate::database;
-use crate::support::hex::hex;
+use pais_test_support::hex::hex;
 
 /// Values that were sent, to be searched for.
 pub(crate) struct Planted {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::hospital::{Hospital, TABLE, definition, id, job_on};
 use crate::queue::another_process;
-use crate::support::poll::poll_async;
+use pais_test_support::poll::poll_async;
 
 const RULES: ClaimRules = ClaimRules {
     lease: Duration::from_secs(60),

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::app::text;
 use crate::hospital::{Hospital, TABLE};
-use crate::support::golden;
+use pais_test_support::golden;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn table_1_is_anonymized_as_expected() {

@@ -8,7 +8,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::app::{Answer, TestApp, send, start_workers, text};
-use crate::support::poll::poll_async;
+use pais_test_support::poll::poll_async;
 
 /// Table 1 of the paper.
 pub(crate) const TABLE: &str = include_str!("../data/kdd09/table1.csv");

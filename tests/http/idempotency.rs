@@ -11,7 +11,7 @@ use pais::problem::Code;
 use pais::roles::Role;
 
 use crate::app::TestApp;
-use crate::support::poll::poll_async;
+use pais_test_support::poll::poll_async;
 
 const ENDPOINT: &str = "POST /v1/jobs";
 

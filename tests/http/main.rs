@@ -5,8 +5,6 @@ mod database;
 mod dump;
 mod events;
 mod hospital;
-#[path = "../support/mod.rs"]
-mod support;
 
 mod anatomy;
 mod api_access;

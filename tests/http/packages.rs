@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::app::{Answer, send, text};
 use crate::hospital::{Hospital, id};
-use crate::support::hex::hex;
+use pais_test_support::hex::hex;
 
 /// The files of a package, by the directory of the zip file.
 fn files(package: &[u8]) -> BTreeMap<String, Vec<u8>> {

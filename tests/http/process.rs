@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::support::poll::poll_async;
+use pais_test_support::poll::poll_async;
 
 /// The program, without the settings of the environment.
 pub(crate) fn pais(data: &Path) -> Command {

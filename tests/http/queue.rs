@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::hospital::Hospital;
-use crate::support::poll::poll_async;
+use pais_test_support::poll::poll_async;
 
 const SHORT: Duration = Duration::from_millis(200);
 const LONG: Duration = Duration::from_secs(60);

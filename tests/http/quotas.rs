@@ -154,7 +154,7 @@ async fn a_token_has_a_limited_number_of_event_streams() {
     );
     drop(first);
     // The service notices a closed connection when it writes or reads; here at once.
-    let opened = crate::support::poll::poll_async(Duration::from_secs(5), async || {
+    let opened = pais_test_support::poll::poll_async(Duration::from_secs(5), async || {
         (open().await.status() == 200).then_some(())
     });
     opened

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use crate::app::{Answer, send, text};
 use crate::hospital::{Hospital, id};
-use crate::support::hex::hex;
+use pais_test_support::hex::hex;
 
 async fn fetch(
     hospital: &Hospital,

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::app::{TestApp, send, text};
 use crate::examples::{Example, examples};
 use crate::hospital;
-use crate::support::poll::poll_async;
+use pais_test_support::poll::poll_async;
 
 const UNKNOWN: &str = "01900000-0000-7000-8000-000000000000";
 

@@ -13,8 +13,8 @@ use tokio::io::AsyncWriteExt;
 use crate::api_submissions::{PARQUET, parquet};
 use crate::app::{TestApp, text};
 use crate::hospital::{Hospital, TABLE};
-use crate::support::hex::hex;
-use crate::support::poll::poll_async;
+use pais_test_support::hex::hex;
+use pais_test_support::poll::poll_async;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_submission_is_stored_completely() {

@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 
 use crate::app::{Answer, text};
 use crate::hospital::Hospital;
-use crate::support::hex::hex;
+use pais_test_support::hex::hex;
 
 async fn payments(hospital: &Hospital) -> String {
     let definition = json!({"name": format!("payments {}", uuid::Uuid::new_v4()), "missing": ["", "k.A."],

@@ -14,7 +14,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use crate::process::{ServiceProcess, pais};
-use crate::support::poll::poll_async;
+use pais_test_support::poll::poll_async;
 
 /// Where the service finds its certificate.
 struct Files {

@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::process::{ServiceProcess, pais};
-use crate::support::poll::poll_async;
+use pais_test_support::poll::poll_async;
 
 /// How soon the service answers a probe, whatever its clients do.
 const SOON: Duration = Duration::from_secs(1);

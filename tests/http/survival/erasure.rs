@@ -10,7 +10,7 @@ use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{ConnectOptions, Connection, Row};
 
 use crate::process::{ServiceProcess, call};
-use crate::support::key_file;
+use pais_test_support::key_file;
 
 /// Length of a wrapped key: version, id of the key, nonce, key, tag.
 const WRAPPED_BYTES: usize = 1 + 8 + 12 + 32 + 16;

@@ -8,8 +8,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::process::{ServiceProcess, call};
-use crate::support::poll::poll_async;
-use crate::support::split_mix::SplitMix64;
+use pais_test_support::poll::poll_async;
+use pais_test_support::split_mix::SplitMix64;
 
 /// Size of the disk.
 const DISK_MIB: u64 = 400;

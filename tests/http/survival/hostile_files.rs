@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::api_submissions::PARQUET;
 use crate::hospital::{TABLE, definition};
 use crate::process::{ServiceProcess, call};
-use crate::support::hostile_parquet::{many_row_groups, nested_groups};
+use pais_test_support::hostile_parquet::{many_row_groups, nested_groups};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn hostile_parquet_files_are_refused_and_the_service_goes_on() {

@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use crate::hospital::{TABLE, definition};
 use crate::process::{ServiceProcess, call, pais};
-use crate::support::key_file;
-use crate::support::poll::poll_async;
+use pais_test_support::key_file;
+use pais_test_support::poll::poll_async;
 
 async fn run(data: &Path, arguments: &[&str], settings: &[(&str, &str)]) -> Output {
     let mut command = pais(data);

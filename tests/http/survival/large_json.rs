@@ -6,7 +6,7 @@ use reqwest::Body;
 use serde_json::{Value, json};
 
 use crate::process::{ServiceProcess, call};
-use crate::support::adult;
+use pais_test_support::adult;
 
 /// A tree of about 32 MB, below the limits of a taxonomy, with a name of its own.
 fn taxonomy(number: usize) -> Vec<u8> {
@@ -94,7 +94,7 @@ async fn large_bodies_hold_up_neither_probes_nor_a_job() {
         let (status, _) = body.await.unwrap();
         *statuses.entry(status).or_insert(0) += 1;
     }
-    let ended = crate::support::poll::poll_async(Duration::from_secs(60), async || {
+    let ended = pais_test_support::poll::poll_async(Duration::from_secs(60), async || {
         let seen: Value = call(client.get(&job), &token).await;
         (seen["status"] != "queued" && seen["status"] != "running").then_some(seen)
     });

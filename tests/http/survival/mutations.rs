@@ -6,7 +6,7 @@ use reqwest::StatusCode;
 
 use crate::api_submissions::{NDJSON, PARQUET, ndjson, parquet};
 use crate::hospital::{Hospital, TABLE};
-use crate::support::mutations::{Mutations, tokens};
+use pais_test_support::mutations::{Mutations, tokens};
 
 /// Changed files of each format.
 const FILES: usize = 200;

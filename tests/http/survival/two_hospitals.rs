@@ -7,8 +7,8 @@ use reqwest::Client;
 use serde_json::{Value, json};
 
 use crate::process::{ServiceProcess, call};
-use crate::support::adult;
-use crate::support::poll::poll_async;
+use pais_test_support::adult;
+use pais_test_support::poll::poll_async;
 
 /// An organization with a dataset.
 pub(super) struct Tenant {

@@ -4,21 +4,13 @@
 
 #![forbid(unsafe_code)]
 
-#[path = "../../../tests/support/adult.rs"]
-mod adult;
 mod chart;
-#[path = "../../../benches/end_to_end/enlarged.rs"]
-mod enlarged;
 mod exponential_l;
 mod figures;
 mod measured;
 mod page;
 mod plan;
-#[path = "../../../benches/items/recoding.rs"]
-mod recoding;
 mod run;
-#[path = "../../../tests/support/split_mix.rs"]
-mod split_mix;
 mod tables;
 #[cfg(test)]
 mod tests;

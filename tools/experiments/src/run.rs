@@ -16,8 +16,8 @@ use serde_json::Value;
 use crate::exponential_l;
 use crate::measured::{MeasuredFigure, MeasuredPoint, MeasuredSeries, shown};
 use crate::plan::{Figure, Measure, Part, Point, Source};
-use crate::recoding;
 use crate::tables::{TableFiles, TableSpec};
+use pais_test_support::recoding;
 
 /// Runs shorter than this many seconds are run three times where their time is measured.
 const SHORT: f64 = 3.0;

@@ -13,7 +13,7 @@ use pais_sample::Sample;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::{adult, enlarged};
+use pais_test_support::{adult, enlarged};
 
 /// The seed of generated rows.
 const SEED: u64 = 1;

@@ -32,9 +32,6 @@ mod date_tests;
 #[cfg(test)]
 mod format_tests;
 #[cfg(test)]
-#[path = "../../../../tests/support/hostile_parquet.rs"]
-mod hostile_parquet;
-#[cfg(test)]
 mod limit_tests;
 #[cfg(test)]
 mod parquet_attack_tests;

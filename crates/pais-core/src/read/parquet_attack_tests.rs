@@ -9,12 +9,12 @@ use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::{ArrayRef, StringArray};
 
 use crate::read::format_tests::{from_parquet, texts};
-use crate::read::hostile_parquet::{
-    Thrift, column, file, footer, group, many_row_groups, nested_groups, row_group,
-};
 use crate::read::parquet_tests;
 use crate::read::tests::schema;
 use crate::read::{ReadError, ReadErrorKind, parquet};
+use pais_test_support::hostile_parquet::{
+    Thrift, column, file, footer, group, many_row_groups, nested_groups, row_group,
+};
 
 const BYTE_ARRAY: i64 = 6;
 

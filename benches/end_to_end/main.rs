@@ -5,35 +5,19 @@
 //! over HTTP against the program itself. Nothing is measured in parallel, since everything runs on
 //! one machine. Results are medians of three runs.
 
-#[path = "../tests/support/adult.rs"]
-mod adult;
-#[path = "end_to_end/client.rs"]
 mod client;
-#[path = "end_to_end/copy.rs"]
 mod copy;
-#[path = "end_to_end/engine.rs"]
 mod engine;
-#[path = "end_to_end/enlarged.rs"]
-mod enlarged;
-#[path = "end_to_end/median.rs"]
-mod median;
-#[path = "end_to_end/memory.rs"]
-mod memory;
-#[path = "end_to_end/service.rs"]
-mod service;
-#[path = "../tests/support/split_mix.rs"]
-mod split_mix;
-#[path = "end_to_end/summary.rs"]
 mod summary;
-mod summary_file;
 
+use pais_test_support::{adult, enlarged, summary_file};
 use std::fs;
 use std::path::Path;
 
 use anyhow::Context;
 use client::EndToEnd;
-use median::median;
-use service::Service;
+use pais_test_support::median::median;
+use pais_test_support::service::Service;
 use summary::Measurement;
 
 /// Runs of each measurement; the median is the result.
@@ -76,10 +60,10 @@ async fn measure(file: &Path, rows: usize) -> anyhow::Result<Vec<Measurement>> {
         println!("{rows} rows, L = {l}: the engine only");
         let engine = engine::measure(file, l)?;
         println!("{rows} rows, L = {l}: the service");
-        let mut service = Service::start().await?;
+        let mut service = Service::start(env!("CARGO_BIN_EXE_pais")).await?;
         let mut runs = Vec::new();
         for _ in 0..REPEATS {
-            runs.push(service.end_to_end(file, l).await?);
+            runs.push(client::end_to_end(&mut service, file, l).await?);
         }
         let peak = service.peak();
         service.stop()?;

@@ -1,6 +1,6 @@
 //! Random changes of files and documents, the same for the same seed.
 
-use super::split_mix::SplitMix64;
+use crate::split_mix::SplitMix64;
 
 /// Numbers at which readers have gone wrong.
 const NUMBERS: &[&str] = &[
@@ -26,7 +26,7 @@ const NUMBERS: &[&str] = &[
 ];
 
 /// Changes samples of one format.
-pub(crate) struct Mutations<'a> {
+pub struct Mutations<'a> {
     random: SplitMix64,
     samples: &'a [Vec<u8>],
     /// Parts of the format that are worth repeating.
@@ -36,12 +36,7 @@ pub(crate) struct Mutations<'a> {
 }
 
 impl<'a> Mutations<'a> {
-    pub(crate) fn new(
-        seed: u64,
-        samples: &'a [Vec<u8>],
-        tokens: &'a [&'a [u8]],
-        limit: usize,
-    ) -> Self {
+    pub fn new(seed: u64, samples: &'a [Vec<u8>], tokens: &'a [&'a [u8]], limit: usize) -> Self {
         assert!(!samples.is_empty());
         Self {
             random: SplitMix64(seed),
@@ -52,7 +47,7 @@ impl<'a> Mutations<'a> {
     }
 
     /// A sample with one to eight changes.
-    pub(crate) fn next(&mut self) -> Vec<u8> {
+    pub fn next(&mut self) -> Vec<u8> {
         let mut bytes = self.sample().clone();
         for _ in 0..=self.random.below(8) {
             self.change(&mut bytes);
@@ -137,8 +132,8 @@ fn flip(bytes: &mut [u8], at: usize, bits: u8) {
 }
 
 /// Parts of each format of a submission.
-pub(crate) mod tokens {
-    pub(crate) const CSV: &[&[u8]] = &[
+pub mod tokens {
+    pub const CSV: &[&[u8]] = &[
         b",",
         b"\"",
         b"\"\"",
@@ -153,7 +148,7 @@ pub(crate) mod tokens {
         b"a",
         b" ",
     ];
-    pub(crate) const NDJSON: &[&[u8]] = &[
+    pub const NDJSON: &[&[u8]] = &[
         b"{",
         b"}",
         b"[",
@@ -172,7 +167,7 @@ pub(crate) mod tokens {
         b"\"id\":1,",
         b"1e999",
     ];
-    pub(crate) const PARQUET: &[&[u8]] = &[
+    pub const PARQUET: &[&[u8]] = &[
         b"PAR1",
         b"PARE",
         b"\x1c",

@@ -1,14 +1,12 @@
 //! Pseudorandom numbers that are the same on every machine and with every version of every crate.
 
-#![allow(dead_code, reason = "each test program and benchmark uses a part")]
-
 /// The generator SplitMix64 (Steele, Lea, Flood: *Fast splittable pseudorandom number generators*,
 /// OOPSLA 2014); holds the seed.
-pub(crate) struct SplitMix64(pub u64);
+pub struct SplitMix64(pub u64);
 
 impl SplitMix64 {
     /// 64 uniformly distributed bits.
-    pub(crate) fn next(&mut self) -> u64 {
+    pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -17,7 +15,7 @@ impl SplitMix64 {
     }
 
     /// A number below `bound`, from the upper bits.
-    pub(crate) fn below(&mut self, bound: usize) -> usize {
+    pub fn below(&mut self, bound: usize) -> usize {
         ((u128::from(self.next()) * bound as u128) >> 64) as usize
     }
 }

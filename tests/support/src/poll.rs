@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 const INTERVAL: Duration = Duration::from_millis(20);
 
 /// Probes until there is a value, for at most `limit`; the value, or `None` after the deadline.
-pub(crate) fn poll<T>(limit: Duration, mut probe: impl FnMut() -> Option<T>) -> Option<T> {
+pub fn poll<T>(limit: Duration, mut probe: impl FnMut() -> Option<T>) -> Option<T> {
     let deadline = Instant::now() + limit;
     loop {
         let found = probe();
@@ -18,7 +18,7 @@ pub(crate) fn poll<T>(limit: Duration, mut probe: impl FnMut() -> Option<T>) -> 
 }
 
 /// [`poll`] for a probe that waits itself, without blocking the runtime.
-pub(crate) async fn poll_async<T>(
+pub async fn poll_async<T>(
     limit: Duration,
     mut probe: impl AsyncFnMut() -> Option<T>,
 ) -> Option<T> {

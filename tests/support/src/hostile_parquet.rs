@@ -2,30 +2,30 @@
 
 /// A struct in Thrift's compact protocol.
 #[derive(Clone, Default)]
-pub(crate) struct Thrift(Vec<u8>);
+pub struct Thrift(Vec<u8>);
 
 impl Thrift {
-    pub(crate) fn int(mut self, id: u64, value: i64) -> Self {
+    pub fn int(mut self, id: u64, value: i64) -> Self {
         self.head(5, id);
         self.zigzag(value);
         self
     }
 
-    pub(crate) fn text(mut self, id: u64, text: &[u8]) -> Self {
+    pub fn text(mut self, id: u64, text: &[u8]) -> Self {
         self.head(8, id);
         self.varint(text.len() as u64);
         self.0.extend_from_slice(text);
         self
     }
 
-    pub(crate) fn structure(mut self, id: u64, inner: Self) -> Self {
+    pub fn structure(mut self, id: u64, inner: Self) -> Self {
         self.head(12, id);
         self.0.extend(inner.end());
         self
     }
 
     /// A list that claims `count` structs and has these.
-    pub(crate) fn list(mut self, id: u64, count: u64, structs: Vec<Self>) -> Self {
+    pub fn list(mut self, id: u64, count: u64, structs: Vec<Self>) -> Self {
         self.head(9, id);
         self.0.push(0xfc);
         self.varint(count);
@@ -33,7 +33,7 @@ impl Thrift {
         self
     }
 
-    pub(crate) fn end(mut self) -> Vec<u8> {
+    pub fn end(mut self) -> Vec<u8> {
         self.0.push(0);
         self.0
     }
@@ -57,13 +57,13 @@ impl Thrift {
 }
 
 /// A file of these pages and this footer.
-pub(crate) fn file(pages: &[u8], footer: Vec<u8>, magic: &[u8; 4]) -> Vec<u8> {
+pub fn file(pages: &[u8], footer: Vec<u8>, magic: &[u8; 4]) -> Vec<u8> {
     let length = (footer.len() as u32).to_le_bytes();
     [b"PAR1", pages, &footer, &length, magic].concat()
 }
 
 /// A group of the schema.
-pub(crate) fn group(name: &str, children: i64) -> Thrift {
+pub fn group(name: &str, children: i64) -> Thrift {
     Thrift::default()
         .int(3, 0)
         .text(4, name.as_bytes())
@@ -71,7 +71,7 @@ pub(crate) fn group(name: &str, children: i64) -> Thrift {
 }
 
 /// A column of the schema of a physical type, required.
-pub(crate) fn column(name: &str, physical: i64) -> Thrift {
+pub fn column(name: &str, physical: i64) -> Thrift {
     Thrift::default()
         .int(1, physical)
         .int(3, 0)
@@ -79,7 +79,7 @@ pub(crate) fn column(name: &str, physical: i64) -> Thrift {
 }
 
 /// The metadata of a file with this schema and these row groups.
-pub(crate) fn footer(schema: Vec<Thrift>, rows: i64, groups: Vec<Thrift>) -> Thrift {
+pub fn footer(schema: Vec<Thrift>, rows: i64, groups: Vec<Thrift>) -> Thrift {
     let (columns, count) = (schema.len() as u64, groups.len() as u64);
     Thrift::default()
         .int(1, 2)
@@ -89,7 +89,7 @@ pub(crate) fn footer(schema: Vec<Thrift>, rows: i64, groups: Vec<Thrift>) -> Thr
 }
 
 /// A row group of one column, whose pages begin after the magic number.
-pub(crate) fn row_group(rows: i64, values: i64, stored: usize) -> Thrift {
+pub fn row_group(rows: i64, values: i64, stored: usize) -> Thrift {
     let column = Thrift::default()
         .int(1, 6)
         .int(4, 0)
@@ -105,7 +105,7 @@ pub(crate) fn row_group(rows: i64, values: i64, stored: usize) -> Thrift {
 }
 
 /// A file of some 20 KB whose schema has 2,000 groups in each other.
-pub(crate) fn nested_groups() -> Vec<u8> {
+pub fn nested_groups() -> Vec<u8> {
     let mut schema = vec![group("root", 1)];
     schema.extend((0..2000).map(|_| group("g", 1)));
     schema.push(column("x", 6));
@@ -113,7 +113,7 @@ pub(crate) fn nested_groups() -> Vec<u8> {
 }
 
 /// A file of 389 KB whose footer claims 400 million row groups.
-pub(crate) fn many_row_groups() -> Vec<u8> {
+pub fn many_row_groups() -> Vec<u8> {
     let schema = vec![group("root", 1), column("x", 6)];
     let claim = Thrift::default()
         .int(1, 2)

@@ -11,7 +11,7 @@ const SAMPLE_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Peak memory in bytes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct PeakMemory {
+pub struct PeakMemory {
     /// `VmHWM` of the service's process.
     pub service: u64,
     /// Greatest sampled sum over the processes of the database server, with shared memory counted
@@ -20,14 +20,14 @@ pub(crate) struct PeakMemory {
 }
 
 /// Samples the memory of a service until dropped.
-pub(crate) struct MemorySampler {
+pub struct MemorySampler {
     service: u32,
     database: Arc<AtomicU64>,
     over: Arc<AtomicBool>,
 }
 
 impl MemorySampler {
-    pub(crate) fn start(service: u32) -> Self {
+    pub fn start(service: u32) -> Self {
         let sampler = Self {
             service,
             database: Arc::default(),
@@ -43,7 +43,7 @@ impl MemorySampler {
         sampler
     }
 
-    pub(crate) fn peak(&self) -> PeakMemory {
+    pub fn peak(&self) -> PeakMemory {
         PeakMemory {
             service: peak_of(self.service),
             database: self.database.load(Ordering::Relaxed),
@@ -58,7 +58,7 @@ impl Drop for MemorySampler {
 }
 
 /// The peak memory of a process so far in bytes; 0 if it has ended.
-pub(crate) fn peak_of(process: u32) -> u64 {
+pub fn peak_of(process: u32) -> u64 {
     bytes_of(&format!("/proc/{process}/status"), "VmHWM:")
 }
 

@@ -1,14 +1,14 @@
 //! Expected results for Table 1 of the KDD'09 paper, derived from the paper. The command
 //! line and the HTTP interface must give the same.
 
-pub(crate) mod records;
+pub mod records;
 
 use serde_json::{Value, json};
 
-const RUNS: &str = include_str!("../../data/kdd09/runs.json");
+const RUNS: &str = include_str!("../../../data/kdd09/runs.json");
 
 /// A job on Table 1 and its expected result.
-pub(crate) struct GoldenRun {
+pub struct GoldenRun {
     pub name: String,
     /// The body of `POST /v1/datasets`.
     pub schema: Value,
@@ -18,7 +18,7 @@ pub(crate) struct GoldenRun {
 }
 
 /// The three runs of `tests/data/kdd09/runs.json`.
-pub(crate) fn runs() -> Vec<GoldenRun> {
+pub fn runs() -> Vec<GoldenRun> {
     let document: Value = serde_json::from_str(RUNS).unwrap();
     let runs = document["runs"].as_array().unwrap();
     let run = |expected: &Value| {
@@ -43,7 +43,7 @@ pub(crate) fn runs() -> Vec<GoldenRun> {
 impl GoldenRun {
     /// Compares the items of `GET /v1/jobs/{id}/steps` with the expected steps.
     #[track_caller]
-    pub(crate) fn assert_steps(&self, items: &Value) {
+    pub fn assert_steps(&self, items: &Value) {
         let items = items.as_array().unwrap();
         assert_eq!(items[0]["step"], 0);
         assert_eq!(items[0]["dr"], 1.0);
@@ -64,13 +64,13 @@ impl GoldenRun {
     }
 
     /// The expected cut: an object from column to labels.
-    pub(crate) fn cut(&self) -> &Value {
+    pub fn cut(&self) -> &Value {
         &self.expected["cut"]
     }
 
     /// Compares the columns Job, Sex and Age of a released table in CSV with the expected cut.
     #[track_caller]
-    pub(crate) fn assert_labels(&self, csv: &str) {
+    pub fn assert_labels(&self, csv: &str) {
         let mut reader = csv::Reader::from_reader(csv.as_bytes());
         let header = reader.headers().unwrap().clone();
         assert_eq!(header, ["Job", "Sex", "Age", "Transfuse", "Surgery"][..]);

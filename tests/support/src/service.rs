@@ -1,7 +1,7 @@
 //! The service under measurement: the program itself, over HTTP.
 
 use std::net::TcpListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -12,15 +12,20 @@ use tokio::fs::File;
 use tokio::time::sleep;
 use tokio_util::io::ReaderStream;
 
-use crate::{READ_BYTES, adult, memory};
+use crate::{adult, memory};
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_pais");
+/// Bytes read from a file at a time by an upload.
+pub const READ_BYTES: usize = 256 << 10;
+
+/// The time between two requests for the list of jobs: the rate of requests of a token is limited.
+const LIST_PAUSE: Duration = Duration::from_millis(10);
 
 /// The time between two requests for the state of a job.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A running service on a new data directory.
-pub(crate) struct Service {
+pub struct Service {
+    program: PathBuf,
     process: Child,
     data: tempfile::TempDir,
     address: String,
@@ -31,11 +36,12 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    pub(crate) async fn start() -> anyhow::Result<Self> {
+    /// Starts `program`, the `pais` under measurement.
+    pub async fn start(program: &str) -> anyhow::Result<Self> {
         let data = tempfile::Builder::new().prefix("pais-bench-").tempdir()?;
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let log = std::fs::File::create(data.path().join("service.log"))?;
-        let process = Command::new(PROGRAM)
+        let process = Command::new(program)
             .args(["serve", "--listen", &format!("127.0.0.1:{port}")])
             .arg("--data-dir")
             .arg(data.path())
@@ -45,6 +51,7 @@ impl Service {
             .stderr(log)
             .spawn()?;
         let mut service = Self {
+            program: program.into(),
             memory: memory::MemorySampler::start(process.id()),
             process,
             data,
@@ -85,7 +92,7 @@ impl Service {
     }
 
     fn holder(&self) -> anyhow::Result<String> {
-        let made = Command::new(PROGRAM)
+        let made = Command::new(&self.program)
             .args(["token", "create", "--organization", "hospital"])
             .args(["--role", "holder", "--data-dir"])
             .arg(self.data.path())
@@ -97,14 +104,14 @@ impl Service {
     }
 
     /// Declares a dataset with Adult's columns; returns its id.
-    pub(crate) async fn declare(&mut self) -> anyhow::Result<String> {
+    pub async fn declare(&mut self) -> anyhow::Result<String> {
         self.datasets += 1;
         let definition = adult::dataset(&format!("adult-{}", self.datasets))?;
         id(&self.post("/v1/datasets", &definition).await?)
     }
 
     /// Uploads a file to a dataset.
-    pub(crate) async fn send(&self, dataset: &str, file: &Path) -> anyhow::Result<()> {
+    pub async fn send(&self, dataset: &str, file: &Path) -> anyhow::Result<()> {
         let body = ReaderStream::with_capacity(File::open(file).await?, READ_BYTES);
         let sent = self
             .client
@@ -118,7 +125,7 @@ impl Service {
     }
 
     /// Waits for the end of a job; returns the job. An error unless it has succeeded.
-    pub(crate) async fn ended(&self, job: &str) -> anyhow::Result<Value> {
+    pub async fn ended(&self, job: &str) -> anyhow::Result<Value> {
         loop {
             let asked = self.client.get(self.at(&format!("/v1/jobs/{job}")));
             let found = answer(asked.bearer_auth(&self.token).send().await?).await?;
@@ -131,23 +138,23 @@ impl Service {
     }
 
     /// The URL of a path.
-    pub(crate) fn at(&self, path: &str) -> String {
+    pub fn at(&self, path: &str) -> String {
         format!("{}{path}", self.address)
     }
 
     /// Posts a body; returns the answer. An error unless the status is 2xx.
-    pub(crate) async fn post(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
+    pub async fn post(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
         let sent = self.client.post(self.at(path)).bearer_auth(&self.token);
         answer(sent.json(body).send().await?).await
     }
 
     /// The peak memory so far, of the service and of its database server.
-    pub(crate) fn peak(&self) -> memory::PeakMemory {
+    pub fn peak(&self) -> memory::PeakMemory {
         self.memory.peak()
     }
 
     /// Stops the service and its database server, and waits for their end.
-    pub(crate) fn stop(mut self) -> anyhow::Result<()> {
+    pub fn stop(mut self) -> anyhow::Result<()> {
         self.terminate();
         let status = self.process.wait()?;
         ensure!(
@@ -167,6 +174,46 @@ impl Service {
             let _ = kill_process(pid, Signal::TERM);
         }
     }
+
+    /// Uploads the file to a new dataset; returns the id of the dataset.
+    pub async fn upload(&mut self, file: &Path) -> anyhow::Result<String> {
+        let dataset = self.declare().await?;
+        self.send(&dataset, file).await?;
+        Ok(dataset)
+    }
+
+    /// Seconds from the request for a job to its end.
+    pub async fn job_seconds(&self, dataset: &str, job: &Value) -> anyhow::Result<f64> {
+        let mut job = job.clone();
+        job["dataset_id"] = dataset.into();
+        let began = Instant::now();
+        let job = id(&self.post("/v1/jobs", &job).await?)?;
+        self.ended(&job).await?;
+        Ok(began.elapsed().as_secs_f64())
+    }
+
+    /// Seconds of each request for the list of jobs, until two jobs have ended.
+    pub async fn list_seconds_until_two_have_ended(&self) -> anyhow::Result<Vec<f64>> {
+        let mut seconds = Vec::new();
+        loop {
+            let began = Instant::now();
+            let asked = self
+                .client
+                .get(self.at("/v1/jobs"))
+                .bearer_auth(&self.token);
+            let list = answer(asked.send().await?).await?;
+            seconds.push(began.elapsed().as_secs_f64());
+            let items = list["items"].as_array();
+            let ended = items
+                .into_iter()
+                .flatten()
+                .filter(|job| !job["ended_at"].is_null());
+            if ended.count() >= 2 {
+                return Ok(seconds);
+            }
+            sleep(LIST_PAUSE).await;
+        }
+    }
 }
 
 impl Drop for Service {
@@ -181,7 +228,7 @@ impl Drop for Service {
 }
 
 /// The JSON of an answer. An error unless the status is 2xx.
-pub(crate) async fn answer(response: reqwest::Response) -> anyhow::Result<Value> {
+pub async fn answer(response: reqwest::Response) -> anyhow::Result<Value> {
     let status = response.status();
     let text = response.text().await?;
     ensure!(status.is_success(), "{status}: {text}");
@@ -189,6 +236,6 @@ pub(crate) async fn answer(response: reqwest::Response) -> anyhow::Result<Value>
 }
 
 /// The id of a document.
-pub(crate) fn id(document: &Value) -> anyhow::Result<String> {
+pub fn id(document: &Value) -> anyhow::Result<String> {
     Ok(document["id"].as_str().context("no id")?.to_owned())
 }

@@ -1,8 +1,6 @@
 //! The Adult data set (`tests/data/adult`): 13 quasi-identifiers, marital-status is sensitive,
 //! income is the class.
 
-#![allow(dead_code, reason = "each test program and benchmark uses a part")]
-
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -11,7 +9,7 @@ use flate2::read::MultiGzDecoder;
 use serde_json::{Value, json};
 
 /// All columns, in the order of the file.
-pub(crate) const COLUMNS: [&str; 15] = [
+pub const COLUMNS: [&str; 15] = [
     "age",
     "workclass",
     "fnlwgt",
@@ -30,7 +28,7 @@ pub(crate) const COLUMNS: [&str; 15] = [
 ];
 
 /// The columns of integers.
-pub(crate) const NUMERIC: [&str; 6] = [
+pub const NUMERIC: [&str; 6] = [
     "age",
     "fnlwgt",
     "education-num",
@@ -47,14 +45,14 @@ fn folder() -> PathBuf {
 }
 
 /// The 45,222 complete records as CSV with a header.
-pub(crate) fn csv() -> std::io::Result<Vec<u8>> {
+pub fn csv() -> std::io::Result<Vec<u8>> {
     let mut text = Vec::new();
     MultiGzDecoder::new(File::open(folder().join("adult.csv.gz"))?).read_to_end(&mut text)?;
     Ok(text)
 }
 
 /// The body of `POST /v1/datasets`, with the taxonomies of the categorical columns.
-pub(crate) fn dataset(name: &str) -> anyhow::Result<Value> {
+pub fn dataset(name: &str) -> anyhow::Result<Value> {
     let mut columns = Vec::new();
     for column in COLUMNS {
         let mut declared = json!({"name": column, "role": match column {
@@ -75,7 +73,7 @@ pub(crate) fn dataset(name: &str) -> anyhow::Result<Value> {
 }
 
 /// The body of `POST /v1/jobs` without `dataset_id`: LKC-privacy with K = 20, C = 100 %.
-pub(crate) fn job(l: u32) -> Value {
+pub fn job(l: u32) -> Value {
     json!({
         "privacy": {
             "model": "lkc", "l": l, "k": 20, "c": 1.0,

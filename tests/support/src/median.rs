@@ -1,7 +1,7 @@
 //! The median of several runs.
 
 /// The median; of an even number of values the lower middle one.
-pub(crate) fn median(values: &[f64]) -> f64 {
+pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted[(sorted.len() - 1) / 2]

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 
 /// The first key of a key file.
 #[allow(dead_code, reason = "each test program uses a part")]
-pub(crate) fn read(path: &Path) -> [u8; 32] {
+pub fn read(path: &Path) -> [u8; 32] {
     let text = std::fs::read_to_string(path).unwrap();
     let line = text.lines().next().unwrap();
     STANDARD.decode(line).unwrap().try_into().unwrap()

@@ -10,7 +10,7 @@ use anyhow::{Context, ensure};
 use crate::split_mix::SplitMix64;
 
 /// The path of a file with `rows` rows, which is created if it does not exist.
-pub(crate) fn file(folder: &Path, adult: &[u8], rows: usize) -> anyhow::Result<PathBuf> {
+pub fn file(folder: &Path, adult: &[u8], rows: usize) -> anyhow::Result<PathBuf> {
     let path = folder.join(format!("adult-{rows}.csv"));
     if path.exists() {
         return Ok(path);

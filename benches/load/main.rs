@@ -1,32 +1,13 @@
 //! Heavy loads: searches over 41 quasi-identifiers, tables of ten million rows, a sweep compared
 //! with the longest of its jobs, and the response time of the service while two large jobs run.
 
-#[path = "../tests/support/adult.rs"]
-mod adult;
-#[path = "load/binary_columns.rs"]
 mod binary_columns;
-#[path = "load/busy.rs"]
 mod busy;
-#[path = "end_to_end/enlarged.rs"]
-mod enlarged;
-#[path = "load/long.rs"]
 mod long;
-#[path = "end_to_end/median.rs"]
-mod median;
-#[path = "end_to_end/memory.rs"]
-mod memory;
-#[path = "load/requests.rs"]
-mod requests;
-#[path = "end_to_end/service.rs"]
-mod service;
-#[path = "../tests/support/split_mix.rs"]
-mod split_mix;
-mod summary_file;
-#[path = "load/sweep.rs"]
 mod sweep;
-#[path = "load/wide.rs"]
 mod wide;
 
+use pais_test_support::summary_file;
 use serde_json::json;
 
 /// Bytes read from a file at a time by an upload.

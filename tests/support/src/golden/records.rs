@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 /// A job on records with set-valued columns and its expected release.
-pub(crate) struct RecordsRun {
+pub struct RecordsRun {
     /// The body of `POST /v1/datasets`.
     pub schema: Value,
     /// The body of `POST /v1/jobs` without its dataset.
@@ -20,7 +20,7 @@ pub(crate) struct RecordsRun {
 const SETS: &str = "class,drugs\nA,a|b|z\nA,a|z\nB,c|x|y\nB,b|x|y\n";
 
 /// The runs of Table 1, and of Table 3 with the class as a quasi-identifier and without it.
-pub(crate) fn runs() -> [RecordsRun; 3] {
+pub fn runs() -> [RecordsRun; 3] {
     let leaves = |labels: &[&str]| -> Vec<Value> {
         labels
             .iter()
@@ -96,7 +96,7 @@ pub(crate) fn runs() -> [RecordsRun; 3] {
 impl RecordsRun {
     /// Compares a released table in CSV, with rows in any order, with the expected rows.
     #[track_caller]
-    pub(crate) fn assert_rows(&self, csv: &str) {
+    pub fn assert_rows(&self, csv: &str) {
         let mut rows: Vec<&str> = csv.lines().skip(1).collect();
         rows.sort_unstable();
         assert_eq!(rows, self.rows);
@@ -104,7 +104,7 @@ impl RecordsRun {
 
     /// Compares a report with the expected loss of information by column.
     #[track_caller]
-    pub(crate) fn assert_report(&self, report: &Value) {
+    pub fn assert_report(&self, report: &Value) {
         assert_eq!(report["suppressed_rows"], 0);
         for (column, expected) in self.ncp {
             let remain = &report["utility"]["information_remain_by_column"][column];

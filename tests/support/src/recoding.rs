@@ -11,7 +11,7 @@ struct RecodingClass {
 }
 
 /// Discloses items until no class can disclose another; returns the number of classes.
-pub(crate) fn recode(column: &SetColumn, k: usize) -> usize {
+pub fn recode(column: &SetColumn, k: usize) -> usize {
     let rows = (0..column.rows()).map(|row| column.of_row(row).to_vec());
     let mut classes = vec![RecodingClass {
         rows: rows.collect(),

@@ -1,0 +1,20 @@
+//! What tests, benchmarks and experiments share.
+
+#![forbid(unsafe_code)]
+
+pub mod adult;
+pub mod enlarged;
+pub mod golden;
+pub mod hex;
+pub mod hostile_parquet;
+pub mod key_file;
+pub mod median;
+#[cfg(feature = "service")]
+pub mod memory;
+pub mod mutations;
+pub mod poll;
+pub mod recoding;
+#[cfg(feature = "service")]
+pub mod service;
+pub mod split_mix;
+pub mod summary_file;
