@@ -28,8 +28,7 @@ use super::extract::query::TextQuery;
 use super::extract::{Holder, Parameters};
 use super::state::{App, AppState};
 use super::text;
-use super::upload::incoming::ContentEncoding;
-use super::upload::incoming::IncomingBody;
+use super::upload::incoming::{ContentEncoding, IncomingBody};
 use super::upload::places::admit;
 
 /// The name of a proposed dataset.

@@ -10,15 +10,14 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::api::error::ApiError;
-use crate::api::extract::auth::Holder;
-use crate::api::extract::body::JsonBody;
-use crate::api::extract::query::{Parameters, Path};
-use crate::api::page::{Page, PageQuery};
-use crate::api::response::created;
-use crate::api::state::AppState;
 use crate::db::grants::{NewGrant, StoredGrant};
 use crate::ids::{GrantId, OrganizationId, ReleaseId};
+
+use super::error::ApiError;
+use super::extract::{Holder, JsonBody, Parameters, Path};
+use super::page::{Page, PageQuery};
+use super::response::created;
+use super::state::AppState;
 
 /// A grant that is asked for.
 #[derive(Clone, Debug, Deserialize, ToSchema)]

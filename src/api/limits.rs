@@ -11,9 +11,9 @@ use crate::db::submissions::SubmissionsSize;
 use crate::jobs::table_memory::TableLimits;
 use crate::memory::MemoryBudget;
 use crate::problem::Problem;
+use crate::service::streams::StreamLimits;
 
 use super::tokens::TokenLifetime;
-use crate::service::streams::StreamLimits;
 
 /// Limits on what a client sends, from the sections `limits` and `memory` of the configuration.
 #[derive(Clone, Copy, Debug)]

@@ -17,8 +17,9 @@ use tower_http::cors::CorsLayer;
 use tracing::Instrument;
 use uuid::Uuid;
 
-use crate::api::error::{internal_error, problem_response};
 use crate::problem::{Code, Problem};
+
+use super::error::{internal_error, problem_response};
 
 /// The header with a request's id, in requests and responses.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");

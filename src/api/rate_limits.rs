@@ -14,10 +14,10 @@ use governor::{DefaultKeyedRateLimiter, Quota};
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 
-use crate::api::error::ApiError;
 use crate::ids::TokenId;
 
 use super::connections::ClientAddress;
+use super::error::ApiError;
 
 /// Number of requests, or of refusals, after which tokens and addresses that are not in use are
 /// forgotten.

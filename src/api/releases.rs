@@ -16,19 +16,17 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::api::error::ApiError;
-use crate::api::extract::auth::{Holder, HolderOrRecipient};
-use crate::api::extract::body::JsonBody;
-use crate::api::extract::headers::best;
-use crate::api::extract::query::{Parameters, Path};
-use crate::api::page::{Page, PageQuery};
-use crate::api::response::created;
-use crate::api::response::html_document;
-use crate::api::state::AppState;
 use crate::db::releases::StoredRelease;
 use crate::db::withdrawals::Withdrawal;
 use crate::ids::{JobId, ReleaseId};
 use crate::service::releases::ReleaseRequest;
+
+use super::error::ApiError;
+use super::extract::headers::best;
+use super::extract::{Holder, HolderOrRecipient, JsonBody, Parameters, Path};
+use super::page::{Page, PageQuery};
+use super::response::{created, html_document};
+use super::state::AppState;
 
 /// A release that is asked for.
 #[derive(Clone, Debug, Deserialize, ToSchema)]

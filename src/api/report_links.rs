@@ -11,13 +11,13 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::api::error::ApiError;
-use crate::api::extract::auth::{Anyone, HolderOrRecipient};
-use crate::api::extract::query::Path;
-use crate::api::response;
-use crate::api::state::AppState;
 use crate::ids::ReleaseId;
 use crate::problem::Code;
+
+use super::error::ApiError;
+use super::extract::{Anyone, HolderOrRecipient, Path};
+use super::response;
+use super::state::AppState;
 
 /// A link to a report.
 #[derive(Clone, Debug, Serialize, ToSchema)]

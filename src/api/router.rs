@@ -20,6 +20,7 @@ use utoipa_swagger_ui::{Config, SwaggerUi};
 use crate::problem::Code;
 use crate::roles::Caller;
 
+use super::error::ApiError;
 use super::middleware::{
     compression, cors, limit_time, observe, panicked, protect, uncompressed_ranges,
 };
@@ -30,7 +31,6 @@ use super::{
     openapi, organizations, packages, policies, profile, releases, report_links, risk, steps,
     submissions, tables, taxonomies, tokens, withdrawals,
 };
-use crate::api::error::ApiError;
 
 /// The settings of the router.
 #[derive(Clone, Debug)]

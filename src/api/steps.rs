@@ -9,14 +9,13 @@ use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::api::error::ApiError;
-use crate::api::extract::auth::Holder;
-use crate::api::extract::query::{Parameters, Path};
-use crate::api::page::Page;
-use crate::api::page::{NumberedPageQuery, page_request};
-use crate::api::state::AppState;
 use crate::ids::JobId;
 use crate::jobs::records::SweepItem;
+
+use super::error::ApiError;
+use super::extract::{Holder, Parameters, Path};
+use super::page::{NumberedPageQuery, Page, page_request};
+use super::state::AppState;
 
 /// The routes of a job's results.
 pub(super) fn routes() -> OpenApiRouter<AppState> {

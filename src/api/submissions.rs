@@ -36,8 +36,7 @@ use super::idempotency::{
 use super::legal_holds::deleted;
 use super::page::{Page, PageQuery};
 use super::state::{App, AppState};
-use super::upload::incoming::ContentEncoding;
-use super::upload::incoming::IncomingBody;
+use super::upload::incoming::{ContentEncoding, IncomingBody};
 use super::upload::places::admit;
 
 /// Memory for the digests of identifiers, in bytes: their hash table while it grows for the last time.

@@ -11,18 +11,18 @@ use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::api::error::{ApiError, internal_error};
-use crate::api::extract::auth::HolderOrRecipient;
-use crate::api::extract::headers::best;
-use crate::api::extract::query::{Parameters, Path};
-use crate::api::response::permitted_body::while_permitted;
-use crate::api::response::served_file::{is_cached, requested_range, serve_file, unservable};
-use crate::api::state::{App, AppState};
 use crate::db::releases::StoredTable;
 use crate::ids::ReleaseId;
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
 use crate::service::table_format::{Rendering, TableFormat};
+
+use super::error::{ApiError, internal_error};
+use super::extract::headers::best;
+use super::extract::{HolderOrRecipient, Parameters, Path};
+use super::response::permitted_body::while_permitted;
+use super::response::served_file::{is_cached, requested_range, serve_file, unservable};
+use super::state::{App, AppState};
 
 /// `?format=`, `?safe_csv=` and `?intervals=`.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]

@@ -2,6 +2,7 @@
 
 use time::OffsetDateTime;
 
+use crate::api::page::{Page, PageRequest};
 use crate::api::policies::check_release;
 use crate::db::audit::Action;
 use crate::db::grants::{self, GrantCreation, GrantRefusal, NewGrant, StoredGrant};
@@ -11,7 +12,6 @@ use crate::problem::{Code, Problem};
 use crate::roles::Caller;
 
 use super::{ApiError, App, text};
-use crate::api::page::{Page, PageRequest};
 
 /// Maximum length of a purpose, and of the reason why a risk is taken, in characters.
 const PURPOSE_LENGTH: usize = 2_000;

@@ -7,9 +7,8 @@ use futures_util::Stream;
 use futures_util::stream::unfold;
 use tokio::sync::watch;
 
-use crate::db::job_progress;
 use crate::db::jobs::{self, StoredJob};
-use crate::db::{StoreError, token_validity};
+use crate::db::{StoreError, job_progress, token_validity};
 use crate::ids::{JobId, OrganizationId, TokenId};
 use crate::roles::Caller;
 
