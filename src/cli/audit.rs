@@ -8,17 +8,15 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use pais::config::{Flags, Settings};
-use pais::db::Store;
 use pais::db::audit_archive::{self, ArchiveError, ArchivedLogs};
-use pais::db::audit_chain;
+use pais::db::{Store, audit_chain};
 use pais::telemetry;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use super::database::Database;
-use super::settings::SettingsArgs;
-use super::streams::{note, print_line};
-use super::{block_on, hardening, keys};
+use super::database::{Database, SettingsArgs};
+use super::output::{note, print_line};
+use super::{block_on, keys, process};
 
 /// The subcommands of `pais audit`.
 #[derive(clap::Subcommand)]
@@ -63,7 +61,7 @@ fn parse_time(text: &str) -> Result<OffsetDateTime, String> {
 /// # Errors
 /// If the settings are invalid.
 pub(crate) fn run(command: AuditCommand) -> anyhow::Result<ExitCode> {
-    hardening::forbid_dumps();
+    process::forbid_dumps();
     let (AuditCommand::Verify(VerifyArgs { settings, .. })
     | AuditCommand::Archive(ArchiveArgs { settings, .. })) = &command;
     let settings = settings.load(Flags::default())?;

@@ -1,15 +1,39 @@
-//! The database that a command uses: the one in the settings, or the embedded one.
+//! The settings of a command, and the database that they name: an external or the embedded one.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use clap::Args;
 use pais::clock::SystemClock;
-use pais::config::Settings;
+use pais::config::{ConfigError, Flags, Settings};
 use pais::db::data_keys::DataKeys;
 use pais::db::{Store, instances, readiness};
 use pais_postgres::{EmbeddedOptions, EmbeddedServer, PostgresError};
 use secrecy::ExposeSecret;
+
+/// The sources of settings other than the environment.
+#[derive(Args)]
+pub(crate) struct SettingsArgs {
+    /// Settings file (TOML); config/example.toml lists what can be set
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Directory of the embedded database and the key file
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+}
+
+impl SettingsArgs {
+    /// Reads the settings. `flags` contains the values of the command's own flags.
+    ///
+    /// # Errors
+    /// [`ConfigError`], with the key and source of the invalid setting.
+    pub(crate) fn load(&self, mut flags: Flags) -> Result<Settings, ConfigError> {
+        flags.data_dir = self.data_dir.clone();
+        Settings::load(self.config.as_deref(), &flags)
+    }
+}
 
 /// How long the connections may take to be closed.
 const CLOSE_WAIT: Duration = Duration::from_secs(2);

@@ -10,11 +10,10 @@ use pais::db::key_ring::KeyRing;
 use pais::db::service_keys::{self, KeyMismatch};
 use pais::telemetry;
 
-use super::database::Database;
+use super::database::{Database, SettingsArgs};
 use super::key_file::{self, KeyPlace};
-use super::settings::SettingsArgs;
-use super::streams::{note, print_line};
-use super::{block_on, hardening};
+use super::output::{note, print_line};
+use super::{block_on, process};
 
 /// The subcommands of `pais keys`.
 #[derive(clap::Subcommand)]
@@ -41,7 +40,7 @@ pub(crate) struct GenerateArgs {
 /// # Errors
 /// If the settings are invalid, or a key or the database cannot be used.
 pub(crate) fn run(command: KeysCommand) -> anyhow::Result<ExitCode> {
-    hardening::forbid_dumps();
+    process::forbid_dumps();
     match command {
         KeysCommand::Generate(args) => {
             if args.file.exists() {

@@ -7,11 +7,9 @@ use clap::{Args, Subcommand};
 use pais_core::draft::{Draft, DraftOptions};
 use pais_core::read::{DecimalMark, Delimiter, TextEncoding, TextParameters, ThousandsMark};
 
-use super::documents;
 use super::failure::Failure;
-use super::input_format::FormatName;
-use super::streams::{self, Style, note};
-use super::table_file::{FileFormat, TableFile};
+use super::output::{self, Style, note, write_json};
+use super::table_file::{FileFormat, FormatName, TableFile};
 
 /// Works with schemas.
 #[derive(Subcommand)]
@@ -96,8 +94,8 @@ impl DraftArgs {
             print_reasons(&draft);
         }
         match (&self.output, self.json) {
-            (Some(path), true) => documents::write(path, &draft),
-            (Some(path), false) => documents::write(path, &draft.dataset),
+            (Some(path), true) => write_json(path, &draft),
+            (Some(path), false) => write_json(path, &draft.dataset),
             (None, true) => print(&draft),
             (None, false) => print(&draft.dataset),
         }
@@ -122,7 +120,7 @@ fn print_reasons(draft: &Draft) {
 }
 
 fn print(document: &impl serde::Serialize) -> Result<(), Failure> {
-    streams::print(|out| {
+    output::print(|out| {
         serde_json::to_writer_pretty(&mut *out, document)?;
         writeln!(out)
     })

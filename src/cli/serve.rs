@@ -7,29 +7,28 @@ use anyhow::Context;
 use pais::api::rate_limits::RateLimiter;
 use pais::api::tls::Tls;
 use pais::api::tokens::TokenLifetime;
-use pais::api::{App, Limits};
-use pais::api::{AppState, ConnectionLimits, RefusedTokens, RouterSettings, UploadPace};
+use pais::api::{
+    App, AppState, ConnectionLimits, Limits, RefusedTokens, RouterSettings, UploadPace,
+};
 use pais::config::{Flags, Settings};
 use pais::db::moving_of_old_keys::move_old_keys;
 use pais::db::quotas::Quotas;
 use pais::db::sealing_of_old_rows::seal_old_rows;
 use pais::db::{Store, instances};
-use pais::jobs;
 use pais::memory::MemoryBudget;
 use pais::oidc::Verifier;
 use pais::service::streams::StreamLimits;
 use pais::storage::Storage;
-use pais::telemetry;
+use pais::{jobs, telemetry};
 use pais_core::taxonomy::TreeLimits;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::database::Database;
-use super::home::Home;
-use super::settings::SettingsArgs;
-use super::signals::{self, Stop};
-use super::{block_on, hardening, keys, machine_memory, process, storage};
+use super::data_dir::{Home, open_storage};
+use super::database::{Database, SettingsArgs};
+use super::process::{self, Stop, handle_signals};
+use super::{block_on, keys};
 
 /// Connections of the listener of probes and metrics.
 const OPERATION_CONNECTIONS: usize = 64;
@@ -55,15 +54,15 @@ pub(crate) fn run(args: ServeArgs) -> anyhow::Result<()> {
     };
     let settings = args.settings.load(flags)?;
     telemetry::init(&settings.log)?;
-    hardening::forbid_dumps();
+    process::forbid_dumps();
     block_on(serve(&settings))
 }
 
 async fn serve(settings: &Settings) -> anyhow::Result<()> {
-    let stop = signals::handle()?;
+    let stop = handle_signals()?;
     // Bind before starting the database, which takes longer: a port in use is reported at once.
     let listeners = Listeners::bind(settings).await?;
-    let storage = Arc::new(storage::open(settings)?);
+    let storage = Arc::new(open_storage(settings)?);
     let home = Home::lock(&settings.server.data_dir)?;
     // The database needs space to start.
     storage.make_room();
@@ -278,7 +277,7 @@ fn worker_settings(settings: &Settings) -> jobs::WorkerPoolSettings {
 
 fn memory_budget(settings: &Settings) -> MemoryBudget {
     let settings = &settings.memory;
-    let total = machine_memory::process_budget(settings.process_bytes);
+    let total = process::process_budget(settings.process_bytes);
     MemoryBudget::new(total, settings.wait())
 }
 

@@ -14,9 +14,8 @@ use time::macros::format_description;
 use time::{Date, Duration, OffsetDateTime};
 
 use super::block_on;
-use super::database::Database;
-use super::settings::SettingsArgs;
-use super::streams::print_line;
+use super::database::{Database, SettingsArgs};
+use super::output::print_line;
 
 /// The subcommands of `pais token`.
 #[derive(clap::Subcommand)]

@@ -11,7 +11,7 @@ use pais_verify::{
 };
 
 use super::failure::Failure;
-use super::streams;
+use super::output;
 
 /// Prints what was found on standard output, and the warnings on standard error.
 ///
@@ -39,9 +39,9 @@ pub(crate) fn print(
     if let Some(raw) = &found.raw {
         printout.raw(raw);
     }
-    streams::print(|out| out.write_all(printout.text.as_bytes()))?;
+    output::print(|out| out.write_all(printout.text.as_bytes()))?;
     for warning in &found.warnings {
-        streams::note(format_args!("warning: {}", warning.detail));
+        output::note(format_args!("warning: {}", warning.detail));
     }
     Ok(())
 }

@@ -12,9 +12,8 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::cli::definitions::LIMITS;
-use crate::cli::documents::in_file;
-use crate::cli::failure::Failure;
-use crate::cli::streams;
+use crate::cli::failure::{Failure, in_file};
+use crate::cli::output;
 
 /// A form in which a hierarchy is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -131,7 +130,7 @@ pub(super) fn write(
         }
     };
     let Some(path) = output else {
-        return streams::print(|out| write(out));
+        return output::print(|out| write(out));
     };
     let to_file = || {
         let mut out = BufWriter::new(File::create(path)?);

@@ -13,13 +13,12 @@ use pais_core::read::{DecimalMark, Delimiter, TextEncoding, TextParameters, Thou
 use pais_core::schema::Schema;
 use pais_core::taxonomy::Tree;
 
-use super::file::{self, HierarchyFormat};
 use crate::cli::definitions::LIMITS;
-use crate::cli::document_source::DocumentSource;
-use crate::cli::documents::in_file;
-use crate::cli::failure::Failure;
-use crate::cli::input_format::{FormatName, InputFormat};
-use crate::cli::{overwriting, service_documents};
+use crate::cli::failure::{Failure, in_file};
+use crate::cli::sources::{DocumentSource, parse_dataset};
+use crate::cli::table_file::{FormatName, InputFormat, refuse_overwriting};
+
+use super::file::{self, HierarchyFormat};
 
 /// The arguments of `pais taxonomy generate`.
 #[derive(Args)]
@@ -79,7 +78,7 @@ impl GenerateArgs {
         };
         let input = InputFormat::of(self.input_format, text).table(&self.input)?;
         if let Some(output) = &self.output {
-            overwriting::refuse(input.identity(), output)?;
+            refuse_overwriting(input.identity(), output)?;
         }
         let schema = self.schema()?;
         let table = input.read(&schema)?;
@@ -108,7 +107,7 @@ impl GenerateArgs {
     /// taxonomies and domains do not matter here.
     fn schema(&self) -> Result<Schema, Failure> {
         let source = &self.schema;
-        let definition = service_documents::dataset(&source.read()?);
+        let definition = parse_dataset(&source.read()?);
         let mut definition: DatasetDefinition =
             definition.map_err(|error| in_file(source, error))?;
         let mut is_there = false;

@@ -6,11 +6,11 @@ mod generate;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use file::{HierarchyFile, HierarchyFormat};
 use serde_json::json;
 
 use super::failure::Failure;
-use super::streams::{self, Style};
-use file::{HierarchyFile, HierarchyFormat};
+use super::output::{self, Style};
 
 /// Works with taxonomies.
 #[derive(Subcommand)]
@@ -88,7 +88,7 @@ impl CheckArgs {
     fn run(&self) -> Result<(), Failure> {
         let tree = HierarchyFile::read(&self.file)?.tree;
         let (leaves, nodes, depth) = (tree.leaf_count(), tree.nodes().len(), tree.depth());
-        streams::print(|out| {
+        output::print(|out| {
             use std::io::Write;
             match self.json {
                 true => writeln!(

@@ -1,9 +1,12 @@
-//! Standard output and standard error. A reader that closes its pipe, such as `head`, ends the
-//! output without an error.
+//! What a command writes: standard output and standard error, of which a reader such as `head` may close
+//! its end without an error, and JSON files.
 
 use std::fmt::Display;
+use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::path::Path;
+
+use serde::Serialize;
 
 use super::failure::Failure;
 
@@ -70,4 +73,17 @@ pub(crate) fn note_json(document: &impl serde::Serialize) {
     if let Ok(text) = serde_json::to_string_pretty(document) {
         note(text);
     }
+}
+
+/// Writes a document to a file as indented JSON.
+///
+/// # Errors
+/// If the file cannot be written.
+pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| Failure::file(path, &error);
+    let mut out = BufWriter::new(File::create(path).map_err(failed)?);
+    serde_json::to_writer_pretty(&mut out, value).map_err(|error| failed(error.into()))?;
+    out.write_all(b"\n")
+        .and_then(|()| out.flush())
+        .map_err(failed)
 }
