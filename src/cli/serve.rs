@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use pais::api::rate_limits::RateLimiter;
@@ -114,8 +115,8 @@ impl Listeners {
             limits: ConnectionLimits {
                 connections: settings.connections.min(possible),
                 per_address: settings.connections_per_address,
-                header_timeout: settings.header_timeout(),
-                keep_alive: settings.keep_alive(),
+                header_timeout: Duration::from_secs(settings.header_timeout_seconds),
+                keep_alive: Duration::from_secs(settings.keep_alive_seconds),
             },
         })
     }
@@ -168,9 +169,9 @@ async fn work(
         rate_limiter: RateLimiter::new(settings.limits.requests_per_second).map(Arc::new),
         refused_tokens: RefusedTokens::new(settings.limits.refused_tokens_per_minute).map(Arc::new),
         oidc: settings.oidc.settings().map(Verifier::new).map(Arc::new),
-        body_timeout: settings.server.body_timeout(),
+        body_timeout: Duration::from_secs(settings.server.body_timeout_seconds),
         upload_pace: UploadPace {
-            max_duration: settings.limits.upload_duration(),
+            max_duration: Duration::from_secs(settings.limits.upload_seconds),
             bytes_per_second: settings.limits.upload_bytes_per_second,
             ..UploadPace::default()
         },
@@ -178,7 +179,7 @@ async fn work(
         public_url: settings.server.public_url.clone(),
     };
     let router_settings = RouterSettings {
-        request_timeout: settings.server.request_timeout(),
+        request_timeout: Duration::from_secs(settings.server.request_timeout_seconds),
         cors_origins: settings.server.cors_origins.clone(),
         is_operation_separate: listeners.operation.is_some(),
     };
@@ -202,7 +203,7 @@ async fn work(
         limits,
     } = listeners;
     tracing::info!(address = %main.local_addr()?, tls = tls.is_some(), "serving");
-    let grace = settings.server.shutdown_grace();
+    let grace = Duration::from_secs(settings.server.shutdown_grace_seconds);
     let _reloading = AbortOnDropHandle::new(tokio::spawn(reload(stop.reload.clone(), tls.clone())));
     let serving = async {
         let served = tokio::select! {
@@ -265,11 +266,11 @@ fn worker_settings(settings: &Settings) -> jobs::WorkerPoolSettings {
     let workers = &settings.workers;
     jobs::WorkerPoolSettings {
         concurrency: workers.jobs,
-        lease: workers.lease(),
-        heartbeat: workers.heartbeat(),
-        poll: workers.poll(),
+        lease: Duration::from_secs(workers.lease_seconds),
+        heartbeat: Duration::from_secs(workers.heartbeat_seconds),
+        poll: Duration::from_secs(workers.poll_seconds),
         max_attempts: workers.max_attempts,
-        max_run: workers.max_run(),
+        max_run: Duration::from_secs(workers.max_run_seconds),
         running_per_organization: settings.organizations.running_jobs,
         job_bytes: settings.memory.job_bytes,
     }
@@ -278,7 +279,7 @@ fn worker_settings(settings: &Settings) -> jobs::WorkerPoolSettings {
 fn memory_budget(settings: &Settings) -> MemoryBudget {
     let settings = &settings.memory;
     let total = process::process_budget(settings.process_bytes);
-    MemoryBudget::new(total, settings.wait())
+    MemoryBudget::new(total, Duration::from_secs(settings.wait_seconds))
 }
 
 fn limits(settings: &Settings) -> Limits {
@@ -301,7 +302,7 @@ fn limits(settings: &Settings) -> Limits {
         },
         concurrent_uploads: settings.uploads,
         uploads_per_organization: organizations.uploads,
-        upload_wait: settings.upload_wait(),
+        upload_wait: Duration::from_secs(settings.upload_wait_seconds),
         quotas: Quotas {
             stored_bytes: organizations.stored_bytes,
             stored_rows: organizations.stored_rows,
