@@ -102,9 +102,10 @@ const DOCS: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'uns
 pub(crate) async fn protect(request: Request, next: Next) -> Response {
     let path = request.uri().path();
     let is_private = path.starts_with("/v1/") || path == "/v1";
-    let policy = match path.starts_with("/docs/") || path == "/docs" {
-        true => DOCS,
-        false => NO_PAGE,
+    let policy = if path.starts_with("/docs/") || path == "/docs" {
+        DOCS
+    } else {
+        NO_PAGE
     };
     let mut response = next.run(request).await;
     let headers = response.headers_mut();

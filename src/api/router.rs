@@ -111,9 +111,10 @@ pub fn router(state: AppState, settings: &RouterSettings) -> Result<Router, serd
     let timeout = from_fn_with_state(settings.request_timeout, limit_time);
     let (prompt, _) = prompt_routes().layer(timeout).split_for_parts();
     let (streaming, _) = streaming_routes().split_for_parts();
-    let operation = match settings.is_operation_separate {
-        true => Router::new(),
-        false => Router::from(operation_routes()),
+    let operation = if settings.is_operation_separate {
+        Router::new()
+    } else {
+        Router::from(operation_routes())
     };
     let mut document = api_document();
     if let Some(url) = &state.public_url {

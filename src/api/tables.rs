@@ -218,14 +218,15 @@ fn requested_format(query: &FormatQuery, headers: &HeaderMap) -> Result<TableFor
 /// The entity tag of the bytes of a table in a format. CSV is identified by its SHA-256. The bytes
 /// of the other formats depend on the version of the program, too.
 fn etag(table: &StoredTable, rendering: &Rendering) -> Result<ETag, Problem> {
-    let tag = match rendering.is_exact_csv() {
-        true => format!("\"{}\"", table.sha256),
-        false => format!(
+    let tag = if rendering.is_exact_csv() {
+        format!("\"{}\"", table.sha256)
+    } else {
+        format!(
             "\"{}-{}-{}\"",
             table.sha256,
             rendering.file_ending(),
             env!("CARGO_PKG_VERSION")
-        ),
+        )
     };
     tag.parse().map_err(|_| {
         tracing::error!(tag, "a table's entity tag is invalid");

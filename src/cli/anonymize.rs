@@ -79,9 +79,10 @@ impl Anonymize {
         let schema = Arc::new(definitions::schema_of_job(schema, &job, &self.job)?);
         job.seed = self.seed.or(job.seed);
         let sweep = Sweep::new(&job).map_err(|error| in_file(&self.job, error))?;
-        match sweep.is_sweep {
-            true => self.sweep(&input, schema, &job, &sweep, &bar)?,
-            false => self.anonymize(&input, schema, job, &bar)?,
+        if sweep.is_sweep {
+            self.sweep(&input, schema, &job, &sweep, &bar)?
+        } else {
+            self.anonymize(&input, schema, job, &bar)?
         }
         bar.clear();
         Ok(())

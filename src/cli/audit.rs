@@ -113,9 +113,10 @@ async fn verify(
         is_good &= are_read;
         print_line(format_args!("{} events in archives", archived.events))?;
     }
-    let verdict = match is_good {
-        true => "every one is in its place",
-        false => "the log was changed",
+    let verdict = if is_good {
+        "every one is in its place"
+    } else {
+        "the log was changed"
     };
     print_line(format_args!(
         "{} events in {} logs: {verdict}",

@@ -22,9 +22,10 @@ pub(crate) enum Style {
 impl Style {
     /// JSON if it is asked for, or if standard error is not a terminal.
     pub(crate) fn of_errors(json: bool) -> Self {
-        match json || !io::stderr().is_terminal() {
-            true => Self::Json,
-            false => Self::Lines,
+        if json || !io::stderr().is_terminal() {
+            Self::Json
+        } else {
+            Self::Lines
         }
     }
 }

@@ -31,9 +31,10 @@ impl FromStr for DocumentSource {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text.starts_with("http://") || text.starts_with("https://") {
-            true => text.parse().map(Self::Service),
-            false => Ok(Self::File(PathBuf::from(text))),
+        if text.starts_with("http://") || text.starts_with("https://") {
+            text.parse().map(Self::Service)
+        } else {
+            Ok(Self::File(PathBuf::from(text)))
         }
     }
 }
@@ -243,9 +244,10 @@ struct TaxonomyDocument {
 /// As [`json::parse`].
 pub(crate) fn parse_taxonomies(body: &[u8]) -> Result<Taxonomies, DocumentError> {
     let is_list = body.trim_ascii_start().first() == Some(&b'[');
-    let documents: Vec<TaxonomyDocument> = match is_list {
-        true => json::parse_any(body)?,
-        false => vec![json::parse(body)?],
+    let documents: Vec<TaxonomyDocument> = if is_list {
+        json::parse_any(body)?
+    } else {
+        vec![json::parse(body)?]
     };
     let pairs = documents.into_iter();
     let pairs = pairs.map(|document| (document.id, Arc::new(document.root)));

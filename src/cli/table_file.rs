@@ -164,9 +164,10 @@ impl TableFile {
 
     /// Which file it is; `None` for one that does not exist and for a pipe.
     pub(crate) fn identity(&self) -> Option<FileIdentity> {
-        let metadata = match self.is_standard_input {
-            true => self.file().ok()?.metadata(),
-            false => std::fs::metadata(&self.path),
+        let metadata = if self.is_standard_input {
+            self.file().ok()?.metadata()
+        } else {
+            std::fs::metadata(&self.path)
         };
         FileIdentity::of(&metadata.ok()?)
     }
@@ -307,9 +308,10 @@ impl TableFile {
     }
 
     fn file(&self) -> Result<File, Failure> {
-        let opened = match self.is_standard_input {
-            true => io::stdin().as_fd().try_clone_to_owned().map(File::from),
-            false => File::open(&self.path),
+        let opened = if self.is_standard_input {
+            io::stdin().as_fd().try_clone_to_owned().map(File::from)
+        } else {
+            File::open(&self.path)
         };
         opened.map_err(|error| Failure::file(&self.path, &error))
     }

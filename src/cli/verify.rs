@@ -92,25 +92,24 @@ impl Verify {
         let made = made.transpose();
         let made = made.map_err(|detail| Problem::new(Code::InvalidTaxonomy, detail))?;
         let labels = made.as_ref().unwrap_or(&schema);
-        let release = match is_anatomized {
-            true => read_anatomized(labels, &Directory::of(&self.release)?)?,
-            false => {
-                let table = TableFile::of(&self.release)?.read_finished(labels)?;
-                ReleaseTables::Generalized(table)
-            }
+        let release = if is_anatomized {
+            read_anatomized(labels, &Directory::of(&self.release)?)?
+        } else {
+            let table = TableFile::of(&self.release)?.read_finished(labels)?;
+            ReleaseTables::Generalized(table)
         };
         let found = verify_release(&schema, &job, &release, raw, &Cancellation::new())
             .map_err(|error| self.failure(error))?;
-        match self.json {
-            true => print_json(&found, &job)?,
-            false => {
-                let width = schema.stored_with(ColumnRole::QuasiIdentifier).len();
-                verify_text::print(&found, job.privacy.model, width)?;
-            }
+        if self.json {
+            print_json(&found, &job)?
+        } else {
+            let width = schema.stored_with(ColumnRole::QuasiIdentifier).len();
+            verify_text::print(&found, job.privacy.model, width)?;
         }
-        Ok(match found.fails() {
-            true => ExitCode::from(1),
-            false => ExitCode::SUCCESS,
+        Ok(if found.fails() {
+            ExitCode::from(1)
+        } else {
+            ExitCode::SUCCESS
         })
     }
 

@@ -163,12 +163,13 @@ fn oidc(settings: &Settings) -> Result<(), InvalidSetting> {
         ),
         (None, Some(_)) => ("oidc.audience", "needs oidc.issuer"),
         (Some(issuer), Some(_)) if is_safe_address(issuer) => {
-            return match oidc.leeway_seconds <= MOST_LEEWAY_SECONDS {
-                true => Ok(()),
-                false => Err((
+            return if oidc.leeway_seconds <= MOST_LEEWAY_SECONDS {
+                Ok(())
+            } else {
+                Err((
                     "oidc.leeway_seconds",
                     format!("must be at most {MOST_LEEWAY_SECONDS}"),
-                )),
+                ))
             };
         }
         (Some(_), Some(_)) => ("oidc.issuer", "must begin with https://"),

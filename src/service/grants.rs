@@ -128,9 +128,10 @@ impl App {
         release: ReleaseId,
         grant: GrantId,
     ) -> Result<(), ApiError> {
-        match grants::delete(&self.db, caller, release, grant).await? {
-            true => Ok(()),
-            false => Err(ApiError::not_found()),
+        if grants::delete(&self.db, caller, release, grant).await? {
+            Ok(())
+        } else {
+            Err(ApiError::not_found())
         }
     }
 }

@@ -239,9 +239,10 @@ impl App {
         }
         let table = releases::table(&self.db, viewer(caller), id, name).await?;
         let table = table.ok_or_else(ApiError::not_found)?;
-        match table.is_withdrawn {
-            true => Err(ApiError::withdrawn()),
-            false => Ok(table),
+        if table.is_withdrawn {
+            Err(ApiError::withdrawn())
+        } else {
+            Ok(table)
         }
     }
 

@@ -1,17 +1,18 @@
 //! The files beside the database: free space of their disks, a reserve for a full disk, and the spool
 //! directory.
 
+pub mod spool;
+
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FallocateFlags, fallocate};
-use spool::Spool;
 
 use crate::problem::{Code, Problem};
 
-pub mod spool;
+use spool::Spool;
 
 /// The limits of [`Storage`], in bytes.
 #[derive(Clone, Copy, Debug)]
@@ -87,13 +88,14 @@ impl Storage {
             return Ok(());
         };
         let needed = self.min_free(disk);
-        match disk.free < needed {
-            true => Err(DiskFull {
+        if disk.free < needed {
+            Err(DiskFull {
                 place,
                 free: disk.free,
                 needed,
-            }),
-            false => Ok(()),
+            })
+        } else {
+            Ok(())
         }
     }
 

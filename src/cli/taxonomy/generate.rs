@@ -112,12 +112,11 @@ impl GenerateArgs {
             definition.map_err(|error| in_file(source, error))?;
         let mut is_there = false;
         for column in &mut definition.columns {
-            match column.name == self.column {
-                true => {
-                    self.declare(column)?;
-                    is_there = true;
-                }
-                false => *column = as_text(column),
+            if column.name == self.column {
+                self.declare(column)?;
+                is_there = true;
+            } else {
+                *column = as_text(column)
             }
         }
         if !is_there {
@@ -181,9 +180,10 @@ fn as_text(column: &ColumnDefinition) -> ColumnDefinition {
             ColumnRole::Identifier => ColumnRole::Identifier,
             _ => ColumnRole::Insensitive,
         },
-        kind: match is_set {
-            true => ColumnKind::Set,
-            false => ColumnKind::Categorical,
+        kind: if is_set {
+            ColumnKind::Set
+        } else {
+            ColumnKind::Categorical
         },
         taxonomy: None,
         domain: None,

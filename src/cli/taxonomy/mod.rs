@@ -75,9 +75,10 @@ impl TaxonomyCommand {
 impl ConvertArgs {
     fn run(&self) -> Result<(), Failure> {
         let file = HierarchyFile::read(&self.file)?;
-        let format = self.format.unwrap_or(match file.is_json {
-            true => HierarchyFormat::Csv,
-            false => HierarchyFormat::Json,
+        let format = self.format.unwrap_or(if file.is_json {
+            HierarchyFormat::Csv
+        } else {
+            HierarchyFormat::Json
         });
         let name = self.name.as_deref().unwrap_or(&file.name);
         file::write(&file.tree, name, format, self.output.as_deref())
@@ -90,16 +91,17 @@ impl CheckArgs {
         let (leaves, nodes, depth) = (tree.leaf_count(), tree.nodes().len(), tree.depth());
         output::print(|out| {
             use std::io::Write;
-            match self.json {
-                true => writeln!(
+            if self.json {
+                writeln!(
                     out,
                     "{}",
                     json!({"leaves": leaves, "nodes": nodes, "depth": depth})
-                ),
-                false => writeln!(
+                )
+            } else {
+                writeln!(
                     out,
                     "leaves: {leaves}\nnodes: {nodes}\nheight: {depth} levels"
-                ),
+                )
             }
         })
     }
