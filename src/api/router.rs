@@ -21,6 +21,7 @@ use crate::problem::Code;
 use crate::roles::Caller;
 
 use super::error::ApiError;
+use super::extract::query::remember_names;
 use super::middleware::{
     compression, cors, limit_time, observe, panicked, protect, uncompressed_ranges,
 };
@@ -117,6 +118,7 @@ pub fn router(state: AppState, settings: &RouterSettings) -> Result<Router, serd
         Router::from(operation_routes())
     };
     let mut document = api_document();
+    remember_names(&document);
     if let Some(url) = &state.public_url {
         document.servers = Some(vec![Server::new(url)]);
     }

@@ -37,7 +37,6 @@ use super::legal_holds::deleted;
 use super::page::{Page, PageQuery};
 use super::state::{App, AppState};
 use super::upload::incoming::{ContentEncoding, IncomingBody};
-use super::upload::places::admit;
 
 /// Memory for the digests of identifiers, in bytes: their hash table while it grows for the last time.
 const IDENTIFIER_BYTES: u64 = 28 << 20;
@@ -213,7 +212,11 @@ async fn submit(
     app.storage.check()?;
     let limit = app.limits.upload_bytes;
     let identifiers = IdentifierRepeats::new(&dataset.schema).is_some();
-    let _admission = admit(app, caller, if identifiers { IDENTIFIER_BYTES } else { 0 }).await?;
+    let extra_bytes = if identifiers { IDENTIFIER_BYTES } else { 0 };
+    let admission = app
+        .uploads
+        .admit(caller.organization, &app.memory, extra_bytes);
+    let _admission = admission.await?;
     let reservation = match app.reserve(caller, sent.key.as_ref()).await? {
         KeyedRequest::New(reservation) => reservation,
         KeyedRequest::Repeated(stored) => {

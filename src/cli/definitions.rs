@@ -11,7 +11,7 @@ use pais_core::definition::{
 use pais_core::schema::{Schema, SchemaErrorKind};
 use pais_core::taxonomy::{Tree, TreeLimits};
 
-use super::failure::{Failure, in_file};
+use super::output::{Failure, in_file};
 use super::sources::{DocumentSource, parse_dataset, parse_job, parse_taxonomies};
 
 /// Limits of taxonomies on the command line. They are high, because only the user's own memory is

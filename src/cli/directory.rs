@@ -10,7 +10,7 @@ use pais_core::table::ReleasedTable;
 use pais_verify::ReleaseTables;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::failure::Failure;
+use super::output::Failure;
 use super::table_file::TableFile;
 
 /// A directory of tables. It may not exist yet.

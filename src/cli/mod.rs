@@ -7,7 +7,6 @@ mod data_dir;
 mod database;
 mod definitions;
 mod directory;
-mod failure;
 mod key_file;
 mod keys;
 mod output;
@@ -36,7 +35,7 @@ use pais::problem::{Code, Problem};
 use pais::telemetry;
 
 use database::{Database, SettingsArgs};
-use failure::Failure;
+use output::Failure;
 use output::Style;
 
 /// Privacy-aware sharing of health data.
@@ -161,7 +160,7 @@ fn of_service(result: anyhow::Result<()>) -> ExitCode {
         return ExitCode::SUCCESS;
     };
     match error.downcast_ref::<Problem>() {
-        Some(problem) => failure::print(problem, Style::of_errors(false)),
+        Some(problem) => output::print_problem(problem, Style::of_errors(false)),
         None => output::note(format_args!("pais: {error:#}")),
     }
     let usage = error.is::<ConfigError>();

@@ -8,7 +8,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use pais_sample::Sample;
 
-use super::failure::Failure;
+use super::output::Failure;
 use super::output::write_json;
 
 /// Arguments of `pais sample`.

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use pais_core::draft::{Draft, DraftOptions};
 use pais_core::read::{DecimalMark, Delimiter, TextEncoding, TextParameters, ThousandsMark};
 
-use super::failure::Failure;
+use super::output::Failure;
 use super::output::{self, Style, note, write_json};
 use super::table_file::{FileFormat, FormatName, TableFile};
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use pais::api::limits::TokenLifetime;
 use pais::api::rate_limits::RateLimiter;
 use pais::api::tls::Tls;
-use pais::api::tokens::TokenLifetime;
 use pais::api::{
     App, AppState, ConnectionLimits, Limits, RefusedTokens, RouterSettings, UploadPace,
 };

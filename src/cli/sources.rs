@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::{Map, Value};
 
-use super::failure::{Failure, in_file};
+use super::output::{Failure, in_file};
 
 /// A file, or a resource of a service.
 #[derive(Clone, Debug)]

@@ -12,7 +12,7 @@ use pais_core::warning::Warning;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::failure::Failure;
+use super::output::Failure;
 use super::output::{self, Style, write_json};
 
 /// The result of a run in short.

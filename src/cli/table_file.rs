@@ -21,7 +21,7 @@ use pais_core::schema::Schema;
 use pais_core::table::chunk::Assembler;
 use pais_core::table::{ReleasedTable, Table};
 
-use super::failure::{Failure, in_file};
+use super::output::{Failure, in_file};
 
 /// The accepted file extensions, for error messages.
 const EXTENSIONS: &str = ".csv, .tsv, .ndjson, each of them also with .gz or .zst, or .parquet";

@@ -1,6 +1,6 @@
 //! `pais token create`.
 
-use pais::api::tokens::TokenLifetime;
+use pais::api::limits::TokenLifetime;
 use pais::config::{Flags, Settings};
 use pais::db::Store;
 use pais::db::organizations::{check_name, find_or_create};

@@ -7,7 +7,7 @@ use pais::problem::{Code, Problem};
 use pais_core::codebook::{input_schema, transform};
 
 use super::definitions::OptionalSchemaArgs;
-use super::failure::{Failure, in_file};
+use super::output::{Failure, in_file};
 use super::output::{Style, print};
 use super::sources::{DocumentSource, load_release};
 use super::table_file::{InputFormat, TableFile};

@@ -18,8 +18,8 @@ use serde::Serialize;
 
 use super::definitions::{self, LIMITS, OptionalSchemaArgs};
 use super::directory::{Directory, read_anatomized};
-use super::failure::{Failure, in_file};
 use super::output::{self, Style};
+use super::output::{Failure, in_file};
 use super::sources::{DocumentSource, load_release};
 use super::table_file::{InputFormat, TableFile};
 use super::verify_text;

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 use pais_package::{PublicKey, verify};
 
-use super::failure::Failure;
+use super::output::Failure;
 use super::output::print;
 use super::sources::DocumentSource;
 

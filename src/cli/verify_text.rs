@@ -10,8 +10,8 @@ use pais_verify::{
     Undecided, Verification, WorstGroup,
 };
 
-use super::failure::Failure;
 use super::output;
+use super::output::Failure;
 
 /// Prints what was found on standard output, and the warnings on standard error.
 ///

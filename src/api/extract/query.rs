@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::str::FromStr;
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 use axum::extract::{FromRequestParts, MatchedPath, Query};
 use axum::http::Method;
@@ -11,11 +11,10 @@ use pais_core::read::{TextFormatError, TextParameters};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use utoipa::IntoParams;
-use utoipa::openapi::RefOr;
 use utoipa::openapi::path::{Operation, ParameterIn};
+use utoipa::openapi::{OpenApi, RefOr};
 
 use crate::api::error::ApiError;
-use crate::api::router::api_document;
 use crate::api::state::AppState;
 use crate::problem::{Code, Problem};
 
@@ -57,24 +56,29 @@ impl<T: DeserializeOwned> FromRequestParts<AppState> for Parameters<T> {
 type Names = HashMap<(Method, String), HashSet<String>>;
 
 /// The query parameters of each method and route.
-static NAMES: LazyLock<Names> = LazyLock::new(|| {
-    let mut names = Names::new();
-    for (path, item) in api_document().paths.paths {
-        let operations = [
-            (Method::GET, item.get),
-            (Method::POST, item.post),
-            (Method::PUT, item.put),
-            (Method::DELETE, item.delete),
-            (Method::PATCH, item.patch),
-        ];
-        for (method, operation) in operations {
-            if let Some(operation) = operation {
-                names.insert((method, path.clone()), query_names(&operation));
+static NAMES: OnceLock<Names> = OnceLock::new();
+
+/// Remembers the query parameters of a document, so that others are refused from then on.
+pub(crate) fn remember_names(document: &OpenApi) {
+    NAMES.get_or_init(|| {
+        let mut names = Names::new();
+        for (path, item) in &document.paths.paths {
+            let operations = [
+                (Method::GET, &item.get),
+                (Method::POST, &item.post),
+                (Method::PUT, &item.put),
+                (Method::DELETE, &item.delete),
+                (Method::PATCH, &item.patch),
+            ];
+            for (method, operation) in operations {
+                if let Some(operation) = operation {
+                    names.insert((method, path.clone()), query_names(operation));
+                }
             }
         }
-    }
-    names
-});
+        names
+    });
+}
 
 fn query_names(operation: &Operation) -> HashSet<String> {
     let parameters = operation.parameters.iter().flatten();
@@ -103,7 +107,8 @@ pub(crate) async fn check_names(parts: &mut Parts) -> Result<(), Problem> {
         Method::HEAD => Method::GET,
         ref method => method.clone(),
     };
-    let Some(known) = NAMES.get(&(method, path.as_str().to_owned())) else {
+    let key = (method, path.as_str().to_owned());
+    let Some(known) = NAMES.get().and_then(|names| names.get(&key)) else {
         return Ok(());
     };
     let given = Query::<Vec<(String, String)>>::from_request_parts(parts, &()).await;

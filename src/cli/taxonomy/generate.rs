@@ -14,7 +14,7 @@ use pais_core::schema::Schema;
 use pais_core::taxonomy::Tree;
 
 use crate::cli::definitions::LIMITS;
-use crate::cli::failure::{Failure, in_file};
+use crate::cli::output::{Failure, in_file};
 use crate::cli::sources::{DocumentSource, parse_dataset};
 use crate::cli::table_file::{FormatName, InputFormat, refuse_overwriting};
 

@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use file::{HierarchyFile, HierarchyFormat};
 use serde_json::json;
 
-use super::failure::Failure;
+use super::output::Failure;
 use super::output::{self, Style};
 
 /// Works with taxonomies.
