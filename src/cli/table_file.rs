@@ -109,23 +109,28 @@ impl TableFile {
         Ok(file)
     }
 
-    /// The table file at a path whose format its extension does not say.
-    pub(crate) fn in_format(path: &Path, format: FileFormat) -> Self {
-        Self {
-            path: path.to_owned(),
-            is_standard_input: false,
-            format,
-            compression: compression(path).1,
-        }
-    }
-
-    /// The table in standard input.
-    pub(crate) fn standard_input(format: FileFormat) -> Self {
-        Self {
-            path: "standard input".into(),
-            is_standard_input: true,
-            format,
-            compression: FileCompression::None,
+    /// The table to read at a path, where `-` is standard input, in a format that its extension need not
+    /// say.
+    ///
+    /// # Errors
+    /// If neither the format nor an accepted file extension is given.
+    pub(crate) fn input(path: &Path, format: Option<FormatName>) -> Result<Self, Failure> {
+        let format = format.map(FileFormat::from);
+        let is_standard_input = path == Path::new(STANDARD_INPUT);
+        match format.or(is_standard_input.then_some(FileFormat::CSV)) {
+            None => Self::of(path),
+            Some(format) if is_standard_input => Ok(Self {
+                path: "standard input".into(),
+                is_standard_input,
+                format,
+                compression: FileCompression::None,
+            }),
+            Some(format) => Ok(Self {
+                path: path.to_owned(),
+                is_standard_input,
+                format,
+                compression: compression(path).1,
+            }),
         }
     }
 
@@ -353,12 +358,9 @@ fn compression(path: &Path) -> (String, FileCompression) {
 /// The path that means standard input.
 const STANDARD_INPUT: &str = "-";
 
-/// Flags of the raw table.
+/// How the text of a raw table is written.
 #[derive(Debug, Args)]
-pub(crate) struct InputFormat {
-    /// The format of the raw table where its ending does not say it; csv for standard input.
-    #[arg(long, value_name = "FORMAT")]
-    format: Option<FormatName>,
+pub(crate) struct TextFlags {
     /// Between two cells of a raw table in text: one character or `tab`.
     #[arg(long, value_name = "CHARACTER")]
     delimiter: Option<Delimiter>,
@@ -371,6 +373,28 @@ pub(crate) struct InputFormat {
     /// Its encoding: utf-8, iso-8859-1, windows-1252 or utf-16.
     #[arg(long, value_name = "ENCODING")]
     encoding: Option<TextEncoding>,
+}
+
+impl TextFlags {
+    /// What the flags say.
+    pub(crate) fn parameters(&self) -> TextParameters {
+        TextParameters {
+            delimiter: self.delimiter,
+            decimal: self.decimal,
+            thousands: self.thousands,
+            encoding: self.encoding,
+        }
+    }
+}
+
+/// Flags of the raw table.
+#[derive(Debug, Args)]
+pub(crate) struct InputFormat {
+    /// The format of the raw table where its ending does not say it; csv for standard input.
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<FormatName>,
+    #[command(flatten)]
+    text: TextFlags,
 }
 
 /// A format of `--format`.
@@ -395,20 +419,9 @@ impl From<FormatName> for FileFormat {
 }
 
 impl InputFormat {
-    /// What the flags of another command say.
-    pub(crate) fn of(format: Option<FormatName>, text: TextParameters) -> Self {
-        Self {
-            format,
-            delimiter: text.delimiter,
-            decimal: text.decimal,
-            thousands: text.thousands,
-            encoding: text.encoding,
-        }
-    }
-
     /// Whether no flag is given.
     pub(crate) fn is_empty(&self) -> bool {
-        self.format.is_none() && self.text().is_empty()
+        self.format.is_none() && self.text.parameters().is_empty()
     }
 
     /// The raw table at a path; `-` is standard input.
@@ -417,24 +430,7 @@ impl InputFormat {
     /// For an unknown ending without `--format`, and for flags that contradict each other or the
     /// format.
     pub(crate) fn table(&self, path: &Path) -> Result<TableFile, Failure> {
-        let format = self.format.map(FileFormat::from);
-        let table = if path == Path::new(STANDARD_INPUT) {
-            TableFile::standard_input(format.unwrap_or(FileFormat::CSV))
-        } else if let Some(format) = format {
-            TableFile::in_format(path, format)
-        } else {
-            TableFile::of(path)?
-        };
-        table.written_as(&self.text())
-    }
-
-    fn text(&self) -> TextParameters {
-        TextParameters {
-            delimiter: self.delimiter,
-            decimal: self.decimal,
-            thousands: self.thousands,
-            encoding: self.encoding,
-        }
+        TableFile::input(path, self.format)?.written_as(&self.text.parameters())
     }
 }
 

@@ -9,14 +9,13 @@ use pais_core::definition::{
     ColumnDefinition, ColumnKind, ColumnRole, DatasetDefinition, GeneratedHierarchy,
     TaxonomyReference, json,
 };
-use pais_core::read::{DecimalMark, Delimiter, TextEncoding, TextParameters, ThousandsMark};
 use pais_core::schema::Schema;
 use pais_core::taxonomy::Tree;
 
 use crate::cli::definitions::LIMITS;
 use crate::cli::output::{Failure, in_file};
 use crate::cli::sources::{DocumentSource, parse_dataset};
-use crate::cli::table_file::{FormatName, InputFormat, refuse_overwriting};
+use crate::cli::table_file::{FormatName, TableFile, TextFlags, refuse_overwriting};
 
 use super::file::{self, HierarchyFormat};
 
@@ -49,18 +48,8 @@ pub(crate) struct GenerateArgs {
     /// The format of the raw table where its ending does not say it; csv for standard input.
     #[arg(long, value_name = "FORMAT")]
     input_format: Option<FormatName>,
-    /// Between two cells of a raw table in text: one character or `tab`.
-    #[arg(long, value_name = "CHARACTER")]
-    delimiter: Option<Delimiter>,
-    /// Before the fraction of its numbers: `.` or `,`.
-    #[arg(long, value_name = "CHARACTER")]
-    decimal: Option<DecimalMark>,
-    /// Between groups of three digits of its numbers: one character.
-    #[arg(long, value_name = "CHARACTER")]
-    thousands: Option<ThousandsMark>,
-    /// Its encoding: utf-8, iso-8859-1, windows-1252 or utf-16.
-    #[arg(long, value_name = "ENCODING")]
-    encoding: Option<TextEncoding>,
+    #[command(flatten)]
+    text: TextFlags,
 }
 
 impl GenerateArgs {
@@ -70,13 +59,8 @@ impl GenerateArgs {
     /// A problem where the schema or the table is refused; otherwise what is wrong with the
     /// arguments.
     pub(super) fn run(&self) -> Result<(), Failure> {
-        let text = TextParameters {
-            delimiter: self.delimiter,
-            decimal: self.decimal,
-            thousands: self.thousands,
-            encoding: self.encoding,
-        };
-        let input = InputFormat::of(self.input_format, text).table(&self.input)?;
+        let input = TableFile::input(&self.input, self.input_format)?;
+        let input = input.written_as(&self.text.parameters())?;
         if let Some(output) = &self.output {
             refuse_overwriting(input.identity(), output)?;
         }
