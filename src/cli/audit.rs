@@ -7,16 +7,15 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use pais::config::{Flags, Settings};
+use pais::config::Settings;
 use pais::db::audit_archive::{self, ArchiveError, ArchivedLogs};
 use pais::db::{Store, audit_chain};
-use pais::telemetry;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use super::database::{Database, SettingsArgs};
+use super::database::{SettingsArgs, with_database};
 use super::output::{note, print_line};
-use super::{block_on, keys, process};
+use super::{keys, process};
 
 /// The subcommands of `pais audit`.
 #[derive(clap::Subcommand)]
@@ -64,16 +63,10 @@ pub(crate) fn run(command: AuditCommand) -> anyhow::Result<ExitCode> {
     process::forbid_dumps();
     let (AuditCommand::Verify(VerifyArgs { settings, .. })
     | AuditCommand::Archive(ArchiveArgs { settings, .. })) = &command;
-    let settings = settings.load(Flags::default())?;
-    telemetry::init(&settings.log)?;
-    let done = block_on(async {
-        let database = Database::open_for_command(&settings).await?;
-        let result = match &command {
-            AuditCommand::Verify(args) => verify(&settings, &database.store, &args.archives).await,
-            AuditCommand::Archive(args) => archive(&settings, &database.store, args).await,
-        };
-        database.close().await?;
-        result
+    let settings = settings.start()?;
+    let done = with_database(&settings, async |store| match &command {
+        AuditCommand::Verify(args) => verify(&settings, store, &args.archives).await,
+        AuditCommand::Archive(args) => archive(&settings, store, args).await,
     });
     Ok(done.unwrap_or_else(|error| {
         note(format_args!("pais: {error:#}"));

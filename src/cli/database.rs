@@ -10,8 +10,11 @@ use pais::clock::SystemClock;
 use pais::config::{ConfigError, Flags, Settings};
 use pais::db::data_keys::DataKeys;
 use pais::db::{Store, instances, readiness};
+use pais::telemetry;
 use pais_postgres::{EmbeddedOptions, EmbeddedServer, PostgresError};
 use secrecy::ExposeSecret;
+
+use super::block_on;
 
 /// The sources of settings other than the environment.
 #[derive(Args)]
@@ -32,6 +35,16 @@ impl SettingsArgs {
     pub(crate) fn load(&self, mut flags: Flags) -> Result<Settings, ConfigError> {
         flags.data_dir = self.data_dir.clone();
         Settings::load(self.config.as_deref(), &flags)
+    }
+
+    /// Reads the settings of a command without flags of its own, and begins the log.
+    ///
+    /// # Errors
+    /// As [`Self::load`], and when the log cannot begin.
+    pub(crate) fn start(&self) -> anyhow::Result<Settings> {
+        let settings = self.load(Flags::default())?;
+        telemetry::init(&settings.log)?;
+        Ok(settings)
     }
 }
 
@@ -63,7 +76,7 @@ impl Database {
     ///
     /// # Errors
     /// When the database cannot be started, reached or migrated.
-    pub(crate) async fn open_for_command(settings: &Settings) -> anyhow::Result<Self> {
+    async fn open_for_command(settings: &Settings) -> anyhow::Result<Self> {
         let dir = &settings.server.data_dir;
         let server = match settings.database.url {
             Some(_) => None,
@@ -114,6 +127,22 @@ impl Database {
         }
         Ok(())
     }
+}
+
+/// Does the work of a command on the database of the settings, which has all migrations then.
+///
+/// # Errors
+/// When the database cannot be opened or closed; that of the work.
+pub(crate) fn with_database<T>(
+    settings: &Settings,
+    work: impl AsyncFnOnce(&Store) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    block_on(async {
+        let database = Database::open_for_command(settings).await?;
+        let result = work(&database.store).await;
+        database.close().await?;
+        result
+    })
 }
 
 /// Applies the missing migrations, unless a service of another version uses the database.

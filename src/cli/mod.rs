@@ -30,11 +30,10 @@ use std::time::Duration;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::{Shell, generate};
-use pais::config::{ConfigError, Flags};
+use pais::config::ConfigError;
 use pais::problem::{Code, Problem};
-use pais::telemetry;
 
-use database::{Database, SettingsArgs};
+use database::{SettingsArgs, with_database};
 use output::Failure;
 use output::Style;
 
@@ -123,12 +122,8 @@ pub(crate) fn main() -> ExitCode {
 
 /// Applies the missing migrations.
 fn migrate(args: &SettingsArgs) -> anyhow::Result<()> {
-    let settings = args.load(Flags::default())?;
-    telemetry::init(&settings.log)?;
-    block_on(async {
-        // Opening the database applies the migrations.
-        Database::open_for_command(&settings).await?.close().await
-    })
+    // Opening the database applies them.
+    with_database(&args.start()?, async |_| Ok(()))
 }
 
 /// Prints the OpenAPI document to standard output.
