@@ -133,7 +133,7 @@ async fn change(
 
 /// Delete a dataset.
 ///
-/// Its jobs are cancelled, and its rows are unrecoverable from then on; releases stay.
+/// Its jobs are cancelled, and its rows cannot be recovered; releases stay.
 #[utoipa::path(delete, path = "/v1/datasets/{id}", tag = "datasets",
     params(("id" = DatasetId, Path, description = "Its id")),
     responses((status = 204, description = "Deleted"),

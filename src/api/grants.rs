@@ -26,7 +26,7 @@ pub struct GrantDefinition {
     /// Name or id of the organization that may fetch the release.
     #[schema(min_length = 1)]
     pub recipient: String,
-    /// To what end it needs the data.
+    /// The purpose for which it needs the data.
     #[schema(min_length = 1, max_length = 2000)]
     pub purpose: String,
     /// Until when; without an end when omitted.
@@ -47,7 +47,7 @@ pub struct GrantDocument {
     pub release_id: ReleaseId,
     /// By whom.
     pub recipient: RecipientDocument,
-    /// To what end.
+    /// The purpose.
     pub purpose: String,
     /// Until when; null for without end.
     #[serde(with = "time::serde::rfc3339::option")]
@@ -141,7 +141,7 @@ async fn list(
 ) -> Result<Json<Page<GrantDocument>>, ApiError> {
     let page = query.parse()?;
     let grants = state.of(caller).list_grants(caller, release, page).await?;
-    Ok(Json(grants.map(GrantDocument::from).into()))
+    Ok(Json(grants.map(GrantDocument::from)))
 }
 
 /// Withdraw a grant.

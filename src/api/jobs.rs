@@ -87,7 +87,7 @@ async fn list(
     Parameters(query): Parameters<PageQuery>,
 ) -> Result<Json<Page<JobSummaryDocument>>, ApiError> {
     let jobs = state.of(caller).list_jobs(caller, query.parse()?).await?;
-    Ok(Json(jobs.map(JobSummaryDocument::from).into()))
+    Ok(Json(jobs.map(JobSummaryDocument::from)))
 }
 
 /// One job

@@ -115,8 +115,7 @@ pub struct ReleaseDocument {
     /// When it was made.
     #[serde(with = "time::serde::rfc3339")]
     pub created_at: OffsetDateTime,
-    /// Since when and why its tables and its report are served to nobody; absent where they are
-    /// served.
+    /// Since when and why the release is withdrawn; absent where it is not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub withdrawn: Option<Withdrawal>,
 }
@@ -230,7 +229,7 @@ async fn list(
         .of(caller)
         .list_releases(caller, query.parse()?)
         .await?;
-    Ok(Json(releases.map(ReleaseDocument::from).into()))
+    Ok(Json(releases.map(ReleaseDocument::from)))
 }
 
 /// Look up a release.

@@ -101,6 +101,6 @@ async fn open(State(state): State<AppState>, client: Anyone, Path(link): Path<St
             *ended.status_mut() = StatusCode::NOT_FOUND;
             ended
         }
-        Err(error) => ApiError::from(error).into_response(),
+        Err(error) => error.into_response(),
     }
 }

@@ -52,7 +52,7 @@ async fn steps(
     };
     let service = state.of(caller);
     let steps = service.list_steps(caller, id, combination, page).await?;
-    Ok(Json(steps.into()))
+    Ok(Json(steps))
 }
 
 /// Combinations of a sweep
@@ -73,7 +73,7 @@ async fn sweep_rows(
 ) -> Result<Json<Page<SweepItem>>, ApiError> {
     let page = query.parse()?;
     let combinations = state.of(caller).list_combinations(caller, id, page).await?;
-    Ok(Json(combinations.into()))
+    Ok(Json(combinations))
 }
 
 /// A page of steps, and of which combination they are where the job is a sweep.

@@ -168,7 +168,7 @@ async fn list(
 
 /// Delete a submission
 ///
-/// Its rows are unrecoverable from then on: their key is destroyed. Queued and running jobs that read
+/// Its rows cannot be recovered: their key is destroyed. Queued and running jobs that read
 /// it are cancelled, and no further release is made of earlier ones. Releases stay.
 #[utoipa::path(delete, path = "/v1/datasets/{id}/submissions/{submission}", tag = "datasets",
     params(

@@ -132,7 +132,7 @@ async fn admitted(
 /// The error of a request without a valid token.
 fn refused(reason: &'static str) -> ApiError {
     count_refusal(reason);
-    ApiError::unauthenticated().into()
+    ApiError::unauthenticated()
 }
 
 fn count_refusal(reason: &'static str) {
