@@ -1,11 +1,8 @@
-//! Rules of the repository that no tool checks: files stay short, links of the documentation name
-//! existing files, and only the gate calls the verifier.
+//! Rules of the repository that no tool checks: links of the documentation name existing files, and only
+//! the gate calls the verifier.
 
 use std::fs;
 use std::path::{Path, PathBuf};
-
-/// Maximum length of a source file, in lines.
-const MAX_LINES: usize = 500;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -23,24 +20,6 @@ fn files(directory: &Path, extension: &str) -> Vec<PathBuf> {
     }
     found.sort();
     found
-}
-
-#[test]
-fn source_files_stay_short() {
-    let mut too_long = Vec::new();
-    for directory in ["src", "crates", "tests", "benches"] {
-        for path in files(&root().join(directory), "rs") {
-            let lines = fs::read_to_string(&path).unwrap().lines().count();
-            if lines > MAX_LINES {
-                too_long.push(format!("{}: {lines} lines", path.display()));
-            }
-        }
-    }
-    assert!(
-        too_long.is_empty(),
-        "split the files of more than {MAX_LINES} lines:\n{}",
-        too_long.join("\n")
-    );
 }
 
 /// Crate borders keep the verifier from the methods. Inside `pais-anonymize`, methods must not call

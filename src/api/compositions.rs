@@ -7,12 +7,12 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::api::error::ApiError;
-use crate::api::extract::auth::Holder;
-use crate::api::extract::parameters::{Parameters, Path};
-use crate::api::state::AppState;
 use crate::ids::ReleaseId;
 use crate::service::compositions::ReleaseComposition;
+
+use super::error::ApiError;
+use super::extract::{Holder, Parameters, Path};
+use super::state::AppState;
 
 /// Whose releases are considered.
 #[derive(Clone, Debug, Deserialize, IntoParams)]

@@ -26,12 +26,12 @@ use crate::roles::Caller;
 
 use super::dataset_changes::{self, DatasetPatch};
 use super::error::ApiError;
-use super::extract::content_type::require_json;
+use super::extract::headers::require_json;
 use super::extract::{Holder, Parameters, Path, WholeBody};
 use super::legal_holds::deleted;
 use super::limits::Limits;
 use super::page::{Page, PageQuery};
-use super::response::created::created;
+use super::response::created;
 use super::state::{App, AppState};
 use super::text;
 
@@ -133,7 +133,7 @@ async fn change(
 
 /// Delete a dataset.
 ///
-/// Its jobs are cancelled, and its rows are unrecoverable from then on; releases stay.
+/// Its jobs are cancelled, and its rows cannot be recovered; releases stay.
 #[utoipa::path(delete, path = "/v1/datasets/{id}", tag = "datasets",
     params(("id" = DatasetId, Path, description = "Its id")),
     responses((status = 204, description = "Deleted"),

@@ -23,14 +23,12 @@ use crate::service::table_format::ReceivedFormat;
 use crate::storage::Storage;
 
 use super::error::ApiError;
-use super::extract::content_type::received_format;
-use super::extract::text_query::TextQuery;
+use super::extract::headers::received_format;
+use super::extract::query::TextQuery;
 use super::extract::{Holder, Parameters};
 use super::state::{App, AppState};
 use super::text;
-use super::upload::encoding::ContentEncoding;
-use super::upload::incoming::IncomingBody;
-use super::upload::places::admit;
+use super::upload::incoming::{ContentEncoding, IncomingBody};
 
 /// The name of a proposed dataset.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
@@ -113,7 +111,8 @@ async fn draft(
     let encoding = ContentEncoding::from_headers(asked.headers)?;
     incoming.receive_first().await?;
     let name = text::name(asked.query.name.as_deref().unwrap_or("draft"))?;
-    let _admission = admit(app, caller, 0).await?;
+    let admission = app.uploads.admit(caller.organization, &app.memory, 0);
+    let _admission = admission.await?;
     let limits = ReadLimits {
         cell_bytes: app.limits.cell_bytes,
         total_bytes: app.limits.upload_bytes,

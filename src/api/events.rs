@@ -12,15 +12,14 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::api::error::ApiError;
-use crate::api::extract::auth::Holder;
-use crate::api::extract::parameters::Path;
-use crate::api::state::AppState;
 use crate::db::JobStatus;
 use crate::ids::JobId;
 use crate::service::watch::{JobProgress, JobUpdate};
 
+use super::error::ApiError;
+use super::extract::{Holder, Path};
 use super::job_document::JobDocument;
+use super::state::AppState;
 
 /// Time between two comments, which keep proxies from closing a quiet stream.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);

@@ -10,16 +10,14 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::api::error::ApiError;
-use crate::api::extract::auth::Holder;
-use crate::api::extract::body::JsonBody;
-use crate::api::extract::parameters::{Parameters, Path};
-use crate::api::page::Page;
-use crate::api::page::PageQuery;
-use crate::api::response::created::created;
-use crate::api::state::AppState;
 use crate::db::grants::{NewGrant, StoredGrant};
 use crate::ids::{GrantId, OrganizationId, ReleaseId};
+
+use super::error::ApiError;
+use super::extract::{Holder, JsonBody, Parameters, Path};
+use super::page::{Page, PageQuery};
+use super::response::created;
+use super::state::AppState;
 
 /// A grant that is asked for.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
@@ -28,7 +26,7 @@ pub struct GrantDefinition {
     /// Name or id of the organization that may fetch the release.
     #[schema(min_length = 1)]
     pub recipient: String,
-    /// To what end it needs the data.
+    /// The purpose for which it needs the data.
     #[schema(min_length = 1, max_length = 2000)]
     pub purpose: String,
     /// Until when; without an end when omitted.
@@ -49,7 +47,7 @@ pub struct GrantDocument {
     pub release_id: ReleaseId,
     /// By whom.
     pub recipient: RecipientDocument,
-    /// To what end.
+    /// The purpose.
     pub purpose: String,
     /// Until when; null for without end.
     #[serde(with = "time::serde::rfc3339::option")]
@@ -143,7 +141,7 @@ async fn list(
 ) -> Result<Json<Page<GrantDocument>>, ApiError> {
     let page = query.parse()?;
     let grants = state.of(caller).list_grants(caller, release, page).await?;
-    Ok(Json(grants.map(GrantDocument::from).into()))
+    Ok(Json(grants.map(GrantDocument::from)))
 }
 
 /// Withdraw a grant.

@@ -12,7 +12,7 @@ use crate::db::jobs::{JobSummary, StoredJob};
 use crate::ids::{JobId, ReleaseId};
 use crate::problem::ProblemDocument;
 
-/// A job in its current state, without what was asked for.
+/// A job in its current state, without its definition.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct JobSummaryDocument {
     /// Its id.
@@ -44,7 +44,7 @@ pub struct JobSummaryDocument {
     /// The release it made at its end, where it was asked to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub release_id: Option<ReleaseId>,
-    /// How often a worker has begun.
+    /// Number of attempts.
     pub attempt: u32,
     /// When it was asked for.
     #[serde(with = "time::serde::rfc3339")]

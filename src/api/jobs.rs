@@ -8,22 +8,19 @@ use pais_core::definition::JobDefinition;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::api::error::ApiError;
-use crate::api::extract::auth::Holder;
-use crate::api::extract::body::JobBody;
-use crate::api::extract::content_type::require_json;
-use crate::api::extract::parameters::{Parameters, Path};
-use crate::api::idempotency::IdempotencyKey;
-use crate::api::idempotency::idempotent_answer;
-use crate::api::page::Page;
-use crate::api::page::PageQuery;
-use crate::api::state::AppState;
 use crate::db::idempotency::IdempotentAnswer;
 use crate::db::jobs::StoredJob;
 use crate::ids::JobId;
 use crate::service::jobs::JobRequest;
 
+use super::error::ApiError;
+use super::extract::body::JobBody;
+use super::extract::headers::require_json;
+use super::extract::{Holder, Parameters, Path};
+use super::idempotency::{IdempotencyKey, idempotent_answer};
 use super::job_document::{JobDocument, JobSummaryDocument};
+use super::page::{Page, PageQuery};
+use super::state::AppState;
 
 /// The routes of jobs.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -90,7 +87,7 @@ async fn list(
     Parameters(query): Parameters<PageQuery>,
 ) -> Result<Json<Page<JobSummaryDocument>>, ApiError> {
     let jobs = state.of(caller).list_jobs(caller, query.parse()?).await?;
-    Ok(Json(jobs.map(JobSummaryDocument::from).into()))
+    Ok(Json(jobs.map(JobSummaryDocument::from)))
 }
 
 /// One job

@@ -1,10 +1,12 @@
-//! The HTTP layer: requests are parsed, passed to [`crate::service`], and answered.
+//! The HTTP API. A resource is one file: its routes, its rules and its documents. Handlers call
+//! [`crate::db`] with the rows that their caller may come to.
 //!
-//! - `routes`: one file for each resource, with its handlers and documents.
+//! - `state`: what handlers share, and the database for a caller.
 //! - `extract`: what handlers take from a request: the caller, the path, the query, the body.
-//! - `upload`: bodies that are read as they stream.
-//! - `response`: errors as problem documents, pages of lists, HTML pages.
-//! - `middleware`: what applies to every request.
+//! - `upload`: bodies that are read as they stream. `raw_rows`: work on the rows of a dataset.
+//! - `page`: lists. `idempotency`: requests that are sent again.
+//! - `error`: errors as problem documents. `response`: files and HTML pages.
+//! - `middleware`, `rate_limits`, `limits`: what applies to every request.
 //! - `openapi`: the OpenAPI document.
 //! - `router` puts them together, `serve` listens, and `connections` limits what is open.
 
@@ -32,9 +34,8 @@ pub mod packages;
 pub mod page;
 pub mod policies;
 pub mod profile;
-pub mod rate_limiter;
+pub mod rate_limits;
 pub(crate) mod raw_rows;
-pub mod refused_tokens;
 pub mod releases;
 pub mod report_links;
 pub mod response;
@@ -54,8 +55,7 @@ pub mod withdrawals;
 
 pub use connections::ConnectionLimits;
 pub use limits::Limits;
-pub use rate_limiter::RateLimiter;
-pub use refused_tokens::RefusedTokens;
+pub use rate_limits::{RateLimiter, RefusedTokens};
 pub use router::{RouterSettings, api_document, document_text, operation_router, router};
 pub use serve::serve;
 pub use state::{App, AppState};

@@ -16,7 +16,7 @@ use crate::problem::Code;
 use super::error::ApiError;
 use super::extract::{Admin, JsonBody, Parameters, Path};
 use super::page::{Page, PageQuery};
-use super::response::created::created;
+use super::response::created;
 use super::state::AppState;
 use super::text;
 

@@ -11,14 +11,14 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::api::error::{ApiError, internal_error};
-use crate::api::extract::auth::HolderOrRecipient;
-use crate::api::extract::parameters::Path;
-use crate::api::response::permitted_body::while_permitted;
-use crate::api::response::served_file::{is_cached, requested_range, serve_file, unservable};
-use crate::api::state::AppState;
 use crate::ids::ReleaseId;
 use crate::service::packages::PackageDocuments;
+
+use super::error::{ApiError, internal_error};
+use super::extract::{HolderOrRecipient, Path};
+use super::response::permitted_body::while_permitted;
+use super::response::served_file::{is_cached, requested_range, serve_file, unservable};
+use super::state::AppState;
 
 /// The media type of a package.
 const ZIP: &str = "application/zip";

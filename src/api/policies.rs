@@ -5,34 +5,19 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use pais_core::definition::PrivacyDefinition;
-use serde::Serialize;
-use time::OffsetDateTime;
-use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::db::policies::{self, ApprovalCreation};
+use crate::db::policies::{self, Approval, ApprovalCreation};
 use crate::db::releases::{self, StoredRelease, Viewer};
 use crate::db::{Store, StoreError};
-use crate::ids::{ReleaseId, TokenId};
+use crate::ids::ReleaseId;
 use crate::policy::{Policy, ReleasedTable};
 use crate::problem::Code;
 
 use super::error::ApiError;
 use super::extract::{Holder, JsonBody, Path};
 use super::state::AppState;
-
-/// The approval of a release by a second token of its holder.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct ApprovalDocument {
-    /// The release.
-    pub release_id: ReleaseId,
-    /// With which token.
-    pub token_id: TokenId,
-    /// When.
-    #[serde(with = "time::serde::rfc3339")]
-    pub at: OffsetDateTime,
-}
 
 /// The routes of the policy and of approvals.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -78,7 +63,7 @@ async fn replace(
 #[utoipa::path(post, path = "/v1/releases/{id}/approval", tag = "policy",
     params(("id" = ReleaseId, Path, description = "The release")),
     responses(
-        (status = 201, description = "Approved", body = ApprovalDocument),
+        (status = 201, description = "Approved", body = Approval),
         (status = 409, description = "`conflict`: this token made the release, or it is approved already"),
         (status = 410, description = "`withdrawn`"),
     ))]
@@ -88,14 +73,7 @@ async fn approve(
     Path(release): Path<ReleaseId>,
 ) -> Result<impl IntoResponse, ApiError> {
     match policies::approve(&state.db(caller), caller, release).await? {
-        ApprovalCreation::Made(approval) => {
-            let document = ApprovalDocument {
-                release_id: release,
-                token_id: approval.by,
-                at: approval.at,
-            };
-            Ok((StatusCode::CREATED, Json(document)))
-        }
+        ApprovalCreation::Made(approval) => Ok((StatusCode::CREATED, Json(approval))),
         ApprovalCreation::NoRelease => Err(ApiError::not_found()),
         ApprovalCreation::Withdrawn => Err(ApiError::withdrawn()),
         ApprovalCreation::SameToken => Err(ApiError::new(

@@ -16,20 +16,17 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::api::error::ApiError;
-use crate::api::extract::accept;
-use crate::api::extract::auth::{Holder, HolderOrRecipient};
-use crate::api::extract::body::JsonBody;
-use crate::api::extract::parameters::{Parameters, Path};
-use crate::api::page::Page;
-use crate::api::page::PageQuery;
-use crate::api::response::created::created;
-use crate::api::response::html;
-use crate::api::state::AppState;
 use crate::db::releases::StoredRelease;
 use crate::db::withdrawals::Withdrawal;
 use crate::ids::{JobId, ReleaseId};
 use crate::service::releases::ReleaseRequest;
+
+use super::error::ApiError;
+use super::extract::headers::best;
+use super::extract::{Holder, HolderOrRecipient, JsonBody, Parameters, Path};
+use super::page::{Page, PageQuery};
+use super::response::{created, html_document};
+use super::state::AppState;
 
 /// A release that is asked for.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
@@ -118,8 +115,7 @@ pub struct ReleaseDocument {
     /// When it was made.
     #[serde(with = "time::serde::rfc3339")]
     pub created_at: OffsetDateTime,
-    /// Since when and why its tables and its report are served to nobody; absent where they are
-    /// served.
+    /// Since when and why the release is withdrawn; absent where it is not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub withdrawn: Option<Withdrawal>,
 }
@@ -233,7 +229,7 @@ async fn list(
         .of(caller)
         .list_releases(caller, query.parse()?)
         .await?;
-    Ok(Json(releases.map(ReleaseDocument::from).into()))
+    Ok(Json(releases.map(ReleaseDocument::from)))
 }
 
 /// Look up a release.
@@ -272,10 +268,10 @@ async fn report(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let service = state.of(caller);
-    let wants_page = accept::best(&headers, &["application/json", "text/html"])? == 1;
+    let wants_page = best(&headers, &["application/json", "text/html"])? == 1;
     let (owner, mut response) = if wants_page {
         let (owner, page) = service.get_report_page(caller, id).await?;
-        (owner, html::document(page.render()))
+        (owner, html_document(page.render()))
     } else {
         let (owner, report) = service.get_report(caller, id).await?;
         (owner, Json(report).into_response())

@@ -11,13 +11,13 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::api::error::ApiError;
-use crate::api::extract::auth::{Anyone, HolderOrRecipient};
-use crate::api::extract::parameters::Path;
-use crate::api::response::html as html_page;
-use crate::api::state::AppState;
 use crate::ids::ReleaseId;
 use crate::problem::Code;
+
+use super::error::ApiError;
+use super::extract::{Anyone, HolderOrRecipient, Path};
+use super::response;
+use super::state::AppState;
 
 /// A link to a report.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -90,17 +90,17 @@ async fn open(State(state): State<AppState>, client: Anyone, Path(link): Path<St
         .open_report_link(&link, client.address)
         .await;
     match opened {
-        Ok(page) => html_page::document(page.render()),
+        Ok(page) => response::html_document(page.render()),
         Err(ApiError::Problem(problem))
             if matches!(problem.code, Code::NotFound | Code::Withdrawn) =>
         {
             let content = html! {
                 p { "It works for 15 minutes, and ends with the permission of the one who made it. Ask for a new one." }
             };
-            let mut ended = html_page::page("This link does not work, or no longer", &content);
+            let mut ended = response::html_page("This link does not work, or no longer", &content);
             *ended.status_mut() = StatusCode::NOT_FOUND;
             ended
         }
-        Err(error) => ApiError::from(error).into_response(),
+        Err(error) => error.into_response(),
     }
 }

@@ -20,8 +20,11 @@ use utoipa_swagger_ui::{Config, SwaggerUi};
 use crate::problem::Code;
 use crate::roles::Caller;
 
-use super::middleware::observe::observe;
-use super::middleware::{compression, cors, headers, panic, timeout};
+use super::error::ApiError;
+use super::extract::query::remember_names;
+use super::middleware::{
+    compression, cors, limit_time, observe, panicked, protect, uncompressed_ranges,
+};
 use super::response::error_page;
 use super::state::AppState;
 use super::{
@@ -29,7 +32,6 @@ use super::{
     openapi, organizations, packages, policies, profile, releases, report_links, risk, steps,
     submissions, tables, taxonomies, tokens, withdrawals,
 };
-use crate::api::error::ApiError;
 
 /// The settings of the router.
 #[derive(Clone, Debug)]
@@ -107,14 +109,16 @@ pub fn document_text() -> Result<String, serde_json::Error> {
 /// When the OpenAPI document cannot be written as JSON.
 pub fn router(state: AppState, settings: &RouterSettings) -> Result<Router, serde_json::Error> {
     metrics::install();
-    let timeout = from_fn_with_state(settings.request_timeout, timeout::limit_time);
+    let timeout = from_fn_with_state(settings.request_timeout, limit_time);
     let (prompt, _) = prompt_routes().layer(timeout).split_for_parts();
     let (streaming, _) = streaming_routes().split_for_parts();
-    let operation = match settings.is_operation_separate {
-        true => Router::new(),
-        false => Router::from(operation_routes()),
+    let operation = if settings.is_operation_separate {
+        Router::new()
+    } else {
+        Router::from(operation_routes())
     };
     let mut document = api_document();
+    remember_names(&document);
     if let Some(url) = &state.public_url {
         document.servers = Some(vec![Server::new(url)]);
     }
@@ -126,11 +130,11 @@ pub fn router(state: AppState, settings: &RouterSettings) -> Result<Router, serd
             header::AUTHORIZATION,
         ]))
         .layer(from_fn(observe))
-        .layer(from_fn(headers::protect))
-        .layer(CatchPanicLayer::custom(panic::panicked))
-        .option_layer(cors::layer(&settings.cors_origins))
-        .layer(from_fn(compression::uncompressed_ranges))
-        .layer(compression::layer());
+        .layer(from_fn(protect))
+        .layer(CatchPanicLayer::custom(panicked))
+        .option_layer(cors(&settings.cors_origins))
+        .layer(from_fn(uncompressed_ranges))
+        .layer(compression());
     Ok(Router::new()
         .merge(prompt)
         .merge(streaming)
@@ -150,8 +154,8 @@ pub fn operation_router(state: AppState) -> Router {
     metrics::install();
     let layers = ServiceBuilder::new()
         .layer(from_fn(observe))
-        .layer(from_fn(headers::protect))
-        .layer(CatchPanicLayer::custom(panic::panicked));
+        .layer(from_fn(protect))
+        .layer(CatchPanicLayer::custom(panicked));
     Router::from(operation_routes())
         .fallback(unknown_path)
         .method_not_allowed_fallback(wrong_method)

@@ -17,8 +17,7 @@ use crate::service::watch::Watching;
 use crate::storage::Storage;
 
 use super::limits::Limits;
-use super::rate_limiter::RateLimiter;
-use super::refused_tokens::RefusedTokens;
+use super::rate_limits::{RateLimiter, RefusedTokens};
 use super::upload::UploadPace;
 use super::upload::places::UploadPlaces;
 

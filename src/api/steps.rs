@@ -9,14 +9,13 @@ use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::api::error::ApiError;
-use crate::api::extract::auth::Holder;
-use crate::api::extract::parameters::{Parameters, Path};
-use crate::api::page::Page;
-use crate::api::page::{NumberedPageQuery, page_request};
-use crate::api::state::AppState;
 use crate::ids::JobId;
 use crate::jobs::records::SweepItem;
+
+use super::error::ApiError;
+use super::extract::{Holder, Parameters, Path};
+use super::page::{NumberedPageQuery, Page, page_request};
+use super::state::AppState;
 
 /// The routes of a job's results.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -53,7 +52,7 @@ async fn steps(
     };
     let service = state.of(caller);
     let steps = service.list_steps(caller, id, combination, page).await?;
-    Ok(Json(steps.into()))
+    Ok(Json(steps))
 }
 
 /// Combinations of a sweep
@@ -74,7 +73,7 @@ async fn sweep_rows(
 ) -> Result<Json<Page<SweepItem>>, ApiError> {
     let page = query.parse()?;
     let combinations = state.of(caller).list_combinations(caller, id, page).await?;
-    Ok(Json(combinations.into()))
+    Ok(Json(combinations))
 }
 
 /// A page of steps, and of which combination they are where the job is a sweep.

@@ -27,8 +27,8 @@ use crate::service::ingest::pipeline::{IngestSettings, ingest};
 
 use super::datasets::load;
 use super::error::ApiError;
-use super::extract::content_type::received_format;
-use super::extract::text_query::TextQuery;
+use super::extract::headers::received_format;
+use super::extract::query::TextQuery;
 use super::extract::{Holder, Parameters, Path};
 use super::idempotency::{
     IdempotencyKey, KeyedRequest, RequestKey, abandon, idempotent_answer, key_in_use,
@@ -36,9 +36,7 @@ use super::idempotency::{
 use super::legal_holds::deleted;
 use super::page::{Page, PageQuery};
 use super::state::{App, AppState};
-use super::upload::encoding::ContentEncoding;
-use super::upload::incoming::IncomingBody;
-use super::upload::places::admit;
+use super::upload::incoming::{ContentEncoding, IncomingBody};
 
 /// Memory for the digests of identifiers, in bytes: their hash table while it grows for the last time.
 const IDENTIFIER_BYTES: u64 = 28 << 20;
@@ -170,7 +168,7 @@ async fn list(
 
 /// Delete a submission
 ///
-/// Its rows are unrecoverable from then on: their key is destroyed. Queued and running jobs that read
+/// Its rows cannot be recovered: their key is destroyed. Queued and running jobs that read
 /// it are cancelled, and no further release is made of earlier ones. Releases stay.
 #[utoipa::path(delete, path = "/v1/datasets/{id}/submissions/{submission}", tag = "datasets",
     params(
@@ -214,7 +212,11 @@ async fn submit(
     app.storage.check()?;
     let limit = app.limits.upload_bytes;
     let identifiers = IdentifierRepeats::new(&dataset.schema).is_some();
-    let _admission = admit(app, caller, if identifiers { IDENTIFIER_BYTES } else { 0 }).await?;
+    let extra_bytes = if identifiers { IDENTIFIER_BYTES } else { 0 };
+    let admission = app
+        .uploads
+        .admit(caller.organization, &app.memory, extra_bytes);
+    let _admission = admission.await?;
     let reservation = match app.reserve(caller, sent.key.as_ref()).await? {
         KeyedRequest::New(reservation) => reservation,
         KeyedRequest::Repeated(stored) => {

@@ -11,19 +11,18 @@ use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::api::error::{ApiError, internal_error};
-use crate::api::extract::accept;
-use crate::api::extract::auth::HolderOrRecipient;
-use crate::api::extract::parameters::{Parameters, Path};
-use crate::api::response::permitted_body::while_permitted;
-use crate::api::response::served_file::{is_cached, requested_range, serve_file, unservable};
-use crate::api::state::App;
-use crate::api::state::AppState;
 use crate::db::releases::StoredTable;
 use crate::ids::ReleaseId;
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
 use crate::service::table_format::{Rendering, TableFormat};
+
+use super::error::{ApiError, internal_error};
+use super::extract::headers::best;
+use super::extract::{HolderOrRecipient, Parameters, Path};
+use super::response::permitted_body::while_permitted;
+use super::response::served_file::{is_cached, requested_range, serve_file, unservable};
+use super::state::{App, AppState};
 
 /// `?format=`, `?safe_csv=` and `?intervals=`.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
@@ -204,7 +203,7 @@ fn has_bounds(query: &FormatQuery) -> Result<bool, Problem> {
 fn requested_format(query: &FormatQuery, headers: &HeaderMap) -> Result<TableFormat, Problem> {
     let Some(name) = query.format.as_deref() else {
         let media = TableFormat::ALL.map(TableFormat::media_type);
-        return accept::best(headers, &media).map(|index| TableFormat::ALL[index]);
+        return best(headers, &media).map(|index| TableFormat::ALL[index]);
     };
     let format = TableFormat::ALL.into_iter().find(|f| f.as_str() == name);
     format.ok_or_else(|| {
@@ -219,14 +218,15 @@ fn requested_format(query: &FormatQuery, headers: &HeaderMap) -> Result<TableFor
 /// The entity tag of the bytes of a table in a format. CSV is identified by its SHA-256. The bytes
 /// of the other formats depend on the version of the program, too.
 fn etag(table: &StoredTable, rendering: &Rendering) -> Result<ETag, Problem> {
-    let tag = match rendering.is_exact_csv() {
-        true => format!("\"{}\"", table.sha256),
-        false => format!(
+    let tag = if rendering.is_exact_csv() {
+        format!("\"{}\"", table.sha256)
+    } else {
+        format!(
             "\"{}-{}-{}\"",
             table.sha256,
             rendering.file_ending(),
             env!("CARGO_PKG_VERSION")
-        ),
+        )
     };
     tag.parse().map_err(|_| {
         tracing::error!(tag, "a table's entity tag is invalid");

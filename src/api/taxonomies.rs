@@ -16,10 +16,10 @@ use crate::problem::{Code, Problem};
 use crate::roles::Caller;
 
 use super::error::ApiError;
-use super::extract::content_type::media_type;
+use super::extract::headers::media_type;
 use super::extract::{Holder, Parameters, Path, WholeBody};
 use super::page::{Page, PageQuery};
-use super::response::created::created;
+use super::response::created;
 use super::state::AppState;
 use super::text;
 

@@ -57,7 +57,7 @@ impl Tls {
     /// Reads the files again. Connections that are open keep their certificate.
     ///
     /// # Errors
-    /// [`TlsError`]: then the certificate of before is used on.
+    /// [`TlsError`]: then the previous certificate stays in use.
     pub fn reload(&self) -> Result<(), TlsError> {
         let config = Arc::new(read(&self.certificate, &self.key)?);
         *self.config.write() = config;

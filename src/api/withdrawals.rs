@@ -33,7 +33,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 
 /// Withdraw a release
 ///
-/// Its tables and its report answer 410 from then on, to everybody; downloads under way end. Its
+/// Its tables and its report answer 410 to everybody; downloads under way end. Its
 /// metadata stays, with the reason and the time. A withdrawal cannot be undone.
 #[utoipa::path(
     post, path = "/v1/releases/{id}/withdrawal", tag = "releases",

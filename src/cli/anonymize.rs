@@ -4,27 +4,23 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use serde::Serialize;
-use serde_json::json;
-
 use pais_anonymize::{
     AnonymizationRun, JobPlan, Observer, Phase, StepItem, StepRecord, VerifiedRelease, run_sweep,
 };
 use pais_core::definition::{JobDefinition, JobError, JobErrorKind, Output, Sweep, first_list};
 use pais_core::schema::Schema;
 use pais_core::table::ReleasedTable;
+use serde::Serialize;
+use serde_json::json;
 
 use super::bar::Bar;
-use super::definitions::SchemaArgs;
+use super::definitions::{self, SchemaArgs};
 use super::directory::Directory;
-use super::document_source::DocumentSource;
-use super::failure::Failure;
-use super::input_format::InputFormat;
-use super::streams::Style;
-use super::summary::Summary;
-use super::sweep_table::SweepFile;
-use super::table_file::TableFile;
-use super::{definitions, documents, overwriting, streams, summary};
+use super::output::{self, Style, write_json};
+use super::output::{Failure, in_file};
+use super::sources::DocumentSource;
+use super::summary::{self, Summary, SweepFile};
+use super::table_file::{InputFormat, TableFile, refuse_overwriting};
 
 /// Arguments of `pais anonymize`.
 #[derive(Debug, Args)]
@@ -76,16 +72,17 @@ impl Anonymize {
         let identity = input.identity();
         let outputs = [&self.output, &self.report, &self.steps];
         let mut outputs = outputs.into_iter().flatten();
-        outputs.try_for_each(|path| overwriting::refuse(identity, path))?;
+        outputs.try_for_each(|path| refuse_overwriting(identity, path))?;
         let bar = Bar::new();
         let schema = self.schema.load()?;
         let mut job = definitions::job_to_run(&self.job)?;
         let schema = Arc::new(definitions::schema_of_job(schema, &job, &self.job)?);
         job.seed = self.seed.or(job.seed);
-        let sweep = Sweep::new(&job).map_err(|error| documents::in_file(&self.job, error))?;
-        match sweep.is_sweep {
-            true => self.sweep(&input, schema, &job, &sweep, &bar)?,
-            false => self.anonymize(&input, schema, job, &bar)?,
+        let sweep = Sweep::new(&job).map_err(|error| in_file(&self.job, error))?;
+        if sweep.is_sweep {
+            self.sweep(&input, schema, &job, &sweep, &bar)?
+        } else {
+            self.anonymize(&input, schema, job, &bar)?
         }
         bar.clear();
         Ok(())
@@ -98,7 +95,7 @@ impl Anonymize {
         job: JobDefinition,
         bar: &Bar,
     ) -> Result<(), Failure> {
-        let misfit = |error| documents::in_file(&self.job, error);
+        let misfit = |error| in_file(&self.job, error);
         let output = JobPlan::new(&schema, &job).map_err(misfit)?.output();
         let out = Destination::of(self.output.as_deref(), output)?;
         bar.progress(Phase::Reading, 0.0);
@@ -131,7 +128,7 @@ impl Anonymize {
             }
         }
         let out = SweepFile::of(self.output.as_deref())?;
-        let misfit = |error| documents::in_file(&self.job, error);
+        let misfit = |error| in_file(&self.job, error);
         let jobs = sweep.combinations.iter().map(|one| one.apply(job));
         let jobs: Vec<JobDefinition> = jobs.collect();
         for combination in &jobs {
@@ -171,10 +168,10 @@ impl Anonymize {
         if let Some(path) = &self.report {
             let mut report = release.report.clone();
             report["warnings"] = json!(release.warnings);
-            documents::write(path, &report)?;
+            write_json(path, &report)?;
         }
         if let Some(path) = &self.steps {
-            documents::write(
+            write_json(
                 path,
                 &Steps {
                     items: steps.iter().map(|record| &record.item).collect(),
@@ -213,6 +210,6 @@ impl Destination {
         if let Self::File(file) = self {
             return file.write(table);
         }
-        streams::print(|out| table.write_csv(out))
+        output::print(|out| table.write_csv(out))
     }
 }

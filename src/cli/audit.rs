@@ -7,18 +7,15 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use pais::config::{Flags, Settings};
-use pais::db::Store;
+use pais::config::Settings;
 use pais::db::audit_archive::{self, ArchiveError, ArchivedLogs};
-use pais::db::audit_chain;
-use pais::telemetry;
+use pais::db::{Store, audit_chain};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use super::database::Database;
-use super::settings::SettingsArgs;
-use super::streams::{note, print_line};
-use super::{block_on, hardening, keys};
+use super::database::{SettingsArgs, with_database};
+use super::output::{note, print_line};
+use super::{keys, process};
 
 /// The subcommands of `pais audit`.
 #[derive(clap::Subcommand)]
@@ -63,19 +60,13 @@ fn parse_time(text: &str) -> Result<OffsetDateTime, String> {
 /// # Errors
 /// If the settings are invalid.
 pub(crate) fn run(command: AuditCommand) -> anyhow::Result<ExitCode> {
-    hardening::forbid_dumps();
+    process::forbid_dumps();
     let (AuditCommand::Verify(VerifyArgs { settings, .. })
     | AuditCommand::Archive(ArchiveArgs { settings, .. })) = &command;
-    let settings = settings.load(Flags::default())?;
-    telemetry::init(&settings.log)?;
-    let done = block_on(async {
-        let database = Database::open_for_command(&settings).await?;
-        let result = match &command {
-            AuditCommand::Verify(args) => verify(&settings, &database.store, &args.archives).await,
-            AuditCommand::Archive(args) => archive(&settings, &database.store, args).await,
-        };
-        database.close().await?;
-        result
+    let settings = settings.start()?;
+    let done = with_database(&settings, async |store| match &command {
+        AuditCommand::Verify(args) => verify(&settings, store, &args.archives).await,
+        AuditCommand::Archive(args) => archive(&settings, store, args).await,
     });
     Ok(done.unwrap_or_else(|error| {
         note(format_args!("pais: {error:#}"));
@@ -115,9 +106,10 @@ async fn verify(
         is_good &= are_read;
         print_line(format_args!("{} events in archives", archived.events))?;
     }
-    let verdict = match is_good {
-        true => "every one is in its place",
-        false => "the log was changed",
+    let verdict = if is_good {
+        "every one is in its place"
+    } else {
+        "the log was changed"
     };
     print_line(format_args!(
         "{} events in {} logs: {verdict}",

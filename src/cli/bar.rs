@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
-
 use pais_anonymize::{Count, Observer, Phase, RunProgress, RunStatus};
 use pais_core::cancellation::Cancellation;
 

@@ -1,15 +1,52 @@
-//! The database that a command uses: the one in the settings, or the embedded one.
+//! The settings of a command, and the database that they name: an external or the embedded one.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use clap::Args;
 use pais::clock::SystemClock;
-use pais::config::Settings;
+use pais::config::{ConfigError, Flags, Settings};
 use pais::db::data_keys::DataKeys;
 use pais::db::{Store, instances, readiness};
+use pais::telemetry;
 use pais_postgres::{EmbeddedOptions, EmbeddedServer, PostgresError};
 use secrecy::ExposeSecret;
+
+use super::block_on;
+
+/// The sources of settings other than the environment.
+#[derive(Args)]
+pub(crate) struct SettingsArgs {
+    /// Settings file (TOML); config/example.toml lists what can be set
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Directory of the embedded database and the key file
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+}
+
+impl SettingsArgs {
+    /// Reads the settings. `flags` contains the values of the command's own flags.
+    ///
+    /// # Errors
+    /// [`ConfigError`], with the key and source of the invalid setting.
+    pub(crate) fn load(&self, mut flags: Flags) -> Result<Settings, ConfigError> {
+        flags.data_dir = self.data_dir.clone();
+        Settings::load(self.config.as_deref(), &flags)
+    }
+
+    /// Reads the settings of a command without flags of its own, and begins the log.
+    ///
+    /// # Errors
+    /// As [`Self::load`], and when the log cannot begin.
+    pub(crate) fn start(&self) -> anyhow::Result<Settings> {
+        let settings = self.load(Flags::default())?;
+        telemetry::init(&settings.log)?;
+        Ok(settings)
+    }
+}
 
 /// How long the connections may take to be closed.
 const CLOSE_WAIT: Duration = Duration::from_secs(2);
@@ -39,7 +76,7 @@ impl Database {
     ///
     /// # Errors
     /// When the database cannot be started, reached or migrated.
-    pub(crate) async fn open_for_command(settings: &Settings) -> anyhow::Result<Self> {
+    async fn open_for_command(settings: &Settings) -> anyhow::Result<Self> {
         let dir = &settings.server.data_dir;
         let server = match settings.database.url {
             Some(_) => None,
@@ -90,6 +127,22 @@ impl Database {
         }
         Ok(())
     }
+}
+
+/// Does the work of a command on the database of the settings, which has all migrations then.
+///
+/// # Errors
+/// When the database cannot be opened or closed; that of the work.
+pub(crate) fn with_database<T>(
+    settings: &Settings,
+    work: impl AsyncFnOnce(&Store) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    block_on(async {
+        let database = Database::open_for_command(settings).await?;
+        let result = work(&database.store).await;
+        database.close().await?;
+        result
+    })
 }
 
 /// Applies the missing migrations, unless a service of another version uses the database.

@@ -11,10 +11,8 @@ use pais_core::definition::{
 use pais_core::schema::{Schema, SchemaErrorKind};
 use pais_core::taxonomy::{Tree, TreeLimits};
 
-use super::document_source::DocumentSource;
-use super::documents::in_file;
-use super::failure::Failure;
-use super::service_documents;
+use super::output::{Failure, in_file};
+use super::sources::{DocumentSource, parse_dataset, parse_job, parse_taxonomies};
 
 /// Limits of taxonomies on the command line. They are high, because only the user's own memory is
 /// used.
@@ -68,7 +66,7 @@ impl SchemaArgs {
     /// If a document cannot be read or is not valid.
     pub(crate) fn load(&self) -> Result<Schema, Failure> {
         let source = &self.schema;
-        let definition = service_documents::dataset(&source.read()?);
+        let definition = parse_dataset(&source.read()?);
         let definition = definition.map_err(|error| in_file(source, error))?;
         let taxonomies = self.taxonomies(&definition)?;
         let resolved = Schema::resolve(&definition, LIMITS, |id| taxonomies.get(&id).cloned());
@@ -99,7 +97,7 @@ impl SchemaArgs {
         }
         let mut trees = HashMap::new();
         let mut add = |source: &DocumentSource, missing: &mut Vec<TaxonomyId>| {
-            let found = service_documents::taxonomies(&source.read()?);
+            let found = parse_taxonomies(&source.read()?);
             for (id, root) in found.map_err(|error| in_file(source, error))? {
                 let tree = Tree::new(&root, LIMITS).map_err(|error| {
                     in_file(
@@ -191,6 +189,6 @@ pub(crate) fn job_to_run(source: &DocumentSource) -> Result<JobDefinition, Failu
 }
 
 fn read_job(source: &DocumentSource) -> Result<(JobDefinition, bool), Failure> {
-    let job = service_documents::job(&source.read()?);
+    let job = parse_job(&source.read()?);
     job.map_err(|error| in_file(source, error).into())
 }

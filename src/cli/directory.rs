@@ -3,10 +3,14 @@
 
 use std::path::{Path, PathBuf};
 
+use pais_core::definition::ColumnRole;
+use pais_core::read::anatomized;
+use pais_core::schema::Schema;
 use pais_core::table::ReleasedTable;
+use pais_verify::ReleaseTables;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::failure::Failure;
+use super::output::Failure;
 use super::table_file::TableFile;
 
 /// A directory of tables. It may not exist yet.
@@ -64,6 +68,32 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
 /// The name of a table's file.
 fn file_name(table: &str) -> String {
     format!("{}.csv", utf8_percent_encode(table, ENCODED))
+}
+
+/// Reads the tables of an anatomized release.
+///
+/// # Errors
+/// For tables that are missing, or do not fit the schema.
+pub(crate) fn read_anatomized(
+    schema: &Schema,
+    directory: &Directory,
+) -> Result<ReleaseTables, Failure> {
+    let file = directory.file("qit")?;
+    let read_by = anatomized::quasi_identifier_columns(schema, &file.names()?);
+    let qit = anatomized::released("qit", &read_by, file.read(&read_by)?);
+    let sensitive = schema
+        .stored()
+        .filter(|column| column.role == ColumnRole::Sensitive);
+    let counts = sensitive.map(|column| {
+        let name = format!("st_{}", column.name);
+        let read_by = anatomized::sensitive_columns(column);
+        let table = directory.file(&name)?.read(&read_by)?;
+        Ok(anatomized::released(&name, &read_by, table))
+    });
+    Ok(ReleaseTables::Anatomized {
+        qit,
+        counts: counts.collect::<Result<_, Failure>>()?,
+    })
 }
 
 #[cfg(test)]

@@ -4,17 +4,15 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use pais::config::{Flags, Settings};
+use pais::config::Settings;
 use pais::db::Store;
 use pais::db::key_ring::KeyRing;
 use pais::db::service_keys::{self, KeyMismatch};
-use pais::telemetry;
 
-use super::database::Database;
+use super::database::{SettingsArgs, with_database};
 use super::key_file::{self, KeyPlace};
-use super::settings::SettingsArgs;
-use super::streams::{note, print_line};
-use super::{block_on, hardening};
+use super::output::{note, print_line};
+use super::process;
 
 /// The subcommands of `pais keys`.
 #[derive(clap::Subcommand)]
@@ -41,7 +39,7 @@ pub(crate) struct GenerateArgs {
 /// # Errors
 /// If the settings are invalid, or a key or the database cannot be used.
 pub(crate) fn run(command: KeysCommand) -> anyhow::Result<ExitCode> {
-    hardening::forbid_dumps();
+    process::forbid_dumps();
     match command {
         KeysCommand::Generate(args) => {
             if args.file.exists() {
@@ -51,34 +49,18 @@ pub(crate) fn run(command: KeysCommand) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         KeysCommand::Rotate(args) => {
-            let settings = args.load(Flags::default())?;
-            telemetry::init(&settings.log)?;
-            block_on(with_database(&settings, async |store| {
-                rotate(&settings, store).await
-            }))
+            let settings = args.start()?;
+            with_database(&settings, async |store| rotate(&settings, store).await)
         }
         KeysCommand::Check(args) => {
-            let settings = args.load(Flags::default())?;
-            telemetry::init(&settings.log)?;
-            let checked = block_on(with_database(&settings, async |store| {
-                check(&settings, store).await
-            }));
+            let settings = args.start()?;
+            let checked = with_database(&settings, async |store| check(&settings, store).await);
             Ok(checked.unwrap_or_else(|error| {
                 note(format_args!("pais: {error:#}"));
                 ExitCode::from(if error.is::<KeyMismatch>() { 1 } else { 2 })
             }))
         }
     }
-}
-
-async fn with_database<T>(
-    settings: &Settings,
-    work: impl AsyncFnOnce(&Store) -> anyhow::Result<T>,
-) -> anyhow::Result<T> {
-    let database = Database::open_for_command(settings).await?;
-    let result = work(&database.store).await;
-    database.close().await?;
-    result
 }
 
 /// Opens the key ring of the service.

@@ -1,58 +1,41 @@
-//! The command line. Each subcommand has a file of its own.
+//! The command line. Each subcommand with work of its own has a file.
 
-mod anatomized;
 mod anonymize;
 mod audit;
 mod bar;
-mod completions;
-mod counted;
+mod data_dir;
 mod database;
 mod definitions;
 mod directory;
-mod document_source;
-mod documents;
-mod failure;
-mod hardening;
-mod home;
-mod input_format;
 mod key_file;
 mod keys;
-mod machine_memory;
-mod migrate;
-mod openapi;
-mod overwriting;
-mod problem_text;
+mod output;
 mod process;
-mod release_document;
 mod sample;
 mod schema;
 mod serve;
-mod service_address;
-mod service_documents;
-mod settings;
-mod signals;
-mod storage;
-mod streams;
+mod sources;
 mod summary;
-mod sweep_table;
 mod table_file;
 mod taxonomy;
 mod token;
 mod transform;
 mod verify;
-mod verify_json;
 mod verify_package;
 mod verify_text;
 
+use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use clap_complete::{Shell, generate};
 use pais::config::ConfigError;
-use pais::problem::Problem;
+use pais::problem::{Code, Problem};
 
-use failure::Failure;
-use streams::Style;
+use database::{SettingsArgs, with_database};
+use output::Failure;
+use output::Style;
 
 /// Privacy-aware sharing of health data.
 #[derive(Parser)]
@@ -67,7 +50,7 @@ enum Command {
     /// Run the service: migrate, start the workers, serve HTTP
     Serve(serve::ServeArgs),
     /// Apply the missing migrations, and exit
-    Migrate(migrate::MigrateArgs),
+    Migrate(SettingsArgs),
     /// Issue API tokens
     #[command(subcommand)]
     Token(token::TokenCommand),
@@ -97,7 +80,11 @@ enum Command {
     /// Print the OpenAPI document
     Openapi,
     /// Print the completion script of a shell
-    Completions(completions::CompletionsArgs),
+    Completions {
+        /// The shell; for bash: `source <(pais completions bash)`.
+        #[arg(value_name = "SHELL")]
+        shell: Shell,
+    },
 }
 
 /// Runs the command given on the command line. The exit status is 0 on success, 2 if arguments or
@@ -105,7 +92,7 @@ enum Command {
 pub(crate) fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Serve(args) => of_service(serve::run(args)),
-        Command::Migrate(args) => of_service(migrate::run(&args)),
+        Command::Migrate(args) => of_service(migrate(&args)),
         Command::Token(command) => of_service(token::run(command)),
         Command::Keys(command) => match keys::run(command) {
             Ok(status) => status,
@@ -128,9 +115,30 @@ pub(crate) fn main() -> ExitCode {
             Ok(status) => status,
             Err(failure) => failure.report(command.style()),
         },
-        Command::Openapi => of_files(openapi::run(), Style::of_errors(false)),
-        Command::Completions(args) => of_files(args.run(Cli::command()), Style::of_errors(false)),
+        Command::Openapi => of_files(openapi(), Style::of_errors(false)),
+        Command::Completions { shell } => of_files(completions(shell), Style::of_errors(false)),
     }
+}
+
+/// Applies the missing migrations.
+fn migrate(args: &SettingsArgs) -> anyhow::Result<()> {
+    // Opening the database applies them.
+    with_database(&args.start()?, async |_| Ok(()))
+}
+
+/// Prints the OpenAPI document to standard output.
+fn openapi() -> Result<(), Failure> {
+    let text = pais::api::document_text()
+        .map_err(|error| Problem::new(Code::Internal, error.to_string()))?;
+    output::print(|out| out.write_all(text.as_bytes()))
+}
+
+/// Prints the completion script of the whole command line to standard output.
+fn completions(shell: Shell) -> Result<(), Failure> {
+    // The generator panics where its writer fails, so it writes to memory.
+    let mut script = Vec::new();
+    generate(shell, &mut Cli::command(), "pais", &mut script);
+    output::print(|out| out.write_all(&script))
 }
 
 /// The exit status of a command that works on files.
@@ -147,8 +155,8 @@ fn of_service(result: anyhow::Result<()>) -> ExitCode {
         return ExitCode::SUCCESS;
     };
     match error.downcast_ref::<Problem>() {
-        Some(problem) => failure::print(problem, Style::of_errors(false)),
-        None => streams::note(format_args!("pais: {error:#}")),
+        Some(problem) => output::print_problem(problem, Style::of_errors(false)),
+        None => output::note(format_args!("pais: {error:#}")),
     }
     let usage = error.is::<ConfigError>();
     ExitCode::from(if usage { 2 } else { 1 })

@@ -1,6 +1,14 @@
-//! Limits of the process that the operating system sets.
+//! What the operating system gives the process: open files, memory, signals, and no core dumps.
 
-use rustix::process::{Resource, getrlimit, setrlimit};
+use std::path::Path;
+use std::sync::Arc;
+
+use rustix::process::{
+    DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit,
+};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
 /// Open files that are kept free for the database, files and programs.
 const RESERVED_FILES: u64 = 200;
@@ -22,9 +30,144 @@ pub(super) fn raise_open_files() -> usize {
     usize::try_from(connections).unwrap_or(usize::MAX)
 }
 
+/// Switches core dumps off, and keeps other processes of the same user from reading this one's memory.
+/// Called before a key is read. Failures are logged: the keys are then as safe as the system's settings.
+pub(crate) fn forbid_dumps() {
+    let none = Rlimit {
+        current: Some(0),
+        maximum: Some(0),
+    };
+    let limited = setrlimit(Resource::Core, none);
+    let hidden = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    if let Err(error) = limited.and(hidden) {
+        tracing::warn!(%error, "core dumps could not be switched off");
+    }
+}
+
+/// Where version 2 of control groups is mounted.
+const CGROUP_2: &str = "/sys/fs/cgroup";
+
+/// The limit of version 1 of control groups, as a container sees its own.
+const CGROUP_1_LIMIT: &str = "/sys/fs/cgroup/memory/memory.limit_in_bytes";
+
+/// The memory that is assumed if the system does not report it: 4 GiB.
+const ASSUMED_BYTES: u64 = 4 << 30;
+
+/// The value of `memory.process_bytes`, in bytes. For 0, three quarters of the memory of the machine,
+/// or of the control group of the process if that has less.
+pub(super) fn process_budget(configured: u64) -> u64 {
+    match configured {
+        0 => available() / 4 * 3,
+        bytes => bytes,
+    }
+}
+
+fn available() -> u64 {
+    let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let limits = [
+        total_in_meminfo(&meminfo),
+        cgroup_2_limit(),
+        bytes_in(Path::new(CGROUP_1_LIMIT)),
+    ];
+    limits.into_iter().flatten().min().unwrap_or(ASSUMED_BYTES)
+}
+
+/// The lowest limit of the control group of this process and of those above it.
+fn cgroup_2_limit() -> Option<u64> {
+    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let own = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
+    let root = Path::new(CGROUP_2);
+    let own = root.join(own.trim_start_matches('/'));
+    let groups = own.ancestors().take_while(|group| group.starts_with(root));
+    groups
+        .filter_map(|group| bytes_in(&group.join("memory.max")))
+        .min()
+}
+
+/// The number in a file. `None` without a number, such as `max`.
+fn bytes_in(path: &Path) -> Option<u64> {
+    std::fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+fn total_in_meminfo(meminfo: &str) -> Option<u64> {
+    let line = meminfo
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes << 10)
+}
+
+/// What the signals ask for.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Stop {
+    /// Cancelled by SIGTERM, SIGINT and SIGQUIT: no new work begins.
+    pub(super) shutdown: CancellationToken,
+    /// Cancelled by SIGQUIT, and by a second SIGTERM or SIGINT: running work is not waited for. Jobs
+    /// return to the queue.
+    pub(super) at_once: CancellationToken,
+    /// Notified by SIGHUP: certificates are read again.
+    pub(super) reload: Arc<Notify>,
+}
+
+/// Handles the signals from now on.
+///
+/// # Errors
+/// When a signal cannot be handled.
+pub(super) fn handle_signals() -> std::io::Result<Stop> {
+    let stop = Stop::default();
+    let mut signals = Signals {
+        terminate: signal(SignalKind::terminate())?,
+        interrupt: signal(SignalKind::interrupt())?,
+        quit: signal(SignalKind::quit())?,
+        hangup: signal(SignalKind::hangup())?,
+    };
+    let asked = stop.clone();
+    tokio::spawn(async move {
+        loop {
+            match signals.next().await {
+                Asked::Reload => asked.reload.notify_one(),
+                Asked::Stop if !asked.shutdown.is_cancelled() => {
+                    tracing::info!("stopping; a second signal stops without waiting");
+                    asked.shutdown.cancel();
+                }
+                Asked::Stop | Asked::StopAtOnce => {
+                    tracing::info!("stopping at once");
+                    asked.shutdown.cancel();
+                    asked.at_once.cancel();
+                }
+            }
+        }
+    });
+    Ok(stop)
+}
+
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    quit: Signal,
+    hangup: Signal,
+}
+
+enum Asked {
+    Reload,
+    Stop,
+    StopAtOnce,
+}
+
+impl Signals {
+    async fn next(&mut self) -> Asked {
+        tokio::select! {
+            _ = self.terminate.recv() => Asked::Stop,
+            _ = self.interrupt.recv() => Asked::Stop,
+            _ = self.quit.recv() => Asked::StopAtOnce,
+            _ = self.hangup.recv() => Asked::Reload,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::raise_open_files;
+    use super::{process_budget, raise_open_files, total_in_meminfo};
 
     #[test]
     fn the_limit_of_open_files_is_raised() {
@@ -32,5 +175,14 @@ mod tests {
         assert!(connections > 0);
         let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
         assert_eq!(limit.current, limit.maximum);
+    }
+
+    #[test]
+    fn zero_means_three_quarters_of_the_memory() {
+        let meminfo = "MemTotal:       16384 kB\nMemFree:  1 kB\n";
+        assert_eq!(total_in_meminfo(meminfo), Some(16 << 20));
+        assert_eq!(total_in_meminfo("MemFree: 1 kB"), None);
+        assert_eq!(process_budget(7), 7);
+        assert!(process_budget(0) > 0);
     }
 }

@@ -5,13 +5,11 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use clap::builder::PossibleValuesParser;
-use clap::builder::TypedValueParser;
-
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use pais_sample::Sample;
 
-use super::documents;
-use super::failure::Failure;
+use super::output::Failure;
+use super::output::write_json;
 
 /// Arguments of `pais sample`.
 #[derive(Debug, Args)]
@@ -48,11 +46,11 @@ impl SampleArgs {
         let folder = &self.output;
         std::fs::create_dir_all(folder).map_err(|error| Failure::file(folder, &error))?;
         let name = self.sample.name();
-        documents::write(
+        write_json(
             &folder.join(format!("{name}.schema.json")),
             &self.sample.schema(),
         )?;
-        documents::write(&folder.join(format!("{name}.job.json")), &self.sample.job())?;
+        write_json(&folder.join(format!("{name}.job.json")), &self.sample.job())?;
         let path = folder.join(format!("{name}.csv"));
         self.table(&path)
             .map_err(|error| Failure::file(&path, &error))

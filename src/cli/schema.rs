@@ -1,22 +1,20 @@
 //! `pais schema`: proposes the schema of a table.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use pais_core::draft::{Draft, DraftOptions};
-use pais_core::read::{DecimalMark, Delimiter, TextEncoding, TextParameters, ThousandsMark};
 
-use super::documents;
-use super::failure::Failure;
-use super::input_format::FormatName;
-use super::streams::{self, Style, note};
-use super::table_file::{FileFormat, TableFile};
+use super::output::Failure;
+use super::output::{self, Style, note, write_json};
+use super::table_file::{FormatName, TableFile, TextFlags};
 
 /// Works with schemas.
 #[derive(Subcommand)]
 pub(crate) enum SchemaCommand {
-    /// Propose a schema for a table, with the reasons for each column
+    /// Propose a schema for a table, with the reasons for each column; how its text is written is
+    /// found in the file where no flag says it
     Draft(DraftArgs),
 }
 
@@ -39,18 +37,8 @@ pub(crate) struct DraftArgs {
     /// The format of the table where its ending does not say it; csv for standard input.
     #[arg(long, value_name = "FORMAT")]
     format: Option<FormatName>,
-    /// Between two cells of text: one character or `tab`; found in the file when omitted.
-    #[arg(long, value_name = "CHARACTER")]
-    delimiter: Option<Delimiter>,
-    /// Before the fraction of numbers: `.` or `,`; found in the file when omitted.
-    #[arg(long, value_name = "CHARACTER")]
-    decimal: Option<DecimalMark>,
-    /// Between groups of three digits: one character; found in the file when omitted.
-    #[arg(long, value_name = "CHARACTER")]
-    thousands: Option<ThousandsMark>,
-    /// utf-8, iso-8859-1, windows-1252 or utf-16; found in the file when omitted.
-    #[arg(long, value_name = "ENCODING")]
-    encoding: Option<TextEncoding>,
+    #[command(flatten)]
+    text: TextFlags,
 }
 
 impl SchemaCommand {
@@ -73,31 +61,18 @@ impl SchemaCommand {
 
 impl DraftArgs {
     fn run(&self) -> Result<(), Failure> {
-        let format = self.format.map(FileFormat::from);
-        let table = if self.file == Path::new("-") {
-            TableFile::standard_input(format.unwrap_or(FileFormat::CSV))
-        } else if let Some(format) = format {
-            TableFile::in_format(&self.file, format)
-        } else {
-            TableFile::of(&self.file)?
-        };
-        let given = TextParameters {
-            delimiter: self.delimiter,
-            decimal: self.decimal,
-            thousands: self.thousands,
-            encoding: self.encoding,
-        };
+        let table = TableFile::input(&self.file, self.format)?;
         let options = DraftOptions {
             name: &self.name,
             ..DraftOptions::default()
         };
-        let draft = table.draft(given, options)?;
+        let draft = table.draft(self.text.parameters(), options)?;
         if !self.json {
             print_reasons(&draft);
         }
         match (&self.output, self.json) {
-            (Some(path), true) => documents::write(path, &draft),
-            (Some(path), false) => documents::write(path, &draft.dataset),
+            (Some(path), true) => write_json(path, &draft),
+            (Some(path), false) => write_json(path, &draft.dataset),
             (None, true) => print(&draft),
             (None, false) => print(&draft.dataset),
         }
@@ -122,7 +97,7 @@ fn print_reasons(draft: &Draft) {
 }
 
 fn print(document: &impl serde::Serialize) -> Result<(), Failure> {
-    streams::print(|out| {
+    output::print(|out| {
         serde_json::to_writer_pretty(&mut *out, document)?;
         writeln!(out)
     })

@@ -2,34 +2,34 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
-use pais::api::rate_limiter::RateLimiter;
+use pais::api::limits::TokenLifetime;
+use pais::api::rate_limits::RateLimiter;
 use pais::api::tls::Tls;
-use pais::api::tokens::TokenLifetime;
-use pais::api::{App, Limits};
-use pais::api::{AppState, ConnectionLimits, RefusedTokens, RouterSettings, UploadPace};
+use pais::api::{
+    App, AppState, ConnectionLimits, Limits, RefusedTokens, RouterSettings, UploadPace,
+};
 use pais::config::{Flags, Settings};
 use pais::db::moving_of_old_keys::move_old_keys;
 use pais::db::quotas::Quotas;
 use pais::db::sealing_of_old_rows::seal_old_rows;
 use pais::db::{Store, instances};
-use pais::jobs;
 use pais::memory::MemoryBudget;
 use pais::oidc::Verifier;
 use pais::service::streams::StreamLimits;
 use pais::storage::Storage;
-use pais::telemetry;
+use pais::{jobs, telemetry};
 use pais_core::taxonomy::TreeLimits;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::database::Database;
-use super::home::Home;
-use super::settings::SettingsArgs;
-use super::signals::{self, Stop};
-use super::{block_on, hardening, keys, machine_memory, process, storage};
+use super::data_dir::{Home, open_storage};
+use super::database::{Database, SettingsArgs};
+use super::process::{self, Stop, handle_signals};
+use super::{block_on, keys};
 
 /// Connections of the listener of probes and metrics.
 const OPERATION_CONNECTIONS: usize = 64;
@@ -55,15 +55,15 @@ pub(crate) fn run(args: ServeArgs) -> anyhow::Result<()> {
     };
     let settings = args.settings.load(flags)?;
     telemetry::init(&settings.log)?;
-    hardening::forbid_dumps();
+    process::forbid_dumps();
     block_on(serve(&settings))
 }
 
 async fn serve(settings: &Settings) -> anyhow::Result<()> {
-    let stop = signals::handle()?;
+    let stop = handle_signals()?;
     // Bind before starting the database, which takes longer: a port in use is reported at once.
     let listeners = Listeners::bind(settings).await?;
-    let storage = Arc::new(storage::open(settings)?);
+    let storage = Arc::new(open_storage(settings)?);
     let home = Home::lock(&settings.server.data_dir)?;
     // The database needs space to start.
     storage.make_room();
@@ -115,8 +115,8 @@ impl Listeners {
             limits: ConnectionLimits {
                 connections: settings.connections.min(possible),
                 per_address: settings.connections_per_address,
-                header_timeout: settings.header_timeout(),
-                keep_alive: settings.keep_alive(),
+                header_timeout: Duration::from_secs(settings.header_timeout_seconds),
+                keep_alive: Duration::from_secs(settings.keep_alive_seconds),
             },
         })
     }
@@ -169,9 +169,9 @@ async fn work(
         rate_limiter: RateLimiter::new(settings.limits.requests_per_second).map(Arc::new),
         refused_tokens: RefusedTokens::new(settings.limits.refused_tokens_per_minute).map(Arc::new),
         oidc: settings.oidc.settings().map(Verifier::new).map(Arc::new),
-        body_timeout: settings.server.body_timeout(),
+        body_timeout: Duration::from_secs(settings.server.body_timeout_seconds),
         upload_pace: UploadPace {
-            max_duration: settings.limits.upload_duration(),
+            max_duration: Duration::from_secs(settings.limits.upload_seconds),
             bytes_per_second: settings.limits.upload_bytes_per_second,
             ..UploadPace::default()
         },
@@ -179,7 +179,7 @@ async fn work(
         public_url: settings.server.public_url.clone(),
     };
     let router_settings = RouterSettings {
-        request_timeout: settings.server.request_timeout(),
+        request_timeout: Duration::from_secs(settings.server.request_timeout_seconds),
         cors_origins: settings.server.cors_origins.clone(),
         is_operation_separate: listeners.operation.is_some(),
     };
@@ -203,7 +203,7 @@ async fn work(
         limits,
     } = listeners;
     tracing::info!(address = %main.local_addr()?, tls = tls.is_some(), "serving");
-    let grace = settings.server.shutdown_grace();
+    let grace = Duration::from_secs(settings.server.shutdown_grace_seconds);
     let _reloading = AbortOnDropHandle::new(tokio::spawn(reload(stop.reload.clone(), tls.clone())));
     let serving = async {
         let served = tokio::select! {
@@ -266,11 +266,11 @@ fn worker_settings(settings: &Settings) -> jobs::WorkerPoolSettings {
     let workers = &settings.workers;
     jobs::WorkerPoolSettings {
         concurrency: workers.jobs,
-        lease: workers.lease(),
-        heartbeat: workers.heartbeat(),
-        poll: workers.poll(),
+        lease: Duration::from_secs(workers.lease_seconds),
+        heartbeat: Duration::from_secs(workers.heartbeat_seconds),
+        poll: Duration::from_secs(workers.poll_seconds),
         max_attempts: workers.max_attempts,
-        max_run: workers.max_run(),
+        max_run: Duration::from_secs(workers.max_run_seconds),
         running_per_organization: settings.organizations.running_jobs,
         job_bytes: settings.memory.job_bytes,
     }
@@ -278,8 +278,8 @@ fn worker_settings(settings: &Settings) -> jobs::WorkerPoolSettings {
 
 fn memory_budget(settings: &Settings) -> MemoryBudget {
     let settings = &settings.memory;
-    let total = machine_memory::process_budget(settings.process_bytes);
-    MemoryBudget::new(total, settings.wait())
+    let total = process::process_budget(settings.process_bytes);
+    MemoryBudget::new(total, Duration::from_secs(settings.wait_seconds))
 }
 
 fn limits(settings: &Settings) -> Limits {
@@ -302,7 +302,7 @@ fn limits(settings: &Settings) -> Limits {
         },
         concurrent_uploads: settings.uploads,
         uploads_per_organization: organizations.uploads,
-        upload_wait: settings.upload_wait(),
+        upload_wait: Duration::from_secs(settings.upload_wait_seconds),
         quotas: Quotas {
             stored_bytes: organizations.stored_bytes,
             stored_rows: organizations.stored_rows,

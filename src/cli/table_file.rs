@@ -1,26 +1,27 @@
-//! A table in a file. The file extension gives the format.
+//! A table in a file: its format, which the file extension or flags give, how it is read and written,
+//! and the refusal to write over what is read.
 
-use std::fs::File;
+use std::cell::Cell;
+use std::fs::{File, Metadata, metadata};
 use std::io::{self, BufWriter, Read, Write};
 use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
+use clap::{Args, ValueEnum};
 use pais::problem::{Code, Problem};
 use pais_anonymize::{Count, Observer, Phase, Unobserved};
 use pais_core::draft::{self, Draft, DraftFailure, DraftOptions};
 use pais_core::read::{
-    Delimiter, ReadError, ReadFailure, ReadLimits, TextFormat, TextParameters, csv, ndjson,
-    parquet, reimport,
+    DecimalMark, Delimiter, ReadError, ReadFailure, ReadLimits, TextEncoding, TextFormat,
+    TextParameters, ThousandsMark, csv, ndjson, parquet, reimport,
 };
-
 use pais_core::schema::Schema;
 use pais_core::table::chunk::Assembler;
 use pais_core::table::{ReleasedTable, Table};
 
-use super::counted::CountedFile;
-use super::documents::in_file;
-use super::failure::Failure;
-use super::overwriting::FileIdentity;
+use super::output::{Failure, in_file};
 
 /// The accepted file extensions, for error messages.
 const EXTENSIONS: &str = ".csv, .tsv, .ndjson, each of them also with .gz or .zst, or .parquet";
@@ -108,23 +109,28 @@ impl TableFile {
         Ok(file)
     }
 
-    /// The table file at a path whose format its extension does not say.
-    pub(crate) fn in_format(path: &Path, format: FileFormat) -> Self {
-        Self {
-            path: path.to_owned(),
-            is_standard_input: false,
-            format,
-            compression: compression(path).1,
-        }
-    }
-
-    /// The table in standard input.
-    pub(crate) fn standard_input(format: FileFormat) -> Self {
-        Self {
-            path: "standard input".into(),
-            is_standard_input: true,
-            format,
-            compression: FileCompression::None,
+    /// The table to read at a path, where `-` is standard input, in a format that its extension need not
+    /// say.
+    ///
+    /// # Errors
+    /// If neither the format nor an accepted file extension is given.
+    pub(crate) fn input(path: &Path, format: Option<FormatName>) -> Result<Self, Failure> {
+        let format = format.map(FileFormat::from);
+        let is_standard_input = path == Path::new(STANDARD_INPUT);
+        match format.or(is_standard_input.then_some(FileFormat::CSV)) {
+            None => Self::of(path),
+            Some(format) if is_standard_input => Ok(Self {
+                path: "standard input".into(),
+                is_standard_input,
+                format,
+                compression: FileCompression::None,
+            }),
+            Some(format) => Ok(Self {
+                path: path.to_owned(),
+                is_standard_input,
+                format,
+                compression: compression(path).1,
+            }),
         }
     }
 
@@ -163,9 +169,10 @@ impl TableFile {
 
     /// Which file it is; `None` for one that does not exist and for a pipe.
     pub(crate) fn identity(&self) -> Option<FileIdentity> {
-        let metadata = match self.is_standard_input {
-            true => self.file().ok()?.metadata(),
-            false => std::fs::metadata(&self.path),
+        let metadata = if self.is_standard_input {
+            self.file().ok()?.metadata()
+        } else {
+            std::fs::metadata(&self.path)
         };
         FileIdentity::of(&metadata.ok()?)
     }
@@ -306,9 +313,10 @@ impl TableFile {
     }
 
     fn file(&self) -> Result<File, Failure> {
-        let opened = match self.is_standard_input {
-            true => io::stdin().as_fd().try_clone_to_owned().map(File::from),
-            false => File::open(&self.path),
+        let opened = if self.is_standard_input {
+            io::stdin().as_fd().try_clone_to_owned().map(File::from)
+        } else {
+            File::open(&self.path)
         };
         opened.map_err(|error| Failure::file(&self.path, &error))
     }
@@ -347,11 +355,189 @@ fn compression(path: &Path) -> (String, FileCompression) {
     }
 }
 
+/// The path that means standard input.
+const STANDARD_INPUT: &str = "-";
+
+/// How the text of a raw table is written.
+#[derive(Debug, Args)]
+pub(crate) struct TextFlags {
+    /// Between two cells of a raw table in text: one character or `tab`.
+    #[arg(long, value_name = "CHARACTER")]
+    delimiter: Option<Delimiter>,
+    /// Before the fraction of its numbers: `.` or `,`.
+    #[arg(long, value_name = "CHARACTER")]
+    decimal: Option<DecimalMark>,
+    /// Between groups of three digits of its numbers: one character.
+    #[arg(long, value_name = "CHARACTER")]
+    thousands: Option<ThousandsMark>,
+    /// Its encoding: utf-8, iso-8859-1, windows-1252 or utf-16.
+    #[arg(long, value_name = "ENCODING")]
+    encoding: Option<TextEncoding>,
+}
+
+impl TextFlags {
+    /// What the flags say.
+    pub(crate) fn parameters(&self) -> TextParameters {
+        TextParameters {
+            delimiter: self.delimiter,
+            decimal: self.decimal,
+            thousands: self.thousands,
+            encoding: self.encoding,
+        }
+    }
+}
+
+/// Flags of the raw table.
+#[derive(Debug, Args)]
+pub(crate) struct InputFormat {
+    /// The format of the raw table where its ending does not say it; csv for standard input.
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<FormatName>,
+    #[command(flatten)]
+    text: TextFlags,
+}
+
+/// A format of `--format`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FormatName {
+    /// Cells between commas
+    Csv,
+    /// Cells between tabulators
+    Tsv,
+    /// One JSON object per line
+    Ndjson,
+}
+
+impl From<FormatName> for FileFormat {
+    fn from(name: FormatName) -> Self {
+        match name {
+            FormatName::Csv => Self::CSV,
+            FormatName::Tsv => Self::TSV,
+            FormatName::Ndjson => Self::Ndjson,
+        }
+    }
+}
+
+impl InputFormat {
+    /// Whether no flag is given.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.format.is_none() && self.text.parameters().is_empty()
+    }
+
+    /// The raw table at a path; `-` is standard input.
+    ///
+    /// # Errors
+    /// For an unknown ending without `--format`, and for flags that contradict each other or the
+    /// format.
+    pub(crate) fn table(&self, path: &Path) -> Result<TableFile, Failure> {
+        TableFile::input(path, self.format)?.written_as(&self.text.parameters())
+    }
+}
+
+/// A file that counts the bytes read from it.
+pub(crate) struct CountedFile {
+    file: File,
+    share: ReadShare,
+}
+
+/// The share of a [`CountedFile`] that has been read. It is updated while the file is read.
+#[derive(Clone, Debug)]
+pub(crate) struct ReadShare {
+    read: Rc<Cell<u64>>,
+    /// Size of the file in bytes; 0 if it has no size, such as a pipe.
+    bytes: u64,
+}
+
+impl CountedFile {
+    /// Wraps a file of which nothing has been read yet.
+    pub(crate) fn new(file: File) -> Self {
+        let share = ReadShare {
+            read: Rc::default(),
+            bytes: file.metadata().map_or(0, |metadata| metadata.len()),
+        };
+        Self { file, share }
+    }
+
+    /// A handle on the share that has been read. It stays valid while the file is read.
+    pub(crate) fn share(&self) -> ReadShare {
+        self.share.clone()
+    }
+}
+
+impl Read for CountedFile {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(out)?;
+        let before = self.share.read.get();
+        self.share.read.set(before + read as u64);
+        Ok(read)
+    }
+}
+
+impl ReadShare {
+    /// The share read so far, from 0 to 1; 0 if the size of the file is not known.
+    pub(crate) fn now(&self) -> f64 {
+        match self.bytes {
+            0 => 0.0,
+            bytes => (self.read.get() as f64 / bytes as f64).min(1.0),
+        }
+    }
+}
+
+/// A file, whatever path or link leads to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FileIdentity {
+    device: u64,
+    inode: u64,
+}
+
+impl FileIdentity {
+    /// The file with this metadata; `None` for what is no regular file, such as a pipe.
+    pub(crate) fn of(metadata: &Metadata) -> Option<Self> {
+        metadata.is_file().then(|| Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+        })
+    }
+
+    fn at(path: &Path) -> Option<Self> {
+        Self::of(&metadata(path).ok()?)
+    }
+}
+
+/// Refuses an output that is the input, or a directory of tables one of which would be.
+///
+/// # Errors
+/// If writing the output would replace the input.
+pub(crate) fn refuse_overwriting(
+    input: Option<FileIdentity>,
+    output: &Path,
+) -> Result<(), Failure> {
+    let Some(input) = input else { return Ok(()) };
+    let is_input = |path: &Path| FileIdentity::at(path) == Some(input);
+    let has_input = |directory: &Path| {
+        let entries = directory.read_dir().into_iter().flatten().flatten();
+        let mut tables = entries.filter(|entry| {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            name == "qit.csv" || (name.starts_with("st_") && name.ends_with(".csv"))
+        });
+        tables.any(|entry| is_input(&entry.path()))
+    };
+    if is_input(output) || (output.is_dir() && has_input(output)) {
+        return Err(Failure::Usage(format!(
+            "{}: this is the raw table, which would be overwritten; name another output",
+            output.display()
+        )));
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
     use std::path::Path;
 
-    use super::{FileCompression, FileFormat, TableFile};
+    use super::{CountedFile, FileCompression, FileFormat, TableFile};
 
     #[test]
     fn the_file_extension_gives_the_format() {
@@ -375,5 +561,17 @@ mod tests {
         for name in ["a", "csv", "a.gz", "a.parquet.gz", "a.xlsx", ""] {
             assert!(TableFile::of(Path::new(name)).is_err(), "{name}");
         }
+    }
+
+    #[test]
+    fn the_share_grows_while_the_file_is_read() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(b"1234").unwrap();
+        std::io::Seek::rewind(&mut file).unwrap();
+        let mut counted = CountedFile::new(file);
+        let share = counted.share();
+        assert_eq!(share.now(), 0.0);
+        counted.read_exact(&mut [0; 3]).unwrap();
+        assert_eq!(share.now(), 0.75);
     }
 }

@@ -1,22 +1,18 @@
 //! `pais token create`.
 
-use pais::api::tokens::TokenLifetime;
-use pais::config::{Flags, Settings};
+use pais::api::limits::TokenLifetime;
 use pais::db::Store;
 use pais::db::organizations::{check_name, find_or_create};
 use pais::db::tokens::{NewToken, create_token};
 use pais::problem::Problem;
 use pais::roles::Role;
-use pais::telemetry;
 use secrecy::{ExposeSecret, SecretString};
 use time::format_description::well_known::Rfc3339;
 use time::macros::format_description;
 use time::{Date, Duration, OffsetDateTime};
 
-use super::block_on;
-use super::database::Database;
-use super::settings::SettingsArgs;
-use super::streams::print_line;
+use super::database::{SettingsArgs, with_database};
+use super::output::print_line;
 
 /// The subcommands of `pais token`.
 #[derive(clap::Subcommand)]
@@ -88,19 +84,11 @@ fn organization_name(text: &str) -> Result<String, Problem> {
 /// If the settings are invalid or the database fails.
 pub(crate) fn run(command: TokenCommand) -> anyhow::Result<()> {
     let TokenCommand::Create(args) = command;
-    let settings = args.settings.load(Flags::default())?;
-    telemetry::init(&settings.log)?;
-    let secret = block_on(create(&settings, &args))?;
+    let settings = args.settings.start()?;
+    let lifetime = TokenLifetime::of_days(settings.security.token_max_days);
+    let secret = with_database(&settings, async |store| issue(store, &args, lifetime).await)?;
     print_line(secret.expose_secret())?;
     Ok(())
-}
-
-async fn create(settings: &Settings, args: &CreateArgs) -> anyhow::Result<SecretString> {
-    let database = Database::open_for_command(settings).await?;
-    let lifetime = TokenLifetime::of_days(settings.security.token_max_days);
-    let issued = issue(&database.store, args, lifetime).await;
-    database.close().await?;
-    issued
 }
 
 async fn issue(

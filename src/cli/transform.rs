@@ -3,18 +3,14 @@
 use std::path::PathBuf;
 
 use clap::Args;
-
 use pais::problem::{Code, Problem};
 use pais_core::codebook::{input_schema, transform};
 
 use super::definitions::OptionalSchemaArgs;
-use super::document_source::DocumentSource;
-use super::documents::in_file;
-use super::failure::Failure;
-use super::input_format::InputFormat;
-use super::release_document;
-use super::streams::{Style, print};
-use super::table_file::TableFile;
+use super::output::{Failure, in_file};
+use super::output::{Style, print};
+use super::sources::{DocumentSource, load_release};
+use super::table_file::{InputFormat, TableFile};
 
 /// Arguments of `pais transform`.
 #[derive(Debug, Args)]
@@ -62,7 +58,7 @@ impl Transform {
             let name = self.output.as_deref().unwrap_or(&self.input);
             return Err(Failure::Usage(format!("{}: {detail}", name.display())));
         }
-        let release = release_document::load(&self.release)?;
+        let release = load_release(&self.release)?;
         let Some(cut) = &release.terms.cut else {
             let detail = "the release has no cut, because its rows are recoded in groups or not at \
                           all; only a release with global recoding maps new rows";

@@ -1,25 +1,28 @@
 //! `pais verify`: checks a finished table, from any source, against a privacy model.
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-
 use pais::problem::{Code, Problem};
 use pais_core::cancellation::Cancellation;
-use pais_core::definition::{ColumnRole, JobDefinition, OneOrMany, Recoding};
+use pais_core::definition::{ColumnRole, JobDefinition, OneOrMany, PrivacyDefinition, Recoding};
 use pais_core::schema::Schema;
-use pais_verify::{ReleaseError, ReleaseTables, verify_release};
+use pais_core::warning::Warning;
+use pais_verify::{
+    FoundRecoding, GroupVerification, PrivacyFinding, RawFinding, ReleaseError, ReleaseTables,
+    ReleaseVerification, Verification, verify_release,
+};
+use serde::Serialize;
 
-use super::definitions::{LIMITS, OptionalSchemaArgs};
-use super::directory::Directory;
-use super::document_source::DocumentSource;
-use super::documents::in_file;
-use super::failure::Failure;
-use super::input_format::InputFormat;
-use super::streams::Style;
-use super::table_file::TableFile;
-use super::{anatomized, definitions, release_document, verify_json, verify_text};
+use super::definitions::{self, LIMITS, OptionalSchemaArgs};
+use super::directory::{Directory, read_anatomized};
+use super::output::{self, Style};
+use super::output::{Failure, in_file};
+use super::sources::{DocumentSource, load_release};
+use super::table_file::{InputFormat, TableFile};
+use super::verify_text;
 
 /// Arguments of `pais verify`.
 #[derive(Debug, Args)]
@@ -89,25 +92,24 @@ impl Verify {
         let made = made.transpose();
         let made = made.map_err(|detail| Problem::new(Code::InvalidTaxonomy, detail))?;
         let labels = made.as_ref().unwrap_or(&schema);
-        let release = match is_anatomized {
-            true => anatomized::read(labels, &Directory::of(&self.release)?)?,
-            false => {
-                let table = TableFile::of(&self.release)?.read_finished(labels)?;
-                ReleaseTables::Generalized(table)
-            }
+        let release = if is_anatomized {
+            read_anatomized(labels, &Directory::of(&self.release)?)?
+        } else {
+            let table = TableFile::of(&self.release)?.read_finished(labels)?;
+            ReleaseTables::Generalized(table)
         };
         let found = verify_release(&schema, &job, &release, raw, &Cancellation::new())
             .map_err(|error| self.failure(error))?;
-        match self.json {
-            true => verify_json::print(&found, &job)?,
-            false => {
-                let width = schema.stored_with(ColumnRole::QuasiIdentifier).len();
-                verify_text::print(&found, job.privacy.model, width)?;
-            }
+        if self.json {
+            print_json(&found, &job)?
+        } else {
+            let width = schema.stored_with(ColumnRole::QuasiIdentifier).len();
+            verify_text::print(&found, job.privacy.model, width)?;
         }
-        Ok(match found.fails() {
-            true => ExitCode::from(1),
-            false => ExitCode::SUCCESS,
+        Ok(if found.fails() {
+            ExitCode::from(1)
+        } else {
+            ExitCode::SUCCESS
         })
     }
 
@@ -121,7 +123,7 @@ impl Verify {
                 Ok((schema, job))
             }
             (None, None, Some(source)) if self.raw.is_none() => {
-                let release = release_document::load(source)?;
+                let release = load_release(source)?;
                 let schema = release.codebook.schema(LIMITS);
                 let schema = schema.map_err(|error| in_file(source, error))?;
                 let mut job = release.terms.job();
@@ -151,6 +153,91 @@ impl Verify {
                 let problem = Problem::new(Code::InvalidHeader, error.to_string());
                 in_file(self.release.display(), problem).into()
             }
+        }
+    }
+}
+
+/// What was found, as JSON.
+#[derive(Serialize)]
+struct FindingDocument<'a> {
+    /// Whether everything that was checked holds, and nothing is open.
+    holds: bool,
+    /// Whether something does not hold; the exit status is then 1.
+    fails: bool,
+    /// What could not be decided without the raw table.
+    undecided: Option<String>,
+    /// The model, as the job asks for it.
+    privacy: &'a PrivacyDefinition,
+    /// Persons of the released rows, where these are counted.
+    subjects: Option<u64>,
+    /// The figures of the model; null where they could not be found.
+    verification: Option<Figures<'a>>,
+    /// The comparison with the raw table; null without it.
+    raw: Option<RawDocument>,
+    /// What is worth knowing.
+    warnings: &'a [Warning],
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Figures<'a> {
+    Subsets(&'a Verification),
+    Groups(&'a GroupVerification),
+}
+
+#[derive(Serialize)]
+struct RawDocument {
+    holds: bool,
+    rows: u64,
+    made_up: u64,
+    lost: u64,
+    may_be_lost: u64,
+    /// `global`, `local` or `anatomized`.
+    recoding: &'static str,
+    /// Whether the sensitive tables count the records of each group.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    counts_match: Option<bool>,
+}
+
+/// Prints what was found on standard output.
+///
+/// # Errors
+/// If standard output cannot be written.
+fn print_json(found: &ReleaseVerification, job: &JobDefinition) -> Result<(), Failure> {
+    let document = FindingDocument {
+        holds: found.holds(),
+        fails: found.fails(),
+        undecided: found.undecided.map(|undecided| undecided.to_string()),
+        privacy: &job.privacy,
+        subjects: found.subjects,
+        verification: found.privacy.as_ref().map(|privacy| match privacy {
+            PrivacyFinding::Subsets(found) => Figures::Subsets(found),
+            PrivacyFinding::Groups(found) => Figures::Groups(found),
+        }),
+        raw: found.raw.as_ref().map(RawDocument::from),
+        warnings: &found.warnings,
+    };
+    output::print(|out| {
+        serde_json::to_writer_pretty(&mut *out, &document)?;
+        writeln!(out)
+    })
+}
+
+impl From<&RawFinding> for RawDocument {
+    fn from(found: &RawFinding) -> Self {
+        let (recoding, counts_match) = match found.recoding {
+            FoundRecoding::Global => ("global", None),
+            FoundRecoding::Local => ("local", None),
+            FoundRecoding::Anatomized { counts_match } => ("anatomized", Some(counts_match)),
+        };
+        Self {
+            holds: found.holds(),
+            rows: found.rows,
+            made_up: found.made_up,
+            lost: found.lost,
+            may_be_lost: found.may_be_lost,
+            recoding,
+            counts_match,
         }
     }
 }

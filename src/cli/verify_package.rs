@@ -7,9 +7,9 @@ use std::process::ExitCode;
 use clap::Args;
 use pais_package::{PublicKey, verify};
 
-use super::document_source::DocumentSource;
-use super::failure::Failure;
-use super::streams::print;
+use super::output::Failure;
+use super::output::print;
+use super::sources::DocumentSource;
 
 /// Arguments of `pais verify-package`.
 #[derive(Debug, Args)]

@@ -10,8 +10,8 @@ use pais_verify::{
     Undecided, Verification, WorstGroup,
 };
 
-use super::failure::Failure;
-use super::streams;
+use super::output;
+use super::output::Failure;
 
 /// Prints what was found on standard output, and the warnings on standard error.
 ///
@@ -39,9 +39,9 @@ pub(crate) fn print(
     if let Some(raw) = &found.raw {
         printout.raw(raw);
     }
-    streams::print(|out| out.write_all(printout.text.as_bytes()))?;
+    output::print(|out| out.write_all(printout.text.as_bytes()))?;
     for warning in &found.warnings {
-        streams::note(format_args!("warning: {}", warning.detail));
+        output::note(format_args!("warning: {}", warning.detail));
     }
     Ok(())
 }
@@ -85,9 +85,10 @@ impl Printout {
             self.verdict("holds", holds, detail);
             return;
         };
-        match holds {
-            true => self.line("holds", format_args!("open {detail}, counted in rows")),
-            false => self.verdict("holds", false, detail),
+        if holds {
+            self.line("holds", format_args!("open {detail}, counted in rows"))
+        } else {
+            self.verdict("holds", false, detail)
         }
         self.line("not decided", undecided);
         self.note("Give the raw table with --raw.");
@@ -198,9 +199,10 @@ impl Printout {
         if let FoundRecoding::Anatomized { counts_match } = found.recoding
             && (counts_match || found.made_up == 0)
         {
-            let detail = match counts_match {
-                true => "they count the records of each group",
-                false => "they do not count the records of the groups",
+            let detail = if counts_match {
+                "they count the records of each group"
+            } else {
+                "they do not count the records of the groups"
             };
             self.verdict("sensitive tables", counts_match, detail);
         }
@@ -291,9 +293,10 @@ fn value(value: &ColumnValue) -> String {
 
 /// The values that an adversary knows.
 fn known(values: &[ColumnValue]) -> String {
-    match values.is_empty() {
-        true => "(none needed)".to_owned(),
-        false => values.iter().map(value).collect::<Vec<_>>().join(", "),
+    if values.is_empty() {
+        "(none needed)".to_owned()
+    } else {
+        values.iter().map(value).collect::<Vec<_>>().join(", ")
     }
 }
 

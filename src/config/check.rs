@@ -34,50 +34,45 @@ pub(super) fn check(settings: &Settings) -> Result<(), InvalidSetting> {
     Ok(())
 }
 
+/// The names of settings, each with whether it is 0.
+macro_rules! zeros {
+    ($settings:ident: $($section:ident.$key:ident),+ $(,)?) => {
+        [$((
+            concat!(stringify!($section), ".", stringify!($key)),
+            $settings.$section.$key == 0,
+        )),+]
+    };
+}
+
 fn not_zero(settings: &Settings) -> Result<(), InvalidSetting> {
-    let (limits, workers) = (&settings.limits, &settings.workers);
-    let server = &settings.server;
-    let request = server.request_timeout_seconds;
-    let zero = [
-        ("server.request_timeout_seconds", request == 0),
-        (
-            "server.header_timeout_seconds",
-            server.header_timeout_seconds == 0,
-        ),
-        (
-            "server.body_timeout_seconds",
-            server.body_timeout_seconds == 0,
-        ),
-        ("server.keep_alive_seconds", server.keep_alive_seconds == 0),
-        ("server.connections", server.connections == 0),
-        (
-            "server.connections_per_address",
-            server.connections_per_address == 0,
-        ),
-        ("limits.upload_bytes", limits.upload_bytes == 0),
-        ("limits.cell_bytes", limits.cell_bytes == 0),
-        ("limits.uploads", limits.uploads == 0),
-        ("limits.upload_seconds", limits.upload_seconds == 0),
-        ("limits.job_json_bytes", limits.job_json_bytes == 0),
-        ("limits.streams_per_token", limits.streams_per_token == 0),
-        (
-            "limits.refused_tokens_per_minute",
-            limits.refused_tokens_per_minute == 0,
-        ),
-        ("limits.json_bytes", limits.json_bytes == 0),
-        ("limits.taxonomy_leaves", limits.taxonomy_leaves == 0),
-        ("limits.taxonomy_depth", limits.taxonomy_depth == 0),
-        ("limits.columns", limits.columns == 0),
-        ("workers.jobs", workers.jobs == 0),
-        ("workers.heartbeat_seconds", workers.heartbeat_seconds == 0),
-        ("workers.poll_seconds", workers.poll_seconds == 0),
-        ("workers.max_attempts", workers.max_attempts == 0),
-        ("workers.max_run_seconds", workers.max_run_seconds == 0),
-        ("storage.spool_bytes", settings.storage.spool_bytes == 0),
-        ("memory.job_bytes", settings.memory.job_bytes == 0),
-        ("database.connections", settings.database.connections == 0),
+    let zeros = zeros![settings:
+        server.request_timeout_seconds,
+        server.header_timeout_seconds,
+        server.body_timeout_seconds,
+        server.keep_alive_seconds,
+        server.connections,
+        server.connections_per_address,
+        limits.upload_bytes,
+        limits.cell_bytes,
+        limits.uploads,
+        limits.upload_seconds,
+        limits.job_json_bytes,
+        limits.streams_per_token,
+        limits.refused_tokens_per_minute,
+        limits.json_bytes,
+        limits.taxonomy_leaves,
+        limits.taxonomy_depth,
+        limits.columns,
+        workers.jobs,
+        workers.heartbeat_seconds,
+        workers.poll_seconds,
+        workers.max_attempts,
+        workers.max_run_seconds,
+        storage.spool_bytes,
+        memory.job_bytes,
+        database.connections,
     ];
-    match zero.into_iter().find(|(_, is_zero)| *is_zero) {
+    match zeros.into_iter().find(|(_, is_zero)| *is_zero) {
         Some((key, _)) => Err((key, "must be at least 1".to_owned())),
         None => Ok(()),
     }
@@ -168,12 +163,13 @@ fn oidc(settings: &Settings) -> Result<(), InvalidSetting> {
         ),
         (None, Some(_)) => ("oidc.audience", "needs oidc.issuer"),
         (Some(issuer), Some(_)) if is_safe_address(issuer) => {
-            return match oidc.leeway_seconds <= MOST_LEEWAY_SECONDS {
-                true => Ok(()),
-                false => Err((
+            return if oidc.leeway_seconds <= MOST_LEEWAY_SECONDS {
+                Ok(())
+            } else {
+                Err((
                     "oidc.leeway_seconds",
                     format!("must be at most {MOST_LEEWAY_SECONDS}"),
-                )),
+                ))
             };
         }
         (Some(_), Some(_)) => ("oidc.issuer", "must begin with https://"),

@@ -9,7 +9,6 @@ mod source;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use figment::Figment;
 use figment::providers::{Format, Toml};
@@ -389,74 +388,6 @@ impl Settings {
         if let Some(url) = &mut self.server.public_url {
             url.truncate(url.trim_end_matches('/').len());
         }
-    }
-}
-
-impl ServerSettings {
-    /// Longest time a request may take.
-    pub fn request_timeout(&self) -> Duration {
-        Duration::from_secs(self.request_timeout_seconds)
-    }
-
-    /// Longest time until the head of a request is complete.
-    pub fn header_timeout(&self) -> Duration {
-        Duration::from_secs(self.header_timeout_seconds)
-    }
-
-    /// Longest time until a JSON body is complete.
-    pub fn body_timeout(&self) -> Duration {
-        Duration::from_secs(self.body_timeout_seconds)
-    }
-
-    /// Longest time that a connection stays open without a request.
-    pub fn keep_alive(&self) -> Duration {
-        Duration::from_secs(self.keep_alive_seconds)
-    }
-
-    /// Longest time running requests and jobs have to end after SIGTERM.
-    pub fn shutdown_grace(&self) -> Duration {
-        Duration::from_secs(self.shutdown_grace_seconds)
-    }
-}
-
-impl LimitSettings {
-    /// Longest wait of a submission for its place.
-    pub fn upload_wait(&self) -> Duration {
-        Duration::from_secs(self.upload_wait_seconds)
-    }
-
-    /// Longest time until a submission is complete.
-    pub fn upload_duration(&self) -> Duration {
-        Duration::from_secs(self.upload_seconds)
-    }
-}
-
-impl MemorySettings {
-    /// Longest wait of a request for memory.
-    pub fn wait(&self) -> Duration {
-        Duration::from_secs(self.wait_seconds)
-    }
-}
-
-impl WorkerSettings {
-    /// Duration of a lease.
-    pub fn lease(&self) -> Duration {
-        Duration::from_secs(self.lease_seconds)
-    }
-
-    /// Longest time between two heartbeats.
-    pub fn heartbeat(&self) -> Duration {
-        Duration::from_secs(self.heartbeat_seconds)
-    }
-
-    /// Longest time a job may run.
-    pub fn max_run(&self) -> Duration {
-        Duration::from_secs(self.max_run_seconds)
-    }
-
-    /// How often an idle worker checks the queue.
-    pub fn poll(&self) -> Duration {
-        Duration::from_secs(self.poll_seconds)
     }
 }
 

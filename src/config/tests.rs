@@ -27,7 +27,7 @@ fn the_defaults_are_complete() {
     assert!(settings.server.cors_origins.is_empty());
     assert!(settings.limits.taxonomy_leaves >= 100_000);
     assert_eq!(settings.workers.jobs, 2);
-    assert_eq!(settings.workers.heartbeat(), Duration::from_secs(1));
+    assert_eq!(settings.workers.heartbeat_seconds, 1);
 }
 
 #[test]

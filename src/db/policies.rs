@@ -1,9 +1,11 @@
 //! The policies of organizations, and the approvals of releases that they may require.
 
+use serde::Serialize;
 use serde_json::json;
 use sqlx::types::Json;
 use sqlx::{PgConnection, Row};
 use time::OffsetDateTime;
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::ids::{OrganizationId, ReleaseId, TokenId};
@@ -64,12 +66,16 @@ pub async fn replace(store: &Store, by: Caller, policy: &Policy) -> Result<(), S
     Ok(transaction.commit().await?)
 }
 
-/// The approval of a release by a second token.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The approval of a release by a second token of its holder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = ApprovalDocument)]
 pub struct Approval {
-    /// The token that approved.
-    pub by: TokenId,
+    /// The release.
+    pub release_id: ReleaseId,
+    /// With which token.
+    pub token_id: TokenId,
     /// When.
+    #[serde(with = "time::serde::rfc3339")]
     pub at: OffsetDateTime,
 }
 
@@ -116,7 +122,8 @@ pub async fn approve(
         return Ok(ApprovalCreation::SameToken);
     }
     let approval = Approval {
-        by: by.token,
+        release_id: release,
+        token_id: by.token,
         at: store.now(),
     };
     let done = sqlx::query(
@@ -124,7 +131,7 @@ pub async fn approve(
          VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
     )
     .bind(release.0)
-    .bind(approval.by.0)
+    .bind(approval.token_id.0)
     .bind(approval.at)
     .execute(&mut *transaction)
     .await?;

@@ -45,9 +45,10 @@ impl Places {
             claimable.shared.then_some(Company::Shared),
             claimable.alone.then_some(Company::Alone),
         );
-        let order = match self.last_was_alone.load(Ordering::Relaxed) {
-            true => [shared, alone],
-            false => [alone, shared],
+        let order = if self.last_was_alone.load(Ordering::Relaxed) {
+            [shared, alone]
+        } else {
+            [alone, shared]
         };
         order.into_iter().flatten()
     }

@@ -41,12 +41,13 @@ impl TableLimits {
             rows, text_bytes, ..
         } = size;
         let needed = memory_needed(schema, plans, rows, text_bytes);
-        let (limit, name) = match self.job_bytes <= self.process_bytes {
-            true => (self.job_bytes, "memory.job_bytes"),
-            false => (
+        let (limit, name) = if self.job_bytes <= self.process_bytes {
+            (self.job_bytes, "memory.job_bytes")
+        } else {
+            (
                 self.process_bytes,
                 "memory.process_bytes that tables may use (three quarters of it)",
-            ),
+            )
         };
         if needed <= limit {
             return Ok(needed);

@@ -160,9 +160,10 @@ impl SharedKeys {
                 return Err(FetchError::OtherIssuer);
             }
             let keys: JwkSet = get(&agent, &discovery.jwks_uri)?;
-            match keys.keys.len() <= MOST_KEYS {
-                true => Ok(keys),
-                false => Err(FetchError::TooMany),
+            if keys.keys.len() <= MOST_KEYS {
+                Ok(keys)
+            } else {
+                Err(FetchError::TooMany)
             }
         });
         fetched.await.map_err(|_| FetchError::Panicked)?

@@ -277,11 +277,10 @@ fn joined(
             release.id,
             found.smallest_group.unwrap_or(0),
             found.greatest_confidence.unwrap_or(0.0),
-            match found.exact {
-                true => "",
-                false => " (a bound: the labels of some releases overlap, or persons have rows in \
-                          several)",
-            }
+            if found.exact { "" } else {
+" (a bound: the labels of some releases overlap, or persons have rows in \
+                          several)"
+}
         )
     });
     ReleaseComposition {

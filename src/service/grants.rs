@@ -2,6 +2,7 @@
 
 use time::OffsetDateTime;
 
+use crate::api::page::{Page, PageRequest};
 use crate::api::policies::check_release;
 use crate::db::audit::Action;
 use crate::db::grants::{self, GrantCreation, GrantRefusal, NewGrant, StoredGrant};
@@ -11,7 +12,6 @@ use crate::problem::{Code, Problem};
 use crate::roles::Caller;
 
 use super::{ApiError, App, text};
-use crate::api::page::{Page, PageRequest};
 
 /// Maximum length of a purpose, and of the reason why a risk is taken, in characters.
 const PURPOSE_LENGTH: usize = 2_000;
@@ -128,9 +128,10 @@ impl App {
         release: ReleaseId,
         grant: GrantId,
     ) -> Result<(), ApiError> {
-        match grants::delete(&self.db, caller, release, grant).await? {
-            true => Ok(()),
-            false => Err(ApiError::not_found()),
+        if grants::delete(&self.db, caller, release, grant).await? {
+            Ok(())
+        } else {
+            Err(ApiError::not_found())
         }
     }
 }

@@ -6,6 +6,8 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
+use crate::api::idempotency::{KeyedRequest, RequestKey, abandon, key_in_use};
+use crate::api::page::{Page, PageRequest};
 use crate::db::audit::Action;
 use crate::db::datasets::{self, StoredDataset};
 use crate::db::idempotency::{IdempotentAnswer, Reservation};
@@ -17,8 +19,6 @@ use crate::problem::{Code, Problem};
 use crate::roles::Caller;
 
 use super::{ApiError, App};
-use crate::api::idempotency::{KeyedRequest, RequestKey, abandon, key_in_use};
-use crate::api::page::{Page, PageRequest};
 
 /// A job as it was sent, parsed but not yet checked against its dataset.
 pub struct JobRequest {

@@ -101,14 +101,13 @@ impl LargeDocuments {
     pub async fn receive(&self, bytes: usize) -> Result<BodyMemory, MemoryError> {
         let is_large = bytes > LARGE_BYTES;
         let bytes = bytes as u64;
-        let (_receiving, needed) = match is_large {
-            true => {
-                let units = u32::try_from(bytes.div_ceil(UNIT)).unwrap_or(u32::MAX);
-                let units = units.min(self.receiving_units);
-                let permit = Arc::clone(&self.receiving).acquire_many_owned(units);
-                (Some(in_time(self.memory.wait(), permit).await?), bytes)
-            }
-            false => (None, bytes * BYTES_PER_SMALL_BYTE),
+        let (_receiving, needed) = if is_large {
+            let units = u32::try_from(bytes.div_ceil(UNIT)).unwrap_or(u32::MAX);
+            let units = units.min(self.receiving_units);
+            let permit = Arc::clone(&self.receiving).acquire_many_owned(units);
+            (Some(in_time(self.memory.wait(), permit).await?), bytes)
+        } else {
+            (None, bytes * BYTES_PER_SMALL_BYTE)
         };
         Ok(BodyMemory {
             _memory: self.memory.reserve(MemoryUse::Requests, needed).await?,

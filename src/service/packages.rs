@@ -219,9 +219,10 @@ fn file_stem(table: &str, position: usize) -> String {
         .take(100)
         .filter(|&char| is_safe(char))
         .collect();
-    match stem == table {
-        true => stem,
-        false => format!("{stem}-{position}"),
+    if stem == table {
+        stem
+    } else {
+        format!("{stem}-{position}")
     }
 }
 
@@ -283,9 +284,10 @@ impl CancellableFile {
 
 impl Write for CancellableFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self.cancellation.is_cancelled() {
-            true => Err(io::Error::other("stopped")),
-            false => self.file.write(bytes),
+        if self.cancellation.is_cancelled() {
+            Err(io::Error::other("stopped"))
+        } else {
+            self.file.write(bytes)
         }
     }
 

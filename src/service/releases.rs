@@ -4,6 +4,7 @@ use pais_anonymize::{AnonymizationRun, JobPlan, StepRecord};
 use pais_core::definition::{CombinationQuery, JobDefinition, Sweep};
 use serde_json::Value;
 
+use crate::api::page::{Page, PageRequest};
 use crate::db::audit::Action;
 use crate::db::datasets::{self, DatasetState, StoredDataset};
 use crate::db::jobs::{self, StoredJob};
@@ -18,7 +19,6 @@ use crate::roles::{Caller, Role};
 
 use super::table_work::{TableKind, stopped};
 use super::{ApiError, App, report_view, text};
-use crate::api::page::{Page, PageRequest};
 
 /// A release to be made.
 #[derive(Clone, Debug)]
@@ -239,9 +239,10 @@ impl App {
         }
         let table = releases::table(&self.db, viewer(caller), id, name).await?;
         let table = table.ok_or_else(ApiError::not_found)?;
-        match table.is_withdrawn {
-            true => Err(ApiError::withdrawn()),
-            false => Ok(table),
+        if table.is_withdrawn {
+            Err(ApiError::withdrawn())
+        } else {
+            Ok(table)
         }
     }
 

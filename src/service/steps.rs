@@ -3,6 +3,7 @@
 use pais_anonymize::StepItem;
 use pais_core::definition::{CombinationQuery, Sweep};
 
+use crate::api::page::{Page, PageRequest};
 use crate::db::datasets::{self, DatasetState};
 use crate::db::runs;
 use crate::ids::JobId;
@@ -11,7 +12,6 @@ use crate::jobs::{attempt, load_rows};
 use crate::roles::Caller;
 
 use super::{ApiError, App};
-use crate::api::page::{Page, PageRequest};
 
 impl App {
     /// The steps of a job, from step 0; for a sweep, those of the combination. The cursor is the

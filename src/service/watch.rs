@@ -7,9 +7,8 @@ use futures_util::Stream;
 use futures_util::stream::unfold;
 use tokio::sync::watch;
 
-use crate::db::job_progress;
 use crate::db::jobs::{self, StoredJob};
-use crate::db::{StoreError, token_validity};
+use crate::db::{StoreError, job_progress, token_validity};
 use crate::ids::{JobId, OrganizationId, TokenId};
 use crate::roles::Caller;
 
@@ -129,9 +128,10 @@ impl App {
         let Some(progress) = job_progress::load(&self.db, organization, id).await? else {
             return Ok(None);
         };
-        let ended = match progress.status.has_ended() {
-            true => jobs::load(&self.db, &self.keys, organization, id).await?,
-            false => None,
+        let ended = if progress.status.has_ended() {
+            jobs::load(&self.db, &self.keys, organization, id).await?
+        } else {
+            None
         };
         let ended = ended.map(Arc::new);
         Ok(Some(SeenJob { progress, ended }))

@@ -1,16 +1,17 @@
 //! The files beside the database: free space of their disks, a reserve for a full disk, and the spool
 //! directory.
 
-pub mod disk;
-pub mod reserve;
 pub mod spool;
 
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{FallocateFlags, fallocate};
 
 use crate::problem::{Code, Problem};
 
-use disk::Disk;
-use reserve::Reserve;
 use spool::Spool;
 
 /// The limits of [`Storage`], in bytes.
@@ -87,13 +88,14 @@ impl Storage {
             return Ok(());
         };
         let needed = self.min_free(disk);
-        match disk.free < needed {
-            true => Err(DiskFull {
+        if disk.free < needed {
+            Err(DiskFull {
                 place,
                 free: disk.free,
                 needed,
-            }),
-            false => Ok(()),
+            })
+        } else {
+            Ok(())
         }
     }
 
@@ -139,10 +141,82 @@ impl Storage {
     }
 }
 
+/// Size and free space of a file system, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Disk {
+    /// Its size.
+    pub size: u64,
+    /// What a user who is not root can still write.
+    pub free: u64,
+}
+
+impl Disk {
+    /// The file system that a directory is on.
+    ///
+    /// # Errors
+    /// Those of the system call.
+    pub fn of(directory: &Path) -> io::Result<Self> {
+        let found = rustix::fs::statvfs(directory)?;
+        Ok(Self {
+            size: found.f_blocks.saturating_mul(found.f_frsize),
+            free: found.f_bavail.saturating_mul(found.f_frsize),
+        })
+    }
+}
+
+const RESERVE_FILE: &str = "reserve";
+
+/// The reserve of a data directory.
+#[derive(Debug)]
+struct Reserve {
+    path: PathBuf,
+}
+
+impl Reserve {
+    fn new(data_dir: &Path) -> Self {
+        Self {
+            path: data_dir.join(RESERVE_FILE),
+        }
+    }
+
+    /// Whether the file is there.
+    fn exists(&self) -> bool {
+        self.path.exists()
+    }
+
+    /// Makes the file, unless it is there. A failure is logged, and leaves no file.
+    fn make(&self, bytes: u64) {
+        if bytes == 0 || self.exists() {
+            return;
+        }
+        if let Err(error) = self.allocate(bytes) {
+            let _ = std::fs::remove_file(&self.path);
+            tracing::warn!(%error, path = %self.path.display(), "the disk reserve could not be made");
+        }
+    }
+
+    fn allocate(&self, bytes: u64) -> io::Result<File> {
+        let mut options = OpenOptions::new();
+        let file = options.write(true).create_new(true).mode(0o600);
+        let file = file.open(&self.path)?;
+        // Unlike a file of this length, it takes its blocks.
+        fallocate(&file, FallocateFlags::empty(), 0, bytes)?;
+        Ok(file)
+    }
+
+    /// Removes the file, if it is there.
+    fn remove(&self) {
+        match std::fs::remove_file(&self.path) {
+            Ok(()) => tracing::warn!("the disk is nearly full; its reserve was released"),
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => tracing::warn!(%error, "the disk reserve could not be removed"),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::disk::Disk;
-    use super::{Storage, StorageLimits};
+    use super::{Disk, Storage, StorageLimits};
 
     const NO_LIMITS: StorageLimits = StorageLimits {
         min_free: 0,

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pais::api::rate_limiter::RateLimiter;
-use pais::api::tokens::TokenLifetime;
+use pais::api::limits::TokenLifetime;
+use pais::api::rate_limits::RateLimiter;
 use pais::api::{App, Limits};
 use pais::api::{AppState, ConnectionLimits, RefusedTokens, RouterSettings, UploadPace};
 use pais::clock::{Clock, FixedClock, SystemClock};

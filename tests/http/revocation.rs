@@ -174,7 +174,7 @@ async fn refused_uses_of_a_token_are_recorded_once_a_minute() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_lives_no_longer_than_the_configuration_allows() {
-    let days = pais::api::tokens::TokenLifetime::of_days(30);
+    let days = pais::api::limits::TokenLifetime::of_days(30);
     let builder = TestApp::builder().limits(|limits| limits.token_lifetime = days);
     let app = builder.start().await;
     let admin = app.token("ops", Role::Admin).await;

@@ -1,13 +1,21 @@
-//! What a connection does: whether a request is under way, and since when not.
+//! What a connection does: whether a request is under way, and since when not; the stream, the requests and
+//! the answers that report it.
 
+use std::io::{self, IoSlice};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
+use axum::body::Body;
+use bytes::Bytes;
+use hyper::body::{Frame, SizeHint};
 use parking_lot::Mutex;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::Notify;
 
-use super::running_request::RunningRequest;
-use super::{ClientAddress, ConnectionLimits};
+use super::ConnectionLimits;
 
 /// Longest time that a client may read nothing of an answer. A program that processes a table while
 /// it downloads it may pause.
@@ -196,5 +204,164 @@ impl Activity {
 impl State {
     fn is_free(&self) -> bool {
         self.requests == 0 && self.unread_since.is_none()
+    }
+}
+
+/// Bits of an IPv6 address that identify the network. One client usually has all addresses of it.
+const NETWORK_BITS: u32 = 64;
+
+/// An IPv4 address, or the network of an IPv6 address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ClientAddress(IpAddr);
+
+impl From<SocketAddr> for ClientAddress {
+    fn from(address: SocketAddr) -> Self {
+        Self::from(address.ip())
+    }
+}
+
+impl From<IpAddr> for ClientAddress {
+    fn from(address: IpAddr) -> Self {
+        Self(match address.to_canonical() {
+            IpAddr::V6(address) => {
+                let network = address.to_bits() >> NETWORK_BITS << NETWORK_BITS;
+                IpAddr::V6(Ipv6Addr::from_bits(network))
+            }
+            address => address,
+        })
+    }
+}
+
+/// A request of a connection, which ends when this is dropped.
+pub(crate) struct RunningRequest {
+    activity: Arc<Activity>,
+}
+
+impl RunningRequest {
+    pub(super) fn new(activity: Arc<Activity>) -> Self {
+        Self { activity }
+    }
+}
+
+impl Drop for RunningRequest {
+    fn drop(&mut self) {
+        self.activity.end_request();
+    }
+}
+
+/// The body of an answer. The request is under way until it is sent or dropped.
+pub(crate) struct CountedBody {
+    body: Body,
+    _request: RunningRequest,
+}
+
+impl CountedBody {
+    /// The body of the answer to a request.
+    pub(crate) fn new(body: Body, request: RunningRequest) -> Self {
+        Self {
+            body,
+            _request: request,
+        }
+    }
+}
+
+impl hyper::body::Body for CountedBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// A stream that reports to the [`Activity`] of its connection.
+pub(crate) struct WatchedStream<S> {
+    stream: S,
+    activity: Arc<Activity>,
+}
+
+impl<S> WatchedStream<S> {
+    /// Watches a stream.
+    pub(crate) fn new(stream: S, activity: Arc<Activity>) -> Self {
+        Self { stream, activity }
+    }
+
+    fn report<T>(&self, written: Poll<T>) -> Poll<T> {
+        self.activity.written(written.is_pending());
+        written
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for WatchedStream<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
+        let received = &buffer.filled()[before..];
+        if !received.is_empty() {
+            self.activity.received(received);
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for WatchedStream<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.report(written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
+        self.report(written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ClientAddress;
+    use std::net::SocketAddr;
+
+    #[test]
+    fn an_ipv6_network_is_one_client() {
+        let client = |text: &str| ClientAddress::from(text.parse::<SocketAddr>().unwrap());
+        assert_eq!(client("[2001:db8::1]:1"), client("[2001:db8::ffff:2]:2"));
+        assert_ne!(client("[2001:db8::1]:1"), client("[2001:db8:0:1::1]:1"));
+        assert_eq!(client("[::ffff:192.0.2.1]:1"), client("192.0.2.1:9"));
+        assert_ne!(client("192.0.2.1:9"), client("192.0.2.2:9"));
     }
 }

@@ -4,18 +4,13 @@
 //! earlier when a limit is reached and another client connects.
 
 mod activity;
-mod address;
 mod registry;
-mod running_request;
-mod watched_stream;
 
 use std::time::Duration;
 
-pub(super) use activity::Activity;
-pub use address::ClientAddress;
+pub use activity::ClientAddress;
+pub(super) use activity::{Activity, CountedBody, WatchedStream};
 pub(super) use registry::{Admission, Connections, OpenConnection};
-pub(super) use running_request::CountedBody;
-pub(super) use watched_stream::WatchedStream;
 
 /// Limits of the connections of one listener.
 #[derive(Clone, Copy, Debug)]

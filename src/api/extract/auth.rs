@@ -16,8 +16,8 @@ use crate::oidc::{self, Refusal, Verifier};
 use crate::problem::Code;
 use crate::roles::{Caller, Role};
 
-use super::client_address::client_address;
-use super::query_names;
+use super::headers::client_address;
+use super::query::check_names;
 
 impl FromRequestParts<AppState> for Caller {
     type Rejection = ApiError;
@@ -29,7 +29,7 @@ impl FromRequestParts<AppState> for Caller {
         if let Some(limiter) = &state.rate_limiter {
             limiter.admit(caller.token)?;
         }
-        query_names::check(parts).await?;
+        check_names(parts).await?;
         Ok(caller)
     }
 }
@@ -45,7 +45,7 @@ impl FromRequestParts<AppState> for Anyone {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
-        query_names::check(parts).await?;
+        check_names(parts).await?;
         Ok(Self {
             address: client_address(parts, state.is_behind_proxy),
         })
@@ -132,7 +132,7 @@ async fn admitted(
 /// The error of a request without a valid token.
 fn refused(reason: &'static str) -> ApiError {
     count_refusal(reason);
-    ApiError::unauthenticated().into()
+    ApiError::unauthenticated()
 }
 
 fn count_refusal(reason: &'static str) {

@@ -11,13 +11,13 @@ use serde::de::DeserializeOwned;
 
 use crate::api::error::ApiError;
 use crate::api::state::AppState;
-use crate::api::upload::client_time::ClientTime;
+use crate::api::upload::pace::ClientTime;
 use crate::problem::Code;
 use crate::service::large_documents::{
     BodyMemory, DocumentSize, LARGE_BYTES, LargeDocuments, TINY_BYTES,
 };
 
-use super::content_type::{media_type, require_json};
+use super::headers::{media_type, require_json};
 
 /// A whole body without `Content-Encoding`, of at most `limits.json_bytes`, with its memory.
 pub struct WholeBody {

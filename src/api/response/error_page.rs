@@ -7,7 +7,7 @@ use maud::{Markup, html};
 
 use crate::problem::Code;
 
-use super::html;
+use super::html_page;
 
 /// What to do about an error with this code.
 pub fn remedy(code: Code) -> &'static str {
@@ -175,7 +175,7 @@ pub(crate) fn page() -> Response {
             }
         }
     };
-    html::page("Error codes", &content)
+    html_page("Error codes", &content)
 }
 
 /// Text in which the parts between backquotes are marked as code.

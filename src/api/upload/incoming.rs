@@ -17,11 +17,42 @@ use futures_util::stream::{BoxStream, unfold};
 use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
 use tokio_util::io::StreamReader;
 
+use crate::problem::{Code, Problem};
 use crate::service::ingest::body::{BodyError, ZSTD_WINDOW_LOG};
 
-use super::client_time::ClientTime;
-use super::encoding::ContentEncoding;
-use super::pace::UploadPace;
+use super::pace::{ClientTime, UploadPace};
+
+/// How a body is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ContentEncoding {
+    /// Not compressed.
+    Identity,
+    /// RFC 1952.
+    Gzip,
+    /// RFC 8878.
+    Zstd,
+}
+
+impl ContentEncoding {
+    /// The encoding that a request declares.
+    ///
+    /// # Errors
+    /// `unsupported_media_type` for any other, and for several encodings.
+    pub(crate) fn from_headers(headers: &HeaderMap) -> Result<Self, Problem> {
+        let mut values = headers.get_all(header::CONTENT_ENCODING).iter();
+        let name = values.next().map(|value| value.to_str().unwrap_or(""));
+        let name = name.map(|name| name.trim().to_ascii_lowercase());
+        match (name.as_deref(), values.next()) {
+            (None | Some("identity"), None) => Ok(Self::Identity),
+            (Some("gzip" | "x-gzip"), None) => Ok(Self::Gzip),
+            (Some("zstd"), None) => Ok(Self::Zstd),
+            _ => Err(Problem::new(
+                Code::UnsupportedMediaType,
+                "`Content-Encoding` must be gzip, zstd or absent",
+            )),
+        }
+    }
+}
 
 /// Size of the part of a body that is received before the upload gets a place, in bytes.
 const FIRST_BYTES: usize = 64 << 10;
@@ -203,8 +234,9 @@ mod tests {
     use sha2::{Digest, Sha256};
     use tokio::io::AsyncReadExt;
 
-    use super::{ContentEncoding, IncomingBody, UploadPace};
     use crate::service::ingest::body::{BodyDigest, BodyError, digest};
+
+    use super::{ContentEncoding, IncomingBody, UploadPace};
 
     fn pace() -> UploadPace {
         UploadPace {

@@ -1,7 +1,5 @@
 //! Bodies that are read as they stream: never held in memory as a whole.
 
-pub(super) mod client_time;
-pub(super) mod encoding;
 pub(super) mod incoming;
 pub mod pace;
 pub(crate) mod places;

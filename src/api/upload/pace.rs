@@ -1,10 +1,8 @@
-//! How slowly a client may send an upload.
+//! How slowly a client may send an upload. Time in which the client waits for the service does not count.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::service::ingest::body::BodyError;
-
-use super::client_time::ClientTime;
 
 /// Limits of the time that a client may take. Only time spent in waiting for it counts.
 #[derive(Clone, Copy, Debug)]
@@ -54,5 +52,30 @@ impl UploadPace {
             Some(seconds) => self.start_up.max(Duration::from_secs(seconds)),
             None => Duration::MAX,
         }
+    }
+}
+
+/// Time spent in waiting for a client.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ClientTime {
+    spent: Duration,
+}
+
+impl ClientTime {
+    /// The time so far.
+    pub(crate) fn spent(&self) -> Duration {
+        self.spent
+    }
+
+    /// Waits for the client up to `limit`; `None` if it sends nothing in this time.
+    pub(crate) async fn wait<T>(
+        &mut self,
+        limit: Duration,
+        next: impl Future<Output = T>,
+    ) -> Option<T> {
+        let started = Instant::now();
+        let next = tokio::time::timeout(limit, next).await;
+        self.spent += started.elapsed();
+        next.ok()
     }
 }

@@ -7,11 +7,9 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::api::state::App;
 use crate::ids::OrganizationId;
-use crate::memory::{MemoryReservation, MemoryUse};
+use crate::memory::{MemoryBudget, MemoryReservation, MemoryUse};
 use crate::problem::{Code, Problem};
-use crate::roles::Caller;
 
 /// Memory of an upload, in bytes. The frames and the decoder need 10 MiB, most of it the window of
 /// zstd. A chunk has 16 MiB of text while it is built, and as much again in each of its later forms:
@@ -23,23 +21,6 @@ const UPLOAD_BYTES: u64 = 96 << 20;
 pub(crate) struct Admission {
     _place: UploadPlace,
     _memory: MemoryReservation,
-}
-
-/// Waits for a place for an upload and for its memory, with `extra_bytes` beside that of every upload.
-/// The first part of the body should have been received before.
-///
-/// # Errors
-/// `busy` if neither is free in time.
-pub(crate) async fn admit(
-    app: &App,
-    caller: Caller,
-    extra_bytes: u64,
-) -> Result<Admission, Problem> {
-    let _place = app.uploads.acquire(caller.organization).await?;
-    // A small budget admits one upload at a time.
-    let needed = (UPLOAD_BYTES + extra_bytes).min(app.memory.limit(MemoryUse::Requests));
-    let _memory = app.memory.reserve(MemoryUse::Requests, needed).await?;
-    Ok(Admission { _place, _memory })
 }
 
 /// The places of this process. Clones share them.
@@ -77,14 +58,29 @@ impl UploadPlaces {
         self.all.available_permits()
     }
 
+    /// Waits for a place for an upload and for its memory, with `extra_bytes` beside that of every
+    /// upload. The first part of the body should have been received before.
+    ///
+    /// # Errors
+    /// `busy` if neither is free in time.
+    pub(crate) async fn admit(
+        &self,
+        organization: OrganizationId,
+        memory: &MemoryBudget,
+        extra_bytes: u64,
+    ) -> Result<Admission, Problem> {
+        let _place = self.acquire(organization).await?;
+        // A small budget admits one upload at a time.
+        let needed = (UPLOAD_BYTES + extra_bytes).min(memory.limit(MemoryUse::Requests));
+        let _memory = memory.reserve(MemoryUse::Requests, needed).await?;
+        Ok(Admission { _place, _memory })
+    }
+
     /// Waits for a place.
     ///
     /// # Errors
     /// `busy`, with the name of the limit, if none is free in time.
-    pub(crate) async fn acquire(
-        &self,
-        organization: OrganizationId,
-    ) -> Result<UploadPlace, Problem> {
+    async fn acquire(&self, organization: OrganizationId) -> Result<UploadPlace, Problem> {
         let deadline = tokio::time::Instant::now() + self.wait;
         let _organization = match self.places_of(organization) {
             Some(places) => Some(

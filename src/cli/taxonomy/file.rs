@@ -12,9 +12,8 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::cli::definitions::LIMITS;
-use crate::cli::documents::in_file;
-use crate::cli::failure::Failure;
-use crate::cli::streams;
+use crate::cli::output;
+use crate::cli::output::{Failure, in_file};
 
 /// A form in which a hierarchy is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -29,9 +28,10 @@ impl HierarchyFormat {
     /// The form that the ending of an output says: rows for .csv, else JSON.
     pub(super) fn of_output(path: Option<&Path>) -> Self {
         let extension = path.and_then(Path::extension);
-        match extension.is_some_and(|extension| extension.eq_ignore_ascii_case("csv")) {
-            true => Self::Csv,
-            false => Self::Json,
+        if extension.is_some_and(|extension| extension.eq_ignore_ascii_case("csv")) {
+            Self::Csv
+        } else {
+            Self::Json
         }
     }
 }
@@ -66,21 +66,19 @@ impl HierarchyFile {
         let refused =
             |problem: Problem| Failure::Unreadable(Box::new(in_file(path.display(), problem)));
         let is_json = body.trim_ascii_start().first() == Some(&b'{');
-        let (name, root, below) = match is_json {
-            true => of_json(&body).map_err(refused)?,
-            false => {
-                let root = hierarchy::parse(&body, LIMITS).map_err(|it| refused(it.into()))?;
-                (None, root, "")
-            }
+        let (name, root, below) = if is_json {
+            of_json(&body).map_err(refused)?
+        } else {
+            let root = hierarchy::parse(&body, LIMITS).map_err(|it| refused(it.into()))?;
+            (None, root, "")
         };
         let tree = Tree::new(&root, LIMITS).map_err(|error| {
             let detail = error.to_string();
-            refused(match is_json {
-                true => {
-                    let pointer = format!("{below}{}", error.pointer());
-                    Problem::at(Code::InvalidTaxonomy, pointer, detail)
-                }
-                false => Problem::new(Code::InvalidTaxonomy, detail),
+            refused(if is_json {
+                let pointer = format!("{below}{}", error.pointer());
+                Problem::at(Code::InvalidTaxonomy, pointer, detail)
+            } else {
+                Problem::new(Code::InvalidTaxonomy, detail)
             })
         })?;
         let of_file = || path.file_stem().unwrap_or_default().to_string_lossy();
@@ -131,7 +129,7 @@ pub(super) fn write(
         }
     };
     let Some(path) = output else {
-        return streams::print(|out| write(out));
+        return output::print(|out| write(out));
     };
     let to_file = || {
         let mut out = BufWriter::new(File::create(path)?);

@@ -9,17 +9,15 @@ use pais_core::definition::{
     ColumnDefinition, ColumnKind, ColumnRole, DatasetDefinition, GeneratedHierarchy,
     TaxonomyReference, json,
 };
-use pais_core::read::{DecimalMark, Delimiter, TextEncoding, TextParameters, ThousandsMark};
 use pais_core::schema::Schema;
 use pais_core::taxonomy::Tree;
 
-use super::file::{self, HierarchyFormat};
 use crate::cli::definitions::LIMITS;
-use crate::cli::document_source::DocumentSource;
-use crate::cli::documents::in_file;
-use crate::cli::failure::Failure;
-use crate::cli::input_format::{FormatName, InputFormat};
-use crate::cli::{overwriting, service_documents};
+use crate::cli::output::{Failure, in_file};
+use crate::cli::sources::{DocumentSource, parse_dataset};
+use crate::cli::table_file::{FormatName, TableFile, TextFlags, refuse_overwriting};
+
+use super::file::{self, HierarchyFormat};
 
 /// The arguments of `pais taxonomy generate`.
 #[derive(Args)]
@@ -50,18 +48,8 @@ pub(crate) struct GenerateArgs {
     /// The format of the raw table where its ending does not say it; csv for standard input.
     #[arg(long, value_name = "FORMAT")]
     input_format: Option<FormatName>,
-    /// Between two cells of a raw table in text: one character or `tab`.
-    #[arg(long, value_name = "CHARACTER")]
-    delimiter: Option<Delimiter>,
-    /// Before the fraction of its numbers: `.` or `,`.
-    #[arg(long, value_name = "CHARACTER")]
-    decimal: Option<DecimalMark>,
-    /// Between groups of three digits of its numbers: one character.
-    #[arg(long, value_name = "CHARACTER")]
-    thousands: Option<ThousandsMark>,
-    /// Its encoding: utf-8, iso-8859-1, windows-1252 or utf-16.
-    #[arg(long, value_name = "ENCODING")]
-    encoding: Option<TextEncoding>,
+    #[command(flatten)]
+    text: TextFlags,
 }
 
 impl GenerateArgs {
@@ -71,15 +59,10 @@ impl GenerateArgs {
     /// A problem where the schema or the table is refused; otherwise what is wrong with the
     /// arguments.
     pub(super) fn run(&self) -> Result<(), Failure> {
-        let text = TextParameters {
-            delimiter: self.delimiter,
-            decimal: self.decimal,
-            thousands: self.thousands,
-            encoding: self.encoding,
-        };
-        let input = InputFormat::of(self.input_format, text).table(&self.input)?;
+        let input = TableFile::input(&self.input, self.input_format)?;
+        let input = input.written_as(&self.text.parameters())?;
         if let Some(output) = &self.output {
-            overwriting::refuse(input.identity(), output)?;
+            refuse_overwriting(input.identity(), output)?;
         }
         let schema = self.schema()?;
         let table = input.read(&schema)?;
@@ -108,17 +91,16 @@ impl GenerateArgs {
     /// taxonomies and domains do not matter here.
     fn schema(&self) -> Result<Schema, Failure> {
         let source = &self.schema;
-        let definition = service_documents::dataset(&source.read()?);
+        let definition = parse_dataset(&source.read()?);
         let mut definition: DatasetDefinition =
             definition.map_err(|error| in_file(source, error))?;
         let mut is_there = false;
         for column in &mut definition.columns {
-            match column.name == self.column {
-                true => {
-                    self.declare(column)?;
-                    is_there = true;
-                }
-                false => *column = as_text(column),
+            if column.name == self.column {
+                self.declare(column)?;
+                is_there = true;
+            } else {
+                *column = as_text(column)
             }
         }
         if !is_there {
@@ -182,9 +164,10 @@ fn as_text(column: &ColumnDefinition) -> ColumnDefinition {
             ColumnRole::Identifier => ColumnRole::Identifier,
             _ => ColumnRole::Insensitive,
         },
-        kind: match is_set {
-            true => ColumnKind::Set,
-            false => ColumnKind::Categorical,
+        kind: if is_set {
+            ColumnKind::Set
+        } else {
+            ColumnKind::Categorical
         },
         taxonomy: None,
         domain: None,

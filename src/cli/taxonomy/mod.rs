@@ -6,11 +6,11 @@ mod generate;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use file::{HierarchyFile, HierarchyFormat};
 use serde_json::json;
 
-use super::failure::Failure;
-use super::streams::{self, Style};
-use file::{HierarchyFile, HierarchyFormat};
+use super::output::Failure;
+use super::output::{self, Style};
 
 /// Works with taxonomies.
 #[derive(Subcommand)]
@@ -75,9 +75,10 @@ impl TaxonomyCommand {
 impl ConvertArgs {
     fn run(&self) -> Result<(), Failure> {
         let file = HierarchyFile::read(&self.file)?;
-        let format = self.format.unwrap_or(match file.is_json {
-            true => HierarchyFormat::Csv,
-            false => HierarchyFormat::Json,
+        let format = self.format.unwrap_or(if file.is_json {
+            HierarchyFormat::Csv
+        } else {
+            HierarchyFormat::Json
         });
         let name = self.name.as_deref().unwrap_or(&file.name);
         file::write(&file.tree, name, format, self.output.as_deref())
@@ -88,18 +89,19 @@ impl CheckArgs {
     fn run(&self) -> Result<(), Failure> {
         let tree = HierarchyFile::read(&self.file)?.tree;
         let (leaves, nodes, depth) = (tree.leaf_count(), tree.nodes().len(), tree.depth());
-        streams::print(|out| {
+        output::print(|out| {
             use std::io::Write;
-            match self.json {
-                true => writeln!(
+            if self.json {
+                writeln!(
                     out,
                     "{}",
                     json!({"leaves": leaves, "nodes": nodes, "depth": depth})
-                ),
-                false => writeln!(
+                )
+            } else {
+                writeln!(
                     out,
                     "leaves: {leaves}\nnodes: {nodes}\nheight: {depth} levels"
-                ),
+                )
             }
         })
     }

@@ -219,7 +219,7 @@ def composition(release_id: str, recipient: str) -> Operation[Composition]:
 
 
 def withdraw_release(release_id: str, reason: str) -> Operation[Withdrawal]:
-    """Withdraws a release for good: its tables and report are served to nobody. Role: holder."""
+    """Withdraws a release for good: its tables and report are no longer served. Role: holder."""
     answer = yield post(at("releases", release_id, "withdrawal"), {"reason": reason})
     return cast(Withdrawal, answer)
 

@@ -34,7 +34,7 @@ class Verification(TypedDict, total=False):
 
 
 class Withdrawal(TypedDict):
-    """Since when and why a release is served to nobody."""
+    """Since when and why a release is withdrawn."""
 
     at: str
     reason: str

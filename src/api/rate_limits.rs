@@ -1,4 +1,4 @@
-//! The limit on requests with refused tokens from one address.
+//! Limits on the requests of a token, and on requests with refused tokens from one address.
 //!
 //! Only refusals of the database count. An address that is over its limit is not answered from the
 //! database until some time has passed, except for tokens that were accepted lately: clients behind
@@ -14,16 +14,56 @@ use governor::{DefaultKeyedRateLimiter, Quota};
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 
+use crate::ids::TokenId;
+
 use super::connections::ClientAddress;
+use super::error::ApiError;
+
+/// Number of requests, or of refusals, after which tokens and addresses that are not in use are
+/// forgotten.
+const CLEANUP_INTERVAL: u32 = 1_024;
+
+/// Admits a number of requests of each token per second, and the same number at once after a pause.
+pub struct RateLimiter {
+    limiter: DefaultKeyedRateLimiter<TokenId>,
+    clock: DefaultClock,
+    since_cleanup: AtomicU32,
+}
+
+impl RateLimiter {
+    /// Creates a limiter; `None` for 0, which means no limit.
+    pub fn new(requests_per_second: u32) -> Option<Self> {
+        let quota = Quota::per_second(NonZeroU32::new(requests_per_second)?);
+        Some(Self {
+            limiter: DefaultKeyedRateLimiter::keyed(quota),
+            clock: DefaultClock::default(),
+            since_cleanup: AtomicU32::new(0),
+        })
+    }
+
+    /// Counts a request of a token.
+    ///
+    /// # Errors
+    /// [`ApiError::TooManyRequests`] if the token is over its limit.
+    pub fn admit(&self, token: TokenId) -> Result<(), ApiError> {
+        if self.since_cleanup.fetch_add(1, Ordering::Relaxed) >= CLEANUP_INTERVAL {
+            self.since_cleanup.store(0, Ordering::Relaxed);
+            self.limiter.retain_recent();
+        }
+        self.limiter.check_key(&token).map_err(|refused| {
+            let wait: Duration = refused.wait_time_from(self.clock.now());
+            ApiError::TooManyRequests {
+                retry_after: wait.as_secs_f64().ceil().max(1.0) as u64,
+            }
+        })
+    }
+}
 
 /// How long an accepted token is remembered.
 const REMEMBERED: Duration = Duration::from_secs(60 * 60);
 
 /// Number of accepted tokens that are remembered. A further one is checked like an unknown one.
 const MAX_REMEMBERED: usize = 10_000;
-
-/// Number of refusals after which addresses that have sent none lately are forgotten.
-const CLEANUP_INTERVAL: u32 = 1_024;
 
 /// Counts refused tokens for each address.
 pub struct RefusedTokens {

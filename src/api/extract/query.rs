@@ -1,0 +1,185 @@
+//! Parameters in the path and in the query. Those that the OpenAPI document does not have are refused.
+
+use std::collections::{HashMap, HashSet};
+use std::str::FromStr;
+use std::sync::OnceLock;
+
+use axum::extract::{FromRequestParts, MatchedPath, Query};
+use axum::http::Method;
+use axum::http::request::Parts;
+use pais_core::read::{TextFormatError, TextParameters};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use utoipa::IntoParams;
+use utoipa::openapi::path::{Operation, ParameterIn};
+use utoipa::openapi::{OpenApi, RefOr};
+
+use crate::api::error::ApiError;
+use crate::api::state::AppState;
+use crate::problem::{Code, Problem};
+
+/// Path parameters; `invalid_parameter` if one has the wrong type.
+pub struct Path<T>(pub T);
+
+impl<T: DeserializeOwned + Send> FromRequestParts<AppState> for Path<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
+        let path = axum::extract::Path::<T>::from_request_parts(parts, state).await;
+        path.map(|axum::extract::Path(value)| Self(value))
+            .map_err(|_| {
+                ApiError::new(
+                    Code::InvalidParameter,
+                    "an id in the path is not a UUID; check the path",
+                )
+            })
+    }
+}
+
+/// Query parameters; `invalid_parameter` if one has the wrong type.
+pub struct Parameters<T>(pub T);
+
+impl<T: DeserializeOwned> FromRequestParts<AppState> for Parameters<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
+        let query = Query::<T>::from_request_parts(parts, state).await;
+        query.map(|Query(value)| Self(value)).map_err(|_| {
+            ApiError::new(
+                Code::InvalidParameter,
+                "a query parameter has the wrong type; /openapi.json has the types",
+            )
+        })
+    }
+}
+
+type Names = HashMap<(Method, String), HashSet<String>>;
+
+/// The query parameters of each method and route.
+static NAMES: OnceLock<Names> = OnceLock::new();
+
+/// Remembers the query parameters of a document, so that others are refused from then on.
+pub(crate) fn remember_names(document: &OpenApi) {
+    NAMES.get_or_init(|| {
+        let mut names = Names::new();
+        for (path, item) in &document.paths.paths {
+            let operations = [
+                (Method::GET, &item.get),
+                (Method::POST, &item.post),
+                (Method::PUT, &item.put),
+                (Method::DELETE, &item.delete),
+                (Method::PATCH, &item.patch),
+            ];
+            for (method, operation) in operations {
+                if let Some(operation) = operation {
+                    names.insert((method, path.clone()), query_names(operation));
+                }
+            }
+        }
+        names
+    });
+}
+
+fn query_names(operation: &Operation) -> HashSet<String> {
+    let parameters = operation.parameters.iter().flatten();
+    parameters
+        .filter_map(|parameter| match parameter {
+            RefOr::T(parameter) => Some(parameter),
+            RefOr::Ref(_) => None,
+        })
+        .filter(|parameter| matches!(parameter.parameter_in, ParameterIn::Query))
+        .map(|parameter| parameter.name.clone())
+        .collect()
+}
+
+/// Refuses query parameters that the route does not have.
+///
+/// # Errors
+/// `invalid_parameter`.
+pub(crate) async fn check_names(parts: &mut Parts) -> Result<(), Problem> {
+    let Some(path) = parts.extensions.get::<MatchedPath>() else {
+        return Ok(());
+    };
+    if parts.uri.query().is_none_or(str::is_empty) {
+        return Ok(());
+    }
+    let method = match parts.method {
+        Method::HEAD => Method::GET,
+        ref method => method.clone(),
+    };
+    let key = (method, path.as_str().to_owned());
+    let Some(known) = NAMES.get().and_then(|names| names.get(&key)) else {
+        return Ok(());
+    };
+    let given = Query::<Vec<(String, String)>>::from_request_parts(parts, &()).await;
+    let Query(given) = given.map_err(|_| {
+        Problem::new(
+            Code::InvalidParameter,
+            "the query is not of the form `?name=value&…`",
+        )
+    })?;
+    let is_known = |(name, _): &(String, String)| known.contains(name);
+    if given.iter().all(is_known) {
+        return Ok(());
+    }
+    let mut names: Vec<&str> = known.iter().map(String::as_str).collect();
+    names.sort_unstable();
+    let detail = match names.as_slice() {
+        [] => "this path has no query parameters; leave them out".to_owned(),
+        names => format!(
+            "there is no such query parameter; this path has {}",
+            names.join(", ")
+        ),
+    };
+    Err(Problem::new(Code::InvalidParameter, detail))
+}
+
+/// How a table in text is written.
+#[derive(Clone, Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct TextQuery {
+    /// Between two cells: one ASCII character, or the word `tab`. A comma when omitted, a tabulator
+    /// for `text/tab-separated-values`.
+    #[param(pattern = "^([!#-/:-@\\[-`{-~ \\t]|tab)$")]
+    pub delimiter: Option<String>,
+    /// Before the fraction of a number: `.` (when omitted) or `,`.
+    #[param(pattern = "^[.,]$")]
+    pub decimal: Option<String>,
+    /// Between groups of three digits of a number: one character that is no letter, digit, sign, quote
+    /// or control character. None when omitted.
+    #[param(pattern = "^[.,'_ \u{a0}\u{2019}\u{202f}]$")]
+    pub thousands: Option<String>,
+    /// `utf-8` (when omitted), `iso-8859-1`, `windows-1252` or `utf-16`. A byte order mark wins.
+    #[param(pattern = "^(utf-8|iso-8859-1|windows-1252|utf-16)$")]
+    pub encoding: Option<String>,
+}
+
+impl TextQuery {
+    /// Checks each parameter.
+    ///
+    /// # Errors
+    /// `invalid_parameter`.
+    pub fn parse(&self) -> Result<TextParameters, Problem> {
+        Ok(TextParameters {
+            delimiter: part(self.delimiter.as_ref())?,
+            decimal: part(self.decimal.as_ref())?,
+            thousands: part(self.thousands.as_ref())?,
+            encoding: part(self.encoding.as_ref())?,
+        })
+    }
+}
+
+fn part<T: FromStr<Err = TextFormatError>>(given: Option<&String>) -> Result<Option<T>, Problem> {
+    given.map(|text| text.parse()).transpose().map_err(refused)
+}
+
+/// A parameter of another form, or two of them that exclude each other.
+pub(super) fn refused(error: TextFormatError) -> Problem {
+    let code = match error {
+        TextFormatError::DelimiterIsDecimal(_) | TextFormatError::DecimalIsThousands(_) => {
+            Code::InvalidValue
+        }
+        _ => Code::InvalidParameter,
+    };
+    Problem::new(code, error.to_string())
+}

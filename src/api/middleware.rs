@@ -1,0 +1,211 @@
+//! What applies to every request: its id, its log line and its metrics, protective headers, compression,
+//! cross-origin requests, the time limit, and handlers that panic. Neither query strings nor bodies are
+//! logged.
+
+use std::any::Any;
+use std::time::{Duration, Instant};
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{
+    Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version, header,
+};
+use axum::middleware::Next;
+use axum::response::Response;
+use tower_http::compression::CompressionLayer;
+use tower_http::compression::predicate::{DefaultPredicate, NotForContentType, Predicate};
+use tower_http::cors::CorsLayer;
+use tracing::Instrument;
+use uuid::Uuid;
+
+use crate::problem::{Code, Problem};
+
+use super::error::{internal_error, problem_response};
+
+/// The header with a request's id, in requests and responses.
+pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Maximum length of an id that a client sends.
+const MAX_ID_BYTES: usize = 128;
+
+/// Gives the request an id, and counts, times and logs its response.
+pub async fn observe(mut request: Request, next: Next) -> Response {
+    let started = Instant::now();
+    let id = request_id(&request);
+    let value = HeaderValue::try_from(&id).unwrap_or_else(|_| HeaderValue::from_static("none"));
+    request.headers_mut().insert(REQUEST_ID, value.clone());
+    let method = method_name(request.method());
+    // The route, not the path, so that labels contain neither ids nor arbitrary text of clients.
+    let route = request
+        .extensions()
+        .get::<MatchedPath>()
+        .map_or_else(|| "unmatched".to_owned(), |path| path.as_str().to_owned());
+
+    let span = tracing::info_span!("request", id, method, route);
+    let mut response = next.run(request).instrument(span.clone()).await;
+
+    let (status, took) = (response.status().as_u16(), started.elapsed());
+    span.in_scope(|| {
+        let ms = took.as_micros() as f64 / 1e3;
+        if route.starts_with("/v1/") {
+            tracing::info!(status, ms, "answered");
+        } else {
+            tracing::debug!(status, ms, "answered");
+        }
+    });
+    let labels = [
+        ("method", method.to_owned()),
+        ("route", route),
+        ("status", status.to_string()),
+    ];
+    metrics::histogram!("http_request_duration_seconds", &labels[..2]).record(took);
+    metrics::counter!("http_requests_total", &labels).increment(1);
+    response.headers_mut().insert(REQUEST_ID, value);
+    response
+}
+
+/// The id that the client sent if it is valid, or else a new one.
+fn request_id(request: &Request) -> String {
+    let given = request.headers().get(REQUEST_ID);
+    let is_valid = |text: &&str| {
+        let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:/=+".contains(&byte);
+        (1..=MAX_ID_BYTES).contains(&text.len()) && text.bytes().all(is_allowed)
+    };
+    given
+        .and_then(|value| value.to_str().ok())
+        .filter(is_valid)
+        .map_or_else(|| Uuid::now_v7().to_string(), str::to_owned)
+}
+
+fn method_name(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::POST => "POST",
+        Method::DELETE => "DELETE",
+        Method::HEAD => "HEAD",
+        Method::OPTIONS => "OPTIONS",
+        Method::PUT => "PUT",
+        Method::PATCH => "PATCH",
+        _ => "OTHER",
+    }
+}
+
+/// For answers that are no pages: nothing in them is to be run or shown in a frame.
+const NO_PAGE: &str = "default-src 'none'; frame-ancestors 'none'";
+
+/// For the pages of Swagger UI, which has its scripts, styles and images from this service. Its styles
+/// are set by scripts too, and its icons are `data:` URLs.
+const DOCS: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
+                    img-src 'self' data:; font-src 'self' data:; connect-src 'self'; \
+                    base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// Sets the headers that an answer does not have.
+pub(crate) async fn protect(request: Request, next: Next) -> Response {
+    let path = request.uri().path();
+    let is_private = path.starts_with("/v1/") || path == "/v1";
+    let policy = if path.starts_with("/docs/") || path == "/docs" {
+        DOCS
+    } else {
+        NO_PAGE
+    };
+    let mut response = next.run(request).await;
+    let headers = response.headers_mut();
+    let mut default = |name: HeaderName, value: &'static str| {
+        let entry = headers.entry(name);
+        entry.or_insert_with(|| HeaderValue::from_static(value));
+    };
+    default(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
+    default(header::REFERRER_POLICY, "no-referrer");
+    default(header::CONTENT_SECURITY_POLICY, policy);
+    if is_private {
+        default(header::CACHE_CONTROL, "no-store");
+    }
+    response
+}
+
+/// Compresses responses as `Accept-Encoding` asks. Leaves out Parquet, which is compressed already,
+/// and responses with an entity tag.
+pub(crate) fn compression() -> CompressionLayer<impl Predicate> {
+    CompressionLayer::new().compress_when(
+        DefaultPredicate::new()
+            .and(NotForContentType::const_new(
+                "application/vnd.apache.parquet",
+            ))
+            .and(without_etag),
+    )
+}
+
+/// A strong entity tag identifies the exact bytes that are sent.
+fn without_etag(_: StatusCode, _: Version, headers: &HeaderMap, _: &Extensions) -> bool {
+    !headers.contains_key(header::ETAG)
+}
+
+/// Prevents the compression of byte ranges, which count in the uncompressed table.
+pub(crate) async fn uncompressed_ranges(mut request: Request, next: Next) -> Response {
+    if request.headers().contains_key(header::RANGE) {
+        request.headers_mut().remove(header::ACCEPT_ENCODING);
+    }
+    next.run(request).await
+}
+
+/// Admits these origins. `None` if there are none: then responses have no CORS headers, and
+/// `OPTIONS` is not a method.
+pub(crate) fn cors(origins: &[String]) -> Option<CorsLayer> {
+    let origins: Vec<HeaderValue> = origins
+        .iter()
+        .filter_map(|origin| HeaderValue::try_from(origin).ok())
+        .collect();
+    if origins.is_empty() {
+        return None;
+    }
+    let layer = CorsLayer::new()
+        .allow_origin(origins)
+        .allow_methods([
+            Method::GET,
+            Method::POST,
+            Method::PUT,
+            Method::PATCH,
+            Method::DELETE,
+        ])
+        .allow_headers([
+            header::AUTHORIZATION,
+            header::CONTENT_TYPE,
+            header::CONTENT_ENCODING,
+            header::IF_NONE_MATCH,
+            header::RANGE,
+            HeaderName::from_static("idempotency-key"),
+            REQUEST_ID,
+        ])
+        .expose_headers([
+            header::CONTENT_DISPOSITION,
+            header::ETAG,
+            header::LOCATION,
+            header::RETRY_AFTER,
+            REQUEST_ID,
+        ]);
+    Some(layer)
+}
+
+/// Ends requests whose response has not begun within `limit`.
+pub(crate) async fn limit_time(
+    State(limit): State<Duration>,
+    request: Request,
+    next: Next,
+) -> Response {
+    match tokio::time::timeout(limit, next.run(request)).await {
+        Ok(response) => response,
+        Err(_) => problem_response(&Problem::new(
+            Code::RequestTimeout,
+            format!(
+                "there was no answer within {} s; try again",
+                limit.as_secs()
+            ),
+        )),
+    }
+}
+
+/// The response for a handler that panicked. The panic hook has logged where; the panic's own
+/// message may contain a value, so it is neither logged nor sent.
+pub(crate) fn panicked(_: Box<dyn Any + Send>) -> Response {
+    tracing::error!("a handler panicked");
+    problem_response(&internal_error())
+}

@@ -1,0 +1,250 @@
+//! What a command writes: standard output and standard error, of which a reader such as `head` may close
+//! its end without an error; JSON files; and its failure, as a few lines for a person or as JSON.
+
+use std::fmt::{Display, Write as _};
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use pais::problem::Problem;
+use pais_core::rejection::Place;
+use serde::Serialize;
+
+/// How errors and summaries are written to standard error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// A few lines for a person.
+    Lines,
+    /// One JSON document for a program.
+    Json,
+}
+
+impl Style {
+    /// JSON if it is asked for, or if standard error is not a terminal.
+    pub(crate) fn of_errors(json: bool) -> Self {
+        if json || !io::stderr().is_terminal() {
+            Self::Json
+        } else {
+            Self::Lines
+        }
+    }
+}
+
+/// Writes to standard output. A closed pipe is no error: its reader has what it wants.
+///
+/// # Errors
+/// If standard output cannot be written for another reason.
+pub(crate) fn print(
+    write: impl FnOnce(&mut BufWriter<StdoutLock<'static>>) -> io::Result<()>,
+) -> Result<(), Failure> {
+    try_print(write).map_err(|error| Failure::file(Path::new("standard output"), &error))
+}
+
+/// Writes a line to standard output, as [`print`].
+///
+/// # Errors
+/// Those of the operating system, but for a closed pipe.
+pub(crate) fn print_line(line: impl Display) -> io::Result<()> {
+    try_print(|out| writeln!(out, "{line}"))
+}
+
+fn try_print(
+    write: impl FnOnce(&mut BufWriter<StdoutLock<'static>>) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    let written = write(&mut out).and_then(|()| out.flush());
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+            // What is left in the buffer has no reader; dropping the writer would try to write it.
+            let _ = out.into_parts();
+            Ok(())
+        }
+        written => written,
+    }
+}
+
+/// Writes a line to standard error. There is no place to report that this fails.
+pub(crate) fn note(line: impl Display) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// Writes a document to standard error as indented JSON.
+pub(crate) fn note_json(document: &impl serde::Serialize) {
+    // Serializing cannot fail: the documents have no maps whose keys are not strings.
+    if let Ok(text) = serde_json::to_string_pretty(document) {
+        note(text);
+    }
+}
+
+/// Writes a document to a file as indented JSON.
+///
+/// # Errors
+/// If the file cannot be written.
+pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| Failure::file(path, &error);
+    let mut out = BufWriter::new(File::create(path).map_err(failed)?);
+    serde_json::to_writer_pretty(&mut out, value).map_err(|error| failed(error.into()))?;
+    out.write_all(b"\n")
+        .and_then(|()| out.flush())
+        .map_err(failed)
+}
+
+/// Why a command failed.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The run failed. The problem is printed to standard error; the exit status is 1.
+    Problem(Box<Problem>),
+    /// The table to check cannot be read. The problem is printed to standard error; the exit
+    /// status is 2.
+    Unreadable(Box<Problem>),
+    /// The arguments are invalid, or a file cannot be read or written. The exit status is 2.
+    Usage(String),
+}
+
+impl Failure {
+    /// A file that cannot be read or written.
+    pub(crate) fn file(path: &Path, error: &std::io::Error) -> Self {
+        Self::Usage(format!("{}: {error}", path.display()))
+    }
+
+    /// Turns a [`Self::Problem`] into [`Self::Unreadable`], for a command that only checks: there a
+    /// problem means that the check could not be made.
+    pub(crate) fn unreadable(self) -> Self {
+        match self {
+            Self::Problem(problem) => Self::Unreadable(problem),
+            other => other,
+        }
+    }
+
+    /// Prints the failure to standard error and returns its exit status.
+    pub(crate) fn report(&self, style: Style) -> ExitCode {
+        match self {
+            Self::Problem(problem) => {
+                print_problem(problem, style);
+                ExitCode::from(1)
+            }
+            Self::Unreadable(problem) => {
+                print_problem(problem, style);
+                ExitCode::from(2)
+            }
+            Self::Usage(detail) => {
+                note(format_args!("pais: {detail}"));
+                ExitCode::from(2)
+            }
+        }
+    }
+}
+
+/// Prints a problem to standard error.
+pub(crate) fn print_problem(problem: &Problem, style: Style) {
+    match style {
+        Style::Json => note_json(&problem.document()),
+        Style::Lines => note(problem_lines(problem)),
+    }
+}
+
+/// An error as a problem, with the name of the file in front of its detail.
+pub(crate) fn in_file(file: impl Display, error: impl Into<Problem>) -> Problem {
+    let problem = error.into();
+    Problem {
+        detail: format!("{file}: {}", problem.detail),
+        ..problem
+    }
+}
+
+impl<E: Into<Problem>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::Problem(Box::new(error.into()))
+    }
+}
+
+/// Most faults that are printed.
+const FAULTS: usize = 10;
+
+/// The lines of a problem: what happened, where, and what would fix it.
+fn problem_lines(problem: &Problem) -> String {
+    let mut text = format!("pais: {}", problem.detail);
+    for fault in problem.errors.iter().take(FAULTS) {
+        // Writing to a string does not fail.
+        let _ = write!(text, "\n  {}", place(&fault.place));
+        if !problem.detail.ends_with(&fault.detail) {
+            let _ = write!(text, ": {}", fault.detail);
+        }
+        if let Some(fix) = &fault.suggested_fix {
+            let _ = write!(text, "\n    fix: {fix}");
+        }
+    }
+    if problem.errors.len() > FAULTS {
+        let _ = write!(
+            text,
+            "\n  and {} more places",
+            problem.errors.len() - FAULTS
+        );
+    }
+    if !problem.errors_by_column.is_empty() {
+        let columns = problem.errors_by_column.iter();
+        let columns: Vec<String> = columns
+            .map(|(column, faults)| format!("{column} {faults}"))
+            .collect();
+        let _ = write!(text, "\n  faults by column: {}", columns.join(", "));
+    }
+    text
+}
+
+fn place(place: &Place) -> String {
+    match place {
+        Place::Pointer(pointer) if pointer.is_empty() => "the whole document".to_owned(),
+        Place::Pointer(pointer) => format!("at {pointer}"),
+        Place::Record { line } => format!("line {line}"),
+        Place::Cell { line, column } => format!("line {line}, column `{column}`"),
+        Place::Column { column } => format!("column `{column}`"),
+        Place::Whole => "the whole file".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pais::problem::{Code, Problem};
+    use pais_core::rejection::Fault;
+
+    use super::{FAULTS, problem_lines};
+
+    fn fault(line: u64, detail: &str) -> Fault {
+        Fault::cell(line, "age", detail)
+    }
+
+    #[test]
+    fn each_fault_has_its_place_and_its_fix() {
+        let mut problem = Problem::with(
+            Code::InvalidCells,
+            "r.csv: 2 cells do not fit",
+            vec![
+                fault(3, "no number"),
+                fault(9, "no number").fix("declare `thousands`"),
+            ],
+        );
+        problem.errors_by_column.insert("age".to_owned(), 2);
+        assert_eq!(
+            problem_lines(&problem),
+            "pais: r.csv: 2 cells do not fit\n  line 3, column `age`: no number\n  \
+             line 9, column `age`: no number\n    fix: declare `thousands`\n  \
+             faults by column: age 2"
+        );
+    }
+
+    #[test]
+    fn a_sentence_is_not_printed_twice() {
+        let problem = Problem::at(Code::InvalidJob, "/privacy/k", "raise `k`");
+        assert_eq!(problem_lines(&problem), "pais: raise `k`\n  at /privacy/k");
+    }
+
+    #[test]
+    fn a_long_list_is_cut() {
+        let faults = (0..FAULTS as u64 + 5).map(|line| fault(line, "no number"));
+        let problem = Problem::with(Code::InvalidCells, "cells do not fit", faults.collect());
+        let text = problem_lines(&problem);
+        assert!(text.ends_with("\n  and 5 more places"), "{text}");
+        assert_eq!(text.lines().count(), FAULTS + 2);
+    }
+}
