@@ -18,11 +18,13 @@ pub fn poll<T>(limit: Duration, mut probe: impl FnMut() -> Option<T>) -> Option<
 }
 
 /// Lets time pass where the time itself is what is tested, such as the pace of a slow client.
+#[cfg(feature = "service")]
 pub async fn pace(time: Duration) {
     tokio::time::sleep(time).await;
 }
 
 /// [`poll`] for a probe that waits itself, without blocking the runtime.
+#[cfg(feature = "service")]
 pub async fn poll_async<T>(
     limit: Duration,
     mut probe: impl AsyncFnMut() -> Option<T>,
