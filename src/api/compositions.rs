@@ -1,18 +1,34 @@
-//! `/v1/releases/{id}/composition`: what a recipient's releases say together.
+//! `/v1/releases/{id}/composition`: what a release and all that a recipient knows of its dataset say
+//! together.
 
 use axum::Json;
 use axum::extract::State;
+use pais_core::definition::SubmissionId;
+use pais_verify::Composition;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::db::audit::{self, Action, NewEvent};
+use crate::db::datasets::{self, DatasetState, StoredDataset};
+use crate::db::releases::{self, StoredRelease, Viewer};
+use crate::db::{
+    StoreError, organizations, profile, release_readers, release_sources, submissions,
+};
+use crate::engine::composition_tables::{self, ANATOMIZED_TABLE, StoredParts};
+use crate::engine::table_work::TableKind;
+use crate::engine::{load_rows, on_thread};
 use crate::ids::ReleaseId;
-use crate::service::compositions::ReleaseComposition;
+use crate::problem::{Code, Problem};
+use crate::roles::Caller;
 
 use super::error::ApiError;
 use super::extract::{Holder, Parameters, Path};
-use super::state::AppState;
+use super::releases::load_release;
+use super::state::{App, AppState};
 
 /// Whose releases are considered.
 #[derive(Clone, Debug, Deserialize, IntoParams)]
@@ -43,19 +59,6 @@ pub struct CompositionDocument {
     pub reason: Option<String>,
 }
 
-impl From<ReleaseComposition> for CompositionDocument {
-    fn from(found: ReleaseComposition) -> Self {
-        Self {
-            holds: found.holds,
-            releases: found.releases,
-            smallest_group: found.smallest_group,
-            greatest_confidence: found.greatest_confidence,
-            exact: found.exact,
-            reason: found.reason,
-        }
-    }
-}
-
 /// The route of compositions.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(show))
@@ -80,7 +83,241 @@ async fn show(
     Path(release): Path<ReleaseId>,
     Parameters(query): Parameters<CompositionQuery>,
 ) -> Result<Json<CompositionDocument>, ApiError> {
-    let service = state.of(caller);
-    let found = service.composition(caller, release, &query.recipient);
-    Ok(Json(found.await?.into()))
+    let app = state.of(caller);
+    let release = load_release(&app.db, caller, release).await?;
+    if release.withdrawn.is_some() {
+        return Err(ApiError::withdrawn());
+    }
+    let mut connection = app.db.connection().await?;
+    let recipient = organizations::find(&mut *connection, &query.recipient).await?;
+    let recipient = recipient.ok_or_else(ApiError::not_found)?;
+    let place = (release.dataset, release.id);
+    let now = app.db.now();
+    let known = release_readers::known_releases(&mut *connection, recipient.id, place, now).await?;
+    drop(connection);
+    let found = compose(&app, caller, release, &known).await?;
+    let detail = json!({ "recipient": recipient.name, "holds": found.holds });
+    let event = NewEvent::by(caller, Action::CompositionRead, place.1.0, detail);
+    audit::record_alone(&app.db, event).await?;
+    Ok(Json(found))
+}
+
+impl CompositionDocument {
+    /// Where it cannot be decided, nothing is known to hold.
+    fn undecided(releases: Vec<ReleaseId>, reason: impl Into<String>) -> Self {
+        Self {
+            holds: false,
+            releases,
+            smallest_group: None,
+            greatest_confidence: None,
+            exact: false,
+            reason: Some(reason.into()),
+        }
+    }
+
+    /// The problem of a grant that it forbids.
+    pub(super) fn problem(&self) -> Problem {
+        let others = self.releases.iter().skip(1);
+        let others: Vec<String> = others.map(ReleaseId::to_string).collect();
+        let detail = format!(
+            "together with what the recipient has or may read of the dataset ({}), {}; give another \
+             release, end the other grants before they are used, or say in \
+             `acknowledge_composition_risk` why the risk is taken",
+            others.join(", "),
+            self.reason
+                .as_deref()
+                .unwrap_or("the release is no longer private")
+        );
+        Problem::new(Code::CompositionRisk, detail)
+    }
+}
+
+/// What a release says together with others of its dataset.
+///
+/// # Errors
+/// `limit_exceeded` if the tables do not fit into memory; `busy`.
+pub(super) async fn compose(
+    app: &App,
+    caller: Caller,
+    release: StoredRelease,
+    others: &[ReleaseId],
+) -> Result<CompositionDocument, ApiError> {
+    let ids: Vec<ReleaseId> = std::iter::once(release.id)
+        .chain(others.iter().copied())
+        .collect();
+    if others.is_empty() {
+        return Ok(alone(&[&release], ids));
+    }
+    let state = datasets::find_any(&app.db, release.organization, release.dataset).await?;
+    let Some(DatasetState::Live(dataset)) = state else {
+        return Ok(CompositionDocument::undecided(
+            ids,
+            "it cannot be decided whether the privacy model holds, because the dataset was \
+             deleted with its rows",
+        ));
+    };
+    let Some((parts, submissions)) = parts(app, caller, &dataset, &ids).await? else {
+        return Ok(CompositionDocument::undecided(
+            ids,
+            "it cannot be decided whether the privacy model holds: a release was made by an \
+             earlier version of the service, or rows of it were deleted",
+        ));
+    };
+    let releases: Vec<StoredRelease> = parts.iter().map(|part| part.release.clone()).collect();
+    let decided = decide(app, caller, *dataset, parts, submissions).await?;
+    let stored: Vec<&StoredRelease> = releases.iter().collect();
+    Ok(match decided {
+        Ok(found) if found.joined.is_empty() => alone(&stored, ids),
+        Ok(found) => joined(&found, &stored, ids),
+        Err(reason) => CompositionDocument::undecided(
+            ids,
+            format!("it cannot be decided whether the privacy model holds: {reason}"),
+        ),
+    })
+}
+
+/// The releases as they are stored, and the submissions of their jobs in the order in which rows
+/// are loaded; `None` where the rows of one of them are not known or not there any more.
+async fn parts(
+    app: &App,
+    caller: Caller,
+    dataset: &StoredDataset,
+    ids: &[ReleaseId],
+) -> Result<Option<(Vec<StoredParts>, Vec<(SubmissionId, u64)>)>, ApiError> {
+    let store = &app.db;
+    let key = load_rows::open_key(&app.keys, dataset)?;
+    let viewer = Viewer::Holder(caller.organization);
+    let damaged = || StoreError::Damaged { what: "a release" };
+    let mut parts = Vec::with_capacity(ids.len());
+    for &id in ids {
+        let release = releases::load(store, viewer, id).await?;
+        let release = release.ok_or_else(ApiError::not_found)?;
+        let sources = release_sources::load(store, &key, id).await?;
+        let (Some(sources), Some(_)) = (sources, &release.codebook) else {
+            return Ok(None);
+        };
+        let table = match releases::table(store, viewer, id, "data").await? {
+            Some(table) => table,
+            None => {
+                let table = releases::table(store, viewer, id, ANATOMIZED_TABLE).await?;
+                table.ok_or_else(damaged)?
+            }
+        };
+        parts.push(StoredParts {
+            release,
+            table,
+            chunks: Vec::new(),
+            sources,
+        });
+    }
+    let present = profile::rows_by_submission(store, dataset.id).await?;
+    let present: BTreeMap<SubmissionId, u64> = present.into_iter().collect();
+    let read = parts.iter().flat_map(|part| &part.sources.submissions);
+    let read: BTreeMap<SubmissionId, u64> = read.copied().collect();
+    let is_complete = read.iter().all(|(id, rows)| present.get(id) == Some(rows));
+    Ok(is_complete.then(|| (parts, read.into_iter().collect())))
+}
+
+/// Decides, or says why it cannot be.
+async fn decide(
+    app: &App,
+    caller: Caller,
+    dataset: StoredDataset,
+    mut parts: Vec<StoredParts>,
+    submissions: Vec<(SubmissionId, u64)>,
+) -> Result<Result<Composition, String>, ApiError> {
+    let store = &app.db;
+    let ids: Vec<SubmissionId> = submissions.iter().map(|(id, _)| *id).collect();
+    let size = submissions::size(store, dataset.id, Some(&ids)).await?;
+    let raw = app
+        .limits
+        .table_bytes(&app.memory, &dataset.schema, &[], size)?;
+    let released = parts.iter().map(|part| released_bytes(part, size.rows));
+    let needed = released.fold(raw, u64::saturating_add);
+    let guard = app
+        .tables
+        .begin(TableKind::Raw, caller.organization, needed);
+    let guard = guard.await?;
+    let work = guard.share();
+    for part in &mut parts {
+        let mut index = 0;
+        while let Some(chunk) = releases::chunk(store, &part.table, index).await? {
+            part.chunks.push(chunk);
+            index += 1;
+        }
+    }
+    let table = load_rows::load(store, &app.keys, &dataset, Some(&ids), work.clone()).await?;
+    let schema = dataset.schema;
+    let decided = on_thread(move || {
+        let found = composition_tables::decide(parts, &schema, table, &submissions, &work)?;
+        Ok(found.map_err(|error| error.to_string()))
+    });
+    let decided = decided.await?;
+    drop(guard);
+    Ok(decided)
+}
+
+/// Bytes that a release needs beside the raw rows: its cells as stored and joined, its texts, and a
+/// number for each of its rows and each raw row.
+fn released_bytes(part: &StoredParts, raw_rows: u64) -> u64 {
+    let columns = part.table.columns.as_array().map_or(0, Vec::len) as u64;
+    let cells = part.table.rows.saturating_mul(columns).saturating_mul(12);
+    let numbers = part.table.rows.saturating_add(raw_rows).saturating_mul(8);
+    cells
+        .saturating_add(numbers)
+        .saturating_add(part.table.csv_bytes)
+}
+
+/// The finding where no two releases had to be joined: what each was verified for holds.
+fn alone(releases: &[&StoredRelease], ids: Vec<ReleaseId>) -> CompositionDocument {
+    let figure = |release: &StoredRelease, name: &str| release.verification.get(name).cloned();
+    let smallest = releases.iter().filter_map(|release| {
+        let smallest = figure(release, "smallest_group");
+        smallest.as_ref().and_then(Value::as_u64)
+    });
+    let greatest = releases.iter().filter_map(|release| {
+        let bounded = figure(release, "greatest_bounded_confidence");
+        let bounded = bounded.as_ref().and_then(Value::as_f64);
+        let any = figure(release, "greatest_confidence");
+        bounded.or_else(|| any.as_ref().and_then(Value::as_f64))
+    });
+    CompositionDocument {
+        holds: true,
+        releases: ids,
+        smallest_group: smallest.min(),
+        greatest_confidence: greatest.reduce(f64::max),
+        exact: true,
+        reason: None,
+    }
+}
+
+fn joined(
+    found: &Composition,
+    releases: &[&StoredRelease],
+    ids: Vec<ReleaseId>,
+) -> CompositionDocument {
+    let broken = found.broken.and_then(|position| releases.get(position));
+    let reason = broken.map(|release| {
+        let model = release.privacy.get("model").and_then(Value::as_str);
+        format!(
+            "the model `{}` of release {} does not hold: an adversary who can match their rows finds \
+             a group of {}, and a confidence of {:.3} in a sensitive value{}",
+            model.unwrap_or("of the release"),
+            release.id,
+            found.smallest_group.unwrap_or(0),
+            found.greatest_confidence.unwrap_or(0.0),
+            if found.exact { "" } else {
+" (a bound: the labels of some releases overlap, or persons have rows in \
+                          several)"
+}
+        )
+    });
+    CompositionDocument {
+        holds: found.holds,
+        releases: ids,
+        smallest_group: found.smallest_group,
+        greatest_confidence: found.greatest_confidence,
+        exact: found.exact,
+        reason,
+    }
 }

@@ -7,12 +7,12 @@ use pais_core::schema::Schema;
 use pais_core::taxonomy::TreeLimits;
 use time::OffsetDateTime;
 
+use super::events::streams::StreamLimits;
 use crate::db::quotas::Quotas;
 use crate::db::submissions::SubmissionsSize;
 use crate::engine::table_memory::TableLimits;
 use crate::memory::MemoryBudget;
 use crate::problem::{Code, Problem};
-use crate::service::streams::StreamLimits;
 
 /// Limits on what a client sends, from the sections `limits` and `memory` of the configuration.
 #[derive(Clone, Copy, Debug)]

@@ -1,12 +1,13 @@
-//! `/v1/releases`: anonymized tables are created, listed and reported on.
+//! `/v1/releases`: a job's table after a step is released; releases are listed.
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::{HeaderMap, HeaderValue, header};
-use axum::response::{IntoResponse, Response};
-use pais_anonymize::utility::Report;
+use axum::response::IntoResponse;
+use pais_anonymize::{AnonymizationRun, JobPlan, StepRecord};
 use pais_core::codebook::Codebook;
-use pais_core::definition::{CombinationQuery, DatasetId, Objective, Recoding, SuppressionFor};
+use pais_core::definition::{
+    CombinationQuery, DatasetId, JobDefinition, Objective, Recoding, SuppressionFor, Sweep,
+};
 use pais_core::model::MissingSensitive;
 use pais_core::warning::Warning;
 use serde::{Deserialize, Serialize};
@@ -16,17 +17,27 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::db::releases::StoredRelease;
+use crate::db::audit::Action;
+use crate::db::datasets::{self, DatasetState, StoredDataset};
+use crate::db::jobs::{self, StoredJob};
+use crate::db::releases::{self, NewRelease, ReleaseCreation, StoredRelease, Viewer};
 use crate::db::withdrawals::Withdrawal;
+use crate::db::{JobStatus, Store, policies, runs, submissions};
+use crate::engine::records::{self, SweepStatus};
+use crate::engine::release_packing::{self, ReleaseOrigin};
+use crate::engine::table_work::TableKind;
+use crate::engine::{attempt, load_rows, on_thread};
 use crate::ids::{JobId, ReleaseId};
-use crate::service::releases::ReleaseRequest;
+use crate::problem::{Code, Problem};
+use crate::roles::{Caller, Role};
 
 use super::error::ApiError;
-use super::extract::headers::best;
 use super::extract::{Holder, HolderOrRecipient, JsonBody, Parameters, Path};
 use super::page::{Page, PageQuery};
-use super::response::{created, html_document};
-use super::state::AppState;
+
+use super::response::created;
+use super::state::{App, AppState};
+use super::text;
 
 /// A release that is asked for.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
@@ -163,22 +174,11 @@ impl From<StoredRelease> for ReleaseDocument {
     }
 }
 
-/// The report of a release. What needs raw rows is for the holder only.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct ReportDocument {
-    /// The figures.
-    #[serde(flatten)]
-    pub report: Report,
-    /// What a reader should know about the release.
-    pub warnings: Vec<Warning>,
-}
-
 /// The routes of releases.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(create, list))
         .routes(routes!(show))
-        .routes(routes!(report))
 }
 
 /// Make a release of a job's table as it stood after a step.
@@ -198,19 +198,7 @@ async fn create(
     Holder(caller): Holder,
     JsonBody(definition, _memory): JsonBody<ReleaseDefinition>,
 ) -> Result<impl IntoResponse, ApiError> {
-    let request = ReleaseRequest {
-        job: definition.job_id,
-        combination: CombinationQuery {
-            l: definition.l,
-            k: definition.k,
-            c: definition.c,
-            recoding: definition.recoding,
-            objective: definition.objective,
-        },
-        step: definition.step,
-        name: definition.name,
-    };
-    let release = state.of(caller).create_release(caller, request).await?;
+    let release = create_release(&state.of(caller), caller, definition).await?;
     let path = format!("/v1/releases/{}", release.id);
     Ok(created(path, ReleaseDocument::from(release)))
 }
@@ -225,10 +213,10 @@ async fn list(
     HolderOrRecipient(caller): HolderOrRecipient,
     Parameters(query): Parameters<PageQuery>,
 ) -> Result<Json<Page<ReleaseDocument>>, ApiError> {
-    let releases = state
-        .of(caller)
-        .list_releases(caller, query.parse()?)
-        .await?;
+    let page = query.parse()?;
+    let limit = page.rows_to_query();
+    let rows = releases::list(&state.db(caller), viewer(caller), page.after, limit).await?;
+    let releases = Page::new(rows, page, |release| release.id.0);
     Ok(Json(releases.map(ReleaseDocument::from)))
 }
 
@@ -245,40 +233,191 @@ async fn show(
     HolderOrRecipient(caller): HolderOrRecipient,
     Path(id): Path<ReleaseId>,
 ) -> Result<Json<ReleaseDocument>, ApiError> {
-    let release = state.of(caller).get_release(caller, id).await?;
+    let release = load_release(&state.db(caller), caller, id).await?;
     Ok(Json(release.into()))
 }
 
-/// Fetch the utility and risk report of a release.
+/// The table of a job that is to be released.
+struct TableToRelease {
+    /// The job with the parameters of the combination.
+    definition: JobDefinition,
+    /// The number of the combination.
+    run: u32,
+    step: Option<u32>,
+    name: Option<String>,
+}
+
+/// Makes a release of a job's table.
 ///
-/// As JSON, or as a page for people where `Accept` prefers `text/html`.
-#[utoipa::path(
-    get, path = "/v1/releases/{id}/report", tag = "releases",
-    params(("id" = ReleaseId, Path, description = "The release")),
-    responses(
-        (status = 200, description = "The report", content((ReportDocument = "application/json"), (String = "text/html"))),
-        (status = 406, description = "`not_acceptable`"),
-        (status = 410, description = "`withdrawn`"),
-    ),
-)]
-async fn report(
-    State(state): State<AppState>,
-    HolderOrRecipient(caller): HolderOrRecipient,
-    Path(id): Path<ReleaseId>,
-    headers: HeaderMap,
-) -> Result<Response, ApiError> {
-    let service = state.of(caller);
-    let wants_page = best(&headers, &["application/json", "text/html"])? == 1;
-    let (owner, mut response) = if wants_page {
-        let (owner, page) = service.get_report_page(caller, id).await?;
-        (owner, html_document(page.render()))
-    } else {
-        let (owner, report) = service.get_report(caller, id).await?;
-        (owner, Json(report).into_response())
+/// # Errors
+/// `not_found`; `job_not_succeeded`; `dataset_deleted`; `no_such_step`; `invalid_job` if the
+/// request names no combination of the sweep; `invalid_name`; `busy`.
+async fn create_release(
+    app: &App,
+    caller: Caller,
+    request: ReleaseDefinition,
+) -> Result<StoredRelease, ApiError> {
+    app.storage.check()?;
+    let name = request.name.as_deref().map(text::name).transpose()?;
+    let job = jobs::load(&app.db, &app.keys, caller.organization, request.job_id).await?;
+    let job = job.ok_or_else(|| ApiError::not_found_at("/job_id"))?;
+    if job.status != JobStatus::Succeeded {
+        let detail = format!(
+            "the job is {}; only a job that has succeeded has a table to release",
+            job.status.as_str()
+        );
+        return Err(ApiError::new(Code::JobNotSucceeded, detail));
+    }
+    let organization = caller.organization;
+    let dataset = match datasets::find_any(&app.db, organization, job.dataset).await? {
+        Some(DatasetState::Live(dataset)) => *dataset,
+        Some(DatasetState::Deleted) | None => return Err(dataset_deleted()),
     };
-    response
-        .headers_mut()
-        .insert(header::VARY, HeaderValue::from_static("accept"));
-    service.record_fetch(caller, owner, id, "report").await?;
-    Ok(response)
+    let step = request.step.map(u32::try_from).transpose();
+    let step = step.map_err(|_| {
+        Problem::at(
+            Code::NoSuchStep,
+            "/step",
+            "expected the number of a step; the first is 0",
+        )
+    })?;
+    let stored = attempt::stored_job(&job.definition)?;
+    let sweep = Sweep::new(&stored)?;
+    let run = sweep.find(CombinationQuery {
+        l: request.l,
+        k: request.k,
+        c: request.c,
+        recoding: request.recoding,
+        objective: request.objective,
+    })?;
+    let definition = attempt::combination(&stored, &sweep, run)?;
+    // The policy may be stricter than when the job was created.
+    let policy = policies::load(&app.db, caller.organization).await?;
+    let allowed = policy.check_job(&definition, &dataset.schema);
+    let allowed =
+        allowed.map_err(|problem| Problem::at(problem.code, "/job_id", problem.detail).into());
+    let release = (Action::ReleaseCreated, request.job_id.0);
+    app.recorded(caller, release, allowed).await?;
+    let table = TableToRelease {
+        definition,
+        run: run as u32,
+        step,
+        name,
+    };
+    let release = prepare_release(app, caller, &job, dataset, table).await?;
+    match releases::create(&app.db, &release).await? {
+        ReleaseCreation::Stored => {}
+        ReleaseCreation::NoDataset => return Err(dataset_deleted()),
+        ReleaseCreation::TokenEnded => return Err(ApiError::unauthenticated()),
+    }
+    load_release(&app.db, caller, release.id).await
+}
+
+/// Replays the recorded steps up to the requested one, verifies the table, and packs it.
+async fn prepare_release(
+    app: &App,
+    caller: Caller,
+    job: &StoredJob,
+    dataset: StoredDataset,
+    table: TableToRelease,
+) -> Result<NewRelease, ApiError> {
+    let TableToRelease {
+        definition,
+        run,
+        step,
+        name,
+    } = table;
+    let store = &app.db;
+    let key = load_rows::open_key(&app.keys, &dataset)?;
+    let steps = runs::step_records(store, &key, job.id, run).await?;
+    let steps = steps.into_iter().map(records::step_record);
+    let steps = steps.collect::<Result<Vec<_>, _>>()?;
+    let plan = JobPlan::new(&dataset.schema, &definition)?;
+    // The one row of a sweep from this combination on; none for a job without lists.
+    let combination = runs::sweep(store, job.id, run, 1).await?;
+    let combination = combination.into_iter().find(|(number, _)| *number == run);
+    let combination = combination.map(|(_, item)| records::sweep_item(item));
+    let failed = combination
+        .transpose()?
+        .is_some_and(|item| item.status == SweepStatus::Failed);
+    if failed || (steps.is_empty() && plan.has_steps()) {
+        let detail =
+            "no generalization meets this combination; `GET /v1/jobs/{id}/sweep` has the reason";
+        return Err(ApiError::new(Code::JobNotSucceeded, detail));
+    }
+    check_step(&steps, step)?;
+    let origin = ReleaseOrigin {
+        organization: caller.organization,
+        holder: load_rows::holder(store, caller.organization).await?,
+        job: job.id,
+        dataset: dataset.id,
+        definition: dataset.definition.clone(),
+        name,
+        by: caller.into(),
+        created_at: store.now(),
+    };
+    let ids = Some(job.submissions.as_slice());
+    let size = submissions::size(store, dataset.id, ids).await?;
+    let plans = [plan];
+    let needed = app
+        .limits
+        .table_bytes(&app.memory, &dataset.schema, &plans, size)?;
+    let organization = caller.organization;
+    let guard = app.tables.begin(TableKind::Raw, organization, needed);
+    let guard = guard.await?;
+    let work = guard.share();
+    let table = load_rows::load(store, &app.keys, &dataset, ids, work.clone()).await?;
+    let schema = dataset.schema;
+    let order_key = key.order_key();
+    let release = on_thread(move || {
+        let run = AnonymizationRun::new(schema, definition.clone(), table, &*work)?;
+        let run = run.with_order_key(order_key);
+        let release = run.release(&steps, step, &*work)?;
+        let schema = run.schema();
+        drop(run);
+        release_packing::pack(release, origin, &definition, &schema, &key)
+    });
+    let release = release.await?;
+    drop(guard);
+    Ok(release)
+}
+
+/// A release that the caller may see.
+///
+/// # Errors
+/// `not_found`.
+pub(super) async fn load_release(
+    db: &Store,
+    caller: Caller,
+    id: ReleaseId,
+) -> Result<StoredRelease, ApiError> {
+    let release = releases::load(db, viewer(caller), id).await?;
+    release.ok_or_else(ApiError::not_found)
+}
+
+/// As whom a caller reads releases.
+pub(super) fn viewer(caller: Caller) -> Viewer {
+    match caller.role {
+        Role::Holder => Viewer::Holder(caller.organization),
+        Role::Admin | Role::Recipient | Role::Auditor => Viewer::Recipient(caller.organization),
+    }
+}
+
+fn check_step(steps: &[StepRecord], step: Option<u32>) -> Result<(), Problem> {
+    let Some(step) = step else { return Ok(()) };
+    if steps.iter().any(|record| record.item.step == step) {
+        return Ok(());
+    }
+    let detail = match steps.last() {
+        Some(last) => format!("the job has steps 0 to {}", last.item.step),
+        None => "the job has no steps; leave `step` out".to_owned(),
+    };
+    Err(Problem::at(Code::NoSuchStep, "/step", detail))
+}
+
+fn dataset_deleted() -> ApiError {
+    ApiError::new(
+        Code::DatasetDeleted,
+        "the job's dataset was deleted with its rows; only earlier releases remain",
+    )
 }

@@ -1,23 +1,32 @@
-//! `/v1/releases/{id}/report/link`, and the page that a link opens.
+//! `/v1/releases/{id}/report/link`: links that open one report in a browser for some minutes, without a
+//! token.
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use maud::html;
+use pais_report::ReportPage;
 use serde::Serialize;
-use time::OffsetDateTime;
+use std::net::IpAddr;
+use time::{Duration, OffsetDateTime};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
+use uuid::Uuid;
 
-use crate::ids::ReleaseId;
+use crate::db::{releases, token_validity};
+use crate::ids::{OrganizationId, ReleaseId, TokenId};
 use crate::problem::Code;
+use crate::roles::{Caller, Role};
 
 use super::error::ApiError;
 use super::extract::{Anyone, HolderOrRecipient, Path};
+use super::reports::{get_report, get_report_page};
 use super::response;
-use super::state::AppState;
+use super::state::{App, AppState};
 
 /// A link to a report.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -56,7 +65,17 @@ async fn create(
     Path(release): Path<ReleaseId>,
     headers: HeaderMap,
 ) -> Result<impl IntoResponse, ApiError> {
-    let link = state.of(caller).create_report_link(caller, release).await?;
+    let app = state.of(caller);
+    let (owner, _) = get_report(&app, caller, release).await?;
+    let expires_at = app.db.now() + LIFETIME;
+    let body = LinkBody {
+        release,
+        caller,
+        end: expires_at.unix_timestamp(),
+    };
+    let mut bytes = body.bytes();
+    bytes.extend_from_slice(&app.keys.report_link(&bytes));
+    releases::record_link(&app.db, caller, owner, release).await?;
     let base = match &state.public_url {
         Some(url) => url.clone(),
         None => {
@@ -67,8 +86,8 @@ async fn create(
         }
     };
     let document = ReportLinkDocument {
-        url: format!("{base}/reports/{}", link.code),
-        expires_at: link.expires_at,
+        url: format!("{base}/reports/{}", URL_SAFE_NO_PAD.encode(bytes)),
+        expires_at,
     };
     // The link is a secret for some minutes, so no cache may store it.
     let no_store = [(header::CACHE_CONTROL, "no-store")];
@@ -85,11 +104,7 @@ async fn create(
     ),
 )]
 async fn open(State(state): State<AppState>, client: Anyone, Path(link): Path<String>) -> Response {
-    let opened = state
-        .unscoped()
-        .open_report_link(&link, client.address)
-        .await;
-    match opened {
+    match open_report_link(state.unscoped(), &link, client.address).await {
         Ok(page) => response::html_document(page.render()),
         Err(ApiError::Problem(problem))
             if matches!(problem.code, Code::NotFound | Code::Withdrawn) =>
@@ -103,4 +118,88 @@ async fn open(State(state): State<AppState>, client: Anyone, Path(link): Path<St
         }
         Err(error) => error.into_response(),
     }
+}
+
+/// How long a link works.
+const LIFETIME: Duration = Duration::minutes(15);
+
+/// Bytes of a link before its authentication: release, organization, token, role, end.
+const BODY_BYTES: usize = 16 + 16 + 16 + 1 + 8;
+
+/// Bytes of the authentication.
+const MAC_BYTES: usize = 32;
+
+/// Whose report a link opens, and until when.
+struct LinkBody {
+    release: ReleaseId,
+    caller: Caller,
+    end: i64,
+}
+
+impl LinkBody {
+    fn bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(BODY_BYTES + MAC_BYTES);
+        bytes.extend_from_slice(self.release.0.as_bytes());
+        bytes.extend_from_slice(self.caller.organization.0.as_bytes());
+        bytes.extend_from_slice(self.caller.token.0.as_bytes());
+        bytes.push(u8::from(self.caller.role == Role::Holder));
+        bytes.extend_from_slice(&self.end.to_be_bytes());
+        bytes
+    }
+
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let id = |at: usize| Uuid::from_slice(bytes.get(at..at + 16)?).ok();
+        let role = match bytes.get(48)? {
+            1 => Role::Holder,
+            0 => Role::Recipient,
+            _ => return None,
+        };
+        let end = bytes.get(49..BODY_BYTES)?.try_into().ok()?;
+        Some(Self {
+            release: ReleaseId(id(0)?),
+            caller: Caller {
+                organization: OrganizationId(id(16)?),
+                role,
+                token: TokenId(id(32)?),
+                address: None,
+            },
+            end: i64::from_be_bytes(end),
+        })
+    }
+}
+
+/// The page that a link opens. Reading it is recorded in the audit log.
+///
+/// # Errors
+/// `not_found` for every link that does not work (any more).
+async fn open_report_link(
+    app: &App,
+    code: &str,
+    address: Option<IpAddr>,
+) -> Result<ReportPage, ApiError> {
+    let body = link_body(app, code).ok_or_else(ApiError::not_found)?;
+    let caller = Caller {
+        address,
+        ..body.caller
+    };
+    if !token_validity::is_valid(&app.db, body.caller.token).await? {
+        return Err(ApiError::not_found());
+    }
+    let app = app.of(caller);
+    let (owner, page) = get_report_page(&app, caller, body.release).await?;
+    releases::record_fetch(&app.db, caller, owner, body.release, "report").await?;
+    Ok(page)
+}
+
+/// What a link says, if this service made it and it has not ended.
+fn link_body(app: &App, code: &str) -> Option<LinkBody> {
+    let bytes = URL_SAFE_NO_PAD.decode(code).ok()?;
+    let (body, mac) = bytes.split_at_checked(BODY_BYTES)?;
+    // Digests are compared, so that the time says nothing about the expected bytes.
+    let expected = app.keys.report_link(&app.keys.report_link(body));
+    if mac.len() != MAC_BYTES || app.keys.report_link(mac) != expected {
+        return None;
+    }
+    let body = LinkBody::parse(body)?;
+    (app.db.now().unix_timestamp() < body.end).then_some(body)
 }

@@ -29,8 +29,8 @@ use super::response::error_page;
 use super::state::AppState;
 use super::{
     audit, compositions, datasets, drafts, events, grants, health, jobs, legal_holds, metrics,
-    openapi, organizations, packages, policies, profile, releases, report_links, risk, steps,
-    submissions, tables, taxonomies, tokens, withdrawals,
+    openapi, organizations, packages, policies, profile, releases, report_links, reports, risk,
+    steps, submissions, tables, taxonomies, tokens, withdrawals,
 };
 
 /// The settings of the router.
@@ -77,6 +77,7 @@ fn streaming_routes() -> OpenApiRouter<AppState> {
         .merge(profile::routes())
         .merge(risk::routes())
         .merge(releases::routes())
+        .merge(reports::routes())
         .merge(report_links::routes())
         .merge(tables::routes())
         .merge(packages::routes())

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use super::events::Watching;
 use crate::db::key_ring::KeyRing;
 use crate::db::{RowScope, Store};
 use crate::engine::rendered_tables::Renderer;
@@ -13,7 +14,6 @@ use crate::engine::table_work::TablePlaces;
 use crate::memory::MemoryBudget;
 use crate::oidc::Verifier;
 use crate::roles::Caller;
-use crate::service::watch::Watching;
 use crate::storage::Storage;
 
 use super::large_documents::LargeDocuments;

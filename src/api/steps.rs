@@ -3,17 +3,21 @@
 use axum::Json;
 use axum::extract::State;
 use pais_anonymize::StepItem;
-use pais_core::definition::{CombinationQuery, Objective, Recoding};
+use pais_core::definition::{CombinationQuery, Objective, Recoding, Sweep};
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::engine::records::SweepItem;
+use crate::db::datasets::{self, DatasetState};
+use crate::db::runs;
+use crate::engine::records::{self, SweepItem};
+use crate::engine::{attempt, load_rows};
 use crate::ids::JobId;
 
 use super::error::ApiError;
 use super::extract::{Holder, Parameters, Path};
+use super::jobs::load_job;
 use super::page::{NumberedPageQuery, Page, page_request};
 use super::state::AppState;
 
@@ -50,9 +54,22 @@ async fn steps(
         recoding: query.recoding,
         objective: query.objective,
     };
-    let service = state.of(caller);
-    let steps = service.list_steps(caller, id, combination, page).await?;
-    Ok(Json(steps))
+    let app = state.of(caller);
+    let job = load_job(&app, caller, id).await?;
+    let sweep = Sweep::new(&attempt::stored_job(&job.definition)?)?;
+    let run = sweep.find(combination)? as u32;
+    let (first, limit) = (page.first(), page.rows_to_query());
+    let items = match datasets::find_any(&app.db, caller.organization, job.dataset).await? {
+        Some(DatasetState::Live(dataset)) => {
+            let key = load_rows::open_key(&app.keys, &dataset)?;
+            runs::steps(&app.db, &key, id, run, first, limit).await?
+        }
+        // Its steps were deleted with it.
+        Some(DatasetState::Deleted) | None => Vec::new(),
+    };
+    let items = items.into_iter().map(records::step_item);
+    let items = items.collect::<Result<Vec<_>, _>>()?;
+    Ok(Json(Page::new(items, page, |item| item.step)))
 }
 
 /// Combinations of a sweep
@@ -72,8 +89,11 @@ async fn sweep_rows(
     Parameters(query): Parameters<NumberedPageQuery>,
 ) -> Result<Json<Page<SweepItem>>, ApiError> {
     let page = query.parse()?;
-    let combinations = state.of(caller).list_combinations(caller, id, page).await?;
-    Ok(Json(combinations))
+    let app = state.of(caller);
+    load_job(&app, caller, id).await?;
+    let rows = runs::sweep(&app.db, id, page.first(), page.rows_to_query()).await?;
+    let rows = Page::new(rows, page, |&(run, _)| run);
+    Ok(Json(rows.try_map(|(_, item)| records::sweep_item(item))?))
 }
 
 /// A page of steps, and of which combination they are where the job is a sweep.

@@ -1,25 +1,31 @@
 //! `/v1/releases/{id}/data` and `/tables/{table}`: released tables are fetched.
 
-use std::sync::Arc;
-
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use headers::{ETag, HeaderMapExt, Range};
+use pais_core::codebook::Codebook;
+use pais_core::write::{BoundedColumn, taken_name};
 use serde::Deserialize;
+use serde_json::Value;
+use std::sync::Arc;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::db::StoreError;
 use crate::db::releases::StoredTable;
 use crate::engine::table_format::{Rendering, TableFormat};
 use crate::ids::ReleaseId;
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
 
+use crate::db::{releases, token_validity};
+
 use super::error::{ApiError, internal_error};
 use super::extract::headers::best;
 use super::extract::{HolderOrRecipient, Parameters, Path};
+use super::releases::{load_release, viewer};
 use super::response::permitted_body::while_permitted;
 use super::response::served_file::{is_cached, requested_range, serve_file, unservable};
 use super::state::{App, AppState};
@@ -136,11 +142,11 @@ struct TableRequest<'a> {
 impl TableRequest<'_> {
     async fn answer(self, service: &App) -> Result<Response, ApiError> {
         let (caller, id, headers) = (self.caller, self.release, self.headers);
-        let table = service.get_table(caller, id, self.table).await?;
+        let table = get_table(service, caller, id, self.table).await?;
         let table = Arc::new(table);
         let mut rendering = requested_rendering(self.query, headers)?;
         if has_bounds(self.query)? {
-            rendering.bounds = Some(service.bounded_columns(caller, &table).await?);
+            rendering.bounds = Some(bounded_columns(service, caller, &table).await?);
         }
         let rendering = &rendering;
         let etag = etag(&table, rendering)?;
@@ -159,13 +165,13 @@ impl TableRequest<'_> {
         describe(response.headers_mut(), &table, rendering, etag);
         if is_get {
             let owner = table.organization;
-            service.record_fetch(caller, owner, id, self.table).await?;
+            releases::record_fetch(&service.db, caller, owner, id, self.table).await?;
         }
         let (service, name) = (service.clone(), self.table.to_owned());
         Ok(response.map(|body| {
             while_permitted(body, move || {
                 let (service, name) = (service.clone(), name.clone());
-                async move { service.may_still_read(caller, id, &name).await }
+                async move { may_still_read(&service, caller, id, &name).await }
             })
         }))
     }
@@ -289,4 +295,85 @@ fn file_name(table: &StoredTable, format: TableFormat) -> String {
     };
     let stem: String = stem.chars().take(100).map(safe).collect();
     format!("{stem}.{}", format.as_str())
+}
+
+/// The columns of numbers and dates of a released table, whose bounds can be rendered.
+///
+/// # Errors
+/// `invalid_value` for a release of an earlier version, and where another column has the name of
+/// a bound; `not_found`.
+async fn bounded_columns(
+    app: &App,
+    caller: Caller,
+    table: &StoredTable,
+) -> Result<Arc<[BoundedColumn]>, ApiError> {
+    let release = load_release(&app.db, caller, table.release).await?;
+    let refused = |detail: String| Problem::new(Code::InvalidValue, detail);
+    let codebook = release.codebook.ok_or_else(|| {
+        refused(
+            "this release was made by an earlier version and has no bounds; make the release \
+             again, or leave `intervals` out"
+                .to_owned(),
+        )
+    })?;
+    let damaged = |_| StoreError::Damaged {
+        what: "the codebook of a release",
+    };
+    let codebook: Codebook = serde_json::from_value(codebook).map_err(damaged)?;
+    let bounded = codebook.bounded_columns();
+    let columns = table.columns.as_array().map_or(&[][..], Vec::as_slice);
+    let names = columns.iter().filter_map(column_name);
+    if let Some(name) = taken_name(names, &bounded) {
+        let detail = format!(
+            "the bounds of a column would be in `{name}`, which is another column of the table; \
+             leave `intervals` out, or rename the column in the dataset"
+        );
+        return Err(refused(detail).into());
+    }
+    Ok(bounded.into())
+}
+
+fn column_name(column: &Value) -> Option<&str> {
+    column["name"].as_str()
+}
+
+/// A table of a release that the caller may see, without its rows.
+///
+/// # Errors
+/// `not_found`; `withdrawn`.
+pub(super) async fn get_table(
+    app: &App,
+    caller: Caller,
+    id: ReleaseId,
+    name: &str,
+) -> Result<StoredTable, ApiError> {
+    // PostgreSQL rejects NUL in text, and no table's name contains it.
+    if name.contains('\0') {
+        return Err(ApiError::not_found());
+    }
+    let table = releases::table(&app.db, viewer(caller), id, name).await?;
+    let table = table.ok_or_else(ApiError::not_found)?;
+    if table.is_withdrawn {
+        Err(ApiError::withdrawn())
+    } else {
+        Ok(table)
+    }
+}
+
+/// Whether a caller who has begun to read a table of a release may still read it: its token works,
+/// a recipient still has a grant, and the release is not withdrawn. `false` if the database fails.
+pub(super) async fn may_still_read(app: &App, caller: Caller, id: ReleaseId, name: &str) -> bool {
+    let permitted = async {
+        let is_valid = token_validity::is_valid(&app.db, caller.token).await?;
+        let table = releases::table(&app.db, viewer(caller), id, name).await?;
+        Ok::<_, StoreError>(is_valid && table.is_some_and(|table| !table.is_withdrawn))
+    };
+    permitted.await.unwrap_or_else(|error| {
+        tracing::warn!(
+            release = %id,
+            error = &error as &dyn std::error::Error,
+            "a download ends because its permission could not be checked"
+        );
+        false
+    })
 }

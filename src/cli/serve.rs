@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use pais::api::events::streams::StreamLimits;
 use pais::api::limits::TokenLifetime;
 use pais::api::rate_limits::RateLimiter;
 use pais::api::tls::Tls;
@@ -18,7 +19,6 @@ use pais::db::sealing_of_old_rows::seal_old_rows;
 use pais::db::{Store, instances};
 use pais::memory::MemoryBudget;
 use pais::oidc::Verifier;
-use pais::service::streams::StreamLimits;
 use pais::storage::Storage;
 use pais::{jobs, telemetry};
 use pais_core::taxonomy::TreeLimits;

@@ -68,8 +68,11 @@ impl TableLimits {
 ///
 /// # Errors
 /// When the job does not fit the schema.
-pub(crate) fn plans(schema: &Schema, job: &JobDefinition) -> Result<Vec<JobPlan>, Problem> {
-    let sweep = Sweep::new(job)?;
+pub(crate) fn plans(
+    schema: &Schema,
+    job: &JobDefinition,
+    sweep: &Sweep,
+) -> Result<Vec<JobPlan>, Problem> {
     let combinations = sweep.combinations.iter();
     let plans = combinations.map(|combination| JobPlan::new(schema, &combination.apply(job)));
     Ok(plans.collect::<Result<_, _>>()?)

@@ -19,6 +19,7 @@ use crate::db::{Store, StoreError, datasets, submissions};
 use crate::memory::{MemoryBudget, MemoryReservation, MemoryUse};
 use crate::problem::{Code, Problem};
 use pais_anonymize::{Observer, Phase};
+use pais_core::definition::Sweep;
 
 use super::WorkerPoolSettings;
 use super::heartbeats::Heartbeats;
@@ -179,7 +180,7 @@ impl Worker {
     ) -> Result<MemoryReservation, WorkError> {
         progress.progress(Phase::Reading, 0.0);
         let job = attempt::stored_job(definition)?;
-        let plans = table_memory::plans(&dataset.schema, &job)?;
+        let plans = table_memory::plans(&dataset.schema, &job, &Sweep::new(&job)?)?;
         let ids = Some(claim.submissions.as_slice());
         let size = submissions::size(&self.store, dataset.id, ids).await?;
         let limits = TableLimits::new(self.settings.job_bytes, &self.memory);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use pais::api::events::streams::StreamLimits;
 use pais::api::limits::TokenLifetime;
 use pais::api::rate_limits::RateLimiter;
 use pais::api::{App, Limits};
@@ -17,7 +18,6 @@ use pais::jobs::{self, Resources, WorkerPool, WorkerPoolSettings};
 use pais::memory::MemoryBudget;
 use pais::oidc::{OidcSettings, Verifier};
 use pais::roles::Role;
-use pais::service::streams::StreamLimits;
 use pais::storage::{Storage, StorageLimits};
 use pais_core::taxonomy::TreeLimits;
 use reqwest::{Method, RequestBuilder, StatusCode, header};

@@ -1,0 +1,293 @@
+//! `/v1/releases/{id}/report`: the report of a release, as JSON and as a page for people.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use pais_anonymize::utility::{self, Report};
+use pais_core::definition::Sweep;
+use pais_core::warning::Warning;
+use pais_report::{GrantFact, Reader, ReportPage, StepFact, SweepFact};
+use serde::Serialize;
+use serde_json::Value;
+use time::OffsetDateTime;
+use time::macros::format_description;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::db::datasets::{self, DatasetState};
+use crate::db::releases::{self, StoredRelease, Viewer};
+use crate::db::seal::DataKey;
+use crate::db::{StoreError, grants, jobs, report_context, runs};
+use crate::engine::records::{self, SweepItem};
+use crate::engine::{attempt, load_rows};
+use crate::ids::{OrganizationId, ReleaseId};
+use crate::roles::{Caller, Role};
+
+use super::error::ApiError;
+use super::extract::headers::best;
+use super::extract::{HolderOrRecipient, Path};
+use super::releases::{load_release, viewer};
+use super::response::html_document;
+use super::state::{App, AppState};
+
+/// Most grants that a page names.
+const MOST_GRANTS: i64 = 20;
+
+/// Most steps of a run, and combinations of a sweep, that a page draws.
+const MOST_STEPS: i64 = 1_000;
+
+/// The report of a release. What needs raw rows is for the holder only.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct ReportDocument {
+    /// The figures.
+    #[serde(flatten)]
+    pub report: Report,
+    /// What a reader should know about the release.
+    pub warnings: Vec<Warning>,
+}
+
+/// The route of reports.
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(report))
+}
+
+/// Fetch the utility and risk report of a release.
+///
+/// As JSON, or as a page for people where `Accept` prefers `text/html`.
+#[utoipa::path(
+    get, path = "/v1/releases/{id}/report", tag = "releases",
+    params(("id" = ReleaseId, Path, description = "The release")),
+    responses(
+        (status = 200, description = "The report", content((ReportDocument = "application/json"), (String = "text/html"))),
+        (status = 406, description = "`not_acceptable`"),
+        (status = 410, description = "`withdrawn`"),
+    ),
+)]
+async fn report(
+    State(state): State<AppState>,
+    HolderOrRecipient(caller): HolderOrRecipient,
+    Path(id): Path<ReleaseId>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let app = state.of(caller);
+    let wants_page = best(&headers, &["application/json", "text/html"])? == 1;
+    let (owner, mut response) = if wants_page {
+        let (owner, page) = get_report_page(&app, caller, id).await?;
+        (owner, html_document(page.render()))
+    } else {
+        let (owner, report) = get_report(&app, caller, id).await?;
+        (owner, Json(report).into_response())
+    };
+    response
+        .headers_mut()
+        .insert(header::VARY, HeaderValue::from_static("accept"));
+    releases::record_fetch(&app.db, caller, owner, id, "report").await?;
+    Ok(response)
+}
+
+/// The holder and the report of a release that the caller may see. What needs raw rows is for
+/// the holder only.
+///
+/// # Errors
+/// `not_found`; `withdrawn`.
+pub(super) async fn get_report(
+    app: &App,
+    caller: Caller,
+    id: ReleaseId,
+) -> Result<(OrganizationId, Value), ApiError> {
+    let viewer = viewer(caller);
+    let stored = releases::report(&app.db, viewer, id).await?;
+    let stored = stored.ok_or_else(ApiError::not_found)?;
+    if stored.is_withdrawn {
+        return Err(ApiError::withdrawn());
+    }
+    let mut report = match viewer {
+        Viewer::Holder(_) => stored.report,
+        Viewer::Recipient(_) => utility::for_recipient(stored.report),
+    };
+    report["warnings"] = serde_json::to_value(stored.warnings).map_err(StoreError::from)?;
+    Ok((stored.owner, report))
+}
+
+/// The holder of a release that the caller may see, and the page of its report; the holder's
+/// page has the distributions of its columns, whose labels are raw values.
+///
+/// # Errors
+/// As [`get_report`].
+pub(super) async fn get_report_page(
+    app: &App,
+    caller: Caller,
+    id: ReleaseId,
+) -> Result<(OrganizationId, ReportPage), ApiError> {
+    let (owner, mut page) = get_packed_page(app, caller, id).await?;
+    if caller.role == Role::Holder
+        && let Some(key) = key_of_release(app, caller, id).await?
+        && let Some(shares) = report_context::distributions(&app.db, &key, id).await?
+    {
+        page.report["distributions"] = shares;
+    }
+    Ok((owner, page))
+}
+
+/// The data key of a release's dataset; `None` where it was deleted, and what it sealed with it.
+async fn key_of_release(
+    app: &App,
+    caller: Caller,
+    id: ReleaseId,
+) -> Result<Option<DataKey>, ApiError> {
+    let release = load_release(&app.db, caller, id).await?;
+    let owner = release.organization;
+    let state = datasets::find_any(&app.db, owner, release.dataset).await?;
+    Ok(match state {
+        Some(DatasetState::Live(dataset)) => Some(load_rows::open_key(&app.keys, &dataset)?),
+        Some(DatasetState::Deleted) | None => None,
+    })
+}
+
+/// The page as a package has it, which may be passed on: without distributions.
+///
+/// # Errors
+/// As [`get_report`].
+pub(super) async fn get_packed_page(
+    app: &App,
+    caller: Caller,
+    id: ReleaseId,
+) -> Result<(OrganizationId, ReportPage), ApiError> {
+    let (owner, report) = get_report(app, caller, id).await?;
+    let release = load_release(&app.db, caller, id).await?;
+    let context = report_context::load(&app.db, id).await?;
+    let mut page = ReportPage {
+        release: id.to_string(),
+        name: release.name.clone(),
+        dataset: Some(context.dataset),
+        description: context.description.filter(|text| !text.is_empty()),
+        holder: Some(context.holder),
+        made_at: Some(moment(release.created_at)),
+        reader: Reader::Recipient {
+            purpose: release.purpose.clone(),
+        },
+        privacy: release.privacy.clone(),
+        suppression_for: serde_json::to_value(release.readings.suppression_for).unwrap_or_default(),
+        verification: release.verification.clone(),
+        report,
+        tables: release.tables.clone(),
+        cut: release.cut.clone().unwrap_or(Value::Null),
+        codebook: release.codebook.clone().unwrap_or(Value::Null),
+        released_step: release.step,
+        ..ReportPage::default()
+    };
+    if caller.role == Role::Holder {
+        page.reader = Reader::Holder {
+            grants: grant_facts(app, caller, id).await?,
+        };
+        add_tradeoff(app, caller, &release, &mut page).await?;
+    }
+    Ok((owner, page))
+}
+
+async fn grant_facts(
+    app: &App,
+    caller: Caller,
+    release: ReleaseId,
+) -> Result<Vec<GrantFact>, ApiError> {
+    let organization = caller.organization;
+    let grants = grants::list(&app.db, organization, release, None, MOST_GRANTS).await?;
+    let now = app.db.now();
+    let grants = grants.unwrap_or_default().into_iter();
+    let current = grants.filter(|grant| grant.expires_at.is_none_or(|at| at > now));
+    let fact = |grant: grants::StoredGrant| GrantFact {
+        recipient: grant.recipient_name,
+        purpose: grant.purpose,
+        until: grant.expires_at.map(moment),
+    };
+    Ok(current.map(fact).collect())
+}
+
+/// Adds the steps of the run, or the combinations of the sweep.
+async fn add_tradeoff(
+    app: &App,
+    caller: Caller,
+    release: &StoredRelease,
+    page: &mut ReportPage,
+) -> Result<(), ApiError> {
+    let store = &app.db;
+    let job = jobs::load(store, &app.keys, caller.organization, release.job).await?;
+    let Some(job) = job else { return Ok(()) };
+    let definition = attempt::stored_job(&job.definition)?;
+    if Sweep::new(&definition)?.is_sweep {
+        let rows = runs::sweep(store, release.job, 0, MOST_STEPS).await?;
+        let items = rows.into_iter().map(|(_, item)| records::sweep_item(item));
+        let items = items.collect::<Result<Vec<_>, _>>()?;
+        let ncp = page.report["utility"]["ncp"].as_f64();
+        let facts = items.iter().map(|item| combination(item, release, ncp));
+        page.sweep = facts.collect();
+        return Ok(());
+    }
+    let Some(key) = key_of_release(app, caller, release.id).await? else {
+        return Ok(());
+    };
+    let steps = runs::steps(store, &key, release.job, 0, 0, MOST_STEPS).await?;
+    let steps = steps.into_iter().map(records::step_item);
+    page.steps = steps
+        .map(|item| {
+            let item = item?;
+            Ok(StepFact {
+                step: item.step,
+                column: item.attribute,
+                ncp: item.ncp,
+                dr: item.dr,
+                smallest: item.smallest_group,
+            })
+        })
+        .collect::<Result<_, ApiError>>()?;
+    Ok(())
+}
+
+/// A combination in words, and whether the release, with its mean loss `ncp`, is of it.
+fn combination(item: &SweepItem, release: &StoredRelease, ncp: Option<f64>) -> SweepFact {
+    let mut parts = Vec::new();
+    let mut same = true;
+    let privacy = &release.privacy;
+    let mut compare = |name: &str, value: Option<f64>| {
+        same &= value.is_none_or(|value| privacy[name].as_f64().is_none_or(|it| it == value));
+    };
+    if let Some(l) = &item.l {
+        parts.push(format!("L {l}"));
+        compare("l", l.as_f64());
+    }
+    if let Some(k) = item.k {
+        parts.push(format!("K {k}"));
+        compare("k", Some(k as f64));
+    }
+    if let Some(c) = item.c {
+        parts.push(format!("C {} %", c * 100.0));
+        compare("c", Some(c));
+    }
+    let word = |value: Result<Value, serde_json::Error>| {
+        let value = value.ok()?;
+        value.as_str().map(str::to_owned)
+    };
+    if let Some(recoding) = item.recoding {
+        parts.extend(word(serde_json::to_value(recoding)));
+    }
+    if let Some(objective) = item.objective {
+        parts.extend(word(serde_json::to_value(objective)));
+    }
+    // The measured loss distinguishes recodings and objectives under the same parameters.
+    same &= item.ncp.zip(ncp).is_none_or(|(a, b)| (a - b).abs() < 1e-9);
+    SweepFact {
+        name: parts.join(", "),
+        ncp: item.ncp,
+        dr: item.dr,
+        is_released: same && release.step.is_none_or(|step| Some(step) == item.steps),
+    }
+}
+
+/// A time as people read it.
+fn moment(at: OffsetDateTime) -> String {
+    let form =
+        format_description!("[day padding:none] [month repr:long] [year], [hour]:[minute] UTC");
+    at.format(&form).unwrap_or_else(|_| at.to_string())
+}
