@@ -62,7 +62,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         (status = 406, description = "`not_acceptable`"),
         (status = 410, description = "`withdrawn`"),
         (status = 416, description = "`range_not_satisfiable`"),
-        (status = 422, description = "`invalid_value`: `safe_csv` with another format than CSV, bounds whose name another column has, or of a release of an earlier version; `limit_exceeded`: the table needs more memory than there is"),
+        (status = 422, description = "`invalid_value`: `safe_csv` with another format than CSV, or bounds whose name another column has; `limit_exceeded`: the table needs more memory than there is"),
     ),
 )]
 async fn data(
@@ -101,7 +101,7 @@ async fn data(
         (status = 406, description = "`not_acceptable`"),
         (status = 410, description = "`withdrawn`"),
         (status = 416, description = "`range_not_satisfiable`"),
-        (status = 422, description = "`invalid_value`: `safe_csv` with another format than CSV, bounds whose name another column has, or of a release of an earlier version; `limit_exceeded`: the table needs more memory than there is"),
+        (status = 422, description = "`invalid_value`: `safe_csv` with another format than CSV, or bounds whose name another column has; `limit_exceeded`: the table needs more memory than there is"),
     ),
 )]
 async fn table(

@@ -62,7 +62,7 @@ pub(super) async fn delete_expired(store: &Store, expiry: &mut Expiry) -> Result
 ///
 /// # Errors
 /// When the database or a key file fails.
-pub async fn destroy_remaining_keys(store: &Store) -> Result<(), StoreError> {
+pub(super) async fn destroy_remaining_keys(store: &Store) -> Result<(), StoreError> {
     let remaining = sqlx::query_scalar(
         "SELECT id FROM datasets WHERE deleted_at IS NOT NULL AND key_destroyed_at IS NULL",
     );
@@ -109,7 +109,7 @@ impl DatasetDeletion {
     ) -> Result<Deletion, StoreError> {
         trees::lock(connection, self.organization).await?;
         let ended = sqlx::query(
-            "UPDATE datasets SET deleted_at = $3, definition = NULL, wrapped_key = NULL
+            "UPDATE datasets SET deleted_at = $3, definition = NULL
              WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL
                    AND legal_hold_since IS NULL",
         )

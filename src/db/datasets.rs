@@ -22,7 +22,7 @@ use super::key_ring::KeyRing;
 use super::trees::{self, UsedTree};
 use super::{Store, StoreError, service_keys, taxonomies, violates};
 
-pub use super::dataset_deletion::{delete, destroy_remaining_keys};
+pub use super::dataset_deletion::delete;
 pub use super::dataset_view::{
     Dataset, DatasetSummary, LATEST_SUBMISSIONS, SubmissionSummary, find, list, list_submissions,
     row_warnings,
@@ -279,31 +279,6 @@ pub async fn find_any(
     }))))
 }
 
-/// The wrapped data key of the newest dataset that is not deleted, to check a key-encryption key;
-/// `None` if there is no dataset.
-///
-/// # Errors
-/// When the database fails.
-pub(super) async fn newest_key(store: &Store) -> Result<Option<(DatasetId, Vec<u8>)>, StoreError> {
-    let row = sqlx::query(
-        "SELECT id, wrapped_key FROM datasets WHERE deleted_at IS NULL ORDER BY id DESC LIMIT 1",
-    )
-    .fetch_optional(&mut *store.connection().await?)
-    .await?;
-    let Some(row) = row else { return Ok(None) };
-    let id = DatasetId(row.try_get("id")?);
-    let wrapped = match row.try_get("wrapped_key")? {
-        Some(wrapped) => Some(wrapped),
-        None => {
-            store
-                .data_keys()
-                .read(&mut *store.connection().await?, id)
-                .await?
-        }
-    };
-    Ok(wrapped.map(|wrapped| (id, wrapped)))
-}
-
 /// The datasets that are not deleted.
 ///
 /// # Errors
@@ -313,39 +288,16 @@ pub(super) async fn live_ids(store: &Store) -> Result<Vec<Uuid>, StoreError> {
     Ok(ids.fetch_all(&mut *store.connection().await?).await?)
 }
 
-/// The datasets that are not deleted, and the submissions with a key of their own.
+/// The datasets that are not deleted, and the submissions.
 ///
 /// # Errors
 /// When the database fails.
 pub(super) async fn key_owners(store: &Store) -> Result<Vec<Uuid>, StoreError> {
     let ids = sqlx::query_scalar(
         "SELECT id FROM datasets WHERE deleted_at IS NULL
-         UNION ALL SELECT id FROM submissions WHERE has_key",
+         UNION ALL SELECT id FROM submissions",
     );
     Ok(ids.fetch_all(&mut *store.connection().await?).await?)
-}
-
-/// Computes the warnings about the columns of datasets of an earlier version, which has none.
-///
-/// # Errors
-/// When the database fails, or a stored definition is damaged.
-pub(super) async fn add_missing_warnings(store: &Store) -> Result<(), StoreError> {
-    let rows = sqlx::query(
-        "SELECT id, definition FROM datasets WHERE warnings IS NULL AND deleted_at IS NULL",
-    )
-    .fetch_all(&mut *store.connection().await?)
-    .await?;
-    for row in rows {
-        let id: Uuid = row.try_get("id")?;
-        let Json(stored) = row.try_get::<Json<DatasetDefinition>, _>("definition")?;
-        let trees = trees::of_dataset(store, DatasetId(id)).await?;
-        sqlx::query("UPDATE datasets SET warnings = $2 WHERE id = $1")
-            .bind(id)
-            .bind(Json(schema(&stored, &trees)?.warnings()))
-            .execute(&mut *store.connection().await?)
-            .await?;
-    }
-    Ok(())
 }
 
 /// The schema of a stored definition. It is resolved without limits, because the limits may have

@@ -37,9 +37,8 @@ use super::{Store, StoreError};
 /// How long answers are stored.
 pub const RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The age at which a reservation without an answer is taken to belong to a process that died, if it is
-/// not known which one: it was made by an earlier version. Otherwise the reservation ends with its
-/// process.
+/// The age at which a reservation without an answer is taken to be lost, even if its process is alive: it
+/// could not be released.
 const STALE: Duration = Duration::from_secs(60 * 60);
 
 /// The answer to the first request with a key.
@@ -115,14 +114,14 @@ pub async fn begin(
              VALUES ($1, $2, $3, $4, $5, $8)
              ON CONFLICT (organization_id, endpoint, key) DO UPDATE
              SET reservation = excluded.reservation, created_at = excluded.created_at,
-                 instance = excluded.instance, body_sha256 = NULL, status = NULL, headers = NULL,
-                 body = NULL, fingerprint = NULL, sealed_body = NULL
+                 instance = excluded.instance, fingerprint = NULL, status = NULL, headers = NULL,
+                 sealed_body = NULL
              WHERE kept.created_at <= $6
                 OR (kept.status IS NULL
                     AND (kept.created_at <= $7
-                         OR (kept.instance IS NOT NULL AND NOT ",
+                         OR NOT ",
         is_alive!("kept.instance"),
-        ")))"
+        "))"
     ))
     .bind(organization.0)
     .bind(endpoint)
@@ -227,7 +226,7 @@ impl Drop for Reservation {
                 if let Err(error) = free(&store, id).await {
                     tracing::warn!(
                         %error,
-                        "an idempotency key could not be released; it stays reserved until this process ends"
+                        "an idempotency key could not be released; it stays reserved for an hour, or until this process ends"
                     );
                 }
             });

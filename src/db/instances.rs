@@ -88,7 +88,7 @@ pub async fn remove(store: &Store) -> Result<(), StoreError> {
 /// # Errors
 /// When the database fails.
 pub async fn others(store: &Store) -> Result<Vec<Instance>, StoreError> {
-    // A database of an earlier version has no such table.
+    // A new database has no such table yet.
     let has_table: bool = sqlx::query_scalar("SELECT to_regclass('instances') IS NOT NULL")
         .fetch_one(store.owner())
         .await?;

@@ -65,9 +65,8 @@ pub struct NewRelease {
 pub struct Readings {
     /// What rows could be suppressed for; `None` if none could.
     pub suppression_for: Option<SuppressionFor>,
-    /// How missing sensitive cells count; `None` for a release of an earlier version, which does
-    /// not name it.
-    pub missing_sensitive: Option<MissingSensitive>,
+    /// How missing sensitive cells count.
+    pub missing_sensitive: MissingSensitive,
 }
 
 impl Readings {
@@ -76,7 +75,7 @@ impl Readings {
         let may_suppress = job.suppression_limit.is_some_and(|limit| limit > 0.0);
         Self {
             suppression_for: may_suppress.then(|| job.suppression_for()),
-            missing_sensitive: Some(job.missing_sensitive()),
+            missing_sensitive: job.missing_sensitive(),
         }
     }
 }
@@ -167,7 +166,7 @@ pub(super) async fn insert(
     .bind(&release.report)
     .bind(release.created_at)
     .bind(release.readings.suppression_for.map(Json))
-    .bind(release.readings.missing_sensitive.map(Json))
+    .bind(Json(release.readings.missing_sensitive))
     .bind(Json(&release.warnings))
     .bind(release.by.token.map(|token| token.0))
     .bind(&release.codebook)

@@ -79,8 +79,7 @@ pub(super) async fn insert(
     Ok(())
 }
 
-/// Where the rows of a release come from; `None` for a release of an earlier version, which does
-/// not have it, and of a deleted dataset.
+/// Where the rows of a release come from; `None` for one of a deleted dataset.
 ///
 /// # Errors
 /// When the database fails, or what is stored is damaged.

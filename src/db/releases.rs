@@ -61,8 +61,7 @@ pub struct StoredRelease {
     pub readings: Readings,
     /// What a reader should know about it.
     pub warnings: Vec<Warning>,
-    /// What a recipient needs to resolve its labels; `None` in a list, and for a release of an
-    /// earlier version.
+    /// What a recipient needs to resolve its labels; `None` in a list.
     pub codebook: Option<Value>,
     /// The purpose of the viewer's grant; `None` in a list, and for the holder.
     pub purpose: Option<String>,
@@ -398,7 +397,7 @@ fn stored(row: &PgRow) -> Result<StoredRelease, StoreError> {
         verification: row.try_get("verification")?,
         readings: Readings {
             suppression_for: reading(row, "suppression_for")?,
-            missing_sensitive: reading(row, "missing_sensitive")?,
+            missing_sensitive: row.try_get::<Json<_>, _>("missing_sensitive")?.0,
         },
         warnings: row.try_get::<Json<_>, _>("warnings")?.0,
         codebook: None,

@@ -43,7 +43,7 @@ pub async fn load(store: &Store, release: ReleaseId) -> Result<ReportContext, St
 }
 
 /// The shares of raw values and labels in the columns of a release, as JSON; `None` where there are
-/// none, as for a release of an earlier version and of a deleted dataset.
+/// none, as for a release of a deleted dataset.
 ///
 /// # Errors
 /// When the database fails, or what is stored is damaged.

@@ -24,9 +24,6 @@ pub enum KeyMismatch {
         /// The id of the given key.
         found: KeyId,
     },
-    /// A dataset of an earlier version was sealed with another key.
-    #[error("the key-encryption key does not open the datasets of this database; restore that key")]
-    Datasets,
     /// There is no key.
     #[error("there is no key-encryption key")]
     NoKey,
@@ -36,8 +33,7 @@ pub enum KeyMismatch {
 }
 
 /// The key ring with these keys, the current one first, if they are those of the database. A database
-/// without a service key gets one; answers for retries that an earlier version stored are deleted then,
-/// because they are sealed under another key.
+/// without a service key gets one.
 ///
 /// # Errors
 /// [`KeyMismatch`].
@@ -62,12 +58,12 @@ pub async fn open_ring(
     KeyRing::with_source(keys, source, &service).ok_or(KeyMismatch::NoKey)
 }
 
-/// Whether the database has neither a service key nor a dataset, so that it can belong to a new key.
+/// Whether the database has no service key yet, so that it can belong to a new key.
 ///
 /// # Errors
 /// When the database fails.
 pub async fn is_new(store: &Store) -> Result<bool, StoreError> {
-    Ok(find(store).await?.is_none() && datasets::newest_key(store).await?.is_none())
+    Ok(find(store).await?.is_none())
 }
 
 struct StoredServiceKey {
@@ -93,33 +89,19 @@ fn key_id(bytes: &[u8]) -> Result<KeyId, StoreError> {
 }
 
 async fn create(store: &Store, ring: &KeyRing) -> Result<StoredServiceKey, KeyMismatch> {
-    if let Some((dataset, wrapped)) = datasets::newest_key(store).await?
-        && ring.open(dataset, &wrapped).is_err()
-    {
-        return Err(KeyMismatch::Datasets);
-    }
     let mut service = SecretKey::default();
     random(service.as_mut_slice()).map_err(StoreError::from)?;
     let wrapped = ring.wrap_service_key(&service).map_err(StoreError::from)?;
-    let created = async {
-        let mut transaction = store.begin().await?;
-        // Another process may create it at the same time; the first one wins.
-        let inserted = sqlx::query(
-            "INSERT INTO service_keys (key_id, wrapped_key) VALUES ($1, $2) ON CONFLICT DO NOTHING",
-        )
-        .bind(ring.current().bytes())
-        .bind(&wrapped)
-        .execute(&mut *transaction)
-        .await?;
-        if inserted.rows_affected() == 1 {
-            sqlx::query("DELETE FROM idempotent_answers WHERE sealed_body IS NOT NULL")
-                .execute(&mut *transaction)
-                .await?;
-        }
-        transaction.commit().await?;
-        find(store).await
-    };
-    let created = created.await?;
+    // Another process may create it at the same time; the first one wins.
+    sqlx::query(
+        "INSERT INTO service_keys (key_id, wrapped_key) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+    )
+    .bind(ring.current().bytes())
+    .bind(&wrapped)
+    .execute(&mut *store.connection().await?)
+    .await
+    .map_err(StoreError::from)?;
+    let created = find(store).await?;
     Ok(created.ok_or(StoreError::Damaged {
         what: "the service's key",
     })?)

@@ -17,10 +17,8 @@ use super::{Store, StoreError};
 /// Deletes a submission at the request of its holder, unless its dataset has a legal hold.
 ///
 /// The rows are deleted with the commit, and then their key is destroyed, so that no file or backup
-/// of the database opens them. Rows of an earlier version have no key of their own: what is left of
-/// them in files of the database can be opened until the dataset is deleted. Queued jobs that read
-/// the submission are cancelled, and running ones are asked to stop (wake the workers afterwards).
-/// Releases stay.
+/// of the database opens them. Queued jobs that read the submission are cancelled, and running ones are
+/// asked to stop (wake the workers afterwards). Releases stay.
 ///
 /// # Errors
 /// When the database or the key fails.

@@ -9,8 +9,7 @@ use uuid::Uuid;
 use super::seal::{DataKey, SubmissionKey};
 use super::{Store, StoreError};
 
-/// The keys of a dataset's submissions (of all if `None`). A submission of an earlier version has
-/// none: its rows are sealed with the key of the dataset.
+/// The keys of a dataset's submissions (of all if `None`).
 ///
 /// # Errors
 /// When the database or a key fails.
@@ -23,7 +22,7 @@ pub async fn load(
     let ids: Option<Vec<Uuid>> = submissions.map(|ids| ids.iter().map(|id| id.0).collect());
     let with_key: Vec<Uuid> = sqlx::query_scalar(
         "SELECT id FROM submissions
-         WHERE dataset_id = $1 AND has_key AND ($2::uuid[] IS NULL OR id = ANY($2))",
+         WHERE dataset_id = $1 AND ($2::uuid[] IS NULL OR id = ANY($2))",
     )
     .bind(dataset.0)
     .bind(ids)

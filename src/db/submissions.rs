@@ -138,8 +138,8 @@ impl SubmissionWriter {
         };
         let mut transaction = store.begin().await?;
         sqlx::query(
-            "INSERT INTO submissions (id, dataset_id, rows, bytes, media_type, created_at, has_key)
-             VALUES ($1, $2, 0, 0, $3, $4, true)",
+            "INSERT INTO submissions (id, dataset_id, rows, bytes, media_type, created_at)
+             VALUES ($1, $2, 0, 0, $3, $4)",
         )
         .bind(id.0)
         .bind(dataset.0)
@@ -354,9 +354,6 @@ pub struct SubmissionsSize {
 
 /// Adds up a dataset's submissions (all if `None`).
 ///
-/// The text of a submission of an earlier version is taken to be its whole body; a Parquet body is
-/// compressed, and is taken to hold four times as much.
-///
 /// # Errors
 /// When the database fails.
 pub async fn size(
@@ -368,9 +365,7 @@ pub async fn size(
     let row = sqlx::query(
         "SELECT count(*) AS submissions, coalesce(sum(rows), 0)::bigint AS rows,
                 coalesce(sum(bytes), 0)::bigint AS bytes,
-                coalesce(sum(coalesce(text_bytes,
-                    CASE WHEN media_type LIKE '%parquet' THEN 4 * bytes ELSE bytes END
-                )), 0)::bigint AS text_bytes
+                coalesce(sum(text_bytes), 0)::bigint AS text_bytes
          FROM submissions
          WHERE dataset_id = $1 AND ($2::uuid[] IS NULL OR id = ANY($2))",
     )

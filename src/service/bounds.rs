@@ -17,25 +17,17 @@ impl App {
     /// The columns of numbers and dates of a released table, whose bounds can be rendered.
     ///
     /// # Errors
-    /// `invalid_value` for a release of an earlier version, and where another column has the name of
-    /// a bound; `not_found`; when the database fails.
+    /// `invalid_value` where another column has the name of a bound; `not_found`; when the database fails.
     pub async fn bounded_columns(
         &self,
         caller: Caller,
         table: &StoredTable,
     ) -> Result<Arc<[BoundedColumn]>, ApiError> {
         let release = self.get_release(caller, table.release).await?;
-        let refused = |detail: String| Problem::new(Code::InvalidValue, detail);
-        let codebook = release.codebook.ok_or_else(|| {
-            refused(
-                "this release was made by an earlier version and has no bounds; make the release \
-                 again, or leave `intervals` out"
-                    .to_owned(),
-            )
-        })?;
         let damaged = |_| StoreError::Damaged {
             what: "the codebook of a release",
         };
+        let codebook = release.codebook.unwrap_or_default();
         let codebook: Codebook = serde_json::from_value(codebook).map_err(damaged)?;
         let bounded = codebook.bounded_columns();
         let columns = table.columns.as_array().map_or(&[][..], Vec::as_slice);
@@ -45,7 +37,7 @@ impl App {
                 "the bounds of a column would be in `{name}`, which is another column of the table; \
                  leave `intervals` out, or rename the column in the dataset"
             );
-            return Err(refused(detail).into());
+            return Err(Problem::new(Code::InvalidValue, detail).into());
         }
         Ok(bounded.into())
     }

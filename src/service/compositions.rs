@@ -130,8 +130,8 @@ impl App {
         let Some((parts, submissions)) = self.parts(caller, &dataset, &ids).await? else {
             return Ok(ReleaseComposition::undecided(
                 ids,
-                "it cannot be decided whether the privacy model holds: a release was made by an \
-                 earlier version of the service, or rows of it were deleted",
+                "it cannot be decided whether the privacy model holds, because rows of a release were \
+                 deleted",
             ));
         };
         let releases: Vec<StoredRelease> = parts.iter().map(|part| part.release.clone()).collect();
@@ -164,7 +164,7 @@ impl App {
             let release = releases::load(store, viewer, id).await?;
             let release = release.ok_or_else(ApiError::not_found)?;
             let sources = release_sources::load(store, &key, id).await?;
-            let (Some(sources), Some(_)) = (sources, &release.codebook) else {
+            let Some(sources) = sources else {
                 return Ok(None);
             };
             let table = match releases::table(store, viewer, id, "data").await? {

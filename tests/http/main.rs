@@ -33,7 +33,6 @@ mod grants;
 mod idempotency;
 mod jobs;
 mod oidc;
-mod old_rows;
 mod openapi;
 mod operation;
 mod organizations;
