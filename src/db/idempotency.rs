@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::types::Json;
-use sqlx::{PgConnection, Row};
+use sqlx::{FromRow, PgConnection};
 use uuid::Uuid;
 
 use crate::ids::OrganizationId;
@@ -123,7 +123,7 @@ pub async fn begin(
         is_alive!("kept.instance"),
         "))"
     ))
-    .bind(organization.0)
+    .bind(organization)
     .bind(endpoint)
     .bind(key)
     .bind(id)
@@ -141,12 +141,12 @@ pub async fn begin(
             open: true,
         }));
     }
-    let kept = sqlx::query(
+    let kept: Option<AnswerRow> = sqlx::query_as(
         "SELECT reservation, fingerprint, status, headers, sealed_body FROM idempotent_answers
          WHERE organization_id = $1 AND endpoint = $2 AND key = $3
            AND sealed_body IS NOT NULL",
     )
-    .bind(organization.0)
+    .bind(organization)
     .bind(endpoint)
     .bind(key)
     .fetch_optional(&mut *store.connection().await?)
@@ -157,20 +157,26 @@ pub async fn begin(
     let damaged = || StoreError::Damaged {
         what: "an idempotent answer",
     };
-    let status: i32 = row.try_get("status")?;
-    let Json(headers) = row.try_get("headers")?;
-    let reservation: Uuid = row.try_get("reservation")?;
-    let sealed: &[u8] = row.try_get("sealed_body")?;
     Ok(KeyState::Answered(StoredAnswer {
         keys: keys.clone(),
-        reservation,
-        fingerprint: row.try_get("fingerprint")?,
+        reservation: row.reservation,
+        fingerprint: row.fingerprint,
         answer: IdempotentAnswer {
-            status: status.try_into().map_err(|_| damaged())?,
-            headers,
-            body: keys.open_answer(reservation, sealed)?,
+            status: row.status.try_into().map_err(|_| damaged())?,
+            headers: row.headers,
+            body: keys.open_answer(row.reservation, &row.sealed_body)?,
         },
     }))
+}
+
+#[derive(FromRow)]
+struct AnswerRow {
+    reservation: Uuid,
+    fingerprint: Vec<u8>,
+    status: i32,
+    #[sqlx(json)]
+    headers: BTreeMap<String, String>,
+    sealed_body: Vec<u8>,
 }
 
 impl Reservation {

@@ -1,8 +1,7 @@
 //! Which key-encryption key a database belongs to, and the service's own key. They are checked at
 //! every start, so that two services never wrap keys of one database with unlike keys.
 
-use sqlx::{PgConnection, Row};
-use uuid::Uuid;
+use sqlx::PgConnection;
 
 use pais_core::definition::DatasetId;
 
@@ -72,14 +71,15 @@ struct StoredServiceKey {
 }
 
 async fn find(store: &Store) -> Result<Option<StoredServiceKey>, StoreError> {
-    let row = sqlx::query("SELECT key_id, wrapped_key FROM service_keys")
-        .fetch_optional(&mut *store.connection().await?)
-        .await?;
-    let Some(row) = row else { return Ok(None) };
-    Ok(Some(StoredServiceKey {
-        key: key_id(row.try_get("key_id")?)?,
-        wrapped: row.try_get("wrapped_key")?,
-    }))
+    let found: Option<(Vec<u8>, Vec<u8>)> =
+        sqlx::query_as("SELECT key_id, wrapped_key FROM service_keys")
+            .fetch_optional(&mut *store.connection().await?)
+            .await?;
+    let Some((key, wrapped)) = found else {
+        return Ok(None);
+    };
+    let key = key_id(&key)?;
+    Ok(Some(StoredServiceKey { key, wrapped }))
 }
 
 fn key_id(bytes: &[u8]) -> Result<KeyId, StoreError> {
@@ -131,10 +131,10 @@ pub(super) async fn current_wrapping(
     if ring.current() != current {
         return Err(super::seal::SealError::DoesNotOpen.into());
     }
-    match ring.is_current(&wrapped) {
-        true => Ok(wrapped),
-        false => Ok(ring.rewrap(dataset, &wrapped)?),
+    if ring.is_current(&wrapped) {
+        return Ok(wrapped);
     }
+    Ok(ring.rewrap(dataset, &wrapped)?)
 }
 
 /// The result of [`check`].
@@ -156,7 +156,6 @@ pub async fn check(store: &Store, ring: &KeyRing) -> Result<KeyCheck, StoreError
         bad: Vec::new(),
     };
     for dataset in datasets::live_ids(store).await? {
-        let dataset = DatasetId(dataset);
         match store
             .data_keys()
             .read(&mut *store.connection().await?, dataset)
@@ -181,9 +180,8 @@ pub async fn rewrap_all(store: &Store, ring: &KeyRing) -> Result<usize, StoreErr
         .fetch_one(&mut *transaction)
         .await?;
     let service = ring.open_service_key(&wrapped)?;
-    let live: Vec<Uuid> = datasets::live_ids(store).await?;
-    for &id in &live {
-        let dataset = DatasetId(id);
+    let live = datasets::live_ids(store).await?;
+    for &dataset in &live {
         let wrapped = store.data_keys().read(&mut *transaction, dataset).await?;
         // Deleted meanwhile.
         let Some(wrapped) = wrapped else { continue };
