@@ -65,9 +65,10 @@ pub(crate) fn prune(tree: &mut Tree) {
                 seen: sum.seen + child.seen,
             });
             let is_worth_it = below.seen < leaf.seen && leaf.expected > below.expected + TOLERANCE;
-            match is_worth_it {
-                true => errors[at] = below,
-                false => node.split = None,
+            if is_worth_it {
+                errors[at] = below
+            } else {
+                node.split = None
             }
         }
     }

@@ -59,9 +59,10 @@ pub(crate) fn add_distortion(
     let measured: Vec<_> = columns
         .par_iter()
         .map(|column| {
-            let figures = match observer.must_stop() {
-                true => (0.0, 0.0),
-                false => (column.entropy_loss(), column.frequency_survival()),
+            let figures = if observer.must_stop() {
+                (0.0, 0.0)
+            } else {
+                (column.entropy_loss(), column.frequency_survival())
             };
             (column.spec.name.to_string(), figures)
         })

@@ -53,9 +53,12 @@ impl ColumnDistribution {
                 raw: pooled(raw_values(column), fewest),
             };
         };
-        let label = |bin: usize| match bin == bins.missing() {
-            true => Some(pais_core::taxonomy::MISSING_LABEL.to_owned()),
-            false => bins.label(bin),
+        let label = |bin: usize| {
+            if bin == bins.missing() {
+                Some(pais_core::taxonomy::MISSING_LABEL.to_owned())
+            } else {
+                bins.label(bin)
+            }
         };
         let released = column.released_bins(&bins);
         let counts = column.raw_bin_counts(&bins);
@@ -100,9 +103,10 @@ fn pooled(mut values: Vec<(String, u64)>, fewest: u64) -> Vec<LabelShare> {
     let total = values.iter().map(|(_, rows)| rows).sum::<u64>().max(1) as f64;
     values.sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
     let frequent = values.iter().filter(|(_, rows)| *rows >= fewest).count();
-    let rare = values.split_off(match frequent > LABELS || values.len() > LABELS {
-        true => frequent.min(LABELS - 1),
-        false => frequent,
+    let rare = values.split_off(if frequent > LABELS || values.len() > LABELS {
+        frequent.min(LABELS - 1)
+    } else {
+        frequent
     });
     let rest: u64 = rare.iter().map(|(_, rows)| rows).sum();
     let rest = (rest >= fewest).then(|| (OTHER.to_owned(), rest));
