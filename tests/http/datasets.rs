@@ -221,15 +221,13 @@ async fn one_failure_does_not_stop_the_end_of_retention() {
         paths.push(made.header("location").to_owned());
     }
     let store = &app.state.unscoped().db;
-    // Checkpoints after deletions can take all connections of the service to its tables for a while.
-    let own = store.with_own_pool(1);
     sqlx::raw_sql(
         "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
              $$ BEGIN RAISE EXCEPTION 'refused'; END $$;
          CREATE TRIGGER refuse BEFORE UPDATE ON datasets FOR EACH ROW
              WHEN (OLD.name = 'first') EXECUTE FUNCTION refuse()",
     )
-    .execute(own.owner())
+    .execute(store.owner())
     .await
     .unwrap();
     app.clock.advance(Duration::days(1));
@@ -238,7 +236,7 @@ async fn one_failure_does_not_stop_the_end_of_retention() {
     assert_eq!(app.get(&holder, &paths[0]).await.status, 200);
     assert_eq!(app.get(&holder, &paths[2]).await.status, 404);
     sqlx::raw_sql("DROP TRIGGER refuse ON datasets")
-        .execute(own.owner())
+        .execute(store.owner())
         .await
         .unwrap();
     let expiry = retention::delete_expired(store).await.unwrap();
