@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use pais::db::{datasets, organizations};
-use pais::jobs::load_rows;
+use pais::engine::load_rows;
 use pais_anonymize::Unobserved;
 use pais_core::definition::DatasetId;
 use pais_core::table::Table;
