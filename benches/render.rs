@@ -93,7 +93,7 @@ fn table() -> ReleasedTable {
 fn codes(seed: u64, distinct: usize) -> Vec<u32> {
     let mut random = SplitMix64(seed + 1);
     (0..ROWS)
-        .map(|_| match random.next() {
+        .map(|_| match random.next_u64() {
             null if null % 100 == 0 => NULL_CODE,
             value => (value / 100 % distinct as u64) as u32,
         })

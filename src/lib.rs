@@ -1,12 +1,13 @@
 //! The service: what `pais serve` runs, over the library crates of the workspace.
 //!
 //! `docs/architecture.md` is the map of the modules. Imports run one way:
-//! `api → service → jobs → db → pais-anonymize → pais-verify → pais-core`.
+//! `api → service → jobs → engine → db → pais-anonymize → pais-verify → pais-core`.
 
 pub mod api;
 pub mod clock;
 pub mod config;
 pub mod db;
+pub mod engine;
 pub mod ids;
 pub mod jobs;
 pub mod memory;

@@ -10,9 +10,6 @@ mod wide;
 use pais_test_support::summary_file;
 use serde_json::json;
 
-/// Bytes read from a file at a time by an upload.
-pub(crate) const READ_BYTES: usize = 256 << 10;
-
 fn main() -> anyhow::Result<()> {
     let folder = summary_file::folder()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()

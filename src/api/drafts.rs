@@ -14,12 +14,12 @@ use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::jobs::{WorkError, on_thread};
+use crate::engine::ingest::body::{FrameReader, frames, pump};
+use crate::engine::ingest::reader;
+use crate::engine::table_format::ReceivedFormat;
+use crate::engine::{WorkError, on_thread};
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
-use crate::service::ingest::body::{FrameReader, frames, pump};
-use crate::service::ingest::reader;
-use crate::service::table_format::ReceivedFormat;
 use crate::storage::Storage;
 
 use super::error::ApiError;

@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 
 use crate::db::StoreError;
 use crate::db::seal::SealError;
-use crate::jobs::WorkError;
+use crate::engine::WorkError;
 use crate::problem::{Code, Problem};
 
 /// The media type of RFC 9457.
@@ -104,6 +104,8 @@ impl From<SealError> for ApiError {
 impl From<WorkError> for ApiError {
     fn from(error: WorkError) -> Self {
         match error {
+            // The client is gone, or the service stops.
+            WorkError::Problem(problem) if problem.code == Code::Cancelled => Self::stopping(),
             WorkError::Problem(problem) => Self::Problem(problem),
             WorkError::Store(error) => Self::Store(error),
             WorkError::Panicked => Self::Panicked,

@@ -9,7 +9,7 @@ use time::OffsetDateTime;
 
 use crate::db::quotas::Quotas;
 use crate::db::submissions::SubmissionsSize;
-use crate::jobs::table_memory::TableLimits;
+use crate::engine::table_memory::TableLimits;
 use crate::memory::MemoryBudget;
 use crate::problem::{Code, Problem};
 use crate::service::streams::StreamLimits;

@@ -24,6 +24,7 @@ pub mod health;
 pub(crate) mod idempotency;
 pub mod job_document;
 pub mod jobs;
+pub(crate) mod large_documents;
 pub mod legal_holds;
 pub mod limits;
 mod metrics;

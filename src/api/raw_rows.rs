@@ -8,10 +8,10 @@ use pais_core::table::{Column, Table};
 
 use crate::db::datasets::StoredDataset;
 use crate::db::submissions::SubmissionsSize;
-use crate::jobs::{WorkError, load_rows, on_thread};
+use crate::engine::table_work::TableKind;
+use crate::engine::{WorkError, load_rows, on_thread};
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
-use crate::service::table_work::{TableKind, stopped};
 
 use super::error::ApiError;
 use super::state::App;
@@ -42,7 +42,9 @@ pub(crate) async fn on_rows<T: Send + 'static>(
         .limits
         .table_bytes(&app.memory, &dataset.schema, &[], rows.size)?;
     let needed = table.saturating_add(rows.extra_bytes);
-    let guard = app.begin_table_work(TableKind::Raw, caller.organization, needed);
+    let guard = app
+        .tables
+        .begin(TableKind::Raw, caller.organization, needed);
     let guard = guard.await?;
     let shared = guard.share();
     let (submissions, observer) = (rows.submissions, shared.clone());
@@ -52,7 +54,7 @@ pub(crate) async fn on_rows<T: Send + 'static>(
         WorkError::Problem(problem) if problem.code == Code::DatasetDeleted => {
             ApiError::not_found()
         }
-        error => stopped(error.into()),
+        error => error.into(),
     })?;
     let done = on_thread(move || {
         // The columns come with the chunks; without a submission there are none.
@@ -60,5 +62,5 @@ pub(crate) async fn on_rows<T: Send + 'static>(
         table.columns.resize_with(stored, Column::default);
         Ok(work(&dataset.schema, table, shared.cancellation())?)
     });
-    done.await.map_err(|error| stopped(error.into()))
+    Ok(done.await?)
 }

@@ -8,14 +8,15 @@ use tokio_util::sync::CancellationToken;
 
 use crate::db::key_ring::KeyRing;
 use crate::db::{RowScope, Store};
+use crate::engine::rendered_tables::Renderer;
+use crate::engine::table_work::TablePlaces;
 use crate::memory::MemoryBudget;
 use crate::oidc::Verifier;
 use crate::roles::Caller;
-use crate::service::large_documents::LargeDocuments;
-use crate::service::table_work::TablePlaces;
 use crate::service::watch::Watching;
 use crate::storage::Storage;
 
+use super::large_documents::LargeDocuments;
 use super::limits::Limits;
 use super::rate_limits::{RateLimiter, RefusedTokens};
 use super::upload::UploadPace;
@@ -45,7 +46,7 @@ pub struct App {
     /// Places of uploads.
     pub(crate) uploads: UploadPlaces,
     /// Threads and memory for large documents.
-    pub documents: LargeDocuments,
+    pub(crate) documents: LargeDocuments,
 }
 
 impl App {
@@ -63,17 +64,17 @@ impl App {
             keys,
             limits,
             documents: LargeDocuments::new(memory.clone()),
-            memory,
             wake: Arc::new(Notify::new()),
             shutdown,
             storage,
-            tables: TablePlaces::new(CancellationToken::new()),
+            tables: TablePlaces::new(memory.clone()),
             watching: Watching::new(limits.streams),
             uploads: UploadPlaces::new(
                 limits.concurrent_uploads,
                 limits.uploads_per_organization,
                 limits.upload_wait,
             ),
+            memory,
         }
     }
 
@@ -83,6 +84,21 @@ impl App {
             db: self.db.within(RowScope::of(caller)),
             ..self.clone()
         }
+    }
+
+    /// Renders released tables into files.
+    pub(crate) fn renderer(&self) -> Renderer<'_> {
+        Renderer {
+            db: &self.db,
+            storage: &self.storage,
+            places: &self.tables,
+        }
+    }
+
+    /// Stops the work of requests on tables, and refuses further work. For the end of the grace period of a
+    /// shutdown.
+    pub fn interrupt(&self) {
+        self.tables.interrupt();
     }
 
     /// Number of uploads that can begin without waiting.

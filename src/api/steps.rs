@@ -9,8 +9,8 @@ use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::engine::records::SweepItem;
 use crate::ids::JobId;
-use crate::jobs::records::SweepItem;
 
 use super::error::ApiError;
 use super::extract::{Holder, Parameters, Path};

@@ -19,11 +19,11 @@ use crate::db::datasets::{self, SubmissionSummary};
 use crate::db::idempotency::IdempotentAnswer;
 use crate::db::submission_deletion;
 use crate::db::submissions::{Duplicates, Submission, SubmissionResult, SubmissionTotals};
-use crate::jobs::load_rows;
+use crate::engine::ingest::body;
+use crate::engine::ingest::pipeline::{IngestSettings, ingest};
+use crate::engine::load_rows;
 use crate::problem::Code;
 use crate::roles::Caller;
-use crate::service::ingest::body;
-use crate::service::ingest::pipeline::{IngestSettings, ingest};
 
 use super::datasets::load;
 use super::error::ApiError;
@@ -254,7 +254,7 @@ async fn submit(
         }
         Err(error) => {
             abandon(reservation).await?;
-            Err(error)
+            Err(error.into())
         }
     }
 }

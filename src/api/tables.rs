@@ -12,10 +12,10 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::db::releases::StoredTable;
+use crate::engine::table_format::{Rendering, TableFormat};
 use crate::ids::ReleaseId;
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
-use crate::service::table_format::{Rendering, TableFormat};
 
 use super::error::{ApiError, internal_error};
 use super::extract::headers::best;
@@ -244,7 +244,7 @@ async fn serve(
 ) -> Result<Response, ApiError> {
     // The rendered file may be removed before it is opened; then it is rendered again.
     for _ in 0..3 {
-        let path = service.render_table(table, rendering).await?;
+        let path = service.renderer().render(table, rendering).await?;
         if let Some(response) = serve_file(path, &method, range.clone()).await? {
             return Ok(response);
         }

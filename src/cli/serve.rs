@@ -255,7 +255,7 @@ async fn reload(asked: Arc<Notify>, tls: Option<Arc<Tls>>) {
             Some(Ok(())) => tracing::info!("the certificate was read again"),
             Some(Err(error)) => tracing::error!(
                 error = &error as &dyn std::error::Error,
-                "the certificate could not be read again; the previous one stays in use"
+                "the certificate could not be read again; the previous certificate stays in use"
             ),
             None => tracing::info!("SIGHUP: there is no certificate to read again"),
         }

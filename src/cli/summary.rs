@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use pais::jobs::records::{SweepItem, SweepStatus};
+use pais::engine::records::{SweepItem, SweepStatus};
 use pais_anonymize::{SweepOutcome, VerifiedRelease};
 use pais_core::warning::Warning;
 use serde::Serialize;

@@ -20,13 +20,14 @@ use crate::memory::{MemoryBudget, MemoryReservation, MemoryUse};
 use crate::problem::{Code, Problem};
 use pais_anonymize::{Observer, Phase};
 
-use super::attempt::{self, PACKED, RunResults};
+use super::WorkerPoolSettings;
 use super::heartbeats::Heartbeats;
 use super::places::{Place, Places};
 use super::progress::{Progress, StopReason};
-use super::release_packing::ReleaseOrigin;
-use super::table_memory::{self, TableLimits};
-use super::{WorkError, WorkerPoolSettings, load_rows, on_thread};
+use crate::engine::attempt::{self, PACKED, RunResults};
+use crate::engine::release_packing::ReleaseOrigin;
+use crate::engine::table_memory::{self, TableLimits};
+use crate::engine::{WorkError, load_rows, on_thread};
 
 /// A worker of the pool.
 pub(super) struct Worker {

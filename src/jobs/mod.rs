@@ -1,28 +1,22 @@
 //! The workers, which take jobs from the durable queue and run one attempt at a time under a lease.
 //!
-//! A worker claims a job and loads its rows ([`load_rows`]). It runs the engine on a separate thread,
-//! packs the release ([`release_packing`]), and writes all results in one transaction. Meanwhile the
+//! A worker claims a job and loads its rows ([`crate::engine::load_rows`]). It runs the engine on a separate thread,
+//! packs the release ([`crate::engine::release_packing`]), and writes all results in one transaction. Meanwhile the
 //! thread of the heartbeats renews the lease. Even if a worker dies, its job either ends exactly once,
 //! or another worker claims it when the lease has expired.
 
-pub mod attempt;
 mod audit_chaining;
 mod heartbeats;
 mod job_worker;
-pub mod load_rows;
 mod places;
 mod progress;
 pub mod reclaiming;
-pub mod records;
-pub mod release_packing;
-pub mod table_memory;
 mod upkeep;
 
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use thiserror::Error;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -30,9 +24,8 @@ use tokio_util::task::TaskTracker;
 
 use crate::db::claims::ClaimRules;
 use crate::db::key_ring::KeyRing;
-use crate::db::{Store, StoreError, queue};
+use crate::db::{Store, queue};
 use crate::memory::MemoryBudget;
-use crate::problem::{Code, Problem};
 use crate::storage::Storage;
 
 use heartbeats::Heartbeats;
@@ -89,26 +82,6 @@ impl Default for WorkerPoolSettings {
             running_per_organization: 0,
             job_bytes: 4 << 30,
         }
-    }
-}
-
-/// Why work on a table ended without a result.
-#[derive(Debug, Error)]
-pub enum WorkError {
-    /// It is not possible, or it was cancelled.
-    #[error(transparent)]
-    Problem(Problem),
-    /// The store failed.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// The thread that did the work panicked.
-    #[error("the thread that did the work panicked")]
-    Panicked,
-}
-
-impl<E: Into<Problem>> From<E> for WorkError {
-    fn from(error: E) -> Self {
-        Self::Problem(error.into())
     }
 }
 
@@ -209,19 +182,5 @@ impl WorkerPool {
             // The thread waits for nothing but a connection that does not answer.
             let _ = timeout(HEARTBEATS_WAIT, end).await;
         }
-    }
-}
-
-/// Runs `work` on a thread that may block. Returns its result.
-///
-/// # Errors
-/// Those of `work`; [`WorkError::Panicked`] if it panicked.
-pub async fn on_thread<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, WorkError> + Send + 'static,
-) -> Result<T, WorkError> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(outcome) => outcome,
-        Err(error) if error.is_panic() => Err(WorkError::Panicked),
-        Err(_) => Err(Problem::new(Code::Cancelled, "the service is stopping").into()),
     }
 }

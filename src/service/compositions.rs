@@ -12,14 +12,14 @@ use crate::db::releases::{self, StoredRelease, Viewer};
 use crate::db::{
     StoreError, organizations, profile, release_readers, release_sources, submissions,
 };
+use crate::engine::{load_rows, on_thread};
 use crate::ids::ReleaseId;
-use crate::jobs::{load_rows, on_thread};
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
 
-use super::composition_tables::{self, ANATOMIZED_TABLE, StoredParts};
-use super::table_work::{TableKind, stopped};
 use super::{ApiError, App};
+use crate::engine::composition_tables::{self, ANATOMIZED_TABLE, StoredParts};
+use crate::engine::table_work::TableKind;
 
 /// What releases say together.
 #[derive(Clone, Debug, PartialEq)]
@@ -205,7 +205,9 @@ impl App {
             .table_bytes(&self.memory, &dataset.schema, &[], size)?;
         let released = parts.iter().map(|part| released_bytes(part, size.rows));
         let needed = released.fold(raw, u64::saturating_add);
-        let guard = self.begin_table_work(TableKind::Raw, caller.organization, needed);
+        let guard = self
+            .tables
+            .begin(TableKind::Raw, caller.organization, needed);
         let guard = guard.await?;
         let work = guard.share();
         for part in &mut parts {
@@ -216,13 +218,13 @@ impl App {
             }
         }
         let table = load_rows::load(store, &self.keys, &dataset, Some(&ids), work.clone()).await;
-        let table = table.map_err(|error| stopped(error.into()))?;
+        let table = table?;
         let schema = dataset.schema;
         let decided = on_thread(move || {
             let found = composition_tables::decide(parts, &schema, table, &submissions, &work)?;
             Ok(found.map_err(|error| error.to_string()))
         });
-        let decided = decided.await.map_err(|error| stopped(error.into()))?;
+        let decided = decided.await?;
         drop(guard);
         Ok(decided)
     }

@@ -13,8 +13,8 @@ use crate::db::datasets::{self, StoredDataset};
 use crate::db::idempotency::{IdempotentAnswer, Reservation};
 use crate::db::jobs::{self, JobCancellation, JobCreation, JobSummary, NewJob, StoredJob};
 use crate::db::{policies, submissions};
+use crate::engine::load_rows;
 use crate::ids::JobId;
-use crate::jobs::load_rows;
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
 

@@ -14,16 +14,16 @@ use tempfile::NamedTempFile;
 
 use crate::db::StoreError;
 use crate::db::releases::{StoredRelease, StoredTable};
-use crate::jobs::{WorkError, on_thread};
+use crate::engine::{WorkError, on_thread};
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
 use crate::storage::spool::UNFINISHED;
 
-use super::data_package::{PackagedTable, descriptor};
-use super::rendered_tables::unwritable;
-use super::table_format::{Rendering, TableFormat};
-use super::table_work::{TableKind, stopped};
 use super::{ApiError, App};
+use crate::engine::data_package::{PackagedTable, descriptor};
+use crate::engine::rendered_tables::unwritable;
+use crate::engine::table_format::{Rendering, TableFormat};
+use crate::engine::table_work::TableKind;
 
 /// Memory of the packaging of a table beside its rendering, in bytes: blocks of files.
 const PACKAGING_BYTES: u64 = 1 << 20;
@@ -120,7 +120,7 @@ impl App {
             let removed = storage.spool.remove_oldest(&target);
             removed.map_err(|error| unwritable(&error))
         });
-        finishing.await.map_err(|error| stopped(error.into()))?;
+        finishing.await?;
         Ok(path)
     }
 
@@ -136,8 +136,9 @@ impl App {
         let mut files = Vec::with_capacity(2);
         for format in [TableFormat::Csv, TableFormat::Parquet] {
             let rendered = self.open_rendered(&table, format).await?;
-            let guard =
-                self.begin_table_work(TableKind::Released, table.organization, PACKAGING_BYTES);
+            let guard = self
+                .tables
+                .begin(TableKind::Released, table.organization, PACKAGING_BYTES);
             let guard = guard.await?;
             let (work, name) = (guard.share(), format!("{stem}.{}", format.as_str()));
             let adding = on_thread(move || {
@@ -150,7 +151,7 @@ impl App {
                 Ok((package, file))
             });
             let file: PackagedFile;
-            (package, file) = adding.await.map_err(|error| stopped(error.into()))?;
+            (package, file) = adding.await?;
             drop(guard);
             files.push(file);
         }
@@ -176,7 +177,7 @@ impl App {
     ) -> Result<File, ApiError> {
         let rendering = Rendering::exact(format);
         for _ in 0..3 {
-            let path = self.render_table(table, &rendering).await?;
+            let path = self.renderer().render(table, &rendering).await?;
             if let Ok(file) = tokio::fs::File::open(path).await {
                 return Ok(file.into_std().await);
             }

@@ -10,15 +10,15 @@ use crate::db::datasets::{self, DatasetState, StoredDataset};
 use crate::db::jobs::{self, StoredJob};
 use crate::db::releases::{self, NewRelease, ReleaseCreation, StoredRelease, StoredTable, Viewer};
 use crate::db::{JobStatus, StoreError, policies, runs, submissions, token_validity};
+use crate::engine::records::{self, SweepStatus};
+use crate::engine::release_packing::{self, ReleaseOrigin};
+use crate::engine::{attempt, load_rows, on_thread};
 use crate::ids::{JobId, OrganizationId, ReleaseId};
-use crate::jobs::records::{self, SweepStatus};
-use crate::jobs::release_packing::{self, ReleaseOrigin};
-use crate::jobs::{attempt, load_rows, on_thread};
 use crate::problem::{Code, Problem};
 use crate::roles::{Caller, Role};
 
-use super::table_work::{TableKind, stopped};
 use super::{ApiError, App, report_view, text};
+use crate::engine::table_work::TableKind;
 
 /// A release to be made.
 #[derive(Clone, Debug)]
@@ -155,11 +155,11 @@ impl App {
             .limits
             .table_bytes(&self.memory, &dataset.schema, &plans, size)?;
         let organization = caller.organization;
-        let guard = self.begin_table_work(TableKind::Raw, organization, needed);
+        let guard = self.tables.begin(TableKind::Raw, organization, needed);
         let guard = guard.await?;
         let work = guard.share();
         let table = load_rows::load(store, &self.keys, &dataset, ids, work.clone()).await;
-        let table = table.map_err(|error| stopped(error.into()))?;
+        let table = table?;
         let schema = dataset.schema;
         let order_key = key.order_key();
         let release = on_thread(move || {
@@ -170,7 +170,7 @@ impl App {
             drop(run);
             release_packing::pack(release, origin, &definition, &schema, &key)
         });
-        let release = release.await.map_err(|error| stopped(error.into()))?;
+        let release = release.await?;
         drop(guard);
         Ok(release)
     }

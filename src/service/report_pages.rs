@@ -10,9 +10,9 @@ use crate::db::datasets::{self, DatasetState};
 use crate::db::releases::StoredRelease;
 use crate::db::seal::DataKey;
 use crate::db::{grants, jobs, report_context, runs};
+use crate::engine::records::{self, SweepItem};
+use crate::engine::{attempt, load_rows};
 use crate::ids::{OrganizationId, ReleaseId};
-use crate::jobs::records::{self, SweepItem};
-use crate::jobs::{attempt, load_rows};
 use crate::roles::{Caller, Role};
 
 use super::{ApiError, App};

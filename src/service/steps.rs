@@ -6,9 +6,9 @@ use pais_core::definition::{CombinationQuery, Sweep};
 use crate::api::page::{Page, PageRequest};
 use crate::db::datasets::{self, DatasetState};
 use crate::db::runs;
+use crate::engine::records::{self, SweepItem};
+use crate::engine::{attempt, load_rows};
 use crate::ids::JobId;
-use crate::jobs::records::{self, SweepItem};
-use crate::jobs::{attempt, load_rows};
 use crate::roles::Caller;
 
 use super::{ApiError, App};

@@ -87,7 +87,7 @@ fn blanked_adult() -> (String, usize) {
                 out.push(',');
             }
             // The last column is the class.
-            if line > 0 && position < 14 && random.next().is_multiple_of(50) {
+            if line > 0 && position < 14 && random.next_u64().is_multiple_of(50) {
                 blanked += 1;
             } else {
                 out.push_str(cell);

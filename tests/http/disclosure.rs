@@ -9,10 +9,10 @@ use pais::roles::Role;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::api_submissions::{NDJSON, PARQUET, parquet_file};
 use crate::app::{Answer, send, text};
 use crate::dump::Planted;
 use crate::hospital::{Hospital, id};
+use crate::submissions::{NDJSON, PARQUET, parquet_file};
 
 /// What every planted text begins with. No other test sends it.
 const PREFIX: &str = "zzraw";

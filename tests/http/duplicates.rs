@@ -6,9 +6,9 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use reqwest::Method;
 use serde_json::json;
 
-use crate::api_submissions::{NDJSON, PARQUET, ndjson, parquet, parquet_file};
 use crate::app::{Answer, send, text};
 use crate::hospital::{Hospital, TABLE, id};
+use crate::submissions::{NDJSON, PARQUET, ndjson, parquet, parquet_file};
 
 /// Sends rows, `query` after the path.
 async fn submit(

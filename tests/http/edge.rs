@@ -127,7 +127,7 @@ async fn a_body_that_does_not_end_in_time_is_refused() {
         (&admin, "/v1/tokens"),
     ] {
         let slow = stream::repeat(()).then(async |()| {
-            tokio::time::sleep(Duration::from_millis(50)).await;
+            pais_test_support::poll::pace(Duration::from_millis(50)).await;
             Ok::<_, std::io::Error>(" ")
         });
         let request = app.request(Method::POST, path).bearer_auth(token);

@@ -196,7 +196,17 @@ async fn expired_claim(process: &Store) -> Claim {
     };
     let claimed = claims::claim(process, &rules, Company::Shared).await;
     let claimed = claimed.unwrap().unwrap();
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    let lapsed = poll_async(Duration::from_secs(10), async || {
+        let lapsed: bool = sqlx::query_scalar(
+            "SELECT lease_expires_at < clock_timestamp() FROM jobs WHERE id = $1",
+        )
+        .bind(claimed.job.0)
+        .fetch_one(process.owner())
+        .await
+        .unwrap();
+        lapsed.then_some(())
+    });
+    lapsed.await.expect("the lease expires");
     claimed
 }
 
@@ -293,7 +303,8 @@ async fn block_all_threads(time: Duration) {
     let threads = tokio::runtime::Handle::current().metrics().num_workers();
     let blocked = (0..threads * 2).map(|_| {
         tokio::spawn(async move {
-            std::thread::sleep(time);
+            let (_open, nothing_comes) = std::sync::mpsc::channel::<()>();
+            nothing_comes.recv_timeout(time).unwrap_err();
         })
     });
     for task in blocked.collect::<Vec<_>>() {
@@ -363,7 +374,7 @@ fn take_all_over(options: sqlx::postgres::PgConnectOptions, time: Duration) -> u
                 let claim = claims::claim(&store, &RULES, company).await.unwrap();
                 claimed += usize::from(claim.is_some());
             }
-            tokio::time::sleep(Duration::from_millis(50)).await;
+            pais_test_support::poll::pace(Duration::from_millis(50)).await;
         }
         store.close().await;
         claimed

@@ -1,13 +1,25 @@
 //! `/v1/jobs`, from the request to the end.
 
+use std::fmt::Write;
+use std::time::Duration;
+use std::time::Instant;
+
 use pais::clock::Clock;
 use pais::roles::Role;
+use pais_test_support::poll::poll_async;
 use reqwest::Method;
-use serde_json::{Value, json};
+use serde_json::Value;
+use serde_json::json;
 
-use crate::app::{Answer, send, text};
-use crate::events::{EventStream, events};
-use crate::hospital::{Hospital, TABLE, id, job_on};
+use crate::app::Answer;
+use crate::app::send;
+use crate::app::text;
+use crate::events::EventStream;
+use crate::events::events;
+use crate::hospital::Hospital;
+use crate::hospital::TABLE;
+use crate::hospital::id;
+use crate::hospital::job_on;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_runs_to_its_release() {
@@ -288,3 +300,377 @@ async fn events_end_when_their_token_expires_or_is_revoked() {
 }
 
 const HOUR: time::Duration = time::Duration::HOUR;
+
+fn with(dataset: &str, name: &str, value: Value) -> Value {
+    let mut body = job_on(dataset);
+    body[name] = value;
+    body
+}
+
+/// `lkc`, `k_anonymity`, `confidence_bounding` and `alpha_k` with their parameters, and every
+/// objective and split.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_model_of_global_recoding_runs() {
+    let hospital = Hospital::new().await;
+    let dataset = hospital.filled_dataset().await;
+    let sensitive = json!({"Surgery": ["Transgender"]});
+    let models = [
+        json!({"model": "lkc", "l": 2, "k": 2, "c": 0.5, "sensitive_values": sensitive}),
+        json!({"model": "lkc", "l": 99, "k": 2, "c": 1}),
+        json!({"model": "k_anonymity", "k": 3}),
+        json!({"model": "confidence_bounding", "c": 0.5, "sensitive_values": sensitive}),
+        json!({"model": "alpha_k", "alpha": 0.5, "k": 2, "sensitive_values": sensitive}),
+    ];
+    let workers = hospital.work();
+    for model in models {
+        let extra = json!({"privacy": model, "release": true, "recoding": "global",
+            "output": "generalized"});
+        let job = hospital.job(&dataset, extra).await;
+        let ended = hospital.ended(&job).await;
+        assert_eq!(ended["status"], "succeeded", "{ended}");
+        assert_eq!(ended["progress"], 1.0);
+        assert!(ended.get("error").is_none());
+        let release = format!("/v1/releases/{}", text(&ended["release_id"]));
+        let release = hospital.get(&release).await.json(200);
+        assert_eq!(release["privacy"]["model"], model["model"]);
+        assert_eq!(release["verification"]["holds"], true);
+    }
+    for objective in [
+        "classification",
+        "discernibility",
+        "discernibility_eq4",
+        "ncp",
+    ] {
+        for split in ["fixed", "best_valid"] {
+            let extra = json!({"utility": {"objective": objective, "split": split}});
+            let job = hospital.job(&dataset, extra).await;
+            let ended = hospital.ended(&job).await;
+            assert_eq!(ended["status"], "succeeded", "{ended}");
+        }
+    }
+    workers.stop().await;
+}
+
+/// A body that does not match the schema is 400: a wrong type, an unknown or missing field, an
+/// unknown enumeration value, an invalid UUID, a parameter of another model. A value out of range or
+/// an impossible combination is 422.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_shape_is_400_and_a_wrong_value_422() {
+    let hospital = Hospital::new().await;
+    let dataset = hospital.filled_dataset().await;
+    let privacy = |value: Value| with(&dataset, "privacy", value);
+    let lkc = |name: &str, value: Value| {
+        let mut body = job_on(&dataset);
+        body["privacy"][name] = value;
+        body
+    };
+    let cases = [
+        (privacy(json!({"model": "t_closeness", "k": 2})), 400),
+        (privacy(json!({"model": "k_anonymity"})), 400),
+        (privacy(json!({"model": "k_anonymity", "k": "2"})), 400),
+        (privacy(json!({"model": "k_anonymity", "k": 2.5})), 400),
+        (
+            privacy(json!({"model": "k_anonymity", "k": 2, "l": 2})),
+            400,
+        ),
+        (
+            privacy(json!({"model": "k_anonymity", "k": 2, "K": 2})),
+            400,
+        ),
+        (
+            privacy(json!({"model": "l_diversity", "k": 2, "l": 2, "c": 0.5})),
+            400,
+        ),
+        (privacy(json!("k_anonymity")), 400),
+        (with(&dataset, "dataset_id", json!("no-uuid")), 400),
+        (with(&dataset, "dataset_id", json!(7)), 400),
+        (with(&dataset, "submissions", json!(["no-uuid"])), 400),
+        (with(&dataset, "release", json!("yes")), 400),
+        (with(&dataset, "recoding", json!("both")), 400),
+        (with(&dataset, "output", json!("csv")), 400),
+        (
+            with(&dataset, "utility", json!({"objective": "speed"})),
+            400,
+        ),
+        (with(&dataset, "utility", json!({"goal": "ncp"})), 400),
+        (with(&dataset, "suppression_limit", json!("0.1")), 400),
+        (with(&dataset, "owner", json!("me")), 400),
+        (lkc("l", json!(0)), 422),
+        (lkc("k", json!(0)), 422),
+        (lkc("k", json!(-5)), 422),
+        (lkc("c", json!(0)), 422),
+        (lkc("c", json!(1.01)), 422),
+        (lkc("c", json!(-0.5)), 422),
+        (lkc("sensitive_values", json!({"Job": ["Mover"]})), 422),
+        (lkc("sensitive_values", json!({"Nothing": ["x"]})), 422),
+        (lkc("sensitive_values", json!({"Surgery": []})), 422),
+        (privacy(json!({"model": "k_anonymity", "k": 0})), 422),
+        (with(&dataset, "suppression_limit", json!(1.5)), 422),
+        (with(&dataset, "suppression_limit", json!(-0.1)), 422),
+        (with(&dataset, "output", json!("anatomized")), 422),
+    ];
+    for (body, status) in cases {
+        let answer = hospital.post("/v1/jobs", &body).await;
+        assert_eq!(answer.status.as_u16(), status, "{body}: {}", answer.text);
+        assert_eq!(answer.header("content-type"), "application/problem+json");
+        let document: Value = serde_json::from_str(&answer.text).unwrap();
+        assert!(document["errors"][0]["pointer"].is_string(), "{document}");
+    }
+    let listed = hospital.get("/v1/jobs").await.json(200);
+    assert_eq!(listed["items"], json!([]));
+}
+
+/// A job on a table that cannot meet its model fails with an error that names the condition. It has
+/// no steps, cannot be released (409), and can no longer be cancelled (409).
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failed_job_has_an_error_and_nothing_to_release() {
+    let hospital = Hospital::new().await;
+    let dataset = hospital.filled_dataset().await;
+    let rows = json!({"privacy": {"model": "k_anonymity", "k": 12}, "release": true});
+    let certain = json!({"privacy": {"model": "confidence_bounding", "c": 0.01}, "release": true});
+    let jobs = [
+        hospital.job(&dataset, rows).await,
+        hospital.job(&dataset, certain).await,
+    ];
+    let workers = hospital.work();
+    for job in jobs {
+        let ended = hospital.ended(&job).await;
+        assert_eq!(ended["status"], "failed");
+        assert_eq!(ended["error"]["code"], "not_anonymizable");
+        assert!(!text(&ended["error"]["detail"]).contains("Transgender"));
+        let steps = hospital.get(&format!("{job}/steps")).await.json(200);
+        assert_eq!(steps["items"], json!([]));
+        let refused = hospital
+            .post("/v1/releases", &json!({"job_id": id(&job)}))
+            .await;
+        refused.problem(409, "job_not_succeeded");
+        let refused = hospital.app.delete(&hospital.token, &job).await;
+        refused.problem(409, "job_ended");
+        let stream = events(&hospital.get(&format!("{job}/events")).await.text);
+        let ends: Vec<_> = stream.iter().filter(|(name, _)| name == "end").collect();
+        assert_eq!(ends.len(), 1);
+        assert_eq!(ends[0].1, ended);
+        assert_eq!(stream.last().unwrap().0, "end");
+    }
+    workers.stop().await;
+    assert_eq!(
+        hospital.get("/v1/releases").await.json(200)["items"],
+        json!([])
+    );
+}
+
+/// `submissions` lists the submissions to use, by default all. `step` is the step after which the
+/// table is released, by default the last; an unknown step is 422.
+#[tokio::test(flavor = "multi_thread")]
+async fn chosen_submissions_and_chosen_steps_are_released() {
+    let hospital = Hospital::new().await;
+    let dataset = hospital.dataset().await;
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        let stored = hospital.submit(&dataset, TABLE).await.json(201);
+        ids.push(stored["id"].clone());
+    }
+    let chosen = json!({"submissions": [ids[2], ids[0], ids[2]]});
+    let two = hospital.job(&dataset, chosen).await;
+    let all = hospital.job(&dataset, json!({})).await;
+    let workers = hospital.work();
+    hospital.ended(&two).await;
+    hospital.ended(&all).await;
+    workers.stop().await;
+    let steps = hospital.get(&format!("{two}/steps")).await.json(200);
+    let steps = steps["items"].as_array().unwrap().clone();
+    for (number, step) in steps.iter().enumerate() {
+        assert_eq!(step["step"], number);
+        let fields = [
+            "attribute",
+            "value",
+            "children",
+            "score",
+            "groups",
+            "smallest_group",
+            "dr",
+            "ncp",
+        ];
+        assert!(
+            fields.iter().all(|field| step.get(field).is_some()),
+            "{step}"
+        );
+        let body = json!({"job_id": id(&two), "step": number});
+        let release = hospital.post("/v1/releases", &body).await.json(201);
+        assert_eq!(release["rows"], 22);
+        let path = format!("/v1/releases/{}/report", text(&release["id"]));
+        let report = hospital.get(&path).await.json(200);
+        assert_eq!(report["utility"]["groups"], step["groups"]);
+        assert_eq!(report["utility"]["smallest_group"], step["smallest_group"]);
+    }
+    let body = json!({"job_id": id(&two), "step": steps.len()});
+    let refused = hospital.post("/v1/releases", &body).await;
+    refused.problem(422, "no_such_step");
+    let body = json!({"job_id": id(&all)});
+    let release = hospital.post("/v1/releases", &body).await.json(201);
+    assert_eq!(release["rows"], 33);
+}
+
+/// A second request with the same `Idempotency-Key` gets the first answer. The stream of events has
+/// `progress` events, then one `end` event with the job.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repeated_request_gets_the_first_job_even_after_its_end() {
+    let hospital = Hospital::new().await;
+    let dataset = hospital.filled_dataset().await;
+    let post = async |token: &str, body: &Value| -> Answer {
+        let request = hospital
+            .app
+            .request(Method::POST, "/v1/jobs")
+            .bearer_auth(token);
+        send(request.json(body).header("idempotency-key", "once")).await
+    };
+    let body = job_on(&dataset);
+    let first = post(&hospital.token, &body).await;
+    let job = first.header("location").to_owned();
+    let workers = hospital.work();
+    let ended = hospital.ended(&job).await;
+    workers.stop().await;
+    let again = post(&hospital.token, &body).await;
+    assert_eq!(again.json(202), first.json(202));
+    assert_eq!(again.header("location"), job);
+    assert_eq!(again.header("content-type"), "application/json");
+    let other = with(&dataset, "release", json!(true));
+    let refused = post(&hospital.token, &other).await;
+    refused.problem(409, "idempotency_key_reused");
+    // Keys belong to an organization.
+    let clinic = hospital.app.token("clinic", Role::Holder).await;
+    post(&clinic, &body).await.problem(404, "not_found");
+    for _ in 0..2 {
+        let stream = hospital.get(&format!("{job}/events")).await;
+        assert_eq!(stream.header("content-type"), "text/event-stream");
+        let events = events(&stream.text);
+        let (last, before) = events.split_last().unwrap();
+        assert_eq!((last.0.as_str(), &last.1), ("end", &ended));
+        assert!(before.iter().all(|(name, _)| name == "progress"));
+    }
+}
+
+/// A dataset and rows on which a job takes minutes.
+fn long_table() -> (Value, String) {
+    const COLUMNS: usize = 14;
+    let columns: Vec<Value> = (0..COLUMNS)
+        .map(|column| {
+            json!({"name": format!("c{column}"), "role": "quasi_identifier", "kind": "numeric"})
+        })
+        .collect();
+    let names: Vec<String> = (0..COLUMNS).map(|column| format!("c{column}")).collect();
+    let mut rows = names.join(",") + "\n";
+    let mut state = 1u64;
+    for _ in 0..30_000 {
+        for column in 0..COLUMNS {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            let comma = if column == 0 { "" } else { "," };
+            write!(rows, "{comma}{}", (state >> 33) % 5_000).unwrap();
+        }
+        rows.push('\n');
+    }
+    (json!({"name": "long", "columns": columns}), rows)
+}
+
+/// `DELETE /v1/jobs/{id}` cancels a running job within a second, and its events end. Uncancelled,
+/// the job takes minutes. One of three attempts must be in time, since other tests running on the
+/// machine may delay the others.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_running_job_stops_within_a_second() {
+    let hospital = Hospital::new().await;
+    let (definition, rows) = long_table();
+    let made = hospital.post("/v1/datasets", &definition).await;
+    let dataset = made.header("location").to_owned();
+    hospital.submit(&dataset, rows).await.json(201);
+    let mut took = Vec::new();
+    while took.len() < 3 {
+        took.push(seconds_to_cancel(&hospital, &dataset).await);
+        // One second to cancel, and one for the requests.
+        if took.last() < Some(&2.0) {
+            return;
+        }
+    }
+    panic!("the jobs were cancelled after {took:?} s; expected less than 2 s");
+}
+
+/// Seconds from the request to cancel a job in the middle of its search to the end of the job.
+async fn seconds_to_cancel(hospital: &Hospital, dataset: &str) -> f64 {
+    let body = json!({"dataset_id": id(dataset), "release": true,
+        "utility": {"split": "best_valid"},
+        "privacy": {"model": "lkc", "l": 7, "k": 2, "c": 1}});
+    let job = hospital.post("/v1/jobs", &body).await;
+    let job = job.header("location").to_owned();
+    let workers = hospital.work();
+    let searching = poll_async(Duration::from_secs(120), async || {
+        let document = hospital.get(&job).await.json(200);
+        assert!(document["ended_at"].is_null(), "{document}");
+        let progress = document["progress"].as_f64().unwrap();
+        assert!((0.0..=1.0).contains(&progress));
+        let in_the_middle = document["phase"] == "searching" && document["steps_done"] != 0;
+        in_the_middle.then_some(document)
+    });
+    let document = searching.await.expect("the search performed no step");
+    assert_eq!(document["rows_read"], document["rows"]);
+    assert!(document["remaining_seconds"].as_f64().unwrap() > 0.0);
+    let path = format!("{job}/events");
+    let watching = hospital.get(&path);
+    let cancelling = async {
+        let asked = Instant::now();
+        let answer = hospital.app.delete(&hospital.token, &job).await;
+        assert_eq!(answer.json(202)["id"], id(&job));
+        let ended = hospital.ended(&job).await;
+        (asked.elapsed().as_secs_f64(), ended)
+    };
+    let (stream, (took, ended)) = tokio::join!(watching, cancelling);
+    workers.stop().await;
+    assert_eq!(ended["status"], "cancelled");
+    assert!(ended.get("release_id").is_none());
+    let stream = events(&stream.text);
+    let mut steps = 1;
+    for (_, event) in &stream {
+        assert_eq!(event["rows_read"], 30_000, "{event}");
+        let now = event["steps_done"].as_u64().unwrap();
+        assert!(now >= steps, "{now} after {steps}");
+        steps = now;
+    }
+    assert_eq!(ended["remaining_seconds"], Value::Null);
+    assert_eq!(stream.last().unwrap(), &("end".to_owned(), ended));
+    let refused = hospital.app.delete(&hospital.token, &job).await;
+    refused.problem(409, "job_ended");
+    took
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_that_would_not_end_is_refused_with_a_feasible_l() {
+    let hospital = Hospital::new().await;
+    let columns: Vec<Value> = (0..60)
+        .map(|number| json!({ "name": format!("c{number}"), "role": "quasi_identifier" }))
+        .collect();
+    let wide = json!({ "name": "wide", "columns": columns });
+    let made = hospital.post("/v1/datasets", &wide).await.json(201);
+    let dataset = format!("/v1/datasets/{}", text(&made["id"]));
+    let line = |cell: &dyn Fn(usize) -> String| (0..60).map(cell).collect::<Vec<_>>().join(",");
+    let header = line(&|number| format!("c{number}"));
+    let row = line(&|number| number.to_string());
+    let table = format!("{header}\n{row}\n{row}\n");
+    hospital.submit(&dataset, table).await.json(201);
+    let privacy = |l: u32| json!({ "model": "lkc", "l": l, "k": 2, "c": 1 });
+    let mut body = json!({ "dataset_id": id(&dataset), "privacy": privacy(30) });
+    let refused = hospital.post("/v1/jobs", &body).await;
+    let problem = refused.problem(422, "limit_exceeded");
+    assert_eq!(problem["errors"][0]["pointer"], "/privacy/l");
+    let advised = text(&problem["detail"])
+        .split_once("lower `l` to ")
+        .unwrap()
+        .1;
+    let advised: u32 = advised.split_once(',').unwrap().0.parse().unwrap();
+    for l in [advised, 60] {
+        body["privacy"] = privacy(l);
+        hospital.post("/v1/jobs", &body).await.json(202);
+    }
+    body["privacy"] = privacy(advised + 1);
+    let refused = hospital.post("/v1/jobs", &body).await;
+    refused.problem(422, "limit_exceeded");
+}

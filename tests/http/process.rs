@@ -82,7 +82,7 @@ impl ServiceProcess {
         let program = program
             .args(["serve", "--listen", listen])
             .envs(settings.iter().copied())
-            .stderr(Stdio::null())
+            .stderr(std::fs::File::create(log_of(data)).unwrap())
             .spawn()
             .unwrap();
         Self {
@@ -100,6 +100,11 @@ impl ServiceProcess {
             is_expected(status).then_some(())
         });
         answered.await.expect("the service did not become ready");
+    }
+
+    /// What the service has logged.
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(log_of(&self.data)).unwrap()
     }
 
     /// The id of the process.
@@ -170,4 +175,9 @@ pub(crate) async fn call(request: reqwest::RequestBuilder, token: &str) -> Value
     let body: Value = answer.json().await.unwrap();
     assert!(status.is_success(), "{status} {body}");
     body
+}
+
+/// The file of a service's log, beside its data directory.
+fn log_of(data: &Path) -> PathBuf {
+    data.with_extension("log")
 }

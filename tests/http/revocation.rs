@@ -11,6 +11,7 @@ use sqlx::Row;
 
 use crate::app::{TestApp, send, text};
 use crate::hospital::{Hospital, TABLE, id};
+use pais_test_support::poll::{pace, poll_async};
 
 /// Number of rows of a table.
 async fn count(hospital: &Hospital, table: &str) -> i64 {
@@ -27,11 +28,14 @@ async fn an_upload_whose_token_is_revoked_before_its_end_stores_nothing() {
     let (token, secret) = hospital.app.token_with_id("hospital", Role::Holder).await;
     let admin = hospital.app.token("ops", Role::Admin).await;
     let (end, ended) = tokio::sync::oneshot::channel::<()>();
-    let half = TABLE.len() / 2;
-    let first = stream::iter([Ok::<_, std::io::Error>(&TABLE.as_bytes()[..half])]);
+    // An upload takes its place when its first 64 KiB have come.
+    let (_, rows) = TABLE.split_once('\n').unwrap();
+    let first = format!("{TABLE}{}", rows.repeat(1000));
+    assert!(first.len() > 64 << 10);
+    let first = stream::iter([Ok::<_, std::io::Error>(first)]);
     let second = stream::once(async move {
         ended.await.unwrap();
-        Ok(&TABLE.as_bytes()[half..])
+        Ok(rows.to_owned())
     });
     let body = reqwest::Body::wrap_stream(first.chain(second));
     let path = format!("{dataset}/submissions");
@@ -42,7 +46,12 @@ async fn an_upload_whose_token_is_revoked_before_its_end_stores_nothing() {
             .header("content-type", "text/csv")
             .body(body),
     ));
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    let service = hospital.app.state.unscoped();
+    let free = service.limits.concurrent_uploads - 1;
+    let begun = poll_async(Duration::from_secs(10), async || {
+        (service.free_uploads() == free).then_some(())
+    });
+    begun.await.expect("the upload begins");
     let revoked = hospital
         .app
         .delete(&admin, &format!("/v1/tokens/{token}"))
@@ -73,7 +82,17 @@ async fn a_release_whose_token_expires_before_its_commit_is_not_stored() {
     let body = json!({ "job_id": id(&job) });
     let request = hospital.app.request(reqwest::Method::POST, "/v1/releases");
     let release = tokio::spawn(send(request.bearer_auth(&secret).json(&body)));
-    tokio::time::sleep(Duration::from_millis(500)).await;
+    let waiting = poll_async(Duration::from_secs(10), async || {
+        let waiting: i64 = sqlx::query_scalar(
+            "SELECT count(*) FROM pg_stat_activity
+             WHERE datname = current_database() AND wait_event_type = 'Lock'",
+        )
+        .fetch_one(&pool)
+        .await
+        .unwrap();
+        (waiting > 0).then_some(())
+    });
+    waiting.await.expect("the release waits for its token");
     sqlx::query("UPDATE tokens SET expires_at = '2020-01-01' WHERE expires_at IS NOT NULL")
         .execute(&mut *blocker)
         .await
@@ -115,7 +134,8 @@ async fn a_download_ends_when_its_grant_is_withdrawn() {
     let path = format!("{release}/grants/{grant}");
     let withdrawn = hospital.app.delete(&hospital.token, &path).await;
     assert_eq!(withdrawn.status, 204);
-    tokio::time::sleep(Duration::from_millis(2100)).await;
+    // The service asks for the grant again every two seconds of a download.
+    pace(Duration::from_millis(2100)).await;
     let rest = tokio::task::spawn_blocking(move || {
         let mut rest = Vec::new();
         let _ = client.read_to_end(&mut rest);

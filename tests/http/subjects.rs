@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use pais::db::{datasets, organizations};
-use pais::jobs::load_rows;
+use pais::engine::load_rows;
 use pais_anonymize::Unobserved;
 use pais_core::definition::DatasetId;
 use pais_core::table::Table;
 use serde_json::{Value, json};
 
-use crate::api_submissions::NDJSON;
 use crate::app::text;
 use crate::hospital::{Hospital, id};
+use crate::submissions::NDJSON;
 
 const CSV: &str = "patient,age,illness\nzz-anna,34,flu\nzz-bert,41,flu\nzz-anna,35,cold\n";
 

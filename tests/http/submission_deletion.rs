@@ -1,7 +1,7 @@
 //! The deletion of single submissions.
 
 use pais::db::seal::Place;
-use pais::jobs::load_rows;
+use pais::engine::load_rows;
 use pais::roles::Role;
 use pais_core::definition::{DatasetId, SubmissionId};
 use serde_json::json;

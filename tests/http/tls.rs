@@ -102,7 +102,15 @@ async fn a_renewed_certificate_is_used_after_sighup_and_a_broken_one_is_not() {
 
     std::fs::write(&files.certificate, "no certificate").unwrap();
     service.signal(rustix::process::Signal::HUP);
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    let refused = poll_async(Duration::from_secs(10), async || {
+        service
+            .log()
+            .contains("the previous certificate stays in use")
+            .then_some(())
+    });
+    refused
+        .await
+        .expect("the log names the certificate that cannot be used");
     assert!(connect(&listen, &first).await.is_ok());
 
     let second = files.renew();

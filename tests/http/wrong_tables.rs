@@ -5,8 +5,8 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, StringArray, StructArray};
 use arrow_schema::{DataType, Field};
 
-use crate::api_submissions::{NDJSON, PARQUET, gzip, ndjson, parquet, parquet_file};
 use crate::hospital::TABLE;
+use crate::submissions::{NDJSON, PARQUET, gzip, ndjson, parquet, parquet_file};
 use crate::wrong_input::{Fixture, InvalidRequest, Position, SECRET};
 
 const CSV: &str = "text/csv";

@@ -10,12 +10,12 @@ use pais_core::definition::json;
 use serde::de::DeserializeOwned;
 
 use crate::api::error::ApiError;
+use crate::api::large_documents::{
+    BodyMemory, DocumentSize, LARGE_BYTES, LargeDocuments, TINY_BYTES,
+};
 use crate::api::state::AppState;
 use crate::api::upload::pace::ClientTime;
 use crate::problem::Code;
-use crate::service::large_documents::{
-    BodyMemory, DocumentSize, LARGE_BYTES, LargeDocuments, TINY_BYTES,
-};
 
 use super::headers::{media_type, require_json};
 
@@ -186,7 +186,7 @@ fn too_slow(limit: Duration) -> ApiError {
 }
 
 /// A JSON body of the documented shape, with its memory.
-pub struct JsonBody<T>(pub T, pub Option<BodyMemory>);
+pub struct JsonBody<T>(pub T, pub(crate) Option<BodyMemory>);
 
 impl<T: DeserializeOwned + Send + 'static> FromRequest<AppState> for JsonBody<T> {
     type Rejection = ApiError;

@@ -7,8 +7,8 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use pais_core::read::{TextFormat, TextParameters};
 
+use crate::engine::table_format::{ReceivedFormat, TSV_MEDIA_TYPE, TableFormat};
 use crate::problem::{Code, Problem};
-use crate::service::table_format::{ReceivedFormat, TSV_MEDIA_TYPE, TableFormat};
 
 use super::query::refused;
 
@@ -202,8 +202,8 @@ mod tests {
     use axum::http::{HeaderMap, HeaderValue, Request, header};
     use pais_core::read::{TextFormat, TextParameters};
 
+    use crate::engine::table_format::ReceivedFormat;
     use crate::problem::Code;
-    use crate::service::table_format::ReceivedFormat;
 
     use super::{best, client_address, received_format};
 

@@ -17,8 +17,8 @@ use futures_util::stream::{BoxStream, unfold};
 use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
 use tokio_util::io::StreamReader;
 
+use crate::engine::ingest::body::{BodyError, ZSTD_WINDOW_LOG};
 use crate::problem::{Code, Problem};
-use crate::service::ingest::body::{BodyError, ZSTD_WINDOW_LOG};
 
 use super::pace::{ClientTime, UploadPace};
 
@@ -234,7 +234,7 @@ mod tests {
     use sha2::{Digest, Sha256};
     use tokio::io::AsyncReadExt;
 
-    use crate::service::ingest::body::{BodyDigest, BodyError, digest};
+    use crate::engine::ingest::body::{BodyDigest, BodyError, digest};
 
     use super::{ContentEncoding, IncomingBody, UploadPace};
 

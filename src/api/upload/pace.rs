@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::service::ingest::body::BodyError;
+use crate::engine::ingest::body::BodyError;
 
 /// Limits of the time that a client may take. Only time spent in waiting for it counts.
 #[derive(Clone, Copy, Debug)]

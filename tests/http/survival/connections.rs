@@ -100,7 +100,7 @@ async fn slow_heads_idle_connections_and_a_stop() {
     let mut slow = TcpStream::connect(&address).await.unwrap();
     let began = Instant::now();
     let sending = poll_async(Duration::from_secs(60), async || {
-        tokio::time::sleep(Duration::from_millis(450)).await;
+        pais_test_support::poll::pace(Duration::from_millis(450)).await;
         slow.write_all(b"G").await.err()
     });
     sending.await.expect("the connection was not closed");
@@ -113,7 +113,6 @@ async fn slow_heads_idle_connections_and_a_stop() {
         kept.write_all(request).await.unwrap();
         let mut answer = [0; 64];
         assert!(kept.read(&mut answer).await.unwrap() > 0);
-        tokio::time::sleep(Duration::from_millis(500)).await;
     }
     let began = Instant::now();
     closed(&mut kept).await;
@@ -133,8 +132,7 @@ async fn slow_heads_idle_connections_and_a_stop() {
             stream.write_all(&head).await.unwrap();
             busy.push(stream);
         }
-        // One whose head is not read yet would make room for a further one.
-        tokio::time::sleep(Duration::from_millis(300)).await;
+        // One whose head is not read yet would make room for a further one; then the probe is repeated.
         let mut refused = TcpStream::connect(&address).await.unwrap();
         refused.write_all(request).await.unwrap();
         let answer = String::from_utf8(closed(&mut refused).await).unwrap();

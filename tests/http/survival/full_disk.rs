@@ -67,9 +67,9 @@ impl Client {
         let mut random = SplitMix64(1);
         for _ in 0..2000 {
             let note: String = (0..120)
-                .map(|_| format!("{:016x}", random.next()))
+                .map(|_| format!("{:016x}", random.next_u64()))
                 .collect();
-            body.extend(format!("{},{note},flu\n", random.next() % 90).bytes());
+            body.extend(format!("{},{note},flu\n", random.next_u64() % 90).bytes());
         }
         Self {
             token: service.token("hospital", "holder"),

@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use crate::api_submissions::PARQUET;
 use crate::hospital::{TABLE, definition};
 use crate::process::{ServiceProcess, call};
+use crate::submissions::PARQUET;
 use pais_test_support::hostile_parquet::{many_row_groups, nested_groups};
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
 
+use pais_test_support::poll::poll_async;
+use sqlx::ConnectOptions;
+
 use crate::hospital::{TABLE, definition};
 use crate::process::{ServiceProcess, call};
 
@@ -25,7 +28,14 @@ async fn a_retry_after_a_crash_goes_through_at_once() {
     let first = stream::iter([Ok::<_, std::io::Error>(vec![b'#'; 1 << 17])]);
     let endless = reqwest::Body::wrap_stream(first.chain(stream::pending()));
     let under_way = tokio::spawn(upload(&service.base, endless).send());
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    let database = pais_postgres::attach(&data).await.unwrap().unwrap();
+    let mut database = database.connect().await.unwrap();
+    let reserved = poll_async(Duration::from_secs(10), async || {
+        let keys = sqlx::query_scalar("SELECT count(*) FROM idempotent_answers");
+        let keys: i64 = keys.fetch_one(&mut database).await.unwrap();
+        (keys > 0).then_some(())
+    });
+    reserved.await.expect("the key is reserved");
     let busy = upload(&service.base, TABLE.into()).send().await.unwrap();
     assert_eq!(busy.status(), 409, "the key is reserved");
     drop(service);

@@ -87,7 +87,7 @@ async fn large_bodies_hold_up_neither_probes_nor_a_job() {
         let answer = probe.timeout(Duration::from_secs(20)).send().await;
         assert_eq!(answer.unwrap().status(), 200);
         probes.push(began.elapsed());
-        tokio::time::sleep(Duration::from_millis(50)).await;
+        pais_test_support::poll::pace(Duration::from_millis(50)).await;
     }
     let mut statuses = std::collections::BTreeMap::new();
     for body in bodies {

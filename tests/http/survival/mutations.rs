@@ -4,8 +4,8 @@ use std::hash::{BuildHasher, RandomState};
 
 use reqwest::StatusCode;
 
-use crate::api_submissions::{NDJSON, PARQUET, ndjson, parquet};
 use crate::hospital::{Hospital, TABLE};
+use crate::submissions::{NDJSON, PARQUET, ndjson, parquet};
 use pais_test_support::mutations::{Mutations, tokens};
 
 /// Changed files of each format.
@@ -30,7 +30,7 @@ async fn no_change_of_a_file_is_an_error_of_the_service() {
         for number in 0..FILES {
             let headers = [("content-type", media_type)];
             let answer = hospital
-                .submit_with(&dataset, &headers, mutations.next())
+                .submit_with(&dataset, &headers, mutations.mutated())
                 .await;
             let what = format!("{media_type} {number} of PAIS_FUZZ_SEED={seed}");
             match answer.status {

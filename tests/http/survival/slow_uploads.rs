@@ -28,7 +28,7 @@ async fn dataset(client: &reqwest::Client, service: &ServiceProcess, token: &str
 fn slow(first: Vec<u8>) -> Body {
     let first = stream::iter([Ok::<_, std::io::Error>(first)]);
     let rest = stream::repeat(()).then(async |()| {
-        tokio::time::sleep(Duration::from_millis(200)).await;
+        pais_test_support::poll::pace(Duration::from_millis(200)).await;
         Ok(b"x".to_vec())
     });
     Body::wrap_stream(first.chain(rest).boxed())

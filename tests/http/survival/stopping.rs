@@ -6,6 +6,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::two_hospitals::{Hub, Tenant, has_ended, quick, slow};
+use pais_test_support::poll::poll_async;
 
 /// Starts releases and profiles, which go on beside the test.
 async fn begin_long_requests(hub: &Hub, tenant: &Tenant, job: &str) {
@@ -18,7 +19,19 @@ async fn begin_long_requests(hub: &Hub, tenant: &Tenant, job: &str) {
         };
         tokio::spawn(request.bearer_auth(&tenant.token).send());
     }
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    let before = processor_ticks(hub.service.pid());
+    let begun = poll_async(Duration::from_secs(30), async || {
+        (processor_ticks(hub.service.pid()) > before + 10).then_some(())
+    });
+    begun.await.expect("the service works on the requests");
+}
+
+/// Processor time of a process, in clock ticks.
+fn processor_ticks(process: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    let (_, fields) = stat.rsplit_once(')').unwrap();
+    let fields = fields.split_whitespace().skip(11).take(2);
+    fields.map(|ticks| ticks.parse::<u64>().unwrap()).sum()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -67,7 +80,12 @@ async fn signals_end_the_service_or_not() {
     ] {
         for signal in signals {
             hub.service.signal(*signal);
-            tokio::time::sleep(Duration::from_millis(100)).await;
+            // A second signal of a kind is lost while the first is pending.
+            let seen = poll_async(Duration::from_secs(10), async || {
+                let asked = reqwest::Client::new().get(hub.url("/healthz")).send();
+                asked.await.is_err().then_some(())
+            });
+            seen.await.expect("the service accepts no connection");
         }
         let time = hub.service.ended(Duration::from_secs(30)).await;
         eprintln!("{signals:?}: stopped in {time:?}");

@@ -47,7 +47,7 @@ impl<'a> Mutations<'a> {
     }
 
     /// A sample with one to eight changes.
-    pub fn next(&mut self) -> Vec<u8> {
+    pub fn mutated(&mut self) -> Vec<u8> {
         let mut bytes = self.sample().clone();
         for _ in 0..=self.random.below(8) {
             self.change(&mut bytes);
@@ -65,13 +65,13 @@ impl<'a> Mutations<'a> {
         let length = self.random.below(bytes.len() - at + 1);
         match self.random.below(10) {
             0 => flip(bytes, at, 1 << self.random.below(8)),
-            1 => flip(bytes, at, self.random.next() as u8),
+            1 => flip(bytes, at, self.random.next_u64() as u8),
             2 => bytes.truncate(at),
             3 => drop(bytes.drain(at..at + length.min(64))),
             // The ends of binary formats have their lengths.
             4 => {
                 let at = bytes.len().saturating_sub(1 + self.random.below(64));
-                flip(bytes, at, self.random.next() as u8);
+                flip(bytes, at, self.random.next_u64() as u8);
             }
             5 => {
                 let part = bytes[at..at + length].to_vec();

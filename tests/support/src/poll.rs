@@ -1,4 +1,4 @@
-//! Waiting with a deadline: the only place in which tests sleep.
+//! Waiting for a condition with a deadline, and the pace of slow clients: the only place in which tests sleep.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,14 @@ pub fn poll<T>(limit: Duration, mut probe: impl FnMut() -> Option<T>) -> Option<
     }
 }
 
+/// Lets time pass where the time itself is what is tested, such as the pace of a slow client.
+#[cfg(feature = "service")]
+pub async fn pace(time: Duration) {
+    tokio::time::sleep(time).await;
+}
+
 /// [`poll`] for a probe that waits itself, without blocking the runtime.
+#[cfg(feature = "service")]
 pub async fn poll_async<T>(
     limit: Duration,
     mut probe: impl AsyncFnMut() -> Option<T>,

@@ -82,9 +82,12 @@ pub fn profile_until(
 ) -> Option<Vec<ColumnProfile>> {
     let columns = schema.stored().zip(&table.columns);
     columns
-        .map(|(spec, column)| match cancellation.is_cancelled() {
-            true => None,
-            false => Some(profile_column(spec, column)),
+        .map(|(spec, column)| {
+            if cancellation.is_cancelled() {
+                None
+            } else {
+                Some(profile_column(spec, column))
+            }
         })
         .collect()
 }

@@ -14,14 +14,13 @@ use pais_core::warning::{Warning, WarningCode};
 use tokio::io::AsyncRead;
 use tokio::sync::mpsc;
 
-use crate::api::error::ApiError;
 use crate::db::Store;
 use crate::db::datasets::StoredDataset;
 use crate::db::seal::DataKey;
 use crate::db::submissions::{ColumnWarning, SealedChunk, SubmissionTotals, SubmissionWriter};
-use crate::jobs::{WorkError, on_thread};
+use crate::engine::table_format::ReceivedFormat;
+use crate::engine::{WorkError, on_thread};
 use crate::problem::{Code, Problem};
-use crate::service::table_format::ReceivedFormat;
 use crate::storage::Storage;
 
 use super::body::{FrameReader, frames, pump};
@@ -35,15 +34,15 @@ const TABLES_AHEAD: usize = 1;
 const CHUNKS_AHEAD: usize = 2;
 
 /// What the rows of a submission are read with.
-pub struct IngestSettings {
+pub(crate) struct IngestSettings {
     /// The format of the body.
-    pub format: ReceivedFormat,
+    pub(crate) format: ReceivedFormat,
     /// The data key of the dataset.
-    pub key: DataKey,
+    pub(crate) key: DataKey,
     /// Where temporary files are.
-    pub storage: Arc<Storage>,
+    pub(crate) storage: Arc<Storage>,
     /// Limits on the body. The size of the body itself is that of a decoded Parquet file, too.
-    pub limits: ReadLimits,
+    pub(crate) limits: ReadLimits,
 }
 
 /// Reads, seals and inserts the rows of a submission. They are visible only after the writer's
@@ -52,12 +51,12 @@ pub struct IngestSettings {
 /// # Errors
 /// The error of the body first, then that of the database, then that of the rows: the later ones
 /// follow from the earlier ones.
-pub async fn ingest(
+pub(crate) async fn ingest(
     store: &Store,
     dataset: &StoredDataset,
     settings: IngestSettings,
     body: &mut (dyn AsyncRead + Send + Unpin),
-) -> Result<(SubmissionWriter, SubmissionTotals), ApiError> {
+) -> Result<(SubmissionWriter, SubmissionTotals), WorkError> {
     let submission = SubmissionId::new();
     let (key, sealed_key) = settings.key.new_submission_key(submission)?;
     let (frame_sender, source) = frames();
@@ -96,10 +95,7 @@ pub async fn ingest(
             };
             Ok((writer, totals))
         }
-        _ => Err(ApiError::new(
-            Code::EmptySubmission,
-            "the submission has no rows",
-        )),
+        _ => Err(Problem::new(Code::EmptySubmission, "the submission has no rows").into()),
     }
 }
 
@@ -209,7 +205,7 @@ async fn insert(
     format: ReceivedFormat,
     storage: &Storage,
     mut chunks: mpsc::Receiver<SealedChunk>,
-) -> Result<Option<SubmissionWriter>, ApiError> {
+) -> Result<Option<SubmissionWriter>, WorkError> {
     // A connection is taken only when there is something to write.
     let Some(first) = chunks.recv().await else {
         return Ok(None);

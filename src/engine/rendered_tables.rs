@@ -11,27 +11,35 @@ use pais_core::table::ReleasedTable;
 use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
 
-use crate::db::StoreError;
 use crate::db::releases::{self, StoredTable};
-use crate::jobs::{WorkError, on_thread, release_packing};
+use crate::db::{Store, StoreError};
+
 use crate::problem::{Code, Problem};
+use crate::storage::Storage;
 use crate::storage::spool::UNFINISHED;
 
 use super::table_format::{Rendering, TableFormat};
-use super::table_work::{TableKind, stopped};
-use super::{ApiError, App};
+use super::table_work::{TableKind, TablePlaces};
+use super::{WorkError, on_thread, release_packing};
 
-impl App {
+/// What the rendering of a table needs of the process.
+pub(crate) struct Renderer<'a> {
+    pub(crate) db: &'a Store,
+    pub(crate) storage: &'a Arc<Storage>,
+    pub(crate) places: &'a TablePlaces,
+}
+
+impl Renderer<'_> {
     /// The path of the file with a released table in a format. Renders the file if it does not
     /// exist. The file may be removed at any time, but an open one stays readable.
     ///
     /// # Errors
     /// `busy`; when the database or the disk fails.
-    pub async fn render_table(
+    pub(crate) async fn render(
         &self,
         table: &Arc<StoredTable>,
         rendering: &Rendering,
-    ) -> Result<PathBuf, ApiError> {
+    ) -> Result<PathBuf, WorkError> {
         // The version is part of the entity tag of a table, because another version of the program
         // may write other bytes. So it is part of the file name, too.
         let name = format!(
@@ -46,14 +54,14 @@ impl App {
             return Ok(path);
         }
         let (owner, needed) = (table.organization, render_bytes(table, rendering));
-        let guard = self.begin_table_work(TableKind::Released, owner, needed);
+        let guard = self.places.begin(TableKind::Released, owner, needed);
         let guard = guard.await?;
         // Another request may have rendered it while this one waited.
         if exists(&path).await {
             return Ok(path);
         }
         let mut chunks = Vec::new();
-        while let Some(chunk) = releases::chunk(&self.db, table, chunks.len() as u32).await? {
+        while let Some(chunk) = releases::chunk(self.db, table, chunks.len() as u32).await? {
             chunks.push(chunk);
         }
         let (target, stored, work) = (path.clone(), table.clone(), guard.share());
@@ -73,9 +81,9 @@ impl App {
             let removed = storage.spool.remove_oldest(&target);
             removed.map_err(|error| unwritable(&error))
         });
-        let rendered = running.await.map_err(|error| stopped(error.into()));
+        running.await?;
         drop(guard);
-        rendered.map(|()| path)
+        Ok(path)
     }
 }
 
@@ -167,7 +175,7 @@ impl Write for DigestingFile {
     }
 }
 
-pub(super) fn unwritable(error: &io::Error) -> WorkError {
+pub(crate) fn unwritable(error: &io::Error) -> WorkError {
     tracing::error!(%error, "a table could not be rendered into the spool directory");
     let problem = match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Problem::new(

@@ -13,10 +13,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::ids::OrganizationId;
-use crate::memory::{MemoryReservation, MemoryUse};
+use crate::memory::{MemoryBudget, MemoryReservation, MemoryUse};
 use crate::problem::{Code, Problem};
 
-use super::{ApiError, App};
+use super::WorkError;
 
 /// Number of requests that work on tables of one kind at the same time.
 const WORKING: usize = 3;
@@ -39,6 +39,7 @@ pub(crate) enum TableKind {
 pub(crate) struct TablePlaces {
     raw: Places,
     released: Places,
+    memory: MemoryBudget,
     interrupt: CancellationToken,
 }
 
@@ -94,13 +95,57 @@ impl Drop for WorkGuard {
 }
 
 impl TablePlaces {
-    /// Free places. When `interrupt` is cancelled, all work stops.
-    pub(crate) fn new(interrupt: CancellationToken) -> Self {
+    /// Free places for work that takes its memory from `memory`.
+    pub(crate) fn new(memory: MemoryBudget) -> Self {
         Self {
             raw: Places::new(),
             released: Places::new(),
-            interrupt,
+            memory,
+            interrupt: CancellationToken::new(),
         }
+    }
+
+    /// Begins work on a table that needs `bytes` of memory, on behalf of an organization. Waits up to
+    /// `memory.wait_seconds` for a place and for memory.
+    ///
+    /// # Errors
+    /// `busy` if neither is free in time; `limit_exceeded` if it never fits.
+    pub(crate) async fn begin(
+        &self,
+        kind: TableKind,
+        organization: OrganizationId,
+        bytes: u64,
+    ) -> Result<WorkGuard, WorkError> {
+        let places = match kind {
+            TableKind::Raw => &self.raw,
+            TableKind::Released => &self.released,
+        };
+        let wait = self.memory.wait();
+        let place = tokio::time::timeout(wait, places.acquire(organization)).await;
+        // Nothing closes the semaphores.
+        let Ok(Some(place)) = place else {
+            return Err(busy(wait).into());
+        };
+        let memory = self.memory.reserve(MemoryUse::Tables, bytes).await?;
+        let work = Arc::new(TableWork {
+            cancellation: Cancellation::new(),
+            _place: place,
+            _memory: memory,
+        });
+        let (interrupt, cancellation) = (self.interrupt.clone(), work.cancellation.clone());
+        let interrupted = tokio::spawn(async move {
+            interrupt.cancelled().await;
+            cancellation.cancel();
+        });
+        Ok(WorkGuard {
+            work,
+            _interrupted: AbortOnDropHandle::new(interrupted),
+        })
+    }
+
+    /// Stops all work, and what begins later. For the end of the grace period of a shutdown.
+    pub(crate) fn interrupt(&self) {
+        self.interrupt.cancel();
     }
 }
 
@@ -132,53 +177,6 @@ impl Places {
     }
 }
 
-impl App {
-    /// Begins work on a table that needs `bytes` of memory, on behalf of an organization. Waits up to
-    /// `memory.wait_seconds` for a place and for memory.
-    ///
-    /// # Errors
-    /// `busy` if neither is free in time; `limit_exceeded` if it never fits; `unavailable` when the
-    /// service stops.
-    pub(crate) async fn begin_table_work(
-        &self,
-        kind: TableKind,
-        organization: OrganizationId,
-        bytes: u64,
-    ) -> Result<WorkGuard, ApiError> {
-        let places = match kind {
-            TableKind::Raw => &self.tables.raw,
-            TableKind::Released => &self.tables.released,
-        };
-        let wait = self.memory.wait();
-        let place = tokio::time::timeout(wait, places.acquire(organization)).await;
-        let Ok(place) = place else {
-            return Err(busy(wait).into());
-        };
-        let _place = place.ok_or_else(ApiError::stopping)?;
-        let _memory = self.memory.reserve(MemoryUse::Tables, bytes).await?;
-        let work = Arc::new(TableWork {
-            cancellation: Cancellation::new(),
-            _place,
-            _memory,
-        });
-        let (interrupt, cancellation) = (self.tables.interrupt.clone(), work.cancellation.clone());
-        let interrupted = tokio::spawn(async move {
-            interrupt.cancelled().await;
-            cancellation.cancel();
-        });
-        Ok(WorkGuard {
-            work,
-            _interrupted: AbortOnDropHandle::new(interrupted),
-        })
-    }
-
-    /// Stops the work of requests on tables, and refuses further work. For the end of the grace period of a
-    /// shutdown.
-    pub fn interrupt(&self) {
-        self.tables.interrupt.cancel();
-    }
-}
-
 fn busy(wait: Duration) -> Problem {
     let detail = format!(
         "other releases, profiles or downloads are being computed, and none has ended within {} s \
@@ -187,14 +185,6 @@ fn busy(wait: Duration) -> Problem {
         wait.as_secs()
     );
     Problem::new(Code::Busy, detail)
-}
-
-/// The error of a request whose work was stopped. Its client is gone, or the service stops.
-pub(crate) fn stopped(error: ApiError) -> ApiError {
-    match error {
-        ApiError::Problem(problem) if problem.code == Code::Cancelled => ApiError::stopping(),
-        error => error,
-    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! The rows of a submission on their way into the store: read, encoded, sealed and inserted while
 //! the body still arrives. No stage holds more than a few frames or chunks.
 
-pub mod body;
-pub mod pipeline;
+pub(crate) mod body;
+pub(crate) mod pipeline;
 pub(crate) mod reader;
 mod row_digest;
 mod sealing;

@@ -14,19 +14,19 @@ use pais_verify::{ComposedRelease, Composition, NOWHERE, RawRows, Recoded, Verif
 use crate::db::StoreError;
 use crate::db::release_sources::SourceRows;
 use crate::db::releases::{StoredRelease, StoredTable};
-use crate::jobs::{WorkError, release_packing};
+use crate::engine::{WorkError, release_packing};
 
 use super::table_work::TableWork;
 
 /// The first table of an anatomized release.
-pub(super) const ANATOMIZED_TABLE: &str = "qit";
+pub(crate) const ANATOMIZED_TABLE: &str = "qit";
 
 /// A release as it is stored.
-pub(super) struct StoredParts {
-    pub(super) release: StoredRelease,
-    pub(super) table: StoredTable,
-    pub(super) chunks: Vec<Vec<u8>>,
-    pub(super) sources: SourceRows,
+pub(crate) struct StoredParts {
+    pub(crate) release: StoredRelease,
+    pub(crate) table: StoredTable,
+    pub(crate) chunks: Vec<Vec<u8>>,
+    pub(crate) sources: SourceRows,
 }
 
 /// A release that is ready to be decided with others.
@@ -43,7 +43,7 @@ struct ReadyRelease {
 ///
 /// # Errors
 /// What is stored is damaged; the work was stopped. `Ok(Err(_))` where it cannot be decided.
-pub(super) fn decide(
+pub(crate) fn decide(
     parts: Vec<StoredParts>,
     schema: &Schema,
     raw: Table,

@@ -16,10 +16,10 @@ use super::table_format::TableFormat;
 const MOST_LABELS: usize = 1_000;
 
 /// A table of a package, with its two files.
-pub(super) struct PackagedTable {
-    pub(super) table: StoredTable,
-    pub(super) csv: PackagedFile,
-    pub(super) parquet: PackagedFile,
+pub(crate) struct PackagedTable {
+    pub(crate) table: StoredTable,
+    pub(crate) csv: PackagedFile,
+    pub(crate) parquet: PackagedFile,
 }
 
 /// A column of a stored table.
@@ -34,7 +34,7 @@ struct ColumnShape {
 /// The content of `datapackage.json`: a resource for each file of a table, with the fields of the
 /// CSV. Roles, kinds and taxonomies are in the custom property `pais`, beside the privacy model, the
 /// cut and the purpose of the grant.
-pub(super) fn descriptor(release: &StoredRelease, tables: &[PackagedTable]) -> Value {
+pub(crate) fn descriptor(release: &StoredRelease, tables: &[PackagedTable]) -> Value {
     let codebook: Option<Codebook> = release
         .codebook
         .as_ref()

@@ -16,14 +16,14 @@ const FRAME_BYTES: usize = 64 << 10;
 const FRAMES_AHEAD: usize = 8;
 
 /// Logarithm of the largest window of zstd: 8 MiB, as RFC 9659 requires of HTTP.
-pub const ZSTD_WINDOW_LOG: u32 = 23;
+pub(crate) const ZSTD_WINDOW_LOG: u32 = 23;
 
 /// Why a body could not be read to its end.
 ///
 /// A reader of a body reports one of these as the inner error of its [`io::Error`]. Any other error
 /// counts as [`BodyError::Corrupt`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BodyError {
+pub(crate) enum BodyError {
     /// The decoded body is larger than the limit, which is in bytes.
     #[error("the decoded body has more than {0} bytes (limits.upload_bytes)")]
     TooLarge(u64),
@@ -55,7 +55,7 @@ pub enum BodyError {
 
 impl BodyError {
     /// The error that a reader of a body reports.
-    pub fn of(error: &io::Error) -> Self {
+    pub(crate) fn of(error: &io::Error) -> Self {
         let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
         inner.copied().unwrap_or(Self::Corrupt)
     }
@@ -76,15 +76,15 @@ impl From<BodyError> for Problem {
 
 /// SHA-256 and size of a decoded body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BodyDigest {
+pub(crate) struct BodyDigest {
     /// SHA-256.
-    pub sha256: [u8; 32],
+    pub(crate) sha256: [u8; 32],
     /// Size, in bytes.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
 }
 
 /// The sending side of the frames of a body.
-pub type FrameSender = mpsc::Sender<io::Result<Bytes>>;
+pub(crate) type FrameSender = mpsc::Sender<io::Result<Bytes>>;
 
 /// Reads a decoded body of at most `limit` bytes to its end, and sends its frames to `out`.
 ///
@@ -92,7 +92,7 @@ pub type FrameSender = mpsc::Sender<io::Result<Bytes>>;
 /// The error that ended the body. It is sent to `out` too, so that an incomplete body is never
 /// taken for a complete one. If the receiver of the frames is dropped, reading stops and the
 /// result is `None`.
-pub async fn pump(
+pub(crate) async fn pump(
     body: &mut (dyn AsyncRead + Send + Unpin),
     limit: u64,
     out: Option<FrameSender>,
@@ -109,7 +109,7 @@ pub async fn pump(
 ///
 /// # Errors
 /// The error that ended the body.
-pub async fn digest(
+pub(crate) async fn digest(
     body: &mut (dyn AsyncRead + Send + Unpin),
     limit: u64,
 ) -> Result<BodyDigest, BodyError> {
@@ -152,7 +152,7 @@ async fn copy(
 }
 
 /// A channel from [`pump`] to a blocking reader.
-pub fn frames() -> (FrameSender, FrameReader) {
+pub(crate) fn frames() -> (FrameSender, FrameReader) {
     let (sender, frames) = mpsc::channel(FRAMES_AHEAD);
     let reader = FrameReader {
         frames,
@@ -162,7 +162,7 @@ pub fn frames() -> (FrameSender, FrameReader) {
 }
 
 /// The decoded body as a blocking reader.
-pub struct FrameReader {
+pub(crate) struct FrameReader {
     frames: mpsc::Receiver<io::Result<Bytes>>,
     rest: Bytes,
 }

@@ -27,23 +27,23 @@ use super::records::to_json;
 
 /// The owner and the source of a release.
 #[derive(Clone, Debug)]
-pub struct ReleaseOrigin {
+pub(crate) struct ReleaseOrigin {
     /// The organization that owns it.
-    pub organization: OrganizationId,
+    pub(crate) organization: OrganizationId,
     /// The name of that organization.
-    pub holder: CodebookOrganization,
+    pub(crate) holder: CodebookOrganization,
     /// The job it comes from.
-    pub job: JobId,
+    pub(crate) job: JobId,
     /// The dataset it comes from.
-    pub dataset: DatasetId,
+    pub(crate) dataset: DatasetId,
     /// The dataset as it is declared.
-    pub definition: DatasetDefinition,
+    pub(crate) definition: DatasetDefinition,
     /// A display name.
-    pub name: Option<String>,
+    pub(crate) name: Option<String>,
     /// The token that requested it; `None` if the job itself creates it at its end.
-    pub by: Actor,
+    pub(crate) by: Actor,
     /// When it was created.
-    pub created_at: OffsetDateTime,
+    pub(crate) created_at: OffsetDateTime,
 }
 
 /// A column in `release_tables.columns`.
@@ -60,7 +60,7 @@ struct ColumnShape {
 ///
 /// # Errors
 /// When a table cannot be encoded in chunks.
-pub fn pack(
+pub(crate) fn pack(
     release: VerifiedRelease,
     origin: ReleaseOrigin,
     job: &JobDefinition,
@@ -184,7 +184,7 @@ fn slice_column(column: &Column, start: usize, end: usize) -> Column {
 ///
 /// # Errors
 /// When the stored table is damaged.
-pub fn unpack(
+pub(crate) fn unpack(
     table: &StoredTable,
     chunks: impl IntoIterator<Item = Vec<u8>>,
 ) -> Result<ReleasedTable, StoreError> {

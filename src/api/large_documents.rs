@@ -12,13 +12,13 @@ use tracing::Span;
 
 use crate::memory::{MemoryBudget, MemoryError, MemoryReservation, MemoryUse};
 
-use super::ApiError;
+use super::error::ApiError;
 
 /// Size above which a body is large, in bytes. Smaller ones are parsed in about a millisecond.
-pub const LARGE_BYTES: usize = 256 << 10;
+pub(crate) const LARGE_BYTES: usize = 256 << 10;
 
 /// Size up to which a body reserves no memory: less than what a connection buffers anyway.
-pub const TINY_BYTES: usize = 16 << 10;
+pub(crate) const TINY_BYTES: usize = 16 << 10;
 
 /// Memory for a byte of a large document: its parsed form, the trees that are built of it, and the
 /// texts for the database and for the answer. Measured with the service: a taxonomy of 32 MB with
@@ -42,11 +42,11 @@ const UNIT: u64 = 4 << 10;
 
 /// The size of a document.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct DocumentSize {
+pub(crate) struct DocumentSize {
     /// Of its text.
-    pub bytes: usize,
+    pub(crate) bytes: usize,
     /// Number of nodes of its trees, at most.
-    pub nodes: usize,
+    pub(crate) nodes: usize,
 }
 
 impl DocumentSize {
@@ -58,7 +58,7 @@ impl DocumentSize {
 
 /// The memory and the threads for large documents. Clones share them.
 #[derive(Clone, Debug)]
-pub struct LargeDocuments {
+pub(crate) struct LargeDocuments {
     memory: MemoryBudget,
     /// Memory of bodies that are received, in [`UNIT`]s.
     receiving: Arc<Semaphore>,
@@ -72,14 +72,14 @@ pub struct LargeDocuments {
 /// The memory of a body that is received.
 #[derive(Debug)]
 #[must_use]
-pub struct BodyMemory {
+pub(crate) struct BodyMemory {
     _memory: MemoryReservation,
     _receiving: Option<OwnedSemaphorePermit>,
 }
 
 impl LargeDocuments {
     /// Places for the documents of requests, which take their memory from `memory`.
-    pub fn new(memory: MemoryBudget) -> Self {
+    pub(crate) fn new(memory: MemoryBudget) -> Self {
         let units = memory.limit(MemoryUse::Requests) / RECEIVING / UNIT;
         let units = u32::try_from(units).unwrap_or(u32::MAX).max(1);
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -98,7 +98,7 @@ impl LargeDocuments {
     ///
     /// # Errors
     /// [`MemoryError`].
-    pub async fn receive(&self, bytes: usize) -> Result<BodyMemory, MemoryError> {
+    pub(crate) async fn receive(&self, bytes: usize) -> Result<BodyMemory, MemoryError> {
         let is_large = bytes > LARGE_BYTES;
         let bytes = bytes as u64;
         let (_receiving, needed) = if is_large {
@@ -120,7 +120,7 @@ impl LargeDocuments {
     ///
     /// # Errors
     /// [`MemoryError`]; [`ApiError::Panicked`].
-    pub async fn process<R, F>(
+    pub(crate) async fn process<R, F>(
         &self,
         size: DocumentSize,
         work: impl FnOnce() -> F + Send + 'static,
@@ -148,7 +148,10 @@ impl LargeDocuments {
     ///
     /// # Errors
     /// [`ApiError::Panicked`].
-    pub async fn load<R, F>(&self, work: impl FnOnce() -> F + Send + 'static) -> Result<R, ApiError>
+    pub(crate) async fn load<R, F>(
+        &self,
+        work: impl FnOnce() -> F + Send + 'static,
+    ) -> Result<R, ApiError>
     where
         R: Send + 'static,
         F: Future<Output = R>,

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use crate::db::StoreError;
 use crate::db::seal::{DataKey, Place, SubmissionKey};
 use crate::db::submissions::SealedChunk;
-use crate::jobs::WorkError;
+use crate::engine::WorkError;
 use crate::problem::{Code, Problem};
 
 use super::row_digest::RowDigest;

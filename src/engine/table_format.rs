@@ -7,7 +7,7 @@ use pais_core::write::BoundedColumn;
 
 /// The format of a table in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TableFormat {
+pub(crate) enum TableFormat {
     /// RFC 4180, with a header row.
     Csv,
     /// One JSON object per line.
@@ -18,10 +18,10 @@ pub enum TableFormat {
 
 impl TableFormat {
     /// All formats, the default first.
-    pub const ALL: [Self; 3] = [Self::Csv, Self::Ndjson, Self::Parquet];
+    pub(crate) const ALL: [Self; 3] = [Self::Csv, Self::Ndjson, Self::Parquet];
 
     /// The name, which is also the file extension.
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Csv => "csv",
             Self::Ndjson => "ndjson",
@@ -30,7 +30,7 @@ impl TableFormat {
     }
 
     /// The media type.
-    pub fn media_type(self) -> &'static str {
+    pub(crate) fn media_type(self) -> &'static str {
         match self {
             Self::Csv => "text/csv",
             Self::Ndjson => "application/x-ndjson",
@@ -40,11 +40,11 @@ impl TableFormat {
 }
 
 /// The media type of text whose cells are between tabulators.
-pub const TSV_MEDIA_TYPE: &str = "text/tab-separated-values";
+pub(crate) const TSV_MEDIA_TYPE: &str = "text/tab-separated-values";
 
 /// The format of a table that is received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReceivedFormat {
+pub(crate) enum ReceivedFormat {
     /// CSV, as its text is written.
     Text(TextFormat),
     /// One JSON object per line.
@@ -55,7 +55,7 @@ pub enum ReceivedFormat {
 
 impl ReceivedFormat {
     /// The media type.
-    pub fn media_type(self) -> &'static str {
+    pub(crate) fn media_type(self) -> &'static str {
         match self {
             Self::Text(format) if format.delimiter() == Delimiter::TAB => TSV_MEDIA_TYPE,
             Self::Text(_) => TableFormat::Csv.media_type(),
@@ -67,18 +67,18 @@ impl ReceivedFormat {
 
 /// How a released table is rendered.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Rendering {
+pub(crate) struct Rendering {
     /// The format.
-    pub format: TableFormat,
+    pub(crate) format: TableFormat,
     /// Whether no text is a formula for a spreadsheet; for CSV only.
-    pub is_safe: bool,
+    pub(crate) is_safe: bool,
     /// The columns whose bounds are columns too; `None` for the table as it was released.
-    pub bounds: Option<Arc<[BoundedColumn]>>,
+    pub(crate) bounds: Option<Arc<[BoundedColumn]>>,
 }
 
 impl Rendering {
     /// The released table in a format.
-    pub fn exact(format: TableFormat) -> Self {
+    pub(crate) fn exact(format: TableFormat) -> Self {
         Self {
             format,
             is_safe: false,
@@ -87,12 +87,12 @@ impl Rendering {
     }
 
     /// Whether it is the CSV whose SHA-256 the release has.
-    pub fn is_exact_csv(&self) -> bool {
+    pub(crate) fn is_exact_csv(&self) -> bool {
         *self == Self::exact(TableFormat::Csv)
     }
 
     /// The ending of a file name: the format, and what is not exact.
-    pub fn file_ending(&self) -> String {
+    pub(crate) fn file_ending(&self) -> String {
         let bounds = if self.bounds.is_some() { "bounds." } else { "" };
         let safe = if self.is_safe { "safe." } else { "" };
         format!("{bounds}{safe}{}", self.format.as_str())

@@ -19,22 +19,22 @@ use crate::ids::JobId;
 
 /// The results of a run.
 #[derive(Default)]
-pub(super) struct RunResults {
+pub(crate) struct RunResults {
     /// Steps of every combination.
-    pub(super) steps: Vec<SealedStep>,
+    pub(crate) steps: Vec<SealedStep>,
     /// The results of the combinations, where the job is a sweep.
-    pub(super) sweep: Vec<Value>,
+    pub(crate) sweep: Vec<Value>,
     /// The release that the job asked for.
-    pub(super) release: Option<NewRelease>,
+    pub(crate) release: Option<NewRelease>,
     /// What the holder should know about them beside what was known before the search.
-    pub(super) warnings: Vec<Warning>,
+    pub(crate) warnings: Vec<Warning>,
 }
 
 /// Parses the definition of a stored job.
 ///
 /// # Errors
 /// When it is damaged.
-pub fn stored_job(definition: &Value) -> Result<JobDefinition, StoreError> {
+pub(crate) fn stored_job(definition: &Value) -> Result<JobDefinition, StoreError> {
     let damaged = |_| StoreError::Damaged { what: "a job" };
     serde_json::from_value(definition.clone()).map_err(damaged)
 }
@@ -43,7 +43,7 @@ pub fn stored_job(definition: &Value) -> Result<JobDefinition, StoreError> {
 ///
 /// # Errors
 /// When the job has no combination of this number.
-pub fn combination(
+pub(crate) fn combination(
     job: &JobDefinition,
     sweep: &Sweep,
     number: usize,
@@ -55,17 +55,17 @@ pub fn combination(
 
 /// Share of the writing phase that is done when the release is packed. The rest is writing it to the
 /// database.
-pub(super) const PACKED: f64 = 0.5;
+pub(crate) const PACKED: f64 = 0.5;
 
 /// A job whose rows are encoded, ready for its searches.
-pub(super) struct PreparedAttempt {
+pub(crate) struct PreparedAttempt {
     definition: JobDefinition,
     sweep: Sweep,
     run: AnonymizationRun,
 }
 
 /// Encodes the rows of a job. `order_key` is that of its dataset.
-pub(super) fn prepare(
+pub(crate) fn prepare(
     definition: &Value,
     dataset: &StoredDataset,
     table: Table,
@@ -85,12 +85,12 @@ pub(super) fn prepare(
 
 impl PreparedAttempt {
     /// What the holder should know about the job and its rows.
-    pub(super) fn warnings(&self) -> Vec<Warning> {
+    pub(crate) fn warnings(&self) -> Vec<Warning> {
         self.run.warnings()
     }
 
     /// Searches, verifies and packs. For a sweep, searches each combination.
-    pub(super) fn run(
+    pub(crate) fn run(
         self,
         key: &DataKey,
         origin: ReleaseOrigin,

@@ -10,16 +10,16 @@ use crate::problem::{Code, Problem};
 
 /// The limits of one table.
 #[derive(Clone, Copy, Debug)]
-pub struct TableLimits {
+pub(crate) struct TableLimits {
     /// `memory.job_bytes`.
-    pub job_bytes: u64,
+    pub(crate) job_bytes: u64,
     /// What the budget of the process has for tables, in bytes.
-    pub process_bytes: u64,
+    pub(crate) process_bytes: u64,
 }
 
 impl TableLimits {
     /// The limits of a process with this budget.
-    pub fn new(job_bytes: u64, memory: &MemoryBudget) -> Self {
+    pub(crate) fn new(job_bytes: u64, memory: &MemoryBudget) -> Self {
         Self {
             job_bytes,
             process_bytes: memory.limit(MemoryUse::Tables),
@@ -31,7 +31,7 @@ impl TableLimits {
     ///
     /// # Errors
     /// `limit_exceeded` if it never fits, with the memory needed and the limit.
-    pub fn needed(
+    pub(crate) fn needed(
         &self,
         schema: &Schema,
         plans: &[JobPlan],
@@ -68,7 +68,7 @@ impl TableLimits {
 ///
 /// # Errors
 /// When the job does not fit the schema.
-pub(super) fn plans(schema: &Schema, job: &JobDefinition) -> Result<Vec<JobPlan>, Problem> {
+pub(crate) fn plans(schema: &Schema, job: &JobDefinition) -> Result<Vec<JobPlan>, Problem> {
     let sweep = Sweep::new(job)?;
     let combinations = sweep.combinations.iter();
     let plans = combinations.map(|combination| JobPlan::new(schema, &combination.apply(job)));

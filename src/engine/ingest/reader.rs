@@ -6,9 +6,9 @@ use pais_core::read::{IdentifierRepeats, ReadFailure, ReadLimits, csv, ndjson, p
 use pais_core::schema::Schema;
 use pais_core::table::Table;
 
-use crate::jobs::WorkError;
+use crate::engine::WorkError;
+use crate::engine::table_format::ReceivedFormat;
 use crate::problem::{Code, Problem};
-use crate::service::table_format::ReceivedFormat;
 use crate::storage::spool::Spool;
 
 use super::spool_file::{SpoolError, SpoolFile};
