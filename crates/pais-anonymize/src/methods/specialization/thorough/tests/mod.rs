@@ -1,25 +1,28 @@
 //! A thorough search on small tables: valid at every step, never worse than greedy runs, and
 //! optimal where all cuts can be enumerated.
 
+mod adult;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use pais_core::definition::{JobDefinition, JobErrorKind};
-use pais_core::model::PrivacyModel;
-use pais_core::table::{EncodedTable, Table};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::super::properties::{LabelRows, holds};
-use super::super::random_tables::{SpecializationCase, case, prepared};
+use pais_core::cancellation::Cancellation;
+use pais_core::definition::{JobDefinition, JobErrorKind};
+use pais_core::model::PrivacyModel;
+use pais_core::table::{EncodedTable, Table};
+
 use super::super::score::entropy;
+use super::super::tests::properties::{LabelRows, holds};
+use super::super::tests::random_tables::{SpecializationCase, case, prepared};
 use super::super::{bounds, replay, search as greedy};
 use super::{Effort, search};
 use crate::test_data::{load, refusal, schema};
 use crate::{
     AnonymizationRun, JobPlan, Observer, Phase, RunError, StepRecord, Unobserved, VerifiedRelease,
 };
-use pais_core::cancellation::Cancellation;
 
 const QUASI_IDENTIFIERS: [&str; 4] = ["a", "b", "f", "n"];
 
@@ -289,7 +292,7 @@ fn the_time_limit_ends_the_search_with_a_valid_cut() {
     };
     let table = EncodedTable::new(&schema, table);
     let (requirement, _) = bounds::resolve(&model, &table);
-    let settings = super::super::settings::SpecializationSettings {
+    let settings = super::super::search::SpecializationSettings {
         objective: pais_core::definition::Objective::Ncp,
         split: Default::default(),
         suppression_limit: job.suppression_limit().unwrap(),

@@ -1,5 +1,12 @@
 //! Golden tests: Table 1 of the paper, and the Adult dataset.
 
+mod layout;
+pub(super) mod properties;
+pub(super) mod random_tables;
+mod reference;
+mod suppression;
+mod suppression_properties;
+
 use std::sync::Arc;
 
 use serde_json::{Value, json};

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::{Value, json};
+
 use pais_core::definition::JobDefinition;
 use pais_core::model::{Confidence, MinimumAnonymity};
 use pais_core::table::{EncodedTable, NULL_CODE};
-use serde_json::{Value, json};
 
-use super::requirement::{Requirement, SensitiveBound};
-use super::sensitive::SensitiveSlots;
-use super::topmost;
+use super::super::requirement::{Requirement, SensitiveBound};
+use super::super::sensitive::SensitiveSlots;
+use super::super::topmost;
 use crate::test_data::{load, schema, unmet};
 use crate::{AnonymizationRun, RunError, StepRecord, Unobserved};
 

@@ -7,11 +7,8 @@
 
 use pais_core::table::SubjectCounter;
 
-use super::attribute::Attribute;
-use super::partitions::{PartitionId, Partitions};
-use super::requirement::Requirement;
-use super::scan::ChildOfCode;
-use super::split_counts::{PartitionShare, SplitCounts};
+use super::partitions::{ChildOfCode, PartitionId, PartitionShare, Partitions, SplitCounts};
+use super::requirement::{Requirement, as_rows};
 
 /// The distinct persons of each share of a specialization.
 pub(super) struct ShareSubjects {
@@ -36,19 +33,42 @@ impl ChildSubjects {
     }
 }
 
+impl SplitCounts {
+    /// Marks the shares that have *K* persons by their lists, too.
+    pub(super) fn mark_shares_with_enough(
+        &mut self,
+        subjects: &ShareSubjects,
+        requirement: &Requirement<'_>,
+    ) {
+        for (shares, subjects) in self.children.iter_mut().zip(&subjects.children) {
+            for (index, share) in (0..).zip(shares) {
+                if share.meets || (subjects.of_share(index).len() as u64) < requirement.k.get() {
+                    continue;
+                }
+                let range = share.sensitive_range.0 as usize..share.sensitive_range.1 as usize;
+                let counts = as_rows(&self.sensitive_counts[range]);
+                share.meets = requirement.allows_counts(u64::from(share.size), counts);
+            }
+        }
+    }
+}
+
 impl ShareSubjects {
     /// Lists the persons of the shares of `link`, the partitions that the specialization splits.
+    /// `codes` are the codes of its attribute by row.
     /// `None` where rows are counted. Makes one pass over the rows of the partitions that have a
     /// share with too few rows.
     pub(super) fn new(
-        (partitions, link): (&Partitions, &[PartitionId]),
-        (attribute, child_of_code): (&Attribute<'_>, &ChildOfCode),
+        partitions: &Partitions,
+        link: &[PartitionId],
+        codes: &[u32],
+        child_of_code: &ChildOfCode,
         split_counts: &SplitCounts,
         requirement: &Requirement<'_>,
     ) -> Option<Self> {
         let subjects = requirement.subjects?;
         let child_of = child_of_code.as_slice();
-        let shares = split_counts.children();
+        let shares = &split_counts.children;
         let mut children: Vec<ChildSubjects> = Vec::new();
         children.resize_with(shares.len(), ChildSubjects::default);
         let is_listed = |share: &PartitionShare| !requirement.surely_meets_k(u64::from(share.size));
@@ -66,7 +86,7 @@ impl ShareSubjects {
             }
             if any {
                 for row in partitions.rows(partition) {
-                    let child = child_of[attribute.column.codes[row as usize] as usize] as usize;
+                    let child = child_of[codes[row as usize] as usize] as usize;
                     if listed[child] {
                         let subject = subjects.of_row()[row as usize];
                         children[child].subjects.push(subject);
@@ -89,11 +109,6 @@ impl ShareSubjects {
     /// The persons of the shares of a child.
     pub(super) fn child(&self, child: usize) -> &ChildSubjects {
         &self.children[child]
-    }
-
-    /// The persons of the shares of each child.
-    pub(super) fn children(&self) -> &[ChildSubjects] {
-        &self.children
     }
 }
 

@@ -7,12 +7,12 @@ use proptest::prelude::*;
 use pais_core::model::{Confidence, MinimumAnonymity};
 use pais_core::table::{Domain, NULL_CODE, QuasiIdentifier};
 
-use super::attribute::{Attribute, Concept, ConceptSplit, Meaning};
-use super::partitions::{PartitionId, Partitions};
-use super::requirement::{Requirement, SensitiveBound, ValueShare};
-use super::scan::{ChildOfCode, Scan};
-use super::sensitive::SensitiveSlots;
-use super::split_counts::{PartitionShare, SplitCounts};
+use super::super::attribute::{Attribute, Concept, Meaning};
+use super::super::partitions::{
+    ChildOfCode, PartitionId, PartitionShare, Partitions, Scan, SplitCounts,
+};
+use super::super::requirement::{Requirement, SensitiveBound, ValueShare};
+use super::super::sensitive::SensitiveSlots;
 
 /// Number of distinct numbers in a column.
 const NUMBERS: u32 = 9;
@@ -121,7 +121,7 @@ fn requirement<'a>(case: &'a LayoutCase) -> Requirement<'a> {
 }
 
 /// Splits the codes of a concept into parts; `None` if it has too few codes.
-fn split(concept: &Concept, parts: usize) -> Option<ConceptSplit> {
+fn split(concept: &Concept, parts: usize) -> Option<Vec<Concept>> {
     let codes = concept.codes.clone();
     let width = (codes.len() / parts).max(1) as u32;
     let mut starts: Vec<u32> = codes.clone().step_by(width as usize).take(parts).collect();
@@ -131,9 +131,7 @@ fn split(concept: &Concept, parts: usize) -> Option<ConceptSplit> {
             codes: bounds[0]..bounds[1],
             meaning: Meaning::Missing,
         };
-        ConceptSplit {
-            children: starts.windows(2).map(child).collect(),
-        }
+        starts.windows(2).map(child).collect()
     })
 }
 
@@ -171,10 +169,10 @@ fn share_counts(split_counts: &SplitCounts) -> Vec<Vec<ShareCounts>> {
             share.partition,
             share.size,
             share.meets,
-            split_counts.sensitive_counts(share).to_vec(),
+            split_counts.counts_of(share).to_vec(),
         )
     };
-    let children = split_counts.children().iter();
+    let children = split_counts.children.iter();
     children
         .map(|shares| shares.iter().map(share).collect())
         .collect()
@@ -185,7 +183,7 @@ fn expected(
     case: &LayoutCase,
     partitions: &Partitions,
     codes: &[u32],
-    split: &ConceptSplit,
+    split: &[Concept],
     link: &[PartitionId],
     requirement: &Requirement<'_>,
 ) -> Vec<Vec<ShareCounts>> {
@@ -212,7 +210,7 @@ fn expected(
         };
         link.iter().filter_map(share).collect()
     };
-    split.children.iter().map(of_child).collect()
+    split.iter().map(of_child).collect()
 }
 
 /// Performs the specializations of a case in both layouts. Returns the number of steps that the
@@ -251,15 +249,17 @@ fn check(mut case: LayoutCase) -> Result<usize, TestCaseError> {
         let mut scores = Vec::new();
         for partitions in &mut both {
             let scan = Scan {
+                attribute: at,
+                concept,
                 column: &attributes[at],
                 child_of_code: &child_of_code,
-                width: split.children.len(),
+                width: split.len(),
                 sensitive: &sensitive,
                 requirement: &requirement,
             };
             let term = |size, squares: u128| size as f64 - squares as f64;
             let link = partitions.link(at, concept).to_vec();
-            let split_counts = SplitCounts::new(partitions, (at, concept), &scan, term);
+            let split_counts = partitions.count_split(&scan, term);
             let expected = expected(
                 &case,
                 partitions,
@@ -269,9 +269,9 @@ fn check(mut case: LayoutCase) -> Result<usize, TestCaseError> {
                 &requirement,
             );
             prop_assert_eq!(share_counts(&split_counts), expected);
-            scores.push(split_counts.score());
-            let children = first..first + split.children.len() as u32;
-            partitions.refine(concept, children, &split_counts, &scan, |_, _, _| ());
+            scores.push(split_counts.score);
+            let children = first..first + split.len() as u32;
+            partitions.refine(children, &split_counts, &scan, |_, _, _| ());
         }
         prop_assert_eq!(scores[0], scores[1]);
         in_table_order += usize::from(both[0].is_in_table_order());

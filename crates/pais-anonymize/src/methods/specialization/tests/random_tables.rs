@@ -12,10 +12,10 @@ use crate::{AnonymizationRun, RunError, Unobserved};
 
 /// A table, its columns and a job for it.
 #[derive(Clone, Debug)]
-pub(super) struct SpecializationCase {
-    pub(super) columns: Value,
-    pub(super) rows: Vec<Vec<String>>,
-    pub(super) job: Value,
+pub(crate) struct SpecializationCase {
+    pub(crate) columns: Value,
+    pub(crate) rows: Vec<Vec<String>>,
+    pub(crate) job: Value,
 }
 
 /// A tree over the leaves `prefix0`, `prefix1`, …, split into runs, some of which are split again.
@@ -54,13 +54,13 @@ fn tree(prefix: &'static str, leaves: usize) -> impl Strategy<Value = Value> {
 }
 
 /// The role of the column `person`, the last one: *K* counts persons in half of the cases.
-pub(super) fn person_role() -> impl Strategy<Value = &'static str> {
+pub(crate) fn person_role() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec!["subject", "identifier"])
 }
 
 impl SpecializationCase {
     /// Number of persons, or of rows where *K* counts rows, of rows given by their numbers.
-    pub(super) fn persons<'a>(&self, rows: impl Iterator<Item = &'a str>) -> usize {
+    pub(crate) fn persons<'a>(&self, rows: impl Iterator<Item = &'a str>) -> usize {
         let columns = self.columns.as_array().unwrap();
         let counts_persons = columns.last().unwrap()["role"] == "subject";
         let who = rows.map(|row| match counts_persons {
@@ -74,7 +74,7 @@ impl SpecializationCase {
     }
 }
 
-pub(super) fn case() -> impl Strategy<Value = SpecializationCase> {
+pub(crate) fn case() -> impl Strategy<Value = SpecializationCase> {
     let row = (
         0..4usize,
         0..5usize,
@@ -176,7 +176,7 @@ fn file(case: &SpecializationCase) -> String {
     file
 }
 
-pub(super) fn prepared(case: &SpecializationCase) -> Result<AnonymizationRun, RunError> {
+pub(crate) fn prepared(case: &SpecializationCase) -> Result<AnonymizationRun, RunError> {
     let schema = schema(case.columns.clone());
     let table = load(&schema, file(case).as_bytes());
     let job: JobDefinition = serde_json::from_value(case.job.clone()).unwrap();

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use serde_json::{Value, json};
 
+use super::super::search::suppression_reference::with_reference;
 use super::random_tables::{SpecializationCase, case, person_role, prepared};
-use super::state::suppression_reference::with_reference;
 use crate::Unobserved;
 
 const COLUMNS: usize = 6;

@@ -4,17 +4,17 @@ use std::io::Read;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::{Value, json};
+
 use pais_core::definition::{JobDefinition, Objective, SplitRule};
 use pais_core::model::PrivacyModel;
 use pais_core::schema::Schema;
 use pais_core::table::{EncodedTable, Table};
-use serde_json::{Value, json};
 
-use super::super::bounds;
-use super::super::method::node_ncp;
-use super::super::settings::SpecializationSettings;
-use super::{Effort, search};
-
+use super::super::super::bounds;
+use super::super::super::method::node_ncp;
+use super::super::super::search::SpecializationSettings;
+use super::super::{Effort, search};
 use crate::Unobserved;
 use crate::test_data::{DATA_FOLDER, load, schema};
 

@@ -10,7 +10,7 @@ use super::random_tables::{SpecializationCase, case, person_role, prepared};
 use crate::{RunError, Unobserved, VerifiedRelease};
 
 /// A generalized table as text: rows of labels by column.
-pub(super) type LabelRows = Vec<BTreeMap<String, String>>;
+pub(crate) type LabelRows = Vec<BTreeMap<String, String>>;
 
 const QUASI_IDENTIFIERS: [&str; 4] = ["a", "b", "f", "n"];
 
@@ -29,7 +29,7 @@ fn labels(release: &VerifiedRelease) -> LabelRows {
 }
 
 /// Definition 3.1, implemented literally, with either reading of missing sensitive cells.
-pub(super) fn holds(
+pub(crate) fn holds(
     table: &LabelRows,
     case: &SpecializationCase,
     quasi_identifiers: &[&str],
@@ -63,7 +63,7 @@ pub(super) fn holds(
 }
 
 /// Whether a group is bounded by *C*.
-pub(super) fn is_bounded(group: &[&BTreeMap<String, String>], job: &Value) -> bool {
+pub(crate) fn is_bounded(group: &[&BTreeMap<String, String>], job: &Value) -> bool {
     let privacy = &job["privacy"];
     let percent = (privacy["c"].as_f64().unwrap() * 100.0).round() as usize;
     for (column, values) in privacy["sensitive_values"].as_object().unwrap() {
@@ -92,7 +92,7 @@ fn path(tree: &Value, leaf: &str) -> Option<Vec<String>> {
 }
 
 /// All generalizations of a raw cell, the most general first.
-pub(super) fn generalizations(case: &SpecializationCase, column: &str, cell: &str) -> Vec<String> {
+pub(crate) fn generalizations(case: &SpecializationCase, column: &str, cell: &str) -> Vec<String> {
     let columns = case.columns.as_array().unwrap();
     let spec = columns.iter().find(|spec| spec["name"] == column).unwrap();
     let leaf = if cell.is_empty() { "?" } else { cell };

@@ -5,18 +5,16 @@ use std::cell::Cell;
 
 use rustc_hash::FxHashMap;
 
-use crate::observer::Observer;
 use pais_core::definition::{Objective, SuppressionFor};
 
 use super::super::attribute::ConceptId;
-use super::super::candidate::Candidate;
-use super::super::partitions::{PartitionId, Partitions};
+use super::super::partitions::{PartitionId, Partitions, SplitCounts};
+use super::super::persons::{PersonCheck, ShareSubjects};
 use super::super::requirement::Requirement;
 use super::super::score;
-use super::super::share_subjects::{PersonCheck, ShareSubjects};
-use super::super::split_counts::SplitCounts;
 use super::super::suppression::Suppression;
-use super::SearchState;
+use super::{Candidate, SearchState};
+use crate::observer::Observer;
 
 thread_local! {
     static IS_USED: Cell<bool> = const { Cell::new(false) };
@@ -56,7 +54,7 @@ impl SearchState<'_> {
             let Candidate {
                 attribute, concept, ..
             } = self.candidates[candidate];
-            let subjects = self.list_subjects(&mut split_counts, concept);
+            let subjects = self.list_subjects(candidate, &mut split_counts);
             let trial = ReferenceTrial {
                 partitions: &self.partitions,
                 requirement: self.requirement,
@@ -72,7 +70,7 @@ impl SearchState<'_> {
                 continue;
             };
             let score = if score::is_over_partitions(self.settings.objective) {
-                split_counts.score()
+                split_counts.score
             } else {
                 self.candidates[candidate].score
             };
@@ -238,7 +236,7 @@ impl ReferenceTrial<'_> {
     ) -> Option<()> {
         let depth = self.others.len().min(self.requirement.l - 1);
         let mut start = 0;
-        for shares in split_counts.children() {
+        for shares in &split_counts.children {
             let group: Vec<u32> = (start..start + shares.len() as u32).collect();
             start += shares.len() as u32;
             state.visit(&group, self.others, depth, (check, false))?;
@@ -251,7 +249,7 @@ impl ReferenceTrial<'_> {
         split_counts: &SplitCounts,
         subjects: Option<&ShareSubjects>,
     ) -> Vec<TrialPart> {
-        let children = split_counts.children().iter().enumerate();
+        let children = split_counts.children.iter().enumerate();
         let parts = children.flat_map(|(child, shares)| {
             (0..).zip(shares).map(move |(index, share)| {
                 let subjects = subjects.map(|subjects| subjects.child(child).of_share(index));
@@ -261,7 +259,7 @@ impl ReferenceTrial<'_> {
                     child: Some(child as u32),
                     concept: self.first_child + child as ConceptId,
                     size: u64::from(share.size),
-                    sensitive_counts: split_counts.sensitive_counts(share).to_vec(),
+                    sensitive_counts: split_counts.counts_of(share).to_vec(),
                     has_enough: self.has_enough(u64::from(share.size), subjects),
                     subjects: subjects.to_vec(),
                     meets: share.meets,
