@@ -7,21 +7,27 @@ pub use pais_core::definition::{DatasetId, SubmissionId, TaxonomyId};
 
 pais_core::typed_ids! {
     /// A hospital, or a recipient such as the BTS.
-    #[derive(ToSchema)]
+    #[derive(ToSchema, sqlx::Type)]
+    #[sqlx(transparent)]
     OrganizationId,
     /// An API key of one organization with one role.
-    #[derive(ToSchema)]
+    #[derive(ToSchema, sqlx::Type)]
+    #[sqlx(transparent)]
     TokenId,
     /// One anonymization run.
-    #[derive(ToSchema)]
+    #[derive(ToSchema, sqlx::Type)]
+    #[sqlx(transparent)]
     JobId,
     /// One immutable anonymized table.
-    #[derive(ToSchema)]
+    #[derive(ToSchema, sqlx::Type)]
+    #[sqlx(transparent)]
     ReleaseId,
     /// One recipient's right to one release.
-    #[derive(ToSchema)]
+    #[derive(ToSchema, sqlx::Type)]
+    #[sqlx(transparent)]
     GrantId,
     /// One line of the audit log.
-    #[derive(ToSchema)]
+    #[derive(ToSchema, sqlx::Type)]
+    #[sqlx(transparent)]
     EventId,
 }

@@ -9,9 +9,20 @@ use crate::ids::{OrganizationId, TokenId};
 
 /// What a token may do.
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema, clap::ValueEnum,
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    ToSchema,
+    clap::ValueEnum,
+    sqlx::Type,
 )]
 #[serde(rename_all = "snake_case")]
+#[sqlx(type_name = "text", rename_all = "snake_case")]
 pub enum Role {
     /// Organizations and tokens; never sees rows, raw or released.
     Admin,

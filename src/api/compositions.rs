@@ -159,8 +159,8 @@ pub(super) async fn compose(
     let Some((parts, submissions)) = parts(app, caller, &dataset, &ids).await? else {
         return Ok(CompositionDocument::undecided(
             ids,
-            "it cannot be decided whether the privacy model holds: a release was made by an \
-             earlier version of the service, or rows of it were deleted",
+            "it cannot be decided whether the privacy model holds, because rows of a release were \
+             deleted",
         ));
     };
     let releases: Vec<StoredRelease> = parts.iter().map(|part| part.release.clone()).collect();
@@ -193,7 +193,7 @@ async fn parts(
         let release = releases::load(store, viewer, id).await?;
         let release = release.ok_or_else(ApiError::not_found)?;
         let sources = release_sources::load(store, &key, id).await?;
-        let (Some(sources), Some(_)) = (sources, &release.codebook) else {
+        let Some(sources) = sources else {
             return Ok(None);
         };
         let table = match releases::table(store, viewer, id, "data").await? {

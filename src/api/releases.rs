@@ -107,7 +107,7 @@ pub struct ReleaseDocument {
     /// What rows could be suppressed for; absent where none could.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suppression_for: Option<SuppressionFor>,
-    /// How missing sensitive cells count; absent in a release of an earlier version.
+    /// How missing sensitive cells count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missing_sensitive: Option<MissingSensitive>,
     /// What a reader should know about it.
@@ -115,8 +115,7 @@ pub struct ReleaseDocument {
     /// Of the CSV as served, hexadecimal; where there is one table.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
-    /// What resolves its labels: columns, roles, and the taxonomies above the cut. Absent in a list,
-    /// and in a release of an earlier version.
+    /// What resolves its labels: columns, roles, and the taxonomies above the cut. Absent in a list.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Codebook>)]
     pub codebook: Option<Value>,
@@ -163,7 +162,7 @@ impl From<StoredRelease> for ReleaseDocument {
             cut: release.cut,
             verification: release.verification,
             suppression_for: release.readings.suppression_for,
-            missing_sensitive: release.readings.missing_sensitive,
+            missing_sensitive: Some(release.readings.missing_sensitive),
             warnings: release.warnings,
             sha256,
             codebook: release.codebook,

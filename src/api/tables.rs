@@ -68,7 +68,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         (status = 406, description = "`not_acceptable`"),
         (status = 410, description = "`withdrawn`"),
         (status = 416, description = "`range_not_satisfiable`"),
-        (status = 422, description = "`invalid_value`: `safe_csv` with another format than CSV, bounds whose name another column has, or of a release of an earlier version; `limit_exceeded`: the table needs more memory than there is"),
+        (status = 422, description = "`invalid_value`: `safe_csv` with another format than CSV, or bounds whose name another column has; `limit_exceeded`: the table needs more memory than there is"),
     ),
 )]
 async fn data(
@@ -107,7 +107,7 @@ async fn data(
         (status = 406, description = "`not_acceptable`"),
         (status = 410, description = "`withdrawn`"),
         (status = 416, description = "`range_not_satisfiable`"),
-        (status = 422, description = "`invalid_value`: `safe_csv` with another format than CSV, bounds whose name another column has, or of a release of an earlier version; `limit_exceeded`: the table needs more memory than there is"),
+        (status = 422, description = "`invalid_value`: `safe_csv` with another format than CSV, or bounds whose name another column has; `limit_exceeded`: the table needs more memory than there is"),
     ),
 )]
 async fn table(
@@ -300,25 +300,17 @@ fn file_name(table: &StoredTable, format: TableFormat) -> String {
 /// The columns of numbers and dates of a released table, whose bounds can be rendered.
 ///
 /// # Errors
-/// `invalid_value` for a release of an earlier version, and where another column has the name of
-/// a bound; `not_found`.
+/// `invalid_value` where another column has the name of a bound; `not_found`.
 async fn bounded_columns(
     app: &App,
     caller: Caller,
     table: &StoredTable,
 ) -> Result<Arc<[BoundedColumn]>, ApiError> {
     let release = load_release(&app.db, caller, table.release).await?;
-    let refused = |detail: String| Problem::new(Code::InvalidValue, detail);
-    let codebook = release.codebook.ok_or_else(|| {
-        refused(
-            "this release was made by an earlier version and has no bounds; make the release \
-             again, or leave `intervals` out"
-                .to_owned(),
-        )
-    })?;
     let damaged = |_| StoreError::Damaged {
         what: "the codebook of a release",
     };
+    let codebook = release.codebook.unwrap_or_default();
     let codebook: Codebook = serde_json::from_value(codebook).map_err(damaged)?;
     let bounded = codebook.bounded_columns();
     let columns = table.columns.as_array().map_or(&[][..], Vec::as_slice);
@@ -328,7 +320,7 @@ async fn bounded_columns(
             "the bounds of a column would be in `{name}`, which is another column of the table; \
              leave `intervals` out, or rename the column in the dataset"
         );
-        return Err(refused(detail).into());
+        return Err(Problem::new(Code::InvalidValue, detail).into());
     }
     Ok(bounded.into())
 }

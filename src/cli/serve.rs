@@ -13,10 +13,8 @@ use pais::api::{
     App, AppState, ConnectionLimits, Limits, RefusedTokens, RouterSettings, UploadPace,
 };
 use pais::config::{Flags, Settings};
-use pais::db::moving_of_old_keys::move_old_keys;
 use pais::db::quotas::Quotas;
-use pais::db::sealing_of_old_rows::seal_old_rows;
-use pais::db::{Store, instances};
+use pais::db::{Store, instances, retention};
 use pais::memory::MemoryBudget;
 use pais::oidc::Verifier;
 use pais::storage::Storage;
@@ -151,8 +149,7 @@ async fn work(
         .build_global()
         .context("cannot start the computing pool (workers.threads)")?;
     let keys = Arc::new(keys::open(settings, store).await?);
-    seal_old_rows(store, &keys).await?;
-    move_old_keys(store).await?;
+    retention::destroy_leftover_keys(store).await?;
     let limits = limits(settings);
     let memory = memory_budget(settings);
     let service = App::new(

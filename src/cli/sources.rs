@@ -272,8 +272,8 @@ pub(crate) fn load_release(source: &DocumentSource) -> Result<ReleaseDocument, F
     match terms.codebook.take() {
         Some(codebook) => Ok(ReleaseDocument { terms, codebook }),
         None => {
-            let detail = "the release has no codebook: an earlier version made it, or this is an item \
-                          of a list; fetch /v1/releases/{id}, or make the release again";
+            let detail =
+                "the release has no codebook: it is an item of a list; fetch /v1/releases/{id}";
             let problem = Problem::at(Code::InvalidShape, "/codebook", detail);
             Err(in_file(source, problem).into())
         }

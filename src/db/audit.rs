@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use serde::Serialize;
 use serde_json::Value;
-use sqlx::{PgConnection, Row};
+use sqlx::{FromRow, PgConnection};
 use time::OffsetDateTime;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -142,8 +142,9 @@ impl From<Caller> for Actor {
 }
 
 /// Whether an action was done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema, sqlx::Type)]
 #[serde(rename_all = "snake_case")]
+#[sqlx(type_name = "text", rename_all = "snake_case")]
 pub enum Outcome {
     /// It was done.
     Done,
@@ -190,10 +191,10 @@ pub async fn record(
                                    address, outcome)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
     )
-    .bind(EventId::new().0)
-    .bind(event.organization.0)
+    .bind(EventId::new())
+    .bind(event.organization)
     .bind(at)
-    .bind(event.actor.token.map(|token| token.0))
+    .bind(event.actor.token)
     .bind(event.action.as_str())
     .bind(event.subject.to_string())
     .bind(event.detail)
@@ -215,7 +216,7 @@ pub async fn record_alone(store: &Store, event: NewEvent) -> Result<(), StoreErr
 }
 
 /// One line of the log.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 pub struct Event {
     /// Its id.
     pub id: EventId,
@@ -282,7 +283,7 @@ pub async fn list(
         ($($end:literal),+) => {
             concat!(
                 "SELECT e.id, c.seq, e.at, e.action, e.subject, e.token_id, e.detail,
-                        e.address, e.outcome = 'refused' AS is_refused,
+                        e.address, e.outcome,
                         (SELECT t.oidc_subject FROM tokens t WHERE t.id = e.token_id) AS oidc_subject,
                         encode(c.hash, 'hex') AS hash,
                         coalesce(encode(p.hash, 'hex'), encode(a.hash, 'hex'),
@@ -312,8 +313,8 @@ pub async fn list(
             Some(after),
         ),
     };
-    let rows = sqlx::query(query)
-        .bind(organization.0)
+    Ok(sqlx::query_as(query)
+        .bind(organization)
         .bind(filter.from)
         .bind(filter.to)
         .bind(&filter.action)
@@ -321,26 +322,5 @@ pub async fn list(
         .bind(place)
         .bind(limit)
         .fetch_all(&mut *store.connection().await?)
-        .await?;
-    rows.iter()
-        .map(|row| {
-            Ok(Event {
-                id: EventId(row.try_get("id")?),
-                seq: row.try_get("seq")?,
-                at: row.try_get("at")?,
-                action: row.try_get("action")?,
-                subject: row.try_get("subject")?,
-                token_id: row.try_get::<Option<Uuid>, _>("token_id")?.map(TokenId),
-                oidc_subject: row.try_get("oidc_subject")?,
-                address: row.try_get("address")?,
-                outcome: match row.try_get("is_refused")? {
-                    true => Outcome::Refused,
-                    false => Outcome::Done,
-                },
-                detail: row.try_get("detail")?,
-                hash: row.try_get("hash")?,
-                previous_hash: row.try_get("previous_hash")?,
-            })
-        })
-        .collect()
+        .await?)
 }

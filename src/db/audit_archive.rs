@@ -6,12 +6,12 @@ use std::io::{BufRead, Read, Write};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sqlx::{PgConnection, Row};
+use sqlx::PgConnection;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
 use super::audit::{self, Action, Actor, NewEvent, Outcome};
-use super::audit_chain::{self, Head};
+use super::audit_chain::{self, Anchor, Head};
 use super::audit_link::ChainedEvent;
 use super::key_ring::KeyRing;
 use super::{Store, StoreError};
@@ -148,14 +148,17 @@ pub async fn archive<W: Write>(
     .await?;
     let mut archived = Archived::default();
     for (organization, last) in ends {
-        let start = audit_chain::read_start(&mut transaction, keys, organization).await?;
+        let start = Anchor::Start
+            .read(&mut transaction, keys, organization)
+            .await?
+            .unwrap_or_default();
         if last <= start.seq {
             continue;
         }
-        let end = write_log(&mut transaction, organization, (start, last), &mut file).await?;
+        let end = write_log(&mut transaction, organization, start, last, &mut file).await?;
         remove_log(&mut transaction, organization, last).await?;
         let now = store.now();
-        audit_chain::write_start(&mut transaction, keys, organization, (end, now)).await?;
+        audit_chain::write_start(&mut transaction, keys, organization, end, now).await?;
         let event = NewEvent {
             organization: OrganizationId(organization),
             actor: Actor::SERVICE,
@@ -185,7 +188,8 @@ pub async fn archive<W: Write>(
 async fn write_log(
     connection: &mut PgConnection,
     organization: Uuid,
-    (start, last): (Head, i64),
+    start: Head,
+    last: i64,
     file: &mut impl Write,
 ) -> Result<Head, ArchiveError> {
     let mut end = start;
@@ -209,16 +213,13 @@ async fn remove_log(
     organization: Uuid,
     last: i64,
 ) -> Result<(), StoreError> {
-    let events: Vec<Uuid> = sqlx::query(
+    let events: Vec<Uuid> = sqlx::query_scalar(
         "DELETE FROM audit_chain WHERE organization_id = $1 AND seq <= $2 RETURNING event_id",
     )
     .bind(organization)
     .bind(last)
     .fetch_all(&mut *connection)
-    .await?
-    .iter()
-    .map(|row| row.try_get("event_id"))
-    .collect::<Result<_, _>>()?;
+    .await?;
     sqlx::query("DELETE FROM audit_events WHERE id = ANY($1)")
         .bind(events)
         .execute(connection)
@@ -321,7 +322,10 @@ impl ArchivedLogs {
         organizations.dedup();
         let mut faults = Vec::new();
         for organization in organizations {
-            let start = audit_chain::read_start(&mut connection, keys, organization).await?;
+            let start = Anchor::Start
+                .read(&mut connection, keys, organization)
+                .await?
+                .unwrap_or_default();
             if self.ends.get(&organization).copied().unwrap_or_default() != start {
                 faults.push(ArchiveFault::End { organization });
             }

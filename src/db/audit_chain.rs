@@ -3,8 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use sqlx::postgres::PgRow;
-use sqlx::{PgConnection, Row};
+use sqlx::{FromRow, PgConnection};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -67,7 +66,7 @@ pub(super) async fn lock(transaction: &mut PgConnection) -> Result<(), StoreErro
 }
 
 async fn extend_by_batch(connection: &mut PgConnection, keys: &KeyRing) -> Result<u64, StoreError> {
-    let rows = sqlx::query(
+    let events: Vec<ChainedEvent> = sqlx::query_as(
         "SELECT e.id, e.organization_id, e.at, e.token_id, e.action, e.subject, e.detail,
                 e.address, e.outcome
          FROM audit_pending p JOIN audit_events e ON e.id = p.event_id
@@ -76,13 +75,15 @@ async fn extend_by_batch(connection: &mut PgConnection, keys: &KeyRing) -> Resul
     .bind(BATCH)
     .fetch_all(&mut *connection)
     .await?;
-    let events = rows.iter().map(event).collect::<Result<Vec<_>, _>>()?;
     let mut heads = BTreeMap::new();
     let mut links = Links::default();
     for event in &events {
         let head = match heads.get(&event.organization) {
             Some(head) => *head,
-            None => read_head(connection, keys, event.organization).await?,
+            None => {
+                let end = Anchor::End.read(connection, keys, event.organization);
+                end.await?.unwrap_or_default()
+            }
         };
         let seq = head.seq + 1;
         let hash = event.hash(seq, &head.hash);
@@ -91,7 +92,17 @@ async fn extend_by_batch(connection: &mut PgConnection, keys: &KeyRing) -> Resul
     }
     links.insert(connection).await?;
     for (organization, head) in heads {
-        write_head(connection, keys, organization, head).await?;
+        let mac = Anchor::End.mac(keys, organization, &head);
+        sqlx::query(
+            "INSERT INTO audit_heads (organization_id, seq, hash, mac) VALUES ($1, $2, $3, $4)
+             ON CONFLICT (organization_id) DO UPDATE SET seq = $2, hash = $3, mac = $4",
+        )
+        .bind(organization)
+        .bind(head.seq)
+        .bind(head.hash.as_slice())
+        .bind(mac.as_slice())
+        .execute(&mut *connection)
+        .await?;
     }
     sqlx::query("DELETE FROM audit_pending WHERE event_id = ANY($1)")
         .bind(events.iter().map(|event| event.id).collect::<Vec<_>>())
@@ -132,42 +143,67 @@ impl Links {
     }
 }
 
-async fn read_head(
-    connection: &mut PgConnection,
-    keys: &KeyRing,
-    organization: Uuid,
-) -> Result<Head, StoreError> {
-    let row = sqlx::query("SELECT seq, hash, mac FROM audit_heads WHERE organization_id = $1")
-        .bind(organization)
-        .fetch_optional(connection)
-        .await?;
-    let Some(row) = row else {
-        return Ok(Head::default());
-    };
-    head(&row, |seq, hash| keys.audit_head(organization, seq, hash))?.ok_or(StoreError::Damaged {
-        what: "the end of the audit log's chain",
-    })
+/// A place of a log that is authenticated with a key outside the database.
+#[derive(Clone, Copy)]
+pub(super) enum Anchor {
+    /// The last archived event, from which the log continues in the database.
+    Start,
+    /// The last chained event.
+    End,
 }
 
-/// The place from which a log continues in the database: that of the last archived event.
-///
-/// # Errors
-/// When the database fails, or the place was changed by somebody without the key.
-pub(super) async fn read_start(
-    connection: &mut PgConnection,
-    keys: &KeyRing,
-    organization: Uuid,
-) -> Result<Head, StoreError> {
-    let row = sqlx::query("SELECT seq, hash, mac FROM audit_archives WHERE organization_id = $1")
-        .bind(organization)
-        .fetch_optional(connection)
-        .await?;
-    let Some(row) = row else {
-        return Ok(Head::default());
-    };
-    head(&row, |seq, hash| keys.audit_start(organization, seq, hash))?.ok_or(StoreError::Damaged {
-        what: "the begin of the audit log's chain",
-    })
+#[derive(FromRow)]
+struct AnchorRow {
+    seq: i64,
+    hash: Vec<u8>,
+    mac: Vec<u8>,
+}
+
+impl Anchor {
+    fn mac(self, keys: &KeyRing, organization: Uuid, head: &Head) -> [u8; 32] {
+        match self {
+            Self::Start => keys.audit_start(organization, head.seq, &head.hash),
+            Self::End => keys.audit_head(organization, head.seq, &head.hash),
+        }
+    }
+
+    /// The place; `None` where none is stored.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] when the place was changed by somebody without the key.
+    pub(super) async fn read(
+        self,
+        connection: &mut PgConnection,
+        keys: &KeyRing,
+        organization: Uuid,
+    ) -> Result<Option<Head>, StoreError> {
+        let (query, what) = match self {
+            Self::Start => (
+                "SELECT seq, hash, mac FROM audit_archives WHERE organization_id = $1",
+                "the begin of the audit log's chain",
+            ),
+            Self::End => (
+                "SELECT seq, hash, mac FROM audit_heads WHERE organization_id = $1",
+                "the end of the audit log's chain",
+            ),
+        };
+        let row: Option<AnchorRow> = sqlx::query_as(query)
+            .bind(organization)
+            .fetch_optional(connection)
+            .await?;
+        let Some(AnchorRow { seq, hash, mac }) = row else {
+            return Ok(None);
+        };
+        let damaged = StoreError::Damaged { what };
+        let Ok(hash) = hash.try_into() else {
+            return Err(damaged);
+        };
+        let head = Head { seq, hash };
+        if self.mac(keys, organization, &head).as_slice() != mac {
+            return Err(damaged);
+        }
+        Ok(Some(head))
+    }
 }
 
 /// Sets the place from which a log continues in the database, and when it was archived.
@@ -178,9 +214,10 @@ pub(super) async fn write_start(
     connection: &mut PgConnection,
     keys: &KeyRing,
     organization: Uuid,
-    (start, at): (Head, OffsetDateTime),
+    start: Head,
+    archived_at: OffsetDateTime,
 ) -> Result<(), StoreError> {
-    let mac = keys.audit_start(organization, start.seq, &start.hash);
+    let mac = Anchor::Start.mac(keys, organization, &start);
     sqlx::query(
         "INSERT INTO audit_archives (organization_id, seq, hash, mac, archived_at)
          VALUES ($1, $2, $3, $4, $5)
@@ -191,60 +228,10 @@ pub(super) async fn write_start(
     .bind(start.seq)
     .bind(start.hash.as_slice())
     .bind(mac.as_slice())
-    .bind(at)
+    .bind(archived_at)
     .execute(connection)
     .await?;
     Ok(())
-}
-
-/// The head in a row; `None` where its authentication fails.
-fn head(
-    row: &PgRow,
-    authenticate: impl Fn(i64, &[u8; 32]) -> [u8; 32],
-) -> Result<Option<Head>, StoreError> {
-    let (seq, hash): (i64, Vec<u8>) = (row.try_get("seq")?, row.try_get("hash")?);
-    let mac: Vec<u8> = row.try_get("mac")?;
-    let Ok(hash) = <[u8; 32]>::try_from(hash) else {
-        return Ok(None);
-    };
-    let is_authentic = authenticate(seq, &hash).as_slice() == mac;
-    Ok(is_authentic.then_some(Head { seq, hash }))
-}
-
-async fn write_head(
-    connection: &mut PgConnection,
-    keys: &KeyRing,
-    organization: Uuid,
-    head: Head,
-) -> Result<(), StoreError> {
-    sqlx::query(
-        "INSERT INTO audit_heads (organization_id, seq, hash, mac) VALUES ($1, $2, $3, $4)
-         ON CONFLICT (organization_id) DO UPDATE SET seq = $2, hash = $3, mac = $4",
-    )
-    .bind(organization)
-    .bind(head.seq)
-    .bind(head.hash.as_slice())
-    .bind(
-        keys.audit_head(organization, head.seq, &head.hash)
-            .as_slice(),
-    )
-    .execute(connection)
-    .await?;
-    Ok(())
-}
-
-fn event(row: &PgRow) -> Result<ChainedEvent, sqlx::Error> {
-    Ok(ChainedEvent {
-        id: row.try_get("id")?,
-        organization: row.try_get("organization_id")?,
-        at: row.try_get("at")?,
-        token: row.try_get("token_id")?,
-        action: row.try_get("action")?,
-        subject: row.try_get("subject")?,
-        detail: row.try_get("detail")?,
-        address: row.try_get("address")?,
-        outcome: row.try_get("outcome")?,
-    })
 }
 
 /// What is wrong with an audit log.
@@ -346,8 +333,8 @@ async fn verify_log(
     organization: Uuid,
     events: &mut u64,
 ) -> Result<Option<ChainFault>, StoreError> {
-    let mut end = match read_start(connection, keys, organization).await {
-        Ok(start) => start,
+    let mut end = match Anchor::Start.read(connection, keys, organization).await {
+        Ok(start) => start.unwrap_or_default(),
         Err(StoreError::Damaged { .. }) => return Ok(Some(ChainFault::Start { organization })),
         Err(error) => return Err(error),
     };
@@ -360,14 +347,11 @@ async fn verify_log(
         end = *head;
         *events += batch.len() as u64;
     }
-    let row = sqlx::query("SELECT seq, hash, mac FROM audit_heads WHERE organization_id = $1")
-        .bind(organization)
-        .fetch_optional(connection)
-        .await?;
-    let stored = row
-        .map(|row| head(&row, |seq, hash| keys.audit_head(organization, seq, hash)))
-        .transpose()?;
-    let is_end = stored.flatten() == Some(end);
+    let is_end = match Anchor::End.read(connection, keys, organization).await {
+        Ok(stored) => stored == Some(end),
+        Err(StoreError::Damaged { .. }) => false,
+        Err(error) => return Err(error),
+    };
     Ok((!is_end).then_some(ChainFault::End { organization }))
 }
 
@@ -383,7 +367,7 @@ pub(super) async fn read_batch(
     last: Option<i64>,
 ) -> Result<Result<Vec<(ChainedEvent, Head)>, ChainFault>, StoreError> {
     let rows = sqlx::query(
-        "SELECT c.seq, c.hash AS link, e.id, c.organization_id AS log, e.organization_id, e.at,
+        "SELECT c.seq, c.hash, e.id, e.organization_id, e.at,
                 e.token_id, e.action, e.subject, e.detail, e.address, e.outcome
          FROM audit_chain c LEFT JOIN audit_events e ON e.id = c.event_id
          WHERE c.organization_id = $1 AND c.seq > $2 AND ($4::bigint IS NULL OR c.seq <= $4)
@@ -398,17 +382,26 @@ pub(super) async fn read_batch(
     let mut batch = Vec::with_capacity(rows.len());
     for row in &rows {
         let seq = end.seq + 1;
-        if row.try_get::<i64, _>("seq")? != seq || row.try_get::<Option<Uuid>, _>("id")?.is_none() {
+        let link = Link::from_row(row)?;
+        if link.seq != seq || link.event.is_none() {
             return Ok(Err(ChainFault::Missing { organization, seq }));
         }
-        let event = event(row)?;
+        let event = ChainedEvent::from_row(row)?;
         let hash = event.hash(seq, &end.hash);
-        let link: Vec<u8> = row.try_get("link")?;
-        if link != hash || event.organization != organization {
+        if link.hash != hash || event.organization != organization {
             return Ok(Err(ChainFault::Changed { organization, seq }));
         }
         end = Head { seq, hash };
         batch.push((event, end));
     }
     Ok(Ok(batch))
+}
+
+/// A link of a chain, and its event if that is there.
+#[derive(FromRow)]
+struct Link {
+    seq: i64,
+    hash: Vec<u8>,
+    #[sqlx(rename = "id")]
+    event: Option<Uuid>,
 }

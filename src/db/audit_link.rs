@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use sqlx::FromRow;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use uuid::Uuid;
@@ -10,15 +11,17 @@ use uuid::Uuid;
 pub const FIRST_PREVIOUS: [u8; 32] = [0; 32];
 
 /// What is hashed of an event.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, FromRow)]
 pub struct ChainedEvent {
     /// Its id.
     pub id: Uuid,
     /// The organization whose log it is in.
+    #[sqlx(rename = "organization_id")]
     pub organization: Uuid,
     /// When.
     pub at: OffsetDateTime,
     /// The token used.
+    #[sqlx(rename = "token_id")]
     pub token: Option<Uuid>,
     /// What was done.
     pub action: String,

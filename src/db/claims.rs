@@ -8,8 +8,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use sqlx::Row;
-use sqlx::postgres::PgRow;
+use sqlx::FromRow;
 use uuid::Uuid;
 
 use crate::ids::{JobId, OrganizationId};
@@ -20,21 +19,27 @@ use super::job_definition::DefinitionAtRest;
 use super::{Store, StoreError, pg_interval};
 
 /// A job, and the lease under which a worker runs it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, FromRow)]
 pub struct Claim {
     /// The job.
+    #[sqlx(rename = "id")]
     pub job: JobId,
     /// The organization that owns it.
+    #[sqlx(rename = "organization_id")]
     pub organization: OrganizationId,
     /// The dataset it runs on.
+    #[sqlx(rename = "dataset_id")]
     pub dataset: DatasetId,
     /// The definition of the job.
+    #[sqlx(flatten)]
     pub definition: DefinitionAtRest,
     /// The submissions to read.
     pub submissions: Vec<SubmissionId>,
     /// Number of this attempt, from 1.
+    #[sqlx(try_from = "i32")]
     pub attempt: u32,
     /// The token of the lease. Writes succeed only while it is current.
+    #[sqlx(rename = "lease_token")]
     pub token: Uuid,
     /// Share of the work done that earlier attempts have reported, 0 to 1.
     pub progress: f64,
@@ -61,7 +66,7 @@ pub enum Company {
 }
 
 /// Which jobs can be claimed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromRow)]
 pub struct Claimable {
     /// Whether there is one for [`Company::Shared`].
     pub shared: bool,
@@ -124,7 +129,7 @@ macro_rules! ready {
 /// # Errors
 /// When the database fails.
 pub async fn claimable(store: &Store, rules: &ClaimRules) -> Result<Claimable, StoreError> {
-    let row = sqlx::query(concat!(
+    Ok(sqlx::query_as(concat!(
         ready!(),
         "SELECT coalesce(bool_or(NOT alone), false) AS shared,
                 coalesce(bool_or(alone), false) AS alone FROM ready"
@@ -132,11 +137,7 @@ pub async fn claimable(store: &Store, rules: &ClaimRules) -> Result<Claimable, S
     .bind(rules.max_attempts.cast_signed())
     .bind(i64::from(rules.running_per_organization))
     .fetch_one(&mut *store.connection().await?)
-    .await?;
-    Ok(Claimable {
-        shared: row.try_get("shared")?,
-        alone: row.try_get("alone")?,
-    })
+    .await?)
 }
 
 /// Claims the next job that runs in this company; `None` if there is none.
@@ -157,7 +158,7 @@ pub async fn claim(
     .bind(CLAIM_LOCK)
     .execute(&mut *transaction)
     .await?;
-    let row = sqlx::query(concat!(
+    let claim = sqlx::query_as(concat!(
         ready!(),
         ", next AS (
              SELECT j.id, r.counted, r.organization_id FROM ready r JOIN jobs j ON j.id = r.id
@@ -191,24 +192,7 @@ pub async fn claim(
     .fetch_optional(&mut *transaction)
     .await?;
     transaction.commit().await?;
-    row.as_ref().map(claimed).transpose()
-}
-
-fn claimed(row: &PgRow) -> Result<Claim, StoreError> {
-    let submissions: Vec<Uuid> = row.try_get("submissions")?;
-    Ok(Claim {
-        job: JobId(row.try_get("id")?),
-        organization: OrganizationId(row.try_get("organization_id")?),
-        dataset: DatasetId(row.try_get("dataset_id")?),
-        definition: DefinitionAtRest {
-            shown: row.try_get("definition")?,
-            sealed: row.try_get("sealed_definition")?,
-        },
-        submissions: submissions.into_iter().map(SubmissionId).collect(),
-        attempt: row.try_get::<i32, _>("attempt")?.cast_unsigned(),
-        token: row.try_get("lease_token")?,
-        progress: row.try_get("progress")?,
-    })
+    Ok(claim)
 }
 
 /// Ends jobs whose lease has expired or whose process is dead, and that have no attempt left or are
@@ -258,7 +242,7 @@ pub async fn take_back_attempt(store: &Store, job: JobId, lease: Uuid) -> Result
         "UPDATE jobs SET attempt = attempt - 1, counted_lease = NULL
          WHERE id = $1 AND counted_lease = $2 AND attempt > 1 AND status IN ('queued', 'running')",
     )
-    .bind(job.0)
+    .bind(job)
     .bind(lease)
     .execute(&mut *store.connection().await?)
     .await?;

@@ -25,7 +25,8 @@ const SUFFIX: &str = ".key";
 const STALE: Duration = Duration::from_secs(60 * 60);
 
 /// Whose key it is.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, sqlx::Type)]
+#[sqlx(transparent)]
 pub struct KeyOwner(Uuid);
 
 impl From<DatasetId> for KeyOwner {
@@ -86,13 +87,11 @@ fn failed(path: &Path) -> impl FnOnce(io::Error) -> KeyFileError + use<> {
 pub fn check_mode(path: &Path) -> Result<(), KeyFileError> {
     let metadata = fs::metadata(path).map_err(failed(path))?;
     let mode = metadata.permissions().mode() & 0o777;
-    match mode & 0o077 {
-        0 => Ok(()),
-        _ => Err(KeyFileError::Mode {
-            path: path.to_owned(),
-            mode,
-        }),
+    if mode & 0o077 == 0 {
+        return Ok(());
     }
+    let path = path.to_owned();
+    Err(KeyFileError::Mode { path, mode })
 }
 
 impl DataKeys {
@@ -124,7 +123,7 @@ impl DataKeys {
             Self::Table => Ok(sqlx::query_scalar(
                 "SELECT wrapped_key FROM dataset_keys WHERE dataset_id = $1",
             )
-            .bind(owner.0)
+            .bind(owner)
             .fetch_optional(executor)
             .await?),
             Self::Directory(directory) => {
@@ -157,7 +156,7 @@ impl DataKeys {
                     "INSERT INTO dataset_keys (dataset_id, wrapped_key) VALUES ($1, $2)
                      ON CONFLICT (dataset_id) DO UPDATE SET wrapped_key = excluded.wrapped_key",
                 )
-                .bind(owner.0)
+                .bind(owner)
                 .bind(wrapped)
                 .execute(connection)
                 .await?;
@@ -193,7 +192,7 @@ impl DataKeys {
                     "DELETE FROM dataset_keys WHERE dataset_id = $1
                      OR dataset_id IN (SELECT id FROM submissions WHERE dataset_id = $1)",
                 )
-                .bind(owner.0)
+                .bind(owner)
                 .execute(&mut *store.connection().await?)
                 .await?;
                 rewrite_table(store).await
@@ -213,7 +212,7 @@ impl DataKeys {
         match self {
             Self::Table => {
                 sqlx::query("DELETE FROM dataset_keys WHERE dataset_id = $1")
-                    .bind(submission.0)
+                    .bind(submission)
                     .execute(&mut *store.connection().await?)
                     .await?;
                 Ok(())

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use serde_json::json;
-use sqlx::Row;
 use sqlx::types::Json;
 use time::{Duration, OffsetDateTime};
 
@@ -71,15 +70,15 @@ pub async fn change(
     let mut transaction = store.begin().await?;
     trees::lock(&mut transaction, by.organization).await?;
     // An upload has a share of the row until it ends; jobs are created under one too.
-    let locked = sqlx::query(
+    let locked: Result<Option<OffsetDateTime>, _> = sqlx::query_scalar(
         "SELECT created_at FROM datasets
          WHERE id = $1 AND organization_id = $2 AND deleted_at IS NULL FOR UPDATE NOWAIT",
     )
-    .bind(id.0)
-    .bind(by.organization.0)
+    .bind(id)
+    .bind(by.organization)
     .fetch_optional(&mut *transaction)
     .await;
-    let row = match locked {
+    let created_at = match locked {
         Err(sqlx::Error::Database(error))
             if error.code().as_deref() == Some(LOCK_NOT_AVAILABLE) =>
         {
@@ -87,34 +86,33 @@ pub async fn change(
         }
         locked => locked?,
     };
-    let Some(row) = row else {
+    let Some(created_at) = created_at else {
         return Ok(ChangeResult::NotFound);
     };
-    let created_at: OffsetDateTime = row.try_get("created_at")?;
     let delete_after = definition
         .retention_days
         .map(|days| created_at + Duration::days(days));
     if delete_after.is_some_and(|at| at <= now) {
         return Ok(ChangeResult::TooOld);
     }
-    let under_way = sqlx::query(
+    let (has_jobs, stored_rows): (bool, i64) = sqlx::query_as(
         "SELECT EXISTS (SELECT FROM jobs WHERE dataset_id = $1
-                        AND status IN ('queued', 'running')) AS jobs,
-                (SELECT coalesce(sum(rows), 0)::bigint FROM submissions WHERE dataset_id = $1) AS rows",
+                        AND status IN ('queued', 'running')),
+                (SELECT coalesce(sum(rows), 0)::bigint FROM submissions WHERE dataset_id = $1)",
     )
-    .bind(id.0)
+    .bind(id)
     .fetch_one(&mut *transaction)
     .await?;
-    if under_way.try_get("jobs")? {
+    if has_jobs {
         return Ok(ChangeResult::JobsUnderWay);
     }
-    if under_way.try_get::<i64, _>("rows")?.cast_unsigned() != rows {
+    if stored_rows.cast_unsigned() != rows {
         return Ok(ChangeResult::RowsUnderWay);
     }
     sqlx::query(
         "UPDATE datasets SET definition = $2, delete_after = $3, warnings = $4 WHERE id = $1",
     )
-    .bind(id.0)
+    .bind(id)
     .bind(Json(without_trees(&definition)))
     .bind(delete_after)
     .bind(Json(&warnings))

@@ -1,9 +1,8 @@
 //! The deletion of datasets, by their holders and at the end of their retention.
 
 use pais_core::definition::DatasetId;
-use sqlx::{PgConnection, Row};
+use sqlx::PgConnection;
 use time::OffsetDateTime;
-use uuid::Uuid;
 
 use crate::ids::OrganizationId;
 use crate::roles::Caller;
@@ -38,21 +37,20 @@ pub async fn delete(store: &Store, by: Caller, id: DatasetId) -> Result<Deletion
 /// When the database fails before all of them are tried.
 pub(super) async fn delete_expired(store: &Store, expiry: &mut Expiry) -> Result<(), StoreError> {
     let now = store.now();
-    let due = sqlx::query(
+    let due: Vec<(DatasetId, OrganizationId)> = sqlx::query_as(
         "SELECT id, organization_id FROM datasets
          WHERE deleted_at IS NULL AND delete_after <= $1 AND legal_hold_since IS NULL",
     )
     .bind(now)
     .fetch_all(&mut *store.connection().await?)
     .await?;
-    for row in due {
+    for (id, organization) in due {
         let deletion = DatasetDeletion {
-            organization: OrganizationId(row.try_get("organization_id")?),
+            organization,
             by: Actor::SERVICE,
             at: now,
             reason: "retention",
         };
-        let id = DatasetId(row.try_get("id")?);
         expiry.count(id, deletion.apply(store, id).await);
     }
     Ok(())
@@ -62,13 +60,13 @@ pub(super) async fn delete_expired(store: &Store, expiry: &mut Expiry) -> Result
 ///
 /// # Errors
 /// When the database or a key file fails.
-pub async fn destroy_remaining_keys(store: &Store) -> Result<(), StoreError> {
+pub(super) async fn destroy_remaining_keys(store: &Store) -> Result<(), StoreError> {
     let remaining = sqlx::query_scalar(
         "SELECT id FROM datasets WHERE deleted_at IS NOT NULL AND key_destroyed_at IS NULL",
     );
-    let remaining: Vec<Uuid> = remaining.fetch_all(&mut *store.connection().await?).await?;
+    let remaining: Vec<DatasetId> = remaining.fetch_all(&mut *store.connection().await?).await?;
     for id in remaining {
-        destroy_key(store, DatasetId(id)).await?;
+        destroy_key(store, id).await?;
     }
     submission_deletion::destroy_remaining_keys(store).await
 }
@@ -77,7 +75,7 @@ pub async fn destroy_remaining_keys(store: &Store) -> Result<(), StoreError> {
 async fn destroy_key(store: &Store, id: DatasetId) -> Result<(), StoreError> {
     store.data_keys().destroy(store, id).await?;
     sqlx::query("UPDATE datasets SET key_destroyed_at = $2 WHERE id = $1")
-        .bind(id.0)
+        .bind(id)
         .bind(store.now())
         .execute(&mut *store.connection().await?)
         .await?;
@@ -109,12 +107,12 @@ impl DatasetDeletion {
     ) -> Result<Deletion, StoreError> {
         trees::lock(connection, self.organization).await?;
         let ended = sqlx::query(
-            "UPDATE datasets SET deleted_at = $3, definition = NULL, wrapped_key = NULL
+            "UPDATE datasets SET deleted_at = $3, definition = NULL
              WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL
                    AND legal_hold_since IS NULL",
         )
-        .bind(self.organization.0)
-        .bind(id.0)
+        .bind(self.organization)
+        .bind(id)
         .bind(self.at)
         .execute(&mut *connection)
         .await?;
@@ -123,8 +121,8 @@ impl DatasetDeletion {
                 "SELECT legal_hold_since IS NOT NULL FROM datasets
                  WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL",
             )
-            .bind(self.organization.0)
-            .bind(id.0)
+            .bind(self.organization)
+            .bind(id)
             .fetch_optional(connection)
             .await?;
             return Ok(match is_held {
@@ -135,7 +133,7 @@ impl DatasetDeletion {
         // `super::reclaim` removes them.
         let submissions: i64 =
             sqlx::query_scalar("SELECT count(*) FROM submissions WHERE dataset_id = $1")
-                .bind(id.0)
+                .bind(id)
                 .fetch_one(&mut *connection)
                 .await?;
         trees::unlink(connection, self.organization, id).await?;
@@ -144,28 +142,28 @@ impl DatasetDeletion {
             "DELETE FROM release_sources USING releases
              WHERE releases.id = release_sources.release_id AND releases.dataset_id = $1",
         )
-        .bind(id.0)
+        .bind(id)
         .execute(&mut *connection)
         .await?;
         sqlx::query(
             "DELETE FROM job_steps USING jobs
              WHERE jobs.id = job_steps.job_id AND jobs.dataset_id = $1",
         )
-        .bind(id.0)
+        .bind(id)
         .execute(&mut *connection)
         .await?;
         sqlx::query(
             "UPDATE releases SET sealed_distributions = NULL
              WHERE dataset_id = $1 AND sealed_distributions IS NOT NULL",
         )
-        .bind(id.0)
+        .bind(id)
         .execute(&mut *connection)
         .await?;
         sqlx::query(
             "UPDATE jobs SET sealed_definition = NULL
              WHERE dataset_id = $1 AND sealed_definition IS NOT NULL",
         )
-        .bind(id.0)
+        .bind(id)
         .execute(&mut *connection)
         .await?;
         self.delete_answers(connection, id).await?;
@@ -175,7 +173,7 @@ impl DatasetDeletion {
                  status = CASE status WHEN 'queued' THEN 'cancelled' ELSE status END
              WHERE dataset_id = $1 AND status IN ('queued', 'running')",
         )
-        .bind(id.0)
+        .bind(id)
         .bind(self.at)
         .execute(&mut *connection)
         .await?;
@@ -208,8 +206,8 @@ impl DatasetDeletion {
                     OR headers ->> 'location' IN (SELECT '/v1/jobs/' || jobs.id::text FROM jobs
                                                   WHERE jobs.dataset_id = $2))",
         )
-        .bind(self.organization.0)
-        .bind(id.0)
+        .bind(self.organization)
+        .bind(id)
         .execute(connection)
         .await?;
         Ok(())

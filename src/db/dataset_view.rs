@@ -2,8 +2,7 @@
 //! submissions.
 
 use serde::Serialize;
-use sqlx::Row;
-use sqlx::postgres::PgRow;
+use sqlx::FromRow;
 use sqlx::types::Json;
 use time::OffsetDateTime;
 use utoipa::ToSchema;
@@ -14,7 +13,7 @@ use pais_core::definition::{ColumnDefinition, DatasetDefinition, DatasetId, Subm
 use pais_core::warning::Warning;
 
 use super::key_ring::KeyRing;
-use super::legal_holds::LegalHold;
+use super::legal_holds::{LegalHold, LegalHoldColumns};
 use super::seal::{DataKey, Place};
 use super::submissions::ColumnWarning;
 use super::{Store, StoreError, datasets, trees};
@@ -39,7 +38,7 @@ pub struct SubmissionSummary {
 }
 
 /// A dataset in a list, without its columns and its submissions.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 pub struct DatasetSummary {
     /// Its id.
     pub id: DatasetId,
@@ -102,7 +101,7 @@ pub async fn list(
     after: Option<Uuid>,
     limit: i64,
 ) -> Result<Vec<DatasetSummary>, StoreError> {
-    let rows = sqlx::query(
+    Ok(sqlx::query_as(
         "SELECT d.id, d.name, d.description, d.columns, d.retention_days, d.created_at,
                 s.submissions, s.rows
          FROM datasets d
@@ -112,24 +111,25 @@ pub async fn list(
          WHERE d.organization_id = $1 AND d.deleted_at IS NULL AND ($2::uuid IS NULL OR d.id > $2)
          ORDER BY d.id LIMIT $3",
     )
-    .bind(organization.0)
+    .bind(organization)
     .bind(after)
     .bind(limit)
     .fetch_all(&mut *store.connection().await?)
-    .await?;
-    let item = |row: &PgRow| {
-        Ok(DatasetSummary {
-            id: DatasetId(row.try_get("id")?),
-            name: row.try_get("name")?,
-            description: row.try_get("description")?,
-            columns: row.try_get("columns")?,
-            retention_days: row.try_get("retention_days")?,
-            created_at: row.try_get("created_at")?,
-            rows: row.try_get("rows")?,
-            submissions: row.try_get("submissions")?,
-        })
-    };
-    rows.iter().map(item).collect()
+    .await?)
+}
+
+/// A row of `datasets` with what its submissions add up to.
+#[derive(FromRow)]
+struct DatasetRow {
+    #[sqlx(json)]
+    definition: DatasetDefinition,
+    created_at: OffsetDateTime,
+    #[sqlx(json)]
+    warnings: Vec<Warning>,
+    #[sqlx(flatten, try_from = "LegalHoldColumns")]
+    legal_hold: Option<LegalHold>,
+    submissions: i64,
+    rows: i64,
 }
 
 /// A dataset of the organization that is not deleted; `None` if there is none.
@@ -144,7 +144,7 @@ pub async fn find(
 ) -> Result<Option<Dataset>, StoreError> {
     // The trees first: a dataset that is deleted meanwhile is not found below.
     let trees = trees::of_dataset(store, id).await?;
-    let row = sqlx::query(
+    let row: Option<DatasetRow> = sqlx::query_as(
         "SELECT d.definition, d.created_at, d.warnings, d.legal_hold_reason, d.legal_hold_since,
                 s.submissions, s.rows
          FROM datasets d
@@ -153,35 +153,26 @@ pub async fn find(
                              FROM submissions WHERE dataset_id = d.id) s
          WHERE d.organization_id = $1 AND d.id = $2 AND d.deleted_at IS NULL",
     )
-    .bind(organization.0)
-    .bind(id.0)
+    .bind(organization)
+    .bind(id)
     .fetch_optional(&mut *store.connection().await?)
     .await?;
     let Some(row) = row else { return Ok(None) };
-    let Json(stored) = row.try_get::<Json<DatasetDefinition>, _>("definition")?;
-    let definition = datasets::declared(stored, &trees);
+    let definition = datasets::declared(row.definition, &trees);
     // Deleted since the row was read.
-    let Some(wrapped_key) = store
-        .data_keys()
-        .read(&mut *store.connection().await?, id)
-        .await?
-    else {
+    let Some(key) = open_key(store, keys, id).await? else {
         return Ok(None);
     };
-    let key = keys.open(id, &wrapped_key)?;
-    let latest = sqlx::query(
+    let latest: Vec<SubmissionRow> = sqlx::query_as(
         "SELECT id, rows, bytes, sealed_sha256, created_at FROM submissions
          WHERE dataset_id = $1 ORDER BY id DESC LIMIT $2",
     )
-    .bind(id.0)
+    .bind(id)
     .bind(LATEST_SUBMISSIONS)
     .fetch_all(&mut *store.connection().await?)
     .await?;
-    let latest = latest.iter().map(|row| summary(&key, row));
-    let about_columns: Option<Json<Vec<Warning>>> = row.try_get("warnings")?;
-    let mut warnings = about_columns
-        .map(|Json(warnings)| warnings)
-        .unwrap_or_default();
+    let latest = latest.into_iter().map(|row| row.open(&key));
+    let mut warnings = row.warnings;
     warnings.extend(row_warnings(store, id).await?);
     Ok(Some(Dataset {
         id,
@@ -191,11 +182,11 @@ pub async fn find(
         missing: definition.missing,
         retention_days: definition.retention_days,
         submission_retention_days: definition.submission_retention_days,
-        legal_hold: LegalHold::from_row(&row)?,
-        created_at: row.try_get("created_at")?,
-        rows: row.try_get("rows")?,
+        legal_hold: row.legal_hold,
+        created_at: row.created_at,
+        rows: row.rows,
         submissions: latest.collect::<Result<_, StoreError>>()?,
-        submissions_total: row.try_get("submissions")?,
+        submissions_total: row.submissions,
         warnings,
     }))
 }
@@ -216,46 +207,61 @@ pub async fn list_submissions(
         "SELECT EXISTS (SELECT FROM datasets
                         WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL)",
     )
-    .bind(organization.0)
-    .bind(dataset.0)
+    .bind(organization)
+    .bind(dataset)
     .fetch_one(&mut *store.connection().await?)
     .await?;
-    let keys_of_datasets = store.data_keys();
-    let wrapped_key = match exists {
-        true => {
-            keys_of_datasets
-                .read(&mut *store.connection().await?, dataset)
-                .await?
-        }
-        false => None,
-    };
-    let Some(wrapped_key) = wrapped_key else {
+    if !exists {
+        return Ok(None);
+    }
+    let Some(key) = open_key(store, keys, dataset).await? else {
         return Ok(None);
     };
-    let key = keys.open(dataset, &wrapped_key)?;
-    let rows = sqlx::query(
+    let rows: Vec<SubmissionRow> = sqlx::query_as(
         "SELECT id, rows, bytes, sealed_sha256, created_at FROM submissions
          WHERE dataset_id = $1 AND ($2::uuid IS NULL OR id > $2) ORDER BY id LIMIT $3",
     )
-    .bind(dataset.0)
+    .bind(dataset)
     .bind(after)
     .bind(limit)
     .fetch_all(&mut *store.connection().await?)
     .await?;
-    let items = rows.iter().map(|row| summary(&key, row));
+    let items = rows.into_iter().map(|row| row.open(&key));
     items.collect::<Result<_, _>>().map(Some)
 }
 
-fn summary(key: &DataKey, row: &PgRow) -> Result<SubmissionSummary, StoreError> {
-    let id = SubmissionId(row.try_get("id")?);
-    let sha256 = key.open(Place::BodySha256(id), row.try_get("sealed_sha256")?)?;
-    Ok(SubmissionSummary {
-        id,
-        rows: row.try_get("rows")?,
-        bytes: row.try_get("bytes")?,
-        sha256: hex::encode(sha256),
-        created_at: row.try_get("created_at")?,
-    })
+/// The data key of a dataset; `None` if it was deleted.
+async fn open_key(
+    store: &Store,
+    keys: &KeyRing,
+    dataset: DatasetId,
+) -> Result<Option<DataKey>, StoreError> {
+    let mut connection = store.connection().await?;
+    let wrapped = store.data_keys().read(&mut *connection, dataset).await?;
+    let opened = wrapped.map(|wrapped| keys.open(dataset, &wrapped));
+    Ok(opened.transpose()?)
+}
+
+#[derive(FromRow)]
+struct SubmissionRow {
+    id: SubmissionId,
+    rows: i64,
+    bytes: i64,
+    sealed_sha256: Vec<u8>,
+    created_at: OffsetDateTime,
+}
+
+impl SubmissionRow {
+    fn open(self, key: &DataKey) -> Result<SubmissionSummary, StoreError> {
+        let sha256 = key.open(Place::BodySha256(self.id), &self.sealed_sha256)?;
+        Ok(SubmissionSummary {
+            id: self.id,
+            rows: self.rows,
+            bytes: self.bytes,
+            sha256: hex::encode(sha256),
+            created_at: self.created_at,
+        })
+    }
 }
 
 /// The warnings about the rows of a dataset. Of several with one code about one column only that of
@@ -274,7 +280,7 @@ pub async fn row_warnings(store: &Store, dataset: DatasetId) -> Result<Vec<Warni
              ORDER BY w.warning -> 'column', w.warning -> 'warning' -> 'code', s.id DESC) newest
          ORDER BY id, position",
     )
-    .bind(dataset.0)
+    .bind(dataset)
     .fetch_all(&mut *store.connection().await?)
     .await?;
     Ok(rows.into_iter().map(|Json(about)| about.warning).collect())

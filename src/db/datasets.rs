@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use sqlx::types::Json;
-use sqlx::{PgConnection, Row};
+use sqlx::{FromRow, PgConnection};
 use time::{Duration, OffsetDateTime};
 use uuid::Uuid;
 
@@ -22,7 +22,7 @@ use super::key_ring::KeyRing;
 use super::trees::{self, UsedTree};
 use super::{Store, StoreError, service_keys, taxonomies, violates};
 
-pub use super::dataset_deletion::{delete, destroy_remaining_keys};
+pub use super::dataset_deletion::delete;
 pub use super::dataset_view::{
     Dataset, DatasetSummary, LATEST_SUBMISSIONS, SubmissionSummary, find, list, list_submissions,
     row_warnings,
@@ -116,8 +116,8 @@ pub async fn create(
              (id, organization_id, name, definition, created_at, delete_after, warnings)
          VALUES ($1, $2, $3, $4, $5, $6, $7)",
     )
-    .bind(id.0)
-    .bind(by.organization.0)
+    .bind(id)
+    .bind(by.organization)
     .bind(&definition.name)
     .bind(Json(without_trees(&definition)))
     .bind(now)
@@ -213,7 +213,10 @@ pub(super) fn declared(stored: DatasetDefinition, trees: &[UsedTree]) -> Dataset
     let mut definition = stored;
     for tree in trees {
         for &position in &tree.positions {
-            if let Some(column) = definition.columns.get_mut(position) {
+            if let Some(column) = definition
+                .columns
+                .get_mut(position.cast_unsigned() as usize)
+            {
                 column.taxonomy.get_or_insert_with(|| tree.inline());
             }
         }
@@ -247,17 +250,16 @@ pub async fn find_any(
 ) -> Result<Option<DatasetState>, StoreError> {
     // The trees first: a dataset that is deleted meanwhile is found to be deleted below.
     let trees = trees::of_dataset(store, id).await?;
-    let row = sqlx::query(
-        "SELECT id, name, definition, created_at, delete_after FROM datasets
+    let row: Option<DatasetRow> = sqlx::query_as(
+        "SELECT name, definition, created_at, delete_after FROM datasets
          WHERE organization_id = $1 AND id = $2",
     )
-    .bind(organization.0)
-    .bind(id.0)
+    .bind(organization)
+    .bind(id)
     .fetch_optional(&mut *store.connection().await?)
     .await?;
     let Some(row) = row else { return Ok(None) };
-    let stored: Option<Json<DatasetDefinition>> = row.try_get("definition")?;
-    let Some(Json(stored)) = stored else {
+    let Some(stored) = row.definition else {
         return Ok(Some(DatasetState::Deleted));
     };
     let wrapped_key = store
@@ -270,82 +272,43 @@ pub async fn find_any(
     };
     Ok(Some(DatasetState::Live(Box::new(StoredDataset {
         id,
-        name: row.try_get("name")?,
+        name: row.name,
         schema: Arc::new(schema(&stored, &trees)?),
         definition: declared(stored, &trees),
         wrapped_key,
-        created_at: row.try_get("created_at")?,
-        delete_after: row.try_get("delete_after")?,
+        created_at: row.created_at,
+        delete_after: row.delete_after,
     }))))
 }
 
-/// The wrapped data key of the newest dataset that is not deleted, to check a key-encryption key;
-/// `None` if there is no dataset.
-///
-/// # Errors
-/// When the database fails.
-pub(super) async fn newest_key(store: &Store) -> Result<Option<(DatasetId, Vec<u8>)>, StoreError> {
-    let row = sqlx::query(
-        "SELECT id, wrapped_key FROM datasets WHERE deleted_at IS NULL ORDER BY id DESC LIMIT 1",
-    )
-    .fetch_optional(&mut *store.connection().await?)
-    .await?;
-    let Some(row) = row else { return Ok(None) };
-    let id = DatasetId(row.try_get("id")?);
-    let wrapped = match row.try_get("wrapped_key")? {
-        Some(wrapped) => Some(wrapped),
-        None => {
-            store
-                .data_keys()
-                .read(&mut *store.connection().await?, id)
-                .await?
-        }
-    };
-    Ok(wrapped.map(|wrapped| (id, wrapped)))
+#[derive(FromRow)]
+struct DatasetRow {
+    name: String,
+    #[sqlx(json(nullable))]
+    definition: Option<DatasetDefinition>,
+    created_at: OffsetDateTime,
+    delete_after: Option<OffsetDateTime>,
 }
 
 /// The datasets that are not deleted.
 ///
 /// # Errors
 /// When the database fails.
-pub(super) async fn live_ids(store: &Store) -> Result<Vec<Uuid>, StoreError> {
+pub(super) async fn live_ids(store: &Store) -> Result<Vec<DatasetId>, StoreError> {
     let ids = sqlx::query_scalar("SELECT id FROM datasets WHERE deleted_at IS NULL ORDER BY id");
     Ok(ids.fetch_all(&mut *store.connection().await?).await?)
 }
 
-/// The datasets that are not deleted, and the submissions with a key of their own.
+/// The datasets that are not deleted, and the submissions.
 ///
 /// # Errors
 /// When the database fails.
 pub(super) async fn key_owners(store: &Store) -> Result<Vec<Uuid>, StoreError> {
     let ids = sqlx::query_scalar(
         "SELECT id FROM datasets WHERE deleted_at IS NULL
-         UNION ALL SELECT id FROM submissions WHERE has_key",
+         UNION ALL SELECT id FROM submissions",
     );
     Ok(ids.fetch_all(&mut *store.connection().await?).await?)
-}
-
-/// Computes the warnings about the columns of datasets of an earlier version, which has none.
-///
-/// # Errors
-/// When the database fails, or a stored definition is damaged.
-pub(super) async fn add_missing_warnings(store: &Store) -> Result<(), StoreError> {
-    let rows = sqlx::query(
-        "SELECT id, definition FROM datasets WHERE warnings IS NULL AND deleted_at IS NULL",
-    )
-    .fetch_all(&mut *store.connection().await?)
-    .await?;
-    for row in rows {
-        let id: Uuid = row.try_get("id")?;
-        let Json(stored) = row.try_get::<Json<DatasetDefinition>, _>("definition")?;
-        let trees = trees::of_dataset(store, DatasetId(id)).await?;
-        sqlx::query("UPDATE datasets SET warnings = $2 WHERE id = $1")
-            .bind(id)
-            .bind(Json(schema(&stored, &trees)?.warnings()))
-            .execute(&mut *store.connection().await?)
-            .await?;
-    }
-    Ok(())
 }
 
 /// The schema of a stored definition. It is resolved without limits, because the limits may have
@@ -368,7 +331,10 @@ fn schema(stored: &DatasetDefinition, trees: &[UsedTree]) -> Result<Schema, Stor
         let id = TaxonomyId::new();
         by_id.insert(id, Arc::new(tree));
         for &position in &used.positions {
-            match definition.columns.get_mut(position) {
+            match definition
+                .columns
+                .get_mut(position.cast_unsigned() as usize)
+            {
                 Some(column) => column.taxonomy = Some(TaxonomyReference::Id(id)),
                 None => return Err(damaged),
             }

@@ -6,7 +6,6 @@ use std::net::IpAddr;
 use secrecy::SecretString;
 use serde_json::json;
 use sha2::{Digest, Sha256};
-use sqlx::Row;
 use time::{Duration, OffsetDateTime};
 
 use crate::ids::{OrganizationId, TokenId};
@@ -49,7 +48,7 @@ pub async fn redeem(
     let secret = tokens::random_secret()?;
     let now: OffsetDateTime = store.now();
     let mut transaction = store.begin().await?;
-    let row = sqlx::query(
+    let redeemed: Option<(TokenId, OrganizationId)> = sqlx::query_as(
         "UPDATE tokens t
          SET secret_sha256 = $1, enrolment_sha256 = NULL, enrolment_expires_at = NULL
          FROM organizations o
@@ -62,10 +61,11 @@ pub async fn redeem(
     .bind(now)
     .fetch_optional(&mut *transaction)
     .await?;
-    let Some(row) = row else { return Ok(None) };
-    let token = TokenId(row.try_get("id")?);
+    let Some((token, organization)) = redeemed else {
+        return Ok(None);
+    };
     let event = NewEvent {
-        organization: OrganizationId(row.try_get("organization_id")?),
+        organization,
         actor: Actor {
             token: Some(token),
             address,

@@ -2,8 +2,7 @@
 
 use pais_core::definition::DatasetId;
 use serde_json::json;
-use sqlx::postgres::PgRow;
-use sqlx::{PgConnection, Row};
+use sqlx::{FromRow, PgConnection};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -16,13 +15,15 @@ use super::{Store, StoreError};
 use super::{organizations, policies, release_readers};
 
 /// A stored grant.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, FromRow)]
 pub struct StoredGrant {
     /// Its id.
     pub id: GrantId,
     /// The release that the recipient may fetch.
+    #[sqlx(rename = "release_id")]
     pub release: ReleaseId,
     /// The recipient organization.
+    #[sqlx(rename = "recipient_id")]
     pub recipient: OrganizationId,
     /// The recipient's name.
     pub recipient_name: String,
@@ -91,18 +92,18 @@ pub async fn create(
     let refused = |refusal| Ok(GrantCreation::Refused(refusal));
     let mut transaction = store.begin().await?;
     // The lock serializes two equal requests.
-    let release: Option<(Uuid, bool)> = sqlx::query_as(
+    let release: Option<(DatasetId, bool)> = sqlx::query_as(
         "SELECT dataset_id, withdrawn_at IS NOT NULL FROM releases
          WHERE id = $1 AND organization_id = $2 FOR UPDATE",
     )
-    .bind(grant.release.0)
-    .bind(by.organization.0)
+    .bind(grant.release)
+    .bind(by.organization)
     .fetch_optional(&mut *transaction)
     .await?;
     let dataset = match release {
         None => return refused(GrantRefusal::NoRelease),
         Some((_, true)) => return refused(GrantRefusal::Withdrawn),
-        Some((dataset, false)) => DatasetId(dataset),
+        Some((dataset, false)) => dataset,
     };
     let recipient = organizations::find(&mut *transaction, grant.recipient).await?;
     let Some(recipient) = recipient else {
@@ -122,8 +123,8 @@ pub async fn create(
     }
     // Of two grants of releases of a dataset to a recipient, the later one sees the earlier one.
     sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1::text || $2::text, 13))")
-        .bind(dataset.0)
-        .bind(recipient.id.0)
+        .bind(dataset)
+        .bind(recipient.id)
         .execute(&mut *transaction)
         .await?;
     let place = (dataset, grant.release);
@@ -146,14 +147,14 @@ pub async fn create(
                              created_by, organization_id)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
     )
-    .bind(made.id.0)
-    .bind(made.release.0)
-    .bind(made.recipient.0)
+    .bind(made.id)
+    .bind(made.release)
+    .bind(made.recipient)
     .bind(&made.purpose)
     .bind(made.expires_at)
     .bind(made.created_at)
-    .bind(by.token.0)
-    .bind(by.organization.0)
+    .bind(by.token)
+    .bind(by.organization)
     .execute(&mut *transaction)
     .await?;
     let mut detail = json!({
@@ -181,8 +182,8 @@ async fn has_grant(
         "SELECT EXISTS (SELECT 1 FROM grants WHERE release_id = $1 AND recipient_id = $2
                         AND (expires_at IS NULL OR expires_at > $3))",
     )
-    .bind(release.0)
-    .bind(recipient.0)
+    .bind(release)
+    .bind(recipient)
     .bind(now)
     .fetch_one(connection)
     .await?)
@@ -201,25 +202,25 @@ pub async fn list(
     limit: i64,
 ) -> Result<Option<Vec<StoredGrant>>, StoreError> {
     let exists = sqlx::query("SELECT 1 FROM releases WHERE id = $1 AND organization_id = $2")
-        .bind(release.0)
-        .bind(organization.0)
+        .bind(release)
+        .bind(organization)
         .fetch_optional(&mut *store.connection().await?)
         .await?;
     if exists.is_none() {
         return Ok(None);
     }
-    let rows = sqlx::query(
-        "SELECT g.id, g.release_id, g.recipient_id, o.name, g.purpose, g.expires_at, g.created_at
+    let grants = sqlx::query_as(
+        "SELECT g.id, g.release_id, g.recipient_id, o.name AS recipient_name, g.purpose, g.expires_at, g.created_at
          FROM grants g JOIN organizations o ON o.id = g.recipient_id
          WHERE g.release_id = $1 AND ($2::uuid IS NULL OR g.id > $2)
          ORDER BY g.id LIMIT $3",
     )
-    .bind(release.0)
+    .bind(release)
     .bind(after)
     .bind(limit)
     .fetch_all(&mut *store.connection().await?)
     .await?;
-    rows.iter().map(stored).collect::<Result<_, _>>().map(Some)
+    Ok(Some(grants))
 }
 
 /// Deletes a grant; returns `false` if there is no such grant.
@@ -233,14 +234,14 @@ pub async fn delete(
     id: GrantId,
 ) -> Result<bool, StoreError> {
     let mut transaction = store.begin().await?;
-    let recipient: Option<Uuid> = sqlx::query_scalar(
+    let recipient: Option<OrganizationId> = sqlx::query_scalar(
         "DELETE FROM grants g USING releases r
          WHERE g.id = $1 AND g.release_id = $2 AND r.id = g.release_id AND r.organization_id = $3
          RETURNING g.recipient_id",
     )
-    .bind(id.0)
-    .bind(release.0)
-    .bind(by.organization.0)
+    .bind(id)
+    .bind(release)
+    .bind(by.organization)
     .fetch_optional(&mut *transaction)
     .await?;
     let Some(recipient) = recipient else {
@@ -251,16 +252,4 @@ pub async fn delete(
     audit::record(&mut transaction, store.now(), event).await?;
     transaction.commit().await?;
     Ok(true)
-}
-
-fn stored(row: &PgRow) -> Result<StoredGrant, StoreError> {
-    Ok(StoredGrant {
-        id: GrantId(row.try_get("id")?),
-        release: ReleaseId(row.try_get("release_id")?),
-        recipient: OrganizationId(row.try_get("recipient_id")?),
-        recipient_name: row.try_get("name")?,
-        purpose: row.try_get("purpose")?,
-        expires_at: row.try_get("expires_at")?,
-        created_at: row.try_get("created_at")?,
-    })
 }

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::types::Json;
-use sqlx::{PgConnection, Row};
+use sqlx::{FromRow, PgConnection};
 use uuid::Uuid;
 
 use crate::ids::OrganizationId;
@@ -37,9 +37,8 @@ use super::{Store, StoreError};
 /// How long answers are stored.
 pub const RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The age at which a reservation without an answer is taken to belong to a process that died, if it is
-/// not known which one: it was made by an earlier version. Otherwise the reservation ends with its
-/// process.
+/// The age at which a reservation without an answer is taken to be lost, even if its process is alive: it
+/// could not be released.
 const STALE: Duration = Duration::from_secs(60 * 60);
 
 /// The answer to the first request with a key.
@@ -115,16 +114,16 @@ pub async fn begin(
              VALUES ($1, $2, $3, $4, $5, $8)
              ON CONFLICT (organization_id, endpoint, key) DO UPDATE
              SET reservation = excluded.reservation, created_at = excluded.created_at,
-                 instance = excluded.instance, body_sha256 = NULL, status = NULL, headers = NULL,
-                 body = NULL, fingerprint = NULL, sealed_body = NULL
+                 instance = excluded.instance, fingerprint = NULL, status = NULL, headers = NULL,
+                 sealed_body = NULL
              WHERE kept.created_at <= $6
                 OR (kept.status IS NULL
                     AND (kept.created_at <= $7
-                         OR (kept.instance IS NOT NULL AND NOT ",
+                         OR NOT ",
         is_alive!("kept.instance"),
-        ")))"
+        "))"
     ))
-    .bind(organization.0)
+    .bind(organization)
     .bind(endpoint)
     .bind(key)
     .bind(id)
@@ -142,12 +141,12 @@ pub async fn begin(
             open: true,
         }));
     }
-    let kept = sqlx::query(
+    let kept: Option<AnswerRow> = sqlx::query_as(
         "SELECT reservation, fingerprint, status, headers, sealed_body FROM idempotent_answers
          WHERE organization_id = $1 AND endpoint = $2 AND key = $3
            AND sealed_body IS NOT NULL",
     )
-    .bind(organization.0)
+    .bind(organization)
     .bind(endpoint)
     .bind(key)
     .fetch_optional(&mut *store.connection().await?)
@@ -158,20 +157,26 @@ pub async fn begin(
     let damaged = || StoreError::Damaged {
         what: "an idempotent answer",
     };
-    let status: i32 = row.try_get("status")?;
-    let Json(headers) = row.try_get("headers")?;
-    let reservation: Uuid = row.try_get("reservation")?;
-    let sealed: &[u8] = row.try_get("sealed_body")?;
     Ok(KeyState::Answered(StoredAnswer {
         keys: keys.clone(),
-        reservation,
-        fingerprint: row.try_get("fingerprint")?,
+        reservation: row.reservation,
+        fingerprint: row.fingerprint,
         answer: IdempotentAnswer {
-            status: status.try_into().map_err(|_| damaged())?,
-            headers,
-            body: keys.open_answer(reservation, sealed)?,
+            status: row.status.try_into().map_err(|_| damaged())?,
+            headers: row.headers,
+            body: keys.open_answer(row.reservation, &row.sealed_body)?,
         },
     }))
+}
+
+#[derive(FromRow)]
+struct AnswerRow {
+    reservation: Uuid,
+    fingerprint: Vec<u8>,
+    status: i32,
+    #[sqlx(json)]
+    headers: BTreeMap<String, String>,
+    sealed_body: Vec<u8>,
 }
 
 impl Reservation {
@@ -227,7 +232,7 @@ impl Drop for Reservation {
                 if let Err(error) = free(&store, id).await {
                     tracing::warn!(
                         %error,
-                        "an idempotency key could not be released; it stays reserved until this process ends"
+                        "an idempotency key could not be released; it stays reserved for an hour, or until this process ends"
                     );
                 }
             });

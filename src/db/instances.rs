@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use sqlx::{PgConnection, Row};
+use sqlx::{FromRow, PgConnection};
 use uuid::Uuid;
 
 use super::{Store, StoreError};
@@ -25,7 +25,7 @@ macro_rules! is_alive {
 pub(super) use is_alive;
 
 /// A process that uses the database.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, FromRow)]
 pub struct Instance {
     /// Drawn at its start.
     pub id: Uuid,
@@ -88,26 +88,19 @@ pub async fn remove(store: &Store) -> Result<(), StoreError> {
 /// # Errors
 /// When the database fails.
 pub async fn others(store: &Store) -> Result<Vec<Instance>, StoreError> {
-    // A database of an earlier version has no such table.
+    // A new database has no such table yet.
     let has_table: bool = sqlx::query_scalar("SELECT to_regclass('instances') IS NOT NULL")
         .fetch_one(store.owner())
         .await?;
     if !has_table {
         return Ok(Vec::new());
     }
-    let rows = sqlx::query(concat!(
+    Ok(sqlx::query_as(concat!(
         "SELECT i.id, i.version FROM instances i WHERE i.id <> $1 AND ",
         is_alive!("i.id"),
         " ORDER BY i.id",
     ))
     .bind(store.instance())
     .fetch_all(store.owner())
-    .await?;
-    let instance = |row: &sqlx::postgres::PgRow| {
-        Ok(Instance {
-            id: row.try_get("id")?,
-            version: row.try_get("version")?,
-        })
-    };
-    rows.iter().map(instance).collect()
+    .await?)
 }

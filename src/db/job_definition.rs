@@ -2,20 +2,21 @@
 //! the database holds them sealed.
 
 use serde_json::{Value, json};
+use sqlx::FromRow;
 
 use crate::ids::JobId;
-use pais_core::definition::DatasetId;
 
 use super::StoreError;
-use super::key_ring::KeyRing;
 use super::seal::{DataKey, Place};
 
 /// A definition as the database holds it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, FromRow)]
 pub struct DefinitionAtRest {
     /// Without the values that it lists.
+    #[sqlx(rename = "definition")]
     pub shown: Value,
     /// All of it, sealed; `None` if it lists no values.
+    #[sqlx(rename = "sealed_definition")]
     pub sealed: Option<Vec<u8>>,
 }
 
@@ -26,12 +27,11 @@ impl DefinitionAtRest {
     /// When the operating system returns no random bytes.
     pub fn seal(key: &DataKey, job: JobId, definition: &Value) -> Result<Self, StoreError> {
         let shown = without_values(definition);
-        let sealed = match shown == *definition {
-            true => None,
-            false => {
-                let all = serde_json::to_vec(definition)?;
-                Some(key.seal(Place::Definition(job), &all)?)
-            }
+        let sealed = if shown == *definition {
+            None
+        } else {
+            let all = serde_json::to_vec(definition)?;
+            Some(key.seal(Place::Definition(job), &all)?)
         };
         Ok(Self { shown, sealed })
     }
@@ -46,23 +46,6 @@ impl DefinitionAtRest {
         };
         let all = key.open(Place::Definition(job), &sealed)?;
         serde_json::from_slice(&all).map_err(|_| StoreError::Damaged { what: "a job" })
-    }
-
-    /// The whole definition; without the values that it lists if the dataset was deleted, which
-    /// destroyed its key. `dataset` has its id and its wrapped key.
-    ///
-    /// # Errors
-    /// When the definition cannot be decrypted.
-    pub fn open_if_possible(
-        self,
-        keys: &KeyRing,
-        dataset: (DatasetId, Option<&[u8]>),
-        job: JobId,
-    ) -> Result<Value, StoreError> {
-        match (&self.sealed, dataset) {
-            (Some(_), (id, Some(wrapped))) => self.open(&keys.open(id, wrapped)?, job),
-            _ => Ok(self.shown),
-        }
     }
 }
 
@@ -109,12 +92,7 @@ mod tests {
             "release": true,
         });
         assert_eq!(at_rest.shown, shown);
-        let open = |wrapped| {
-            let at_rest = at_rest.clone();
-            at_rest.open_if_possible(&ring, (dataset, wrapped), job)
-        };
-        assert_eq!(open(Some(wrapped.as_slice())).unwrap(), definition);
-        assert_eq!(open(None).unwrap(), shown);
+        assert_eq!(at_rest.open(&key, job).unwrap(), definition);
 
         let without = DefinitionAtRest::seal(&key, job, &shown).unwrap();
         assert_eq!((without.shown, without.sealed), (shown, None));

@@ -4,9 +4,7 @@
 use std::collections::HashSet;
 
 use serde_json::{Value, json};
-use sqlx::postgres::PgRow;
-use sqlx::types::Json;
-use sqlx::{PgExecutor, Row};
+use sqlx::{FromRow, PgExecutor};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -26,13 +24,15 @@ use super::submissions::lock_dataset;
 use super::{JobStatus, Store, StoreError};
 
 /// A job without what was asked for.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, FromRow)]
 pub struct JobSummary {
     /// Its id.
     pub id: JobId,
     /// The organization that owns it.
+    #[sqlx(rename = "organization_id")]
     pub organization: OrganizationId,
     /// The dataset it runs on.
+    #[sqlx(rename = "dataset_id")]
     pub dataset: DatasetId,
     /// Its status.
     pub status: JobStatus,
@@ -41,18 +41,23 @@ pub struct JobSummary {
     /// The current phase, while it runs.
     pub phase: Option<String>,
     /// Number of rows of its submissions.
+    #[sqlx(try_from = "i64")]
     pub rows: u64,
     /// The counts of the current or last attempt.
+    #[sqlx(flatten)]
     pub counts: AttemptCounts,
     /// Estimated seconds until its end; `None` if it does not run or there is no estimate.
     pub remaining_seconds: Option<f64>,
     /// The problem document of a failed job.
     pub error: Option<Value>,
     /// What the holder should know about its rows. Empty until it has read them.
+    #[sqlx(json)]
     pub warnings: Vec<Warning>,
     /// Number of attempts so far.
+    #[sqlx(try_from = "i32")]
     pub attempt: u32,
     /// The release that the job itself created.
+    #[sqlx(rename = "release_id")]
     pub release: Option<ReleaseId>,
     /// When it was created.
     pub created_at: OffsetDateTime,
@@ -167,9 +172,9 @@ pub async fn create(
     if !lock_dataset(&mut transaction, job.dataset).await? {
         return Ok(JobCreation::NoDataset);
     }
-    let present: Vec<Uuid> =
+    let present: Vec<SubmissionId> =
         sqlx::query_scalar("SELECT id FROM submissions WHERE dataset_id = $1 ORDER BY id")
-            .bind(job.dataset.0)
+            .bind(job.dataset)
             .fetch_all(&mut *transaction)
             .await?;
     let chosen = match choose(present, job.submissions) {
@@ -179,7 +184,7 @@ pub async fn create(
     };
     let (id, now) = (JobId::new(), store.now());
     let definition = DefinitionAtRest::seal(job.key, id, job.definition)?;
-    let row = sqlx::query(concat!(
+    let row: JobRow = sqlx::query_as(concat!(
         "INSERT INTO jobs (id, organization_id, dataset_id, definition, submissions, created_by,
                            created_at, sealed_definition, rows)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8,
@@ -188,17 +193,17 @@ pub async fn create(
          RETURNING ",
         columns!()
     ))
-    .bind(id.0)
-    .bind(by.organization.0)
-    .bind(job.dataset.0)
+    .bind(id)
+    .bind(by.organization)
+    .bind(job.dataset)
     .bind(definition.shown)
     .bind(chosen)
-    .bind(by.token.0)
+    .bind(by.token)
     .bind(now)
     .bind(definition.sealed)
     .fetch_one(&mut *transaction)
     .await?;
-    let made = stored(store, &mut *transaction, keys, &row).await?;
+    let made = row.open(store, &mut *transaction, keys).await?;
     let detail = json!({ "dataset_id": made.dataset });
     let event = NewEvent::by(by, Action::JobCreated, made.id.0, detail);
     audit::record(&mut transaction, now, event).await?;
@@ -221,15 +226,18 @@ pub async fn create(
 ///
 /// # Errors
 /// The index in `requested` of the first submission that is not in `present`.
-fn choose(present: Vec<Uuid>, requested: Option<&[SubmissionId]>) -> Result<Vec<Uuid>, usize> {
+fn choose(
+    present: Vec<SubmissionId>,
+    requested: Option<&[SubmissionId]>,
+) -> Result<Vec<SubmissionId>, usize> {
     let Some(requested) = requested else {
         return Ok(present);
     };
-    let present: HashSet<Uuid> = present.into_iter().collect();
-    if let Some(index) = requested.iter().position(|id| !present.contains(&id.0)) {
+    let present: HashSet<SubmissionId> = present.into_iter().collect();
+    if let Some(index) = requested.iter().position(|id| !present.contains(id)) {
         return Err(index);
     }
-    let mut chosen: Vec<Uuid> = requested.iter().map(|id| id.0).collect();
+    let mut chosen = requested.to_vec();
     chosen.sort_unstable();
     chosen.dedup();
     Ok(chosen)
@@ -245,21 +253,18 @@ pub async fn load(
     organization: OrganizationId,
     id: JobId,
 ) -> Result<Option<StoredJob>, StoreError> {
-    let row = sqlx::query(concat!(
+    let row: Option<JobRow> = sqlx::query_as(concat!(
         "SELECT ",
         columns!(),
         " FROM jobs WHERE id = $1 AND organization_id = $2"
     ))
-    .bind(id.0)
-    .bind(organization.0)
+    .bind(id)
+    .bind(organization)
     .fetch_optional(&mut *store.connection().await?)
     .await?;
-    match row {
-        Some(row) => Ok(Some(
-            stored(store, &mut *store.connection().await?, keys, &row).await?,
-        )),
-        None => Ok(None),
-    }
+    let Some(row) = row else { return Ok(None) };
+    let mut connection = store.connection().await?;
+    row.open(store, &mut *connection, keys).await.map(Some)
 }
 
 /// The jobs of the organization after `after`, oldest first, at most `limit`. Opens nothing that is
@@ -273,18 +278,17 @@ pub async fn list(
     after: Option<Uuid>,
     limit: i64,
 ) -> Result<Vec<JobSummary>, StoreError> {
-    let rows = sqlx::query(concat!(
+    Ok(sqlx::query_as(concat!(
         "SELECT ",
         summary_columns!(),
         " FROM jobs WHERE organization_id = $1 AND ($2::uuid IS NULL OR id > $2)
           ORDER BY id LIMIT $3"
     ))
-    .bind(organization.0)
+    .bind(organization)
     .bind(after)
     .bind(limit)
     .fetch_all(&mut *store.connection().await?)
-    .await?;
-    rows.iter().map(summary).collect()
+    .await?)
 }
 
 /// Cancels a job. A queued job is cancelled at once. A running one is cancelled by its worker.
@@ -299,7 +303,7 @@ pub async fn cancel(
 ) -> Result<JobCancellation, StoreError> {
     let now = store.now();
     let mut transaction = store.begin().await?;
-    let row = sqlx::query(concat!(
+    let row: Option<JobRow> = sqlx::query_as(concat!(
         "UPDATE jobs SET
              cancel_requested = true,
              status = CASE status WHEN 'queued' THEN 'cancelled' ELSE status END,
@@ -308,13 +312,13 @@ pub async fn cancel(
          RETURNING ",
         columns!()
     ))
-    .bind(id.0)
-    .bind(by.organization.0)
+    .bind(id)
+    .bind(by.organization)
     .bind(now)
     .fetch_optional(&mut *transaction)
     .await?;
     if let Some(row) = row {
-        let job = stored(store, &mut *transaction, keys, &row).await?;
+        let job = row.open(store, &mut *transaction, keys).await?;
         let event = NewEvent::by(by, Action::JobCancelled, id.0, json!({}));
         audit::record(&mut transaction, now, event).await?;
         transaction.commit().await?;
@@ -328,53 +332,36 @@ pub async fn cancel(
     })
 }
 
-/// The job of a row, with the values that it lists, unless its dataset was deleted.
-async fn stored(
-    store: &Store,
-    executor: impl PgExecutor<'_>,
-    keys: &KeyRing,
-    row: &PgRow,
-) -> Result<StoredJob, StoreError> {
-    let summary = summary(row)?;
-    let definition = DefinitionAtRest {
-        shown: row.try_get("definition")?,
-        sealed: row.try_get("sealed_definition")?,
-    };
-    let wrapped_key = match definition.sealed {
-        Some(_) => store.data_keys().read(executor, summary.dataset).await?,
-        None => None,
-    };
-    let submissions: Vec<Uuid> = row.try_get("submissions")?;
-    let key = (summary.dataset, wrapped_key.as_deref());
-    Ok(StoredJob {
-        definition: definition.open_if_possible(keys, key, summary.id)?,
-        submissions: submissions.into_iter().map(SubmissionId).collect(),
-        summary,
-    })
+#[derive(FromRow)]
+struct JobRow {
+    #[sqlx(flatten)]
+    summary: JobSummary,
+    #[sqlx(flatten)]
+    definition: DefinitionAtRest,
+    submissions: Vec<SubmissionId>,
 }
 
-fn summary(row: &PgRow) -> Result<JobSummary, StoreError> {
-    let status: String = row.try_get("status")?;
-    Ok(JobSummary {
-        id: JobId(row.try_get("id")?),
-        organization: OrganizationId(row.try_get("organization_id")?),
-        dataset: DatasetId(row.try_get("dataset_id")?),
-        status: serde_json::from_value(Value::String(status))
-            .map_err(|_| StoreError::Damaged { what: "a job" })?,
-        progress: row.try_get("progress")?,
-        phase: row.try_get("phase")?,
-        rows: row.try_get::<i64, _>("rows")?.cast_unsigned(),
-        counts: AttemptCounts {
-            rows_read: row.try_get::<i64, _>("rows_read")?.cast_unsigned(),
-            steps_done: row.try_get::<i64, _>("steps_done")?.cast_unsigned(),
-        },
-        remaining_seconds: row.try_get("remaining_seconds")?,
-        error: row.try_get("error")?,
-        warnings: row.try_get::<Json<_>, _>("warnings")?.0,
-        attempt: row.try_get::<i32, _>("attempt")?.cast_unsigned(),
-        release: row.try_get::<Option<Uuid>, _>("release_id")?.map(ReleaseId),
-        created_at: row.try_get("created_at")?,
-        started_at: row.try_get("started_at")?,
-        ended_at: row.try_get("ended_at")?,
-    })
+impl JobRow {
+    /// The job, with the values that it lists, unless its dataset was deleted.
+    async fn open(
+        self,
+        store: &Store,
+        executor: impl PgExecutor<'_>,
+        keys: &KeyRing,
+    ) -> Result<StoredJob, StoreError> {
+        let (id, dataset) = (self.summary.id, self.summary.dataset);
+        let wrapped_key = match self.definition.sealed {
+            Some(_) => store.data_keys().read(executor, dataset).await?,
+            None => None,
+        };
+        let key = wrapped_key.map(|wrapped| keys.open(dataset, &wrapped));
+        Ok(StoredJob {
+            definition: match key.transpose()? {
+                Some(key) => self.definition.open(&key, id)?,
+                None => self.definition.shown,
+            },
+            submissions: self.submissions,
+            summary: self.summary,
+        })
+    }
 }

@@ -23,12 +23,8 @@ pub type SecretKey = Zeroizing<[u8; KEY_BYTES]>;
 /// Reads the key-encryption keys anew; the current one is the first.
 pub type KeySource = Box<dyn Fn() -> Option<Vec<SecretKey>> + Send + Sync>;
 
-/// The first byte of a wrapped key. A key that an earlier version wrapped begins with its nonce and is
-/// recognized by its length.
+/// The first byte of a wrapped key.
 const VERSION: u8 = 1;
-
-/// Length of a key that an earlier version wrapped: nonce, key, tag.
-const OLD_LENGTH: usize = 12 + KEY_BYTES + 16;
 
 /// What authenticates the service's key.
 const SERVICE_KEY: &[u8] = b"pais: service key";
@@ -48,14 +44,10 @@ impl KeyId {
         bytes.try_into().ok().map(Self)
     }
 
-    /// The id of the key that wraps `wrapped`; `None` for a key that an earlier version wrapped.
-    fn of_wrapped(wrapped: &[u8]) -> Option<Self> {
-        let (version, rest) = wrapped.split_first()?;
-        let is_old = wrapped.len() == OLD_LENGTH || *version != VERSION;
-        match is_old {
-            true => None,
-            false => rest.first_chunk().copied().map(Self),
-        }
+    /// The id of the key that wraps `wrapped`, and what it has sealed.
+    fn of_wrapped(wrapped: &[u8]) -> Option<(Self, &[u8])> {
+        let (id, sealed) = wrapped.strip_prefix(&[VERSION])?.split_first_chunk()?;
+        Some((Self(*id), sealed))
     }
 }
 
@@ -189,7 +181,7 @@ impl KeyRing {
 
     /// Whether a key is wrapped with the current key.
     pub fn is_current(&self, wrapped: &[u8]) -> bool {
-        KeyId::of_wrapped(wrapped) == Some(self.current())
+        KeyId::of_wrapped(wrapped).is_some_and(|(id, _)| id == self.current())
     }
 
     /// Wraps the service's own key with the current key.
@@ -219,20 +211,13 @@ impl KeyRing {
     }
 
     fn unwrap_with_known(&self, wrapped: &[u8], associated: &[u8]) -> Result<SecretKey, SealError> {
+        let (id, sealed) = KeyId::of_wrapped(wrapped).ok_or(SealError::DoesNotOpen)?;
         let keys = self.keys.read().clone();
-        let (id, sealed) = match KeyId::of_wrapped(wrapped) {
-            Some(id) => (Some(id), wrapped.get(9..).unwrap_or_default()),
-            None => (None, wrapped),
-        };
-        let candidates = keys.iter().filter(|key| id.is_none_or(|id| id == key.id));
-        for candidate in candidates {
-            if let Ok(bytes) = open(&candidate.cipher, sealed, associated) {
-                let bytes = Zeroizing::new(bytes);
-                let key = <[u8; KEY_BYTES]>::try_from(bytes.as_slice());
-                return key.map(Zeroizing::new).map_err(|_| SealError::DoesNotOpen);
-            }
-        }
-        Err(SealError::DoesNotOpen)
+        let known = keys.iter().find(|key| key.id == id);
+        let known = known.ok_or(SealError::DoesNotOpen)?;
+        let bytes = Zeroizing::new(open(&known.cipher, sealed, associated)?);
+        let key = <[u8; KEY_BYTES]>::try_from(bytes.as_slice());
+        key.map(Zeroizing::new).map_err(|_| SealError::DoesNotOpen)
     }
 
     /// The key that signs packages. It follows from the service's own key, so it stays the same when

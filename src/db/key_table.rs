@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tokio::sync::Mutex;
+
 use super::{Store, StoreError};
 
 /// How long a deletion waits for transactions that began before it.
@@ -9,6 +11,10 @@ const SNAPSHOT_WAIT: Duration = Duration::from_secs(5);
 
 /// Time between two looks at them.
 const SNAPSHOT_POLL: Duration = Duration::from_millis(20);
+
+/// One deletion at a time ends the write-ahead log: a checkpoint of a busy server takes long, and several
+/// would take all connections to the tables.
+static ENDING_THE_LOG: Mutex<()> = Mutex::const_new(());
 
 /// Rewrites the table without the deleted rows. Then, in the background, because it takes long on a busy
 /// server, ends the present file of the write-ahead log. What the service may not do is left to the
@@ -20,6 +26,7 @@ pub(super) async fn rewrite_table(store: &Store) -> Result<(), StoreError> {
         .await?;
     let store = store.clone();
     tokio::spawn(async move {
+        let _turn = ENDING_THE_LOG.lock().await;
         for statement in ["CHECKPOINT", "SELECT pg_switch_wal()"] {
             if let Err(error) = sqlx::raw_sql(statement).execute(store.owner()).await {
                 tracing::warn!(

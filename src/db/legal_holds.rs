@@ -2,8 +2,7 @@
 
 use serde::Serialize;
 use serde_json::json;
-use sqlx::postgres::PgRow;
-use sqlx::{PgConnection, Row};
+use sqlx::{FromRow, PgConnection};
 use time::OffsetDateTime;
 use utoipa::ToSchema;
 
@@ -15,7 +14,7 @@ use super::audit::{self, Action, NewEvent};
 use super::{Store, StoreError};
 
 /// Why and since when nothing of a dataset is deleted.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, FromRow, Serialize, ToSchema)]
 pub struct LegalHold {
     /// Why.
     pub reason: String,
@@ -24,14 +23,17 @@ pub struct LegalHold {
     pub since: OffsetDateTime,
 }
 
-impl LegalHold {
-    /// The hold in a row of `datasets` with `legal_hold_reason` and `legal_hold_since`.
-    pub(super) fn from_row(row: &PgRow) -> Result<Option<Self>, sqlx::Error> {
-        let reason: Option<String> = row.try_get("legal_hold_reason")?;
-        let since: Option<OffsetDateTime> = row.try_get("legal_hold_since")?;
-        Ok(reason
-            .zip(since)
-            .map(|(reason, since)| Self { reason, since }))
+/// The columns of a dataset that have its legal hold.
+#[derive(FromRow)]
+pub(super) struct LegalHoldColumns {
+    legal_hold_reason: Option<String>,
+    legal_hold_since: Option<OffsetDateTime>,
+}
+
+impl From<LegalHoldColumns> for Option<LegalHold> {
+    fn from(columns: LegalHoldColumns) -> Self {
+        let (reason, since) = columns.legal_hold_reason.zip(columns.legal_hold_since)?;
+        Some(LegalHold { reason, since })
     }
 }
 
@@ -59,20 +61,21 @@ pub async fn place(
 ) -> Result<Option<LegalHold>, StoreError> {
     let mut transaction = store.begin().await?;
     let now = store.now();
-    let row = sqlx::query(
+    let hold: Option<LegalHold> = sqlx::query_as(
         "UPDATE datasets
          SET legal_hold_reason = $3, legal_hold_since = coalesce(legal_hold_since, $4)
          WHERE id = $1 AND organization_id = $2 AND deleted_at IS NULL
-         RETURNING legal_hold_reason, legal_hold_since",
+         RETURNING legal_hold_reason AS reason, legal_hold_since AS since",
     )
-    .bind(dataset.0)
-    .bind(by.organization.0)
+    .bind(dataset)
+    .bind(by.organization)
     .bind(reason)
     .bind(now)
     .fetch_optional(&mut *transaction)
     .await?;
-    let Some(row) = row else { return Ok(None) };
-    let hold = LegalHold::from_row(&row)?;
+    if hold.is_none() {
+        return Ok(None);
+    }
     let detail = json!({ "reason": reason });
     let event = NewEvent::by(by, Action::LegalHoldPlaced, dataset.0, detail);
     audit::record(&mut transaction, now, event).await?;
@@ -91,8 +94,8 @@ pub async fn lift(store: &Store, by: Caller, dataset: DatasetId) -> Result<bool,
         "UPDATE datasets SET legal_hold_reason = NULL, legal_hold_since = NULL
          WHERE id = $1 AND organization_id = $2 AND legal_hold_since IS NOT NULL",
     )
-    .bind(dataset.0)
-    .bind(by.organization.0)
+    .bind(dataset)
+    .bind(by.organization)
     .execute(&mut *transaction)
     .await?;
     if lifted.rows_affected() == 0 {
@@ -112,7 +115,7 @@ pub(super) async fn is_held(
     let held: Option<bool> = sqlx::query_scalar(
         "SELECT legal_hold_since IS NOT NULL FROM datasets WHERE id = $1 FOR SHARE",
     )
-    .bind(dataset.0)
+    .bind(dataset)
     .fetch_optional(transaction)
     .await?;
     Ok(held == Some(true))

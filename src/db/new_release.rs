@@ -4,8 +4,8 @@ use pais_core::definition::{DatasetId, JobDefinition, SuppressionFor};
 use pais_core::model::MissingSensitive;
 use pais_core::warning::Warning;
 use serde_json::{Value, json};
-use sqlx::PgConnection;
 use sqlx::types::Json;
+use sqlx::{FromRow, PgConnection};
 use time::OffsetDateTime;
 
 use crate::ids::{JobId, OrganizationId, ReleaseId};
@@ -61,13 +61,14 @@ pub struct NewRelease {
 }
 
 /// The readings of a job that its releases name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromRow)]
 pub struct Readings {
     /// What rows could be suppressed for; `None` if none could.
+    #[sqlx(json(nullable))]
     pub suppression_for: Option<SuppressionFor>,
-    /// How missing sensitive cells count; `None` for a release of an earlier version, which does
-    /// not name it.
-    pub missing_sensitive: Option<MissingSensitive>,
+    /// How missing sensitive cells count.
+    #[sqlx(json)]
+    pub missing_sensitive: MissingSensitive,
 }
 
 impl Readings {
@@ -76,7 +77,7 @@ impl Readings {
         let may_suppress = job.suppression_limit.is_some_and(|limit| limit > 0.0);
         Self {
             suppression_for: may_suppress.then(|| job.suppression_for()),
-            missing_sensitive: Some(job.missing_sensitive()),
+            missing_sensitive: job.missing_sensitive(),
         }
     }
 }
@@ -152,10 +153,10 @@ pub(super) async fn insert(
                   FROM jobs j JOIN submissions s ON s.id = ANY (j.submissions) WHERE j.id = $3))
          ON CONFLICT (job_id) WHERE by_job DO NOTHING",
     )
-    .bind(release.id.0)
-    .bind(release.organization.0)
-    .bind(release.job.0)
-    .bind(release.dataset.0)
+    .bind(release.id)
+    .bind(release.organization)
+    .bind(release.job)
+    .bind(release.dataset)
     .bind(&release.name)
     .bind(release.step.map(u32::cast_signed))
     .bind(release.by.token.is_none())
@@ -167,9 +168,9 @@ pub(super) async fn insert(
     .bind(&release.report)
     .bind(release.created_at)
     .bind(release.readings.suppression_for.map(Json))
-    .bind(release.readings.missing_sensitive.map(Json))
+    .bind(Json(release.readings.missing_sensitive))
     .bind(Json(&release.warnings))
-    .bind(release.by.token.map(|token| token.0))
+    .bind(release.by.token)
     .bind(&release.codebook)
     .bind(&release.sealed_distributions)
     .execute(&mut *connection)
@@ -203,7 +204,7 @@ async fn insert_table(
         "INSERT INTO release_tables (release_id, name, position, rows, columns, sha256, csv_bytes)
          VALUES ($1, $2, $3, $4, $5, $6, $7)",
     )
-    .bind(release.0)
+    .bind(release)
     .bind(&table.name)
     .bind(position)
     .bind(table.rows.cast_signed())
@@ -218,7 +219,7 @@ async fn insert_table(
             "INSERT INTO release_chunks (release_id, table_name, index, rows, data)
              VALUES ($1, $2, $3, $4, $5)",
         )
-        .bind(release.0)
+        .bind(release)
         .bind(&table.name)
         .bind(index)
         .bind(rows.cast_signed())

@@ -1,8 +1,7 @@
 //! Organizations: hospitals and recipients.
 
 use serde::Serialize;
-use sqlx::postgres::PgRow;
-use sqlx::{PgExecutor, Row};
+use sqlx::{FromRow, PgExecutor};
 use time::OffsetDateTime;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -15,7 +14,7 @@ use super::audit::{self, Action, Actor, NewEvent, Outcome};
 use super::{Store, StoreError, violates};
 
 /// A hospital, or a recipient such as the BTS.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 pub struct Organization {
     /// Its id.
     pub id: OrganizationId,
@@ -29,18 +28,6 @@ pub struct Organization {
     /// Since when its tokens, and those of its people, are refused; null while they work.
     #[serde(with = "time::serde::rfc3339::option")]
     pub disabled_at: Option<OffsetDateTime>,
-}
-
-impl Organization {
-    fn from_row(row: &PgRow) -> Result<Self, sqlx::Error> {
-        Ok(Self {
-            id: OrganizationId(row.try_get("id")?),
-            name: row.try_get("name")?,
-            display_name: row.try_get("display_name")?,
-            created_at: row.try_get("created_at")?,
-            disabled_at: row.try_get("disabled_at")?,
-        })
-    }
 }
 
 /// Checks an organization's name. A name in the form of a UUID is rejected, because requests refer
@@ -89,7 +76,7 @@ pub async fn create(
     let inserted = sqlx::query(
         "INSERT INTO organizations (id, name, display_name, created_at) VALUES ($1, $2, $3, $4)",
     )
-    .bind(made.id.0)
+    .bind(made.id)
     .bind(&made.name)
     .bind(&made.display_name)
     .bind(made.created_at)
@@ -121,18 +108,14 @@ pub async fn list(
     after: Option<Uuid>,
     limit: i64,
 ) -> Result<Vec<Organization>, StoreError> {
-    let rows = sqlx::query(
+    Ok(sqlx::query_as(
         "SELECT id, name, display_name, created_at, disabled_at FROM organizations
          WHERE $1::uuid IS NULL OR id > $1 ORDER BY id LIMIT $2",
     )
     .bind(after)
     .bind(limit)
     .fetch_all(&mut *store.connection().await?)
-    .await?;
-    Ok(rows
-        .iter()
-        .map(Organization::from_row)
-        .collect::<Result<_, _>>()?)
+    .await?)
 }
 
 /// The organization with this name or id; `None` if there is none. `executor` is a connection
@@ -148,14 +131,13 @@ pub async fn find(
     if name_or_id.contains('\0') {
         return Ok(None);
     }
-    let row = sqlx::query(
+    Ok(sqlx::query_as(
         "SELECT id, name, display_name, created_at, disabled_at FROM organizations WHERE name = $1 OR id = $2",
     )
     .bind(name_or_id)
     .bind(name_or_id.parse::<Uuid>().ok())
     .fetch_optional(executor)
-    .await?;
-    Ok(row.as_ref().map(Organization::from_row).transpose()?)
+    .await?)
 }
 
 /// Disables an organization, or enables it again; what is so already stays as it is. Returns `false`
@@ -175,21 +157,22 @@ pub async fn set_disabled(
         "UPDATE organizations SET disabled_at = CASE WHEN $2 THEN $3 END
          WHERE id = $1 AND (disabled_at IS NOT NULL) <> $2",
     )
-    .bind(id.0)
+    .bind(id)
     .bind(is_disabled)
     .bind(now)
     .execute(&mut *transaction)
     .await?;
     if changed.rows_affected() == 0 {
         let exists = sqlx::query_scalar("SELECT EXISTS (SELECT FROM organizations WHERE id = $1)")
-            .bind(id.0)
+            .bind(id)
             .fetch_one(&mut *transaction)
             .await?;
         return Ok(exists);
     }
-    let action = match is_disabled {
-        true => Action::OrganizationDisabled,
-        false => Action::OrganizationEnabled,
+    let action = if is_disabled {
+        Action::OrganizationDisabled
+    } else {
+        Action::OrganizationEnabled
     };
     // In its own log, and in that of the administrator.
     let mut logs = vec![id, by.organization];

@@ -5,44 +5,49 @@ use std::net::IpAddr;
 
 use serde_json::json;
 use sha2::{Digest, Sha256};
-use sqlx::{PgExecutor, Row};
-use uuid::Uuid;
+use sqlx::PgConnection;
 
 use crate::ids::{OrganizationId, TokenId};
-use crate::roles::{Caller, Role};
+use crate::roles::Role;
 
 use super::audit::{self, Action, Actor, NewEvent, Outcome};
 use super::seal::random;
-use super::token_validity::{Authentication, RefusalReason};
+use super::token_validity::{Authentication, StoredToken, stored_token};
 use super::{Store, StoreError, organizations};
+
+/// A person as the issuer names them.
+#[derive(Clone, Copy, Debug)]
+pub struct Person<'a> {
+    /// In which role the person acts.
+    pub role: Role,
+    /// The issuer's subject.
+    pub subject: &'a str,
+}
 
 /// Looks up a person of the organization with this name or id. A person who comes for the first time
 /// gets a token, which the audit log records; one whose token was revoked is refused.
 ///
 /// # Errors
-/// When the database fails, or the operating system returns no random bytes.
+/// When the operating system returns no random bytes.
 pub async fn authenticate(
     store: &Store,
     organization: &str,
-    (role, subject): (Role, &str),
+    person: Person<'_>,
     address: Option<IpAddr>,
 ) -> Result<Authentication, StoreError> {
-    let found = organizations::find(&mut *store.connection().await?, organization).await?;
+    let mut connection = store.connection().await?;
+    let found = organizations::find(&mut *connection, organization).await?;
     let Some(organization) = found else {
         return Ok(Authentication::Unknown);
     };
-    if organization.disabled_at.is_some() {
-        // A person who comes for the first time gets no token then.
-        let known = find(
-            &mut *store.connection().await?,
-            (organization.id, role, subject),
-        )
-        .await?;
-        return Ok(known.unwrap_or(Authentication::Unknown));
+    let known = find(&mut connection, organization.id, person).await?;
+    drop(connection);
+    if let Some(known) = known {
+        return Ok(known.authenticate(store.now()));
     }
-    let person = (organization.id, role, subject);
-    if let Some(known) = find(&mut *store.connection().await?, person).await? {
-        return Ok(known);
+    // A person who comes for the first time gets no token then.
+    if organization.disabled_at.is_some() {
+        return Ok(Authentication::Unknown);
     }
     let mut unknown = [0; 32];
     random(&mut unknown)?;
@@ -54,12 +59,12 @@ pub async fn authenticate(
          ON CONFLICT (organization_id, role, oidc_subject) WHERE oidc_subject IS NOT NULL
          DO NOTHING",
     )
-    .bind(token.0)
-    .bind(organization.id.0)
-    .bind(role.as_str())
+    .bind(token)
+    .bind(organization.id)
+    .bind(person.role.as_str())
     .bind(Sha256::digest(unknown).as_slice())
     .bind(store.now())
-    .bind(subject)
+    .bind(person.subject)
     .execute(&mut *transaction)
     .await?;
     if made.rows_affected() == 1 {
@@ -71,49 +76,29 @@ pub async fn authenticate(
             },
             action: Action::TokenCreated,
             subject: token.0,
-            detail: json!({ "role": role.as_str(), "oidc_subject": subject }),
+            detail: json!({ "role": person.role, "oidc_subject": person.subject }),
             outcome: Outcome::Done,
         };
         audit::record(&mut transaction, store.now(), event).await?;
     }
     transaction.commit().await?;
     // Of two first requests at the same time, one has made the token.
-    let known = find(&mut *store.connection().await?, person).await?;
-    known.ok_or(StoreError::Damaged { what: "a person" })
+    let known = find(&mut *store.connection().await?, organization.id, person).await?;
+    let known = known.ok_or(StoreError::Damaged { what: "a person" })?;
+    Ok(known.authenticate(store.now()))
 }
 
 async fn find(
-    executor: impl PgExecutor<'_>,
-    (organization, role, subject): (OrganizationId, Role, &str),
-) -> Result<Option<Authentication>, StoreError> {
-    let row = sqlx::query(
-        "SELECT t.id, t.revoked_at IS NOT NULL AS is_revoked,
-                o.disabled_at IS NOT NULL AS is_disabled
-         FROM tokens t JOIN organizations o ON o.id = t.organization_id
-         WHERE t.organization_id = $1 AND t.role = $2 AND t.oidc_subject = $3",
-    )
-    .bind(organization.0)
-    .bind(role.as_str())
-    .bind(subject)
-    .fetch_optional(executor)
-    .await?;
-    let Some(row) = row else { return Ok(None) };
-    let token = TokenId(row.try_get::<Uuid, _>("id")?);
-    let reason = match (row.try_get("is_revoked")?, row.try_get("is_disabled")?) {
-        (true, _) => RefusalReason::Revoked,
-        (false, true) => RefusalReason::Disabled,
-        (false, false) => {
-            return Ok(Some(Authentication::Valid(Caller {
-                organization,
-                role,
-                token,
-                address: None,
-            })));
-        }
-    };
-    Ok(Some(Authentication::Refused {
-        token,
-        organization,
-        reason,
-    }))
+    connection: &mut PgConnection,
+    organization: OrganizationId,
+    person: Person<'_>,
+) -> Result<Option<StoredToken>, StoreError> {
+    Ok(sqlx::query_as(stored_token!(
+        "t.organization_id = $1 AND t.role = $2 AND t.oidc_subject = $3"
+    ))
+    .bind(organization)
+    .bind(person.role.as_str())
+    .bind(person.subject)
+    .fetch_optional(connection)
+    .await?)
 }

@@ -2,11 +2,10 @@
 
 use serde::Serialize;
 use serde_json::json;
+use sqlx::PgConnection;
 use sqlx::types::Json;
-use sqlx::{PgConnection, Row};
 use time::OffsetDateTime;
 use utoipa::ToSchema;
-use uuid::Uuid;
 
 use crate::ids::{OrganizationId, ReleaseId, TokenId};
 use crate::policy::Policy;
@@ -34,7 +33,7 @@ pub(super) async fn of_organization(
 ) -> Result<Policy, StoreError> {
     let document: Option<Json<Policy>> =
         sqlx::query_scalar("SELECT document FROM policies WHERE organization_id = $1")
-            .bind(organization.0)
+            .bind(organization)
             .fetch_optional(connection)
             .await?;
     Ok(document.map_or_else(Policy::default, |Json(policy)| policy))
@@ -53,11 +52,11 @@ pub async fn replace(store: &Store, by: Caller, policy: &Policy) -> Result<(), S
          ON CONFLICT (organization_id) DO UPDATE
          SET document = $2, require_approval = $3, changed_at = $4, changed_by = $5",
     )
-    .bind(by.organization.0)
+    .bind(by.organization)
     .bind(Json(policy))
     .bind(policy.requires_approval())
     .bind(now)
-    .bind(by.token.0)
+    .bind(by.token)
     .execute(&mut *transaction)
     .await?;
     let detail = json!({ "policy": policy });
@@ -104,21 +103,21 @@ pub async fn approve(
     release: ReleaseId,
 ) -> Result<ApprovalCreation, StoreError> {
     let mut transaction = store.begin().await?;
-    let row = sqlx::query(
-        "SELECT created_by, withdrawn_at IS NOT NULL AS is_withdrawn FROM releases
+    let found: Option<(Option<TokenId>, bool)> = sqlx::query_as(
+        "SELECT created_by, withdrawn_at IS NOT NULL FROM releases
          WHERE id = $1 AND organization_id = $2 FOR UPDATE",
     )
-    .bind(release.0)
-    .bind(by.organization.0)
+    .bind(release)
+    .bind(by.organization)
     .fetch_optional(&mut *transaction)
     .await?;
-    let Some(row) = row else {
+    let Some((created_by, is_withdrawn)) = found else {
         return Ok(ApprovalCreation::NoRelease);
     };
-    if row.try_get("is_withdrawn")? {
+    if is_withdrawn {
         return Ok(ApprovalCreation::Withdrawn);
     }
-    if row.try_get::<Option<Uuid>, _>("created_by")? == Some(by.token.0) {
+    if created_by == Some(by.token) {
         return Ok(ApprovalCreation::SameToken);
     }
     let approval = Approval {
@@ -130,8 +129,8 @@ pub async fn approve(
         "INSERT INTO release_approvals (release_id, approved_by, approved_at)
          VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
     )
-    .bind(release.0)
-    .bind(approval.token_id.0)
+    .bind(release)
+    .bind(approval.token_id)
     .bind(approval.at)
     .execute(&mut *transaction)
     .await?;
@@ -153,6 +152,6 @@ pub(super) async fn is_approved(
     release: ReleaseId,
 ) -> Result<bool, StoreError> {
     let exists = "SELECT EXISTS (SELECT 1 FROM release_approvals WHERE release_id = $1)";
-    let exists = sqlx::query_scalar(exists).bind(release.0);
+    let exists = sqlx::query_scalar(exists).bind(release);
     Ok(exists.fetch_one(connection).await?)
 }

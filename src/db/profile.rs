@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use pais_core::definition::{DatasetId, SubmissionId};
-use sqlx::Row;
 use sqlx::types::Json;
-use uuid::Uuid;
 
 use super::{Store, StoreError};
 
@@ -17,16 +15,15 @@ pub async fn rows_by_submission(
     store: &Store,
     dataset: DatasetId,
 ) -> Result<Vec<(SubmissionId, u64)>, StoreError> {
-    let rows = sqlx::query("SELECT id, rows FROM submissions WHERE dataset_id = $1 ORDER BY id")
-        .bind(dataset.0)
-        .fetch_all(&mut *store.connection().await?)
-        .await?;
-    let submissions = rows.iter().map(|row| {
-        let id: Uuid = row.try_get("id")?;
-        let rows: i64 = row.try_get("rows")?;
-        Ok((SubmissionId(id), rows.cast_unsigned()))
-    });
-    submissions.collect()
+    let rows: Vec<(SubmissionId, i64)> =
+        sqlx::query_as("SELECT id, rows FROM submissions WHERE dataset_id = $1 ORDER BY id")
+            .bind(dataset)
+            .fetch_all(&mut *store.connection().await?)
+            .await?;
+    let submissions = rows.into_iter();
+    Ok(submissions
+        .map(|(id, rows)| (id, rows.cast_unsigned()))
+        .collect())
 }
 
 /// By identifier column, the number of rows whose identifier occurred before in their submission;
@@ -45,7 +42,7 @@ pub async fn identifier_repeats(
              WHERE s.dataset_id = $1
              GROUP BY c.key) counted",
     )
-    .bind(dataset.0)
+    .bind(dataset)
     .fetch_one(&mut *store.connection().await?)
     .await?;
     Ok(counted.map(|Json(counted)| counted))

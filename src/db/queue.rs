@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use serde_json::Value;
-use sqlx::Row;
+use sqlx::FromRow;
 use sqlx::types::Json;
 use uuid::Uuid;
 
@@ -21,11 +21,13 @@ use super::runs::{self, SealedStep};
 use super::{Store, StoreError, pg_interval};
 
 /// The counts of an attempt.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromRow)]
 pub struct AttemptCounts {
     /// Number of rows read.
+    #[sqlx(try_from = "i64")]
     pub rows_read: u64,
     /// Number of specializations performed, over all combinations of a sweep.
+    #[sqlx(try_from = "i64")]
     pub steps_done: u64,
 }
 
@@ -91,7 +93,7 @@ pub async fn heartbeat(
     fn each<T>(beats: &[Beat], value: impl Fn(&Beat) -> T) -> Vec<T> {
         beats.iter().map(value).collect()
     }
-    let rows = sqlx::query(
+    let rows: Vec<(Uuid, Option<bool>, bool)> = sqlx::query_as(
         "WITH beats AS (
              SELECT * FROM unnest($2::uuid[], $3::uuid[], $4::float8[], $5::text[], $6::bigint[],
                                   $7::bigint[], $8::float8[])
@@ -113,7 +115,7 @@ pub async fn heartbeat(
          FROM beats b LEFT JOIN renewed r ON r.token = b.token",
     )
     .bind(pg_interval(lease))
-    .bind(each(beats, |beat| beat.job.0))
+    .bind(each(beats, |beat| beat.job))
     .bind(each(beats, |beat| beat.token))
     .bind(each(beats, |beat| beat.state.progress))
     .bind(each(beats, |beat| beat.state.phase))
@@ -129,14 +131,14 @@ pub async fn heartbeat(
     .fetch_all(&mut *store.connection().await?)
     .await?;
     let mut replies = HashMap::with_capacity(rows.len());
-    for row in rows {
-        let reply = match (row.try_get("cancel_requested")?, row.try_get("held")?) {
+    for (token, cancel_requested, is_held) in rows {
+        let reply = match (cancel_requested, is_held) {
             (Some(true), _) => Some(HeartbeatReply::CancelRequested),
             (Some(false), _) => Some(HeartbeatReply::Held),
             (None, true) => None,
             (None, false) => Some(HeartbeatReply::Lost),
         };
-        replies.insert(row.try_get::<Uuid, _>("token")?, reply);
+        replies.insert(token, reply);
     }
     let reply = |beat: &Beat| replies.get(&beat.token).copied().flatten();
     Ok(each(beats, reply))
@@ -153,7 +155,7 @@ pub async fn record_warnings(
     warnings: &[Warning],
 ) -> Result<(), StoreError> {
     sqlx::query("UPDATE jobs SET warnings = $3 WHERE id = $1 AND lease_token = $2")
-        .bind(claim.job.0)
+        .bind(claim.job)
         .bind(claim.token)
         .bind(Json(warnings))
         .execute(&mut *store.connection().await?)
@@ -219,7 +221,7 @@ pub async fn succeed(
                          lease_expires_at = NULL, ended_at = $3
          WHERE id = $1 AND lease_token = $2 AND NOT cancel_requested",
     )
-    .bind(claim.job.0)
+    .bind(claim.job)
     .bind(claim.token)
     .bind(store.now())
     .bind(counts.rows_read.cast_signed())
@@ -264,7 +266,7 @@ pub async fn fail(
          WHERE id = $1 AND lease_token = $2
          RETURNING status",
     )
-    .bind(claim.job.0)
+    .bind(claim.job)
     .bind(claim.token)
     .bind(document(problem)?)
     .bind(store.now())
@@ -294,7 +296,7 @@ pub async fn cancelled(
                          lease_expires_at = NULL, ended_at = $3
          WHERE id = $1 AND lease_token = $2",
     )
-    .bind(claim.job.0)
+    .bind(claim.job)
     .bind(claim.token)
     .bind(store.now())
     .bind(counts.rows_read.cast_signed())
@@ -320,7 +322,7 @@ pub async fn requeue(store: &Store, claim: &Claim) -> Result<EndResult, StoreErr
              lease_token = NULL, lease_expires_at = NULL
          WHERE id = $1 AND lease_token = $2",
     )
-    .bind(claim.job.0)
+    .bind(claim.job)
     .bind(claim.token)
     .bind(store.now())
     .execute(&mut *store.connection().await?)

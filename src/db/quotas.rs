@@ -1,6 +1,6 @@
 //! What an organization may have: stored rows and waiting jobs.
 
-use sqlx::{PgConnection, Row};
+use sqlx::PgConnection;
 
 use crate::ids::OrganizationId;
 use crate::problem::{Code, Problem};
@@ -100,21 +100,21 @@ impl Quotas {
         if self.stored_bytes == 0 && self.stored_rows == 0 {
             return Ok(Ok(()));
         }
-        let row = sqlx::query(
+        let (bytes, rows): (i64, i64) = sqlx::query_as(
             "SELECT coalesce(sum(s.bytes), 0)::bigint AS bytes,
                     coalesce(sum(s.rows), 0)::bigint AS rows
              FROM datasets d JOIN submissions s ON s.dataset_id = d.id
              WHERE d.organization_id = $1",
         )
-        .bind(organization.0)
+        .bind(organization)
         .fetch_one(connection)
         .await?;
-        let used = |column| row.try_get::<i64, _>(column).map(i64::cast_unsigned);
-        let exceeds = |used: u64, limit: u64| limit > 0 && used.saturating_add(more) > limit;
-        Ok(if exceeds(used("bytes")?, self.stored_bytes) {
+        let exceeds =
+            |used: i64, limit: u64| limit > 0 && used.cast_unsigned().saturating_add(more) > limit;
+        Ok(if exceeds(bytes, self.stored_bytes) {
             let limit = self.stored_bytes;
             Err(QuotaError::StoredBytes { limit })
-        } else if exceeds(used("rows")?, self.stored_rows) {
+        } else if exceeds(rows, self.stored_rows) {
             let limit = self.stored_rows;
             Err(QuotaError::StoredRows { limit })
         } else {
@@ -141,13 +141,14 @@ impl Quotas {
                  SELECT FROM jobs WHERE organization_id = $1 AND status = 'queued' AND attempt = 0
                  LIMIT $2) AS waiting",
         )
-        .bind(organization.0)
+        .bind(organization)
         .bind(i64::from(limit))
         .fetch_one(connection)
         .await?;
-        Ok(match waiting < i64::from(limit) {
-            true => Ok(()),
-            false => Err(QuotaError::QueuedJobs { limit }),
+        Ok(if waiting < i64::from(limit) {
+            Ok(())
+        } else {
+            Err(QuotaError::QueuedJobs { limit })
         })
     }
 }

@@ -5,8 +5,7 @@
 //! are rows, for which a full disk has no room.
 
 use pais_core::definition::SubmissionId;
-use sqlx::Row;
-use uuid::Uuid;
+use sqlx::FromRow;
 
 use super::{Store, StoreError};
 
@@ -25,7 +24,7 @@ const BATCH_CHUNKS: i64 = 256;
 pub async fn remove_deleted(store: &Store, is_tight: impl Fn() -> bool) -> Result<u64, StoreError> {
     let mut removed = 0;
     loop {
-        let submission: Option<Uuid> = sqlx::query_scalar(
+        let submission: Option<SubmissionId> = sqlx::query_scalar(
             "SELECT s.id FROM submissions s JOIN datasets d ON d.id = s.dataset_id
              WHERE d.deleted_at IS NOT NULL LIMIT 1",
         )
@@ -43,14 +42,13 @@ pub async fn remove_deleted(store: &Store, is_tight: impl Fn() -> bool) -> Resul
             .bind(submission)
             .execute(&mut *store.connection().await?)
             .await?;
-        let id = SubmissionId(submission);
-        store.data_keys().remove(store, id).await?;
+        store.data_keys().remove(store, submission).await?;
         removed += 1;
     }
 }
 
 /// Removes some chunks of a submission; returns their number.
-async fn remove_chunks(store: &Store, submission: Uuid) -> Result<u64, StoreError> {
+async fn remove_chunks(store: &Store, submission: SubmissionId) -> Result<u64, StoreError> {
     let removed = sqlx::query(
         "DELETE FROM submission_chunks WHERE submission_id = $1 AND index IN (
              SELECT index FROM (
@@ -123,7 +121,7 @@ const MOVED_BYTES: i64 = 256 << 20;
 /// # Errors
 /// When the database fails. What was moved stays moved, and is the same as before.
 pub async fn compact(store: &Store, is_tight: impl Fn() -> bool) -> Result<(), StoreError> {
-    let mut last = None;
+    let mut last: Option<MovedChunk> = None;
     loop {
         if !is_tight() {
             return Ok(());
@@ -136,12 +134,12 @@ pub async fn compact(store: &Store, is_tight: impl Fn() -> bool) -> Result<(), S
         let until = (free / 2).min(MOVED_BYTES);
         let (mut moved, mut since_checkpoint) = (0, 0);
         while moved < until {
-            let Some(chunk) = move_chunk(store, last).await? else {
+            let Some(chunk) = move_chunk(store, last.as_ref()).await? else {
                 return vacuum(store).await;
             };
-            last = Some((chunk.submission, chunk.index));
             moved += chunk.bytes;
             since_checkpoint += chunk.bytes;
+            last = Some(chunk);
             if since_checkpoint >= BATCH_BYTES {
                 checkpoint(store).await?;
                 since_checkpoint = 0;
@@ -164,8 +162,9 @@ async fn free_inside(store: &Store) -> Result<i64, StoreError> {
 }
 
 /// A chunk that was moved.
+#[derive(FromRow)]
 struct MovedChunk {
-    submission: Uuid,
+    submission_id: SubmissionId,
     index: i32,
     bytes: i64,
 }
@@ -173,10 +172,9 @@ struct MovedChunk {
 /// Stores the newest chunk before `last` again, unchanged, so that it is written into free space.
 async fn move_chunk(
     store: &Store,
-    last: Option<(Uuid, i32)>,
+    last: Option<&MovedChunk>,
 ) -> Result<Option<MovedChunk>, StoreError> {
-    let (submission, index) = last.unzip();
-    let row = sqlx::query(
+    Ok(sqlx::query_as(
         "UPDATE submission_chunks c SET sealed = c.sealed || ''::bytea
          FROM (SELECT submission_id, index FROM submission_chunks
                WHERE $1::uuid IS NULL OR (submission_id, index) < ($1, $2)
@@ -184,14 +182,8 @@ async fn move_chunk(
          WHERE (c.submission_id, c.index) = (next.submission_id, next.index)
          RETURNING c.submission_id, c.index, octet_length(c.sealed)::bigint AS bytes",
     )
-    .bind(submission)
-    .bind(index)
+    .bind(last.map(|chunk| chunk.submission_id))
+    .bind(last.map(|chunk| chunk.index))
     .fetch_optional(&mut *store.connection().await?)
-    .await?;
-    let Some(row) = row else { return Ok(None) };
-    Ok(Some(MovedChunk {
-        submission: row.try_get("submission_id")?,
-        index: row.try_get("index")?,
-        bytes: row.try_get("bytes")?,
-    }))
+    .await?)
 }

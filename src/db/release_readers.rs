@@ -1,7 +1,5 @@
 //! Which releases a recipient knows, or may come to know.
 
-use uuid::Uuid;
-
 use pais_core::definition::DatasetId;
 use sqlx::PgExecutor;
 use time::OffsetDateTime;
@@ -23,8 +21,8 @@ pub(super) async fn add(
         "INSERT INTO release_readers (release_id, recipient_id, first_at) VALUES ($1, $2, $3)
          ON CONFLICT DO NOTHING",
     )
-    .bind(release.0)
-    .bind(recipient.0)
+    .bind(release)
+    .bind(recipient)
     .bind(store.now())
     .execute(&mut *store.connection().await?)
     .await?;
@@ -42,7 +40,7 @@ pub async fn known_releases(
     (dataset, release): (DatasetId, ReleaseId),
     now: OffsetDateTime,
 ) -> Result<Vec<ReleaseId>, StoreError> {
-    let known: Vec<Uuid> = sqlx::query_scalar(
+    Ok(sqlx::query_scalar(
         "SELECT r.id FROM releases r
          WHERE r.dataset_id = $1 AND r.id <> $2 AND (
              EXISTS (SELECT 1 FROM release_readers k
@@ -52,11 +50,10 @@ pub async fn known_releases(
                      AND (g.expires_at IS NULL OR g.expires_at > $4)))
          ORDER BY r.id",
     )
-    .bind(dataset.0)
-    .bind(release.0)
-    .bind(recipient.0)
+    .bind(dataset)
+    .bind(release)
+    .bind(recipient)
     .bind(now)
     .fetch_all(executor)
-    .await?;
-    Ok(known.into_iter().map(ReleaseId).collect())
+    .await?)
 }

@@ -3,8 +3,8 @@
 
 use futures_util::TryStreamExt;
 use serde::Deserialize;
+use sqlx::PgConnection;
 use sqlx::types::Json;
-use sqlx::{PgConnection, Row};
 
 use crate::ids::ReleaseId;
 use pais_core::definition::SubmissionId;
@@ -69,7 +69,7 @@ pub(super) async fn insert(
         sqlx::query(
             "INSERT INTO release_sources (release_id, index, rows, sealed) VALUES ($1, $2, $3, $4)",
         )
-        .bind(release.0)
+        .bind(release)
         .bind(index)
         .bind(part.rows.cast_signed())
         .bind(&part.sealed)
@@ -79,8 +79,7 @@ pub(super) async fn insert(
     Ok(())
 }
 
-/// Where the rows of a release come from; `None` for a release of an earlier version, which does
-/// not have it, and of a deleted dataset.
+/// Where the rows of a release come from; `None` for one of a deleted dataset.
 ///
 /// # Errors
 /// When the database fails, or what is stored is damaged.
@@ -89,39 +88,36 @@ pub async fn load(
     key: &DataKey,
     release: ReleaseId,
 ) -> Result<Option<SourceRows>, StoreError> {
-    let damaged = || StoreError::Damaged {
-        what: "the raw rows of a release",
-    };
-    let row = sqlx::query("SELECT rows, source_submissions FROM releases WHERE id = $1")
-        .bind(release.0)
-        .fetch_one(&mut *store.connection().await?)
-        .await?;
-    let submissions: Option<Json<Vec<SourceSubmission>>> = row.try_get("source_submissions")?;
+    let (expected, submissions): (i64, Option<Json<Vec<SourceSubmission>>>) =
+        sqlx::query_as("SELECT rows, source_submissions FROM releases WHERE id = $1")
+            .bind(release)
+            .fetch_one(&mut *store.connection().await?)
+            .await?;
     let Some(Json(submissions)) = submissions else {
         return Ok(None);
     };
-    let expected: i64 = row.try_get("rows")?;
     let mut rows = Vec::with_capacity(expected.max(0) as usize);
     let mut connection = store.connection().await?;
-    let mut parts = sqlx::query(
+    let mut parts = sqlx::query_as::<_, (i32, Vec<u8>)>(
         "SELECT index, sealed FROM release_sources WHERE release_id = $1 ORDER BY index",
     )
-    .bind(release.0)
+    .bind(release)
     .fetch(&mut *connection);
-    while let Some(part) = parts.try_next().await? {
-        let index = part.try_get::<i32, _>("index")?.cast_unsigned();
-        let place = Place::SourceRows { release, index };
-        let bytes = key.open(place, part.try_get("sealed")?)?;
+    while let Some((index, sealed)) = parts.try_next().await? {
+        let index = index.cast_unsigned();
+        let bytes = key.open(Place::SourceRows { release, index }, &sealed)?;
         let numbers = bytes.as_chunks::<4>().0.iter();
         rows.extend(numbers.map(|bytes| u32::from_le_bytes(*bytes)));
     }
-    match rows.len() as i64 == expected {
-        true => Ok(Some(SourceRows {
-            submissions: submissions.into_iter().map(|it| (it.id, it.rows)).collect(),
-            rows,
-        })),
+    if rows.len() as i64 == expected {
+        let submissions = submissions.into_iter().map(|it| (it.id, it.rows)).collect();
+        Ok(Some(SourceRows { submissions, rows }))
+    } else if rows.is_empty() {
         // Deleted with its dataset since the key was read.
-        false if rows.is_empty() => Ok(None),
-        false => Err(damaged()),
+        Ok(None)
+    } else {
+        Err(StoreError::Damaged {
+            what: "the raw rows of a release",
+        })
     }
 }

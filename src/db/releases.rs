@@ -1,11 +1,8 @@
 //! Releases: immutable anonymized tables. Their holder and the recipients with a grant can read
 //! them.
 
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use sqlx::Row;
-use sqlx::postgres::PgRow;
-use sqlx::types::Json;
+use sqlx::FromRow;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -15,7 +12,7 @@ use pais_core::definition::DatasetId;
 use pais_core::warning::Warning;
 
 use super::audit::{self, Action, NewEvent};
-use super::withdrawals::Withdrawal;
+use super::withdrawals::{Withdrawal, WithdrawalColumns};
 use super::{Store, StoreError, release_readers};
 
 pub use super::new_release::{NewRelease, NewTable, Readings, ReleaseCreation, create};
@@ -31,23 +28,29 @@ pub enum Viewer {
 }
 
 /// A stored release, without its rows and its report.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, FromRow)]
 pub struct StoredRelease {
     /// Its id.
     pub id: ReleaseId,
     /// The organization that owns it.
+    #[sqlx(rename = "organization_id")]
     pub organization: OrganizationId,
     /// The job it comes from.
+    #[sqlx(rename = "job_id")]
     pub job: JobId,
     /// The dataset it comes from.
+    #[sqlx(rename = "dataset_id")]
     pub dataset: DatasetId,
     /// A display name.
     pub name: Option<String>,
     /// The step of the run that it publishes.
+    #[sqlx(json(nullable))]
     pub step: Option<u32>,
     /// Number of released rows.
+    #[sqlx(try_from = "i64")]
     pub rows: u64,
     /// Number of suppressed rows.
+    #[sqlx(try_from = "i64")]
     pub suppressed_rows: u64,
     /// Its tables, in order: `{name, rows, sha256, bytes}`.
     pub tables: Value,
@@ -58,40 +61,49 @@ pub struct StoredRelease {
     /// The result of the verification.
     pub verification: Value,
     /// The readings of the job that it is made under.
+    #[sqlx(flatten)]
     pub readings: Readings,
     /// What a reader should know about it.
+    #[sqlx(json)]
     pub warnings: Vec<Warning>,
-    /// What a recipient needs to resolve its labels; `None` in a list, and for a release of an
-    /// earlier version.
+    /// What a recipient needs to resolve its labels; `None` in a list.
+    #[sqlx(default)]
     pub codebook: Option<Value>,
     /// The purpose of the viewer's grant; `None` in a list, and for the holder.
+    #[sqlx(default)]
     pub purpose: Option<String>,
     /// When it was created.
     pub created_at: OffsetDateTime,
     /// Why it is served to nobody; `None` where it is served.
+    #[sqlx(flatten, try_from = "WithdrawalColumns")]
     pub withdrawn: Option<Withdrawal>,
 }
 
 /// A table of a release, without its rows.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, FromRow)]
 pub struct StoredTable {
     /// The organization that owns the release.
+    #[sqlx(rename = "organization_id")]
     pub organization: OrganizationId,
     /// The release.
+    #[sqlx(rename = "release_id")]
     pub release: ReleaseId,
     /// The display name of the release.
     pub release_name: Option<String>,
     /// `data`, `qit` or `st_<column>`.
     pub name: String,
     /// Position among the tables of the release, from 0.
+    #[sqlx(try_from = "i32")]
     pub position: u32,
     /// Number of rows.
+    #[sqlx(try_from = "i64")]
     pub rows: u64,
     /// The names and types of its columns.
     pub columns: Value,
     /// SHA-256 of the CSV as served, hexadecimal.
     pub sha256: String,
     /// Size of the CSV as served, in bytes.
+    #[sqlx(try_from = "i64")]
     pub csv_bytes: u64,
     /// Whether the release was withdrawn, so that the table is served to nobody.
     pub is_withdrawn: bool,
@@ -99,7 +111,7 @@ pub struct StoredTable {
 
 macro_rules! columns {
     () => {
-        "r.id, r.organization_id, r.job_id, r.dataset_id, r.name, r.step, r.rows,
+        "r.id, r.organization_id, r.job_id, r.dataset_id, r.name, to_jsonb(r.step) AS step, r.rows,
          r.suppressed_rows, r.privacy, r.cut, r.verification, r.created_at, r.warnings,
          r.withdrawn_at, r.withdrawn_reason,
          to_jsonb(r.suppression_for) AS suppression_for,
@@ -126,10 +138,10 @@ macro_rules! visible {
 }
 
 impl Viewer {
-    fn parts(self) -> (bool, Uuid) {
+    fn parts(self) -> (bool, OrganizationId) {
         match self {
-            Self::Holder(organization) => (true, organization.0),
-            Self::Recipient(organization) => (false, organization.0),
+            Self::Holder(organization) => (true, organization),
+            Self::Recipient(organization) => (false, organization),
         }
     }
 }
@@ -144,7 +156,7 @@ pub async fn load(
     id: ReleaseId,
 ) -> Result<Option<StoredRelease>, StoreError> {
     let (holder, organization) = viewer.parts();
-    let row = sqlx::query(concat!(
+    Ok(sqlx::query_as(concat!(
         "SELECT ",
         columns!(),
         ", r.codebook,
@@ -158,15 +170,9 @@ pub async fn load(
     .bind(holder)
     .bind(organization)
     .bind(store.now())
-    .bind(id.0)
+    .bind(id)
     .fetch_optional(&mut *store.connection().await?)
-    .await?;
-    let Some(row) = row else { return Ok(None) };
-    Ok(Some(StoredRelease {
-        codebook: row.try_get("codebook")?,
-        purpose: row.try_get("purpose")?,
-        ..stored(&row)?
-    }))
+    .await?)
 }
 
 /// The releases after `after` that the viewer can read, oldest first, at most `limit`.
@@ -180,7 +186,7 @@ pub async fn list(
     limit: i64,
 ) -> Result<Vec<StoredRelease>, StoreError> {
     let (holder, organization) = viewer.parts();
-    let rows = sqlx::query(concat!(
+    Ok(sqlx::query_as(concat!(
         "SELECT ",
         columns!(),
         " FROM releases r WHERE ($4::uuid IS NULL OR r.id > $4) AND ",
@@ -193,18 +199,19 @@ pub async fn list(
     .bind(after)
     .bind(limit)
     .fetch_all(&mut *store.connection().await?)
-    .await?;
-    rows.iter().map(stored).collect()
+    .await?)
 }
 
 /// The report of a release.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, FromRow)]
 pub struct StoredReport {
     /// The organization that owns the release.
+    #[sqlx(rename = "organization_id")]
     pub owner: OrganizationId,
     /// The report as it was measured.
     pub report: Value,
     /// What a reader should know about the release.
+    #[sqlx(json)]
     pub warnings: Vec<Warning>,
     /// Whether the release was withdrawn, so that the report is served to nobody.
     pub is_withdrawn: bool,
@@ -220,7 +227,7 @@ pub async fn report(
     id: ReleaseId,
 ) -> Result<Option<StoredReport>, StoreError> {
     let (holder, organization) = viewer.parts();
-    let row = sqlx::query(concat!(
+    Ok(sqlx::query_as(concat!(
         "SELECT r.organization_id, r.report, r.warnings, r.withdrawn_at IS NOT NULL AS is_withdrawn
          FROM releases r WHERE r.id = $4 AND ",
         visible!()
@@ -228,16 +235,9 @@ pub async fn report(
     .bind(holder)
     .bind(organization)
     .bind(store.now())
-    .bind(id.0)
+    .bind(id)
     .fetch_optional(&mut *store.connection().await?)
-    .await?;
-    let Some(row) = row else { return Ok(None) };
-    Ok(Some(StoredReport {
-        owner: OrganizationId(row.try_get("organization_id")?),
-        report: row.try_get("report")?,
-        warnings: row.try_get::<Json<_>, _>("warnings")?.0,
-        is_withdrawn: row.try_get("is_withdrawn")?,
-    }))
+    .await?)
 }
 
 /// The columns of all tables of a release that are neither quasi-identifiers nor numbers of groups;
@@ -260,7 +260,7 @@ pub async fn other_columns(
     .bind(holder)
     .bind(organization)
     .bind(store.now())
-    .bind(id.0)
+    .bind(id)
     .fetch_all(&mut *store.connection().await?)
     .await?)
 }
@@ -276,8 +276,8 @@ pub async fn table(
     name: &str,
 ) -> Result<Option<StoredTable>, StoreError> {
     let (holder, organization) = viewer.parts();
-    let row = sqlx::query(concat!(
-        "SELECT r.organization_id, r.name AS release_name, t.name, t.position, t.rows, t.columns,
+    Ok(sqlx::query_as(concat!(
+        "SELECT r.organization_id, r.id AS release_id, r.name AS release_name, t.name, t.position, t.rows, t.columns,
                 encode(t.sha256, 'hex') AS sha256, t.csv_bytes,
                 r.withdrawn_at IS NOT NULL AS is_withdrawn
          FROM releases r JOIN release_tables t ON t.release_id = r.id
@@ -287,23 +287,10 @@ pub async fn table(
     .bind(holder)
     .bind(organization)
     .bind(store.now())
-    .bind(id.0)
+    .bind(id)
     .bind(name)
     .fetch_optional(&mut *store.connection().await?)
-    .await?;
-    let Some(row) = row else { return Ok(None) };
-    Ok(Some(StoredTable {
-        organization: OrganizationId(row.try_get("organization_id")?),
-        release: id,
-        release_name: row.try_get("release_name")?,
-        name: row.try_get("name")?,
-        position: row.try_get::<i32, _>("position")?.cast_unsigned(),
-        rows: row.try_get::<i64, _>("rows")?.cast_unsigned(),
-        columns: row.try_get("columns")?,
-        sha256: row.try_get("sha256")?,
-        csv_bytes: row.try_get::<i64, _>("csv_bytes")?.cast_unsigned(),
-        is_withdrawn: row.try_get("is_withdrawn")?,
-    }))
+    .await?)
 }
 
 /// Records in the audit logs of the holder and of the caller that the caller fetched a table or
@@ -373,51 +360,9 @@ pub async fn chunk(
         "SELECT data FROM release_chunks
          WHERE release_id = $1 AND table_name = $2 AND index = $3",
     )
-    .bind(table.release.0)
+    .bind(table.release)
     .bind(&table.name)
     .bind(index.cast_signed())
     .fetch_optional(&mut *store.connection().await?)
     .await?)
-}
-
-fn stored(row: &PgRow) -> Result<StoredRelease, StoreError> {
-    Ok(StoredRelease {
-        id: ReleaseId(row.try_get("id")?),
-        organization: OrganizationId(row.try_get("organization_id")?),
-        job: JobId(row.try_get("job_id")?),
-        dataset: DatasetId(row.try_get("dataset_id")?),
-        name: row.try_get("name")?,
-        step: row
-            .try_get::<Option<i32>, _>("step")?
-            .map(i32::cast_unsigned),
-        rows: row.try_get::<i64, _>("rows")?.cast_unsigned(),
-        suppressed_rows: row.try_get::<i64, _>("suppressed_rows")?.cast_unsigned(),
-        tables: row.try_get("tables")?,
-        privacy: row.try_get("privacy")?,
-        cut: row.try_get("cut")?,
-        verification: row.try_get("verification")?,
-        readings: Readings {
-            suppression_for: reading(row, "suppression_for")?,
-            missing_sensitive: reading(row, "missing_sensitive")?,
-        },
-        warnings: row.try_get::<Json<_>, _>("warnings")?.0,
-        codebook: None,
-        purpose: None,
-        created_at: row.try_get("created_at")?,
-        withdrawn: withdrawal(row)?,
-    })
-}
-
-fn withdrawal(row: &PgRow) -> Result<Option<Withdrawal>, StoreError> {
-    let at: Option<OffsetDateTime> = row.try_get("withdrawn_at")?;
-    let reason: Option<String> = row.try_get("withdrawn_reason")?;
-    Ok(at.zip(reason).map(|(at, reason)| Withdrawal { at, reason }))
-}
-
-fn reading<T>(row: &PgRow, column: &str) -> Result<Option<T>, StoreError>
-where
-    T: DeserializeOwned + Send + Unpin + 'static,
-{
-    let word: Option<Json<T>> = row.try_get(column)?;
-    Ok(word.map(|Json(word)| word))
 }

@@ -1,7 +1,7 @@
 //! What a report says about where a release comes from: who made it, and from what.
 
 use serde_json::Value;
-use sqlx::Row;
+use sqlx::FromRow;
 
 use crate::ids::ReleaseId;
 
@@ -9,7 +9,7 @@ use super::seal::{DataKey, Place};
 use super::{RowScope, Store, StoreError};
 
 /// The names around a release.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, FromRow)]
 pub struct ReportContext {
     /// The name of its dataset, which may be deleted.
     pub dataset: String,
@@ -24,26 +24,21 @@ pub struct ReportContext {
 /// # Errors
 /// When the database fails, or there is no such release.
 pub async fn load(store: &Store, release: ReleaseId) -> Result<ReportContext, StoreError> {
-    let row = sqlx::query(
+    Ok(sqlx::query_as(
         "SELECT d.name AS dataset, d.definition ->> 'description' AS description,
                 coalesce(o.display_name, o.name) AS holder
          FROM releases r JOIN datasets d ON d.id = r.dataset_id
          JOIN organizations o ON o.id = r.organization_id
          WHERE r.id = $1",
     )
-    .bind(release.0)
+    .bind(release)
     // The names are for recipients, too; nothing else of a dataset is.
     .fetch_one(&mut *store.within(RowScope::Service).connection().await?)
-    .await?;
-    Ok(ReportContext {
-        dataset: row.try_get("dataset")?,
-        description: row.try_get("description")?,
-        holder: row.try_get("holder")?,
-    })
+    .await?)
 }
 
 /// The shares of raw values and labels in the columns of a release, as JSON; `None` where there are
-/// none, as for a release of an earlier version and of a deleted dataset.
+/// none, as for a release of a deleted dataset.
 ///
 /// # Errors
 /// When the database fails, or what is stored is damaged.
@@ -54,7 +49,7 @@ pub async fn distributions(
 ) -> Result<Option<Value>, StoreError> {
     let sealed: Option<Vec<u8>> =
         sqlx::query_scalar("SELECT sealed_distributions FROM releases WHERE id = $1")
-            .bind(release.0)
+            .bind(release)
             .fetch_one(&mut *store.connection().await?)
             .await?;
     let Some(sealed) = sealed else {

@@ -4,7 +4,7 @@
 use std::fmt::Display;
 
 use super::legal_holds::Deletion;
-use super::{Store, StoreError, dataset_deletion, submission_deletion};
+use super::{Store, StoreError, dataset_deletion, datasets, submission_deletion};
 
 /// What [`delete_expired`] did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,4 +46,21 @@ pub async fn delete_expired(store: &Store) -> Result<Expiry, StoreError> {
     submission_deletion::delete_expired(store, &mut expiry).await?;
     dataset_deletion::destroy_remaining_keys(store).await?;
     Ok(expiry)
+}
+
+/// Destroys the keys that a crash has left: key files without a dataset or submission, and keys of deleted
+/// datasets and submissions. Called at the start of the service.
+///
+/// # Errors
+/// When the database or a key file fails.
+pub async fn destroy_leftover_keys(store: &Store) -> Result<(), StoreError> {
+    let live = datasets::key_owners(store).await?;
+    let destroyed = store.data_keys().destroy_others(live).await?;
+    if destroyed > 0 {
+        tracing::info!(
+            destroyed,
+            "key files without a dataset or submission were destroyed"
+        );
+    }
+    dataset_deletion::destroy_remaining_keys(store).await
 }

@@ -1,8 +1,7 @@
 //! The results of a job's runs: their steps, and the results of a sweep's combinations.
 
 use serde_json::Value;
-use sqlx::postgres::PgRow;
-use sqlx::{PgConnection, Row};
+use sqlx::PgConnection;
 
 use super::seal::{DataKey, Place, StepPlace};
 use super::{Store, StoreError};
@@ -32,20 +31,20 @@ pub async fn steps(
     from: u32,
     limit: i64,
 ) -> Result<Vec<Value>, StoreError> {
-    let rows = sqlx::query(
+    let rows: Vec<(i32, Vec<u8>)> = sqlx::query_as(
         "SELECT step, sealed_item FROM job_steps WHERE job_id = $1 AND run = $2 AND step >= $3
          ORDER BY step LIMIT $4",
     )
-    .bind(job.0)
+    .bind(job)
     .bind(run.cast_signed())
     .bind(i64::from(from))
     .bind(limit)
     .fetch_all(&mut *store.connection().await?)
     .await?;
-    rows.iter()
-        .map(|row| {
-            let step = row.try_get::<i32, _>("step")?.cast_unsigned();
-            open_item(key, StepPlace { job, run, step }, row)
+    rows.into_iter()
+        .map(|(step, sealed)| {
+            let step = step.cast_unsigned();
+            open_item(key, StepPlace { job, run, step }, &sealed)
         })
         .collect()
 }
@@ -56,9 +55,8 @@ fn damaged() -> StoreError {
     }
 }
 
-/// The step of a row with the column `sealed_item`.
-fn open_item(key: &DataKey, place: StepPlace, row: &PgRow) -> Result<Value, StoreError> {
-    let sealed: &[u8] = row.try_get("sealed_item")?;
+/// A step as its holder sees it.
+fn open_item(key: &DataKey, place: StepPlace, sealed: &[u8]) -> Result<Value, StoreError> {
     let item = key.open(Place::Step(place), sealed)?;
     serde_json::from_slice(&item).map_err(|_| damaged())
 }
@@ -86,23 +84,22 @@ pub async fn step_records(
     job: JobId,
     run: u32,
 ) -> Result<Vec<StoredStep>, StoreError> {
-    let rows = sqlx::query(
+    let rows: Vec<(i32, Vec<u8>, Option<Vec<u8>>)> = sqlx::query_as(
         "SELECT step, sealed_item, suppressed FROM job_steps WHERE job_id = $1 AND run = $2
          ORDER BY step",
     )
-    .bind(job.0)
+    .bind(job)
     .bind(run.cast_signed())
     .fetch_all(&mut *store.connection().await?)
     .await?;
-    rows.iter()
-        .map(|row| {
-            let step = row.try_get::<i32, _>("step")?.cast_unsigned();
+    rows.into_iter()
+        .map(|(step, item, suppressed)| {
+            let step = step.cast_unsigned();
             let place = StepPlace { job, run, step };
-            let sealed: Option<&[u8]> = row.try_get("suppressed")?;
-            let suppressed = match sealed {
+            let suppressed = match suppressed {
                 None => Vec::new(),
                 Some(sealed) => {
-                    let bytes = key.open(Place::SuppressedRows(place), sealed)?;
+                    let bytes = key.open(Place::SuppressedRows(place), &sealed)?;
                     let (numbers, rest) = bytes.as_chunks::<4>();
                     if !rest.is_empty() {
                         return Err(damaged());
@@ -112,7 +109,7 @@ pub async fn step_records(
             };
             Ok(StoredStep {
                 number: step,
-                item: open_item(key, place, row)?,
+                item: open_item(key, place, &item)?,
                 suppressed,
             })
         })
@@ -180,7 +177,7 @@ pub(super) async fn insert_runs(
          SELECT $1, * FROM unnest($2::integer[], $3::integer[], $4::bytea[], $5::bytea[])
          ON CONFLICT DO NOTHING",
     )
-    .bind(job.0)
+    .bind(job)
     .bind(runs)
     .bind(numbers)
     .bind(items)
@@ -191,7 +188,7 @@ pub(super) async fn insert_runs(
         sqlx::query(
             "INSERT INTO job_runs (job_id, run, item) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
         )
-        .bind(job.0)
+        .bind(job)
         .bind(run as i32)
         .bind(item)
         .execute(&mut *transaction)
@@ -211,18 +208,16 @@ pub async fn sweep(
     from: u32,
     limit: i64,
 ) -> Result<Vec<(u32, Value)>, StoreError> {
-    let rows = sqlx::query(
+    let rows: Vec<(i32, Value)> = sqlx::query_as(
         "SELECT run, item FROM job_runs WHERE job_id = $1 AND run >= $2 ORDER BY run LIMIT $3",
     )
-    .bind(job.0)
+    .bind(job)
     .bind(i64::from(from))
     .bind(limit)
     .fetch_all(&mut *store.connection().await?)
     .await?;
-    rows.iter()
-        .map(|row| {
-            let run = row.try_get::<i32, _>("run")?.cast_unsigned();
-            Ok((run, row.try_get("item")?))
-        })
-        .collect()
+    let rows = rows.into_iter();
+    Ok(rows
+        .map(|(run, item)| (run.cast_unsigned(), item))
+        .collect())
 }

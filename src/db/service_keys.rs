@@ -1,8 +1,7 @@
 //! Which key-encryption key a database belongs to, and the service's own key. They are checked at
 //! every start, so that two services never wrap keys of one database with unlike keys.
 
-use sqlx::{PgConnection, Row};
-use uuid::Uuid;
+use sqlx::PgConnection;
 
 use pais_core::definition::DatasetId;
 
@@ -24,9 +23,6 @@ pub enum KeyMismatch {
         /// The id of the given key.
         found: KeyId,
     },
-    /// A dataset of an earlier version was sealed with another key.
-    #[error("the key-encryption key does not open the datasets of this database; restore that key")]
-    Datasets,
     /// There is no key.
     #[error("there is no key-encryption key")]
     NoKey,
@@ -36,8 +32,7 @@ pub enum KeyMismatch {
 }
 
 /// The key ring with these keys, the current one first, if they are those of the database. A database
-/// without a service key gets one; answers for retries that an earlier version stored are deleted then,
-/// because they are sealed under another key.
+/// without a service key gets one.
 ///
 /// # Errors
 /// [`KeyMismatch`].
@@ -62,12 +57,12 @@ pub async fn open_ring(
     KeyRing::with_source(keys, source, &service).ok_or(KeyMismatch::NoKey)
 }
 
-/// Whether the database has neither a service key nor a dataset, so that it can belong to a new key.
+/// Whether the database has no service key yet, so that it can belong to a new key.
 ///
 /// # Errors
 /// When the database fails.
 pub async fn is_new(store: &Store) -> Result<bool, StoreError> {
-    Ok(find(store).await?.is_none() && datasets::newest_key(store).await?.is_none())
+    Ok(find(store).await?.is_none())
 }
 
 struct StoredServiceKey {
@@ -76,14 +71,15 @@ struct StoredServiceKey {
 }
 
 async fn find(store: &Store) -> Result<Option<StoredServiceKey>, StoreError> {
-    let row = sqlx::query("SELECT key_id, wrapped_key FROM service_keys")
-        .fetch_optional(&mut *store.connection().await?)
-        .await?;
-    let Some(row) = row else { return Ok(None) };
-    Ok(Some(StoredServiceKey {
-        key: key_id(row.try_get("key_id")?)?,
-        wrapped: row.try_get("wrapped_key")?,
-    }))
+    let found: Option<(Vec<u8>, Vec<u8>)> =
+        sqlx::query_as("SELECT key_id, wrapped_key FROM service_keys")
+            .fetch_optional(&mut *store.connection().await?)
+            .await?;
+    let Some((key, wrapped)) = found else {
+        return Ok(None);
+    };
+    let key = key_id(&key)?;
+    Ok(Some(StoredServiceKey { key, wrapped }))
 }
 
 fn key_id(bytes: &[u8]) -> Result<KeyId, StoreError> {
@@ -93,33 +89,19 @@ fn key_id(bytes: &[u8]) -> Result<KeyId, StoreError> {
 }
 
 async fn create(store: &Store, ring: &KeyRing) -> Result<StoredServiceKey, KeyMismatch> {
-    if let Some((dataset, wrapped)) = datasets::newest_key(store).await?
-        && ring.open(dataset, &wrapped).is_err()
-    {
-        return Err(KeyMismatch::Datasets);
-    }
     let mut service = SecretKey::default();
     random(service.as_mut_slice()).map_err(StoreError::from)?;
     let wrapped = ring.wrap_service_key(&service).map_err(StoreError::from)?;
-    let created = async {
-        let mut transaction = store.begin().await?;
-        // Another process may create it at the same time; the first one wins.
-        let inserted = sqlx::query(
-            "INSERT INTO service_keys (key_id, wrapped_key) VALUES ($1, $2) ON CONFLICT DO NOTHING",
-        )
-        .bind(ring.current().bytes())
-        .bind(&wrapped)
-        .execute(&mut *transaction)
-        .await?;
-        if inserted.rows_affected() == 1 {
-            sqlx::query("DELETE FROM idempotent_answers WHERE sealed_body IS NOT NULL")
-                .execute(&mut *transaction)
-                .await?;
-        }
-        transaction.commit().await?;
-        find(store).await
-    };
-    let created = created.await?;
+    // Another process may create it at the same time; the first one wins.
+    sqlx::query(
+        "INSERT INTO service_keys (key_id, wrapped_key) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+    )
+    .bind(ring.current().bytes())
+    .bind(&wrapped)
+    .execute(&mut *store.connection().await?)
+    .await
+    .map_err(StoreError::from)?;
+    let created = find(store).await?;
     Ok(created.ok_or(StoreError::Damaged {
         what: "the service's key",
     })?)
@@ -149,10 +131,10 @@ pub(super) async fn current_wrapping(
     if ring.current() != current {
         return Err(super::seal::SealError::DoesNotOpen.into());
     }
-    match ring.is_current(&wrapped) {
-        true => Ok(wrapped),
-        false => Ok(ring.rewrap(dataset, &wrapped)?),
+    if ring.is_current(&wrapped) {
+        return Ok(wrapped);
     }
+    Ok(ring.rewrap(dataset, &wrapped)?)
 }
 
 /// The result of [`check`].
@@ -174,7 +156,6 @@ pub async fn check(store: &Store, ring: &KeyRing) -> Result<KeyCheck, StoreError
         bad: Vec::new(),
     };
     for dataset in datasets::live_ids(store).await? {
-        let dataset = DatasetId(dataset);
         match store
             .data_keys()
             .read(&mut *store.connection().await?, dataset)
@@ -199,9 +180,8 @@ pub async fn rewrap_all(store: &Store, ring: &KeyRing) -> Result<usize, StoreErr
         .fetch_one(&mut *transaction)
         .await?;
     let service = ring.open_service_key(&wrapped)?;
-    let live: Vec<Uuid> = datasets::live_ids(store).await?;
-    for &id in &live {
-        let dataset = DatasetId(id);
+    let live = datasets::live_ids(store).await?;
+    for &dataset in &live {
         let wrapped = store.data_keys().read(&mut *transaction, dataset).await?;
         // Deleted meanwhile.
         let Some(wrapped) = wrapped else { continue };

@@ -2,9 +2,8 @@
 
 use pais_core::definition::{DatasetId, SubmissionId};
 use serde_json::json;
-use sqlx::{PgConnection, Row};
+use sqlx::PgConnection;
 use time::OffsetDateTime;
-use uuid::Uuid;
 
 use crate::ids::OrganizationId;
 use crate::roles::Caller;
@@ -17,10 +16,8 @@ use super::{Store, StoreError};
 /// Deletes a submission at the request of its holder, unless its dataset has a legal hold.
 ///
 /// The rows are deleted with the commit, and then their key is destroyed, so that no file or backup
-/// of the database opens them. Rows of an earlier version have no key of their own: what is left of
-/// them in files of the database can be opened until the dataset is deleted. Queued jobs that read
-/// the submission are cancelled, and running ones are asked to stop (wake the workers afterwards).
-/// Releases stay.
+/// of the database opens them. Queued jobs that read the submission are cancelled, and running ones are
+/// asked to stop (wake the workers afterwards). Releases stay.
 ///
 /// # Errors
 /// When the database or the key fails.
@@ -43,8 +40,8 @@ pub async fn delete(
 /// # Errors
 /// When the database fails before all of them are tried.
 pub(super) async fn delete_expired(store: &Store, expiry: &mut Expiry) -> Result<(), StoreError> {
-    let due = sqlx::query(
-        "SELECT s.id, d.id AS dataset, d.organization_id
+    let due: Vec<(SubmissionId, DatasetId, OrganizationId)> = sqlx::query_as(
+        "SELECT s.id, d.id, d.organization_id
          FROM submissions s JOIN datasets d ON d.id = s.dataset_id
          WHERE d.deleted_at IS NULL AND d.legal_hold_since IS NULL
            AND s.created_at + d.submission_retention_days * interval '24 hours' <= $1
@@ -53,14 +50,12 @@ pub(super) async fn delete_expired(store: &Store, expiry: &mut Expiry) -> Result
     .bind(store.now())
     .fetch_all(&mut *store.connection().await?)
     .await?;
-    for row in due {
+    for (id, dataset, organization) in due {
         let deletion = SubmissionDeletion {
-            organization: OrganizationId(row.try_get("organization_id")?),
+            organization,
             by: Actor::SERVICE,
             reason: "retention",
         };
-        let dataset = DatasetId(row.try_get("dataset")?);
-        let id = SubmissionId(row.try_get("id")?);
         expiry.count(id, deletion.apply(store, dataset, id).await);
     }
     Ok(())
@@ -101,9 +96,9 @@ impl SubmissionDeletion {
              WHERE s.id = $1 AND d.id = $2 AND d.organization_id = $3 AND d.deleted_at IS NULL
              FOR UPDATE OF s",
         )
-        .bind(id.0)
-        .bind(dataset.0)
-        .bind(self.organization.0)
+        .bind(id)
+        .bind(dataset)
+        .bind(self.organization)
         .fetch_optional(&mut *connection)
         .await?;
         let Some(rows) = rows else {
@@ -118,18 +113,18 @@ impl SubmissionDeletion {
                  status = CASE status WHEN 'queued' THEN 'cancelled' ELSE status END
              WHERE dataset_id = $1 AND $2 = ANY (submissions) AND status IN ('queued', 'running')",
         )
-        .bind(dataset.0)
-        .bind(id.0)
+        .bind(dataset)
+        .bind(id)
         .bind(now)
         .execute(&mut *connection)
         .await?;
         // The chunks follow by reference.
         sqlx::query("DELETE FROM submissions WHERE id = $1")
-            .bind(id.0)
+            .bind(id)
             .execute(&mut *connection)
             .await?;
         sqlx::query("INSERT INTO keys_to_destroy (submission_id) VALUES ($1)")
-            .bind(id.0)
+            .bind(id)
             .execute(&mut *connection)
             .await?;
         let event = NewEvent {
@@ -151,9 +146,9 @@ impl SubmissionDeletion {
 /// When the database or a key file fails.
 pub(super) async fn destroy_remaining_keys(store: &Store) -> Result<(), StoreError> {
     let remaining = sqlx::query_scalar("SELECT submission_id FROM keys_to_destroy");
-    let remaining: Vec<Uuid> = remaining.fetch_all(&mut *store.connection().await?).await?;
+    let remaining: Vec<SubmissionId> = remaining.fetch_all(&mut *store.connection().await?).await?;
     for id in remaining {
-        destroy_key(store, SubmissionId(id)).await?;
+        destroy_key(store, id).await?;
     }
     Ok(())
 }
@@ -162,7 +157,7 @@ pub(super) async fn destroy_remaining_keys(store: &Store) -> Result<(), StoreErr
 async fn destroy_key(store: &Store, id: SubmissionId) -> Result<(), StoreError> {
     store.data_keys().destroy(store, id).await?;
     sqlx::query("DELETE FROM keys_to_destroy WHERE submission_id = $1")
-        .bind(id.0)
+        .bind(id)
         .execute(&mut *store.connection().await?)
         .await?;
     Ok(())

@@ -4,13 +4,11 @@
 use std::collections::BTreeMap;
 
 use pais_core::definition::{DatasetId, SubmissionId};
-use uuid::Uuid;
 
 use super::seal::{DataKey, SubmissionKey};
 use super::{Store, StoreError};
 
-/// The keys of a dataset's submissions (of all if `None`). A submission of an earlier version has
-/// none: its rows are sealed with the key of the dataset.
+/// The keys of a dataset's submissions (of all if `None`).
 ///
 /// # Errors
 /// When the database or a key fails.
@@ -20,17 +18,16 @@ pub async fn load(
     dataset: DatasetId,
     submissions: Option<&[SubmissionId]>,
 ) -> Result<BTreeMap<SubmissionId, SubmissionKey>, StoreError> {
-    let ids: Option<Vec<Uuid>> = submissions.map(|ids| ids.iter().map(|id| id.0).collect());
-    let with_key: Vec<Uuid> = sqlx::query_scalar(
+    let stored: Vec<SubmissionId> = sqlx::query_scalar(
         "SELECT id FROM submissions
-         WHERE dataset_id = $1 AND has_key AND ($2::uuid[] IS NULL OR id = ANY($2))",
+         WHERE dataset_id = $1 AND ($2::uuid[] IS NULL OR id = ANY($2))",
     )
-    .bind(dataset.0)
-    .bind(ids)
+    .bind(dataset)
+    .bind(submissions)
     .fetch_all(&mut *store.connection().await?)
     .await?;
     let mut keys = BTreeMap::new();
-    for id in with_key.into_iter().map(SubmissionId) {
+    for id in stored {
         // One that is missing was destroyed since, with its rows.
         if let Some(sealed) = store
             .data_keys()

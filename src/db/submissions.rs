@@ -7,10 +7,9 @@ use futures_util::TryStreamExt;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::types::Json;
-use sqlx::{PgConnection, Postgres, Row, Transaction};
+use sqlx::{FromRow, PgConnection, Postgres, Transaction};
 use time::OffsetDateTime;
 use tokio::sync::mpsc;
-use uuid::Uuid;
 
 use crate::roles::Caller;
 use pais_core::definition::{DatasetId, SubmissionId};
@@ -40,13 +39,16 @@ pub struct Submission {
 }
 
 /// A chunk of rows of a submission, sealed with the data key of the dataset.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, FromRow)]
 pub struct SealedChunk {
     /// The submission that the rows belong to.
+    #[sqlx(rename = "submission_id")]
     pub submission: SubmissionId,
     /// Index of the chunk in the submission, from 0.
+    #[sqlx(try_from = "i32")]
     pub index: u32,
     /// Number of rows.
+    #[sqlx(try_from = "i32")]
     pub rows: u32,
     /// The sealed bytes.
     pub sealed: Vec<u8>,
@@ -138,11 +140,11 @@ impl SubmissionWriter {
         };
         let mut transaction = store.begin().await?;
         sqlx::query(
-            "INSERT INTO submissions (id, dataset_id, rows, bytes, media_type, created_at, has_key)
-             VALUES ($1, $2, 0, 0, $3, $4, true)",
+            "INSERT INTO submissions (id, dataset_id, rows, bytes, media_type, created_at)
+             VALUES ($1, $2, 0, 0, $3, $4)",
         )
-        .bind(id.0)
-        .bind(dataset.0)
+        .bind(id)
+        .bind(dataset)
         .bind(media_type)
         .bind(submission.created_at)
         .execute(&mut *transaction)
@@ -165,7 +167,7 @@ impl SubmissionWriter {
             "INSERT INTO submission_chunks (submission_id, index, rows, sealed)
              VALUES ($1, $2, $3, $4)",
         )
-        .bind(chunk.submission.0)
+        .bind(chunk.submission)
         .bind(chunk.index.cast_signed())
         .bind(chunk.rows.cast_signed())
         .bind(&chunk.sealed)
@@ -220,7 +222,7 @@ impl SubmissionWriter {
                  text_bytes = $7, rows_digest = $8, identifier_repeats = $9
              WHERE id = $1",
         )
-        .bind(submission.id.0)
+        .bind(submission.id)
         .bind(totals.rows.cast_signed())
         .bind(totals.bytes.cast_signed())
         .bind(seal_sha256(key, submission.id, &totals.sha256)?)
@@ -266,15 +268,14 @@ async fn equal_submission(
         .bind(digest.as_slice())
         .execute(&mut *connection)
         .await?;
-    let earlier: Option<Uuid> = sqlx::query_scalar(
+    Ok(sqlx::query_scalar(
         "SELECT id FROM submissions WHERE dataset_id = $1 AND rows_digest = $2
          ORDER BY id LIMIT 1",
     )
-    .bind(dataset.0)
+    .bind(dataset)
     .bind(digest.as_slice())
     .fetch_optional(connection)
-    .await?;
-    Ok(earlier.map(SubmissionId))
+    .await?)
 }
 
 /// Seals the SHA-256 of the body of a submission: bare, it would confirm a guessed body.
@@ -295,7 +296,7 @@ pub(super) async fn lock_dataset(
     dataset: DatasetId,
 ) -> Result<bool, StoreError> {
     let row = sqlx::query("SELECT 1 FROM datasets WHERE id = $1 AND deleted_at IS NULL FOR SHARE")
-        .bind(dataset.0)
+        .bind(dataset)
         .fetch_optional(connection)
         .await?;
     Ok(row.is_some())
@@ -314,24 +315,17 @@ pub async fn load_chunks(
     submissions: Option<&[SubmissionId]>,
     out: mpsc::Sender<SealedChunk>,
 ) -> Result<(), StoreError> {
-    let ids: Option<Vec<Uuid>> = submissions.map(|ids| ids.iter().map(|id| id.0).collect());
     let mut connection = store.connection().await?;
-    let mut rows = sqlx::query(
+    let mut chunks = sqlx::query_as(
         "SELECT c.submission_id, c.index, c.rows, c.sealed
          FROM submission_chunks c JOIN submissions s ON s.id = c.submission_id
          WHERE s.dataset_id = $1 AND ($2::uuid[] IS NULL OR s.id = ANY($2))
          ORDER BY c.submission_id, c.index",
     )
-    .bind(dataset.0)
-    .bind(ids)
+    .bind(dataset)
+    .bind(submissions)
     .fetch(&mut *connection);
-    while let Some(row) = rows.try_next().await? {
-        let chunk = SealedChunk {
-            submission: SubmissionId(row.try_get("submission_id")?),
-            index: row.try_get::<i32, _>("index")?.cast_unsigned(),
-            rows: row.try_get::<i32, _>("rows")?.cast_unsigned(),
-            sealed: row.try_get("sealed")?,
-        };
+    while let Some(chunk) = chunks.try_next().await? {
         if out.send(chunk).await.is_err() {
             break;
         }
@@ -340,22 +334,23 @@ pub async fn load_chunks(
 }
 
 /// What the submissions of a dataset add up to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromRow)]
 pub struct SubmissionsSize {
     /// Number of submissions.
+    #[sqlx(try_from = "i64")]
     pub submissions: u64,
     /// Number of rows.
+    #[sqlx(try_from = "i64")]
     pub rows: u64,
     /// What the distinct values of their chunks take in memory, in bytes.
+    #[sqlx(try_from = "i64")]
     pub text_bytes: u64,
     /// Size of the decoded bodies, in bytes.
+    #[sqlx(try_from = "i64")]
     pub bytes: u64,
 }
 
 /// Adds up a dataset's submissions (all if `None`).
-///
-/// The text of a submission of an earlier version is taken to be its whole body; a Parquet body is
-/// compressed, and is taken to hold four times as much.
 ///
 /// # Errors
 /// When the database fails.
@@ -364,25 +359,15 @@ pub async fn size(
     dataset: DatasetId,
     submissions: Option<&[SubmissionId]>,
 ) -> Result<SubmissionsSize, StoreError> {
-    let ids: Option<Vec<Uuid>> = submissions.map(|ids| ids.iter().map(|id| id.0).collect());
-    let row = sqlx::query(
+    Ok(sqlx::query_as(
         "SELECT count(*) AS submissions, coalesce(sum(rows), 0)::bigint AS rows,
                 coalesce(sum(bytes), 0)::bigint AS bytes,
-                coalesce(sum(coalesce(text_bytes,
-                    CASE WHEN media_type LIKE '%parquet' THEN 4 * bytes ELSE bytes END
-                )), 0)::bigint AS text_bytes
+                coalesce(sum(text_bytes), 0)::bigint AS text_bytes
          FROM submissions
          WHERE dataset_id = $1 AND ($2::uuid[] IS NULL OR id = ANY($2))",
     )
-    .bind(dataset.0)
-    .bind(ids)
+    .bind(dataset)
+    .bind(submissions)
     .fetch_one(&mut *store.connection().await?)
-    .await?;
-    let count = |column| row.try_get::<i64, _>(column).map(i64::cast_unsigned);
-    Ok(SubmissionsSize {
-        submissions: count("submissions")?,
-        rows: count("rows")?,
-        text_bytes: count("text_bytes")?,
-        bytes: count("bytes")?,
-    })
+    .await?)
 }

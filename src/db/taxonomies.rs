@@ -3,9 +3,8 @@
 use std::collections::HashMap;
 
 use serde::Serialize;
-use sqlx::postgres::PgRow;
 use sqlx::types::Json;
-use sqlx::{PgConnection, Row};
+use sqlx::{FromRow, PgConnection};
 use time::OffsetDateTime;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -20,7 +19,7 @@ use super::audit::{self, Action, NewEvent};
 use super::{Store, StoreError, trees, violates};
 
 /// A taxonomy without its tree.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 pub struct TaxonomySummary {
     /// Its id.
     pub id: TaxonomyId,
@@ -37,26 +36,15 @@ pub struct TaxonomySummary {
     pub created_at: OffsetDateTime,
 }
 
-impl TaxonomySummary {
-    fn from_row(row: &PgRow) -> Result<Self, sqlx::Error> {
-        Ok(Self {
-            id: TaxonomyId(row.try_get("id")?),
-            name: row.try_get("name")?,
-            leaves: row.try_get("leaves")?,
-            nodes: row.try_get("nodes")?,
-            depth: row.try_get("depth")?,
-            created_at: row.try_get("created_at")?,
-        })
-    }
-}
-
 /// A taxonomy with its tree.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 pub struct Taxonomy {
     /// All but the tree.
     #[serde(flatten)]
+    #[sqlx(flatten)]
     pub summary: TaxonomySummary,
     /// The tree.
+    #[sqlx(json)]
     pub root: TaxonomyNode,
 }
 
@@ -88,8 +76,8 @@ pub async fn create(
              (id, organization_id, name, tree_sha256, leaves, nodes, depth, created_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
     )
-    .bind(made.id.0)
-    .bind(by.organization.0)
+    .bind(made.id)
+    .bind(by.organization)
     .bind(&made.name)
     .bind(stored)
     .bind(made.leaves)
@@ -122,19 +110,15 @@ pub async fn list(
     after: Option<Uuid>,
     limit: i64,
 ) -> Result<Vec<TaxonomySummary>, StoreError> {
-    let rows = sqlx::query(
+    Ok(sqlx::query_as(
         "SELECT id, name, leaves, nodes, depth, created_at FROM taxonomies
          WHERE organization_id = $1 AND ($2::uuid IS NULL OR id > $2) ORDER BY id LIMIT $3",
     )
-    .bind(organization.0)
+    .bind(organization)
     .bind(after)
     .bind(limit)
     .fetch_all(&mut *store.connection().await?)
-    .await?;
-    Ok(rows
-        .iter()
-        .map(TaxonomySummary::from_row)
-        .collect::<Result<_, _>>()?)
+    .await?)
 }
 
 /// A taxonomy of an organization; `None` if there is none.
@@ -146,22 +130,16 @@ pub async fn find(
     organization: OrganizationId,
     id: TaxonomyId,
 ) -> Result<Option<Taxonomy>, StoreError> {
-    let row = sqlx::query(
+    Ok(sqlx::query_as(
         "SELECT id, name, root, leaves, nodes, depth, created_at
          FROM taxonomies t JOIN trees ON (trees.organization_id, trees.sha256)
                                        = (t.organization_id, t.tree_sha256)
          WHERE t.organization_id = $1 AND id = $2",
     )
-    .bind(organization.0)
-    .bind(id.0)
+    .bind(organization)
+    .bind(id)
     .fetch_optional(&mut *store.connection().await?)
-    .await?;
-    let Some(row) = row else { return Ok(None) };
-    let Json(root) = row.try_get("root")?;
-    Ok(Some(Taxonomy {
-        summary: TaxonomySummary::from_row(&row)?,
-        root,
-    }))
+    .await?)
 }
 
 /// The result of [`delete`].
@@ -187,7 +165,7 @@ pub async fn delete(
     let mut transaction = store.begin().await?;
     // No dataset begins to use it until the end of the transaction.
     trees::lock(&mut transaction, by.organization).await?;
-    let row = sqlx::query(
+    let found: Option<(String, trees::TreeKey, bool)> = sqlx::query_as(
         "SELECT t.name, t.tree_sha256,
                 EXISTS (SELECT FROM datasets d,
                                jsonb_array_elements(d.definition -> 'columns') AS c
@@ -195,23 +173,22 @@ pub async fn delete(
                           AND c ->> 'taxonomy' = t.id::text) AS in_use
          FROM taxonomies t WHERE t.organization_id = $1 AND t.id = $2",
     )
-    .bind(by.organization.0)
-    .bind(id.0)
+    .bind(by.organization)
+    .bind(id)
     .fetch_optional(&mut *transaction)
     .await?;
-    let Some(row) = row else {
+    let Some((name, tree, in_use)) = found else {
         return Ok(TaxonomyDeletion::NotFound);
     };
-    if row.try_get("in_use")? {
+    if in_use {
         return Ok(TaxonomyDeletion::InUse);
     }
     sqlx::query("DELETE FROM taxonomies WHERE id = $1")
-        .bind(id.0)
+        .bind(id)
         .execute(&mut *transaction)
         .await?;
-    let tree: Vec<u8> = row.try_get("tree_sha256")?;
     trees::remove_unused(&mut transaction, by.organization, &[tree]).await?;
-    let detail = serde_json::json!({ "name": row.try_get::<String, _>("name")? });
+    let detail = serde_json::json!({ "name": name });
     let event = NewEvent::by(by, Action::TaxonomyDeleted, id.0, detail);
     audit::record(&mut transaction, store.now(), event).await?;
     transaction.commit().await?;
@@ -227,12 +204,11 @@ pub(super) async fn still_exist(
     organization: OrganizationId,
     ids: &[TaxonomyId],
 ) -> Result<bool, StoreError> {
-    let ids: Vec<Uuid> = ids.iter().map(|id| id.0).collect();
     let found: i64 = sqlx::query_scalar(
         "SELECT count(*) FROM taxonomies WHERE organization_id = $1 AND id = ANY($2)",
     )
-    .bind(organization.0)
-    .bind(&ids)
+    .bind(organization)
+    .bind(ids)
     .fetch_one(connection)
     .await?;
     Ok(found == ids.len() as i64)
@@ -250,21 +226,18 @@ pub async fn roots(
     if ids.is_empty() {
         return Ok(HashMap::new());
     }
-    let ids: Vec<Uuid> = ids.iter().map(|id| id.0).collect();
-    let rows = sqlx::query(
+    let roots: Vec<(TaxonomyId, Json<TaxonomyNode>)> = sqlx::query_as(
         "SELECT id, root
          FROM taxonomies t JOIN trees ON (trees.organization_id, trees.sha256)
                                        = (t.organization_id, t.tree_sha256)
          WHERE t.organization_id = $1 AND id = ANY($2)",
     )
-    .bind(organization.0)
+    .bind(organization)
     .bind(ids)
     .fetch_all(&mut *store.connection().await?)
     .await?;
-    let mut roots = HashMap::with_capacity(rows.len());
-    for row in rows {
-        let Json(root) = row.try_get("root")?;
-        roots.insert(TaxonomyId(row.try_get("id")?), root);
-    }
-    Ok(roots)
+    Ok(roots
+        .into_iter()
+        .map(|(id, Json(root))| (id, root))
+        .collect())
 }

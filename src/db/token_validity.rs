@@ -3,14 +3,13 @@
 use std::net::IpAddr;
 
 use sha2::{Digest, Sha256};
-use sqlx::{PgConnection, Row};
+use sqlx::{FromRow, PgConnection};
 use time::{Duration, OffsetDateTime};
 
 use crate::ids::{OrganizationId, TokenId};
-use crate::roles::Caller;
+use crate::roles::{Caller, Role};
 
 use super::audit::{self, Action, Actor, NewEvent, Outcome};
-use super::tokens::role;
 use super::{Store, StoreError};
 
 /// Time between two audit events about refused uses of one token, so that a script which goes on
@@ -60,46 +59,64 @@ impl RefusalReason {
     }
 }
 
+/// A stored token, to decide whether it works.
+#[derive(FromRow)]
+pub(super) struct StoredToken {
+    id: TokenId,
+    organization_id: OrganizationId,
+    role: Role,
+    expires_at: Option<OffsetDateTime>,
+    revoked_at: Option<OffsetDateTime>,
+    is_disabled: bool,
+}
+
+/// The query of a [`StoredToken`] `t`, before its condition.
+macro_rules! stored_token {
+    ($condition:literal) => {
+        concat!(
+            "SELECT t.id, t.organization_id, t.role, t.expires_at, t.revoked_at,
+                    o.disabled_at IS NOT NULL AS is_disabled
+             FROM tokens t JOIN organizations o ON o.id = t.organization_id WHERE ",
+            $condition
+        )
+    };
+}
+pub(super) use stored_token;
+
+impl StoredToken {
+    /// Whether it works at `now`.
+    pub(super) fn authenticate(self, now: OffsetDateTime) -> Authentication {
+        let reason = if self.revoked_at.is_some() {
+            RefusalReason::Revoked
+        } else if self.expires_at.is_some_and(|at| at <= now) {
+            RefusalReason::Expired
+        } else if self.is_disabled {
+            RefusalReason::Disabled
+        } else {
+            return Authentication::Valid(Caller {
+                organization: self.organization_id,
+                role: self.role,
+                token: self.id,
+                address: None,
+            });
+        };
+        Authentication::Refused {
+            token: self.id,
+            organization: self.organization_id,
+            reason,
+        }
+    }
+}
+
 /// Looks up the token with this secret.
-///
-/// # Errors
-/// When the database fails.
 pub async fn authenticate(store: &Store, secret: &str) -> Result<Authentication, StoreError> {
-    let row = sqlx::query(
-        "SELECT t.id, t.organization_id, t.role, t.expires_at, t.revoked_at,
-                o.disabled_at IS NOT NULL AS is_disabled
-         FROM tokens t JOIN organizations o ON o.id = t.organization_id
-         WHERE t.secret_sha256 = $1",
-    )
-    .bind(Sha256::digest(secret.as_bytes()).as_slice())
-    .fetch_optional(&mut *store.connection().await?)
-    .await?;
-    let Some(row) = row else {
-        return Ok(Authentication::Unknown);
-    };
-    let token = TokenId(row.try_get("id")?);
-    let organization = OrganizationId(row.try_get("organization_id")?);
-    let revoked_at: Option<OffsetDateTime> = row.try_get("revoked_at")?;
-    let expires_at: Option<OffsetDateTime> = row.try_get("expires_at")?;
-    let reason = if revoked_at.is_some() {
-        RefusalReason::Revoked
-    } else if expires_at.is_some_and(|at| at <= store.now()) {
-        RefusalReason::Expired
-    } else if row.try_get("is_disabled")? {
-        RefusalReason::Disabled
-    } else {
-        return Ok(Authentication::Valid(Caller {
-            organization,
-            role: role(&row)?,
-            token,
-            address: None,
-        }));
-    };
-    Ok(Authentication::Refused {
-        token,
-        organization,
-        reason,
-    })
+    let found: Option<StoredToken> = sqlx::query_as(stored_token!("t.secret_sha256 = $1"))
+        .bind(Sha256::digest(secret.as_bytes()).as_slice())
+        .fetch_optional(&mut *store.connection().await?)
+        .await?;
+    Ok(found.map_or(Authentication::Unknown, |token| {
+        token.authenticate(store.now())
+    }))
 }
 
 /// Records in the audit log of a token's organization that a use of the token was refused, at most
@@ -120,7 +137,7 @@ pub async fn record_refusal(
         "UPDATE tokens SET refusal_recorded_at = $2
          WHERE id = $1 AND (refusal_recorded_at IS NULL OR refusal_recorded_at <= $3)",
     )
-    .bind(token.0)
+    .bind(token)
     .bind(now)
     .bind(now - RECORD_INTERVAL)
     .execute(&mut *transaction)
@@ -154,7 +171,7 @@ pub async fn is_valid(store: &Store, token: TokenId) -> Result<bool, StoreError>
                         WHERE t.id = $1 AND t.revoked_at IS NULL AND o.disabled_at IS NULL
                         AND (t.expires_at IS NULL OR t.expires_at > $2))",
     )
-    .bind(token.0)
+    .bind(token)
     .bind(store.now())
     .fetch_one(&mut *store.connection().await?)
     .await?;
@@ -178,7 +195,7 @@ pub(super) async fn lock_valid(
              AND (t.expires_at IS NULL OR t.expires_at > $2)
          FOR SHARE OF t, o",
     )
-    .bind(token.0)
+    .bind(token)
     .bind(now)
     .fetch_optional(connection)
     .await?;

@@ -4,8 +4,7 @@ use rand::TryRng;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
-use sqlx::postgres::PgRow;
-use sqlx::{PgExecutor, Row};
+use sqlx::{FromRow, PgExecutor};
 use time::OffsetDateTime;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -31,7 +30,7 @@ pub fn is_well_formed(token: &str) -> bool {
 }
 
 /// A token without its secret.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 pub struct Token {
     /// Its id.
     pub id: TokenId,
@@ -57,27 +56,6 @@ pub struct Token {
     /// Until when its enrolment code can be redeemed; null for a token whose secret was handed out.
     #[serde(with = "time::serde::rfc3339::option")]
     pub enrolment_expires_at: Option<OffsetDateTime>,
-}
-
-impl Token {
-    fn from_row(row: &PgRow) -> Result<Self, StoreError> {
-        Ok(Self {
-            id: TokenId(row.try_get("id")?),
-            organization_id: OrganizationId(row.try_get("organization_id")?),
-            organization: row.try_get("organization")?,
-            role: role(row)?,
-            label: row.try_get("label")?,
-            oidc_subject: row.try_get("oidc_subject")?,
-            created_at: row.try_get("created_at")?,
-            expires_at: row.try_get("expires_at")?,
-            revoked_at: row.try_get("revoked_at")?,
-            enrolment_expires_at: row.try_get("enrolment_expires_at")?,
-        })
-    }
-}
-
-pub(super) fn role(row: &PgRow) -> Result<Role, StoreError> {
-    Role::from_name(row.try_get("role")?).ok_or(StoreError::Damaged { what: "a token" })
 }
 
 /// A new token and its secret, which is not stored anywhere.
@@ -140,8 +118,8 @@ pub async fn create_token(
                              enrolment_sha256, enrolment_expires_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
     )
-    .bind(token.id.0)
-    .bind(token.organization_id.0)
+    .bind(token.id)
+    .bind(token.organization_id)
     .bind(token.role.as_str())
     .bind(&token.label)
     .bind(Sha256::digest(secret.as_bytes()).as_slice())
@@ -215,11 +193,10 @@ pub(super) async fn find(
     executor: impl PgExecutor<'_>,
     id: TokenId,
 ) -> Result<Option<Token>, StoreError> {
-    let row = sqlx::query(concat!(columns!(), " WHERE tokens.id = $1"))
-        .bind(id.0)
+    Ok(sqlx::query_as(concat!(columns!(), " WHERE tokens.id = $1"))
+        .bind(id)
         .fetch_optional(executor)
-        .await?;
-    row.as_ref().map(Token::from_row).transpose()
+        .await?)
 }
 
 /// The tokens of an organization, or of all, after `after`, oldest first, at most `limit`.
@@ -232,7 +209,7 @@ pub async fn list(
     after: Option<Uuid>,
     limit: i64,
 ) -> Result<Vec<Token>, StoreError> {
-    let rows = sqlx::query(concat!(
+    Ok(sqlx::query_as(concat!(
         columns!(),
         " WHERE ($1::uuid IS NULL OR tokens.id > $1)
             AND ($3::uuid IS NULL OR organization_id = $3)
@@ -240,10 +217,9 @@ pub async fn list(
     ))
     .bind(after)
     .bind(limit)
-    .bind(of.map(|organization| organization.0))
+    .bind(of)
     .fetch_all(&mut *store.connection().await?)
-    .await?;
-    rows.iter().map(Token::from_row).collect()
+    .await?)
 }
 
 /// Revokes a token at once. Revoking it again has no effect. Returns `false` if there is no such
@@ -254,23 +230,22 @@ pub async fn list(
 pub async fn revoke(store: &Store, by: Caller, token: TokenId) -> Result<bool, StoreError> {
     let mut transaction = store.begin().await?;
     let now = store.now();
-    let row = sqlx::query(
+    let revoked: Option<(OrganizationId, Role)> = sqlx::query_as(
         "UPDATE tokens SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL
          RETURNING organization_id, role",
     )
-    .bind(token.0)
+    .bind(token)
     .bind(now)
     .fetch_optional(&mut *transaction)
     .await?;
-    let Some(row) = row else {
+    let Some((of, role)) = revoked else {
         let exists = sqlx::query_scalar("SELECT EXISTS (SELECT FROM tokens WHERE id = $1)")
-            .bind(token.0)
+            .bind(token)
             .fetch_one(&mut *transaction)
             .await?;
         return Ok(exists);
     };
-    let of = OrganizationId(row.try_get("organization_id")?);
-    let detail = serde_json::json!({ "role": role(&row)? });
+    let detail = serde_json::json!({ "role": role });
     for event in token_events(Some(by), of, Action::TokenRevoked, token.0, &detail) {
         audit::record(&mut transaction, now, event).await?;
     }

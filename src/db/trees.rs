@@ -3,7 +3,7 @@
 
 use pais_core::definition::{DatasetId, TaxonomyNode, TaxonomyReference};
 use sqlx::types::Json;
-use sqlx::{PgConnection, Row};
+use sqlx::{FromRow, PgConnection};
 
 use crate::ids::OrganizationId;
 
@@ -20,7 +20,7 @@ pub(super) async fn lock(
 ) -> Result<(), StoreError> {
     // References to the organization are not blocked by this lock.
     sqlx::query("SELECT FROM organizations WHERE id = $1 FOR NO KEY UPDATE")
-        .bind(organization.0)
+        .bind(organization)
         .execute(connection)
         .await?;
     Ok(())
@@ -32,17 +32,16 @@ pub(super) async fn insert(
     organization: OrganizationId,
     root: &TaxonomyNode,
 ) -> Result<TreeKey, StoreError> {
-    let row = sqlx::query(
+    Ok(sqlx::query_scalar(
         "WITH given AS (SELECT sha256(convert_to($2::jsonb::text, 'UTF8')) AS sha256),
               added AS (INSERT INTO trees (organization_id, sha256, root)
                         SELECT $1, sha256, $2 FROM given ON CONFLICT DO NOTHING)
          SELECT sha256 FROM given",
     )
-    .bind(organization.0)
+    .bind(organization)
     .bind(Json(root))
     .fetch_one(connection)
-    .await?;
-    Ok(row.try_get("sha256")?)
+    .await?)
 }
 
 /// Records that a column of a dataset uses a tree.
@@ -56,9 +55,9 @@ pub(super) async fn link(
         "INSERT INTO dataset_trees (dataset_id, position, organization_id, sha256)
          VALUES ($1, $2, $3, $4)",
     )
-    .bind(dataset.0)
+    .bind(dataset)
     .bind(i32::try_from(position).unwrap_or(i32::MAX))
-    .bind(organization.0)
+    .bind(organization)
     .bind(tree)
     .execute(connection)
     .await?;
@@ -74,7 +73,7 @@ pub(super) async fn unlink(
 ) -> Result<(), StoreError> {
     let used: Vec<TreeKey> =
         sqlx::query_scalar("DELETE FROM dataset_trees WHERE dataset_id = $1 RETURNING sha256")
-            .bind(dataset.0)
+            .bind(dataset)
             .fetch_all(&mut *connection)
             .await?;
     // A statement of its own: it sees that the uses are gone.
@@ -94,7 +93,7 @@ pub(super) async fn remove_unused(
            AND NOT EXISTS (SELECT FROM taxonomies u
                            WHERE (u.organization_id, u.tree_sha256) = (t.organization_id, t.sha256))",
     )
-    .bind(organization.0)
+    .bind(organization)
     .bind(trees)
     .execute(connection)
     .await?;
@@ -102,10 +101,11 @@ pub(super) async fn remove_unused(
 }
 
 /// A tree, and the positions of the columns of a dataset that use it.
+#[derive(FromRow)]
 pub(super) struct UsedTree {
     /// Positions in the definition, from 0.
-    pub(super) positions: Vec<usize>,
-    /// The tree.
+    pub(super) positions: Vec<i32>,
+    #[sqlx(json)]
     pub(super) root: TaxonomyNode,
 }
 
@@ -124,25 +124,13 @@ pub(super) async fn of_dataset(
     store: &Store,
     dataset: DatasetId,
 ) -> Result<Vec<UsedTree>, StoreError> {
-    let rows = sqlx::query(
+    Ok(sqlx::query_as(
         "SELECT u.positions, t.root
          FROM (SELECT organization_id, sha256, array_agg(position) AS positions
                FROM dataset_trees WHERE dataset_id = $1 GROUP BY organization_id, sha256) u
          JOIN trees t ON (t.organization_id, t.sha256) = (u.organization_id, u.sha256)",
     )
-    .bind(dataset.0)
+    .bind(dataset)
     .fetch_all(&mut *store.connection().await?)
-    .await?;
-    let used = |row: &sqlx::postgres::PgRow| {
-        let positions: Vec<i32> = row.try_get("positions")?;
-        let Json(root) = row.try_get("root")?;
-        Ok(UsedTree {
-            positions: positions
-                .into_iter()
-                .map(|at| at.cast_unsigned() as usize)
-                .collect(),
-            root,
-        })
-    };
-    rows.iter().map(used).collect()
+    .await?)
 }

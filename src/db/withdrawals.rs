@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use serde_json::json;
+use sqlx::FromRow;
 use time::OffsetDateTime;
 use utoipa::ToSchema;
 
@@ -20,6 +21,20 @@ pub struct Withdrawal {
     pub at: OffsetDateTime,
     /// The holder's reason, which recipients see.
     pub reason: String,
+}
+
+/// The columns of a release that have its withdrawal.
+#[derive(FromRow)]
+pub(super) struct WithdrawalColumns {
+    withdrawn_at: Option<OffsetDateTime>,
+    withdrawn_reason: Option<String>,
+}
+
+impl From<WithdrawalColumns> for Option<Withdrawal> {
+    fn from(columns: WithdrawalColumns) -> Self {
+        let (at, reason) = columns.withdrawn_at.zip(columns.withdrawn_reason)?;
+        Some(Withdrawal { at, reason })
+    }
 }
 
 /// The result of [`create`].
@@ -48,8 +63,8 @@ pub async fn create(
         "SELECT withdrawn_at IS NOT NULL FROM releases
          WHERE id = $1 AND organization_id = $2 FOR UPDATE",
     )
-    .bind(release.0)
-    .bind(by.organization.0)
+    .bind(release)
+    .bind(by.organization)
     .fetch_optional(&mut *transaction)
     .await?;
     match withdrawn {
@@ -62,7 +77,7 @@ pub async fn create(
         reason: reason.to_owned(),
     };
     sqlx::query("UPDATE releases SET withdrawn_at = $2, withdrawn_reason = $3 WHERE id = $1")
-        .bind(release.0)
+        .bind(release)
         .bind(withdrawal.at)
         .bind(reason)
         .execute(&mut *transaction)

@@ -1,7 +1,7 @@
 //! The workers, which take jobs from the durable queue and run one attempt at a time under a lease.
 //!
 //! A worker claims a job and loads its rows ([`crate::engine::load_rows`]). It runs the engine on a separate thread,
-//! packs the release ([`crate::engine::release_packing`]), and writes all results in one transaction. Meanwhile the
+//! packs the release (`engine::release_packing`), and writes all results in one transaction. Meanwhile the
 //! thread of the heartbeats renews the lease. Even if a worker dies, its job either ends exactly once,
 //! or another worker claims it when the lease has expired.
 

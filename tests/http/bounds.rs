@@ -124,16 +124,4 @@ async fn another_word_and_a_name_that_is_taken_are_refused() {
     let problem = taken.problem(422, "invalid_value");
     assert!(text(&problem["detail"]).contains("`age_hi`"), "{problem}");
     assert_eq!(hospital.get(&format!("{release}/data")).await.status, 200);
-
-    // A release of an earlier version has no codebook.
-    let earlier = sqlx::query("UPDATE releases SET codebook = NULL");
-    let pool = hospital.app.state.unscoped().db.owner();
-    earlier.execute(pool).await.unwrap();
-    let refused = hospital
-        .get(&format!("{release}/data?intervals=bounds"))
-        .await;
-    let problem = refused.problem(422, "invalid_value");
-    assert!(text(&problem["detail"]).contains("earlier version"));
-    let package = hospital.get(&format!("{release}/package")).await;
-    assert_eq!(package.status, 200);
 }

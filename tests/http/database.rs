@@ -24,18 +24,9 @@ static COUNT: AtomicU32 = AtomicU32::new(0);
 
 /// Creates an empty, migrated database; returns how to connect to it.
 pub(crate) async fn create() -> PgConnectOptions {
-    create_from("migrated").await
-}
-
-/// Creates a database without tables; returns how to connect to it.
-pub(crate) async fn create_empty() -> PgConnectOptions {
-    create_from("template1").await
-}
-
-async fn create_from(template: &str) -> PgConnectOptions {
     let server = tokio::task::block_in_place(|| &*SERVER);
     let name = format!("test_{}", COUNT.fetch_add(1, Ordering::Relaxed));
-    let sql = format!("CREATE DATABASE {name} TEMPLATE {template} OWNER pais");
+    let sql = format!("CREATE DATABASE {name} TEMPLATE migrated OWNER pais");
     execute(&server.options, &sql).await;
     server.options.clone().database(&name)
 }

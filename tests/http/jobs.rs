@@ -81,20 +81,6 @@ async fn a_job_runs_to_its_release() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn jobs_of_an_earlier_version_get_their_counts() {
-    let hospital = Hospital::new().await;
-    let job = hospital.done(json!({})).await;
-    let ended = hospital.get(&job).await.json(200);
-    let migration = include_str!("../../migrations/0004_progress.sql");
-    let (_, fill) = migration.split_once("-- Jobs there already").unwrap();
-    let forget = "UPDATE jobs SET rows = 0, rows_read = 0, steps_done = 0; --";
-    let store = &hospital.app.state.unscoped().db;
-    let sql = sqlx::AssertSqlSafe(format!("{forget}{fill}"));
-    sqlx::raw_sql(sql).execute(store.owner()).await.unwrap();
-    assert_eq!(hospital.get(&job).await.json(200), ended);
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_job_whose_model_cannot_be_met_fails_with_a_reason() {
     let hospital = Hospital::new().await;
     let dataset = hospital.filled_dataset().await;

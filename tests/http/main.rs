@@ -29,7 +29,6 @@ mod idempotency;
 mod jobs;
 mod lists;
 mod oidc;
-mod old_rows;
 mod openapi;
 mod operation;
 mod organizations;

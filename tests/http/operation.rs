@@ -12,7 +12,7 @@ async fn healthz_is_ok_while_readyz_fails() {
     let get = async |path| send(app.request(Method::GET, path)).await;
     assert_eq!(get("/healthz").await.json(200), json!({"status": "ok"}));
     assert_eq!(get("/readyz").await.json(200), json!({"status": "ok"}));
-    sqlx::raw_sql("DELETE FROM _sqlx_migrations WHERE version = 2")
+    sqlx::raw_sql("DELETE FROM _sqlx_migrations WHERE version = 1")
         .execute(app.state.unscoped().db.owner())
         .await
         .unwrap();

@@ -1,13 +1,10 @@
 //! Lists are summaries, and trees are stored once.
 
-use pais::db::MIGRATOR;
 use pais::db::Store;
 use pais::roles::Role;
 use serde_json::{Value, json};
-use sqlx::migrate::Migrator;
 
 use crate::app::{TestApp, text};
-use crate::database;
 use crate::hospital::{Hospital, TABLE};
 
 async fn trees(store: &Store) -> i64 {
@@ -140,73 +137,4 @@ async fn submissions_are_listed_in_pages() {
         .problem(404, "not_found");
     hospital.app.delete(&hospital.token, &dataset).await;
     hospital.get(&list).await.problem(404, "not_found");
-}
-
-/// Datasets and taxonomies that have their trees in themselves, as before migration 10.
-const OLD_ROWS: &str = r#"
-    INSERT INTO organizations VALUES ('00000000-0000-0000-0000-000000000001', 'hospital', NULL, now());
-    INSERT INTO taxonomies VALUES
-        ('00000000-0000-0000-0000-000000000002', '00000000-0000-0000-0000-000000000001', 't',
-         '{"label": "*", "children": [{"label": "a"}, {"label": "b"}]}', 2, 3, 2, now());
-    INSERT INTO datasets (id, organization_id, name, definition, wrapped_key, created_at, deleted_at)
-    VALUES
-        ('00000000-0000-0000-0000-000000000003', '00000000-0000-0000-0000-000000000001', 'd',
-         '{"trees": {"00000000-0000-0000-0000-000000000002":
-                {"label": "*", "children": [{"label": "a"}, {"label": "b"}]}},
-           "definition": {"name": "d", "description": "old", "retention_days": 7, "columns": [
-                {"name": "id", "role": "identifier", "kind": "categorical"},
-                {"name": "x", "role": "quasi_identifier", "kind": "categorical",
-                 "taxonomy": "00000000-0000-0000-0000-000000000002"},
-                {"name": "y", "role": "quasi_identifier", "kind": "categorical",
-                 "taxonomy": {"label": "any", "children": [{"label": "c"}]}}]}}',
-         '\x00', now(), NULL),
-        ('00000000-0000-0000-0000-000000000004', '00000000-0000-0000-0000-000000000001', 'gone',
-         NULL, NULL, now(), now());
-"#;
-
-#[tokio::test(flavor = "multi_thread")]
-async fn trees_of_an_earlier_version_are_moved_out_of_their_datasets() {
-    let options = database::create_empty().await;
-    let store = Store::new(options, 2, std::sync::Arc::new(pais::clock::SystemClock));
-    let earlier = MIGRATOR.iter().filter(|migration| migration.version < 10);
-    let earlier = Migrator::with_migrations(earlier.cloned().collect());
-    earlier.run(store.owner()).await.unwrap();
-    sqlx::raw_sql(OLD_ROWS)
-        .execute(store.owner())
-        .await
-        .unwrap();
-    store.migrate().await.unwrap();
-    pais::db::moving_of_old_keys::move_old_keys(&store)
-        .await
-        .unwrap();
-
-    assert_eq!(trees(&store).await, 2);
-    let organization = "00000000-0000-0000-0000-000000000001".parse().unwrap();
-    let listed = pais::db::datasets::list(&store, organization, None, 10)
-        .await
-        .unwrap();
-    assert_eq!(listed.len(), 1);
-    let summary = (
-        listed[0].description.as_deref(),
-        listed[0].columns,
-        listed[0].retention_days,
-    );
-    assert_eq!(summary, (Some("old"), 3, Some(7)));
-    let id = "00000000-0000-0000-0000-000000000003".parse().unwrap();
-    let loaded = pais::db::datasets::load(&store, organization, id)
-        .await
-        .unwrap()
-        .unwrap();
-    let taxonomy = "00000000-0000-0000-0000-000000000002";
-    let inline = json!({ "label": "any", "children": [{ "label": "c" }] });
-    let columns = serde_json::to_value(&loaded.definition.columns).unwrap();
-    assert_eq!(
-        (&columns[1]["taxonomy"], &columns[2]["taxonomy"]),
-        (&json!(taxonomy), &inline)
-    );
-    let leaves = loaded.schema.columns.iter();
-    let leaves = leaves.map(|column| column.tree.as_ref().map(|tree| tree.leaf_count()));
-    assert_eq!(leaves.collect::<Vec<_>>(), [None, Some(2), Some(1)]);
-    let found = pais::db::taxonomies::find(&store, organization, taxonomy.parse().unwrap());
-    assert_eq!(found.await.unwrap().unwrap().root.children.len(), 2);
 }

@@ -1,6 +1,5 @@
 //! What a holder should know about a dataset, a job and a release reaches its readers.
 
-use pais::db::sealing_of_old_rows::seal_old_rows;
 use pais::roles::Role;
 use serde_json::{Value, json};
 
@@ -129,23 +128,6 @@ async fn a_release_names_what_rows_could_be_suppressed_for() {
         assert_eq!(release["missing_sensitive"], "counted");
     }
     workers.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn datasets_of_an_earlier_version_get_their_warnings() {
-    let hospital = Hospital::new().await;
-    let (dataset, made) = dataset(&hospital).await;
-    let service = hospital.app.state.unscoped();
-    sqlx::query("UPDATE datasets SET warnings = NULL")
-        .execute(service.db.owner())
-        .await
-        .unwrap();
-    assert_eq!(
-        hospital.get(&dataset).await.json(200)["warnings"],
-        json!([])
-    );
-    seal_old_rows(&service.db, &service.keys).await.unwrap();
-    assert_eq!(hospital.get(&dataset).await.json(200), made);
 }
 
 #[tokio::test(flavor = "multi_thread")]

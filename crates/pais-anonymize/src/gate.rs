@@ -194,9 +194,10 @@ fn released_subjects(input: &PreparedTable, rows: &[u32]) -> Result<Option<Vec<u
         return Ok(None);
     };
     let known = |&row: &u32| (row as usize) < subjects.of_row().len();
-    match rows.iter().all(known) {
-        true => Ok(Some(subjects.select(rows))),
-        false => Err(RunError::not_verified("a row comes from no raw row")),
+    if rows.iter().all(known) {
+        Ok(Some(subjects.select(rows)))
+    } else {
+        Err(RunError::not_verified("a row comes from no raw row"))
     }
 }
 
@@ -273,9 +274,10 @@ fn decide_groups(
 }
 
 fn accepted(holds: bool) -> Result<(), RunError> {
-    match holds {
-        true => Ok(()),
-        false => Err(RunError::not_verified("it does not meet the privacy model")),
+    if holds {
+        Ok(())
+    } else {
+        Err(RunError::not_verified("it does not meet the privacy model"))
     }
 }
 

@@ -69,11 +69,11 @@ pub use pais_verify;
 
 pub use error::RunError;
 pub use gate::VerifiedRelease;
-pub use memory::{memory_needed, release_bytes};
+pub use memory::release_bytes;
 pub use observer::{Count, Observer, Phase, Unobserved};
-pub use plan::JobPlan;
+pub use plan::{JobPlan, PARALLEL_SEARCHES, memory_needed};
 pub use progress::{RunProgress, RunStatus};
 pub use run::{AnonymizationRun, anonymize};
 pub use step::{StepItem, StepRecord};
-pub use sweep::{PARALLEL_SEARCHES, SweepOutcome, run_sweep};
+pub use sweep::{SweepOutcome, run_sweep};
 pub use table_figures::TableFigures;

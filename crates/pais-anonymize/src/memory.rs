@@ -3,8 +3,6 @@
 use pais_core::schema::Schema;
 
 use crate::job_checks::is_set;
-use crate::plan::JobPlan;
-use crate::sweep::PARALLEL_SEARCHES;
 use crate::utility::classification_bytes;
 
 /// Number of copies of the distinct text that are in memory at most, beside the chunk that is
@@ -18,10 +16,6 @@ pub(crate) const TEXT_COPIES: u64 = 4;
 /// sensitive values in a table of their own. Measured: 4.9 copies.
 pub(crate) const ANATOMIZED_TEXT_COPIES: u64 = 5;
 
-/// The same for a table that is read and profiled only: its text, and the same in lower case.
-/// Measured: 2.0 copies.
-const READ_TEXT_COPIES: u64 = 2;
-
 /// Bytes for each row that a set-valued quasi-identifier needs beside its released cells: its
 /// number, where its items begin, and 16 items of 4 bytes as read, as they are disclosed, and
 /// once more while a class is divided.
@@ -30,20 +24,6 @@ const SET_BYTES: u64 = 8 + 3 * 16 * 4;
 /// Bytes of the codes of one row.
 pub(crate) fn code_bytes(schema: &Schema) -> u64 {
     4 * schema.stored().count() as u64
-}
-
-/// Bytes that the plans of one job need at most for a table of this many rows, of whose distinct
-/// values the chunks hold `text_bytes`. Without a plan the table is only read and profiled.
-pub fn memory_needed(schema: &Schema, plans: &[JobPlan], rows: u64, text_bytes: u64) -> u64 {
-    let searches = plans.len().min(PARALLEL_SEARCHES) as u64;
-    let needed = plans
-        .iter()
-        .map(|plan| plan.bytes_needed(schema, rows, text_bytes, searches));
-    let needed = needed.max();
-    needed.unwrap_or_else(|| {
-        let text = text_bytes.saturating_mul(READ_TEXT_COPIES);
-        release_codes(schema, rows).saturating_add(text)
-    })
 }
 
 /// Bytes that a release of this many rows needs at most, of whose distinct values the chunks hold
@@ -56,9 +36,10 @@ pub fn release_bytes(schema: &Schema, rows: u64, text_bytes: u64) -> u64 {
         .saturating_add(classifiers)
 }
 
-/// The part of [`release_bytes`] without the text and the classifiers: the codes as read, those of the released table
-/// and narrowed ones beside them, and for each row the order of the search and the shuffled one. The number of items of a set-valued quasi-identifier
-/// is not known beforehand; it is taken to be what most prescriptions stay below on average.
+/// The part of [`release_bytes`] without the text and the classifiers: the codes as read, those of the
+/// released table and narrowed ones beside them, and for each row the order of the search and the
+/// shuffled one. The number of items of a set-valued quasi-identifier is not known beforehand; it is
+/// taken to be what most prescriptions stay below on average.
 pub(crate) fn release_codes(schema: &Schema, rows: u64) -> u64 {
     let codes = code_bytes(schema);
     let sets = schema.stored().filter(|column| is_set(column)).count() as u64;

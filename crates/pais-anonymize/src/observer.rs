@@ -61,9 +61,10 @@ pub trait Observer: Send + Sync {
 /// # Errors
 /// [`RunError::Cancelled`].
 pub(crate) fn stop_if_asked(observer: &dyn Observer) -> Result<(), RunError> {
-    match observer.must_stop() {
-        true => Err(RunError::Cancelled),
-        false => Ok(()),
+    if observer.must_stop() {
+        Err(RunError::Cancelled)
+    } else {
+        Ok(())
     }
 }
 

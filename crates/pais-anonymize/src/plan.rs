@@ -5,9 +5,19 @@ use std::borrow::Cow;
 use pais_core::definition::{JobDefinition, JobError, Output};
 use pais_core::schema::Schema;
 
+use crate::memory::release_codes;
 use crate::method::Method;
 use crate::methods;
 use crate::utility::classification_bytes;
+
+/// Searches of a sweep that run at a time: while one has nothing to share among the threads, the
+/// other has. A sweep makes no release, whose memory the second search uses.
+pub const PARALLEL_SEARCHES: usize = 2;
+
+/// Number of copies of the distinct text in memory where a table is read and profiled only: its text, and
+/// the same in lower case.
+/// Measured: 2.0 copies.
+const READ_TEXT_COPIES: u64 = 2;
 
 /// A job that fits a schema, with the method that runs it.
 ///
@@ -87,4 +97,18 @@ impl JobPlan {
         let classifiers = classification_bytes(schema, rows);
         codes.saturating_add(text).saturating_add(classifiers)
     }
+}
+
+/// Bytes that the plans of one job need at most for a table of this many rows, of whose distinct
+/// values the chunks hold `text_bytes`. Without a plan the table is only read and profiled.
+pub fn memory_needed(schema: &Schema, plans: &[JobPlan], rows: u64, text_bytes: u64) -> u64 {
+    let searches = plans.len().min(PARALLEL_SEARCHES) as u64;
+    let needed = plans
+        .iter()
+        .map(|plan| plan.bytes_needed(schema, rows, text_bytes, searches));
+    let needed = needed.max();
+    needed.unwrap_or_else(|| {
+        let text = text_bytes.saturating_mul(READ_TEXT_COPIES);
+        release_codes(schema, rows).saturating_add(text)
+    })
 }

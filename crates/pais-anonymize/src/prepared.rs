@@ -37,7 +37,7 @@ impl PreparedTable {
         (output, one_cut): (Output, bool),
         check: impl FnOnce(&EncodedTable) -> Result<(), RunError>,
     ) -> Result<Self, RunError> {
-        // Rows of an earlier version can have several spellings of a value.
+        // A table that a program made can have several spellings of a value.
         let table = table.canonical(&schema);
         let exact = match output {
             Output::Anatomized => {

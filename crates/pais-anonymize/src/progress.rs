@@ -48,9 +48,10 @@ impl RunProgress {
     /// Starts the clock of a run. `progress` is the progress reported by a previous attempt, 0 if
     /// there was none.
     pub fn new(makes_release: bool, progress: f64) -> Self {
-        let phases = match makes_release {
-            true => WITH_RELEASE,
-            false => WITHOUT_RELEASE,
+        let phases = if makes_release {
+            WITH_RELEASE
+        } else {
+            WITHOUT_RELEASE
         };
         Self {
             began: Instant::now(),

@@ -136,9 +136,10 @@ impl GrownEnds {
         if let Some(domain) = self.domain {
             return domain;
         }
-        let (lo, hi) = match self.round_range {
-            true => self.scale.widened(least, greatest),
-            false => (least, greatest),
+        let (lo, hi) = if self.round_range {
+            self.scale.widened(least, greatest)
+        } else {
+            (least, greatest)
         };
         match self.round {
             Some(round) => round.enclosing(lo, hi, None),

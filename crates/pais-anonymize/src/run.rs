@@ -107,13 +107,14 @@ impl AnonymizationRun {
     ) -> Result<Self, RunError> {
         let JobPlan { method, .. } = JobPlan::new(&schema, &job)?;
         let schema = roles::schema_of_job(schema, &job, &table)?;
-        let schema = match schema.has_made_hierarchies() {
-            true => Arc::new(
+        let schema = if schema.has_made_hierarchies() {
+            Arc::new(
                 schema
                     .with_made_hierarchies(&table)
                     .map_err(RunError::limit_exceeded)?,
-            ),
-            false => schema,
+            )
+        } else {
+            schema
         };
         Self::with_method(method, schema, job, table, observer)
     }

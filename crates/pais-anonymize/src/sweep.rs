@@ -10,13 +10,10 @@ use pais_core::definition::{Combination, JobDefinition, Sweep};
 
 use crate::error::RunError;
 use crate::observer::{Count, Observer, Phase};
+use crate::plan::PARALLEL_SEARCHES;
 use crate::run::AnonymizationRun;
 use crate::step::StepRecord;
 use crate::table_figures::TableFigures;
-
-/// Searches of a sweep that run at a time: while one has nothing to share among the threads, the
-/// other has. A sweep makes no release, whose memory the second search uses.
-pub const PARALLEL_SEARCHES: usize = 2;
 
 /// The result of one combination of a sweep.
 #[derive(Clone, Debug)]

@@ -208,10 +208,11 @@ fn check(position: usize, attribute: &Attribute, rows: usize) -> Result<(), Exam
         });
     }
     let count = attribute.domain.code_count();
-    match attribute.codes.iter().all(|&code| (code as usize) < count) {
-        true => Ok(()),
-        false => Err(ExamplesError::Code {
+    if attribute.codes.iter().all(|&code| (code as usize) < count) {
+        Ok(())
+    } else {
+        Err(ExamplesError::Code {
             attribute: position,
-        }),
+        })
     }
 }

@@ -33,16 +33,13 @@
 mod choice;
 mod examples;
 mod gain;
-mod grow;
 mod holdout;
-mod pruning;
 mod threshold;
 mod tree;
 
 pub use examples::{Attribute, Domain, Examples, ExamplesError};
 pub use holdout::{held_out_error, two_thirds};
-pub use pruning::pessimistic_errors;
-pub use tree::Tree;
+pub use tree::{Tree, pessimistic_errors};
 
 #[cfg(test)]
 mod choice_tests;

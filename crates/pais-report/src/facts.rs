@@ -42,9 +42,10 @@ impl ReportPage {
 
     /// What groups consist of.
     pub(crate) fn unit(&self) -> (&'static str, &'static str) {
-        match self.counts_persons() {
-            true => ("patient", "patients"),
-            false => ("record", "records"),
+        if self.counts_persons() {
+            ("patient", "patients")
+        } else {
+            ("record", "records")
         }
     }
 

@@ -33,15 +33,15 @@ fn columns(page: &ReportPage) -> Vec<String> {
     let named = page.columns().iter();
     let named = named.filter(|column| column["role"] == "quasi_identifier");
     let named: Vec<String> = named.map(|column| plain(&column["name"])).collect();
-    match named.is_empty() {
-        true => page
-            .cut
+    if named.is_empty() {
+        page.cut
             .as_object()
             .into_iter()
             .flatten()
             .map(|(name, _)| name.clone())
-            .collect(),
-        false => named,
+            .collect()
+    } else {
+        named
     }
 }
 

@@ -146,12 +146,13 @@ fn risk(page: &ReportPage) -> String {
         }
         None => "Somebody who knows every identifying attribute of a patient",
     };
-    let worst = match highest >= 0.999 {
-        true => format!("with certainty for the most exposed {many}"),
-        false => format!(
+    let worst = if highest >= 0.999 {
+        format!("with certainty for the most exposed {many}")
+    } else {
+        format!(
             "with a chance of at most {} for the most exposed {one}",
             percent(highest)
-        ),
+        )
     };
     format!(
         "{all} would pick the right {one} with a chance of {} on average, {worst}.",

@@ -13,9 +13,10 @@ pub(crate) fn percent(share: f64) -> String {
         _ => 3,
     };
     let text = format!("{percent:.digits$}");
-    let text = match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.'),
-        false => &text,
+    let text = if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        &text
     };
     match text {
         "0" if share > 0.0 => "less than 0.001 %".to_owned(),

@@ -121,9 +121,12 @@ fn value_numbers<'t>(
     };
     let texts = column.dictionary.iter();
     texts
-        .map(|text| match missing.contains(text) {
-            true => MISSING,
-            false => number(text),
+        .map(|text| {
+            if missing.contains(text) {
+                MISSING
+            } else {
+                number(text)
+            }
         })
         .collect()
 }

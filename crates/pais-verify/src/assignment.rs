@@ -74,9 +74,10 @@ fn assign_by(
         return Ok(found);
     }
     let other = assign(MissingCells::EveryLabel)?;
-    Ok(match other.0.made_up < found.0.made_up {
-        true => other,
-        false => found,
+    Ok(if other.0.made_up < found.0.made_up {
+        other
+    } else {
+        found
     })
 }
 
@@ -113,9 +114,10 @@ fn assign_labelled(
     }
     let open = MatchedColumns(open);
     if with_rows {
-        let rows = match open.0.is_empty() {
-            true => source_rows::by_bucket(&ids, classes, original.rows),
-            false => matched_sources(&ids, classes, original.rows, &open),
+        let rows = if open.0.is_empty() {
+            source_rows::by_bucket(&ids, classes, original.rows)
+        } else {
+            matched_sources(&ids, classes, original.rows, &open)
         };
         let made_up = rows.iter().filter(|&&row| row == NOWHERE).count() as u64;
         let found = assignment(original.rows, released.rows, made_up, one_cut);

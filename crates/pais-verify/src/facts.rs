@@ -322,9 +322,12 @@ impl FactSearch<'_> {
             _ => size,
         };
         // Those below K come first, by size; then the others, by confidence.
-        let order = |size: u64, confidence: f64| match size < self.k {
-            true => (size, 0.0),
-            false => (self.k, -confidence),
+        let order = |size: u64, confidence: f64| {
+            if size < self.k {
+                (size, 0.0)
+            } else {
+                (self.k, -confidence)
+            }
         };
         let rank = order(size, confidence);
         let before = |found: &WorstGroup| order(found.size, found.confidence) <= rank;

@@ -170,9 +170,10 @@ impl<'a, F: Fit> FitIndex<'a, F> {
                 second: 0,
                 records: records.start as u32..records.end as u32,
             });
-            let middle = match records.len() > LEAF {
-                true => self.part(records.clone(), &ranges, &all),
-                false => None,
+            let middle = if records.len() > LEAF {
+                self.part(records.clone(), &ranges, &all)
+            } else {
+                None
             };
             self.known.codes.extend(ranges);
             let unions = self.unions_of(&self.order[records.clone()]);
@@ -308,9 +309,10 @@ impl<'a, F: Fit> FitIndex<'a, F> {
         let Some(needs) = self.needs(finished) else {
             return;
         };
-        let mut open: Vec<u32> = match self.nodes.is_empty() {
-            true => Vec::new(),
-            false => vec![0],
+        let mut open: Vec<u32> = if self.nodes.is_empty() {
+            Vec::new()
+        } else {
+            vec![0]
         };
         while let Some(number) = open.pop() {
             if among.counts[number as usize] == 0 || !self.can_meet(number as usize, &needs) {

@@ -341,10 +341,7 @@ mod tests {
                 for set in 0u8..1 << 5 {
                     let is_of = |(row, _): &&(&Row, u32), exactly: bool| {
                         let has = |item: u8| row.1.contains(&item);
-                        row.0 == sex && (0..5).all(|item| match set >> item & 1 == 1 {
-                            true => has(item),
-                            false => !exactly || !has(item),
-                        })
+                        row.0 == sex && (0..5).all(|item| if set >> item & 1 == 1 { has(item) } else { !exactly || !has(item) })
                     };
                     let of_class = people.iter().filter(|row| is_of(row, true));
                     let class: Vec<_> = of_class.copied().collect();

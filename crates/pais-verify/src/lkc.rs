@@ -196,9 +196,10 @@ fn find_extremes(
                 search_from(grid, profiles, sensitive_values, attribute, size, extremes);
             });
     }
-    match extremes.is_stopped() {
-        true => Err(VerifyError::Stopped),
-        false => Ok(()),
+    if extremes.is_stopped() {
+        Err(VerifyError::Stopped)
+    } else {
+        Ok(())
     }
 }
 

@@ -46,9 +46,12 @@ impl<'a> SetValuedColumn<'a> {
         let is_exact = bits.iter().flatten().count() <= ITEM_BITS;
         let mut first_with: FxHashMap<&ItemBits, u32> = FxHashMap::default();
         let raw_sets = (0..).zip(&covered_by);
-        let alike = raw_sets.map(|(code, bits)| match is_exact {
-            true => *first_with.entry(bits).or_insert(code),
-            false => code,
+        let alike = raw_sets.map(|(code, bits)| {
+            if is_exact {
+                *first_with.entry(bits).or_insert(code)
+            } else {
+                code
+            }
         });
         let alike = alike.collect();
         Self {

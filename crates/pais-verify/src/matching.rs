@@ -234,9 +234,10 @@ impl Flow {
             found.clear();
             index.visit_fitting(left[one as usize], unseen, |other| {
                 found.push(other);
-                match found.len() < TURN {
-                    true => ControlFlow::Continue(()),
-                    false => ControlFlow::Break(()),
+                if found.len() < TURN {
+                    ControlFlow::Continue(())
+                } else {
+                    ControlFlow::Break(())
                 }
             });
             if found.len() == TURN {

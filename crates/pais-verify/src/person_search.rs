@@ -79,9 +79,10 @@ impl<'a> ClassGroups<'a> {
                 );
             });
         }
-        match smallest.stopped.load(Relaxed) {
-            true => Err(VerifyError::Stopped),
-            false => Ok(smallest.persons.load(Relaxed)),
+        if smallest.stopped.load(Relaxed) {
+            Err(VerifyError::Stopped)
+        } else {
+            Ok(smallest.persons.load(Relaxed))
         }
     }
 
@@ -188,9 +189,10 @@ impl<'g> PersonSearch<'g> {
     /// Rows of a class; more than any group has, if the class alone has at least `limit` persons.
     #[inline]
     fn weight(&self, class: u32, limit: u64) -> u64 {
-        match self.groups.lists.of(class).len() as u64 >= limit {
-            true => 1 << 32,
-            false => u64::from(self.groups.rows[class as usize]),
+        if self.groups.lists.of(class).len() as u64 >= limit {
+            1 << 32
+        } else {
+            u64::from(self.groups.rows[class as usize])
         }
     }
 

@@ -49,9 +49,12 @@ pub(super) fn find_violations(
     worst.sort_by(|one, other| {
         let size = |found: &MeasuredQid| found.records.min(requirement.k);
         let by_size = size(one).cmp(&size(other));
-        by_size.then_with(|| match one.records < requirement.k {
-            true => Ordering::Equal,
-            false => compare(other.most_of, one.most_of),
+        by_size.then_with(|| {
+            if one.records < requirement.k {
+                Ordering::Equal
+            } else {
+                compare(other.most_of, one.most_of)
+            }
         })
     });
     let worst = worst.iter().take(WORST_GROUPS);

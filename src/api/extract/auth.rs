@@ -10,8 +10,9 @@ use headers::authorization::{Authorization, Bearer};
 use crate::api::connections::ClientAddress;
 use crate::api::error::ApiError;
 use crate::api::state::AppState;
+use crate::db::persons::{self, Person};
 use crate::db::token_validity::{self, Authentication, RefusalReason};
-use crate::db::{Store, persons, tokens};
+use crate::db::{Store, tokens};
 use crate::oidc::{self, Refusal, Verifier};
 use crate::problem::Code;
 use crate::roles::{Caller, Role};
@@ -96,8 +97,11 @@ async fn person(
     let db = &state.unscoped().db;
     match verifier.verify(token, db.now()).await {
         Ok(person) => {
-            let of = (person.role, person.subject.as_str());
-            let found = persons::authenticate(db, &person.organization, of, address).await?;
+            let who = Person {
+                role: person.role,
+                subject: &person.subject,
+            };
+            let found = persons::authenticate(db, &person.organization, who, address).await?;
             admitted(db, found, address).await
         }
         Err(Refusal::Invalid | Refusal::Claims) => Ok(None),

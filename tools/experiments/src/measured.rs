@@ -116,9 +116,10 @@ pub(crate) fn range(values: impl IntoIterator<Item = f64>) -> Option<String> {
     let mut values: Vec<f64> = values.into_iter().collect();
     values.sort_by(f64::total_cmp);
     let (first, last) = (shown(*values.first()?), shown(*values.last()?));
-    Some(match first == last {
-        true => first,
-        false => format!("{first} to {last}"),
+    Some(if first == last {
+        first
+    } else {
+        format!("{first} to {last}")
     })
 }
 
@@ -132,9 +133,10 @@ pub(crate) fn shown(value: f64) -> String {
     };
     let digits = digits.clamp(0, 4) as usize;
     let text = format!("{value:.digits$}");
-    let text = match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.'),
-        false => text.as_str(),
+    let text = if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        text.as_str()
     };
     match text {
         "-0" => "0".to_owned(),

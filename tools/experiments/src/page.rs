@@ -45,12 +45,13 @@ pub(crate) fn update_build(folder: &Path) -> anyhow::Result<()> {
 /// How the program was built that wrote the page, and on how many threads it ran.
 fn build() -> String {
     let threads = rayon::current_num_threads();
-    match cfg!(debug_assertions) {
-        true => format!(
+    if cfg!(debug_assertions) {
+        format!(
             "The seconds below are those of a debug build on {threads} threads; a release build is \
              faster.\n"
-        ),
-        false => format!("The seconds below are those of a release build on {threads} threads.\n"),
+        )
+    } else {
+        format!("The seconds below are those of a release build on {threads} threads.\n")
     }
 }
 
@@ -67,9 +68,10 @@ pub(crate) fn parts<'a>(text: &'a str, id: &str) -> anyhow::Result<(&'a str, &'a
 /// What the page has of a figure whose CSV file is in this folder, or is not.
 pub(crate) fn block_of(folder: &Path, figure: &Figure) -> anyhow::Result<String> {
     let file = folder.join(format!("{}.csv", figure.id));
-    Ok(match file.exists() {
-        true => block(figure, &MeasuredFigure::read_csv(&file, figure.x)?),
-        false => format!("{}: not measured.\n", figure.title),
+    Ok(if file.exists() {
+        block(figure, &MeasuredFigure::read_csv(&file, figure.x)?)
+    } else {
+        format!("{}: not measured.\n", figure.title)
     })
 }
 

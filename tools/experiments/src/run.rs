@@ -118,9 +118,10 @@ impl Runner {
                 let schema = table.schema()?;
                 let rows = csv::read_table(&schema, File::open(self.files.file(table)?)?)?;
                 let whole = exponential_l::is_one_group(&schema, &rows, *l);
-                Ok(match whole {
-                    true => Ok(table.rows() as f64),
-                    false => Err("the whole table meets Exponential-L".to_owned()),
+                Ok(if whole {
+                    Ok(table.rows() as f64)
+                } else {
+                    Err("the whole table meets Exponential-L".to_owned())
                 })
             }
             Source::ItemsetRecoding { table, k } => {
@@ -146,9 +147,10 @@ impl Runner {
             return Ok(outcome.clone());
         }
         let first = self.run(table, job)?;
-        let outcome = match timed && first.seconds.of(Part::Total) < SHORT {
-            true => median([first, self.run(table, job)?, self.run(table, job)?]),
-            false => first,
+        let outcome = if timed && first.seconds.of(Part::Total) < SHORT {
+            median([first, self.run(table, job)?, self.run(table, job)?])
+        } else {
+            first
         };
         let outcome = Rc::new(outcome);
         self.done.insert(key, outcome.clone());

@@ -152,9 +152,10 @@ impl Patient {
         let draw = &mut self.draw;
         let (name, usual_ward, ..) = DIAGNOSES[self.diagnosis];
         let severe = draw.fraction();
-        let ward = match draw.chance(0.8) {
-            true => usual_ward,
-            false => ["General medicine", "General surgery"][draw.below(2)],
+        let ward = if draw.chance(0.8) {
+            usual_ward
+        } else {
+            ["General medicine", "General surgery"][draw.below(2)]
         };
         let admission = ADMISSIONS[draw.weighted(&[45.0, 30.0, 10.0 + 40.0 * severe])];
         let nights = draw.skewed(2 + (40.0 * severe) as usize);
@@ -180,9 +181,12 @@ impl Patient {
         let (.., comes_back, _) = DIAGNOSES[self.diagnosis];
         if !draw.chance(comes_back) {
             // No man has a diagnosis that only women have.
-            let frequency = |(_, _, _, women, _, frequency)| match self.woman || women < 1.0 {
-                true => frequency,
-                false => 0.0,
+            let frequency = |(_, _, _, women, _, frequency)| {
+                if self.woman || women < 1.0 {
+                    frequency
+                } else {
+                    0.0
+                }
             };
             self.diagnosis = draw.weighted(&DIAGNOSES.map(frequency));
         }

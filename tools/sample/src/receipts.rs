@@ -125,9 +125,10 @@ fn birth_years() -> Value {
     let (first, end) = (*YEARS.start(), *YEARS.end() + 1);
     let node = |lo: i64, hi: i64, children: Vec<Value>| {
         let label = format!("[{lo},{hi}{}", if hi == end { ']' } else { ')' });
-        match children.is_empty() {
-            true => json!({ "label": label }),
-            false => json!({ "label": label, "children": children }),
+        if children.is_empty() {
+            json!({ "label": label })
+        } else {
+            json!({ "label": label, "children": children })
         }
     };
     let mut level: Vec<(i64, i64, Value)> = (first..end)
@@ -309,9 +310,10 @@ fn chosen_drugs(diseases: &[(usize, usize)], draw: &mut Draw) -> Vec<(usize, usi
             let count = DRUG_GROUPS[group].1;
             // Half of the drugs are drawn from the whole group, the others are typical of the
             // disease.
-            let number = match draw.chance(0.5) {
-                true => draw.skewed(count),
-                false => (place * 5 + draw.skewed(8)) % count,
+            let number = if draw.chance(0.5) {
+                draw.skewed(count)
+            } else {
+                (place * 5 + draw.skewed(8)) % count
             };
             add((group, number));
         }

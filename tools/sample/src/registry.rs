@@ -114,9 +114,10 @@ fn record(row: u64, draw: &mut Draw, out: &mut dyn Write) -> std::io::Result<()>
     // Most tumours have the family of histologies of their site; some have another one.
     let family = if draw.chance(0.12) { 8000 } else { family };
     let histology = format!("{}/3", family + draw.skewed(40) as i64);
-    let size = match draw.chance(0.08) {
-        true => 999,
-        false => (draw.normal(32.0, 9.0) * (0.2 + 1.8 * draw.fraction())).clamp(1.0, 250.0) as i64,
+    let size = if draw.chance(0.08) {
+        999
+    } else {
+        (draw.normal(32.0, 9.0) * (0.2 + 1.8 * draw.fraction())).clamp(1.0, 250.0) as i64
     };
     // Survival is shorter for larger tumours and older patients.
     let burden = f64::from(size.min(250) as i32) / 60.0 + (age - 40).max(0) as f64 / 60.0;

@@ -55,9 +55,10 @@ fn case() -> impl Strategy<Value = PersonCase> {
     );
     let rows = prop::collection::vec(row, 6..40);
     (rows, prop::sample::select(jobs())).prop_map(|(rows, (job, has_sets))| {
-        let last = match has_sets {
-            true => json!({"name": "items", "role": "quasi_identifier", "kind": "set"}),
-            false => json!({"name": "items", "role": "sensitive"}),
+        let last = if has_sets {
+            json!({"name": "items", "role": "quasi_identifier", "kind": "set"})
+        } else {
+            json!({"name": "items", "role": "sensitive"})
         };
         let columns = json!([
             {"name": "row", "role": "insensitive"},
@@ -69,9 +70,10 @@ fn case() -> impl Strategy<Value = PersonCase> {
         let rows = rows.into_iter().enumerate();
         let rows = rows.map(|(row, (person, a, n, value, items))| {
             let items: Vec<String> = items.iter().map(|item| format!("i{item}")).collect();
-            let last = match has_sets {
-                true => items.join("|"),
-                false => format!("v{value}"),
+            let last = if has_sets {
+                items.join("|")
+            } else {
+                format!("v{value}")
             };
             vec![
                 row.to_string(),

@@ -139,9 +139,10 @@ fn ordered(intervals: &[Option<(f64, f64)>]) -> Vec<Encoding> {
             domain: AttributeDomain::Ordered(values.into()),
         }
     };
-    match sorted.windows(2).all(|pair| pair[0].1 <= pair[1].0) {
-        true => vec![ranked(&|(lo, hi)| f64::midpoint(lo, hi))],
-        false => vec![ranked(&|(lo, _)| lo), ranked(&|(_, hi)| hi)],
+    if sorted.windows(2).all(|pair| pair[0].1 <= pair[1].0) {
+        vec![ranked(&|(lo, hi)| f64::midpoint(lo, hi))]
+    } else {
+        vec![ranked(&|(lo, _)| lo), ranked(&|(_, hi)| hi)]
     }
 }
 

@@ -47,9 +47,10 @@ pub(crate) fn classification_error(
     if released.classes.value_count() > MOST_CLASSES || stopped() {
         return None;
     }
-    let raw = match input.job.wants_raw_figures() {
-        true => Some(raw_rows(input, &used, class.position)?),
-        false => None,
+    let raw = if input.job.wants_raw_figures() {
+        Some(raw_rows(input, &used, class.position)?)
+    } else {
+        None
     };
     if raw
         .as_ref()

@@ -23,9 +23,12 @@ pub(super) fn covered(domain: &Domain, label: &str) -> Option<(usize, usize, boo
         Domain::Numeric { values, scale, .. } => {
             let interval = Interval::parse_on(label, *scale)?;
             let first = values.partition_point(|&value| value < interval.lo);
-            let end = values.partition_point(|&value| match interval.closed {
-                true => value <= interval.hi,
-                false => value < interval.hi,
+            let end = values.partition_point(|&value| {
+                if interval.closed {
+                    value <= interval.hi
+                } else {
+                    value < interval.hi
+                }
             });
             // The outermost interval is above missing cells too.
             let encloses = first == 0 && end == values.len();
@@ -77,9 +80,10 @@ impl Bins {
     /// Adds a share to the bins that a label covers, in proportion to the widths in common.
     pub(super) fn spread(&self, label: &str, share: f64, into: &mut [f64]) {
         let Some(interval) = Interval::parse_on(label, self.scale) else {
-            let bin = match label == MISSING_LABEL {
-                true => self.missing(),
-                false => self.count,
+            let bin = if label == MISSING_LABEL {
+                self.missing()
+            } else {
+                self.count
             };
             into[bin] += share;
             return;
@@ -98,9 +102,12 @@ impl Bins {
 
     fn ends(&self, bin: usize) -> (f64, f64) {
         let width = (self.hi - self.lo) / self.count as f64;
-        let end = |bin: usize| match bin == self.count {
-            true => self.hi,
-            false => self.lo + width * bin as f64,
+        let end = |bin: usize| {
+            if bin == self.count {
+                self.hi
+            } else {
+                self.lo + width * bin as f64
+            }
         };
         (end(bin), end(bin + 1))
     }
@@ -111,9 +118,10 @@ impl Bins {
             return None;
         }
         let (lo, hi) = self.ends(bin);
-        let interval = match bin + 1 == self.count {
-            true => Interval::closed(lo, hi),
-            false => Interval::half_open(lo, hi),
+        let interval = if bin + 1 == self.count {
+            Interval::closed(lo, hi)
+        } else {
+            Interval::half_open(lo, hi)
         };
         Some(interval.on(self.scale).to_string())
     }

@@ -4,13 +4,11 @@
 //! computed from the release and from declared domains alone.
 
 mod adversary_risk;
-mod associations;
 mod classification;
 mod classification_features;
 mod classification_rows;
 mod classification_run;
 mod distortion;
-mod distributions;
 mod holder_only;
 mod label_cover;
 mod metrics;
@@ -37,7 +35,7 @@ mod query_tests;
 
 pub use adversary_risk::LengthRisk;
 pub use classification::ClassificationError;
-pub use distributions::{ColumnDistribution, LabelShare};
+pub use distortion::{ColumnDistribution, LabelShare};
 pub use holder_only::for_recipient;
 pub use metrics::{GroupMetrics, SizeBucket};
 pub use queries::QueryError;

@@ -157,9 +157,10 @@ mod tests {
     /// Mean NCP of a column with one row for each of these cells.
     fn ncp(column: &Value, cells: &[&str]) -> f64 {
         let codes: Vec<u32> = (0..cells.len() as u32).collect();
-        let form = match column["kind"] == "set" {
-            true => Form::Set { separator: '|' },
-            false => Form::Generalized,
+        let form = if column["kind"] == "set" {
+            Form::Set { separator: '|' }
+        } else {
+            Form::Generalized
         };
         let schema = spec(column.clone());
         of_column(&released(cells, &codes, form), &schema.columns[0], 0)

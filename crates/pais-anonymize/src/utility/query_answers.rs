@@ -224,9 +224,10 @@ fn answer_part_inline(
             if in_one_part && holding == 0 {
                 continue;
             }
-            let mut meeting = match exact_codes {
-                true => ones_in(known, rows.start, rows.end),
-                false => 0,
+            let mut meeting = if exact_codes {
+                ones_in(known, rows.start, rows.end)
+            } else {
+                0
             };
             if part.begins_inside && segment == 0 {
                 holding += answer.open.0;
@@ -235,9 +236,10 @@ fn answer_part_inline(
             if is_open {
                 answer.open = (holding, meeting);
             } else if holding > 0 {
-                let share = match exact_codes {
-                    true => meeting as f64 / f64::from(table.sizes[*group]),
-                    false => expected_share(table, query, *group),
+                let share = if exact_codes {
+                    meeting as f64 / f64::from(table.sizes[*group])
+                } else {
+                    expected_share(table, query, *group)
                 };
                 answer.estimate += share * holding as f64;
             }

@@ -61,9 +61,10 @@ fn query_table(input: &PreparedTable, table: &ReleasedTable, rows: &[u32]) -> Op
         let domain = &raw.domain;
         let ends = |text: &str| {
             let (first, end, covers_missing) = covered(domain, text)?;
-            let end = match covers_missing {
-                true => domain.code_count(),
-                false => end,
+            let end = if covers_missing {
+                domain.code_count()
+            } else {
+                end
             };
             (first < end).then(|| (first as u32, end as u32 - 1))
         };

@@ -126,9 +126,10 @@ impl QueryTable {
             let rows = &rows_with_value[sensitive];
             let row = rows[random.random_range(0..rows.len())] as usize;
             let range = around(column.ranks[row], column.count, &mut random);
-            let others = match self.has_sensitive {
-                true => random.random_range(0..CONDITIONS),
-                false => random.random_range(1..=CONDITIONS),
+            let others = if self.has_sensitive {
+                random.random_range(0..CONDITIONS)
+            } else {
+                random.random_range(1..=CONDITIONS)
             };
             let mut known: Vec<usize> = (0..self.dimensions.len()).collect();
             while known.len() > others {

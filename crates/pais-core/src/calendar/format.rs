@@ -58,9 +58,10 @@ impl DateFormat {
         if format.day(&text).ok() != sample.and_then(|day| number_of_day(day).ok()) {
             return Err(DateFormatError::Undetermined("a day", "%d.%m.%Y"));
         }
-        match read_day(&text).is_ok_and(|iso| Ok(iso) != format.day(&text)) {
-            true => Err(DateFormatError::Ambiguous),
-            false => Ok(format),
+        if read_day(&text).is_ok_and(|iso| Ok(iso) != format.day(&text)) {
+            Err(DateFormatError::Ambiguous)
+        } else {
+            Ok(format)
         }
     }
 
@@ -77,9 +78,10 @@ impl DateFormat {
             let (what, example) = ("a day and a time", "%d.%m.%Y %H:%M:%S");
             return Err(DateFormatError::Undetermined(what, example));
         }
-        match read_moment(&text).is_ok_and(|iso| Ok(iso) != format.moment(&text)) {
-            true => Err(DateFormatError::Ambiguous),
-            false => Ok(format),
+        if read_moment(&text).is_ok_and(|iso| Ok(iso) != format.moment(&text)) {
+            Err(DateFormatError::Ambiguous)
+        } else {
+            Ok(format)
         }
     }
 

@@ -42,17 +42,19 @@ const MILLISECONDS_OF_A_DAY: i64 = 86_400_000;
 const EPOCH: i32 = 719_163;
 
 fn number_of_day(day: NaiveDate) -> Result<i64, NotADate> {
-    match YEARS.contains(&day.year()) {
-        true => Ok(i64::from(day.num_days_from_ce()) - i64::from(EPOCH)),
-        false => Err(NotADate::Calendar),
+    if YEARS.contains(&day.year()) {
+        Ok(i64::from(day.num_days_from_ce()) - i64::from(EPOCH))
+    } else {
+        Err(NotADate::Calendar)
     }
 }
 
 /// The milliseconds of a moment; finer digits are cut off.
 fn number_of_moment(moment: NaiveDateTime) -> Result<i64, NotADate> {
-    match YEARS.contains(&moment.year()) {
-        true => Ok(moment.and_utc().timestamp_millis()),
-        false => Err(NotADate::Calendar),
+    if YEARS.contains(&moment.year()) {
+        Ok(moment.and_utc().timestamp_millis())
+    } else {
+        Err(NotADate::Calendar)
     }
 }
 

@@ -17,7 +17,7 @@ use crate::write::BoundedColumn;
 /// The terms of a release, as its document states them. What else the document has is not needed.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct ReleaseTerms {
-    /// What resolves its labels; absent in a release of an earlier version.
+    /// What resolves its labels.
     pub codebook: Option<Codebook>,
     /// The privacy model with its parameters.
     pub privacy: PrivacyDefinition,

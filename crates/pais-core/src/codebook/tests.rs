@@ -159,9 +159,10 @@ fn mapped(cut: Value, rows: &str, with_schema: bool) -> Result<String, Vec<(u64,
         column.role != crate::definition::ColumnRole::QuasiIdentifier
             || cut.contains_key(&column.name)
     });
-    let raw = match with_schema {
-        true => Schema::inline(&definition()).unwrap(),
-        false => codebook.raw_schema().unwrap(),
+    let raw = if with_schema {
+        Schema::inline(&definition()).unwrap()
+    } else {
+        codebook.raw_schema().unwrap()
     };
     let names: Vec<String> = rows
         .lines()

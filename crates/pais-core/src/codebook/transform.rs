@@ -23,9 +23,10 @@ pub fn input_schema(codebook: &Codebook, raw: &Schema, names: &[String]) -> Sche
         let known = codebook.columns.iter().find(|it| *it.name == *spec.name)?;
         let is_needed = known.role == ColumnRole::QuasiIdentifier;
         let is_given = !spec.from.is_empty() || names.iter().any(|name| **name == *spec.name);
-        match is_needed {
-            true => Some(ColumnRole::QuasiIdentifier),
-            false => is_given.then_some(ColumnRole::Insensitive),
+        if is_needed {
+            Some(ColumnRole::QuasiIdentifier)
+        } else {
+            is_given.then_some(ColumnRole::Insensitive)
         }
     };
     let columns = raw.columns.iter().filter_map(|spec| {

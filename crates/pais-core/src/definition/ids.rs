@@ -41,11 +41,14 @@ macro_rules! typed_ids {
 typed_ids! {
     /// A tree of labels for one attribute.
     #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+    #[cfg_attr(feature = "sqlx", derive(sqlx::Type), sqlx(transparent))]
     TaxonomyId,
     /// A schema and the submissions sent to it.
     #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+    #[cfg_attr(feature = "sqlx", derive(sqlx::Type), sqlx(transparent))]
     DatasetId,
     /// One batch of rows.
     #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+    #[cfg_attr(feature = "sqlx", derive(sqlx::Type), sqlx(transparent))]
     SubmissionId,
 }

@@ -126,9 +126,10 @@ fn of_parameter(model: ModelKind, parameter: &str) -> Schema {
         "sensitive_values" => return sensitive_values(),
         _ => return column_limits(whole(0).maximum(Some(u32::MAX)).build()),
     };
-    match is_swept && parameter != "alpha" {
-        true => one_or_list(one),
-        false => one.into(),
+    if is_swept && parameter != "alpha" {
+        one_or_list(one)
+    } else {
+        one.into()
     }
 }
 

@@ -75,9 +75,10 @@ const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// A number as `T`; `2.0` is the whole number 2.
 fn number<'de, T: Deserialize<'de>, E: serde::de::Error>(value: f64) -> Result<T, E> {
-    match value.fract() == 0.0 && value.abs() <= EXACT {
-        true => T::deserialize((value as i64).into_deserializer()),
-        false => T::deserialize(value.into_deserializer()),
+    if value.fract() == 0.0 && value.abs() <= EXACT {
+        T::deserialize((value as i64).into_deserializer())
+    } else {
+        T::deserialize(value.into_deserializer())
     }
 }
 

@@ -156,9 +156,12 @@ impl<R: Read> FoundText<R> {
 
     fn decode_utf16(&mut self, bytes: &[u8], is_big_endian: bool) {
         let (pairs, odd) = bytes.as_chunks::<2>();
-        let units = pairs.iter().map(|pair| match is_big_endian {
-            true => u16::from_be_bytes(*pair),
-            false => u16::from_le_bytes(*pair),
+        let units = pairs.iter().map(|pair| {
+            if is_big_endian {
+                u16::from_be_bytes(*pair)
+            } else {
+                u16::from_le_bytes(*pair)
+            }
         });
         let mut units: Vec<u16> = units.collect();
         let mut rest = Vec::new();

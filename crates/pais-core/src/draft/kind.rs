@@ -61,9 +61,10 @@ pub(super) fn propose(
         return ProposedKind::of(ColumnKind::Categorical);
     }
     if let Some(form) = date_form(column, name, habits, reasons) {
-        let kind = match form.is_moment {
-            true => ColumnKind::Datetime,
-            false => ColumnKind::Date,
+        let kind = if form.is_moment {
+            ColumnKind::Datetime
+        } else {
+            ColumnKind::Date
         };
         return ProposedKind {
             format: form.format,
@@ -75,9 +76,10 @@ pub(super) fn propose(
         match why_label {
             Some(reason) => reasons.push(reason.to_owned()),
             None => {
-                reasons.push(match range.is_whole {
-                    true => "all values are whole numbers".to_owned(),
-                    false => "all values are numbers".to_owned(),
+                reasons.push(if range.is_whole {
+                    "all values are whole numbers".to_owned()
+                } else {
+                    "all values are numbers".to_owned()
                 });
                 return ProposedKind::of(ColumnKind::Numeric);
             }
@@ -145,9 +147,10 @@ fn date_form(
     if first.format == Some("%Y%m%d") && !name.is_date && !name.is_known && column.distinct < 5 {
         return None;
     }
-    let what = match first.is_moment {
-        true => "dates with a time of day",
-        false => "dates",
+    let what = if first.is_moment {
+        "dates with a time of day"
+    } else {
+        "dates"
     };
     let other = first
         .swapped()
@@ -164,9 +167,10 @@ fn date_form(
         (Some(format), Some(other)) => {
             let other = other.format.filter(|&it| it != format);
             let other = other.or(first.format).unwrap_or_default();
-            let because = match habits.is_order_shown {
-                true => "as in another column",
-                false => "which no value decides: check the order of day and month",
+            let because = if habits.is_order_shown {
+                "as in another column"
+            } else {
+                "which no value decides: check the order of day and month"
             };
             reasons.push(format!(
                 "all values are {what} of the format {format}, or {other}; the first is proposed, \

@@ -152,9 +152,10 @@ fn range_fields(
 
 /// A whole number without a fraction, as people write it.
 fn plain(value: f64) -> Value {
-    match value.fract() == 0.0 && value.abs() < 1e15 {
-        true => json!(value as i64),
-        false => json!(value),
+    if value.fract() == 0.0 && value.abs() < 1e15 {
+        json!(value as i64)
+    } else {
+        json!(value)
     }
 }
 
@@ -162,9 +163,10 @@ fn plain(value: f64) -> Value {
 fn counts(observed: &Observed, reasons: &mut Vec<String>) {
     let missing = observed.missing_rows();
     if observed.rows > 0 {
-        let distinct = match observed.distinct == observed.rows {
-            true => "all of them distinct".to_owned(),
-            false => format!("{} of them distinct", observed.distinct),
+        let distinct = if observed.distinct == observed.rows {
+            "all of them distinct".to_owned()
+        } else {
+            format!("{} of them distinct", observed.distinct)
         };
         reasons.push(format!("{} values, {distinct}", observed.rows));
     }

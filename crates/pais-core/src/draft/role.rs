@@ -205,14 +205,15 @@ fn known(column: &Observed, name: NameMeaning, kind: ColumnKind) -> Proposal {
                       it a quasi-identifier where people know it of each other";
         return (ColumnRole::Insensitive, reason);
     }
-    match column.kept.is_some() {
-        true => (
+    if column.kept.is_some() {
+        (
             role,
             "it has few values, which people can know of each other",
-        ),
-        false => (
+        )
+    } else {
+        (
             role,
             "it has many texts that repeat, and rare ones single out a person",
-        ),
+        )
     }
 }

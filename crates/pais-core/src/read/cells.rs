@@ -132,9 +132,10 @@ impl<'a> ColumnBuilder<'a> {
         let text = self.spec.canonical(&plain);
         check(self.spec, &text, self.format.as_ref())?;
         let is_canonical = self.numbers.is_none() && text.as_bytes() == cell;
-        let own_hash = match is_canonical {
-            true => hash,
-            false => self.hasher.hash_one(text.as_bytes()),
+        let own_hash = if is_canonical {
+            hash
+        } else {
+            self.hasher.hash_one(text.as_bytes())
         };
         let code = match self.find(own_hash, text.as_bytes()) {
             Some(known) => known,

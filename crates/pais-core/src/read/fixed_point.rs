@@ -55,9 +55,10 @@ fn reads_back(schema: &Schema, column: &ReleasedColumn) -> bool {
         Form::Set { .. } => spec.role == ColumnRole::QuasiIdentifier,
         Form::Text | Form::Number | Form::Integer | Form::Day | Form::Moment => false,
     };
-    match is_label {
-        true => labels_read_back(spec, column),
-        false => exact_values_read_back(spec, column),
+    if is_label {
+        labels_read_back(spec, column)
+    } else {
+        exact_values_read_back(spec, column)
     }
 }
 

@@ -8,14 +8,15 @@
 use std::io::{self, Read};
 use std::sync::Arc;
 
-use parquet::basic::CompressionCodec;
+use parquet::basic::{
+    CompressionCodec, ConvertedType, LogicalType, Repetition, TimeUnit, Type as PhysicalType,
+};
 use parquet::file::metadata::{
     ColumnChunkMetaData, FileMetaData, ParquetMetaData, RowGroupMetaData,
 };
 use parquet::file::reader::ChunkReader;
-use parquet::schema::types::{ColumnDescPtr, SchemaDescPtr};
+use parquet::schema::types::{ColumnDescPtr, SchemaDescPtr, SchemaDescriptor, Type, TypePtr};
 
-use crate::read::parquet_schema::{self, SchemaElement};
 use crate::read::parquet_thrift::{CompactReader, ThriftType};
 use crate::read::{ReadError, ReadErrorKind};
 
@@ -117,7 +118,7 @@ impl Footer {
         let mut field = 0;
         while let Some(kind) = input.field(&mut field)? {
             match (field, kind) {
-                (2, ThriftType::List) => footer.elements = parquet_schema::elements(input)?,
+                (2, ThriftType::List) => footer.elements = elements(input)?,
                 (3, ThriftType::Integer) => footer.rows = size(input)?,
                 (4, ThriftType::List) => footer.groups = row_groups(input, &mut chunks)?,
                 (2..=4, _) => return Err(invalid()),
@@ -131,7 +132,7 @@ impl Footer {
     /// The metadata for the parquet crate. `end` is the offset at which the pages end at the
     /// latest.
     fn metadata(self, end: u64) -> io::Result<ParquetMetaData> {
-        let schema = Arc::new(parquet_schema::descriptor(self.elements)?);
+        let schema = Arc::new(descriptor(self.elements)?);
         let mut groups = Vec::with_capacity(self.groups.len());
         let mut rows = 0i64;
         for group in self.groups {
@@ -285,4 +286,322 @@ fn invalid() -> io::Error {
 fn encrypted() -> io::Error {
     let detail = "the Parquet file is encrypted; write it without encryption";
     refusal(ReadErrorKind::Malformed, detail)
+}
+
+/// Maximum number of columns and groups.
+const ELEMENTS: u64 = 16_384;
+
+/// Maximum number of groups in each other. A list has two.
+const DEPTH: usize = 16;
+
+/// Maximum bytes of a name.
+const NAME_BYTES: u64 = 4096;
+
+/// Maximum bytes of the paths of all columns: the names of a column's groups and its own.
+const PATH_BYTES: usize = 16 << 20;
+
+/// Maximum bytes of a value of fixed length.
+const FIXED_BYTES: i32 = 4096;
+
+/// A column or group of the schema. Groups come before their children.
+#[derive(Default)]
+pub(super) struct SchemaElement {
+    physical: Option<PhysicalType>,
+    length: Option<i32>,
+    repetition: Option<Repetition>,
+    name: String,
+    children: u64,
+    converted: Option<ConvertedType>,
+    scale: Option<i32>,
+    precision: Option<i32>,
+    logical: Option<LogicalType>,
+}
+
+/// Reads the list of elements.
+///
+/// # Errors
+/// If it is damaged or beyond a bound.
+pub(super) fn elements(input: &mut CompactReader<&[u8]>) -> io::Result<Vec<SchemaElement>> {
+    let count = input.structs()?;
+    claimed(count, "columns", input)?;
+    if count > ELEMENTS {
+        let detail =
+            format!("the Parquet file has {count} columns and groups, more than {ELEMENTS}");
+        return Err(refusal(ReadErrorKind::TooLarge, detail));
+    }
+    (0..count).map(|_| SchemaElement::read(input)).collect()
+}
+
+impl SchemaElement {
+    fn read(input: &mut CompactReader<&[u8]>) -> io::Result<Self> {
+        let mut element = Self::default();
+        let mut field = 0;
+        while let Some(kind) = input.field(&mut field)? {
+            match (field, kind) {
+                (1, ThriftType::Integer) => {
+                    element.physical = Some(variant(PhysicalType::VARIANTS, input)?);
+                }
+                (2, ThriftType::Integer) => element.length = Some(input.integer32()?),
+                (3, ThriftType::Integer) => {
+                    element.repetition = Some(variant(Repetition::VARIANTS, input)?);
+                }
+                (4, ThriftType::Binary) => element.name = input.text(NAME_BYTES)?,
+                (5, ThriftType::Integer) => element.children = input.size32()?,
+                (6, ThriftType::Integer) => {
+                    element.converted = Some(variant(ConvertedType::VARIANTS, input)?);
+                }
+                (7, ThriftType::Integer) => element.scale = Some(input.integer32()?),
+                (8, ThriftType::Integer) => element.precision = Some(input.integer32()?),
+                (10, ThriftType::Struct) => element.logical = logical_type(input)?,
+                (1..=8 | 10, _) => return Err(invalid()),
+                _ => input.skip(kind)?,
+            }
+        }
+        Ok(element)
+    }
+
+    fn is_group(&self) -> bool {
+        self.children > 0
+    }
+
+    fn column(self) -> io::Result<Type> {
+        let (Some(physical), Some(repetition)) = (self.physical, self.repetition) else {
+            return Err(invalid());
+        };
+        let length = self.length.unwrap_or(-1);
+        if physical == PhysicalType::FIXED_LEN_BYTE_ARRAY && !(1..=FIXED_BYTES).contains(&length) {
+            let detail = format!(
+                "a column of the Parquet file has values of {length} bytes; at least 1 and at most \
+                 {FIXED_BYTES} are accepted"
+            );
+            return Err(refusal(ReadErrorKind::Malformed, detail));
+        }
+        Type::primitive_type_builder(&self.name, physical)
+            .with_repetition(repetition)
+            .with_converted_type(self.converted.unwrap_or(ConvertedType::NONE))
+            .with_logical_type(self.logical)
+            .with_length(length)
+            .with_precision(self.precision.unwrap_or(-1))
+            .with_scale(self.scale.unwrap_or(-1))
+            .build()
+            .map_err(io::Error::other)
+    }
+}
+
+/// A group whose children are not complete.
+struct OpenGroup {
+    element: SchemaElement,
+    fields: Vec<TypePtr>,
+    /// Bytes of the names from the first level below the root to this group.
+    path_bytes: usize,
+}
+
+impl OpenGroup {
+    fn close(self, is_root: bool) -> io::Result<Type> {
+        let mut group = Type::group_type_builder(&self.element.name)
+            .with_converted_type(self.element.converted.unwrap_or(ConvertedType::NONE))
+            .with_logical_type(self.element.logical)
+            .with_fields(self.fields);
+        if !is_root {
+            group = group.with_repetition(self.element.repetition.ok_or_else(invalid)?);
+        }
+        group.build().map_err(io::Error::other)
+    }
+}
+
+/// The schema for the parquet crate, which reads it recursively.
+///
+/// # Errors
+/// If groups are too deep, or the numbers of their children do not add up.
+pub(super) fn descriptor(elements: Vec<SchemaElement>) -> io::Result<SchemaDescriptor> {
+    let mut open: Vec<OpenGroup> = Vec::new();
+    let mut path_bytes = 0;
+    let count = elements.len();
+    for (index, element) in elements.into_iter().enumerate() {
+        let parent = open.last().map_or(0, |group| group.path_bytes);
+        let own = if index == 0 { 0 } else { element.name.len() };
+        let complete = if index == 0 || element.is_group() {
+            if element.children >= (count - index) as u64 {
+                let detail = format!(
+                    "the file cannot be decoded: a group of its schema claims {} children, and {} \
+                     columns and groups follow",
+                    element.children,
+                    count - index - 1
+                );
+                return Err(refusal(ReadErrorKind::Malformed, detail));
+            }
+            if open.len() == DEPTH {
+                let detail = format!(
+                    "the schema of the Parquet file has more than {DEPTH} groups in each other"
+                );
+                return Err(refusal(ReadErrorKind::Malformed, detail));
+            }
+            open.push(OpenGroup {
+                element,
+                fields: Vec::new(),
+                path_bytes: parent + own,
+            });
+            None
+        } else {
+            path_bytes += parent + own;
+            if path_bytes > PATH_BYTES {
+                let detail = "the names of the Parquet file's columns are too long";
+                return Err(refusal(ReadErrorKind::TooLarge, detail));
+            }
+            Some(element.column()?)
+        };
+        if let Some(root) = close_complete(&mut open, complete)? {
+            if index + 1 < count {
+                return Err(invalid());
+            }
+            return Ok(SchemaDescriptor::new(root));
+        }
+    }
+    Err(invalid())
+}
+
+/// Adds a complete column to its group, and closes the groups that are complete. Returns the root
+/// once it is.
+fn close_complete(
+    open: &mut Vec<OpenGroup>,
+    mut complete: Option<Type>,
+) -> io::Result<Option<TypePtr>> {
+    loop {
+        let Some(mut group) = open.pop() else {
+            return Ok(complete.map(Arc::new));
+        };
+        group.fields.extend(complete.take().map(Arc::new));
+        if (group.fields.len() as u64) < group.element.children {
+            open.push(group);
+            return Ok(None);
+        }
+        complete = Some(group.close(open.is_empty())?);
+    }
+}
+
+/// The logical type; `None` for one that gives no text form.
+fn logical_type(input: &mut CompactReader<&[u8]>) -> io::Result<Option<LogicalType>> {
+    let mut found = None;
+    let mut field = 0;
+    while let Some(kind) = input.field(&mut field)? {
+        if kind != ThriftType::Struct {
+            return Err(invalid());
+        }
+        let members = Members::read(input)?;
+        found = match field {
+            1 => Some(LogicalType::String),
+            2 => Some(LogicalType::Map),
+            3 => Some(LogicalType::List),
+            4 => Some(LogicalType::Enum),
+            5 => {
+                let (scale, precision) = (members.first()?, members.second()?);
+                Some(LogicalType::decimal(scale, precision))
+            }
+            6 => Some(LogicalType::Date),
+            7 => Some(LogicalType::time(members.flag()?, members.unit()?)),
+            8 => Some(LogicalType::timestamp(members.flag()?, members.unit()?)),
+            10 => {
+                let width = i8::try_from(members.first()?).map_err(|_| invalid())?;
+                Some(LogicalType::integer(width, members.flag()?))
+            }
+            11 => Some(LogicalType::Unknown),
+            12 => Some(LogicalType::Json),
+            13 => Some(LogicalType::Bson),
+            14 => Some(LogicalType::Uuid),
+            15 => Some(LogicalType::Float16),
+            _ => None,
+        };
+    }
+    Ok(found)
+}
+
+/// The members of a logical type: numbers, a flag and a unit of time.
+#[derive(Default)]
+struct Members {
+    first: Option<i32>,
+    second: Option<i32>,
+    flag: Option<bool>,
+    unit: Option<TimeUnit>,
+}
+
+impl Members {
+    fn read(input: &mut CompactReader<&[u8]>) -> io::Result<Self> {
+        let mut members = Self::default();
+        let mut field = 0;
+        while let Some(kind) = input.field(&mut field)? {
+            match (field, kind) {
+                (1 | 2, ThriftType::Boolean(flag)) => members.flag = Some(flag),
+                (1, ThriftType::Byte) => members.first = Some(i32::from(input.integer8()?)),
+                (1, ThriftType::Integer) => members.first = Some(input.integer32()?),
+                (2, ThriftType::Integer) => members.second = Some(input.integer32()?),
+                (2, ThriftType::Struct) => members.unit = time_unit(input)?,
+                _ => input.skip(kind)?,
+            }
+        }
+        Ok(members)
+    }
+
+    fn first(&self) -> io::Result<i32> {
+        self.first.ok_or_else(invalid)
+    }
+
+    fn second(&self) -> io::Result<i32> {
+        self.second.ok_or_else(invalid)
+    }
+
+    fn flag(&self) -> io::Result<bool> {
+        self.flag.ok_or_else(invalid)
+    }
+
+    fn unit(&self) -> io::Result<TimeUnit> {
+        self.unit.ok_or_else(invalid)
+    }
+}
+
+fn time_unit(input: &mut CompactReader<&[u8]>) -> io::Result<Option<TimeUnit>> {
+    let mut unit = None;
+    let mut field = 0;
+    while let Some(kind) = input.field(&mut field)? {
+        unit = match field {
+            1 => Some(TimeUnit::MILLIS),
+            2 => Some(TimeUnit::MICROS),
+            3 => Some(TimeUnit::NANOS),
+            _ => None,
+        };
+        input.skip(kind)?;
+    }
+    Ok(unit)
+}
+
+/// The variant of an enum by its number.
+fn variant<T: Copy + Discriminant>(
+    variants: &[T],
+    input: &mut CompactReader<&[u8]>,
+) -> io::Result<T> {
+    let number = input.integer32()?;
+    let found = variants.iter().find(|variant| variant.number() == number);
+    found.copied().ok_or_else(invalid)
+}
+
+/// An enum of the format, whose variants have numbers.
+trait Discriminant {
+    fn number(self) -> i32;
+}
+
+impl Discriminant for PhysicalType {
+    fn number(self) -> i32 {
+        self as i32
+    }
+}
+
+impl Discriminant for Repetition {
+    fn number(self) -> i32 {
+        self as i32
+    }
+}
+
+impl Discriminant for ConvertedType {
+    fn number(self) -> i32 {
+        self as i32
+    }
 }

@@ -42,9 +42,10 @@ impl<'s> SetColumns<'s> {
     /// Puts a cell of the current row into its set.
     pub(super) fn put(&mut self, item: usize, cell: &[u8], limit: usize) {
         let item = &mut self.items[item];
-        match cell.len() > limit {
-            true => item.refusal = Some(oversized(limit)),
-            false => item.text.extend_from_slice(cell),
+        if cell.len() > limit {
+            item.refusal = Some(oversized(limit))
+        } else {
+            item.text.extend_from_slice(cell)
         }
     }
 

@@ -91,9 +91,10 @@ pub(super) fn number(cell: &str, format: Option<&TextFormat>) -> String {
     let fewest = ways.iter().map(|way| way.changes).min();
     ways.retain(|way| Some(way.changes) == fewest);
     let ways: Vec<String> = ways.into_iter().map(|way| way.text).collect();
-    match ways.is_empty() {
-        true => PLAIN.to_owned(),
-        false => ways.join("; or "),
+    if ways.is_empty() {
+        PLAIN.to_owned()
+    } else {
+        ways.join("; or ")
     }
 }
 
@@ -119,9 +120,10 @@ impl Way {
             values.push(("thousands", thousands.to_string()));
         }
         let is_delimited_otherwise = values.iter().any(|(name, _)| *name == "delimiter");
-        let otherwise = match is_delimited_otherwise {
-            true => " and delimit the cells by another character",
-            false => "",
+        let otherwise = if is_delimited_otherwise {
+            " and delimit the cells by another character"
+        } else {
+            ""
         };
         Self {
             changes: names.len(),

@@ -158,11 +158,12 @@ pub fn assess(
 ) -> Result<TableRisk, RiskError> {
     let rows = table.rows;
     check_work(schema, rows as u64, l)?;
-    // Rows of an earlier version can have several spellings of a value.
+    // A table that a program made can have several spellings of a value.
     let table = table.canonical(schema);
-    let made = match schema.has_made_hierarchies() {
-        true => Some(schema.with_made_hierarchies(&table)),
-        false => None,
+    let made = if schema.has_made_hierarchies() {
+        Some(schema.with_made_hierarchies(&table))
+    } else {
+        None
     };
     let made = made.transpose().map_err(RiskError::Hierarchy)?;
     let subject = schema.subject().and_then(|at| table.columns.get(at));

@@ -18,9 +18,10 @@ type Row = (u8, [Option<u8>; 6]);
 const QIDS: usize = 3;
 
 fn schema(has_subject: bool) -> Schema {
-    let patient = match has_subject {
-        true => json!({"name": "patient", "role": "subject"}),
-        false => json!({"name": "patient", "role": "identifier"}),
+    let patient = if has_subject {
+        json!({"name": "patient", "role": "subject"})
+    } else {
+        json!({"name": "patient", "role": "identifier"})
     };
     let definition = json!({"name": "t", "columns": [
         patient,

@@ -86,15 +86,16 @@ pub(super) fn domain(
         };
         let Some(value) = value else {
             let pointer = at(&format!("domain/{index}"));
-            let (detail, fix) = match column.kind.is_of_dates() {
-                true => (
+            let (detail, fix) = if column.kind.is_of_dates() {
+                (
                     "an end of a domain of dates must be a date of ISO 8601",
                     "write [\"1900-01-01\", \"2020-12-31\"], for example",
-                ),
-                false => (
+                )
+            } else {
+                (
                     "an end of a domain must be a number; only a column of dates has dates",
                     "write a number, or add \"kind\": \"date\"",
-                ),
+                )
             };
             faults.push(Fault::at(pointer, detail).fix(fix));
             return None;
@@ -150,9 +151,10 @@ impl SchemaColumn {
     pub(super) fn canonical_date<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let trimmed = text.trim();
         let is_day = self.kind == ColumnKind::Date;
-        let is_canonical = match is_day {
-            true => is_canonical_day(trimmed),
-            false => is_canonical_moment(trimmed),
+        let is_canonical = if is_day {
+            is_canonical_day(trimmed)
+        } else {
+            is_canonical_moment(trimmed)
         };
         if is_canonical {
             return Cow::Borrowed(trimmed);
@@ -161,9 +163,10 @@ impl SchemaColumn {
             return canonical_text(text);
         };
         let mut written = String::new();
-        let result = match is_day {
-            true => write_day(&mut written, number),
-            false => write_moment(&mut written, number),
+        let result = if is_day {
+            write_day(&mut written, number)
+        } else {
+            write_moment(&mut written, number)
         };
         match result {
             Ok(()) => Cow::Owned(written),
@@ -175,9 +178,10 @@ impl SchemaColumn {
     /// ISO 8601 is read in every column: in this form dates are stored and released.
     fn date(&self, text: &str) -> Result<i64, NotADate> {
         let is_day = self.kind == ColumnKind::Date;
-        let iso = match is_day {
-            true => read_day(text),
-            false => read_moment(text),
+        let iso = if is_day {
+            read_day(text)
+        } else {
+            read_moment(text)
         };
         match (iso, &self.format) {
             (Err(NotADate::Form), Some(format)) if is_day => format.day(text),

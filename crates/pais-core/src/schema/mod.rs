@@ -135,9 +135,10 @@ impl Schema {
                     Some(Arc::new(tree))
                 }
             };
-            let made = match dates::asks_for_grown_intervals(column) {
-                true => None,
-                false => made::check(column, &at, &mut faults),
+            let made = if dates::asks_for_grown_intervals(column) {
+                None
+            } else {
+                made::check(column, &at, &mut faults)
             };
             let mut ranges = None;
             if let Some(tree) = tree.as_ref().filter(|_| column.kind == ColumnKind::Numeric) {

@@ -75,9 +75,10 @@ impl Schema {
             })
         );
         let is_global = job.recoding() == Some(Recoding::Global);
-        job.output.unwrap_or(match is_minimum_cover && !is_global {
-            true => Output::Anatomized,
-            false => Output::Generalized,
+        job.output.unwrap_or(if is_minimum_cover && !is_global {
+            Output::Anatomized
+        } else {
+            Output::Generalized
         })
     }
 

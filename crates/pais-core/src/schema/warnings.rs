@@ -22,13 +22,15 @@ impl Schema {
                     "the outermost interval of `{}` in a release has its exact smallest and \
                      greatest {} as ends; declare {}",
                     column.name,
-                    match column.kind.is_of_dates() {
-                        true => "date",
-                        false => "number",
+                    if column.kind.is_of_dates() {
+                        "date"
+                    } else {
+                        "number"
                     },
-                    match column.kind.is_of_dates() {
-                        true => "a `domain`, or set `round_range` to true",
-                        false => "a `domain` or `round`, or set `round_range` to true",
+                    if column.kind.is_of_dates() {
+                        "a `domain`, or set `round_range` to true"
+                    } else {
+                        "a `domain` or `round`, or set `round_range` to true"
                     }
                 );
                 let pointer = format!("/columns/{index}/domain");

@@ -12,8 +12,8 @@ impl Table {
     /// ([`crate::schema::SchemaColumn::canonical`]), and null as the word for missing that CSV
     /// shows where it does not show the empty cell.
     ///
-    /// A reader returns tables in this form; rows that were stored by an earlier version need not
-    /// have it. Checks each distinct value once. Codes are only written for a column in which
+    /// A reader returns tables in this form; a table that a program made need not have
+    /// it. Checks each distinct value once. Codes are only written for a column in which
     /// different texts become equal.
     pub fn canonical(mut self, schema: &Schema) -> Self {
         for (spec, column) in schema.stored().zip(&mut self.columns) {

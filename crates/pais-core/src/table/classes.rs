@@ -241,15 +241,9 @@ mod tests {
             rows in prop::collection::vec(([0..5u32, 0..5u32, 0..5u32], 0..9u32), 0..40),
             is_named: bool,
         ) {
-            let of_row = |(row, (_, person)): (usize, &([u32; 3], u32))| match is_named {
-                true => *person,
-                false => row as u32,
-            };
+            let of_row = |(row, (_, person)): (usize, &([u32; 3], u32))| if is_named { *person } else { row as u32 };
             let named: Vec<u32> = rows.iter().enumerate().map(of_row).collect();
-            let persons = match is_named {
-                true => Persons::Named(&named, 9),
-                false => Persons::Rows(rows.len()),
-            };
+            let persons = if is_named { Persons::Named(&named, 9) } else { Persons::Rows(rows.len()) };
             let mut divider = Divider::default();
             let mut alone = PersonSet::new(persons.codes());
             let mut classes = Classes::of(0..rows.len() as u32);

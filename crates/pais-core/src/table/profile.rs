@@ -82,9 +82,12 @@ pub fn profile_until(
 ) -> Option<Vec<ColumnProfile>> {
     let columns = schema.stored().zip(&table.columns);
     columns
-        .map(|(spec, column)| match cancellation.is_cancelled() {
-            true => None,
-            false => Some(profile_column(spec, column)),
+        .map(|(spec, column)| {
+            if cancellation.is_cancelled() {
+                None
+            } else {
+                Some(profile_column(spec, column))
+            }
         })
         .collect()
 }
@@ -114,7 +117,7 @@ fn profile_column(spec: &SchemaColumn, column: &Column) -> ColumnProfile {
     };
     let mut present: HashMap<Cow<'_, str>, u64> = HashMap::with_capacity(rows.len());
     for (text, &rows) in column.dictionary.iter().zip(&rows) {
-        // Rows that were stored by an earlier version can have several spellings of a value.
+        // A table that a program made can have several spellings of a value.
         let value = spec.canonical(text);
         if spec.is_missing(&value) {
             profile.missing += rows;

@@ -33,9 +33,12 @@ impl<'a> ValueCodes<'a> {
             ColumnKind::Set => codes_of_sets(spec, &column.dictionary, missing),
             _ => {
                 let texts = column.dictionary.iter().map(AsRef::as_ref);
-                let code = |(code, text)| match is_missing(spec, text) {
-                    true => missing,
-                    false => code,
+                let code = |(code, text)| {
+                    if is_missing(spec, text) {
+                        missing
+                    } else {
+                        code
+                    }
                 };
                 (0u32..).zip(texts).map(code).collect()
             }
@@ -80,9 +83,10 @@ fn codes_of_sets(spec: &SchemaColumn, dictionary: &[Box<str>], missing: u32) -> 
     let mut codes = Vec::with_capacity(dictionary.len());
     for (code, text) in (0u32..).zip(dictionary) {
         let set = items_of(spec, text);
-        codes.push(match set.is_empty() {
-            true => missing,
-            false => *known.entry(set).or_insert(code),
+        codes.push(if set.is_empty() {
+            missing
+        } else {
+            *known.entry(set).or_insert(code)
         });
     }
     codes

@@ -60,9 +60,10 @@ impl ReleasedTable {
 
 fn bounds(column: &ReleasedColumn, bounded: &BoundedColumn) -> [ReleasedColumn; 2] {
     let labels = || column.column.dictionary.iter().map(AsRef::as_ref);
-    let scale = match labels().any(|label| is_age(label, bounded.scale)) {
-        true => Scale::Number,
-        false => bounded.scale,
+    let scale = if labels().any(|label| is_age(label, bounded.scale)) {
+        Scale::Number
+    } else {
+        bounded.scale
     };
     let outermost = bounded.outermost.filter(|_| scale == bounded.scale);
     let read: Vec<Option<(f64, f64)>> = labels()

@@ -53,9 +53,10 @@ impl Range {
             Scale::Linear => {
                 let least = numbers().fold(f64::INFINITY, f64::min);
                 let most = numbers().fold(f64::NEG_INFINITY, f64::max);
-                let (least, most) = match least <= most {
-                    true => (if from_zero { least.min(0.0) } else { least }, most),
-                    false => (0.0, 1.0),
+                let (least, most) = if least <= most {
+                    (if from_zero { least.min(0.0) } else { least }, most)
+                } else {
+                    (0.0, 1.0)
                 };
                 let step = round_step((most - least).max(most.abs() * 1e-9).max(1e-12) / 5.0);
                 let (from, to) = ((least / step).floor(), (most / step).ceil());

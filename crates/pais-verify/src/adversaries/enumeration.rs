@@ -167,9 +167,10 @@ fn enumerate_all(
         })
         .map(|search| search.found)
         .reduce(|| FoundLengths::new(longest, count), FoundLengths::merge);
-    match cancellation.is_cancelled() {
-        true => Err(VerifyError::Stopped),
-        false => Ok(first.found.merge(rest)),
+    if cancellation.is_cancelled() {
+        Err(VerifyError::Stopped)
+    } else {
+        Ok(first.found.merge(rest))
     }
 }
 
@@ -331,9 +332,10 @@ impl<'a> QidEnumeration<'a> {
             let (most, of) = self.found.greatest(length);
             most == of
         };
-        let sensitive = match length > self.assumed && is_certain() {
-            true => &[],
-            false => classes.sensitive.as_slice(),
+        let sensitive = if length > self.assumed && is_certain() {
+            &[]
+        } else {
+            classes.sensitive.as_slice()
         };
         for (values, records) in sensitive.iter().zip(&mut self.value_records) {
             let mut of = 0;

@@ -94,9 +94,10 @@ impl<'a> PlacedRelease<'a> {
             return Some(Published::ByGroup);
         }
         self.column(name)?;
-        match is_listed(release.quasi_identifiers) && !is_anatomized {
-            true => Some(Published::Labels),
-            false => Some(Published::Raw),
+        if is_listed(release.quasi_identifiers) && !is_anatomized {
+            Some(Published::Labels)
+        } else {
+            Some(Published::Raw)
         }
     }
 

@@ -165,9 +165,10 @@ impl Decision {
                 .filter(|name| is_known(model, name))
                 .cloned()
                 .collect();
-            let decided = match by_labels {
-                true => Cow::Borrowed(model.release.model),
-                false => Cow::Owned(by_groups(model.release.model)),
+            let decided = if by_labels {
+                Cow::Borrowed(model.release.model)
+            } else {
+                Cow::Owned(by_groups(model.release.model))
             };
             // An adversary who knows all quasi-identifiers knows a group as a whole.
             self.exact &= by_labels || knows_all(model.release.model);

@@ -64,10 +64,7 @@ proptest! {
         listed in any::<bool>(),
         counted in any::<bool>(),
     ) {
-        let reading = match counted {
-            true => MissingSensitive::Counted,
-            false => MissingSensitive::Excluded,
-        };
+        let reading = if counted { MissingSensitive::Counted } else { MissingSensitive::Excluded };
         let values = BTreeMap::from([("illness".to_owned(), vec!["1".to_owned()])]);
         let model = Lkc {
             l: NonZeroU32::new(l),

@@ -203,9 +203,10 @@ impl Decision<'_> {
             if !overlap(&group.ranges, part) {
                 continue;
             }
-            match encloses(&group.ranges, part) {
-                true => holding.add(&group.tally),
-                false => partial.push(group),
+            if encloses(&group.ranges, part) {
+                holding.add(&group.tally)
+            } else {
+                partial.push(group)
             }
         }
         let exceeds = self.bounded.greatest(&holding).1;
@@ -253,9 +254,10 @@ impl Decision<'_> {
             return Err(VerifyError::Stopped);
         }
         self.compared += pairs;
-        match self.compared > BUDGET {
-            true => Err(VerifyError::TooManyOverlaps),
-            false => Ok(()),
+        if self.compared > BUDGET {
+            Err(VerifyError::TooManyOverlaps)
+        } else {
+            Ok(())
         }
     }
 }

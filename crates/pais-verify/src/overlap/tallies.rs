@@ -32,9 +32,10 @@ impl<'a> BoundedValues<'a> {
         table: &'a ReleasedTable,
         requirement: &LkcRequirement,
     ) -> Result<Self, VerifyError> {
-        let named = match requirement.c.is_unbounded() {
-            true => &[],
-            false => requirement.sensitive.as_slice(),
+        let named = if requirement.c.is_unbounded() {
+            &[]
+        } else {
+            requirement.sensitive.as_slice()
         };
         let columns = named
             .iter()

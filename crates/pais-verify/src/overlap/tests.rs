@@ -171,10 +171,7 @@ proptest! {
             k: MinimumAnonymity::new(k).unwrap(),
             c: Confidence::new(c).unwrap(),
             sensitive_values: Some([("s".to_owned(), vec!["a".to_owned(), "b".to_owned()])].into()),
-            missing_sensitive: match counted {
-                true => MissingSensitive::Counted,
-                false => MissingSensitive::Excluded,
-            },
+            missing_sensitive: if counted { MissingSensitive::Counted } else { MissingSensitive::Excluded },
         };
         let schema = schema();
         let table = table(&rows);

@@ -328,9 +328,10 @@ fn compare(
         made_up: found.made_up,
         lost: found.lost,
         may_be_lost: limit.floor_of(rows),
-        recoding: match found.one_cut {
-            true => FoundRecoding::Global,
-            false => FoundRecoding::Local,
+        recoding: if found.one_cut {
+            FoundRecoding::Global
+        } else {
+            FoundRecoding::Local
         },
     };
     let subjects = ReleasedSubjects::new(raw.subjects.as_deref(), &source_rows);

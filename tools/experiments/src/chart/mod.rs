@@ -61,9 +61,10 @@ pub(crate) fn svg(figure: &Figure, measured: &MeasuredFigure) -> String {
         escaped(figure.title),
     );
     let frame = Frame { top };
-    match figure.x.names.is_empty() {
-        true => lines_of(figure, measured, frame, &mut out),
-        false => bars_of(figure, measured, frame, &mut out),
+    if figure.x.names.is_empty() {
+        lines_of(figure, measured, frame, &mut out)
+    } else {
+        bars_of(figure, measured, frame, &mut out)
     }
     out.push_str("</svg>\n");
     out

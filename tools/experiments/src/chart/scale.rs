@@ -50,25 +50,27 @@ impl Scale {
         } else {
             1.0
         };
-        match logarithmic {
-            true => Self {
+        if logarithmic {
+            Self {
                 first: first * 0.9,
                 last: last * 1.1,
                 logarithmic,
-            },
-            false => Self {
+            }
+        } else {
+            Self {
                 first: first - room,
                 last: last + room,
                 logarithmic,
-            },
+            }
         }
     }
 
     /// Where a value is, from 0 to 1.
     pub(super) fn position(&self, value: f64) -> f64 {
-        let (first, last, value) = match self.logarithmic {
-            true => (self.first.log10(), self.last.log10(), value.log10()),
-            false => (self.first, self.last, value),
+        let (first, last, value) = if self.logarithmic {
+            (self.first.log10(), self.last.log10(), value.log10())
+        } else {
+            (self.first, self.last, value)
         };
         (value - first) / (last - first)
     }

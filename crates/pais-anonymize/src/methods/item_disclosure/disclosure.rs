@@ -136,9 +136,10 @@ pub(super) fn disclose(
     stop: StopCheck,
 ) -> RoundOutcome {
     let k = anonymity.k;
-    let found = match anonymity.counts_persons() {
-        true => count_persons(&class, set, anonymity, scratch, stop),
-        false => count_rows(&class, set, scratch, stop),
+    let found = if anonymity.counts_persons() {
+        count_persons(&class, set, anonymity, scratch, stop)
+    } else {
+        count_rows(&class, set, scratch, stop)
     };
     let class_set = &mut class.sets[set];
     // No part of the class holds an item more often, so items that are rare here stay rare.
@@ -269,9 +270,10 @@ impl DisclosureAttempt {
         let set = &self.class.sets[self.set];
         let mut rank_of = vec![NONE; self.class.len()];
         let mut first_of = vec![0u32; self.ranked.len()];
-        let mut last_person = match anonymity.counts_persons() {
-            true => vec![NONE; self.ranked.len()],
-            false => Vec::new(),
+        let mut last_person = if anonymity.counts_persons() {
+            vec![NONE; self.ranked.len()]
+        } else {
+            Vec::new()
         };
         for (index, best) in rank_of.iter_mut().enumerate() {
             if index % STRIDE == 0 && stop() {
@@ -311,9 +313,10 @@ impl DisclosureAttempt {
             scratch.rank[ranked.item as usize] = NONE;
         }
         let pivots = (0..self.ranked.len() as u32).filter(|&rank| is_pivot(rank));
-        let rest_persons = match anonymity.counts_persons() {
-            true => self.persons_of_rest(&rank_of, anonymity),
-            false => rest,
+        let rest_persons = if anonymity.counts_persons() {
+            self.persons_of_rest(&rank_of, anonymity)
+        } else {
+            rest
         };
         Some(PivotChoice {
             rest_persons,

@@ -39,9 +39,10 @@ impl SensitiveBound<'_> {
                 most = most.max(*count);
             }
         }
-        let of = match self.excludes_missing {
-            true => present,
-            false => rows.len() as u64,
+        let of = if self.excludes_missing {
+            present
+        } else {
+            rows.len() as u64
         };
         (most > 0 && c.is_exceeded_by(most, of)).then_some((most, of))
     }
@@ -122,9 +123,10 @@ impl FactCheck<'_> {
             self.extend((holders, fact + 1), own, more - 1, spent)
                 .is_continue()
         };
-        match holding.par_iter().all(extend) {
-            true => ControlFlow::Continue(()),
-            false => ControlFlow::Break(()),
+        if holding.par_iter().all(extend) {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
         }
     }
 }

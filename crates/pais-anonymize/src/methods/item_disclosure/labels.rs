@@ -94,13 +94,13 @@ fn raised_columns(
     levels: &[MinimumLevels],
 ) -> Vec<MinimumLevels> {
     let columns = table.sets.iter().zip(&disclosed.sets).zip(levels);
-    let raised =
-        columns.map(
-            |((column, disclosed), levels)| match may_label.contains(&column.name) {
-                true => raise_hidden(column, disclosed, levels),
-                false => levels.clone(),
-            },
-        );
+    let raised = columns.map(|((column, disclosed), levels)| {
+        if may_label.contains(&column.name) {
+            raise_hidden(column, disclosed, levels)
+        } else {
+            levels.clone()
+        }
+    });
     raised.collect()
 }
 

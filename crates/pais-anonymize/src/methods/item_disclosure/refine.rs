@@ -48,9 +48,10 @@ pub(super) fn greedy(task: &DisclosureTask) -> Result<Found, DisclosureError> {
             best = tried;
         }
     }
-    match stop() {
-        true => Err(DisclosureError::Cancelled),
-        false => Ok(best),
+    if stop() {
+        Err(DisclosureError::Cancelled)
+    } else {
+        Ok(best)
     }
 }
 

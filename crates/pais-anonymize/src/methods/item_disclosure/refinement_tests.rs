@@ -85,9 +85,10 @@ fn patients(relational: &[&str], k: u64) -> Case {
     ];
     let columns = columns.map(|name| {
         let is_set = ["conditions", "medications"].contains(&name);
-        let role = match is_set || relational.contains(&name) {
-            true => "quasi_identifier",
-            false => "identifier",
+        let role = if is_set || relational.contains(&name) {
+            "quasi_identifier"
+        } else {
+            "identifier"
         };
         let mut column = json!({"name": name, "role": role});
         if is_set {

@@ -148,9 +148,10 @@ fn divided(mut class: EquivalenceClass, chosen: &Candidate) -> Vec<EquivalenceCl
     let whole = &class.sets[set];
     let holds = |index: usize| whole.items_of(index).binary_search(&item).is_ok();
     let all = (0..class.len()).all(holds);
-    let mut parts = match all {
-        true => Vec::new(),
-        false => class.divide(2, |index| usize::from(!holds(index))),
+    let mut parts = if all {
+        Vec::new()
+    } else {
+        class.divide(2, |index| usize::from(!holds(index)))
     };
     let with = match parts.first_mut() {
         Some(with) => &mut with.sets[set],
@@ -158,8 +159,5 @@ fn divided(mut class: EquivalenceClass, chosen: &Candidate) -> Vec<EquivalenceCl
     };
     with.retain(|other| other != item);
     with.disclosed.push(item);
-    match all {
-        true => vec![class],
-        false => parts,
-    }
+    if all { vec![class] } else { parts }
 }

@@ -183,15 +183,12 @@ impl<'a> DisclosureTask<'a> {
         let kept = columns.map(|(set, (items, vocabulary))| {
             let mut disclosed = items.disclosed.clone();
             disclosed.sort_unstable();
-            let kept: f64 = match vocabulary.joins_items() {
-                true => {
-                    let rows = class.rows.iter();
-                    rows.map(|&row| vocabulary.kept(row, &disclosed)).sum()
-                }
-                false => {
-                    let shown = disclosed.iter().map(|&item| 1.0 - vocabulary.ncp(item));
-                    shown.sum::<f64>() * class.len() as f64
-                }
+            let kept: f64 = if vocabulary.joins_items() {
+                let rows = class.rows.iter();
+                rows.map(|&row| vocabulary.kept(row, &disclosed)).sum()
+            } else {
+                let shown = disclosed.iter().map(|&item| 1.0 - vocabulary.ncp(item));
+                shown.sum::<f64>() * class.len() as f64
             };
             kept * self.item_weight(set)
         });

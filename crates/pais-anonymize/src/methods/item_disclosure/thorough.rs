@@ -160,9 +160,10 @@ fn refine_at_random(
                 let seed = mix(seed ^ mix(place as u64 ^ mix(restart)));
                 let spread = SPREADS[restart as usize % SPREADS.len()];
                 let gains = ItemGains::random(seed, spread);
-                let tried = match restart.is_multiple_of(WHOLE) {
-                    true => disclosed_singly(task, part.rows.clone(), gains, &stop),
-                    false => part.dissolve_some(task, gains, seed, &stop),
+                let tried = if restart.is_multiple_of(WHOLE) {
+                    disclosed_singly(task, part.rows.clone(), gains, &stop)
+                } else {
+                    part.dissolve_some(task, gains, seed, &stop)
                 };
                 part.take_if_better(task, tried);
             }
@@ -187,9 +188,10 @@ impl Part {
         let dissolves = |place: u64| mix(seed ^ mix(place)) % count < DISSOLVED;
         let (mut pool, mut classes) = (Vec::new(), Vec::new());
         for (place, class) in (0u64..).zip(&self.classes) {
-            match dissolves(place) {
-                true => pool.extend_from_slice(&class.rows),
-                false => classes.push(class.clone()),
+            if dissolves(place) {
+                pool.extend_from_slice(&class.rows)
+            } else {
+                classes.push(class.clone())
             }
         }
         if !pool.is_empty() {

@@ -51,13 +51,12 @@ impl<'b> Candidates<'b> {
     /// Starts the next cluster with the row that increases the loss of the last one most, the first
     /// cluster with the first row. There must be a row left.
     pub(super) fn start(&mut self) {
-        let seed = match self.bounds.is_empty() {
-            true => 0,
-            false => {
-                let indexed = self.sums[..self.left.len()].iter().enumerate();
-                let farthest = indexed.max_by(|(_, one), (_, other)| one.total_cmp(other));
-                farthest.map_or(0, |(index, _)| index)
-            }
+        let seed = if self.bounds.is_empty() {
+            0
+        } else {
+            let indexed = self.sums[..self.left.len()].iter().enumerate();
+            let farthest = indexed.max_by(|(_, one), (_, other)| one.total_cmp(other));
+            farthest.map_or(0, |(index, _)| index)
         };
         self.members.clear();
         let member = self.left[seed];

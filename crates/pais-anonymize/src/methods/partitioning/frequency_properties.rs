@@ -65,9 +65,10 @@ fn one_column() -> impl Strategy<Value = (Vec<(usize, usize)>, Value, &'static s
     let output = prop::sample::select(vec!["anatomized", "generalized"]);
     (prop::collection::vec(row, 5..70), model, output).prop_map(|(rows, model, output)| {
         // Anatomized output needs a diversity that binds.
-        let output = match model["l"].as_f64().is_some_and(|l| l <= 1.0) {
-            true => "generalized",
-            false => output,
+        let output = if model["l"].as_f64().is_some_and(|l| l <= 1.0) {
+            "generalized"
+        } else {
+            output
         };
         (rows, model, output)
     })

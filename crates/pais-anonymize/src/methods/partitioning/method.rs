@@ -251,10 +251,10 @@ impl Method for Partitioning {
                 utility::anatomized_report(&partition.sizes, &input.schema, verdict)
             }
         };
-        let query_error = match input.job.wants_raw_figures() {
-            true => queries::query_table(input, partition, is_generalized)
-                .error(&|| observer.must_stop()),
-            false => None,
+        let query_error = if input.job.wants_raw_figures() {
+            queries::query_table(input, partition, is_generalized).error(&|| observer.must_stop())
+        } else {
+            None
         };
         stop_if_asked(observer)?;
         let pre_generalization = pre_generalization::published(&input.schema, &input.job, table);
@@ -291,13 +291,14 @@ fn guide(
         )),
         (Some(Objective::Classification), _) if matches!(model, PrivacyModel::Lkc(_)) => {
             let mut columns = schema.stored();
-            match columns.any(|column| column.role == ColumnRole::Class) {
-                true => Ok(SplitGuide::Class),
-                false => Err(unfit(
+            if columns.any(|column| column.role == ColumnRole::Class) {
+                Ok(SplitGuide::Class)
+            } else {
+                Err(unfit(
                     "/utility/objective",
                     "`classification` needs a column of the role `class`; give one, or choose \
                      `discernibility` or `ncp`",
-                )),
+                ))
             }
         }
         (Some(Objective::Classification | Objective::DiscernibilityEq4), _) => Err(unfit(

@@ -273,9 +273,10 @@ impl<'a> KdSplit<'a> {
         };
         let cuts = |choice: CutChoice| -> Vec<(usize, ValidCut)> {
             let best = |loss: &Loss| best_cut(loss, rows, &bounded, choice);
-            let cuts: Vec<Option<ValidCut>> = match rows.len() < PARALLEL_ROWS {
-                true => self.losses.iter().map(best).collect(),
-                false => self.losses.par_iter().map(best).collect(),
+            let cuts: Vec<Option<ValidCut>> = if rows.len() < PARALLEL_ROWS {
+                self.losses.iter().map(best).collect()
+            } else {
+                self.losses.par_iter().map(best).collect()
             };
             let mut cuts: Vec<_> = cuts
                 .into_iter()

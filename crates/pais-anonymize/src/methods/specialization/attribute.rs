@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use pais_core::table::codes::{Codes, RowCodes};
 use pais_core::table::{Domain, QuasiIdentifier};
-use pais_core::taxonomy::{Interval, MISSING_LABEL, NodeId};
+use pais_core::taxonomy::{Interval, MISSING_LABEL, NodeId, Tree};
 use pais_core::with_codes;
 
 /// Index of a concept among those of its attribute; the topmost concept is 0.
@@ -25,6 +25,18 @@ pub(super) enum Meaning {
     Missing,
 }
 
+impl Meaning {
+    /// The topmost value of a domain.
+    pub(super) fn topmost(domain: &Domain) -> Self {
+        match domain {
+            Domain::Taxonomy(_) => Self::Node(NodeId::ROOT),
+            Domain::Numeric { lo, hi, scale, .. } => {
+                Self::Interval(Interval::closed(*lo, *hi).on(*scale))
+            }
+        }
+    }
+}
+
 /// A value *v* of the generalized table.
 #[derive(Clone, Debug)]
 pub(super) struct Concept {
@@ -34,11 +46,15 @@ pub(super) struct Concept {
     pub meaning: Meaning,
 }
 
-/// A possible specialization of a concept, given by its children.
-#[derive(Clone, Debug)]
-pub(super) struct ConceptSplit {
-    /// *child(v)*, from left to right; together they cover the codes of the parent.
-    pub children: Vec<Concept>,
+impl Concept {
+    /// A node of a taxonomy.
+    pub(super) fn of_node(tree: &Tree, id: NodeId) -> Self {
+        let node = tree.node(id);
+        Self {
+            codes: node.first_leaf..node.end_leaf,
+            meaning: Meaning::Node(id),
+        }
+    }
 }
 
 /// A quasi-identifier with its histograms.
@@ -85,15 +101,9 @@ impl<'a> Attribute<'a> {
                 (classes, by_class, histogram)
             }
         };
-        let meaning = match &column.domain {
-            Domain::Taxonomy(_) => Meaning::Node(NodeId::ROOT),
-            Domain::Numeric { lo, hi, scale, .. } => {
-                Meaning::Interval(Interval::closed(*lo, *hi).on(*scale))
-            }
-        };
         let topmost = Concept {
             codes: 0..count as u32,
-            meaning,
+            meaning: Meaning::topmost(&column.domain),
         };
         Self {
             column,
@@ -151,24 +161,45 @@ impl<'a> Attribute<'a> {
         }
     }
 
-    /// The children of a concept in the taxonomy. `None` for a leaf, and for intervals, whose
-    /// children are computed during the search (see [`super::score`]).
-    pub(super) fn taxonomy_split(&self, concept: &Concept) -> Option<ConceptSplit> {
+    /// *child(v)* of a concept in the taxonomy, from left to right. `None` for a leaf, and for
+    /// intervals, whose split points are chosen during the search (see [`super::score`]).
+    pub(super) fn taxonomy_split(&self, concept: &Concept) -> Option<Vec<Concept>> {
         let (Domain::Taxonomy(tree), Meaning::Node(node)) = (&self.column.domain, concept.meaning)
         else {
             return None;
         };
-        let children = &tree.node(node).children;
-        let child = |&id: &NodeId| {
-            let node = tree.node(id);
-            Concept {
-                codes: node.first_leaf..node.end_leaf,
-                meaning: Meaning::Node(id),
-            }
+        let children = tree.node(node).children.iter();
+        let children: Vec<_> = children.map(|&id| Concept::of_node(tree, id)).collect();
+        (!children.is_empty()).then_some(children)
+    }
+
+    /// *child(v)* of an interval that is split at a point, the code of a data value: the part below
+    /// it, the part from it on, and the missing cells if the interval has codes for any. `None`
+    /// for a node, and where no interval may end.
+    pub(super) fn interval_split(&self, concept: &Concept, point: u32) -> Option<Vec<Concept>> {
+        let (Domain::Numeric { values, .. }, Meaning::Interval(interval)) =
+            (&self.column.domain, concept.meaning)
+        else {
+            return None;
         };
-        (!children.is_empty()).then(|| ConceptSplit {
-            children: children.iter().map(child).collect(),
-        })
+        let at = self.column.domain.split_point(point)?;
+        let count = values.len() as u32;
+        let below = Interval {
+            hi: at,
+            closed: false,
+            ..interval
+        };
+        let above = Interval { lo: at, ..interval };
+        let part = |codes: Range<u32>, meaning| Concept { codes, meaning };
+        let end = concept.codes.end;
+        let mut children = vec![
+            part(concept.codes.start..point, Meaning::Interval(below)),
+            part(point..end.min(count), Meaning::Interval(above)),
+        ];
+        if end > count {
+            children.push(part(count..end, Meaning::Missing));
+        }
+        Some(children)
     }
 
     /// Removes a suppressed row from the histograms.
@@ -181,13 +212,9 @@ impl<'a> Attribute<'a> {
     }
 
     /// Replaces a concept of the cut by its children. Returns the ids of the children, in order.
-    pub(super) fn specialize(
-        &mut self,
-        parent: ConceptId,
-        split: &ConceptSplit,
-    ) -> Range<ConceptId> {
+    pub(super) fn specialize(&mut self, parent: ConceptId, split: &[Concept]) -> Range<ConceptId> {
         let first = self.concepts.len() as ConceptId;
-        self.concepts.extend(split.children.iter().cloned());
+        self.concepts.extend_from_slice(split);
         let ids = first..self.concepts.len() as ConceptId;
         if let Some(position) = self.cut.iter().position(|&id| id == parent) {
             self.cut.splice(position..=position, ids.clone());

@@ -9,8 +9,8 @@ use pais_core::model::{Lkc, MissingSensitive};
 use pais_core::rejection::Fault;
 use pais_core::table::{EncodedTable, NULL_CODE};
 
-use super::error::SpecializationError;
 use super::requirement::{Requirement, SensitiveBound};
+use super::topmost::SpecializationError;
 use crate::error::RunError;
 
 /// Where a counted value comes from: its column, and its place in the job where it is listed.
@@ -119,9 +119,10 @@ pub(super) fn run_error(
         } => {
             let SensitiveName { column, place } = &names[*value];
             let share = *holding as f64 / *of as f64;
-            let with_value = match of < rows {
-                true => " that have a value in it",
-                false => "",
+            let with_value = if of < rows {
+                " that have a value in it"
+            } else {
+                ""
             };
             // Rounded up, so that the bound named is one that holds.
             let least = (share * 10_000.0).ceil() / 10_000.0;

@@ -13,12 +13,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::observer::Observer;
-
-use super::partitions::{PartitionId, Partitions};
+use super::partitions::{PartitionId, PartitionShare, Partitions, SplitCounts};
+use super::persons::ShareSubjects;
 use super::requirement::Requirement;
-use super::share_subjects::ShareSubjects;
-use super::split_counts::{PartitionShare, SplitCounts};
+use crate::observer::Observer;
 
 /// Largest number of counters (groups times counted values) kept in a dense array.
 const DENSE_COUNTERS: usize = 1 << 20;
@@ -64,7 +62,7 @@ impl<'a> IntervalSplits<'a> {
         let mut link_index_of: FxHashMap<PartitionId, u32> = FxHashMap::default();
         let mut entries = Vec::new();
         let mut ends = Vec::with_capacity(runs);
-        for (child, shares) in split_counts.children().iter().enumerate() {
+        for (child, shares) in split_counts.children.iter().enumerate() {
             for (index, share) in (0..).zip(shares) {
                 let link_index = *link_index_of.entry(share.partition).or_insert_with(|| {
                     link.push(share.partition);
@@ -241,16 +239,16 @@ struct SideCounts<'a> {
 
 impl<'a> SideCounts<'a> {
     fn new(interval: &'a IntervalSplits<'a>, groups: &'a PartitionGroups) -> Self {
-        let counters = match interval.requirement.bounds_confidence() {
-            true => groups.count * interval.requirement.counted_values,
-            false => 0,
+        let counters = if interval.requirement.bounds_confidence() {
+            groups.count * interval.requirement.counted_values
+        } else {
+            0
         };
-        let (columns, missing) = match interval.requirement.excludes_missing() {
-            true => {
-                let columns = interval.requirement.sensitive.len();
-                (columns, vec![0; groups.count * columns])
-            }
-            false => (1, Vec::new()),
+        let (columns, missing) = if interval.requirement.excludes_missing() {
+            let columns = interval.requirement.sensitive.len();
+            (columns, vec![0; groups.count * columns])
+        } else {
+            (1, Vec::new())
         };
         Self {
             interval,
@@ -330,7 +328,7 @@ impl<'a> SideCounts<'a> {
             }
             if bounded {
                 let excludes_missing = requirement.excludes_missing();
-                for &(value, rows) in split_counts.sensitive_counts(share) {
+                for &(value, rows) in split_counts.counts_of(share) {
                     let mut column = group;
                     if excludes_missing {
                         column = group * self.columns + requirement.column_of(value);

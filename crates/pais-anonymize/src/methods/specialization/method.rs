@@ -9,21 +9,20 @@ use pais_core::model::{Lkc, PrivacyModel};
 use pais_core::schema::Schema;
 use pais_core::table::{Domain, EncodedTable};
 
-use super::settings::SpecializationSettings;
+use super::search::{self, SpecializationSettings};
 use super::thorough::{self, Effort};
 use super::topmost::Draw;
-use super::{bounds, group_index, replay, search, validity};
+use super::{bounds, group_index, replay, validity};
 use crate::error::RunError;
 use crate::job_checks::{check_global, check_no_weights, check_some, first_set, unfit};
-use crate::memory;
 use crate::method::{Candidate, Claim, Method};
 use crate::observer::Observer;
 use crate::prepared::PreparedTable;
-use crate::row_order::{Purpose, RowDraw};
+use crate::row_order::{self, Purpose, RowDraw};
 use crate::step::StepRecord;
 use crate::utility::{self, Report};
 use crate::verdict::Verdict;
-use crate::{pre_generalization, published_cut, range_ncp, released_table, row_order};
+use crate::{memory, pre_generalization, published_cut, range_ncp, released_table};
 
 /// Most subsets of quasi-identifiers times rows that a search and its verification may have to
 /// count: hours on a large machine. Most are never counted, since subsets share their prefixes

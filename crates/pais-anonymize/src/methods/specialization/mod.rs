@@ -22,49 +22,23 @@
 //! share the scans and the traversals. The steps do not depend on the number of threads.
 
 mod attribute;
-mod bitmaps;
 mod bounds;
-mod candidate;
-mod error;
 mod group_index;
-mod grouping;
 mod interval_splits;
 mod method;
-mod partition_order;
 mod partitions;
+mod persons;
 mod replay;
 mod requirement;
-mod scan;
 mod score;
 mod search;
 mod sensitive;
-mod settings;
-mod share_subjects;
-mod split_counts;
-mod state;
-mod subset_traversal;
 mod suppression;
-mod suppression_bounds;
-mod suppression_trial;
-mod table_order;
 mod thorough;
 mod topmost;
 mod validity;
-mod violating_groups;
 
 pub(crate) use method::plan;
 
-#[cfg(test)]
-mod layout_tests;
-#[cfg(test)]
-mod properties;
-#[cfg(test)]
-mod random_tables;
-#[cfg(test)]
-mod reference_tests;
-#[cfg(test)]
-mod suppression_properties;
-#[cfg(test)]
-mod suppression_tests;
 #[cfg(test)]
 mod tests;

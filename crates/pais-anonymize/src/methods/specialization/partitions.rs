@@ -1,13 +1,32 @@
 //! TIPS: taxonomy indexed partitions (KDD'09, Definition 4.1).
+//!
+//! The rows in the order of the table, each with the number of its partition.
+//!
+//! While there are few partitions, a sequential scan of the whole table is faster than a scan of
+//! `T[x]` partition by partition: there are no random accesses, and the counters stay in the cache.
+//!
+//! The rows sorted by partition: one permutation, in which every partition is a range.
+//!
+//! The scan of a candidate: the child of each row, the counters of a partition, and how counters
+//! are turned into shares.
+//!
+//! Counts of `T[x]`: how many rows of each partition a specialization would send to each child.
+//!
+//! They are computed by one scan of the table or of `T[x]`, shared among the threads. The bounds of
+//! the tasks depend only on the rows, and partial counts are merged in task order. So the counts
+//! and the sums do not depend on the number of threads.
 
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use pais_core::table::codes::RowCodes;
 use pais_core::table::{SubjectCounter, Subjects};
+use pais_core::with_codes;
 
-use super::attribute::ConceptId;
-use super::partition_order::PartitionOrder;
-use super::requirement::ValueShare;
-use super::scan::Scan;
-use super::split_counts::{PartialCounts, SplitCounts};
-use super::table_order::{self, TableOrder};
+use super::attribute::{Attribute, Concept, ConceptId};
+use super::requirement::{Requirement, ValueShare, as_rows};
+use super::sensitive::{SensitiveSlots, SlotColumn, add_counters};
 
 /// Index of a partition.
 pub(super) type PartitionId = u32;
@@ -200,22 +219,22 @@ impl Partitions {
     }
 
     /// Counts the rows of *Link_x* by child and sensitive value. `term` computes a partition's term
-    /// of the score from its size and the sum of its children's squared sizes.
+    /// of the score from its size and the sum of its children's squared sizes. Makes one scan of
+    /// the table or of `T[x]`.
     pub(super) fn count_split(
         &mut self,
-        (attribute, concept): (usize, ConceptId),
         scan: &Scan<'_>,
         term: impl Fn(u64, u128) -> f64 + Sync,
-    ) -> PartialCounts {
-        self.choose_layout(attribute, concept, scan);
-        let link = &self.links[attribute][concept as usize];
+    ) -> SplitCounts {
+        self.choose_layout(scan);
+        let link = self.link(scan.attribute, scan.concept);
         let order = match &self.layout {
             RowLayout::Partition(order) => return order.count(link, &self.sizes, scan, term),
             RowLayout::Table(order) => order,
         };
-        let mut counts = PartialCounts::new(scan.width);
+        let mut counts = SplitCounts::new(scan.width);
         let block = scan.counters();
-        for link in link.chunks((table_order::MAX_COUNTERS / block).max(1)) {
+        for link in link.chunks((MAX_COUNTERS / block).max(1)) {
             let counters = order.count(link, self.sizes.len(), scan);
             for (&partition, counters) in link.iter().zip(counters.chunks(block)) {
                 let counters = counters.iter().copied().enumerate();
@@ -229,23 +248,21 @@ impl Partitions {
 
     /// Sorts the rows by partition once the scans of the whole table have cost more than sorting.
     /// This happens when there are many partitions, or when candidates have few rows.
-    fn choose_layout(&mut self, attribute: usize, concept: ConceptId, scan: &Scan<'_>) {
+    fn choose_layout(&mut self, scan: &Scan<'_>) {
         let RowLayout::Table(order) = &self.layout else {
             return;
         };
         let rows = order.rows() as u64;
-        let link = &self.links[attribute][concept as usize];
+        let link = self.link(scan.attribute, scan.concept);
         let sizes = link
             .iter()
             .map(|&partition| u64::from(self.size(partition)));
         let random_access = RANDOM_READ_COST * sizes.sum::<u64>();
         let block = scan.counters();
-        let passes = link
-            .len()
-            .div_ceil((table_order::MAX_COUNTERS / block).max(1)) as u64;
+        let passes = link.len().div_ceil((MAX_COUNTERS / block).max(1)) as u64;
         let read = passes * rows + (link.len() * block) as u64;
         self.excess = (self.excess + read).saturating_sub(random_access);
-        if block > table_order::MAX_COUNTERS || self.excess > RANDOM_READ_COST * rows {
+        if block > MAX_COUNTERS || self.excess > RANDOM_READ_COST * rows {
             self.sort();
         }
     }
@@ -268,14 +285,13 @@ impl Partitions {
     /// and the resulting partition.
     pub(super) fn refine(
         &mut self,
-        concept: ConceptId,
-        children: std::ops::Range<ConceptId>,
+        children: Range<ConceptId>,
         split_counts: &SplitCounts,
         scan: &Scan<'_>,
         mut placed: impl FnMut(PartitionId, u32, PartitionId),
     ) {
-        let at = split_counts.attribute;
-        let mut link = std::mem::take(&mut self.links[at][concept as usize]);
+        let at = scan.attribute;
+        let mut link = std::mem::take(&mut self.links[at][scan.concept as usize]);
         // Remove suppressed partitions from the link.
         link.retain(|&partition| self.size(partition) > 0);
         self.links[at].resize_with(children.end as usize, Vec::new);
@@ -341,5 +357,768 @@ impl Partitions {
             }
         }
         id
+    }
+}
+
+/// Largest number of counters of one pass, without the block of counters that all partitions
+/// outside the list share. Together they take at most 2 MiB, the size of a core's cache.
+pub(super) const MAX_COUNTERS: usize = if cfg!(test) { 48 } else { 1 << 18 };
+
+/// Rows of a task; lower in tests, so that small tables are split into tasks too.
+const TASK_ROWS: usize = if cfg!(test) { 5 } else { 1 << 14 };
+
+/// Marks that there is no partition.
+const NONE: PartitionId = PartitionId::MAX;
+
+/// Every row's partition, in the order of the table.
+pub(super) struct TableOrder {
+    partition_of: Vec<PartitionId>,
+}
+
+/// By partition, the start of its block in an array of `entries` entries per partition of `link`.
+/// All partitions that are not in `link` share the block after the last one.
+fn block_starts(link: &[PartitionId], entries: usize, partitions: usize) -> Vec<u32> {
+    let mut block_starts = vec![(link.len() * entries) as u32; partitions];
+    for (number, &partition) in link.iter().enumerate() {
+        block_starts[partition as usize] = (number * entries) as u32;
+    }
+    block_starts
+}
+
+impl TableOrder {
+    /// All `rows` rows are in partition 0.
+    pub(super) fn new(rows: usize) -> Self {
+        Self {
+            partition_of: vec![0; rows],
+        }
+    }
+
+    /// Number of rows.
+    pub(super) fn rows(&self) -> usize {
+        self.partition_of.len()
+    }
+
+    /// Counts the rows of the partitions of `link` (of `partitions` in total) by index of the
+    /// partition in `link`, child, and slot of sensitive values. Makes one pass over the table.
+    /// Each thread has its own counters, which are added up at the end.
+    pub(super) fn count(
+        &self,
+        link: &[PartitionId],
+        partitions: usize,
+        scan: &Scan<'_>,
+    ) -> Vec<u32> {
+        let block_starts = block_starts(link, scan.counters(), partitions);
+        let counters = (link.len() + 1) * scan.counters();
+        let zeros = || vec![0u32; counters];
+        let rows = self.rows();
+        let task_rows = TASK_ROWS.max(counters);
+        let slots = scan.sensitive.count() as u32;
+        let child_of = scan.child_of_code.as_slice();
+        let count_task = |counters: &mut [u32], range: Range<usize>, slot_column: &SlotColumn| {
+            let partitions = &self.partition_of[range.clone()];
+            with_codes!(&scan.column.codes, codes => with_codes!(&slot_column.codes, slot => {
+                let (codes, slot) = (codes.part(range.clone()), slot.part(range));
+                for (row, &partition) in partitions.iter().enumerate() {
+                    let child = child_of[codes.at(row) as usize];
+                    let slot = slot_column.first + slot.at(row);
+                    let index = block_starts[partition as usize] + child * slots + slot;
+                    counters[index as usize] += 1;
+                }
+            }));
+        };
+        let count = |mut counters: Vec<u32>, number: usize| {
+            let range = number * task_rows..rows.min((number + 1) * task_rows);
+            for slot_column in &scan.sensitive.slots {
+                count_task(&mut counters, range.clone(), slot_column);
+            }
+            counters
+        };
+        match rows.div_ceil(task_rows) {
+            1 => count(zeros(), 0),
+            tasks => {
+                let tasks = (0..tasks).into_par_iter();
+                tasks.fold(zeros, count).reduce(zeros, add_counters)
+            }
+        }
+    }
+
+    /// Moves each row to the partition that `child_partitions` gives for the index of the row's
+    /// partition in `link` and the row's child. Makes one pass over the table.
+    pub(super) fn refine(
+        &mut self,
+        link: &[PartitionId],
+        partitions: usize,
+        child_partitions: &[ChildPartition],
+        scan: &Scan<'_>,
+    ) {
+        let width = scan.width;
+        let block_starts = block_starts(link, width, partitions);
+        let mut next = vec![NONE; (link.len() + 1) * width];
+        for child_partition in child_partitions {
+            let index =
+                child_partition.link_index as usize * width + child_partition.child as usize;
+            next[index] = child_partition.partition;
+        }
+        let child_of = scan.child_of_code.as_slice();
+        let move_task = |(number, task): (usize, &mut [PartitionId])| {
+            let from = number * TASK_ROWS;
+            with_codes!(&scan.column.codes, codes => {
+                let codes = codes.part(from..from + task.len());
+                for (row, partition) in task.iter_mut().enumerate() {
+                    let child = child_of[codes.at(row) as usize];
+                    let to = next[(block_starts[*partition as usize] + child) as usize];
+                    *partition = if to == NONE { *partition } else { to };
+                }
+            });
+        };
+        if self.rows() <= TASK_ROWS {
+            move_task((0, &mut self.partition_of))
+        } else {
+            let tasks = self.partition_of.par_chunks_mut(TASK_ROWS).enumerate();
+            tasks.for_each(move_task);
+        }
+    }
+
+    /// The rows of a partition, ascending. Makes one pass over the table.
+    pub(super) fn rows_of(&self, partition: PartitionId) -> Vec<u32> {
+        let rows = self.partition_of.iter().enumerate();
+        let rows = rows.filter(|(_, of)| **of == partition);
+        rows.map(|(row, _)| row as u32).collect()
+    }
+
+    /// The rows sorted by partition, ascending within each partition.
+    pub(super) fn sorted(&self, sizes: &[u32]) -> PartitionOrder {
+        let mut sum = 0;
+        let starts: Vec<u32> = sizes
+            .iter()
+            .map(|size| {
+                let start = sum;
+                sum += size;
+                start
+            })
+            .collect();
+        let mut next = starts.clone();
+        let mut order = vec![0; self.rows()];
+        for (row, &partition) in self.partition_of.iter().enumerate() {
+            let position = &mut next[partition as usize];
+            order[*position as usize] = row as u32;
+            *position += 1;
+        }
+        PartitionOrder::new(order, starts)
+    }
+}
+
+/// Largest number of dense counters for a partition. With more counters, or with more than
+/// [`DENSE_COUNTERS_PER_ROW`] per row, the rows are sorted by counter index instead.
+const MAX_DENSE_COUNTERS: usize = if cfg!(test) { 32 } else { 1 << 20 };
+/// Largest number of dense counters for each row of a partition.
+const DENSE_COUNTERS_PER_ROW: usize = 8;
+
+/// A task of a scan of the partitions of a *Link_x*.
+enum ScanTask<'a> {
+    /// Whole partitions, with up to twice the minimum number of rows of a task in total.
+    Whole(&'a [PartitionId]),
+    /// One partition with more rows, which threads process piece by piece.
+    Pieces(PartitionId),
+}
+
+/// The rows of all partitions.
+pub(super) struct PartitionOrder {
+    /// Row numbers; each partition is a range.
+    order: Vec<u32>,
+    /// Start of the range of each partition.
+    starts: Vec<u32>,
+    scratch: Vec<u32>,
+}
+
+impl PartitionOrder {
+    /// Takes the rows sorted by partition, and the start of each partition.
+    pub(super) fn new(order: Vec<u32>, starts: Vec<u32>) -> Self {
+        Self {
+            order,
+            starts,
+            scratch: Vec::new(),
+        }
+    }
+
+    /// The rows of a partition, which has `size` rows.
+    #[inline]
+    pub(super) fn rows(&self, partition: PartitionId, size: u32) -> &[u32] {
+        let start = self.starts[partition as usize];
+        &self.order[start as usize..(start + size) as usize]
+    }
+
+    /// Counts the rows of the partitions of `link` by child and slot of sensitive values, partition
+    /// by partition. `term` computes a partition's term of the score from its size and the sum of
+    /// its children's squared sizes.
+    pub(super) fn count(
+        &self,
+        link: &[PartitionId],
+        sizes: &[u32],
+        scan: &Scan<'_>,
+        term: impl Fn(u64, u128) -> f64 + Sync,
+    ) -> SplitCounts {
+        let count = |task: &ScanTask<'_>| {
+            let mut partial_counts = SplitCounts::new(scan.width);
+            let mut counter = PartitionCounter::default();
+            let mut count = |partition: PartitionId, in_pieces: bool| {
+                let rows = self.rows(partition, sizes[partition as usize]);
+                if rows.is_empty() {
+                    return;
+                }
+                if in_pieces {
+                    counter.count_pieces(rows, scan)
+                } else {
+                    counter.count(rows, scan)
+                }
+                let squares = counter.finish(partition, scan, &mut partial_counts);
+                partial_counts.score += term(rows.len() as u64, squares);
+            };
+            match *task {
+                ScanTask::Whole(list) => list.iter().for_each(|&partition| count(partition, false)),
+                ScanTask::Pieces(partition) => count(partition, true),
+            }
+            partial_counts
+        };
+        // A task allocates a list for each child, so it has at least as many rows as there are
+        // children.
+        let tasks = scan_tasks(link, sizes, TASK_ROWS.max(scan.width));
+        match tasks.as_slice() {
+            [only] => count(only),
+            tasks => {
+                let parts: Vec<SplitCounts> = tasks.par_iter().map(count).collect();
+                let empty = SplitCounts::new(scan.width);
+                parts
+                    .into_iter()
+                    .reduce(SplitCounts::followed_by)
+                    .unwrap_or(empty)
+            }
+        }
+    }
+
+    /// Sorts the rows of each partition of `link` by child within its range. Makes one scan of
+    /// `T[x]`, shared among the threads.
+    pub(super) fn refine(&mut self, link: &[PartitionId], sizes: &[u32], scan: &Scan<'_>) {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let child_of = scan.child_of_code.as_slice();
+        let sorted = with_codes!(&scan.column.codes, codes => {
+            self.sort(link, sizes, &mut scratch, |row| child_of[codes.at(row as usize) as usize])
+        });
+        let mut pieces = sorted.iter().flat_map(SortedPieces::pieces);
+        let mut from = 0;
+        let mut runs: Vec<(u32, usize, u32)> = Vec::new();
+        for &partition in link {
+            let end = from + sizes[partition as usize] as usize;
+            runs.clear();
+            let mut whole = true;
+            let mut at_piece = from;
+            while at_piece < end {
+                whole = at_piece == from;
+                let Some(piece) = pieces.next() else { break };
+                for &(child, len) in piece {
+                    runs.push((child, at_piece, len));
+                    at_piece += len as usize;
+                }
+            }
+            if !whole {
+                // A stable sort, so that the rows of a child keep the order of the pieces.
+                runs.sort_by_key(|&(child, ..)| child);
+            }
+            from = end;
+            let mut to = self.starts[partition as usize];
+            for &(_, from, len) in &runs {
+                self.order[to as usize..(to + len) as usize]
+                    .copy_from_slice(&scratch[from..from + len as usize]);
+                to += len;
+            }
+        }
+        drop(pieces);
+        self.scratch = scratch;
+    }
+
+    /// Sets the starts of the partitions in `child_partitions`. These are the partitions that each
+    /// refined partition was split into, in the order of the children; the first one has the id of
+    /// the refined partition.
+    pub(super) fn set_starts(&mut self, child_partitions: &[ChildPartition], sizes: &[u32]) {
+        self.starts.resize(sizes.len(), 0);
+        for parts in child_partitions.chunk_by(|a, b| a.link_index == b.link_index) {
+            let mut start = self.starts[parts[0].partition as usize];
+            for child_partition in parts {
+                self.starts[child_partition.partition as usize] = start;
+                start += sizes[child_partition.partition as usize];
+            }
+        }
+    }
+
+    /// Copies the rows of the partitions one after another to `scratch`, each piece sorted by
+    /// child.
+    fn sort(
+        &self,
+        link: &[PartitionId],
+        sizes: &[u32],
+        scratch: &mut Vec<u32>,
+        child: impl Fn(u32) -> u32 + Sync,
+    ) -> Vec<SortedPieces> {
+        let rows = |partition: PartitionId| self.rows(partition, sizes[partition as usize]);
+        let total = link.iter().map(|&partition| rows(partition).len()).sum();
+        scratch.resize(total, 0);
+        let mut tasks: Vec<Vec<&[u32]>> = Vec::new();
+        for task in scan_tasks(link, sizes, TASK_ROWS) {
+            match task {
+                ScanTask::Whole(list) => {
+                    tasks.push(list.iter().map(|&partition| rows(partition)).collect());
+                }
+                ScanTask::Pieces(partition) => {
+                    let pieces = rows(partition).chunks(TASK_ROWS);
+                    tasks.extend(pieces.map(|piece| vec![piece]));
+                }
+            }
+        }
+        let mut left = scratch.as_mut_slice();
+        let mut take_output = |pieces: &[&[u32]]| {
+            let rows = pieces.iter().map(|piece| piece.len()).sum();
+            left.split_off_mut(..rows).unwrap_or_default()
+        };
+        let tasks: Vec<_> = tasks
+            .into_iter()
+            .map(|pieces| (take_output(&pieces), pieces))
+            .collect();
+        let sort =
+            |(out, pieces): (&mut [u32], Vec<&[u32]>)| SortedPieces::sort(&pieces, out, &child);
+        match tasks.len() {
+            0 | 1 => tasks.into_iter().map(sort).collect(),
+            _ => tasks.into_par_iter().map(sort).collect(),
+        }
+    }
+}
+
+/// Splits partitions into tasks of at least `least` rows each, except where too few rows remain
+/// before a large partition or at the end. Keeps their order. The tasks do not depend on the number
+/// of threads.
+fn scan_tasks<'a>(link: &'a [PartitionId], sizes: &[u32], least: usize) -> Vec<ScanTask<'a>> {
+    let mut tasks = Vec::new();
+    let (mut start, mut rows) = (0, 0);
+    for (end, &partition) in link.iter().enumerate() {
+        let len = sizes[partition as usize] as usize;
+        if rows + len <= 2 * least {
+            rows += len;
+            continue;
+        }
+        if start < end {
+            tasks.push(ScanTask::Whole(&link[start..end]));
+        }
+        (start, rows) = (end, len);
+        if len > 2 * least {
+            tasks.push(ScanTask::Pieces(partition));
+            (start, rows) = (end + 1, 0);
+        }
+    }
+    if start < link.len() {
+        tasks.push(ScanTask::Whole(&link[start..]));
+    }
+    tasks
+}
+
+/// Whether the rows of a partition are counted in dense counters rather than sorted by counter
+/// index.
+fn is_counted_densely(rows: usize, scan: &Scan<'_>) -> bool {
+    scan.counters() <= MAX_DENSE_COUNTERS.min(DENSE_COUNTERS_PER_ROW.saturating_mul(rows))
+}
+
+/// Counts the rows of one partition by counter index, which combines child and slot of sensitive
+/// values.
+#[derive(Default)]
+struct PartitionCounter {
+    /// Dense counters, all 0 between partitions.
+    counters: Vec<u32>,
+    /// Without dense counters, one counter index for each row and slot column; sorted after the
+    /// last row was added.
+    indexes: Vec<u64>,
+}
+
+impl PartitionCounter {
+    fn count(&mut self, rows: &[u32], scan: &Scan<'_>) {
+        if is_counted_densely(rows.len(), scan) {
+            self.count_dense(rows, scan)
+        } else {
+            self.push_indexes(rows, scan);
+            self.indexes.sort_unstable();
+        }
+    }
+
+    /// Like [`Self::count`], with the rows shared among the threads.
+    fn count_pieces(&mut self, rows: &[u32], scan: &Scan<'_>) {
+        let is_dense = is_counted_densely(rows.len(), scan);
+        // A piece has its own counters, so it has at least as many rows as counters.
+        let least = if is_dense { scan.counters() } else { 0 };
+        let pieces = rows.par_chunks(TASK_ROWS.max(least));
+        if is_dense {
+            let count = |piece: &[u32]| {
+                let mut counter = Self::default();
+                counter.count_dense(piece, scan);
+                counter.counters
+            };
+            let zeros = || vec![0; scan.counters()];
+            self.counters = pieces.map(count).reduce(zeros, add_counters);
+        } else {
+            let list = |piece: &[u32]| {
+                let mut counter = Self::default();
+                counter.push_indexes(piece, scan);
+                counter.indexes
+            };
+            self.indexes = pieces.flat_map_iter(list).collect();
+            self.indexes.par_sort_unstable();
+        }
+    }
+
+    fn count_dense(&mut self, rows: &[u32], scan: &Scan<'_>) {
+        let child_of = scan.child_of_code.as_slice();
+        let slots = scan.sensitive.count();
+        self.counters.resize(scan.counters(), 0);
+        let counters = self.counters.as_mut_slice();
+        for slot_column in &scan.sensitive.slots {
+            with_codes!(&scan.column.codes, codes => with_codes!(&slot_column.codes, slot => {
+                for &row in rows {
+                    let child = child_of[codes.at(row as usize) as usize];
+                    let slot = slot_column.first + slot.at(row as usize);
+                    counters[child as usize * slots + slot as usize] += 1;
+                }
+            }));
+        }
+    }
+
+    fn push_indexes(&mut self, rows: &[u32], scan: &Scan<'_>) {
+        let child_of = scan.child_of_code.as_slice();
+        let slots = scan.sensitive.count() as u64;
+        for slot_column in &scan.sensitive.slots {
+            with_codes!(&scan.column.codes, codes => with_codes!(&slot_column.codes, slot => {
+                self.indexes.extend(rows.iter().map(|&row| {
+                    let child = child_of[codes.at(row as usize) as usize];
+                    u64::from(child) * slots + u64::from(slot_column.first + slot.at(row as usize))
+                }));
+            }));
+        }
+    }
+
+    /// Adds the shares of a partition to `partial_counts` and resets the counters. Returns the sum
+    /// of the squared sizes of the shares.
+    fn finish(
+        &mut self,
+        partition: PartitionId,
+        scan: &Scan<'_>,
+        partial_counts: &mut SplitCounts,
+    ) -> u128 {
+        if self.indexes.is_empty() {
+            let counters = self.counters.iter_mut().enumerate();
+            let rows = counters.filter(|(_, count)| **count > 0);
+            let rows = rows.map(|(index, count)| (index, std::mem::take(count)));
+            return scan.add_shares(partition, rows, partial_counts);
+        }
+        let runs = self.indexes.chunk_by(|a, b| a == b);
+        let rows = runs.map(|run| (run[0] as usize, run.len() as u32));
+        let squares = scan.add_shares(partition, rows, partial_counts);
+        self.indexes.clear();
+        squares
+    }
+}
+
+/// The result of a sorting task: by piece, the children that have rows, ascending, each with its
+/// number of rows.
+#[derive(Default)]
+struct SortedPieces {
+    runs: Vec<(u32, u32)>,
+    /// End of the runs of each piece.
+    ends: Vec<usize>,
+}
+
+impl SortedPieces {
+    /// Sorts each piece by child into its part of `out`. The sort is stable.
+    fn sort(pieces: &[&[u32]], mut out: &mut [u32], child: impl Fn(u32) -> u32) -> Self {
+        let mut sorted = Self::default();
+        let mut positions: Vec<u32> = Vec::new();
+        let mut children: Vec<u32> = Vec::new();
+        for piece in pieces {
+            let first = sorted.runs.len();
+            children.clear();
+            for &row in *piece {
+                let child = child(row);
+                children.push(child);
+                if child as usize >= positions.len() {
+                    positions.resize(child as usize + 1, 0);
+                }
+                let count = &mut positions[child as usize];
+                if *count == 0 {
+                    sorted.runs.push((child, 0));
+                }
+                *count += 1;
+            }
+            sorted.runs[first..].sort_unstable();
+            let mut sum = 0;
+            for (child, len) in &mut sorted.runs[first..] {
+                *len = std::mem::replace(&mut positions[*child as usize], sum);
+                sum += *len;
+            }
+            let (here, rest) = std::mem::take(&mut out).split_at_mut(piece.len());
+            for (&row, &child) in piece.iter().zip(&children) {
+                let position = &mut positions[child as usize];
+                here[*position as usize] = row;
+                *position += 1;
+            }
+            out = rest;
+            for &(child, _) in &sorted.runs[first..] {
+                positions[child as usize] = 0;
+            }
+            sorted.ends.push(sorted.runs.len());
+        }
+        sorted
+    }
+
+    fn pieces(&self) -> impl Iterator<Item = &[(u32, u32)]> {
+        let starts = [0].into_iter().chain(self.ends.iter().copied());
+        let bounds = starts.zip(&self.ends);
+        bounds.map(|(start, &end)| &self.runs[start..end])
+    }
+}
+
+/// The number of the child for each code of a candidate's attribute; 0 for codes outside the
+/// candidate.
+#[derive(Default)]
+pub(super) struct ChildOfCode {
+    child_of: Vec<u32>,
+    /// The codes of the candidate. All entries outside this range are 0.
+    assigned: Range<usize>,
+}
+
+impl ChildOfCode {
+    /// Assigns the codes to the children of a split.
+    pub(super) fn assign_split(&mut self, attribute: &Attribute<'_>, split: &[Concept]) {
+        let first = split.iter().map(|child| child.codes.start).min();
+        let end = split.iter().map(|child| child.codes.end).max();
+        self.clear(attribute, first.unwrap_or(0)..end.unwrap_or(0));
+        for (number, child) in split.iter().enumerate() {
+            self.child_of[child.codes.start as usize..child.codes.end as usize].fill(number as u32);
+        }
+    }
+
+    /// Splits an interval at `points` (codes in ascending order) and assigns the codes to the
+    /// resulting runs of numbers; missing cells, if the interval has any, are one more child.
+    /// Returns the number of children.
+    pub(super) fn assign_points(
+        &mut self,
+        attribute: &Attribute<'_>,
+        interval: &Concept,
+        points: &[u32],
+    ) -> usize {
+        self.clear(attribute, interval.codes.clone());
+        let numbers = attribute.numbers(interval);
+        let mut child = 0;
+        for code in numbers.clone() {
+            child += usize::from(points.get(child) == Some(&code));
+            self.child_of[code as usize] = child as u32;
+        }
+        let missing = numbers.end..interval.codes.end;
+        let width = points.len() + 1;
+        self.child_of[missing.start as usize..missing.end as usize].fill(width as u32);
+        width + missing.len()
+    }
+
+    /// Resets all entries to 0. Only the entries of the previous candidate are written, since a
+    /// column may have a million codes.
+    fn clear(&mut self, attribute: &Attribute<'_>, codes: Range<u32>) {
+        self.child_of[self.assigned.clone()].fill(0);
+        let count = attribute.histogram.len().max(self.child_of.len());
+        self.child_of.resize(count, 0);
+        self.assigned = codes.start as usize..codes.end as usize;
+    }
+
+    /// By code, the number of the child.
+    pub(super) fn as_slice(&self) -> &[u32] {
+        &self.child_of
+    }
+}
+
+/// A candidate, and what is needed to count its rows.
+pub(super) struct Scan<'a> {
+    /// Index of the attribute.
+    pub attribute: usize,
+    /// The concept *x*.
+    pub concept: ConceptId,
+    /// The attribute.
+    pub column: &'a Attribute<'a>,
+    /// The child of each code.
+    pub child_of_code: &'a ChildOfCode,
+    /// Number of children.
+    pub width: usize,
+    /// The sensitive values of each row.
+    pub sensitive: &'a SensitiveSlots,
+    /// The privacy requirement.
+    pub requirement: &'a Requirement<'a>,
+}
+
+impl Scan<'_> {
+    /// Number of counters of a partition: one for each child and slot.
+    pub(super) fn counters(&self) -> usize {
+        self.width.saturating_mul(self.sensitive.count())
+    }
+
+    /// Adds the shares of a partition to `partial_counts`. `rows` gives the number of rows by
+    /// counter index, ascending; the index is child × number of slots + slot. Returns the sum of
+    /// the squared sizes of the shares.
+    pub(super) fn add_shares(
+        &self,
+        partition: PartitionId,
+        rows: impl Iterator<Item = (usize, u32)>,
+        partial_counts: &mut SplitCounts,
+    ) -> u128 {
+        let slots = self.sensitive.count();
+        let first_column_count = self.sensitive.first_column_count();
+        let mut rows = rows.peekable();
+        let mut squares = 0;
+        while let Some(&(index, _)) = rows.peek() {
+            let child = index / slots;
+            let first = partial_counts.sensitive_counts.len();
+            let mut size = 0;
+            while let Some((index, count)) = rows.next_if(|(index, _)| *index < (child + 1) * slots)
+            {
+                let slot = index - child * slots;
+                if slot < first_column_count {
+                    size += count;
+                }
+                let values = self.sensitive.values(slot).iter();
+                partial_counts
+                    .sensitive_counts
+                    .extend(values.map(|&value| (value, count)));
+            }
+            if !self.sensitive.is_ascending {
+                merge(&mut partial_counts.sensitive_counts, first);
+            }
+            let sensitive_counts = &partial_counts.sensitive_counts[first..];
+            let counts = as_rows(sensitive_counts);
+            let greatest = self.requirement.greatest_share(u64::from(size), counts);
+            squares += u128::from(size).pow(2);
+            partial_counts.children[child].push(PartitionShare {
+                partition,
+                size,
+                sensitive_range: (first as u32, partial_counts.sensitive_counts.len() as u32),
+                meets: self.requirement.surely_meets_k(u64::from(size))
+                    && self.requirement.allows(u64::from(size), greatest),
+            });
+        }
+        squares
+    }
+}
+
+/// Merges the entries from `first` on that have the same value, and sorts them by value.
+fn merge(sensitive_counts: &mut Vec<(u32, u32)>, first: usize) {
+    sensitive_counts[first..].sort_unstable();
+    let mut end = first;
+    for at in first..sensitive_counts.len() {
+        let (value, count) = sensitive_counts[at];
+        if end > first && sensitive_counts[end - 1].0 == value {
+            sensitive_counts[end - 1].1 += count;
+        } else {
+            sensitive_counts[end] = (value, count);
+            end += 1;
+        }
+    }
+    sensitive_counts.truncate(end);
+}
+
+/// The rows of one partition that would go to one child.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PartitionShare {
+    /// The partition that the rows are in.
+    pub partition: PartitionId,
+    /// Number of rows.
+    pub size: u32,
+    /// Range of its entries in [`SplitCounts::sensitive_counts`].
+    pub(super) sensitive_range: (u32, u32),
+    /// Whether these rows alone meet *K* and are bounded by *C*.
+    pub meets: bool,
+}
+
+/// A partition that a refinement will create.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PlannedPartition {
+    /// Index of the refined partition in *Link_x*.
+    pub link_index: u32,
+    /// The number of the child.
+    pub child: u32,
+    /// Number of rows.
+    pub size: u32,
+    /// Its most frequent sensitive value.
+    pub greatest: ValueShare,
+}
+
+/// The counts of `T[x]`, or of those rows that a task counted.
+pub(super) struct SplitCounts {
+    /// By child, the partitions of *Link_x* that have rows in it.
+    pub children: Vec<Vec<PartitionShare>>,
+    /// Sensitive values and the number of rows that have them, share after share.
+    pub sensitive_counts: Vec<(u32, u32)>,
+    /// Σ over partitions of the objective's term, if the objective needs it.
+    pub score: f64,
+}
+
+impl SplitCounts {
+    /// No rows, for `width` children.
+    pub(super) fn new(width: usize) -> Self {
+        Self {
+            children: vec![Vec::new(); width],
+            sensitive_counts: Vec::new(),
+            score: 0.0,
+        }
+    }
+
+    /// The sensitive values of a share's rows, each with the number of rows that have it.
+    pub(super) fn counts_of(&self, share: &PartitionShare) -> &[(u32, u32)] {
+        &self.sensitive_counts[share.sensitive_range.0 as usize..share.sensitive_range.1 as usize]
+    }
+
+    /// The partitions that the partitions of `link` (of `partitions` in total) are split into: in
+    /// the order of `link`, and by ascending child.
+    pub(super) fn parts(
+        &self,
+        link: &[PartitionId],
+        partitions: usize,
+        requirement: &Requirement<'_>,
+    ) -> Vec<PlannedPartition> {
+        let mut link_index_of = vec![0u32; partitions];
+        for (link_index, &partition) in link.iter().enumerate() {
+            link_index_of[partition as usize] = link_index as u32;
+        }
+        let children = self.children.iter().enumerate();
+        let parts = children
+            .flat_map(|(child, shares)| shares.iter().map(move |share| (child as u32, share)));
+        let mut parts: Vec<_> = parts
+            .map(|(child, share)| {
+                let counts = as_rows(self.counts_of(share));
+                PlannedPartition {
+                    link_index: link_index_of[share.partition as usize],
+                    child,
+                    size: share.size,
+                    greatest: requirement.greatest_share(u64::from(share.size), counts),
+                }
+            })
+            .collect();
+        parts.sort_unstable_by_key(|part| (part.link_index, part.child));
+        parts
+    }
+
+    /// The shares of these counts followed by those of the next ones.
+    pub(super) fn followed_by(mut self, next: Self) -> Self {
+        let shift = self.sensitive_counts.len() as u32;
+        self.sensitive_counts.extend(next.sensitive_counts);
+        for (shares, more) in self.children.iter_mut().zip(next.children) {
+            shares.extend(more.into_iter().map(|share| PartitionShare {
+                sensitive_range: (
+                    share.sensitive_range.0 + shift,
+                    share.sensitive_range.1 + shift,
+                ),
+                ..share
+            }));
+        }
+        self.score += next.score;
+        self
     }
 }

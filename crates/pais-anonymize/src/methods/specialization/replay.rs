@@ -7,7 +7,7 @@ use thiserror::Error;
 use crate::cut::Cut;
 use crate::step::StepRecord;
 use pais_core::table::{Domain, EncodedTable};
-use pais_core::taxonomy::{Interval, MISSING_LABEL, NodeId};
+use pais_core::taxonomy::{Interval, MISSING_LABEL};
 
 use super::attribute::{Meaning, label};
 
@@ -46,14 +46,8 @@ pub(super) fn cuts_at(
 /// Builds the cut of one attribute from its specializations, a map from value to children. Costs
 /// one look-up per value.
 fn cut(domain: &Domain, mut performed: HashMap<&str, &[String]>) -> Result<Cut, ReplayError> {
-    let topmost = match domain {
-        Domain::Taxonomy(_) => Meaning::Node(NodeId::ROOT),
-        Domain::Numeric { lo, hi, scale, .. } => {
-            Meaning::Interval(Interval::closed(*lo, *hi).on(*scale))
-        }
-    };
     let mut cut = Vec::new();
-    let mut open = vec![topmost];
+    let mut open = vec![Meaning::topmost(domain)];
     while let Some(value) = open.pop() {
         // Entries are removed, so that the entries left at the end do not fit the domain.
         match performed.remove(label(domain, value).as_str()) {

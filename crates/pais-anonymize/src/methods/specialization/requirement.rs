@@ -43,9 +43,10 @@ impl ValueShare {
     #[inline]
     pub(super) fn greater(self, other: Self) -> Self {
         let left = u64::from(other.holding) * u64::from(self.of);
-        match left > u64::from(self.holding) * u64::from(other.of) {
-            true => other,
-            false => self,
+        if left > u64::from(self.holding) * u64::from(other.of) {
+            other
+        } else {
+            self
         }
     }
 
@@ -60,6 +61,13 @@ impl ValueShare {
 pub(super) fn by_value(totals: &[u64]) -> impl DoubleEndedIterator<Item = (u32, u64)> {
     let totals = totals.iter().enumerate();
     totals.map(|(value, &total)| (value as u32, total))
+}
+
+/// Rows by counted value from counters of 32 bits, as [`Requirement::greatest_share`] takes them.
+#[inline]
+pub(super) fn as_rows(counts: &[(u32, u32)]) -> impl DoubleEndedIterator<Item = (u32, u64)> {
+    let counts = counts.iter();
+    counts.map(|&(value, count)| (value, u64::from(count)))
 }
 
 /// *L*, *K*, *C* and *S* of Definition 3.1.

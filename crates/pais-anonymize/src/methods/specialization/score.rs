@@ -6,9 +6,8 @@
 
 use pais_core::definition::Objective;
 use pais_core::table::Domain;
-use pais_core::taxonomy::Interval;
 
-use super::attribute::{Attribute, Concept, ConceptSplit, Meaning};
+use super::attribute::{Attribute, Concept, Meaning};
 
 /// Scores closer than this are a tie. Ties are resolved in favour of the first in order.
 pub(super) const TIE: f64 = 1e-12;
@@ -55,7 +54,7 @@ pub(super) fn is_over_partitions(objective: Objective) -> bool {
 pub(super) fn from_histogram(
     attribute: &Attribute<'_>,
     parent: &Concept,
-    split: &ConceptSplit,
+    split: &[Concept],
     objective: Objective,
     weight: f64,
 ) -> f64 {
@@ -64,26 +63,25 @@ pub(super) fn from_histogram(
         Objective::Ncp => {
             let ncp_sum =
                 |concept: &Concept| attribute.rows(concept) as f64 * attribute.ncp(concept);
-            let after: f64 = split.children.iter().map(ncp_sum).sum();
+            let after: f64 = split.iter().map(ncp_sum).sum();
             (ncp_sum(parent) - after) * weight
         }
         Objective::Discernibility | Objective::DiscernibilityEq4 => {
             let squared = |child| u128::from(attribute.rows(child)).pow(2);
-            let children = split.children.iter().map(squared).sum();
+            let children = split.iter().map(squared).sum();
             discernibility_term(objective, attribute.rows(parent), children)
         }
     }
 }
 
 /// *InfoGain(v)* (Eq. 2).
-fn info_gain(attribute: &Attribute<'_>, parent: &Concept, split: &ConceptSplit) -> f64 {
+fn info_gain(attribute: &Attribute<'_>, parent: &Concept, split: &[Concept]) -> f64 {
     let whole = class_counts(attribute, parent);
     let total: u64 = whole.iter().sum();
     if total == 0 {
         return 0.0;
     }
     let children: f64 = split
-        .children
         .iter()
         .map(|child| {
             let counts = class_counts(attribute, child);
@@ -111,7 +109,7 @@ fn class_counts(attribute: &Attribute<'_>, concept: &Concept) -> Vec<u64> {
 pub(super) struct SplitQueue {
     ordered: Vec<u32>,
     next: usize,
-    taxonomy: Option<ConceptSplit>,
+    taxonomy: Option<Vec<Concept>>,
 }
 
 /// Which splits of an interval are generated.
@@ -181,42 +179,13 @@ impl SplitQueue {
         &mut self,
         attribute: &Attribute<'_>,
         concept: &Concept,
-    ) -> Option<ConceptSplit> {
+    ) -> Option<Vec<Concept>> {
         if let Some(split) = self.taxonomy.take() {
             return Some(split);
         }
-        let (Domain::Numeric { values, .. }, Meaning::Interval(interval)) =
-            (&attribute.column.domain, concept.meaning)
-        else {
-            return None;
-        };
-        let count = values.len() as u32;
         let point = *self.ordered.get(self.next)?;
         self.next += 1;
-        let at = attribute.column.domain.split_point(point)?;
-        let below = Interval {
-            hi: at,
-            closed: false,
-            ..interval
-        };
-        let above = Interval { lo: at, ..interval };
-        let mut children = vec![
-            Concept {
-                codes: concept.codes.start..point,
-                meaning: Meaning::Interval(below),
-            },
-            Concept {
-                codes: point..concept.codes.end.min(count),
-                meaning: Meaning::Interval(above),
-            },
-        ];
-        if concept.codes.end > count {
-            children.push(Concept {
-                codes: count..concept.codes.end,
-                meaning: Meaning::Missing,
-            });
-        }
-        Some(ConceptSplit { children })
+        attribute.interval_split(concept, point)
     }
 }
 

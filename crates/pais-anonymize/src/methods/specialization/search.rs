@@ -3,18 +3,48 @@
 //! LKC-privacy is anti-monotone, so the search is lazy: candidates are ordered by score, only the
 //! best one is checked, and an invalid one is dropped for good. Scores summed over partitions are
 //! refreshed only when their candidate is the best one, since these scores never increase.
+//!
+//! The settings of a search.
+//!
+//! A candidate of a search.
+//!
+//! The state of a search: the cut, its partitions, and the remaining candidates.
+//!
+//! The candidates of a search, each with its score and the splits that remain to be tried.
+//!
+//! The choice of a specialization that needs suppression.
+//!
+//! The candidates are tried in descending order of a bound of their gain per suppressed row, until
+//! no remaining one can be the best. Each trial is given up once its rows are too many for that.
 
-use crate::observer::{Count, Observer, Phase};
-use crate::step::StepRecord;
+use std::ops::Range;
+
+use rayon::prelude::*;
+use rustc_hash::FxHashSet;
+
+use pais_core::definition::{Objective, SplitRule, SuppressionFor};
+use pais_core::model::Decimal;
 use pais_core::table::EncodedTable;
+use pais_core::table::codes::Codes;
 
-use super::error::SpecializationError;
-use super::requirement::Requirement;
+use super::attribute::{Attribute, Concept, ConceptId, Meaning};
+use super::interval_splits::IntervalSplits;
+use super::partitions::{ChildOfCode, PartitionId, Partitions, Scan, SplitCounts};
+use super::persons::ShareSubjects;
+use super::requirement::{Requirement, by_value};
+use super::score::{self, SplitQueue, SplitSelection, TIE};
 use super::sensitive::SensitiveSlots;
-use super::settings::SpecializationSettings;
-use super::state::SearchState;
-use super::suppression::Suppression;
-use super::topmost::{self, Draw};
+use super::suppression::{
+    self, SensitiveCountCache, SplitKey, Suppression, SuppressionBounds, SuppressionTrial,
+    TrialIndex, TrialTable,
+};
+use super::topmost::{self, Draw, SpecializationError};
+use super::validity::{ValidityCheck, subsets};
+use crate::observer::{Count, Observer, Phase};
+use crate::step::{StepItem, StepRecord};
+
+#[cfg(test)]
+pub(super) mod suppression_reference;
 
 /// Runs top-down specialization. Returns the steps; step 0 is the topmost table.
 ///
@@ -41,8 +71,14 @@ pub(super) fn search(
             Vec::new()
         }
     };
-    let topmost = (suppressed.as_slice(), budget);
-    let mut state = SearchState::new(table, requirement, settings, sensitive, node_ncp, topmost);
+    let mut state = SearchState::new(
+        table,
+        requirement,
+        settings,
+        sensitive,
+        node_ncp,
+        &suppressed,
+    );
     let mut steps = vec![state.step(0, None, suppressed)];
     let mut decided = 0usize;
     loop {
@@ -59,28 +95,747 @@ pub(super) fn search(
                 return Ok(steps);
             };
             let split_counts = state.count_split(best);
-            let (performed, rows) = state.perform(best, &split_counts, &suppression);
+            steps.push(state.perform(steps.len(), best, &split_counts, &suppression));
             state.reset_candidates();
-            steps.push(state.step(steps.len() as u32, Some(performed), rows));
             continue;
         };
         if state.has_small_child(best) || state.needs_suppression(best) {
             state.reject(best, observer);
         } else {
             let mut split_counts = state.count_split(best);
-            if !state.has_current_score(best, steps.len()) {
-                state.set_score(best, split_counts.score(), steps.len());
+            let candidate = &mut state.candidates[best];
+            if score::is_over_partitions(settings.objective)
+                && candidate.scored_at != Some(steps.len())
+            {
+                candidate.score = split_counts.score;
+                candidate.scored_at = Some(steps.len());
                 continue;
             }
             if state.is_valid(best, &mut split_counts, observer) {
-                let (performed, rows) = state.perform(best, &split_counts, &Suppression::default());
-                steps.push(state.step(steps.len() as u32, Some(performed), rows));
+                let none = Suppression::default();
+                steps.push(state.perform(steps.len(), best, &split_counts, &none));
             } else {
                 state.reject(best, observer);
             }
         }
         decided += 1;
-        let open = state.candidate_count();
+        let open = state.candidates.len();
         observer.progress(Phase::Searching, decided as f64 / (decided + open) as f64);
+    }
+}
+
+/// The settings of a search.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SpecializationSettings {
+    /// The score that selects the next specialization.
+    pub objective: Objective,
+    /// How numeric intervals are split.
+    pub split: SplitRule,
+    /// Largest fraction of rows that may be suppressed.
+    pub suppression_limit: Decimal,
+    /// What rows may be suppressed for.
+    pub suppression_for: SuppressionFor,
+}
+
+/// A value of ∪Cut that may still be specialized.
+pub(super) struct Candidate {
+    pub(super) attribute: usize,
+    pub(super) concept: ConceptId,
+    pub(super) splits: SplitQueue,
+    pub(super) split: Vec<Concept>,
+    pub(super) score: f64,
+    /// Number of steps performed when the score was last summed over partitions; `None` if it never
+    /// was.
+    pub(super) scored_at: Option<usize>,
+}
+
+/// A specialization that was performed.
+pub(super) struct PerformedSpecialization {
+    attribute: usize,
+    concept: ConceptId,
+    children: Range<ConceptId>,
+    score: f64,
+}
+
+/// The state of a search after a number of steps.
+pub(super) struct SearchState<'a> {
+    table: &'a EncodedTable,
+    requirement: &'a Requirement<'a>,
+    settings: SpecializationSettings,
+    attributes: Vec<Attribute<'a>>,
+    sensitive: SensitiveSlots,
+    partitions: Partitions,
+    candidates: Vec<Candidate>,
+    child_of_code: ChildOfCode,
+    /// The attributes of the last violating qid. They are checked first, because often they
+    /// violate the requirement again.
+    last_violation: Vec<usize>,
+    /// By attribute, the sum of NCP over the rows that are not suppressed.
+    ncp_sums: Vec<f64>,
+    count_cache: SensitiveCountCache,
+    suppression_bounds: SuppressionBounds,
+    /// Number of rows suppressed so far.
+    suppressed: u64,
+    /// Largest number of rows that may be suppressed.
+    budget: u64,
+}
+
+impl<'a> SearchState<'a> {
+    /// The state at the topmost table, without the rows that are already `suppressed` (ascending).
+    /// `node_ncp` is as for [`super::search::search`].
+    pub(super) fn new(
+        table: &'a EncodedTable,
+        requirement: &'a Requirement<'a>,
+        settings: SpecializationSettings,
+        sensitive: SensitiveSlots,
+        node_ncp: Vec<Vec<f64>>,
+        suppressed: &[u32],
+    ) -> Self {
+        let class = match settings.objective {
+            Objective::Classification => table
+                .class
+                .as_ref()
+                .map(|(count, codes)| (*count, Codes::new(codes, *count))),
+            _ => None,
+        };
+        let class = class.as_ref().map(|(count, codes)| (*count, codes));
+        let columns = &table.quasi_identifiers;
+        let attributes: Vec<_> = columns
+            .par_iter()
+            .zip(node_ncp)
+            .map(|(column, node_ncp)| Attribute::new(column, class, node_ncp))
+            .collect();
+        let left = (table.rows - suppressed.len()) as f64;
+        let topmost = |attribute: &Attribute<'_>| left * attribute.ncp(attribute.concept(0));
+        let ncp_sums = attributes.iter().map(topmost).collect();
+        let mut rows_by_value = sensitive.rows_by_value.clone();
+        for &row in suppressed {
+            requirement.for_each_counted_value(row as usize, |value| rows_by_value[value] -= 1);
+        }
+        let left = (table.rows - suppressed.len()) as u64;
+        let greatest = requirement.greatest_share(left, by_value(&rows_by_value));
+        let mut state = Self {
+            table,
+            requirement,
+            settings,
+            partitions: Partitions::new(
+                (table.rows, suppressed),
+                attributes.len(),
+                greatest,
+                requirement.subjects,
+            ),
+            attributes,
+            sensitive,
+            candidates: Vec::new(),
+            child_of_code: ChildOfCode::default(),
+            last_violation: Vec::new(),
+            ncp_sums,
+            count_cache: SensitiveCountCache::default(),
+            suppression_bounds: SuppressionBounds::default(),
+            suppressed: suppressed.len() as u64,
+            budget: settings.suppression_limit.floor_of(table.rows as u64),
+        };
+        for &row in suppressed {
+            state.remove_row(row);
+        }
+        state.reset_candidates();
+        state
+    }
+
+    /// Removes a suppressed row from the histograms.
+    fn remove_row(&mut self, row: u32) {
+        for attribute in &mut self.attributes {
+            let class = self.table.class.as_ref().filter(|_| attribute.classes > 0);
+            attribute.remove_row(row as usize, class.map(|(_, codes)| codes[row as usize]));
+        }
+    }
+
+    /// Counts the rows that a candidate would split, by partition and child.
+    pub(super) fn count_split(&mut self, candidate: usize) -> SplitCounts {
+        let Candidate {
+            attribute,
+            concept,
+            split,
+            ..
+        } = &self.candidates[candidate];
+        let column = &self.attributes[*attribute];
+        self.child_of_code.assign_split(column, split);
+        let objective = self.settings.objective;
+        let scan = Scan {
+            attribute: *attribute,
+            concept: *concept,
+            column,
+            child_of_code: &self.child_of_code,
+            width: split.len(),
+            sensitive: &self.sensitive,
+            requirement: self.requirement,
+        };
+        let term = |size, squares| score::discernibility_term(objective, size, squares);
+        self.partitions.count_split(&scan, term)
+    }
+
+    /// The persons of the shares of the candidate whose split was counted last; `None` where rows
+    /// are counted, or all shares have enough of them.
+    fn list_subjects(
+        &self,
+        candidate: usize,
+        split_counts: &mut SplitCounts,
+    ) -> Option<ShareSubjects> {
+        self.requirement.subjects?;
+        let mut shares = split_counts.children.iter().flatten();
+        if shares.all(|share| share.meets) {
+            return None;
+        }
+        let Candidate {
+            attribute, concept, ..
+        } = self.candidates[candidate];
+        let subjects = ShareSubjects::new(
+            &self.partitions,
+            self.partitions.link(attribute, concept),
+            &self.attributes[attribute].column.codes,
+            &self.child_of_code,
+            split_counts,
+            self.requirement,
+        )?;
+        split_counts.mark_shares_with_enough(&subjects, self.requirement);
+        Some(subjects)
+    }
+
+    fn others(&self, attribute: usize) -> Vec<usize> {
+        let below_top =
+            |other: &usize| *other != attribute && !self.attributes[*other].is_topmost();
+        (0..self.attributes.len()).filter(below_top).collect()
+    }
+
+    /// Whether a candidate is valid for the current table.
+    ///
+    /// `split_counts` are of the candidate whose split was counted last.
+    pub(super) fn is_valid(
+        &mut self,
+        candidate: usize,
+        split_counts: &mut SplitCounts,
+        observer: &dyn Observer,
+    ) -> bool {
+        let subjects = self.list_subjects(candidate, split_counts);
+        let split_counts = &*split_counts;
+        let check = ValidityCheck {
+            split_counts,
+            partitions: &self.partitions,
+            requirement: self.requirement,
+            subjects: subjects.as_ref(),
+            observer,
+        };
+        let others = self.others(self.candidates[candidate].attribute);
+        let is_repeated = |other: &usize| self.last_violation.contains(other);
+        let first: Vec<usize> = others.iter().copied().filter(is_repeated).collect();
+        match check.run(&first).and_then(|()| check.run(&others)) {
+            Ok(()) => true,
+            Err(attributes) => {
+                self.last_violation = attributes;
+                false
+            }
+        }
+    }
+
+    /// Performs a specialization: updates the cut, refines the partitions, suppresses the given
+    /// rows, and adds the children as candidates. Returns the record of the step, whose number is
+    /// `step`.
+    fn perform(
+        &mut self,
+        step: usize,
+        candidate: usize,
+        split_counts: &SplitCounts,
+        suppression: &Suppression,
+    ) -> StepRecord {
+        let Candidate {
+            attribute,
+            concept,
+            split,
+            score,
+            ..
+        } = self.candidates.swap_remove(candidate);
+        let column = &mut self.attributes[attribute];
+        let children = column.specialize(concept, &split);
+        let ncp_sum = |concept: &Concept| column.rows(concept) as f64 * column.ncp(concept);
+        self.ncp_sums[attribute] -= ncp_sum(column.concept(concept));
+        self.ncp_sums[attribute] += split.iter().map(ncp_sum).sum::<f64>();
+        self.child_of_code.assign_split(column, &split);
+        self.count_cache
+            .invalidate(self.partitions.link(attribute, concept));
+        let mut to_suppress: Vec<PartitionId> = suppression.partitions.clone();
+        let parts: FxHashSet<(PartitionId, u32)> = suppression.parts.iter().copied().collect();
+        let placed = |partition, child, child_partition| {
+            if parts.contains(&(partition, child)) {
+                to_suppress.push(child_partition);
+            }
+        };
+        let scan = Scan {
+            attribute,
+            concept,
+            column,
+            child_of_code: &self.child_of_code,
+            width: split.len(),
+            sensitive: &self.sensitive,
+            requirement: self.requirement,
+        };
+        self.partitions
+            .refine(children.clone(), split_counts, &scan, placed);
+        let mut rows = Vec::new();
+        for partition in to_suppress {
+            rows.extend(self.suppress(partition));
+        }
+        rows.sort_unstable();
+        for child in children.clone() {
+            self.add_candidate(attribute, child);
+        }
+        let performed = PerformedSpecialization {
+            attribute,
+            concept,
+            children,
+            score,
+        };
+        self.step(step as u32, Some(performed), rows)
+    }
+
+    fn suppress(&mut self, partition: PartitionId) -> Vec<u32> {
+        let rows = self.partitions.suppress(partition);
+        for (at, attribute) in self.attributes.iter().enumerate() {
+            let concept = attribute.concept(self.partitions.concept(partition, at));
+            self.ncp_sums[at] -= rows.len() as f64 * attribute.ncp(concept);
+        }
+        for &row in &rows {
+            self.remove_row(row);
+        }
+        self.suppressed += rows.len() as u64;
+        self.count_cache.invalidate(&[partition]);
+        rows
+    }
+
+    /// The record of the step that led to this state.
+    pub(super) fn step(
+        &self,
+        step: u32,
+        performed: Option<PerformedSpecialization>,
+        suppressed: Vec<u32>,
+    ) -> StepRecord {
+        let width = self.attributes.len() as f64;
+        let cells = (width * self.table.rows as f64).max(1.0);
+        let left = (self.table.rows as f64 - self.suppressed as f64).max(1.0);
+        let ncp_total = self.ncp_sums.iter().sum::<f64>() + width * self.suppressed as f64;
+        let suppressed_so_far = self.suppressed as f64;
+        let rows = (self.table.rows as f64).max(1.0);
+        let columns = self.attributes.iter().zip(&self.ncp_sums);
+        let ncp_by_column = columns.map(|(attribute, ncp_sum)| {
+            let name = attribute.column.name.to_string();
+            (name, (ncp_sum + suppressed_so_far) / rows)
+        });
+        let (smallest_group, greatest) = self.partitions.extremes();
+        let column = performed
+            .as_ref()
+            .map(|performed| &self.attributes[performed.attribute]);
+        let label = |concept: ConceptId| column.map(|column| column.label(column.concept(concept)));
+        let children = performed.iter().flat_map(|it| it.children.clone());
+        let item = StepItem {
+            step,
+            attribute: column.map(|column| column.column.name.to_string()),
+            value: performed.as_ref().and_then(|it| label(it.concept)),
+            children: children.filter_map(label).collect(),
+            score: performed.as_ref().map(|performed| performed.score),
+            groups: self.partitions.count() as u64,
+            smallest_group,
+            greatest_confidence: (self.requirement.counted_values > 0).then(|| greatest.as_f64()),
+            dr: self.partitions.squares() as f64 / (left * left),
+            ncp: ncp_total / cells,
+            ncp_by_column: ncp_by_column.collect(),
+            suppressed_rows: self.suppressed,
+        };
+        StepRecord { item, suppressed }
+    }
+}
+
+/// Number of split points of an interval from which on all points are checked in one pass instead
+/// of one by one. Lower in tests, where intervals are small.
+const MIN_POINTS: usize = if cfg!(test) { 2 } else { 6 };
+
+/// Number of subsets of the other attributes up to which that pass is used. With more subsets, one
+/// check by bitmaps is faster.
+const MAX_SUBSETS: u128 = 10_000;
+
+impl SearchState<'_> {
+    /// Makes every value of ∪Cut a candidate again. After rows were suppressed, scores and split
+    /// points change, and an invalid specialization may be valid.
+    fn reset_candidates(&mut self) {
+        self.candidates.clear();
+        for attribute in 0..self.attributes.len() {
+            for concept in self.attributes[attribute].cut.clone() {
+                self.add_candidate(attribute, concept);
+            }
+        }
+    }
+
+    /// Makes a concept a candidate, unless it has no children or no row has it: a specialization
+    /// without rows changes nothing.
+    pub(super) fn add_candidate(&mut self, attribute: usize, concept: ConceptId) {
+        let column = &self.attributes[attribute];
+        let value = column.concept(concept);
+        if column.rows(value) == 0 {
+            return;
+        }
+        let by_gain = self.settings.objective == Objective::Classification;
+        let mut splits = SplitQueue::new(column, value, by_gain, self.split_selection());
+        let Some(split) = splits.next(column, value) else {
+            return;
+        };
+        let score = self.score(attribute, concept, &split);
+        self.candidates.push(Candidate {
+            attribute,
+            concept,
+            splits,
+            split,
+            score,
+            scored_at: None,
+        });
+    }
+
+    /// Which splits of an interval are tried. Whether an interval has at least *K* rows is known
+    /// without a scan, so smaller ones are excluded. If rows may still be suppressed, they are
+    /// kept, because the rows of a small interval may be suppressed.
+    fn split_selection(&self) -> SplitSelection {
+        match self.settings.split {
+            SplitRule::Fixed => SplitSelection::Best,
+            SplitRule::BestValid if self.budget > self.suppressed => {
+                SplitSelection::All { least: 1 }
+            }
+            SplitRule::BestValid => SplitSelection::All {
+                least: self.requirement.k.get(),
+            },
+        }
+    }
+
+    fn score(&self, attribute: usize, concept: ConceptId, split: &[Concept]) -> f64 {
+        let cells = self.table.rows as f64 * self.attributes.len() as f64;
+        let column = &self.attributes[attribute];
+        let parent = column.concept(concept);
+        score::from_histogram(column, parent, split, self.settings.objective, 1.0 / cells)
+    }
+
+    /// The candidate with the greatest score. Ties are broken by attribute order, then cut order.
+    fn best(&self) -> Option<usize> {
+        let greatest = self
+            .candidates
+            .iter()
+            .map(|candidate| candidate.score)
+            .reduce(f64::max)?;
+        let position = |candidate: &Candidate| {
+            let concept = self.attributes[candidate.attribute].concept(candidate.concept);
+            (candidate.attribute, concept.codes.start)
+        };
+        let tied = self.candidates.iter().enumerate();
+        tied.filter(|(_, candidate)| candidate.score >= greatest - TIE)
+            .min_by_key(|(_, candidate)| position(candidate))
+            .map(|(index, _)| index)
+    }
+
+    /// Whether a child of a candidate has fewer than *K* rows in total, so that no scan is needed.
+    fn has_small_child(&self, candidate: usize) -> bool {
+        let mut children = self.candidates[candidate].split.iter();
+        children.any(|child| self.has_too_few(candidate, child))
+    }
+
+    /// Whether an interval has missing cells in fewer than *K* rows. They are a child of every
+    /// split, so no split is valid.
+    fn has_few_missing_cells(&self, candidate: usize) -> bool {
+        let children = self.candidates[candidate].split.iter();
+        let mut missing = children.filter(|child| child.meaning == Meaning::Missing);
+        missing.any(|child| self.has_too_few(candidate, child))
+    }
+
+    /// Whether a child of a candidate has at least one row, but fewer than *K*.
+    fn has_too_few(&self, candidate: usize, child: &Concept) -> bool {
+        let attribute = self.candidates[candidate].attribute;
+        let rows = self.attributes[attribute].rows(child);
+        (1..self.requirement.k.get()).contains(&rows)
+    }
+
+    /// Drops an invalid candidate, or replaces the split of an interval by the next best one.
+    fn reject(&mut self, candidate: usize, observer: &dyn Observer) {
+        if self.has_few_missing_cells(candidate) {
+            self.candidates.swap_remove(candidate);
+            return;
+        }
+        self.remove_invalid_points(candidate, observer);
+        let Candidate {
+            attribute,
+            concept,
+            splits,
+            ..
+        } = &mut self.candidates[candidate];
+        let (attribute, concept) = (*attribute, *concept);
+        let column = &self.attributes[attribute];
+        let Some(split) = splits.next(column, column.concept(concept)) else {
+            self.candidates.swap_remove(candidate);
+            return;
+        };
+        let score = self.score(attribute, concept, &split);
+        let candidate = &mut self.candidates[candidate];
+        candidate.split = split;
+        candidate.score = score;
+        candidate.scored_at = None;
+    }
+
+    /// Removes invalid split points from those that remain to be tried. Checks the best points
+    /// first, and the next ones only if none of those is valid. A few remaining points are not
+    /// checked here: trying them one by one is faster.
+    fn remove_invalid_points(&mut self, candidate: usize, observer: &dyn Observer) {
+        let Candidate {
+            attribute,
+            concept,
+            ref splits,
+            ..
+        } = self.candidates[candidate];
+        let column = &self.attributes[attribute];
+        let value = column.concept(concept);
+        let others = self.others(attribute);
+        if subsets(others.len(), self.requirement.l - 1) > MAX_SUBSETS {
+            return;
+        }
+        let mut valid: Vec<u32> = Vec::new();
+        let mut remaining = splits.remaining();
+        while remaining.len() >= MIN_POINTS && valid.is_empty() && !observer.must_stop() {
+            let (best, rest) = remaining.split_at(remaining.len().min(IntervalSplits::MAX_POINTS));
+            remaining = rest;
+            let mut points = best.to_vec();
+            points.sort_unstable();
+            let width = self.child_of_code.assign_points(column, value, &points);
+            let scan = Scan {
+                attribute,
+                concept,
+                column,
+                child_of_code: &self.child_of_code,
+                width,
+                sensitive: &self.sensitive,
+                requirement: self.requirement,
+            };
+            let mut split_counts = self.partitions.count_split(&scan, |_, _| 0.0);
+            let subjects = self.list_subjects(candidate, &mut split_counts);
+            let parts = points.len() + 1;
+            let counts = (&split_counts, subjects.as_ref());
+            let interval = IntervalSplits::new(&self.partitions, self.requirement, counts, parts);
+            let is_valid_at = interval.valid(&others, observer);
+            let is_valid =
+                |point: &u32| points.binary_search(point).is_ok_and(|at| is_valid_at[at]);
+            valid.extend(best.iter().copied().filter(is_valid));
+        }
+        valid.extend(remaining);
+        self.candidates[candidate].splits.keep(valid);
+    }
+}
+
+/// Bounds of floating-point numbers are widened by this factor, which exceeds their rounding.
+const WIDENED: f64 = 1.0 + 1e-9;
+
+/// A candidate with its rows to suppress, the best one so far.
+struct BestTrial {
+    rate: f64,
+    candidate: usize,
+    suppression: Suppression,
+}
+
+impl SearchState<'_> {
+    /// The invalid specialization with the greatest gain per row that must be suppressed to make it
+    /// valid, within the rest of the budget; the first one of equals. `None` when there is none.
+    /// Considers every value of ∪Cut.
+    ///
+    /// A specialization without a gain is skipped. Under [`Objective::Ncp`] a suppressed row counts
+    /// with an NCP of 1 in every attribute, and the gain is the score minus that loss.
+    fn best_with_suppression(&mut self, observer: &dyn Observer) -> Option<(usize, Suppression)> {
+        #[cfg(test)]
+        if suppression_reference::is_used() {
+            return self.reference_best(observer);
+        }
+        let budget = self.budget - self.suppressed;
+        if budget == 0 {
+            return None;
+        }
+        self.partitions.sort();
+        self.reset_candidates();
+        let bounds = (0..self.candidates.len()).map(|candidate| {
+            let (score, least) = self.bounds(candidate);
+            (self.rate(score, least), candidate, least)
+        });
+        let mut order: Vec<(f64, usize, u64)> = bounds
+            .filter(|(rate, _, least)| *rate > 0.0 && *least <= budget)
+            .collect();
+        order.sort_by(|(a, first, _), (b, second, _)| b.total_cmp(a).then(first.cmp(second)));
+        let below_top = |other: &usize| !self.attributes[*other].is_topmost();
+        let below_top = (0..self.attributes.len()).filter(below_top).collect();
+        let mut index = TrialIndex::new(&self.partitions, self.requirement, below_top);
+        let mut best: Option<BestTrial> = None;
+        for (bound, candidate, _) in order {
+            if observer.must_stop() {
+                return None;
+            }
+            if best
+                .as_ref()
+                .is_some_and(|best| bound * WIDENED < best.rate)
+            {
+                break;
+            }
+            let tried = self.tried(candidate, (budget, best.as_ref()), &mut index, observer);
+            let Some((gain, suppression)) = tried.filter(|(gain, _)| *gain > 0.0) else {
+                continue;
+            };
+            let rate = gain / (suppression.rows as f64).max(1.0);
+            let is_better = best.as_ref().is_none_or(|best| {
+                rate > best.rate || rate == best.rate && candidate < best.candidate
+            });
+            if is_better {
+                best = Some(BestTrial {
+                    rate,
+                    candidate,
+                    suppression,
+                });
+            }
+        }
+        if best.is_none() {
+            self.candidates.clear();
+        }
+        best.map(|best| (best.candidate, best.suppression))
+    }
+
+    /// Whether an earlier trial shows that a candidate is not valid without suppression.
+    fn needs_suppression(&self, candidate: usize) -> bool {
+        self.budget > 0
+            && self
+                .suppression_bounds
+                .suppressed(self.split_key(candidate))
+                > self.suppressed
+    }
+
+    fn split_key(&self, candidate: usize) -> SplitKey {
+        let candidate = &self.candidates[candidate];
+        SuppressionBounds::key(candidate.attribute, candidate.concept, &candidate.split)
+    }
+
+    /// A bound of a candidate's score from above, and one of its rows to suppress from below.
+    fn bounds(&self, candidate: usize) -> (f64, u64) {
+        let key = self.split_key(candidate);
+        let Candidate {
+            attribute,
+            ref split,
+            score,
+            ..
+        } = self.candidates[candidate];
+        let known = self.suppression_bounds.score(key);
+        let known = known.filter(|_| score::is_over_partitions(self.settings.objective));
+        // The rows of a child that has fewer than K of them must be suppressed.
+        let rows = |child| self.attributes[attribute].rows(child);
+        let small = split.iter().map(rows);
+        let small: u64 = small.filter(|rows| *rows < self.requirement.k.get()).sum();
+        let total = self.suppression_bounds.suppressed(key);
+        let least = total.saturating_sub(self.suppressed).max(small);
+        (known.map_or(score, |known| known.min(score)), least)
+    }
+
+    /// The gain per suppressed row.
+    fn rate(&self, score: f64, rows: u64) -> f64 {
+        self.gain(score, rows) / (rows as f64).max(1.0)
+    }
+
+    fn gain(&self, score: f64, rows: u64) -> f64 {
+        match self.settings.objective {
+            Objective::Ncp => score - rows as f64 * self.mean_ncp_of_suppression(),
+            _ => score,
+        }
+    }
+
+    /// The largest number of rows with which a candidate of this score can be the best.
+    fn most_rows(&self, score: f64, budget: u64, best: Option<&BestTrial>) -> u64 {
+        let Some(best) = best else {
+            return budget;
+        };
+        let lost = match self.settings.objective {
+            Objective::Ncp => self.mean_ncp_of_suppression(),
+            _ => 0.0,
+        };
+        budget.min(((score / (best.rate + lost) * WIDENED) as u64).saturating_add(1))
+    }
+
+    /// Tries a candidate: its gain and the rows to suppress. `None` if it needs too many rows or
+    /// cannot be made valid.
+    fn tried(
+        &mut self,
+        candidate: usize,
+        (budget, best): (u64, Option<&BestTrial>),
+        index: &mut TrialIndex,
+        observer: &dyn Observer,
+    ) -> Option<(f64, Suppression)> {
+        let mut split_counts = self.count_split(candidate);
+        let score = self.candidates[candidate].score;
+        let score = if score::is_over_partitions(self.settings.objective) {
+            split_counts.score
+        } else {
+            score
+        };
+        let (suppressed, suppression) = self.run_trial(
+            candidate,
+            &mut split_counts,
+            self.most_rows(score, budget, best),
+            index,
+            observer,
+        );
+        let key = self.split_key(candidate);
+        let total = self.suppressed + suppressed;
+        self.suppression_bounds.record(key, total, score);
+        suppression.map(|suppression| (self.gain(score, suppression.rows), suppression))
+    }
+
+    /// The rows to suppress with a candidate, and the least number of rows without which a group
+    /// has fewer than *K*.
+    fn run_trial(
+        &mut self,
+        candidate: usize,
+        split_counts: &mut SplitCounts,
+        budget: u64,
+        index: &mut TrialIndex,
+        observer: &dyn Observer,
+    ) -> (u64, Option<Suppression>) {
+        let subjects = self.list_subjects(candidate, split_counts);
+        let split_counts = &*split_counts;
+        let Candidate {
+            attribute, concept, ..
+        } = self.candidates[candidate];
+        let trial = SuppressionTrial {
+            partitions: &self.partitions,
+            requirement: self.requirement,
+            others: &self.others(attribute),
+            attribute,
+            concept,
+            first_child: self.attributes[attribute].concepts.len() as ConceptId,
+            budget,
+            observer,
+        };
+        let counts = (split_counts, subjects.as_ref());
+        let mut table = TrialTable::new(&trial, counts, &mut self.count_cache, index);
+        let removed = table.remove_small();
+        let least = table.rows();
+        let suppression = if removed.is_none() || table.is_empty() {
+            None
+        } else if !self.requirement.bounds_confidence() {
+            Some(table.suppression())
+        } else if self.settings.suppression_for == SuppressionFor::Size {
+            table.check_confidence().map(|()| table.suppression())
+        } else {
+            suppression::remove_violating(&trial, counts, &mut self.count_cache)
+        };
+        (least, suppression)
+    }
+
+    /// By how much the suppression of a row of average NCP increases the table's mean NCP.
+    pub(super) fn mean_ncp_of_suppression(&self) -> f64 {
+        let rows = self.table.rows as f64;
+        let left = rows - self.suppressed as f64;
+        let width = self.attributes.len() as f64;
+        (width - self.ncp_sums.iter().sum::<f64>() / left.max(1.0)) / (rows * width)
     }
 }

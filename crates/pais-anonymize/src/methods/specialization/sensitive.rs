@@ -4,6 +4,8 @@
 //! Sensitive columns are combined as long as their values have few combinations. With more
 //! combinations a row has several codes, and is counted once for each.
 
+use std::ops::AddAssign;
+
 use rayon::prelude::*;
 
 use pais_core::table::NULL_CODE;
@@ -11,7 +13,6 @@ use pais_core::table::codes::{Codes, RowCodes};
 use pais_core::with_codes;
 
 use super::requirement::{Requirement, SensitiveBound};
-use super::scan::add_counters;
 
 /// Largest number of codes of combined columns, so that they take one byte per row.
 const MAX_COMBINED_CODES: usize = if cfg!(test) { 8 } else { 1 << 8 };
@@ -230,5 +231,12 @@ fn either(mut one: Vec<bool>, other: Vec<bool>) -> Vec<bool> {
     one.iter_mut()
         .zip(other)
         .for_each(|(one, other)| *one |= other);
+    one
+}
+
+/// The sum of two arrays of counters, element by element.
+pub(super) fn add_counters<N: AddAssign>(mut one: Vec<N>, other: Vec<N>) -> Vec<N> {
+    let counters = one.iter_mut().zip(other);
+    counters.for_each(|(one, other)| *one += other);
     one
 }

@@ -9,12 +9,47 @@
 //! absence discloses that its rows had the same sensitive value. Otherwise the specialization is
 //! invalid. Which rows are suppressed for *K* does not depend on the order in which groups are
 //! checked, so *C* is checked on the table that remains.
+//!
+//! What trials of earlier steps say of a specialization that is tried again.
+//!
+//! Both bounds hold for the same split of the same value in all later states. Let *R* be the rows
+//! that remain after a trial that suppresses only for *K*: the largest set of rows, without those
+//! suppressed before, in which each group is empty or has *K* persons. Later the other values of the
+//! cut are the same or finer, and more rows are suppressed. Each group of the former state is a
+//! union of later groups, so the later *R* also is such a set in the former state, and thus
+//! part of the former *R*. Hence the rows suppressed before the trial and in it never decrease in
+//! total. A trial that is given up has suppressed some of these rows, which bounds the total too.
+//! Rows that are suppressed for *C* as well only add to them.
+//!
+//! The scores over partitions never increase: they are sums over partitions of products of the
+//! sizes of parts, and refining a partition or suppressing its rows does not increase its term.
+//!
+//! One trial: the rows to suppress so that no group of a specialization has fewer than *K*.
+//!
+//! The parts that remain are the largest set of parts in which every group is empty or has *K* rows
+//! (or persons): the union of two such sets is one. Such a set exists once, so the order in which
+//! small groups are removed is free. Groups that contain a child are counted by a traversal of the
+//! subsets. The other groups were valid before, so only those that lose a part can become
+//! small. The [index](GroupIndex) gives their numbers, and how many rows each of them has.
+//!
+//! What is known of elements, and the check of several of them as one group.
+//!
+//! The groups of the current table that lose a part.
+//!
+//! Suppression of every group that violates *K* or *C*.
+//!
+//! Unlike *K*, *C* can be met again after some rows of a group were suppressed, so the result
+//! depends on the order of the checks. The order is fixed: the children one after the other, then
+//! rounds over all groups, each time by attributes and then by values.
 
+use rustc_hash::FxHashMap;
+
+use super::attribute::{Concept, ConceptId};
+use super::group_index::{GroupIndex, Grouping, LiveParts, MembersByGroup};
+use super::partitions::{PartitionId, Partitions, SplitCounts};
+use super::persons::{PersonCheck, ShareSubjects};
+use super::requirement::{Requirement, as_rows};
 use crate::observer::Observer;
-
-use super::attribute::ConceptId;
-use super::partitions::{PartitionId, Partitions};
-use super::requirement::Requirement;
 
 /// The rows to suppress with a specialization.
 #[derive(Clone, Debug, Default)]
@@ -104,6 +139,41 @@ impl CountedPartition {
     }
 }
 
+/// Rows of a group by counted value.
+struct Totals<'a> {
+    /// By value; all 0 before and after.
+    counts: &'a mut [u64],
+    /// The values whose count is not 0.
+    values: Vec<u32>,
+}
+
+impl<'a> Totals<'a> {
+    fn new(counts: &'a mut [u64]) -> Self {
+        let values = Vec::new();
+        Self { counts, values }
+    }
+
+    fn add(&mut self, counts: &[(u32, u32)]) {
+        for &(value, count) in counts {
+            let total = &mut self.counts[value as usize];
+            if *total == 0 {
+                self.values.push(value);
+            }
+            *total += u64::from(count);
+        }
+    }
+
+    /// Whether a group of `size` rows with these values is allowed.
+    fn are_allowed(mut self, size: u64, requirement: &Requirement<'_>) -> bool {
+        self.values.sort_unstable();
+        let counts = self.values.into_iter();
+        let counts: Vec<(u32, u64)> = counts
+            .map(|value| (value, std::mem::take(&mut self.counts[value as usize])))
+            .collect();
+        requirement.allows_counts(size, counts.into_iter())
+    }
+}
+
 /// Determines the rows to suppress with a candidate.
 pub(super) struct SuppressionTrial<'a> {
     /// The partitions of the current table.
@@ -112,12 +182,860 @@ pub(super) struct SuppressionTrial<'a> {
     pub requirement: &'a Requirement<'a>,
     /// The attributes below their topmost value, without the candidate's own.
     pub others: &'a [usize],
-    /// The candidate's attribute and concept.
-    pub candidate: (usize, ConceptId),
+    /// The candidate's attribute.
+    pub attribute: usize,
+    /// The candidate's concept.
+    pub concept: ConceptId,
     /// The id that its first child would have.
     pub first_child: ConceptId,
     /// Largest number of rows that may be suppressed.
     pub budget: u64,
     /// Checked at every attribute. A stopped trial returns `None`.
     pub observer: &'a dyn Observer,
+}
+
+/// A split of a value: the attribute, the concept and the end of the first child's codes. The
+/// children of a node are given, and those of an interval have one border.
+pub(super) type SplitKey = (usize, ConceptId, u32);
+
+/// Bounds of one split.
+#[derive(Clone, Copy)]
+struct SplitBounds {
+    suppressed: u64,
+    score: f64,
+}
+
+/// The bounds by split.
+#[derive(Default)]
+pub(super) struct SuppressionBounds {
+    by_split: FxHashMap<SplitKey, SplitBounds>,
+}
+
+impl SuppressionBounds {
+    /// The key of a split of a concept.
+    pub(super) fn key(attribute: usize, concept: ConceptId, split: &[Concept]) -> SplitKey {
+        let first = split.first();
+        (attribute, concept, first.map_or(0, |child| child.codes.end))
+    }
+
+    /// Records that after the specialization at least this many rows are suppressed in total, and
+    /// its score.
+    pub(super) fn record(&mut self, key: SplitKey, suppressed: u64, score: f64) {
+        let bounds = self.by_split.entry(key).or_insert(SplitBounds {
+            suppressed: 0,
+            score,
+        });
+        bounds.suppressed = bounds.suppressed.max(suppressed);
+        bounds.score = bounds.score.min(score);
+    }
+
+    /// The least number of rows that are suppressed in total after the specialization.
+    pub(super) fn suppressed(&self, key: SplitKey) -> u64 {
+        self.by_split
+            .get(&key)
+            .map_or(0, |bounds| bounds.suppressed)
+    }
+
+    /// The greatest score that it can have, if that is known.
+    pub(super) fn score(&self, key: SplitKey) -> Option<f64> {
+        self.by_split.get(&key).map(|bounds| bounds.score)
+    }
+}
+
+/// What the trials of one step share, and their working space.
+pub(super) struct TrialIndex {
+    live: LiveParts,
+    index: GroupIndex,
+    grouping: Grouping,
+    by_group: MembersByGroup,
+    /// By group of the block at hand, the rows that the trial suppresses.
+    lost: Vec<u32>,
+    /// By group, whether it is in `queue`.
+    queued: Vec<bool>,
+    /// The groups that lost rows.
+    touched: Vec<u32>,
+    /// Subsets and groups to check.
+    queue: Vec<(u32, u32)>,
+    totals: Vec<u64>,
+}
+
+impl TrialIndex {
+    /// For the current partitions, with these attributes below their topmost value.
+    pub(super) fn new(
+        partitions: &Partitions,
+        requirement: &Requirement<'_>,
+        below_top: Vec<usize>,
+    ) -> Self {
+        let depth = below_top.len().min(requirement.l);
+        let live = LiveParts::new(partitions, below_top);
+        Self {
+            index: GroupIndex::new(&live, depth),
+            live,
+            grouping: Grouping::default(),
+            by_group: MembersByGroup::default(),
+            lost: Vec::new(),
+            queued: Vec::new(),
+            touched: Vec::new(),
+            queue: Vec::new(),
+            totals: vec![0; requirement.counted_values],
+        }
+    }
+
+    /// Forgets what groups lost.
+    fn reset(&mut self) {
+        for group in self.touched.drain(..) {
+            self.lost[group as usize] = 0;
+            self.queued[group as usize] = false;
+        }
+        self.queue.clear();
+    }
+}
+
+/// A part of a child.
+struct TrialShare {
+    /// The part that is refined.
+    part: u32,
+    child: u32,
+    /// Its place among the shares of the child.
+    place: u32,
+    size: u32,
+    /// Whether its rows alone have *K* persons.
+    has_enough: bool,
+    /// Whether its rows alone also are bounded by *C*.
+    meets: bool,
+}
+
+/// What is checked of a group.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Check {
+    /// It has *K* rows; otherwise it is suppressed. With `lost`, only groups that lost a part are
+    /// checked.
+    Size { lost: bool },
+    /// It is bounded by *C*; otherwise the trial fails.
+    Confidence,
+}
+
+/// The parts of the table that would result. An *element* is a part of the current table that is
+/// not refined, by its number, or a share, by its number after all parts.
+pub(super) struct TrialTable<'a> {
+    trial: &'a SuppressionTrial<'a>,
+    split_counts: &'a SplitCounts,
+    subjects: Option<&'a ShareSubjects>,
+    count_cache: &'a mut SensitiveCountCache,
+    shared: &'a mut TrialIndex,
+    /// The position of the candidate's attribute among those below their topmost value.
+    own: Option<usize>,
+    shares: Vec<TrialShare>,
+    /// By part, its shares.
+    shares_by_part: MembersByGroup,
+    /// By element.
+    is_suppressed: Vec<bool>,
+    suppressed: Vec<u32>,
+    rows: u64,
+    /// How many of `suppressed` the block at hand has been told.
+    applied: usize,
+    persons: PersonCheck<'a>,
+}
+
+impl<'a> TrialTable<'a> {
+    pub(super) fn new(
+        trial: &'a SuppressionTrial<'a>,
+        (split_counts, subjects): (&'a SplitCounts, Option<&'a ShareSubjects>),
+        count_cache: &'a mut SensitiveCountCache,
+        shared: &'a mut TrialIndex,
+    ) -> Self {
+        let mut shares = Vec::new();
+        for (child, of_child) in split_counts.children.iter().enumerate() {
+            for (place, share) in of_child.iter().enumerate() {
+                let listed =
+                    subjects.map_or(0, |all| all.child(child).of_share(place as u32).len());
+                let size = u64::from(share.size);
+                let k = trial.requirement.k.get();
+                shares.push(TrialShare {
+                    part: shared.live.part_of[share.partition as usize],
+                    child: child as u32,
+                    place: place as u32,
+                    size: share.size,
+                    has_enough: trial.requirement.surely_meets_k(size) || listed as u64 >= k,
+                    meets: share.meets,
+                });
+            }
+        }
+        shared.reset();
+        let attributes = &shared.live.below_top;
+        Self {
+            own: attributes
+                .iter()
+                .position(|&other| other == trial.attribute),
+            is_suppressed: vec![false; shared.live.len() + shares.len()],
+            persons: PersonCheck::new(trial.requirement),
+            trial,
+            split_counts,
+            subjects,
+            count_cache,
+            shared,
+            shares,
+            shares_by_part: MembersByGroup::default(),
+            suppressed: Vec::new(),
+            rows: 0,
+            applied: 0,
+        }
+    }
+
+    /// Suppresses small groups until there are none. `None` if that exceeds the budget or the run
+    /// is stopped.
+    pub(super) fn remove_small(&mut self) -> Option<()> {
+        self.visit_children(Check::Size { lost: false })?;
+        loop {
+            let before = self.suppressed.len();
+            if before == 0 {
+                return Some(());
+            }
+            self.visit_index(false)?;
+            self.visit_children(Check::Size { lost: true })?;
+            if self.suppressed.len() == before {
+                return Some(());
+            }
+        }
+    }
+
+    /// Whether the groups that contain a child or lost rows are bounded by *C*; `None` if not.
+    pub(super) fn check_confidence(&mut self) -> Option<()> {
+        self.visit_children(Check::Confidence)?;
+        self.visit_index(true)
+    }
+
+    /// Whether no row is left.
+    pub(super) fn is_empty(&self) -> bool {
+        let sizes = self.shared.live.sizes.iter();
+        self.rows == sizes.map(|&size| u64::from(size)).sum::<u64>()
+    }
+
+    /// Number of suppressed rows so far.
+    pub(super) fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// What is suppressed, in the order of the partitions.
+    pub(super) fn suppression(&self) -> Suppression {
+        let parts = self.shared.live.len() as u32;
+        let mut suppression = Suppression {
+            rows: self.rows,
+            ..Suppression::default()
+        };
+        for &element in &self.suppressed {
+            match element.checked_sub(parts) {
+                None => {
+                    let partition = self.shared.live.partitions[element as usize];
+                    suppression.partitions.push(partition);
+                }
+                Some(share) => {
+                    let share = &self.shares[share as usize];
+                    let partition = self.shared.live.partitions[share.part as usize];
+                    suppression.parts.push((partition, share.child));
+                }
+            }
+        }
+        suppression.partitions.sort_unstable();
+        suppression.parts.sort_unstable();
+        suppression
+    }
+
+    fn remove(&mut self, elements: &[u32]) -> Option<()> {
+        for &element in elements {
+            if !std::mem::replace(&mut self.is_suppressed[element as usize], true) {
+                self.suppressed.push(element);
+                self.rows += self.size(element);
+            }
+        }
+        (self.rows <= self.trial.budget).then_some(())
+    }
+
+    /// Checks the groups that contain a child.
+    fn visit_children(&mut self, check: Check) -> Option<()> {
+        let columns: Vec<usize> = (0..self.shared.live.below_top.len())
+            .filter(|column| Some(*column) != self.own)
+            .collect();
+        let depth = columns.len().min(self.trial.requirement.l - 1);
+        let members: Vec<u32> = (0..self.shares.len() as u32).collect();
+        let children: Vec<u32> = self.shares.iter().map(|share| share.child).collect();
+        let count = self.split_counts.children.len();
+        self.visit((&members, &children, count), &columns, depth, check)
+    }
+
+    /// Checks the groups that result from splitting `count` groups by `depth` of the columns.
+    /// `members` are shares, each with its group.
+    fn visit(
+        &mut self,
+        (members, groups, count): (&[u32], &[u32], usize),
+        columns: &[usize],
+        depth: usize,
+        check: Check,
+    ) -> Option<()> {
+        let (members, groups) = self.that_may_violate((members, groups, count), check);
+        if members.is_empty() {
+            return Some(());
+        }
+        if depth == 0 {
+            return self.check_groups((&members, &groups, count), check);
+        }
+        let mut split = Vec::with_capacity(members.len());
+        for (position, &column) in columns[..=columns.len() - depth].iter().enumerate() {
+            if self.trial.observer.must_stop() {
+                return None;
+            }
+            let column = &self.shared.live.columns[column];
+            let value = |&share: &u32| column.concepts[self.shares[share as usize].part as usize];
+            let values = (members.iter().map(value), column.width);
+            let grouping = &mut self.shared.grouping;
+            let count = grouping.split((&groups, count), values, &mut split);
+            let groups = (&*members, &*split, count);
+            self.visit(groups, &columns[position + 1..], depth - 1, check)?;
+        }
+        Some(())
+    }
+
+    /// The members of groups in which not every part alone passes the check, and of groups that
+    /// lost a part where only these are checked.
+    fn that_may_violate(
+        &self,
+        (members, groups, count): (&[u32], &[u32], usize),
+        check: Check,
+    ) -> (Vec<u32>, Vec<u32>) {
+        const FAILS: u8 = 1;
+        const LOST: u8 = 2;
+        let parts = self.shared.live.len();
+        let needed = match check {
+            Check::Size { lost: true } => FAILS | LOST,
+            _ => FAILS,
+        };
+        let mut found = vec![0u8; count];
+        for (&member, &group) in members.iter().zip(groups) {
+            let share = &self.shares[member as usize];
+            let passes = match check {
+                Check::Size { .. } => share.has_enough,
+                Check::Confidence => share.meets,
+            };
+            found[group as usize] |= match self.is_suppressed[parts + member as usize] {
+                true => LOST,
+                false if passes => 0,
+                false => FAILS,
+            };
+        }
+        let members = members.iter().copied().zip(groups.iter().copied());
+        members
+            .filter(|(_, group)| found[*group as usize] & needed == needed)
+            .unzip()
+    }
+
+    fn check_groups(
+        &mut self,
+        (members, groups, count): (&[u32], &[u32], usize),
+        check: Check,
+    ) -> Option<()> {
+        let parts = self.shared.live.len() as u32;
+        let mut sizes = vec![0u64; count];
+        for (&member, &group) in members.iter().zip(groups) {
+            if !self.is_suppressed[(parts + member) as usize] {
+                sizes[group as usize] += u64::from(self.shares[member as usize].size);
+            }
+        }
+        let requirement = self.trial.requirement;
+        let is_open = |size: u64| {
+            size > 0 && (check == Check::Confidence || !requirement.surely_meets_k(size))
+        };
+        if !sizes.iter().any(|&size| is_open(size)) {
+            return Some(());
+        }
+        let pairs = groups
+            .iter()
+            .copied()
+            .zip(members.iter().map(|member| parts + member));
+        let open = pairs.filter(|(group, element)| {
+            is_open(sizes[*group as usize]) && !self.is_suppressed[*element as usize]
+        });
+        let mut by_group = std::mem::take(&mut self.shared.by_group);
+        by_group.fill(count, open);
+        let checked = by_group
+            .lists()
+            .try_for_each(|elements| self.check_group(elements, check));
+        self.shared.by_group = by_group;
+        checked
+    }
+
+    /// Checks a group, given by what is left of it.
+    fn check_group(&mut self, elements: &[u32], check: Check) -> Option<()> {
+        match check {
+            Check::Confidence => self.is_bounded(elements).then_some(()),
+            Check::Size { .. } if self.has_enough(elements) => Some(()),
+            Check::Size { .. } => self.remove(elements),
+        }
+    }
+}
+
+impl TrialTable<'_> {
+    /// Number of rows.
+    pub(super) fn size(&self, element: u32) -> u64 {
+        let parts = self.shared.live.len();
+        let element = element as usize;
+        u64::from(match element.checked_sub(parts) {
+            None => self.shared.live.sizes[element],
+            Some(share) => self.shares[share].size,
+        })
+    }
+
+    /// Counts the parts among some elements that were not counted yet.
+    fn count_parts(&mut self, elements: &[u32]) {
+        let (partitions, requirement) = (self.trial.partitions, self.trial.requirement);
+        for &element in elements {
+            if let Some(&partition) = self.shared.live.partitions.get(element as usize) {
+                self.count_cache.count(partition, partitions, requirement);
+            }
+        }
+    }
+
+    /// Whether some elements together have *K* persons.
+    pub(super) fn has_enough(&mut self, elements: &[u32]) -> bool {
+        let requirement = self.trial.requirement;
+        let size = elements.iter().map(|&element| self.size(element)).sum();
+        if !requirement.meets_k(size) || requirement.surely_meets_k(size) {
+            return requirement.meets_k(size);
+        }
+        self.count_parts(elements);
+        let live = &self.shared.live;
+        let (shares, count_cache, subjects) = (&self.shares, &*self.count_cache, self.subjects);
+        let list = |&element: &u32| -> &[u32] {
+            match (element as usize).checked_sub(live.len()) {
+                None => count_cache.subjects(live.partitions[element as usize]),
+                Some(share) => subjects.map_or(&[], |subjects| {
+                    let share = &shares[share];
+                    subjects.child(share.child as usize).of_share(share.place)
+                }),
+            }
+        };
+        self.persons.has_enough(size, elements.iter().map(list))
+    }
+
+    /// Whether some elements together are bounded by *C*.
+    pub(super) fn is_bounded(&mut self, elements: &[u32]) -> bool {
+        self.count_parts(elements);
+        let live = &self.shared.live;
+        let mut size = 0;
+        let mut totals = Totals::new(&mut self.shared.totals);
+        for &element in elements {
+            let (rows, counts) = match (element as usize).checked_sub(live.len()) {
+                None => {
+                    let counts = self
+                        .count_cache
+                        .sensitive(live.partitions[element as usize]);
+                    (live.sizes[element as usize], counts)
+                }
+                Some(share) => {
+                    let share = &self.shares[share];
+                    let of_child = &self.split_counts.children[share.child as usize];
+                    let counts = self.split_counts.counts_of(&of_child[share.place as usize]);
+                    (share.size, counts)
+                }
+            };
+            size += u64::from(rows);
+            totals.add(counts);
+        }
+        totals.are_allowed(size, self.trial.requirement)
+    }
+}
+
+impl TrialTable<'_> {
+    /// Checks the groups of the current table that lose a part. Those that become small are
+    /// suppressed, or with `confidence` all that lost a part must be bounded by *C*.
+    pub(super) fn visit_index(&mut self, confidence: bool) -> Option<()> {
+        if self.suppressed.is_empty() {
+            return Some(());
+        }
+        self.index_shares();
+        for block in 0..self.shared.index.blocks() {
+            self.load(block)?;
+            self.apply();
+            while let Some((subset, group)) = self.shared.queue.pop() {
+                self.shared.queued[group as usize] = false;
+                let elements = self.elements(subset as usize, group);
+                if !self.has_enough(&elements) {
+                    self.remove(&elements)?;
+                    self.apply();
+                }
+                if self.trial.observer.must_stop() {
+                    return None;
+                }
+            }
+            if confidence {
+                self.check_touched()?;
+            }
+        }
+        Some(())
+    }
+
+    /// Lists the shares of each part, at the first call.
+    fn index_shares(&mut self) {
+        if self.shares_by_part.is_empty() {
+            let shares = (0..).zip(&self.shares);
+            let shares = shares.map(|(number, share)| (share.part, number));
+            self.shares_by_part.fill(self.shared.live.len(), shares);
+        }
+    }
+
+    fn load(&mut self, block: usize) -> Option<()> {
+        let shared = &mut *self.shared;
+        if shared.index.is_loaded(block) {
+            return Some(());
+        }
+        // What groups lost refers to the groups of the former block.
+        shared.reset();
+        let space = (&shared.live, &mut shared.grouping);
+        shared.index.load(block, space, self.trial.observer)?;
+        shared.lost.clear();
+        shared.lost.resize(shared.index.rows.len(), 0);
+        shared.queued.clear();
+        shared.queued.resize(shared.index.rows.len(), false);
+        self.applied = 0;
+        Some(())
+    }
+
+    /// Takes the rows that were suppressed since the last call from their groups.
+    fn apply(&mut self) {
+        let shared = &mut *self.shared;
+        let parts = shared.live.len();
+        let requirement = self.trial.requirement;
+        for &element in &self.suppressed[self.applied..] {
+            let element = element as usize;
+            let (part, size, refined) = match element.checked_sub(parts) {
+                None => (element, shared.live.sizes[element], false),
+                Some(share) => {
+                    let share = &self.shares[share];
+                    (share.part as usize, share.size, true)
+                }
+            };
+            for subset in 0..shared.index.subset_count() {
+                // The group is divided among the children, which are checked by themselves.
+                let own = self.own.filter(|_| refined);
+                if own.is_some_and(|own| shared.index.subset(subset).contains(&own)) {
+                    continue;
+                }
+                let group = shared.index.groups(subset, &shared.live)[part];
+                let lost = &mut shared.lost[group as usize];
+                if *lost == 0 {
+                    shared.touched.push(group);
+                }
+                *lost += size;
+                let left = u64::from(shared.index.rows[group as usize] - *lost);
+                let queued = &mut shared.queued[group as usize];
+                if left > 0 && !requirement.surely_meets_k(left) && !*queued {
+                    *queued = true;
+                    shared.queue.push((subset as u32, group));
+                }
+            }
+        }
+        self.applied = self.suppressed.len();
+    }
+
+    /// What is left of a group of the index.
+    fn elements(&self, subset: usize, group: u32) -> Vec<u32> {
+        let (live, index) = (&self.shared.live, &self.shared.index);
+        let example = index.example[group as usize] as usize;
+        let link = |&position: &usize| {
+            let concept = live.columns[position].concepts[example];
+            self.trial
+                .partitions
+                .link(live.below_top[position], concept)
+        };
+        let links = index.subset(subset).iter().map(link);
+        let shortest = links.min_by_key(|link| link.len()).unwrap_or_default();
+        let group_of = index.groups(subset, live);
+        let mut elements = Vec::new();
+        for &partition in shortest {
+            if self.trial.partitions.size(partition) > 0 {
+                let part = live.part_of[partition as usize];
+                if group_of[part as usize] == group {
+                    self.push_elements(part, |element| elements.push(element));
+                }
+            }
+        }
+        elements
+    }
+
+    /// Calls `found` with what is left of a part.
+    fn push_elements(&self, part: u32, mut found: impl FnMut(u32)) {
+        let parts = self.shared.live.len() as u32;
+        let shares = self.shares_by_part.list(part as usize);
+        if shares.is_empty() && !self.is_suppressed[part as usize] {
+            found(part);
+        }
+        for share in shares {
+            if !self.is_suppressed[(parts + share) as usize] {
+                found(parts + share);
+            }
+        }
+    }
+
+    /// Whether each group of the block at hand that lost rows is bounded by *C*.
+    fn check_touched(&mut self) -> Option<()> {
+        let index = &self.shared.index;
+        let mut is_touched = vec![false; index.subset_count()];
+        for &group in &self.shared.touched {
+            is_touched[index.starts.partition_point(|&start| start <= group) - 1] = true;
+        }
+        let mut pairs = Vec::new();
+        let touched = is_touched
+            .iter()
+            .enumerate()
+            .filter(|(_, touched)| **touched);
+        for subset in touched.map(|(subset, _)| subset) {
+            if self.trial.observer.must_stop() {
+                return None;
+            }
+            let (start, end) = (
+                self.shared.index.starts[subset],
+                self.shared.index.starts[subset + 1],
+            );
+            let groups = self.shared.index.groups(subset, &self.shared.live);
+            pairs.clear();
+            for (part, &group) in (0..).zip(groups) {
+                if self.shared.lost[group as usize] > 0 {
+                    self.push_elements(part, |element| pairs.push((group - start, element)));
+                }
+            }
+            let mut by_group = std::mem::take(&mut self.shared.by_group);
+            by_group.fill((end - start) as usize, pairs.iter().copied());
+            let bounded = by_group.lists().all(|elements| self.is_bounded(elements));
+            self.shared.by_group = by_group;
+            if !bounded {
+                return None;
+            }
+        }
+        Some(())
+    }
+}
+
+/// A partition of the table that would result from the specialization.
+struct TrialPart<'a> {
+    partition: PartitionId,
+    /// The number of the child; `None` for a partition that is not refined.
+    child: Option<u32>,
+    /// Its concept on the candidate's attribute.
+    concept: ConceptId,
+    size: u64,
+    sensitive_counts: &'a [(u32, u32)],
+    /// The persons, each once; empty where rows are counted or are enough.
+    subjects: &'a [u32],
+    /// Whether its rows alone meet *K* and *C*.
+    meets: bool,
+    suppressed: bool,
+}
+
+/// Suppresses groups in rounds until none violates the requirement. Each round but the last
+/// suppresses at least one part of a partition for good, so the rounds end. `None` if the rows
+/// exceed the budget, if fewer than *K* would be left, or if the run is stopped.
+pub(super) fn remove_violating(
+    trial: &SuppressionTrial<'_>,
+    (split_counts, subjects): (&SplitCounts, Option<&ShareSubjects>),
+    count_cache: &mut SensitiveCountCache,
+) -> Option<Suppression> {
+    let mut state = TrialState {
+        trial,
+        parts: refined(trial, split_counts, subjects),
+        suppressed_rows: 0,
+        totals: vec![0; trial.requirement.counted_values],
+        persons: PersonCheck::new(trial.requirement),
+    };
+    state.visit_children(split_counts)?;
+    state.parts.extend(untouched(trial, count_cache));
+    let mut all = trial.others.to_vec();
+    all.push(trial.attribute);
+    let depth = all.len().min(trial.requirement.l);
+    let every: Vec<u32> = (0..state.parts.len() as u32).collect();
+    loop {
+        let before = state.suppressed_rows;
+        state.visit(&every, &all, depth, true)?;
+        if state.suppressed_rows == before {
+            break;
+        }
+    }
+    if !state.has_enough_persons(&every) {
+        return None;
+    }
+    let suppressed = || state.parts.iter().filter(|part| part.suppressed);
+    Some(Suppression {
+        parts: suppressed()
+            .filter_map(|part| Some((part.partition, part.child?)))
+            .collect(),
+        partitions: suppressed()
+            .filter(|part| part.child.is_none())
+            .map(|part| part.partition)
+            .collect(),
+        rows: state.suppressed_rows,
+    })
+}
+
+fn refined<'a>(
+    trial: &SuppressionTrial<'_>,
+    split_counts: &'a SplitCounts,
+    subjects: Option<&'a ShareSubjects>,
+) -> Vec<TrialPart<'a>> {
+    let children = split_counts.children.iter().enumerate();
+    let parts = children.flat_map(|(child, shares)| {
+        (0..).zip(shares).map(move |(index, share)| {
+            let subjects = subjects.map(|subjects| subjects.child(child).of_share(index));
+            TrialPart {
+                partition: share.partition,
+                child: Some(child as u32),
+                concept: trial.first_child + child as ConceptId,
+                size: u64::from(share.size),
+                sensitive_counts: split_counts.counts_of(share),
+                subjects: subjects.unwrap_or_default(),
+                meets: share.meets,
+                suppressed: false,
+            }
+        })
+    });
+    parts.collect()
+}
+
+fn untouched<'a>(
+    trial: &SuppressionTrial<'_>,
+    count_cache: &'a mut SensitiveCountCache,
+) -> Vec<TrialPart<'a>> {
+    let (partitions, requirement) = (trial.partitions, trial.requirement);
+    let stays =
+        |partition: &PartitionId| partitions.concept(*partition, trial.attribute) != trial.concept;
+    let untouched: Vec<PartitionId> = partitions.non_empty().filter(stays).collect();
+    for &partition in &untouched {
+        count_cache.count(partition, partitions, requirement);
+    }
+    let count_cache = &*count_cache;
+    let part = |partition: PartitionId| {
+        let size = u64::from(partitions.size(partition));
+        let sensitive_counts = count_cache.sensitive(partition);
+        let subjects = count_cache.subjects(partition);
+        TrialPart {
+            partition,
+            child: None,
+            concept: partitions.concept(partition, trial.attribute),
+            size,
+            sensitive_counts,
+            subjects,
+            meets: has_enough(requirement, size, subjects)
+                && requirement.allows_counts(size, as_rows(sensitive_counts)),
+            suppressed: false,
+        }
+    };
+    untouched.into_iter().map(part).collect()
+}
+
+/// Whether a part with these persons has *K* of them.
+fn has_enough(requirement: &Requirement<'_>, size: u64, subjects: &[u32]) -> bool {
+    requirement.surely_meets_k(size) || subjects.len() as u64 >= requirement.k.get()
+}
+
+struct TrialState<'a> {
+    trial: &'a SuppressionTrial<'a>,
+    parts: Vec<TrialPart<'a>>,
+    suppressed_rows: u64,
+    totals: Vec<u64>,
+    persons: PersonCheck<'a>,
+}
+
+impl TrialState<'_> {
+    /// Checks every qid that contains a child. The parts of the children are the first ones.
+    fn visit_children(&mut self, split_counts: &SplitCounts) -> Option<()> {
+        let depth = self.trial.others.len().min(self.trial.requirement.l - 1);
+        let mut start = 0;
+        for shares in &split_counts.children {
+            let group: Vec<u32> = (start..start + shares.len() as u32).collect();
+            start += shares.len() as u32;
+            self.visit(&group, self.trial.others, depth, false)?;
+        }
+        Some(())
+    }
+
+    /// Checks every group that results from splitting `group` by `depth` of the attributes. `None`
+    /// if the budget is exceeded. With `changed`, only groups that have lost a part are checked,
+    /// since the others were valid before.
+    fn visit(
+        &mut self,
+        group: &[u32],
+        attributes: &[usize],
+        depth: usize,
+        changed: bool,
+    ) -> Option<()> {
+        let parts = || group.iter().map(|&part| &self.parts[part as usize]);
+        let may_violate = parts().any(|part| !part.suppressed && !part.meets);
+        let touched = !changed || parts().any(|part| part.suppressed);
+        if !may_violate || !touched {
+            return Some(());
+        }
+        if depth == 0 {
+            if self.allows(group) {
+                return Some(());
+            }
+            for &part in group {
+                let part = &mut self.parts[part as usize];
+                if !part.suppressed {
+                    part.suppressed = true;
+                    self.suppressed_rows += part.size;
+                }
+            }
+            return (self.suppressed_rows <= self.trial.budget).then_some(());
+        }
+        for (position, &attribute) in attributes[..=attributes.len() - depth].iter().enumerate() {
+            if self.trial.observer.must_stop() {
+                return None;
+            }
+            let mut sorted: Vec<(ConceptId, u32)> = group
+                .iter()
+                .map(|&part| (self.concept(part, attribute), part))
+                .collect();
+            sorted.sort_unstable();
+            let mut run: Vec<u32> = Vec::new();
+            for members in sorted.chunk_by(|(a, _), (b, _)| a == b) {
+                run.clear();
+                run.extend(members.iter().map(|&(_, part)| part));
+                self.visit(&run, &attributes[position + 1..], depth - 1, changed)?;
+            }
+        }
+        Some(())
+    }
+
+    fn concept(&self, part: u32, attribute: usize) -> ConceptId {
+        let part = &self.parts[part as usize];
+        if attribute == self.trial.attribute {
+            return part.concept;
+        }
+        self.trial.partitions.concept(part.partition, attribute)
+    }
+
+    /// Whether what is left of a group has *K* persons.
+    fn has_enough_persons(&mut self, group: &[u32]) -> bool {
+        let parts = &self.parts;
+        let remaining = group.iter().map(|&part| &parts[part as usize]);
+        let remaining = remaining.filter(|part| !part.suppressed);
+        let size = remaining.clone().map(|part| part.size).sum();
+        let lists = remaining.map(|part| part.subjects);
+        self.persons.has_enough(size, lists)
+    }
+
+    /// Whether what is left of a group is empty or meets the requirement.
+    fn allows(&mut self, group: &[u32]) -> bool {
+        let parts = &self.parts;
+        let remaining = group.iter().map(|&part| &parts[part as usize]);
+        let remaining = || remaining.clone().filter(|part| !part.suppressed);
+        let size: u64 = remaining().map(|part| part.size).sum();
+        if size == 0 {
+            return true;
+        }
+        let lists = remaining().map(|part| part.subjects);
+        if !self.persons.has_enough(size, lists) {
+            return false;
+        }
+        let mut totals = Totals::new(&mut self.totals);
+        remaining().for_each(|part| totals.add(part.sensitive_counts));
+        totals.are_allowed(size, self.trial.requirement)
+    }
 }

@@ -1,12 +1,15 @@
 //! The topmost table: the most general one, which must meet the requirement before any
 //! specialization.
+//!
+//! Why a search ends without an anonymous table.
 
-use crate::observer::Observer;
+use thiserror::Error;
+
 use pais_core::table::{EncodedTable, SubjectCounter, Subjects};
 
-use super::error::SpecializationError;
 use super::requirement::Requirement;
 use super::sensitive::SensitiveSlots;
+use crate::observer::Observer;
 
 /// Draws a number below the given one, each with the same probability.
 pub(super) type Draw<'a> = dyn FnMut(u64) -> u64 + 'a;
@@ -152,12 +155,13 @@ fn most_frequent(
         .filter(is_sensitive)
         .map(|value| ExceedingValue::new(requirement, rows_by_value, value, rows))
         .filter(|value| !requirement.bounds(value.holding, value.of));
-    exceeding.reduce(
-        |one, other| match other.holding * one.of > one.holding * other.of {
-            true => other,
-            false => one,
-        },
-    )
+    exceeding.reduce(|one, other| {
+        if other.holding * one.of > one.holding * other.of {
+            other
+        } else {
+            one
+        }
+    })
 }
 
 impl ExceedingValue {
@@ -193,4 +197,40 @@ impl ExceedingValue {
         }
         low
     }
+}
+
+/// Why a search ended without an anonymous table.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub(super) enum SpecializationError {
+    /// The whole table has fewer than *K* rows.
+    #[error("the table has {rows} rows, fewer than the {k} that `k` asks for")]
+    FewerRowsThanK {
+        /// Number of rows of the table.
+        rows: u64,
+        /// *K*.
+        k: u64,
+    },
+    /// Fewer than *K* persons have rows, or would have rows that are not suppressed.
+    #[error("the table has {subjects} persons, too few for the {k} that `k` asks for")]
+    FewerSubjectsThanK {
+        /// Number of persons of the table.
+        subjects: u64,
+        /// *K*.
+        k: u64,
+    },
+    /// A sensitive value is more frequent in the whole table than *C*.
+    #[error("a sensitive value is more frequent in the whole table than `c` allows")]
+    MoreFrequentThanC {
+        /// Index of the sensitive value among those of all sensitive columns.
+        value: usize,
+        /// Number of rows that have it.
+        holding: u64,
+        /// Number of rows that its share is measured on.
+        of: u64,
+        /// Number of rows of the table.
+        rows: u64,
+    },
+    /// The observer requested a stop.
+    #[error("the run was cancelled")]
+    Cancelled,
 }

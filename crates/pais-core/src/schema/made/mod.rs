@@ -4,7 +4,6 @@
 //! others depend on the values of the table, as the flat tree of a column without a taxonomy does:
 //! they are made for each run, from all its raw rows, and are then taxonomies like any other.
 
-mod age;
 mod calendar;
 mod declared;
 mod ordered;
@@ -102,7 +101,9 @@ impl SchemaColumn {
             GeneratedHierarchy::Calendar { levels } => {
                 calendar::periods(&values, self.kind, levels.as_deref())
             }
-            GeneratedHierarchy::Age { at, widths } => age::ranges(&values, at, widths.as_deref())?,
+            GeneratedHierarchy::Age { at, widths } => {
+                declared::ranges(&values, at, widths.as_deref())?
+            }
             GeneratedHierarchy::Rare { .. } => paths::rare(&values, &rare),
             GeneratedHierarchy::Ranges { start, widths } => {
                 ranges::over(&values, *start, widths.as_deref(), limits)?

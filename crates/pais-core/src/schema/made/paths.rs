@@ -129,9 +129,12 @@ pub(super) fn rare(values: &BTreeSet<String>, rare: &BTreeSet<String>) -> Taxono
     while values.contains(&label) {
         label = format!("({label})");
     }
-    let path = |value: &String| match rare.contains(value) && rare.len() < values.len() {
-        true => vec![label.clone(), value.clone()],
-        false => vec![value.clone()],
+    let path = |value: &String| {
+        if rare.contains(value) && rare.len() < values.len() {
+            vec![label.clone(), value.clone()]
+        } else {
+            vec![value.clone()]
+        }
     };
     tree(values, values.iter().map(path))
 }

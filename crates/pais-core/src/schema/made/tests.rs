@@ -27,9 +27,10 @@ fn tree(column: Value, cells: &[&str]) -> String {
 
 fn shown(node: &TaxonomyNode) -> String {
     let children: Vec<String> = node.children.iter().map(shown).collect();
-    match children.is_empty() {
-        true => node.label.clone(),
-        false => format!("{}({})", node.label, children.join(" ")),
+    if children.is_empty() {
+        node.label.clone()
+    } else {
+        format!("{}({})", node.label, children.join(" "))
     }
 }
 

@@ -15,47 +15,32 @@
 //! per distinct row, and for each of the two chains up to 4 cuts of 4 bytes per distinct row and
 //! 4 *m* + 21 bytes per class.
 
-mod chain;
-mod cut_state;
-mod deadline;
-mod dimension;
-mod draws;
-mod measure;
-mod path;
-mod rebuild;
-mod slots;
-mod space;
-mod starts;
-mod trial;
-mod units;
-
-#[cfg(test)]
-mod adult_tests;
-#[cfg(test)]
-mod tests;
-
 use std::time::{Duration, Instant};
+
+use rayon::prelude::*;
 
 use pais_core::definition::Objective;
 use pais_core::table::EncodedTable;
-use rayon::prelude::*;
 
 use super::attribute::Attribute;
-use super::error::SpecializationError;
 use super::requirement::Requirement;
-use super::settings::SpecializationSettings;
-use super::topmost::Draw;
+use super::search::SpecializationSettings;
+use super::topmost::{Draw, SpecializationError};
 use crate::observer::{Count, Observer, Phase};
 use crate::step::StepRecord;
-use chain::Chain;
-use deadline::Deadline;
-use dimension::Dimension;
-use draws::Draws;
-use measure::Measure;
-use space::Space;
-use starts::Start;
-use trial::Trial;
-use units::Units;
+use chain::{Chain, Draws};
+use cut_state::Trial;
+use space::{Dimension, Measure, Space, Units};
+use starts::{Deadline, Start};
+
+mod chain;
+mod cut_state;
+mod path;
+mod space;
+mod starts;
+
+#[cfg(test)]
+mod tests;
 
 /// Chains; a fixed number, so that a result does not depend on the machine.
 const CHAINS: u64 = 2;
@@ -119,9 +104,10 @@ pub(super) fn search(
     let all_known = requirement.l >= width && !requirement.bounds_confidence();
     let budget = settings.suppression_limit.floor_of(table.rows as u64);
     let suppresses = budget > 0 && all_known;
-    let removed = match suppresses || budget == 0 {
-        true => starts[best].steps[0].suppressed.clone(),
-        false => starts[best].suppressed(),
+    let removed = if suppresses || budget == 0 {
+        starts[best].steps[0].suppressed.clone()
+    } else {
+        starts[best].suppressed()
     };
     let mut is_removed = vec![false; table.rows];
     removed
@@ -146,9 +132,10 @@ pub(super) fn search(
     };
     let mut found = None;
     if counters.saturating_mul(space.units.count()) <= MOST_COUNTERS {
-        let usable = match suppresses || budget == 0 {
-            true => 0..starts.len(),
-            false => best..best + 1,
+        let usable = if suppresses || budget == 0 {
+            0..starts.len()
+        } else {
+            best..best + 1
         };
         found = run_chains(&space, &starts[usable], (began, effort), observer);
     }
@@ -164,9 +151,10 @@ pub(super) fn search(
         observer.counted(Count::StepsDone(steps.len() as u64 - 1));
         return Ok(steps);
     }
-    match observer.must_stop() {
-        true => Err(SpecializationError::Cancelled),
-        false => Ok(starts.swap_remove(best).steps),
+    if observer.must_stop() {
+        Err(SpecializationError::Cancelled)
+    } else {
+        Ok(starts.swap_remove(best).steps)
     }
 }
 

@@ -8,12 +8,10 @@ use std::collections::BTreeMap;
 use pais_core::definition::Objective;
 use pais_core::table::{Domain, EncodedTable};
 
-use super::super::attribute::{Concept, Meaning, label};
+use super::super::attribute::{Concept, Meaning};
 use super::super::score;
-use super::cut_state::CutState;
-use super::space::Space;
-use super::trial::Trial;
-use super::units::REMOVED;
+use super::cut_state::{CutState, Trial};
+use super::space::{REMOVED, Space};
 use crate::cut::Cut;
 use crate::step::{StepItem, StepRecord};
 
@@ -164,16 +162,21 @@ pub(super) fn steps_to(
         trial.check(space, &state).ok()?;
         let score = match space.measure.objective() {
             Objective::Discernibility | Objective::DiscernibilityEq4 => {
-                state.tally.sum - trial.tally().sum
+                state.tally.sum - trial.tally.sum
             }
             Objective::Ncp | Objective::Classification => score,
         };
         state.perform(space, trial);
-        for child in trial.children() {
+        for child in &trial.children {
             push(&mut open, attribute, child);
         }
-        let performed = (attribute, &concept, trial.children(), score);
-        steps.push(recorder.record(space, &state, Some(performed)));
+        let performed = PerformedSplit {
+            attribute,
+            concept: &concept,
+            children: &trial.children,
+            score,
+        };
+        steps.push(recorder.record(space, &state, Some(&performed)));
     }
 }
 
@@ -209,6 +212,14 @@ fn column_score(
     }
 }
 
+/// A split that a step performs.
+struct PerformedSplit<'a> {
+    attribute: usize,
+    concept: &'a Concept,
+    children: &'a [Concept],
+    score: f64,
+}
+
 /// Records steps, and which rows they suppress.
 struct Recorder {
     /// Number of the next step.
@@ -232,7 +243,7 @@ impl Recorder {
         &mut self,
         space: &Space<'_>,
         state: &CutState,
-        performed: Option<(usize, &Concept, &[Concept], f64)>,
+        performed: Option<&PerformedSplit<'_>>,
     ) -> StepRecord {
         let units = &space.units;
         let classes = &state.classes;
@@ -259,30 +270,17 @@ impl Recorder {
             });
         let ncp_by_column: BTreeMap<String, f64> = names.collect();
         let ncp = ncp_by_column.values().sum::<f64>() / space.width().max(1) as f64;
-        let name = |attribute: usize, concept: &Concept| {
-            label(
-                &space.dimensions[attribute].attribute.column.domain,
-                concept.meaning,
-            )
-        };
-        let column = |attribute: usize| {
-            space.dimensions[attribute]
-                .attribute
-                .column
-                .name
-                .to_string()
+        let column = performed.map(|split| &space.dimensions[split.attribute].attribute);
+        let labels = |concepts: &[Concept]| {
+            let label = |concept| column.map(|column| column.label(concept));
+            concepts.iter().filter_map(label).collect()
         };
         let item = StepItem {
             step: self.next,
-            attribute: performed.map(|(attribute, ..)| column(attribute)),
-            value: performed.map(|(attribute, concept, ..)| name(attribute, concept)),
-            children: performed.map_or_else(Vec::new, |(attribute, _, children, _)| {
-                children
-                    .iter()
-                    .map(|child| name(attribute, child))
-                    .collect()
-            }),
-            score: performed.map(|(.., score)| score),
+            attribute: column.map(|column| column.column.name.to_string()),
+            value: performed.and_then(|split| Some(column?.label(split.concept))),
+            children: performed.map_or_else(Vec::new, |split| labels(split.children)),
+            score: performed.map(|split| split.score),
             groups: kept().count() as u64,
             smallest_group: kept()
                 .map(|class| u64::from(classes.size[class]))

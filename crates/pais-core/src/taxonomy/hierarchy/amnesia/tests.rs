@@ -8,9 +8,10 @@ const HEADER: &str = "distinct\nname jobs\ntype string\nheight 3\n\n";
 
 fn show(node: &TaxonomyNode) -> String {
     let children: Vec<String> = node.children.iter().map(show).collect();
-    match children.is_empty() {
-        true => node.label.clone(),
-        false => format!("{}({})", node.label, children.join(" ")),
+    if children.is_empty() {
+        node.label.clone()
+    } else {
+        format!("{}({})", node.label, children.join(" "))
     }
 }
 

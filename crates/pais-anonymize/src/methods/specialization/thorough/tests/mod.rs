@@ -1,0 +1,340 @@
+//! A thorough search on small tables: valid at every step, never worse than greedy runs, and
+//! optimal where all cuts can be enumerated.
+
+mod adult;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use pais_core::cancellation::Cancellation;
+use pais_core::definition::{JobDefinition, JobErrorKind};
+use pais_core::model::PrivacyModel;
+use pais_core::table::{EncodedTable, Table};
+
+use super::super::score::entropy;
+use super::super::tests::properties::{LabelRows, holds};
+use super::super::tests::random_tables::{SpecializationCase, case, prepared};
+use super::super::{bounds, replay, search as greedy};
+use super::{Effort, search};
+use crate::test_data::{load, refusal, schema};
+use crate::{
+    AnonymizationRun, JobPlan, Observer, Phase, RunError, StepRecord, Unobserved, VerifiedRelease,
+};
+
+const QUASI_IDENTIFIERS: [&str; 4] = ["a", "b", "f", "n"];
+
+fn with_utility(case: &SpecializationCase, utility: Value) -> SpecializationCase {
+    let mut case = case.clone();
+    case.job["utility"] = utility;
+    case
+}
+
+fn label_rows(release: &VerifiedRelease) -> LabelRows {
+    let table = &release.tables()[0];
+    let row = |row: usize| {
+        let cells = table.columns.iter();
+        let text = |column: &pais_core::table::ReleasedColumn| {
+            let text = column.column.text(row).unwrap_or("");
+            (column.name.to_string(), text.to_owned())
+        };
+        cells.map(text).collect()
+    };
+    (0..table.rows).map(row).collect()
+}
+
+/// The loss under an objective, from the labels of a released table.
+fn loss(case: &SpecializationCase, objective: &str, steps: &[StepRecord], rows: &LabelRows) -> f64 {
+    let last = &steps.last().unwrap().item;
+    match objective {
+        "ncp" => last.ncp,
+        "discernibility" => last.dr,
+        _ => {
+            let class_entropy = |classes: &[&str]| {
+                let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+                for &class in classes {
+                    *counts.entry(class).or_default() += 1;
+                }
+                entropy(&counts.into_values().collect::<Vec<_>>())
+            };
+            let mut groups: BTreeMap<Vec<&str>, Vec<&str>> = BTreeMap::new();
+            for row in rows {
+                let key = QUASI_IDENTIFIERS.map(|name| row[name].as_str()).to_vec();
+                groups.entry(key).or_default().push(&row["class"]);
+            }
+            let groups = groups.values();
+            let within: f64 = groups
+                .map(|group| group.len() as f64 * class_entropy(group))
+                .sum();
+            let all: Vec<&str> = case.rows.iter().map(|row| row[7].as_str()).collect();
+            let suppressed = (case.rows.len() - rows.len()) as f64;
+            (within + suppressed * class_entropy(&all)) / case.rows.len() as f64
+        }
+    }
+}
+
+fn run(case: &SpecializationCase) -> Result<(AnonymizationRun, Vec<StepRecord>), RunError> {
+    let run = prepared(case)?;
+    let steps = run.search(&Unobserved::default())?;
+    Ok((run, steps))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn every_step_is_valid_and_the_last_one_no_worse_than_any_greedy_run(
+        case in case(),
+        objective in prop::sample::select(vec!["classification", "discernibility", "ncp"]),
+    ) {
+        let utility = json!({"objective": objective, "search": "thorough"});
+        let found = run(&with_utility(&case, utility));
+        let Ok((prepared, steps)) = found else {
+            // The topmost table decides, as for a greedy search.
+            let utility = json!({"objective": objective});
+            prop_assert!(run(&with_utility(&case, utility)).is_err());
+            return Ok(());
+        };
+        let mut suppressed = BTreeSet::new();
+        let mut least = f64::INFINITY;
+        for (number, record) in steps.iter().enumerate() {
+            prop_assert_eq!(record.item.step as usize, number);
+            let release = prepared.release(&steps, Some(record.item.step), &Unobserved::default());
+            let rows = label_rows(&release.unwrap());
+            prop_assert!(holds(&rows, &case, &QUASI_IDENTIFIERS), "step {}", number);
+            suppressed.extend(record.suppressed.iter().copied());
+            prop_assert_eq!(record.item.suppressed_rows, suppressed.len() as u64);
+            prop_assert_eq!(rows.len() + suppressed.len(), case.rows.len());
+            least = loss(&case, objective, &steps, &rows);
+        }
+        let limit = case.job["suppression_limit"].as_f64().unwrap();
+        prop_assert!(suppressed.len() as f64 <= limit * case.rows.len() as f64);
+        // Which rows of the topmost table are suppressed for C is drawn anew for each job.
+        if case.job["suppression_for"] != "size" {
+            return Ok(());
+        }
+        for other in ["classification", "discernibility", "discernibility_eq4", "ncp"] {
+            for split in ["fixed", "best_valid"] {
+                let utility = json!({"objective": other, "split": split});
+                let (prepared, steps) = run(&with_utility(&case, utility)).unwrap();
+                let release = prepared.release(&steps, None, &Unobserved::default()).unwrap();
+                let greedy = loss(&case, objective, &steps, &label_rows(&release));
+                prop_assert!(least <= greedy + 1e-9, "{} is above {} of {}", least, greedy, other);
+            }
+        }
+    }
+
+    #[test]
+    fn equal_seeds_find_equal_steps_where_the_search_ends_by_itself(case in case()) {
+        let case = with_utility(&case, json!({"objective": "ncp", "search": "thorough"}));
+        let found = || run(&case).map(|(_, steps)| steps);
+        prop_assert_eq!(found(), found());
+    }
+
+    #[test]
+    fn a_small_table_gets_the_best_of_all_cuts(
+        rows in prop::collection::vec((0..4usize, 0..3usize, 0..5usize, 0..3usize), 6..30),
+        l in 1..4u32,
+        k in 2..4u32,
+        c in prop::sample::select(vec![0.5, 0.75, 1.0]),
+    ) {
+        let file: String = rows.iter().map(|(a, b, n, s)| format!("a{a},b{b},{n},s{s}\n")).collect();
+        let schema = tiny_schema();
+        let table = load(&schema, format!("a,b,n,s\n{file}").as_bytes());
+        let job: JobDefinition = serde_json::from_value(json!({
+            "privacy": {"model": "lkc", "l": l, "k": k, "c": c, "sensitive_values": {"s": ["s0"]}},
+            "utility": {"objective": "ncp", "search": "thorough"}})).unwrap();
+        let observer = Unobserved::default();
+        let run = AnonymizationRun::new(schema, job, table, &observer).unwrap();
+        let best = best_of_all_cuts(&rows, l as usize, k as usize, c);
+        match run.search(&observer) {
+            Err(_) => prop_assert_eq!(best, None),
+            Ok(steps) => {
+                let found = steps.last().unwrap().item.ncp;
+                let best = best.unwrap();
+                prop_assert!((found - best).abs() < 1e-9, "{} instead of {}", found, best);
+            }
+        }
+    }
+}
+
+fn tiny_schema() -> std::sync::Arc<pais_core::schema::Schema> {
+    let leaf = |label: &str| json!({"label": label});
+    schema(json!([
+        {"name": "a", "role": "quasi_identifier", "taxonomy": {"label": "any a", "children": [
+            {"label": "low", "children": [leaf("a0"), leaf("a1")]},
+            {"label": "high", "children": [leaf("a2"), leaf("a3")]}]}},
+        {"name": "b", "role": "quasi_identifier", "taxonomy": {"label": "any b", "children": [
+            {"label": "first", "children": [leaf("b0"), leaf("b1")]}, leaf("b2")]}},
+        {"name": "n", "role": "quasi_identifier", "kind": "numeric", "domain": [0, 4]},
+        {"name": "s", "role": "sensitive"},
+    ]))
+}
+
+/// By leaf, the group and the NCP of its label.
+type LeafCut = Vec<(usize, f64)>;
+
+/// The least mean NCP of all valid cuts; `None` if the topmost table is invalid.
+fn best_of_all_cuts(
+    rows: &[(usize, usize, usize, usize)],
+    l: usize,
+    k: usize,
+    c: f64,
+) -> Option<f64> {
+    let a: Vec<LeafCut> = vec![
+        vec![(0, 1.0); 4],
+        vec![(0, 0.5), (0, 0.5), (1, 0.5), (1, 0.5)],
+        vec![(0, 0.0), (1, 0.0), (2, 0.5), (2, 0.5)],
+        vec![(0, 0.5), (0, 0.5), (1, 0.0), (2, 0.0)],
+        vec![(0, 0.0), (1, 0.0), (2, 0.0), (3, 0.0)],
+    ];
+    let third = 2.0 / 3.0;
+    let b: Vec<LeafCut> = vec![
+        vec![(0, 1.0); 3],
+        vec![(0, third), (0, third), (1, 0.0)],
+        vec![(0, 0.0), (1, 0.0), (2, 0.0)],
+    ];
+    let present: BTreeSet<usize> = rows.iter().map(|row| row.2).collect();
+    let points: Vec<usize> = present.iter().copied().skip(1).collect();
+    let intervals = |chosen: usize| -> LeafCut {
+        let chosen = points
+            .iter()
+            .enumerate()
+            .filter(|(bit, _)| chosen >> bit & 1 == 1);
+        let mut ends = vec![0];
+        ends.extend(chosen.map(|(_, &point)| point));
+        let of_value = |value: usize| {
+            let at = ends.partition_point(|&end| end <= value) - 1;
+            let end = ends.get(at + 1).copied().unwrap_or(4);
+            (at, (end - ends[at]) as f64 / 4.0)
+        };
+        (0..5).map(of_value).collect()
+    };
+    let mut best: Option<f64> = None;
+    for (a, b) in a.iter().flat_map(|a| b.iter().map(move |b| (a, b))) {
+        for chosen in 0..1usize << points.len() {
+            let n = intervals(chosen);
+            let places = |row: &(usize, usize, usize, usize)| [a[row.0], b[row.1], n[row.2]];
+            let is_valid = (0u32..8)
+                .filter(|known| known.count_ones() as usize <= l)
+                .all(|known| {
+                    let mut groups: BTreeMap<Vec<usize>, (usize, usize)> = BTreeMap::new();
+                    for row in rows {
+                        let labels = places(row).into_iter().enumerate();
+                        let labels = labels.filter(|(bit, _)| known >> bit & 1 == 1);
+                        let group = groups.entry(labels.map(|(_, (place, _))| place).collect());
+                        let counts = group.or_default();
+                        counts.0 += 1;
+                        counts.1 += usize::from(row.3 == 0);
+                    }
+                    let mut groups = groups.values();
+                    groups.all(|&(size, holding)| size >= k && holding as f64 <= c * size as f64)
+                });
+            if is_valid {
+                let ncp = rows
+                    .iter()
+                    .flat_map(places)
+                    .map(|(_, ncp)| ncp)
+                    .sum::<f64>();
+                let ncp = ncp / (3 * rows.len()) as f64;
+                best = Some(best.map_or(ncp, |best| best.min(ncp)));
+            }
+        }
+    }
+    best
+}
+
+/// Stops the run after a number of reports of progress.
+struct StopsAfter(Cancellation, std::sync::atomic::AtomicI64);
+
+impl Observer for StopsAfter {
+    fn progress(&self, _: Phase, fraction: f64) {
+        assert!((0.0..=1.0).contains(&fraction));
+        if self.1.fetch_sub(1, std::sync::atomic::Ordering::Relaxed) <= 0 {
+            self.0.cancel();
+        }
+    }
+
+    fn cancellation(&self) -> &Cancellation {
+        &self.0
+    }
+}
+
+fn forty_rows() -> (std::sync::Arc<pais_core::schema::Schema>, Table) {
+    let row = |at: usize| format!("a{},b{},{},s{}\n", at % 4, at * 7 % 3, at * 3 % 5, at % 3);
+    let file: String = (0..40).map(row).collect();
+    let schema = tiny_schema();
+    let table = load(&schema, format!("a,b,n,s\n{file}").as_bytes());
+    (schema, table)
+}
+
+#[test]
+fn a_thorough_search_can_be_cancelled() {
+    let (schema, table) = forty_rows();
+    let job = json!({"privacy": {"model": "k_anonymity", "k": 3},
+                     "utility": {"objective": "ncp", "search": "thorough"}});
+    let job: JobDefinition = serde_json::from_value(job).unwrap();
+    let run = AnonymizationRun::new(schema, job, table, &Unobserved::default()).unwrap();
+    let observer = StopsAfter(Cancellation::new(), 2.into());
+    assert_eq!(run.search(&observer), Err(RunError::Cancelled));
+}
+
+/// Without any time there is the greedy run alone.
+#[test]
+fn the_time_limit_ends_the_search_with_a_valid_cut() {
+    let (schema, table) = forty_rows();
+    let job = json!({"privacy": {"model": "k_anonymity", "k": 3}, "utility": {"objective": "ncp"}});
+    let job: JobDefinition = serde_json::from_value(job).unwrap();
+    let PrivacyModel::Lkc(model) = job.privacy_model().unwrap() else {
+        panic!("k-anonymity is LKC-privacy");
+    };
+    let table = EncodedTable::new(&schema, table);
+    let (requirement, _) = bounds::resolve(&model, &table);
+    let settings = super::super::search::SpecializationSettings {
+        objective: pais_core::definition::Objective::Ncp,
+        split: Default::default(),
+        suppression_limit: job.suppression_limit().unwrap(),
+        suppression_for: job.suppression_for(),
+    };
+    let ncp = super::super::method::node_ncp(&schema, &table);
+    let observer = Unobserved::default();
+    let limited = |seconds: u64, iterations| {
+        let effort = Effort {
+            limit: Duration::from_secs(seconds),
+            iterations,
+            seed: 1,
+        };
+        let draw = None;
+        search(
+            &table,
+            &requirement,
+            settings,
+            ncp.clone(),
+            draw,
+            effort,
+            &observer,
+        )
+        .unwrap()
+    };
+    let asked =
+        greedy::search(&table, &requirement, settings, ncp.clone(), None, &observer).unwrap();
+    assert_eq!(limited(0, usize::MAX), asked);
+    let steps = limited(3600, 16);
+    assert!(steps.last().unwrap().item.ncp <= asked.last().unwrap().item.ncp);
+    assert!(replay::cuts_at(&table, &steps, steps.len() as u32 - 1).is_ok());
+}
+
+#[test]
+fn equation_4_measures_no_table_and_is_refused() {
+    let (schema, _) = forty_rows();
+    let job = json!({"privacy": {"model": "k_anonymity", "k": 3},
+                     "utility": {"objective": "discernibility_eq4", "search": "thorough"}});
+    let job: JobDefinition = serde_json::from_value(job).unwrap();
+    let (kind, pointer) = refusal(JobPlan::new(&schema, &job));
+    assert_eq!(
+        (kind, &*pointer),
+        (JobErrorKind::Unfit, "/utility/objective")
+    );
+}
