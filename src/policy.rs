@@ -162,19 +162,10 @@ impl Policy {
         below(faults.map(|detail| (pointer.to_owned(), detail)).collect())
     }
 
-    /// Checks the recipient of a grant, given by its name.
-    ///
-    /// # Errors
-    /// `below_policy` at `/recipient`.
-    pub fn check_recipient(&self, name: &str) -> Result<(), Problem> {
-        let Some(recipients) = &self.recipients else {
-            return Ok(());
-        };
-        if recipients.iter().any(|allowed| allowed == name) {
-            return Ok(());
-        }
-        let detail = "the policy's `recipients` does not name this organization".to_owned();
-        below(vec![("/recipient".to_owned(), detail)])
+    /// Whether an organization of this name may get grants.
+    pub fn allows_recipient(&self, name: &str) -> bool {
+        let recipients = self.recipients.as_ref();
+        recipients.is_none_or(|recipients| recipients.iter().any(|allowed| allowed == name))
     }
 
     /// What of a privacy model is below the policy: pointers into a job, and what is wrong.

@@ -5,6 +5,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 use crate::db::StoreError;
+use crate::db::quotas::QuotaError;
 use crate::db::seal::SealError;
 use crate::engine::WorkError;
 use crate::problem::{Code, Problem};
@@ -92,6 +93,12 @@ impl<E: Into<Problem>> From<E> for ApiError {
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
+    }
+}
+
+impl From<QuotaError> for ApiError {
+    fn from(error: QuotaError) -> Self {
+        Self::new(Code::QuotaExceeded, error.to_string())
     }
 }
 

@@ -4,16 +4,14 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
-use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
-use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::db::audit::Action;
-use crate::db::grants::{self, GrantCreation, GrantRefusal, NewGrant, StoredGrant};
+use crate::db::grants::{self, Grant, GrantCreation, GrantRefusal, NewGrant};
 use crate::db::policies;
-use crate::ids::{GrantId, OrganizationId, ReleaseId};
+use crate::ids::{GrantId, ReleaseId};
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
 
@@ -26,69 +24,6 @@ use super::releases::load_release;
 use super::response::created;
 use super::state::{App, AppState};
 use super::text;
-
-/// A grant that is asked for.
-#[derive(Clone, Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct GrantDefinition {
-    /// Name or id of the organization that may fetch the release.
-    #[schema(min_length = 1)]
-    pub recipient: String,
-    /// The purpose for which it needs the data.
-    #[schema(min_length = 1, max_length = 2000)]
-    pub purpose: String,
-    /// Until when; without an end when omitted.
-    #[serde(default, with = "time::serde::rfc3339::option")]
-    pub expires_at: Option<OffsetDateTime>,
-    /// Why the grant is made although the releases that the recipient then knows may break a privacy
-    /// model together. It is kept in the audit log.
-    #[schema(min_length = 1, max_length = 2000)]
-    pub acknowledge_composition_risk: Option<String>,
-}
-
-/// A grant in its current state.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct GrantDocument {
-    /// Its id.
-    pub id: GrantId,
-    /// What may be fetched.
-    pub release_id: ReleaseId,
-    /// By whom.
-    pub recipient: RecipientDocument,
-    /// The purpose.
-    pub purpose: String,
-    /// Until when; null for without end.
-    #[serde(with = "time::serde::rfc3339::option")]
-    pub expires_at: Option<OffsetDateTime>,
-    /// Since when.
-    #[serde(with = "time::serde::rfc3339")]
-    pub created_at: OffsetDateTime,
-}
-
-/// The organization that may fetch a release.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct RecipientDocument {
-    /// Its id.
-    pub id: OrganizationId,
-    /// Its name.
-    pub name: String,
-}
-
-impl From<StoredGrant> for GrantDocument {
-    fn from(grant: StoredGrant) -> Self {
-        Self {
-            id: grant.id,
-            release_id: grant.release,
-            recipient: RecipientDocument {
-                id: grant.recipient,
-                name: grant.recipient_name,
-            },
-            purpose: grant.purpose,
-            expires_at: grant.expires_at,
-            created_at: grant.created_at,
-        }
-    }
-}
 
 /// The grants' routes.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -105,9 +40,9 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 #[utoipa::path(
     post, path = "/v1/releases/{id}/grants", tag = "releases",
     params(("id" = ReleaseId, Path, description = "The release")),
-    request_body = GrantDefinition,
+    request_body = NewGrant,
     responses(
-        (status = 201, description = "Granted", body = GrantDocument,
+        (status = 201, description = "Granted", body = Grant,
          headers(("Location" = String, description = "Its path"))),
         (status = 404, description = "`not_found`: no such release or recipient"),
         (status = 409, description = "`grant_exists`; `approval_required`: the policy requires approval first; `composition_risk`: the releases together break a privacy model"),
@@ -119,24 +54,17 @@ async fn create(
     State(state): State<AppState>,
     Holder(caller): Holder,
     Path(release): Path<ReleaseId>,
-    JsonBody(definition, _memory): JsonBody<GrantDefinition>,
+    JsonBody(mut new, _memory): JsonBody<NewGrant>,
 ) -> Result<impl IntoResponse, ApiError> {
-    let new = NewGrant {
-        release,
-        recipient: &definition.recipient,
-        purpose: definition.purpose.trim(),
-        expires_at: definition.expires_at,
-        acknowledged_risk: definition
-            .acknowledge_composition_risk
-            .as_deref()
-            .map(str::trim),
-    };
+    for text in std::iter::once(&mut new.purpose).chain(&mut new.acknowledge_composition_risk) {
+        *text = text.trim().to_owned();
+    }
     let app = state.of(caller);
-    let granted = decide_grant(&app, caller, &new).await;
+    let granted = decide_grant(&app, caller, release, &new).await;
     let subject = (Action::GrantCreated, release.0);
     let grant = app.recorded(caller, subject, granted).await?;
     let path = format!("/v1/releases/{release}/grants/{}", grant.id);
-    Ok(created(path, GrantDocument::from(grant)))
+    Ok(created(path, grant))
 }
 
 /// List the grants of a release, oldest first, expired ones too.
@@ -144,7 +72,7 @@ async fn create(
     get, path = "/v1/releases/{id}/grants", tag = "releases",
     params(("id" = ReleaseId, Path, description = "The release"), PageQuery),
     responses(
-        (status = 200, description = "A page", body = Page<GrantDocument>),
+        (status = 200, description = "A page", body = Page<Grant>),
     ),
 )]
 async fn list(
@@ -152,13 +80,12 @@ async fn list(
     Holder(caller): Holder,
     Path(release): Path<ReleaseId>,
     Parameters(query): Parameters<PageQuery>,
-) -> Result<Json<Page<GrantDocument>>, ApiError> {
+) -> Result<Json<Page<Grant>>, ApiError> {
     let page = query.parse()?;
     let (organization, limit) = (caller.organization, page.rows_to_query());
     let rows = grants::list(&state.db(caller), organization, release, page.after, limit).await?;
     let rows = rows.ok_or_else(ApiError::not_found)?;
-    let grants = Page::new(rows, page, |grant| grant.id.0);
-    Ok(Json(grants.map(GrantDocument::from)))
+    Ok(Json(Page::new(rows, page, |grant| grant.id.0)))
 }
 
 /// Withdraw a grant.
@@ -192,23 +119,24 @@ const COMPOSITIONS: usize = 4;
 async fn decide_grant(
     app: &App,
     caller: Caller,
-    new: &NewGrant<'_>,
-) -> Result<StoredGrant, ApiError> {
+    release: ReleaseId,
+    new: &NewGrant,
+) -> Result<Grant, ApiError> {
     check_grant(new, app.db.now())?;
-    let release = load_release(&app.db, caller, new.release).await?;
+    let release = load_release(&app.db, caller, release).await?;
     let policy = policies::load(&app.db, caller.organization).await?;
     check_release(&app.db, &policy, &release, "").await?;
     // A grant is made only together with those releases that were decided with it. Where the
     // recipient comes to know others meanwhile, it is decided again.
     let mut composed = Vec::new();
     for _ in 0..COMPOSITIONS {
-        let known = match grants::create(&app.db, caller, new, &composed).await? {
+        let known = match grants::create(&app.db, caller, release.id, new, &composed).await? {
             GrantCreation::Made(grant) => return Ok(grant),
             GrantCreation::Refused(refusal) => return Err(refused(refusal)),
             GrantCreation::Undecided(known) => known,
         };
         let composition = compose(app, caller, release.clone(), &known).await?;
-        if !composition.holds && new.acknowledged_risk.is_none() {
+        if !composition.holds && new.acknowledge_composition_risk.is_none() {
             return Err(composition.problem().into());
         }
         composed = known;
@@ -220,7 +148,7 @@ async fn decide_grant(
     .into())
 }
 
-fn check_grant(grant: &NewGrant<'_>, now: OffsetDateTime) -> Result<(), Problem> {
+fn check_grant(grant: &NewGrant, now: OffsetDateTime) -> Result<(), Problem> {
     if grant.purpose.is_empty() {
         return Err(Problem::at(
             Code::InvalidValue,
@@ -228,16 +156,17 @@ fn check_grant(grant: &NewGrant<'_>, now: OffsetDateTime) -> Result<(), Problem>
             "the purpose is empty; say what the recipient needs the data for",
         ));
     }
-    text::check_length("/purpose", Some(grant.purpose), PURPOSE_LENGTH)?;
+    text::check_length("/purpose", Some(&grant.purpose), PURPOSE_LENGTH)?;
     let risk = "/acknowledge_composition_risk";
-    if grant.acknowledged_risk.is_some_and(str::is_empty) {
+    let reason = grant.acknowledge_composition_risk.as_deref();
+    if reason.is_some_and(str::is_empty) {
         return Err(Problem::at(
             Code::InvalidValue,
             risk,
             "the reason is empty; say why the risk is taken, or leave it out",
         ));
     }
-    text::check_length(risk, grant.acknowledged_risk, PURPOSE_LENGTH)?;
+    text::check_length(risk, reason, PURPOSE_LENGTH)?;
     if grant.expires_at.is_some_and(|at| at <= now) {
         return Err(Problem::at(
             Code::InvalidValue,
@@ -262,7 +191,12 @@ fn refused(refusal: GrantRefusal) -> ApiError {
             "the policy requires that another token of the organization approves the release \
              first: `POST /v1/releases/{id}/approval`",
         ),
-        GrantRefusal::BelowPolicy(problem) => problem.into(),
+        GrantRefusal::NotInPolicy => Problem::at(
+            Code::BelowPolicy,
+            "/recipient",
+            "the policy's `recipients` does not name this organization",
+        )
+        .into(),
         GrantRefusal::Withdrawn => ApiError::withdrawn(),
         GrantRefusal::Exists => ApiError::new(
             Code::GrantExists,

@@ -74,6 +74,22 @@ pub(crate) fn key_in_use() -> ApiError {
     )
 }
 
+/// The answer to the earlier request with the same key.
+///
+/// # Errors
+/// `idempotency_key_reused` if that request had another body.
+pub(crate) fn replay(
+    stored: StoredAnswer,
+    body_sha256: &[u8],
+) -> Result<IdempotentAnswer, ApiError> {
+    stored.replay(body_sha256).ok_or_else(|| {
+        ApiError::new(
+            Code::IdempotencyKeyReused,
+            "this `Idempotency-Key` was used with another body; use a new key for a new request",
+        )
+    })
+}
+
 /// Releases the reservation of a request that created nothing.
 ///
 /// # Errors

@@ -33,7 +33,7 @@ use super::extract::body::JobBody;
 use super::extract::headers::require_json;
 use super::extract::{Holder, Parameters, Path};
 use super::idempotency::{
-    IdempotencyKey, KeyedRequest, RequestKey, abandon, idempotent_answer, key_in_use,
+    IdempotencyKey, KeyedRequest, RequestKey, abandon, idempotent_answer, key_in_use, replay,
 };
 use super::page::{Page, PageQuery};
 use super::state::{App, AppState};
@@ -280,7 +280,7 @@ async fn create_job(
     app.storage.check()?;
     let reservation = match app.reserve(caller, key).await? {
         KeyedRequest::New(reservation) => reservation,
-        KeyedRequest::Repeated(stored) => return Ok(stored.replay(&request.sha256)?),
+        KeyedRequest::Repeated(stored) => return replay(stored, &request.sha256),
     };
     let checked = check_job(app, caller, request).await;
     let subject = request.definition.dataset_id.map_or(Uuid::nil(), |id| id.0);

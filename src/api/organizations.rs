@@ -7,11 +7,12 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
+use uuid::Uuid;
 
 use crate::db::Store;
 use crate::db::organizations::{self, Organization};
 use crate::ids::OrganizationId;
-use crate::problem::Code;
+use crate::problem::{Code, Problem};
 
 use super::error::ApiError;
 use super::extract::{Admin, JsonBody, Parameters, Path};
@@ -59,7 +60,7 @@ async fn create(
     JsonBody(new, _memory): JsonBody<NewOrganization>,
 ) -> Result<impl IntoResponse, ApiError> {
     let display_name = new.display_name.as_deref();
-    organizations::check_name(&new.name)?;
+    check_name(&new.name)?;
     text::check_length("/display_name", display_name, DISPLAY_NAME_LENGTH)?;
     let db = state.db(caller);
     let made = organizations::create(&db, Some(caller), &new.name, display_name).await?;
@@ -132,4 +133,28 @@ async fn change(
 async fn find(db: &Store, id: OrganizationId) -> Result<Organization, ApiError> {
     let found = organizations::find(&mut *db.connection().await?, &id.to_string()).await?;
     found.ok_or_else(ApiError::not_found)
+}
+
+/// Checks an organization's name. A name in the form of a UUID is rejected, because requests refer
+/// to an organization by its name or its id.
+///
+/// # Errors
+/// `invalid_name`.
+pub fn check_name(name: &str) -> Result<(), Problem> {
+    let slug = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    if !(1..=63).contains(&name.len()) || !name.bytes().all(slug) {
+        return Err(Problem::at(
+            Code::InvalidName,
+            "/name",
+            "an organization's name has 1 to 63 lower-case letters, digits and hyphens",
+        ));
+    }
+    if name.parse::<Uuid>().is_ok() {
+        return Err(Problem::at(
+            Code::InvalidName,
+            "/name",
+            "an organization's name cannot have the form of an id",
+        ));
+    }
+    Ok(())
 }

@@ -197,8 +197,8 @@ async fn grant_facts(
     let now = app.db.now();
     let grants = grants.unwrap_or_default().into_iter();
     let current = grants.filter(|grant| grant.expires_at.is_none_or(|at| at > now));
-    let fact = |grant: grants::StoredGrant| GrantFact {
-        recipient: grant.recipient_name,
+    let fact = |grant: grants::Grant| GrantFact {
+        recipient: grant.recipient.name,
         purpose: grant.purpose,
         until: grant.expires_at.map(moment),
     };

@@ -31,7 +31,7 @@ use super::extract::headers::received_format;
 use super::extract::query::TextQuery;
 use super::extract::{Holder, Parameters, Path};
 use super::idempotency::{
-    IdempotencyKey, KeyedRequest, RequestKey, abandon, idempotent_answer, key_in_use,
+    IdempotencyKey, KeyedRequest, RequestKey, abandon, idempotent_answer, key_in_use, replay,
 };
 use super::legal_holds::deleted;
 use super::page::{Page, PageQuery};
@@ -221,7 +221,7 @@ async fn submit(
         KeyedRequest::New(reservation) => reservation,
         KeyedRequest::Repeated(stored) => {
             let digest = body::digest(body, limit).await?;
-            return Ok(stored.replay(&digest.sha256)?);
+            return replay(stored, &digest.sha256);
         }
     };
     let space = app.limits.quotas.check_space(&app.db, caller.organization);

@@ -1,8 +1,9 @@
 //! `pais token create`.
 
 use pais::api::limits::TokenLifetime;
+use pais::api::organizations::check_name;
 use pais::db::Store;
-use pais::db::organizations::{check_name, find_or_create};
+use pais::db::organizations::find_or_create;
 use pais::db::tokens::{NewToken, create_token};
 use pais::problem::Problem;
 use pais::roles::Role;

@@ -12,7 +12,6 @@ use sqlx::FromRow;
 use uuid::Uuid;
 
 use crate::ids::{JobId, OrganizationId};
-use crate::problem::{Code, Problem};
 use pais_core::definition::{DatasetId, SubmissionId};
 
 use super::job_definition::DefinitionAtRest;
@@ -196,19 +195,15 @@ pub async fn claim(
 }
 
 /// Ends jobs whose lease has expired or whose process is dead, and that have no attempt left or are
-/// cancelled.
+/// cancelled. `error` is the problem document of those that fail.
 ///
 /// # Errors
 /// When the database fails.
-pub async fn end_exhausted(store: &Store, max_attempts: u32) -> Result<(), StoreError> {
-    let problem = Problem::new(
-        Code::AttemptsExhausted,
-        format!(
-            "the worker of the job died in each of {max_attempts} attempts; check the service's \
-             log and its memory limit"
-        ),
-    );
-    let document: Value = serde_json::to_value(problem.document())?;
+pub async fn end_exhausted(
+    store: &Store,
+    max_attempts: u32,
+    error: &Value,
+) -> Result<(), StoreError> {
     sqlx::query(
         "UPDATE jobs SET
              status = CASE WHEN cancel_requested THEN 'cancelled' ELSE 'failed' END,
@@ -224,7 +219,7 @@ pub async fn end_exhausted(store: &Store, max_attempts: u32) -> Result<(), Store
                    j.attempt >= $3 AND NOT coalesce(i.seen_at > j.lease_expires_at, false)))
              FOR NO KEY UPDATE OF j SKIP LOCKED)",
     )
-    .bind(document)
+    .bind(error)
     .bind(store.now())
     .bind(max_attempts.cast_signed())
     .execute(&mut *store.connection().await?)

@@ -1,60 +1,78 @@
 //! Grants: one recipient organization's right to one release.
 
 use pais_core::definition::DatasetId;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::{FromRow, PgConnection};
 use time::OffsetDateTime;
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::ids::{GrantId, OrganizationId, ReleaseId};
-use crate::problem::Problem;
 use crate::roles::Caller;
 
 use super::audit::{self, Action, NewEvent};
 use super::{Store, StoreError};
 use super::{organizations, policies, release_readers};
 
-/// A stored grant.
-#[derive(Clone, Debug, PartialEq, Eq, FromRow)]
-pub struct StoredGrant {
+/// A grant in its current state.
+#[derive(Clone, Debug, PartialEq, Eq, FromRow, Serialize, ToSchema)]
+#[schema(as = GrantDocument)]
+pub struct Grant {
     /// Its id.
     pub id: GrantId,
-    /// The release that the recipient may fetch.
-    #[sqlx(rename = "release_id")]
-    pub release: ReleaseId,
-    /// The recipient organization.
-    #[sqlx(rename = "recipient_id")]
-    pub recipient: OrganizationId,
-    /// The recipient's name.
-    pub recipient_name: String,
-    /// The purpose of the grant.
+    /// What may be fetched.
+    pub release_id: ReleaseId,
+    /// By whom.
+    #[sqlx(flatten)]
+    pub recipient: GrantRecipient,
+    /// The purpose.
     pub purpose: String,
-    /// When it expires; `None` for never.
+    /// Until when; null for without end.
+    #[serde(with = "time::serde::rfc3339::option")]
     pub expires_at: Option<OffsetDateTime>,
-    /// When it was created.
+    /// Since when.
+    #[serde(with = "time::serde::rfc3339")]
     pub created_at: OffsetDateTime,
 }
 
-/// A grant to be created.
-#[derive(Clone, Debug)]
-pub struct NewGrant<'a> {
-    /// The release that the recipient may fetch.
-    pub release: ReleaseId,
-    /// The recipient: the name or the id of an organization.
-    pub recipient: &'a str,
-    /// The purpose of the grant.
-    pub purpose: &'a str,
-    /// When it expires; `None` for never.
+/// The organization that may fetch a release.
+#[derive(Clone, Debug, PartialEq, Eq, FromRow, Serialize, ToSchema)]
+#[schema(as = RecipientDocument)]
+pub struct GrantRecipient {
+    /// Its id.
+    #[sqlx(rename = "recipient_id")]
+    pub id: OrganizationId,
+    /// Its name.
+    #[sqlx(rename = "recipient_name")]
+    pub name: String,
+}
+
+/// A grant that is asked for.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = GrantDefinition)]
+pub struct NewGrant {
+    /// Name or id of the organization that may fetch the release.
+    #[schema(min_length = 1)]
+    pub recipient: String,
+    /// The purpose for which it needs the data.
+    #[schema(min_length = 1, max_length = 2000)]
+    pub purpose: String,
+    /// Until when; without an end when omitted.
+    #[serde(default, with = "time::serde::rfc3339::option")]
     pub expires_at: Option<OffsetDateTime>,
-    /// Why it is made although the releases together may break a privacy model.
-    pub acknowledged_risk: Option<&'a str>,
+    /// Why the grant is made although the releases that the recipient then knows may break a privacy
+    /// model together. It is kept in the audit log.
+    #[schema(min_length = 1, max_length = 2000)]
+    pub acknowledge_composition_risk: Option<String>,
 }
 
 /// The result of [`create`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GrantCreation {
     /// The grant was created.
-    Made(StoredGrant),
+    Made(Grant),
     /// The recipient knows these releases of the dataset, and the grant was decided with others.
     Undecided(Vec<ReleaseId>),
     /// The grant was not created.
@@ -73,12 +91,12 @@ pub enum GrantRefusal {
     /// The holder's policy requires that the release is approved first.
     NotApproved,
     /// The holder's policy does not allow the recipient.
-    BelowPolicy(Problem),
+    NotInPolicy,
     /// The recipient already has a grant of this release that has not expired.
     Exists,
 }
 
-/// Creates a grant that was decided together with the releases `composed`, by id: those of its
+/// Creates a grant of a release that was decided together with the releases `composed`, by id: those of its
 /// dataset that the recipient knows.
 ///
 /// # Errors
@@ -86,39 +104,39 @@ pub enum GrantRefusal {
 pub async fn create(
     store: &Store,
     by: Caller,
-    grant: &NewGrant<'_>,
+    release: ReleaseId,
+    grant: &NewGrant,
     composed: &[ReleaseId],
 ) -> Result<GrantCreation, StoreError> {
     let refused = |refusal| Ok(GrantCreation::Refused(refusal));
     let mut transaction = store.begin().await?;
     // The lock serializes two equal requests.
-    let release: Option<(DatasetId, bool)> = sqlx::query_as(
+    let found: Option<(DatasetId, bool)> = sqlx::query_as(
         "SELECT dataset_id, withdrawn_at IS NOT NULL FROM releases
          WHERE id = $1 AND organization_id = $2 FOR UPDATE",
     )
-    .bind(grant.release)
+    .bind(release)
     .bind(by.organization)
     .fetch_optional(&mut *transaction)
     .await?;
-    let dataset = match release {
+    let dataset = match found {
         None => return refused(GrantRefusal::NoRelease),
         Some((_, true)) => return refused(GrantRefusal::Withdrawn),
         Some((dataset, false)) => dataset,
     };
-    let recipient = organizations::find(&mut *transaction, grant.recipient).await?;
+    let recipient = organizations::find(&mut *transaction, &grant.recipient).await?;
     let Some(recipient) = recipient else {
         return refused(GrantRefusal::NoRecipient);
     };
     let policy = policies::of_organization(&mut transaction, by.organization).await?;
-    if policy.requires_approval() && !policies::is_approved(&mut transaction, grant.release).await?
-    {
+    if policy.requires_approval() && !policies::is_approved(&mut transaction, release).await? {
         return refused(GrantRefusal::NotApproved);
     }
-    if let Err(problem) = policy.check_recipient(&recipient.name) {
-        return refused(GrantRefusal::BelowPolicy(problem));
+    if !policy.allows_recipient(&recipient.name) {
+        return refused(GrantRefusal::NotInPolicy);
     }
     let now = store.now();
-    if has_grant(&mut transaction, (grant.release, recipient.id), now).await? {
+    if has_grant(&mut transaction, (release, recipient.id), now).await? {
         return refused(GrantRefusal::Exists);
     }
     // Of two grants of releases of a dataset to a recipient, the later one sees the earlier one.
@@ -127,18 +145,20 @@ pub async fn create(
         .bind(recipient.id)
         .execute(&mut *transaction)
         .await?;
-    let place = (dataset, grant.release);
+    let place = (dataset, release);
     let known = release_readers::known_releases(&mut *transaction, recipient.id, place, now);
     let known = known.await?;
     if known != composed {
         return Ok(GrantCreation::Undecided(known));
     }
-    let made = StoredGrant {
+    let made = Grant {
         id: GrantId::new(),
-        release: grant.release,
-        recipient: recipient.id,
-        recipient_name: recipient.name,
-        purpose: grant.purpose.to_owned(),
+        release_id: release,
+        recipient: GrantRecipient {
+            id: recipient.id,
+            name: recipient.name,
+        },
+        purpose: grant.purpose.clone(),
         expires_at: grant.expires_at,
         created_at: now,
     };
@@ -148,8 +168,8 @@ pub async fn create(
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
     )
     .bind(made.id)
-    .bind(made.release)
-    .bind(made.recipient)
+    .bind(release)
+    .bind(made.recipient.id)
     .bind(&made.purpose)
     .bind(made.expires_at)
     .bind(made.created_at)
@@ -158,11 +178,11 @@ pub async fn create(
     .execute(&mut *transaction)
     .await?;
     let mut detail = json!({
-        "release_id": made.release,
-        "recipient": made.recipient_name,
+        "release_id": release,
+        "recipient": made.recipient.name,
         "purpose": made.purpose,
     });
-    if let Some(reason) = grant.acknowledged_risk {
+    if let Some(reason) = &grant.acknowledge_composition_risk {
         detail["acknowledged_composition_risk"] = json!(reason);
         detail["composed_with"] = json!(composed);
     }
@@ -200,7 +220,7 @@ pub async fn list(
     release: ReleaseId,
     after: Option<Uuid>,
     limit: i64,
-) -> Result<Option<Vec<StoredGrant>>, StoreError> {
+) -> Result<Option<Vec<Grant>>, StoreError> {
     let exists = sqlx::query("SELECT 1 FROM releases WHERE id = $1 AND organization_id = $2")
         .bind(release)
         .bind(organization)

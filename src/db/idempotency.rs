@@ -28,7 +28,6 @@ use sqlx::{FromRow, PgConnection};
 use uuid::Uuid;
 
 use crate::ids::OrganizationId;
-use crate::problem::{Code, Problem};
 
 use super::instances::is_alive;
 use super::key_ring::KeyRing;
@@ -72,17 +71,9 @@ pub struct StoredAnswer {
 
 impl StoredAnswer {
     /// The stored answer, if this request has the same body.
-    ///
-    /// # Errors
-    /// `idempotency_key_reused` if the body is different.
-    pub fn replay(self, body_sha256: &[u8]) -> Result<IdempotentAnswer, Problem> {
-        if self.fingerprint == self.keys.fingerprint(self.reservation, body_sha256) {
-            return Ok(self.answer);
-        }
-        Err(Problem::new(
-            Code::IdempotencyKeyReused,
-            "this `Idempotency-Key` was used with another body; use a new key for a new request",
-        ))
+    pub fn replay(self, body_sha256: &[u8]) -> Option<IdempotentAnswer> {
+        let fingerprint = self.keys.fingerprint(self.reservation, body_sha256);
+        (self.fingerprint == fingerprint).then_some(self.answer)
     }
 }
 

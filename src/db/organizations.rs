@@ -7,7 +7,6 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::ids::OrganizationId;
-use crate::problem::{Code, Problem};
 use crate::roles::Caller;
 
 use super::audit::{self, Action, Actor, NewEvent, Outcome};
@@ -28,30 +27,6 @@ pub struct Organization {
     /// Since when its tokens, and those of its people, are refused; null while they work.
     #[serde(with = "time::serde::rfc3339::option")]
     pub disabled_at: Option<OffsetDateTime>,
-}
-
-/// Checks an organization's name. A name in the form of a UUID is rejected, because requests refer
-/// to an organization by its name or its id.
-///
-/// # Errors
-/// `invalid_name`.
-pub fn check_name(name: &str) -> Result<(), Problem> {
-    let slug = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    if !(1..=63).contains(&name.len()) || !name.bytes().all(slug) {
-        return Err(Problem::at(
-            Code::InvalidName,
-            "/name",
-            "an organization's name has 1 to 63 lower-case letters, digits and hyphens",
-        ));
-    }
-    if name.parse::<Uuid>().is_ok() {
-        return Err(Problem::at(
-            Code::InvalidName,
-            "/name",
-            "an organization's name cannot have the form of an id",
-        ));
-    }
-    Ok(())
 }
 
 /// Creates an organization; returns `None` if the name is taken. `by` is `None` on the command

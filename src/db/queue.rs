@@ -12,7 +12,6 @@ use sqlx::types::Json;
 use uuid::Uuid;
 
 use crate::ids::JobId;
-use crate::problem::Problem;
 use pais_core::warning::Warning;
 
 use super::claims::Claim;
@@ -247,7 +246,7 @@ async fn lost_or_cancelled(
     })
 }
 
-/// Ends a job as failed with a problem, or as cancelled if its holder had cancelled it.
+/// Ends a job as failed with a problem document, or as cancelled if its holder had cancelled it.
 ///
 /// # Errors
 /// When the database fails.
@@ -255,7 +254,7 @@ pub async fn fail(
     store: &Store,
     claim: &Claim,
     counts: AttemptCounts,
-    problem: &Problem,
+    error: &Value,
 ) -> Result<EndResult, StoreError> {
     let status: Option<String> = sqlx::query_scalar(
         "UPDATE jobs SET
@@ -268,7 +267,7 @@ pub async fn fail(
     )
     .bind(claim.job)
     .bind(claim.token)
-    .bind(document(problem)?)
+    .bind(error)
     .bind(store.now())
     .bind(counts.rows_read.cast_signed())
     .bind(counts.steps_done.cast_signed())
@@ -331,10 +330,6 @@ pub async fn requeue(store: &Store, claim: &Claim) -> Result<EndResult, StoreErr
         0 => EndResult::Lost,
         _ => EndResult::Written,
     })
-}
-
-fn document(problem: &Problem) -> Result<Value, serde_json::Error> {
-    serde_json::to_value(problem.document())
 }
 
 /// A duration in seconds, rounded to tenths. An estimate is not more precise than that.

@@ -3,7 +3,6 @@
 use sqlx::PgConnection;
 
 use crate::ids::OrganizationId;
-use crate::problem::{Code, Problem};
 
 use super::{Store, StoreError};
 
@@ -48,12 +47,6 @@ pub enum QuotaError {
         /// The greatest number.
         limit: u32,
     },
-}
-
-impl From<QuotaError> for Problem {
-    fn from(error: QuotaError) -> Self {
-        Self::new(Code::QuotaExceeded, error.to_string())
-    }
 }
 
 impl Quotas {

@@ -67,7 +67,7 @@ impl Worker {
     /// a job that waits no attempt.
     async fn claim(&self) -> Result<Option<(Claim, Place)>, StoreError> {
         let rules = self.settings.claim_rules();
-        claims::end_exhausted(&self.store, rules.max_attempts).await?;
+        end_exhausted(&self.store, rules.max_attempts).await?;
         let claimable = claims::claimable(&self.store, &rules).await?;
         for company in self.places.order(claimable) {
             let place = tokio::select! {
@@ -201,9 +201,9 @@ impl Worker {
         progress: &Progress,
     ) -> Result<&'static str, StoreError> {
         let store = &self.store;
-        let fail = async |problem| {
-            let counts = progress.counts();
-            queue::fail(store, claim, counts, &problem).await
+        let fail = async |problem: Problem| {
+            let document = serde_json::to_value(problem.document())?;
+            queue::fail(store, claim, progress.counts(), &document).await
         };
         let (label, ending) = match outcome {
             Ok(results) => {
@@ -281,6 +281,20 @@ impl Worker {
 /// Number of rows in all tables of a release.
 fn rows_of(release: &NewRelease) -> u64 {
     release.tables.iter().map(|table| table.rows).sum()
+}
+
+/// Ends jobs that no worker may take any more: those without an attempt left as failed with
+/// `attempts_exhausted`, those that were to be cancelled as cancelled.
+pub async fn end_exhausted(store: &Store, max_attempts: u32) -> Result<(), StoreError> {
+    let problem = Problem::new(
+        Code::AttemptsExhausted,
+        format!(
+            "the worker of the job died in each of {max_attempts} attempts; check the service's log \
+             and its memory limit"
+        ),
+    );
+    let document = serde_json::to_value(problem.document())?;
+    claims::end_exhausted(store, max_attempts, &document).await
 }
 
 fn storage_full() -> Problem {

@@ -13,6 +13,8 @@ mod progress;
 pub mod reclaiming;
 mod upkeep;
 
+pub use job_worker::end_exhausted;
+
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;

@@ -7,6 +7,7 @@ use pais::db::claims::{self, Claim, ClaimRules, Claimable, Company};
 use pais::db::queue::{self, AttemptCounts, Beat, EndResult, Heartbeat, HeartbeatReply};
 use pais::db::{Store, instances};
 use pais::ids::JobId;
+use pais::jobs::end_exhausted;
 use pais::roles::Role;
 use serde_json::{Value, json};
 
@@ -21,9 +22,7 @@ const RULES: ClaimRules = ClaimRules {
 };
 
 async fn claim(store: &Store, company: Company) -> Option<Claim> {
-    claims::end_exhausted(store, RULES.max_attempts)
-        .await
-        .unwrap();
+    end_exhausted(store, RULES.max_attempts).await.unwrap();
     claims::claim(store, &RULES, company).await.unwrap()
 }
 

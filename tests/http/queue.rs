@@ -9,7 +9,7 @@ use pais::db::queue::{
     self, AttemptCounts, Beat, EndResult, Heartbeat, HeartbeatReply, NewRunResults,
 };
 use pais::db::{Store, instances};
-use pais::problem::{Code, Problem};
+use pais::jobs::end_exhausted;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -30,7 +30,7 @@ async fn claim(store: &Store, lease: Duration) -> Option<Claim> {
         max_attempts: 3,
         running_per_organization: 0,
     };
-    claims::end_exhausted(store, 3).await.unwrap();
+    end_exhausted(store, 3).await.unwrap();
     match claims::claim(store, &rules, Company::Shared).await.unwrap() {
         Some(claim) => Some(claim),
         None => claims::claim(store, &rules, Company::Alone).await.unwrap(),
@@ -108,8 +108,8 @@ async fn an_expired_lease_is_taken_over_and_its_worker_is_refused() {
         .await
         .unwrap();
     assert_eq!(ending, EndResult::Lost);
-    let problem = Problem::new(Code::Internal, "late");
-    let ending = queue::fail(store, &dead, COUNTS, &problem).await.unwrap();
+    let late = json!({ "code": "internal" });
+    let ending = queue::fail(store, &dead, COUNTS, &late).await.unwrap();
     assert_eq!(ending, EndResult::Lost);
     assert_eq!(queue::requeue(store, &dead).await.unwrap(), EndResult::Lost);
     assert_eq!(
