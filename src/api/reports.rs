@@ -169,7 +169,8 @@ pub(super) async fn get_packed_page(
             purpose: release.purpose.clone(),
         },
         privacy: release.privacy.clone(),
-        suppression_for: serde_json::to_value(release.readings.suppression_for).unwrap_or_default(),
+        suppression_for: serde_json::to_value(release.model_options.suppression_for)
+            .unwrap_or_default(),
         verification: release.verification.clone(),
         report,
         tables: release.tables.clone(),

@@ -10,7 +10,7 @@ use super::events::Watching;
 use crate::db::key_ring::KeyRing;
 use crate::db::{RowScope, Store};
 use crate::engine::rendered_tables::Renderer;
-use crate::engine::table_work::TablePlaces;
+use crate::engine::table_work::TableSlots;
 use crate::memory::MemoryBudget;
 use crate::oidc::Verifier;
 use crate::roles::Caller;
@@ -20,7 +20,7 @@ use super::large_documents::LargeDocuments;
 use super::limits::Limits;
 use super::rate_limits::{RateLimiter, RefusedTokens};
 use super::upload::UploadPace;
-use super::upload::places::UploadPlaces;
+use super::upload::slots::UploadSlots;
 
 /// What handlers and workers of this process share. Cheap to clone.
 #[derive(Clone)]
@@ -40,17 +40,17 @@ pub struct App {
     /// The disks.
     pub storage: Arc<Storage>,
     /// Places for work on tables.
-    pub(crate) tables: TablePlaces,
+    pub(crate) tables: TableSlots,
     /// What is watched by event streams.
     pub(crate) watching: Watching,
     /// Places of uploads.
-    pub(crate) uploads: UploadPlaces,
+    pub(crate) uploads: UploadSlots,
     /// Threads and memory for large documents.
     pub(crate) documents: LargeDocuments,
 }
 
 impl App {
-    /// The state, with places and memory by these limits.
+    /// The state, with slots and memory by these limits.
     pub fn new(
         db: Store,
         keys: Arc<KeyRing>,
@@ -67,9 +67,9 @@ impl App {
             wake: Arc::new(Notify::new()),
             shutdown,
             storage,
-            tables: TablePlaces::new(memory.clone()),
+            tables: TableSlots::new(memory.clone()),
             watching: Watching::new(limits.streams),
-            uploads: UploadPlaces::new(
+            uploads: UploadSlots::new(
                 limits.concurrent_uploads,
                 limits.uploads_per_organization,
                 limits.upload_wait,
@@ -91,7 +91,7 @@ impl App {
         Renderer {
             db: &self.db,
             storage: &self.storage,
-            places: &self.tables,
+            slots: &self.tables,
         }
     }
 

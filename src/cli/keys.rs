@@ -18,7 +18,7 @@ use super::process;
 #[derive(clap::Subcommand)]
 pub(crate) enum KeysCommand {
     /// Make a key-encryption key in a new file of mode 0600
-    Generate(GenerateArgs),
+    Generate(KeyArgs),
     /// Wrap the keys of all datasets under a new key-encryption key; services may run meanwhile
     Rotate(SettingsArgs),
     /// Check that the key of every dataset opens: exit status 0 if so, 1 if not, 2 if the keys or the
@@ -28,7 +28,7 @@ pub(crate) enum KeysCommand {
 
 /// Arguments of `pais keys generate`.
 #[derive(clap::Args)]
-pub(crate) struct GenerateArgs {
+pub(crate) struct KeyArgs {
     /// The file to make
     #[arg(value_name = "FILE")]
     file: PathBuf,

@@ -125,12 +125,12 @@ pub(super) fn handle_signals() -> std::io::Result<Stop> {
     tokio::spawn(async move {
         loop {
             match signals.next().await {
-                Asked::Reload => asked.reload.notify_one(),
-                Asked::Stop if !asked.shutdown.is_cancelled() => {
+                SignalRequest::Reload => asked.reload.notify_one(),
+                SignalRequest::Stop if !asked.shutdown.is_cancelled() => {
                     tracing::info!("stopping; a second signal stops without waiting");
                     asked.shutdown.cancel();
                 }
-                Asked::Stop | Asked::StopAtOnce => {
+                SignalRequest::Stop | SignalRequest::StopAtOnce => {
                     tracing::info!("stopping at once");
                     asked.shutdown.cancel();
                     asked.at_once.cancel();
@@ -148,19 +148,19 @@ struct Signals {
     hangup: Signal,
 }
 
-enum Asked {
+enum SignalRequest {
     Reload,
     Stop,
     StopAtOnce,
 }
 
 impl Signals {
-    async fn next(&mut self) -> Asked {
+    async fn next(&mut self) -> SignalRequest {
         tokio::select! {
-            _ = self.terminate.recv() => Asked::Stop,
-            _ = self.interrupt.recv() => Asked::Stop,
-            _ = self.quit.recv() => Asked::StopAtOnce,
-            _ = self.hangup.recv() => Asked::Reload,
+            _ = self.terminate.recv() => SignalRequest::Stop,
+            _ = self.interrupt.recv() => SignalRequest::Stop,
+            _ = self.quit.recv() => SignalRequest::StopAtOnce,
+            _ = self.hangup.recv() => SignalRequest::Reload,
         }
     }
 }

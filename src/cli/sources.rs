@@ -255,7 +255,7 @@ pub(crate) fn parse_taxonomies(body: &[u8]) -> Result<Taxonomies, DocumentError>
 }
 
 /// A release as its document describes it.
-pub(crate) struct ReleaseDocument {
+pub(crate) struct ReleaseFile {
     /// The terms of the release.
     pub(crate) terms: ReleaseTerms,
     /// What resolves its labels.
@@ -266,11 +266,11 @@ pub(crate) struct ReleaseDocument {
 ///
 /// # Errors
 /// If the document cannot be read, is not that of a release, or has no codebook.
-pub(crate) fn load_release(source: &DocumentSource) -> Result<ReleaseDocument, Failure> {
+pub(crate) fn load_release(source: &DocumentSource) -> Result<ReleaseFile, Failure> {
     let terms = ReleaseTerms::parse(&source.read()?);
     let mut terms = terms.map_err(|error| in_file(source, error))?;
     match terms.codebook.take() {
-        Some(codebook) => Ok(ReleaseDocument { terms, codebook }),
+        Some(codebook) => Ok(ReleaseFile { terms, codebook }),
         None => {
             let detail =
                 "the release has no codebook: it is an item of a list; fetch /v1/releases/{id}";

@@ -38,21 +38,21 @@ pub(crate) struct CreateArgs {
     /// When it stops working: a number of days such as 90d, a date (the token works until its
     /// beginning, UTC) or an RFC 3339 time. If omitted: after security.token_max_days
     #[arg(long, value_name = "WHEN", value_parser = expiry)]
-    expires: Option<Expiry>,
+    expires: Option<TokenExpiry>,
     #[command(flatten)]
     settings: SettingsArgs,
 }
 
 /// When a token stops working.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Expiry {
+enum TokenExpiry {
     /// After a number of days.
     Days(u16),
     /// At a time.
     At(OffsetDateTime),
 }
 
-impl Expiry {
+impl TokenExpiry {
     fn time(self, now: OffsetDateTime) -> OffsetDateTime {
         match self {
             // 65,535 days are less than two centuries.
@@ -62,15 +62,15 @@ impl Expiry {
     }
 }
 
-fn expiry(text: &str) -> Result<Expiry, &'static str> {
+fn expiry(text: &str) -> Result<TokenExpiry, &'static str> {
     if let Some(days) = text.strip_suffix('d').and_then(|days| days.parse().ok()) {
-        return Ok(Expiry::Days(days));
+        return Ok(TokenExpiry::Days(days));
     }
     if let Ok(time) = OffsetDateTime::parse(text, &Rfc3339) {
-        return Ok(Expiry::At(time));
+        return Ok(TokenExpiry::At(time));
     }
     match Date::parse(text, format_description!("[year]-[month]-[day]")) {
-        Ok(date) => Ok(Expiry::At(date.midnight().assume_utc())),
+        Ok(date) => Ok(TokenExpiry::At(date.midnight().assume_utc())),
         Err(_) => Err("expected 90d, 2027-01-31 or 2027-01-31T12:00:00Z"),
     }
 }
@@ -118,12 +118,12 @@ async fn issue(
 mod tests {
     use time::macros::datetime;
 
-    use super::{Expiry, expiry};
+    use super::{TokenExpiry, expiry};
 
     #[test]
     fn an_expiry_is_a_number_of_days_a_date_or_a_time() {
         let now = datetime!(2026-11-22 10:00 UTC);
-        let time = |text| expiry(text).map(|expiry: Expiry| expiry.time(now));
+        let time = |text| expiry(text).map(|expiry: TokenExpiry| expiry.time(now));
         assert_eq!(time("90d"), Ok(datetime!(2027-02-20 10:00 UTC)));
         assert_eq!(time("2027-01-31"), Ok(datetime!(2027-01-31 00:00 UTC)));
         let offset = time("2027-01-31T12:00:00+02:00");

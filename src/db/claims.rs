@@ -55,22 +55,22 @@ pub struct ClaimRules {
     pub running_per_organization: u32,
 }
 
-/// How a job runs.
+/// Whether a job shares its process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Company {
+pub enum Isolation {
     /// Beside other jobs of its process.
     Shared,
     /// As the only job of its process, because an earlier attempt ended with its process.
-    Alone,
+    Exclusive,
 }
 
 /// Which jobs can be claimed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromRow)]
 pub struct Claimable {
-    /// Whether there is one for [`Company::Shared`].
+    /// Whether there is one for [`Isolation::Shared`].
     pub shared: bool,
-    /// Whether there is one for [`Company::Alone`].
-    pub alone: bool,
+    /// Whether there is one for [`Isolation::Exclusive`].
+    pub exclusive: bool,
 }
 
 /// Key of the advisory lock that makes claims one at a time.
@@ -101,7 +101,7 @@ macro_rules! ready {
                AND (j.lease_expires_at < clock_timestamp()
                     OR (j.lease_instance IS NOT NULL AND i.id IS NULL))
          ), candidates AS (
-             SELECT id, organization_id, false AS alone, true AS counted, NULL::uuid AS token,
+             SELECT id, organization_id, false AS exclusive, true AS counted, NULL::uuid AS token,
                     NULL::timestamptz AS expires_at FROM waiting
              UNION ALL
              SELECT id, organization_id, true, true, NULL, NULL FROM jobs
@@ -130,8 +130,8 @@ macro_rules! ready {
 pub async fn claimable(store: &Store, rules: &ClaimRules) -> Result<Claimable, StoreError> {
     Ok(sqlx::query_as(concat!(
         ready!(),
-        "SELECT coalesce(bool_or(NOT alone), false) AS shared,
-                coalesce(bool_or(alone), false) AS alone FROM ready"
+        "SELECT coalesce(bool_or(NOT exclusive), false) AS shared,
+                coalesce(bool_or(exclusive), false) AS exclusive FROM ready"
     ))
     .bind(rules.max_attempts.cast_signed())
     .bind(i64::from(rules.running_per_organization))
@@ -139,14 +139,14 @@ pub async fn claimable(store: &Store, rules: &ClaimRules) -> Result<Claimable, S
     .await?)
 }
 
-/// Claims the next job that runs in this company; `None` if there is none.
+/// Claims the next job that runs with this isolation; `None` if there is none.
 ///
 /// # Errors
 /// When the database fails.
 pub async fn claim(
     store: &Store,
     rules: &ClaimRules,
-    company: Company,
+    isolation: Isolation,
 ) -> Result<Option<Claim>, StoreError> {
     let mut transaction = store.begin().await?;
     // A process that is stopped between these statements must not hold up the others.
@@ -161,7 +161,7 @@ pub async fn claim(
         ready!(),
         ", next AS (
              SELECT j.id, r.counted, r.organization_id FROM ready r JOIN jobs j ON j.id = r.id
-             WHERE r.alone = $3 AND (j.status = 'queued' OR (
+             WHERE r.exclusive = $3 AND (j.status = 'queued' OR (
                  j.status = 'running' AND j.lease_token = r.token
                  AND j.lease_expires_at = r.expires_at AND NOT j.cancel_requested))
              ORDER BY r.running, r.job_claimed_at NULLS FIRST, j.id
@@ -183,7 +183,7 @@ pub async fn claim(
     ))
     .bind(rules.max_attempts.cast_signed())
     .bind(i64::from(rules.running_per_organization))
-    .bind(company == Company::Alone)
+    .bind(isolation == Isolation::Exclusive)
     .bind(Uuid::new_v4())
     .bind(pg_interval(rules.lease))
     .bind(store.instance())

@@ -14,7 +14,7 @@ use pais_core::warning::Warning;
 
 use super::key_ring::KeyRing;
 use super::legal_holds::{LegalHold, LegalHoldColumns};
-use super::seal::{DataKey, Place};
+use super::seal::{DataKey, SealedItem};
 use super::submissions::ColumnWarning;
 use super::{Store, StoreError, datasets, trees};
 
@@ -120,7 +120,7 @@ pub async fn list(
 
 /// A row of `datasets` with what its submissions add up to.
 #[derive(FromRow)]
-struct DatasetRow {
+struct ViewedDataset {
     #[sqlx(json)]
     definition: DatasetDefinition,
     created_at: OffsetDateTime,
@@ -144,7 +144,7 @@ pub async fn find(
 ) -> Result<Option<Dataset>, StoreError> {
     // The trees first: a dataset that is deleted meanwhile is not found below.
     let trees = trees::of_dataset(store, id).await?;
-    let row: Option<DatasetRow> = sqlx::query_as(
+    let row: Option<ViewedDataset> = sqlx::query_as(
         "SELECT d.definition, d.created_at, d.warnings, d.legal_hold_reason, d.legal_hold_since,
                 s.submissions, s.rows
          FROM datasets d
@@ -253,7 +253,7 @@ struct SubmissionRow {
 
 impl SubmissionRow {
     fn open(self, key: &DataKey) -> Result<SubmissionSummary, StoreError> {
-        let sha256 = key.open(Place::BodySha256(self.id), &self.sealed_sha256)?;
+        let sha256 = key.open(SealedItem::BodySha256(self.id), &self.sealed_sha256)?;
         Ok(SubmissionSummary {
             id: self.id,
             rows: self.rows,

@@ -7,7 +7,7 @@ use sqlx::FromRow;
 use crate::ids::JobId;
 
 use super::StoreError;
-use super::seal::{DataKey, Place};
+use super::seal::{DataKey, SealedItem};
 
 /// A definition as the database holds it.
 #[derive(Clone, Debug, PartialEq, FromRow)]
@@ -31,7 +31,7 @@ impl DefinitionAtRest {
             None
         } else {
             let all = serde_json::to_vec(definition)?;
-            Some(key.seal(Place::Definition(job), &all)?)
+            Some(key.seal(SealedItem::Definition(job), &all)?)
         };
         Ok(Self { shown, sealed })
     }
@@ -44,7 +44,7 @@ impl DefinitionAtRest {
         let Some(sealed) = self.sealed else {
             return Ok(self.shown);
         };
-        let all = key.open(Place::Definition(job), &sealed)?;
+        let all = key.open(SealedItem::Definition(job), &sealed)?;
         serde_json::from_slice(&all).map_err(|_| StoreError::Damaged { what: "a job" })
     }
 }

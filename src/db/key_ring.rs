@@ -280,7 +280,7 @@ mod tests {
     use zeroize::Zeroizing;
 
     use super::{KeyRing, KeySource, SecretKey};
-    use crate::db::seal::{Place, SealError};
+    use crate::db::seal::{SealError, SealedItem};
     use pais_core::definition::{DatasetId, SubmissionId};
 
     fn secret(byte: u8) -> SecretKey {
@@ -298,7 +298,7 @@ mod tests {
         let service = secret(9);
         let ring = KeyRing::with_source(&[secret(1)], Some(source), &service).unwrap();
         let wrapped = ring.new_data_key(dataset).unwrap();
-        let place = Place::BodySha256(SubmissionId::new());
+        let place = SealedItem::BodySha256(SubmissionId::new());
         let sealed = ring.open(dataset, &wrapped).unwrap().seal(place, b"x");
         let sealed = sealed.unwrap();
 

@@ -46,8 +46,8 @@ pub struct NewRelease {
     pub report: Value,
     /// What a recipient needs to resolve its labels.
     pub codebook: Value,
-    /// The readings of the job that the release is made under.
-    pub readings: Readings,
+    /// The options of the privacy model of the job that the release is made under.
+    pub model_options: ModelOptions,
     /// What a reader should know about it.
     pub warnings: Vec<Warning>,
     /// When it was created.
@@ -60,9 +60,9 @@ pub struct NewRelease {
     pub source_rows: Vec<SealedSourceRows>,
 }
 
-/// The readings of a job that its releases name.
+/// The options of the privacy model of a job that its releases name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromRow)]
-pub struct Readings {
+pub struct ModelOptions {
     /// What rows could be suppressed for; `None` if none could.
     #[sqlx(json(nullable))]
     pub suppression_for: Option<SuppressionFor>,
@@ -71,8 +71,8 @@ pub struct Readings {
     pub missing_sensitive: MissingSensitive,
 }
 
-impl Readings {
-    /// The readings of a job.
+impl ModelOptions {
+    /// The options of the privacy model of a job.
     pub fn of(job: &JobDefinition) -> Self {
         let may_suppress = job.suppression_limit.is_some_and(|limit| limit > 0.0);
         Self {
@@ -167,8 +167,8 @@ pub(super) async fn insert(
     .bind(&release.verification)
     .bind(&release.report)
     .bind(release.created_at)
-    .bind(release.readings.suppression_for.map(Json))
-    .bind(Json(release.readings.missing_sensitive))
+    .bind(release.model_options.suppression_for.map(Json))
+    .bind(Json(release.model_options.missing_sensitive))
     .bind(Json(&release.warnings))
     .bind(release.by.token)
     .bind(&release.codebook)

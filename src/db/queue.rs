@@ -67,7 +67,7 @@ pub enum EndResult {
 
 /// What an attempt reports with its heartbeat.
 #[derive(Clone, Copy, Debug)]
-pub struct Beat {
+pub struct LeaseRenewal {
     /// The job.
     pub job: JobId,
     /// The token of its lease.
@@ -87,44 +87,44 @@ pub struct Beat {
 pub async fn heartbeat(
     store: &Store,
     lease: Duration,
-    beats: &[Beat],
+    renewals: &[LeaseRenewal],
 ) -> Result<Vec<Option<HeartbeatReply>>, StoreError> {
-    fn each<T>(beats: &[Beat], value: impl Fn(&Beat) -> T) -> Vec<T> {
-        beats.iter().map(value).collect()
+    fn each<T>(renewals: &[LeaseRenewal], value: impl Fn(&LeaseRenewal) -> T) -> Vec<T> {
+        renewals.iter().map(value).collect()
     }
     let rows: Vec<(Uuid, Option<bool>, bool)> = sqlx::query_as(
-        "WITH beats AS (
+        "WITH renewals AS (
              SELECT * FROM unnest($2::uuid[], $3::uuid[], $4::float8[], $5::text[], $6::bigint[],
                                   $7::bigint[], $8::float8[])
              AS b (job, token, progress, phase, rows_read, steps_done, remaining)
          ), free AS (
-             SELECT j.id FROM jobs j JOIN beats b ON j.id = b.job AND j.lease_token = b.token
+             SELECT j.id FROM jobs j JOIN renewals b ON j.id = b.job AND j.lease_token = b.token
              FOR NO KEY UPDATE OF j SKIP LOCKED
          ), renewed AS (
              UPDATE jobs j SET lease_expires_at = clock_timestamp() + $1,
                                progress = greatest(j.progress, b.progress), phase = b.phase,
                                rows_read = b.rows_read, steps_done = b.steps_done,
                                remaining_seconds = b.remaining
-             FROM beats b
+             FROM renewals b
              WHERE j.id = b.job AND j.lease_token = b.token AND j.id IN (SELECT id FROM free)
              RETURNING j.lease_token AS token, j.cancel_requested
          )
          SELECT b.token, r.cancel_requested,
                 EXISTS (SELECT FROM jobs j WHERE j.id = b.job AND j.lease_token = b.token) AS held
-         FROM beats b LEFT JOIN renewed r ON r.token = b.token",
+         FROM renewals b LEFT JOIN renewed r ON r.token = b.token",
     )
     .bind(pg_interval(lease))
-    .bind(each(beats, |beat| beat.job))
-    .bind(each(beats, |beat| beat.token))
-    .bind(each(beats, |beat| beat.state.progress))
-    .bind(each(beats, |beat| beat.state.phase))
-    .bind(each(beats, |beat| {
+    .bind(each(renewals, |beat| beat.job))
+    .bind(each(renewals, |beat| beat.token))
+    .bind(each(renewals, |beat| beat.state.progress))
+    .bind(each(renewals, |beat| beat.state.phase))
+    .bind(each(renewals, |beat| {
         beat.state.counts.rows_read.cast_signed()
     }))
-    .bind(each(beats, |beat| {
+    .bind(each(renewals, |beat| {
         beat.state.counts.steps_done.cast_signed()
     }))
-    .bind(each(beats, |beat| {
+    .bind(each(renewals, |beat| {
         beat.state.remaining.map(rounded_seconds)
     }))
     .fetch_all(&mut *store.connection().await?)
@@ -139,8 +139,8 @@ pub async fn heartbeat(
         };
         replies.insert(token, reply);
     }
-    let reply = |beat: &Beat| replies.get(&beat.token).copied().flatten();
-    Ok(each(beats, reply))
+    let reply = |beat: &LeaseRenewal| replies.get(&beat.token).copied().flatten();
+    Ok(each(renewals, reply))
 }
 
 /// Writes what the holder should know about the rows of a job, as soon as an attempt has read them.

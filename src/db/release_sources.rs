@@ -9,7 +9,7 @@ use sqlx::types::Json;
 use crate::ids::ReleaseId;
 use pais_core::definition::SubmissionId;
 
-use super::seal::{DataKey, Place};
+use super::seal::{DataKey, SealedItem};
 use super::{Store, StoreError};
 
 /// Number of rows of a part.
@@ -50,7 +50,7 @@ pub fn seal(
     let parts = (0u32..).zip(rows.chunks(PART_ROWS));
     let sealed = parts.map(|(index, rows)| {
         let bytes: Vec<u8> = rows.iter().flat_map(|row| row.to_le_bytes()).collect();
-        let sealed = key.seal(Place::SourceRows { release, index }, &bytes)?;
+        let sealed = key.seal(SealedItem::SourceRows { release, index }, &bytes)?;
         Ok(SealedSourceRows {
             rows: rows.len() as u32,
             sealed,
@@ -105,7 +105,7 @@ pub async fn load(
     .fetch(&mut *connection);
     while let Some((index, sealed)) = parts.try_next().await? {
         let index = index.cast_unsigned();
-        let bytes = key.open(Place::SourceRows { release, index }, &sealed)?;
+        let bytes = key.open(SealedItem::SourceRows { release, index }, &sealed)?;
         let numbers = bytes.as_chunks::<4>().0.iter();
         rows.extend(numbers.map(|bytes| u32::from_le_bytes(*bytes)));
     }

@@ -15,7 +15,7 @@ use super::audit::{self, Action, NewEvent};
 use super::withdrawals::{Withdrawal, WithdrawalColumns};
 use super::{Store, StoreError, release_readers};
 
-pub use super::new_release::{NewRelease, NewTable, Readings, ReleaseCreation, create};
+pub use super::new_release::{ModelOptions, NewRelease, NewTable, ReleaseCreation, create};
 
 /// The organization that reads a release, and in which role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,9 +60,9 @@ pub struct StoredRelease {
     pub cut: Option<Value>,
     /// The result of the verification.
     pub verification: Value,
-    /// The readings of the job that it is made under.
+    /// The options of the privacy model of the job that it is made under.
     #[sqlx(flatten)]
-    pub readings: Readings,
+    pub model_options: ModelOptions,
     /// What a reader should know about it.
     #[sqlx(json)]
     pub warnings: Vec<Warning>,

@@ -5,7 +5,7 @@ use sqlx::FromRow;
 
 use crate::ids::ReleaseId;
 
-use super::seal::{DataKey, Place};
+use super::seal::{DataKey, SealedItem};
 use super::{RowScope, Store, StoreError};
 
 /// The names around a release.
@@ -55,7 +55,7 @@ pub async fn distributions(
     let Some(sealed) = sealed else {
         return Ok(None);
     };
-    let opened = key.open(Place::Distributions(release), &sealed)?;
+    let opened = key.open(SealedItem::Distributions(release), &sealed)?;
     let damaged = |_| StoreError::Damaged {
         what: "the distributions of a release",
     };

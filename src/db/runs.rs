@@ -3,7 +3,7 @@
 use serde_json::Value;
 use sqlx::PgConnection;
 
-use super::seal::{DataKey, Place, StepPlace};
+use super::seal::{DataKey, SealedItem, StepPlace};
 use super::{Store, StoreError};
 use crate::ids::JobId;
 
@@ -57,7 +57,7 @@ fn damaged() -> StoreError {
 
 /// A step as its holder sees it.
 fn open_item(key: &DataKey, place: StepPlace, sealed: &[u8]) -> Result<Value, StoreError> {
-    let item = key.open(Place::Step(place), sealed)?;
+    let item = key.open(SealedItem::Step(place), sealed)?;
     serde_json::from_slice(&item).map_err(|_| damaged())
 }
 
@@ -70,7 +70,7 @@ pub(super) fn seal_item(
     place: StepPlace,
     item: &Value,
 ) -> Result<Vec<u8>, StoreError> {
-    Ok(key.seal(Place::Step(place), &serde_json::to_vec(item)?)?)
+    Ok(key.seal(SealedItem::Step(place), &serde_json::to_vec(item)?)?)
 }
 
 /// All steps of a run of a job, with the suppressed rows of each, so that the state after any step
@@ -99,7 +99,7 @@ pub async fn step_records(
             let suppressed = match suppressed {
                 None => Vec::new(),
                 Some(sealed) => {
-                    let bytes = key.open(Place::SuppressedRows(place), &sealed)?;
+                    let bytes = key.open(SealedItem::SuppressedRows(place), &sealed)?;
                     let (numbers, rest) = bytes.as_chunks::<4>();
                     if !rest.is_empty() {
                         return Err(damaged());
@@ -144,7 +144,7 @@ impl SealedStep {
             .collect();
         let suppressed = match bytes.as_slice() {
             [] => None,
-            bytes => Some(key.seal(Place::SuppressedRows(place), bytes)?),
+            bytes => Some(key.seal(SealedItem::SuppressedRows(place), bytes)?),
         };
         Ok(Self {
             run,

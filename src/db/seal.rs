@@ -42,9 +42,9 @@ pub struct DataKey {
     dataset: DatasetId,
 }
 
-/// The place of sealed data. Data opens only in the place for which it was sealed.
+/// What sealed data is. Data opens only as what it was sealed.
 #[derive(Clone, Copy, Debug)]
-pub enum Place {
+pub enum SealedItem {
     /// A chunk of rows of a submission.
     Chunk {
         /// The submission.
@@ -84,9 +84,9 @@ pub struct StepPlace {
     pub step: u32,
 }
 
-impl Place {
-    /// The associated data that authenticates the place. Forms of equal length begin with unlike
-    /// ids, so no two places have the same.
+impl SealedItem {
+    /// The associated data that authenticates what the data is. Forms of equal length begin with
+    /// unlike ids, so no two items have the same.
     fn associated(self, dataset: DatasetId) -> Vec<u8> {
         let mut data = dataset.0.as_bytes().to_vec();
         let mut push = |part: &[u8]| data.extend_from_slice(part);
@@ -109,12 +109,9 @@ impl Place {
             }
             Self::SuppressedRows(StepPlace { job, run, step }) => {
                 push(job.0.as_bytes());
+                push(b"suppressed rows");
+                push(&run.to_be_bytes());
                 push(&step.to_be_bytes());
-                // The first run has the same associated data as steps had before there were
-                // sweeps, so that steps of that time can still be opened.
-                if run > 0 {
-                    push(&run.to_be_bytes());
-                }
             }
             Self::Step(StepPlace { job, run, step }) => {
                 push(job.0.as_bytes());
@@ -155,7 +152,7 @@ impl SubmissionKey {
     ///
     /// # Errors
     /// When the operating system returns no random bytes.
-    pub fn seal(&self, place: Place, data: &[u8]) -> Result<Vec<u8>, SealError> {
+    pub fn seal(&self, place: SealedItem, data: &[u8]) -> Result<Vec<u8>, SealError> {
         seal(&self.cipher, data, &place.associated(self.dataset))
     }
 
@@ -163,7 +160,7 @@ impl SubmissionKey {
     ///
     /// # Errors
     /// When they were sealed for another place or with another key, or are damaged.
-    pub fn open(&self, place: Place, sealed: &[u8]) -> Result<Vec<u8>, SealError> {
+    pub fn open(&self, place: SealedItem, sealed: &[u8]) -> Result<Vec<u8>, SealError> {
         open(&self.cipher, sealed, &place.associated(self.dataset))
     }
 }
@@ -190,7 +187,7 @@ impl DataKey {
     ) -> Result<(SubmissionKey, Vec<u8>), SealError> {
         let mut key = SecretKey::new([0; KEY_BYTES]);
         random(&mut *key)?;
-        let sealed = self.seal(Place::SubmissionKey(submission), &*key)?;
+        let sealed = self.seal(SealedItem::SubmissionKey(submission), &*key)?;
         Ok((SubmissionKey::new(&key, self.dataset), sealed))
     }
 
@@ -203,7 +200,7 @@ impl DataKey {
         submission: SubmissionId,
         sealed: &[u8],
     ) -> Result<SubmissionKey, SealError> {
-        let opened = self.open(Place::SubmissionKey(submission), sealed)?;
+        let opened = self.open(SealedItem::SubmissionKey(submission), sealed)?;
         let opened = Zeroizing::new(opened);
         let key: &[u8; KEY_BYTES] = opened
             .as_slice()
@@ -216,7 +213,7 @@ impl DataKey {
     ///
     /// # Errors
     /// When the operating system returns no random bytes.
-    pub fn seal(&self, place: Place, data: &[u8]) -> Result<Vec<u8>, SealError> {
+    pub fn seal(&self, place: SealedItem, data: &[u8]) -> Result<Vec<u8>, SealError> {
         seal(&self.cipher, data, &place.associated(self.dataset))
     }
 
@@ -224,7 +221,7 @@ impl DataKey {
     ///
     /// # Errors
     /// When it was sealed for another place, or is damaged.
-    pub fn open(&self, place: Place, sealed: &[u8]) -> Result<Vec<u8>, SealError> {
+    pub fn open(&self, place: SealedItem, sealed: &[u8]) -> Result<Vec<u8>, SealError> {
         open(&self.cipher, sealed, &place.associated(self.dataset))
     }
 
@@ -304,7 +301,7 @@ pub(super) fn open(
 
 #[cfg(test)]
 mod tests {
-    use super::{Place, SealError, StepPlace};
+    use super::{SealError, SealedItem, StepPlace};
     use crate::db::key_ring::KeyRing;
     use crate::ids::JobId;
     use pais_core::definition::{DatasetId, SubmissionId};
@@ -316,19 +313,19 @@ mod tests {
         let ring = KeyRing::new(&[7; 32]);
         let wrapped = ring.new_data_key(dataset).unwrap();
         let key = ring.open(dataset, &wrapped).unwrap();
-        let chunk = |submission, index| Place::Chunk { submission, index };
+        let chunk = |submission, index| SealedItem::Chunk { submission, index };
         let step = |run, step| StepPlace { job, run, step };
         let places = [
             chunk(submission, 3),
             chunk(submission, 4),
             chunk(SubmissionId::new(), 3),
-            Place::BodySha256(submission),
-            Place::Definition(job),
-            Place::SuppressedRows(step(0, 1)),
-            Place::SuppressedRows(step(1, 0)),
-            Place::SuppressedRows(step(1, 1)),
-            Place::Step(step(0, 1)),
-            Place::Step(step(1, 0)),
+            SealedItem::BodySha256(submission),
+            SealedItem::Definition(job),
+            SealedItem::SuppressedRows(step(0, 1)),
+            SealedItem::SuppressedRows(step(1, 0)),
+            SealedItem::SuppressedRows(step(1, 1)),
+            SealedItem::Step(step(0, 1)),
+            SealedItem::Step(step(1, 0)),
         ];
         for (number, place) in places.into_iter().enumerate() {
             let sealed = key.seal(place, b"rows").unwrap();

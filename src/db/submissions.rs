@@ -18,7 +18,7 @@ use pais_core::warning::Warning;
 use super::audit::{self, Action, NewEvent};
 use super::idempotency::{IdempotentAnswer, Reservation};
 use super::quotas::{QuotaError, Quotas};
-use super::seal::{DataKey, Place, SealError};
+use super::seal::{DataKey, SealError, SealedItem};
 use super::{Store, StoreError, token_validity};
 
 /// A stored submission, without its rows.
@@ -287,7 +287,7 @@ pub(super) fn seal_sha256(
     submission: SubmissionId,
     sha256: &[u8],
 ) -> Result<Vec<u8>, SealError> {
-    key.seal(Place::BodySha256(submission), sha256)
+    key.seal(SealedItem::BodySha256(submission), sha256)
 }
 
 /// Locks a dataset against deletion until the transaction ends. Returns whether it still exists.

@@ -4,12 +4,12 @@ use pais_core::codebook::Codebook;
 use pais_core::definition::ColumnRole;
 use pais_core::table::Form;
 use pais_package::PackagedFile;
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use time::format_description::well_known::Rfc3339;
 
 use crate::db::releases::{StoredRelease, StoredTable};
 
+use super::release_packing::StoredColumn;
 use super::table_format::TableFormat;
 
 /// Most labels of a column that are listed as its possible values.
@@ -20,15 +20,6 @@ pub(crate) struct PackagedTable {
     pub(crate) table: StoredTable,
     pub(crate) csv: PackagedFile,
     pub(crate) parquet: PackagedFile,
-}
-
-/// A column of a stored table.
-#[derive(Deserialize)]
-struct ColumnShape {
-    name: String,
-    form: Form,
-    #[serde(default)]
-    missing: Vec<String>,
 }
 
 /// The content of `datapackage.json`: a resource for each file of a table, with the fields of the
@@ -111,10 +102,10 @@ fn resources(
         lower if lower == stem => lower,
         lower => format!("{lower}-{}", table.position),
     };
-    let shapes: Vec<ColumnShape> =
+    let shapes: Vec<StoredColumn> =
         serde_json::from_value(table.columns.clone()).unwrap_or_default();
     // The empty cell and `?` are missing cells. The standard has words for a whole table only.
-    let mut missing = vec!["".to_owned(), "?".to_owned()];
+    let mut missing: Vec<Box<str>> = vec!["".into(), "?".into()];
     for word in shapes.iter().flat_map(|shape| &shape.missing) {
         if !missing.contains(word) {
             missing.push(word.clone());
@@ -147,7 +138,7 @@ fn file(file: &PackagedFile, name: &str, format: TableFormat, profile: &str) -> 
 }
 
 /// A field of Table Schema. Labels are text, with those of the cut as their possible values.
-fn field(shape: &ColumnShape, release: &StoredRelease, codebook: Option<&Codebook>) -> Value {
+fn field(shape: &StoredColumn, release: &StoredRelease, codebook: Option<&Codebook>) -> Value {
     let mut constraints = Map::new();
     let kind = match shape.form {
         Form::Number => "number",
@@ -160,7 +151,7 @@ fn field(shape: &ColumnShape, release: &StoredRelease, codebook: Option<&Codeboo
             let labels = release
                 .cut
                 .as_ref()
-                .and_then(|cut| cut[&shape.name].as_array());
+                .and_then(|cut| cut[&*shape.name].as_array());
             let labels = labels.filter(|labels| labels.len() <= MOST_LABELS);
             constraints.extend(labels.map(|labels| ("enum".to_owned(), json!(labels))));
             "string"
@@ -168,7 +159,7 @@ fn field(shape: &ColumnShape, release: &StoredRelease, codebook: Option<&Codeboo
         Form::Text | Form::Moment | Form::Set { .. } => "string",
     };
     let mut field = json!({ "name": shape.name, "type": kind });
-    let known = codebook.and_then(|it| it.columns.iter().find(|it| it.name == shape.name));
+    let known = codebook.and_then(|it| it.columns.iter().find(|it| *it.name == *shape.name));
     let optional = [
         (
             "constraints",

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 use crate::db::datasets::StoredDataset;
 use crate::db::key_ring::KeyRing;
-use crate::db::seal::{DataKey, Place, SealError, SubmissionKey};
+use crate::db::seal::{DataKey, SealError, SealedItem, SubmissionKey};
 use crate::db::submissions::{self, SealedChunk};
 use crate::db::{Store, StoreError, organizations, submission_keys};
 use crate::ids::OrganizationId;
@@ -101,7 +101,7 @@ struct RowKeys {
 
 impl RowKeys {
     fn open(&self, chunk: &SealedChunk) -> Result<Vec<u8>, SealError> {
-        let place = Place::Chunk {
+        let place = SealedItem::Chunk {
             submission: chunk.submission,
             index: chunk.index,
         };

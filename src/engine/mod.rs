@@ -1,7 +1,7 @@
 //! Work on tables for workers and requests: what both need between the database and the library
 //! crates, without HTTP. Functions fail with [`WorkError`], also when the database fails.
 //!
-//! - `table_memory`, `table_work`: the memory and the places that work waits for.
+//! - `table_memory`, `fair_slots`, `table_work`: the memory and the slots that work waits for.
 //! - `load_rows`, `ingest`: raw rows out of the database and into it.
 //! - `attempt`, `records`: the search of a job, and its results as they are stored.
 //! - `release_packing`, `rendered_tables`, `table_format`: released tables in the database and in files.
@@ -10,6 +10,7 @@
 pub(crate) mod attempt;
 pub(crate) mod composition_tables;
 pub(crate) mod data_package;
+pub(crate) mod fair_slots;
 pub(crate) mod ingest;
 pub mod load_rows;
 pub mod records;

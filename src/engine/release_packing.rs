@@ -10,8 +10,8 @@ use sha2::{Digest, Sha256};
 use time::OffsetDateTime;
 
 use crate::db::audit::Actor;
-use crate::db::releases::{NewRelease, NewTable, Readings, StoredTable};
-use crate::db::seal::{DataKey, Place};
+use crate::db::releases::{ModelOptions, NewRelease, NewTable, StoredTable};
+use crate::db::seal::{DataKey, SealedItem};
 use crate::db::{StoreError, release_sources};
 use crate::ids::{JobId, OrganizationId, ReleaseId};
 use pais_anonymize::VerifiedRelease;
@@ -48,11 +48,12 @@ pub(crate) struct ReleaseOrigin {
 
 /// A column in `release_tables.columns`.
 #[derive(Serialize, Deserialize)]
-struct ColumnShape {
-    name: Box<str>,
-    form: Form,
+pub(crate) struct StoredColumn {
+    pub(crate) name: Box<str>,
+    pub(crate) form: Form,
+    /// The words that stand for a missing value.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    missing: Vec<Box<str>>,
+    pub(crate) missing: Vec<Box<str>>,
 }
 
 /// Packs a release of a job for the store. `schema` is that of its run, and `key` that of its
@@ -80,7 +81,7 @@ pub(crate) fn pack(
     let distributions = distributions.and_then(|report| report.remove("distributions"));
     let seal = |distributions: Value| {
         let text = distributions.to_string();
-        key.seal(Place::Distributions(id), text.as_bytes())
+        key.seal(SealedItem::Distributions(id), text.as_bytes())
     };
     let sealed_distributions = distributions.map(seal).transpose();
     let sealed_distributions = sealed_distributions.map_err(StoreError::from)?;
@@ -101,7 +102,7 @@ pub(crate) fn pack(
         verification: release.verification,
         report,
         codebook: to_json(&codebook)?,
-        readings: Readings::of(job),
+        model_options: ModelOptions::of(job),
         warnings: release.warnings,
         created_at: origin.created_at,
         tables,
@@ -125,10 +126,10 @@ fn pack_table(table: &ReleasedTable) -> Result<NewTable, WorkError> {
     );
     digested.map_err(|_| damaged())?;
     let chunks = chunks.map_err(|_| damaged())?;
-    let shapes: Vec<ColumnShape> = table
+    let shapes: Vec<StoredColumn> = table
         .columns
         .iter()
-        .map(|column| ColumnShape {
+        .map(|column| StoredColumn {
             name: column.name.clone(),
             form: column.form,
             missing: column.missing.clone(),
@@ -191,7 +192,7 @@ pub(crate) fn unpack(
     let damaged = || StoreError::Damaged {
         what: "a released table",
     };
-    let shapes: Vec<ColumnShape> =
+    let shapes: Vec<StoredColumn> =
         serde_json::from_value(table.columns.clone()).map_err(|_| damaged())?;
     let mut rows = Assembler::default();
     for bytes in chunks {

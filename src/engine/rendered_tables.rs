@@ -19,14 +19,14 @@ use crate::storage::Storage;
 use crate::storage::spool::UNFINISHED;
 
 use super::table_format::{Rendering, TableFormat};
-use super::table_work::{TableKind, TablePlaces};
+use super::table_work::{TableKind, TableSlots};
 use super::{WorkError, on_thread, release_packing};
 
 /// What the rendering of a table needs of the process.
 pub(crate) struct Renderer<'a> {
     pub(crate) db: &'a Store,
     pub(crate) storage: &'a Arc<Storage>,
-    pub(crate) places: &'a TablePlaces,
+    pub(crate) slots: &'a TableSlots,
 }
 
 impl Renderer<'_> {
@@ -54,7 +54,7 @@ impl Renderer<'_> {
             return Ok(path);
         }
         let (owner, needed) = (table.organization, render_bytes(table, rendering));
-        let guard = self.places.begin(TableKind::Released, owner, needed);
+        let guard = self.slots.begin(TableKind::Released, owner, needed);
         let guard = guard.await?;
         // Another request may have rendered it while this one waited.
         if exists(&path).await {

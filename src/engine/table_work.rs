@@ -1,14 +1,11 @@
-//! Work of requests on whole tables: releases, profiles, rendering. It waits for a place and for
+//! Work of requests on whole tables: releases, profiles, rendering. It waits for a slot and for
 //! memory, and it is stopped when its request ends or the service stops.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use pais_anonymize::{Observer, Phase};
 use pais_core::cancellation::Cancellation;
-use parking_lot::Mutex;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -17,11 +14,12 @@ use crate::memory::{MemoryBudget, MemoryReservation, MemoryUse};
 use crate::problem::{Code, Problem};
 
 use super::WorkError;
+use super::fair_slots::{FairSlot, FairSlots};
 
 /// Number of requests that work on tables of one kind at the same time.
 const WORKING: usize = 3;
 
-/// Number of these of one organization. It has also no more waiting for a place, so another
+/// Number of these of one organization. It has also no more waiting for a slot, so another
 /// organization is next.
 const WORKING_PER_ORGANIZATION: usize = 2;
 
@@ -34,34 +32,21 @@ pub(crate) enum TableKind {
     Released,
 }
 
-/// The places of this process, and the request to stop all work. Clones share them.
+/// The slots of this process, and the request to stop all work. Clones share them.
 #[derive(Clone, Debug)]
-pub(crate) struct TablePlaces {
-    raw: Places,
-    released: Places,
+pub(crate) struct TableSlots {
+    raw: FairSlots,
+    released: FairSlots,
     memory: MemoryBudget,
     interrupt: CancellationToken,
 }
 
-#[derive(Clone, Debug)]
-struct Places {
-    all: Arc<Semaphore>,
-    of_organizations: Arc<Mutex<HashMap<OrganizationId, Arc<Semaphore>>>>,
-}
-
-/// A place, which is free again when this is dropped.
-#[derive(Debug)]
-struct Place {
-    _all: OwnedSemaphorePermit,
-    _organization: OwnedSemaphorePermit,
-}
-
-/// Work on a table. The threads that do it share this, so that place and memory are free when the last
+/// Work on a table. The threads that do it share this, so that slot and memory are free when the last
 /// of them has ended.
 #[derive(Debug)]
 pub(crate) struct TableWork {
     cancellation: Cancellation,
-    _place: Place,
+    _slot: FairSlot,
     _memory: MemoryReservation,
 }
 
@@ -94,19 +79,19 @@ impl Drop for WorkGuard {
     }
 }
 
-impl TablePlaces {
-    /// Free places for work that takes its memory from `memory`.
+impl TableSlots {
+    /// Free slots for work that takes its memory from `memory`.
     pub(crate) fn new(memory: MemoryBudget) -> Self {
         Self {
-            raw: Places::new(),
-            released: Places::new(),
+            raw: FairSlots::new(WORKING, WORKING_PER_ORGANIZATION),
+            released: FairSlots::new(WORKING, WORKING_PER_ORGANIZATION),
             memory,
             interrupt: CancellationToken::new(),
         }
     }
 
     /// Begins work on a table that needs `bytes` of memory, on behalf of an organization. Waits up to
-    /// `memory.wait_seconds` for a place and for memory.
+    /// `memory.wait_seconds` for a slot and for memory.
     ///
     /// # Errors
     /// `busy` if neither is free in time; `limit_exceeded` if it never fits.
@@ -116,20 +101,17 @@ impl TablePlaces {
         organization: OrganizationId,
         bytes: u64,
     ) -> Result<WorkGuard, WorkError> {
-        let places = match kind {
+        let slots = match kind {
             TableKind::Raw => &self.raw,
             TableKind::Released => &self.released,
         };
         let wait = self.memory.wait();
-        let place = tokio::time::timeout(wait, places.acquire(organization)).await;
-        // Nothing closes the semaphores.
-        let Ok(Some(place)) = place else {
-            return Err(busy(wait).into());
-        };
+        let slot = slots.acquire(organization, wait).await;
+        let slot = slot.map_err(|_| busy(wait))?;
         let memory = self.memory.reserve(MemoryUse::Tables, bytes).await?;
         let work = Arc::new(TableWork {
             cancellation: Cancellation::new(),
-            _place: place,
+            _slot: slot,
             _memory: memory,
         });
         let (interrupt, cancellation) = (self.interrupt.clone(), work.cancellation.clone());
@@ -149,34 +131,6 @@ impl TablePlaces {
     }
 }
 
-impl Places {
-    fn new() -> Self {
-        Self {
-            all: Arc::new(Semaphore::new(WORKING)),
-            of_organizations: Arc::default(),
-        }
-    }
-
-    fn of(&self, organization: OrganizationId) -> Arc<Semaphore> {
-        let mut places = self.of_organizations.lock();
-        // Those that no request has or waits for.
-        places.retain(|_, places| Arc::strong_count(places) > 1);
-        let new = || Arc::new(Semaphore::new(WORKING_PER_ORGANIZATION));
-        places.entry(organization).or_insert_with(new).clone()
-    }
-
-    /// Waits for a place of the organization and then for one of all, so that none is held while its
-    /// organization has no more.
-    async fn acquire(&self, organization: OrganizationId) -> Option<Place> {
-        let own = self.of(organization).acquire_owned().await.ok()?;
-        let all = self.all.clone().acquire_owned().await.ok()?;
-        Some(Place {
-            _all: all,
-            _organization: own,
-        })
-    }
-}
-
 fn busy(wait: Duration) -> Problem {
     let detail = format!(
         "other releases, profiles or downloads are being computed, and none has ended within {} s \
@@ -185,27 +139,4 @@ fn busy(wait: Duration) -> Problem {
         wait.as_secs()
     );
     Problem::new(Code::Busy, detail)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use tokio::time::timeout;
-
-    use super::Places;
-    use crate::ids::OrganizationId;
-
-    #[tokio::test]
-    async fn an_organization_with_many_requests_does_not_hold_up_another() {
-        let places = Places::new();
-        let (one, two) = (OrganizationId::new(), OrganizationId::new());
-        let held = [places.acquire(one).await, places.acquire(one).await];
-        let wait = Duration::from_millis(20);
-        assert!(timeout(wait, places.acquire(one)).await.is_err());
-        let other = timeout(wait, places.acquire(two)).await.unwrap();
-        assert!(other.is_some());
-        drop(held);
-        assert!(places.acquire(one).await.is_some());
-    }
 }

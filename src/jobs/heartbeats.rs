@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::db::claims::{self, Claim};
-use crate::db::queue::{self, Beat, HeartbeatReply};
+use crate::db::queue::{self, HeartbeatReply, LeaseRenewal};
 use crate::db::{Store, instances};
 
 use super::WorkerPoolSettings;
@@ -46,12 +46,12 @@ fn pause(age: Duration, heartbeat: Duration) -> Duration {
 /// The leases that the thread renews. Clones share them.
 #[derive(Clone)]
 pub(super) struct Heartbeats {
-    shared: Arc<Shared>,
+    shared: Arc<SharedLeases>,
     interrupt: CancellationToken,
     stop: CancellationToken,
 }
 
-struct Shared {
+struct SharedLeases {
     leases: Mutex<HashMap<Uuid, Held>>,
     added: Notify,
 }
@@ -66,7 +66,7 @@ struct Held {
 
 /// A lease that is renewed until this is dropped.
 pub(super) struct Lease {
-    shared: Arc<Shared>,
+    shared: Arc<SharedLeases>,
     token: Uuid,
 }
 
@@ -88,7 +88,7 @@ impl Heartbeats {
         interrupt: CancellationToken,
     ) -> io::Result<(Self, oneshot::Receiver<()>)> {
         let heartbeats = Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(SharedLeases {
                 leases: Mutex::default(),
                 added: Notify::new(),
             }),
@@ -226,27 +226,27 @@ impl Thread {
     /// Renews the leases that are due.
     async fn renew(&self, store: &Store) {
         let sent = Instant::now();
-        let beats: Vec<Beat> = {
+        let renewals: Vec<LeaseRenewal> = {
             let leases = self.heartbeats.shared.leases.lock();
             let due = leases.values().filter(|held| held.due <= sent + TOGETHER);
             due.map(Held::beat).collect()
         };
-        if beats.is_empty() {
+        if renewals.is_empty() {
             return;
         }
         let lease = self.settings.lease;
-        let replies = match timeout(lease, queue::heartbeat(store, lease, &beats)).await {
+        let replies = match timeout(lease, queue::heartbeat(store, lease, &renewals)).await {
             Ok(Ok(replies)) => replies,
             Ok(Err(error)) => {
                 tracing::warn!(%error, "leases could not be renewed");
-                vec![None; beats.len()]
+                vec![None; renewals.len()]
             }
             Err(_) => {
                 tracing::warn!("the database does not answer to heartbeats");
-                vec![None; beats.len()]
+                vec![None; renewals.len()]
             }
         };
-        for (beat, reply) in beats.iter().zip(replies) {
+        for (beat, reply) in renewals.iter().zip(replies) {
             if self.take_reply(beat.token, reply, sent) == Some(HeartbeatReply::Lost) {
                 // This process is alive: the job did not end it.
                 let taken_back = claims::take_back_attempt(store, beat.job, beat.token);
@@ -287,8 +287,8 @@ impl Thread {
 }
 
 impl Held {
-    fn beat(&self) -> Beat {
-        Beat {
+    fn beat(&self) -> LeaseRenewal {
+        LeaseRenewal {
             job: self.claim.job,
             token: self.claim.token,
             state: self.progress.now(),

@@ -23,8 +23,8 @@ use pais_core::definition::Sweep;
 
 use super::WorkerPoolSettings;
 use super::heartbeats::Heartbeats;
-use super::places::{Place, Places};
 use super::progress::{Progress, StopReason};
+use super::slots::{WorkerSlot, WorkerSlots};
 use crate::engine::attempt::{self, PACKED, RunResults};
 use crate::engine::release_packing::ReleaseOrigin;
 use crate::engine::table_memory::{self, TableLimits};
@@ -36,7 +36,7 @@ pub(super) struct Worker {
     pub(super) keys: Arc<KeyRing>,
     pub(super) memory: MemoryBudget,
     pub(super) settings: WorkerPoolSettings,
-    pub(super) places: Arc<Places>,
+    pub(super) slots: Arc<WorkerSlots>,
     pub(super) heartbeats: Heartbeats,
     pub(super) wake: Arc<Notify>,
     pub(super) shutdown: CancellationToken,
@@ -47,9 +47,9 @@ impl Worker {
     pub(super) async fn work(self) {
         while !self.shutdown.is_cancelled() {
             match self.claim().await {
-                Ok(Some((claim, place))) => {
+                Ok(Some((claim, slot))) => {
                     self.attempt(claim).await;
-                    drop(place);
+                    drop(slot);
                     continue;
                 }
                 Ok(None) => {}
@@ -63,21 +63,21 @@ impl Worker {
         }
     }
 
-    /// Claims the next job. It waits for a place in this process first: what ends this process costs
+    /// Claims the next job. It waits for a slot in this process first: what ends this process costs
     /// a job that waits no attempt.
-    async fn claim(&self) -> Result<Option<(Claim, Place)>, StoreError> {
+    async fn claim(&self) -> Result<Option<(Claim, WorkerSlot)>, StoreError> {
         let rules = self.settings.claim_rules();
         end_exhausted(&self.store, rules.max_attempts).await?;
         let claimable = claims::claimable(&self.store, &rules).await?;
-        for company in self.places.order(claimable) {
-            let place = tokio::select! {
-                place = self.places.take(company) => place,
+        for isolation in self.slots.order(claimable) {
+            let slot = tokio::select! {
+                slot = self.slots.take(isolation) => slot,
                 () = self.shutdown.cancelled() => return Ok(None),
             };
-            let Some(place) = place else { continue };
-            if let Some(claim) = claims::claim(&self.store, &rules, company).await? {
-                self.places.claimed(company);
-                return Ok(Some((claim, place)));
+            let Some(slot) = slot else { continue };
+            if let Some(claim) = claims::claim(&self.store, &rules, isolation).await? {
+                self.slots.claimed(isolation);
+                return Ok(Some((claim, slot)));
             }
         }
         Ok(None)

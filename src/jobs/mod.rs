@@ -8,9 +8,9 @@
 mod audit_chaining;
 mod heartbeats;
 mod job_worker;
-mod places;
 mod progress;
 pub mod reclaiming;
+mod slots;
 mod upkeep;
 
 pub use job_worker::end_exhausted;
@@ -32,7 +32,7 @@ use crate::storage::Storage;
 
 use heartbeats::Heartbeats;
 use job_worker::Worker;
-use places::Places;
+use slots::WorkerSlots;
 
 /// How long the runs may take to stop when they are interrupted.
 const STOP_WAIT: Duration = Duration::from_secs(5);
@@ -133,14 +133,14 @@ pub fn start(
         heartbeats,
         heartbeats_end: Some(end),
     };
-    let places = Arc::new(Places::new(settings.concurrency));
+    let slots = Arc::new(WorkerSlots::new(settings.concurrency));
     for _ in 0..settings.concurrency.max(1) {
         let worker = Worker {
             store: store.clone(),
             keys: keys.clone(),
             memory: resources.memory.clone(),
             settings,
-            places: places.clone(),
+            slots: slots.clone(),
             heartbeats: pool.heartbeats.clone(),
             wake: wake.clone(),
             shutdown: pool.shutdown.clone(),

@@ -7,7 +7,7 @@ mod issuer_keys;
 mod verifier;
 
 pub use issuer_keys::{IssuerKeys, KeysError, is_safe_address};
-pub use verifier::{Person, Refusal, Verifier, is_compact};
+pub use verifier::{Refusal, VerifiedPerson, Verifier, is_compact};
 
 /// Which tokens are accepted, and what their claims mean.
 #[derive(Clone, Debug)]

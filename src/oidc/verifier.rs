@@ -33,7 +33,7 @@ const ALGORITHMS: [Algorithm; 9] = [
 
 /// A person whose token was verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Person {
+pub struct VerifiedPerson {
     /// Who, as the issuer names the person.
     pub subject: String,
     /// Name or id of the person's organization.
@@ -80,7 +80,11 @@ impl Verifier {
     ///
     /// # Errors
     /// [`Refusal`].
-    pub async fn verify(&self, token: &str, now: OffsetDateTime) -> Result<Person, Refusal> {
+    pub async fn verify(
+        &self,
+        token: &str,
+        now: OffsetDateTime,
+    ) -> Result<VerifiedPerson, Refusal> {
         if !is_compact(token) {
             return Err(Refusal::Invalid);
         }
@@ -122,13 +126,13 @@ impl Verifier {
         Ok(decoded.map_err(|_| Refusal::Invalid)?.claims)
     }
 
-    fn person(&self, claims: &Map<String, Value>) -> Option<Person> {
+    fn person(&self, claims: &Map<String, Value>) -> Option<VerifiedPerson> {
         let text = |name: &str| {
             let text = claims.get(name)?.as_str()?;
             (!text.is_empty() && text.len() <= SUBJECT_BYTES && !text.contains('\0'))
                 .then(|| text.to_owned())
         };
-        Some(Person {
+        Some(VerifiedPerson {
             subject: text(&self.settings.subject_claim)?,
             organization: text(&self.settings.organization_claim)?,
             role: role(claims.get(&self.settings.role_claim)?)?,

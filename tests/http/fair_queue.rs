@@ -3,8 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-use pais::db::claims::{self, Claim, ClaimRules, Claimable, Company};
-use pais::db::queue::{self, AttemptCounts, Beat, EndResult, Heartbeat, HeartbeatReply};
+use pais::db::claims::{self, Claim, ClaimRules, Claimable, Isolation};
+use pais::db::queue::{self, AttemptCounts, EndResult, Heartbeat, HeartbeatReply, LeaseRenewal};
 use pais::db::{Store, instances};
 use pais::ids::JobId;
 use pais::jobs::end_exhausted;
@@ -21,9 +21,9 @@ const RULES: ClaimRules = ClaimRules {
     running_per_organization: 0,
 };
 
-async fn claim(store: &Store, company: Company) -> Option<Claim> {
+async fn claim(store: &Store, isolation: Isolation) -> Option<Claim> {
     end_exhausted(store, RULES.max_attempts).await.unwrap();
-    claims::claim(store, &RULES, company).await.unwrap()
+    claims::claim(store, &RULES, isolation).await.unwrap()
 }
 
 async fn claimable(store: &Store) -> Claimable {
@@ -62,18 +62,18 @@ async fn organizations_take_turns() {
         hospital.job(&dataset, json!({})).await;
     }
     let later = job_id(&job_of_another_organization(&hospital).await);
-    let first = claim(store, Company::Shared).await.unwrap();
+    let first = claim(store, Isolation::Shared).await.unwrap();
     assert_ne!(first.job, later);
     // The other organization has no running job, so it is next, before jobs that are older.
-    let second = claim(store, Company::Shared).await.unwrap();
+    let second = claim(store, Isolation::Shared).await.unwrap();
     assert_eq!(second.job, later);
     // With as many running jobs, the organization whose last claim is older is next.
     let counts = AttemptCounts::default();
     queue::cancelled(store, &first, counts).await.unwrap();
     queue::cancelled(store, &second, counts).await.unwrap();
     let again = job_id(&job_of_another_organization_again(&hospital).await);
-    assert_ne!(claim(store, Company::Shared).await.unwrap().job, again);
-    assert_eq!(claim(store, Company::Shared).await.unwrap().job, again);
+    assert_ne!(claim(store, Isolation::Shared).await.unwrap().job, again);
+    assert_eq!(claim(store, Isolation::Shared).await.unwrap().job, again);
 }
 
 async fn job_of_another_organization_again(hospital: &Hospital) -> String {
@@ -98,7 +98,11 @@ async fn an_organization_runs_no_more_jobs_than_it_may() {
         running_per_organization: 1,
         ..RULES
     };
-    let claim = async || claims::claim(store, &rules, Company::Shared).await.unwrap();
+    let claim = async || {
+        claims::claim(store, &rules, Isolation::Shared)
+            .await
+            .unwrap()
+    };
     let first = claim().await.unwrap();
     assert!(claim().await.is_none());
     let none = claims::claimable(store, &rules).await.unwrap();
@@ -133,8 +137,8 @@ async fn a_claim_is_fast_beside_ten_thousand_waiting_jobs() {
     let asked = started.elapsed() / 10;
     let started = Instant::now();
     let claimed: Vec<_> = [
-        claim(store, Company::Shared).await.unwrap().job,
-        claim(store, Company::Shared).await.unwrap().job,
+        claim(store, Isolation::Shared).await.unwrap().job,
+        claim(store, Isolation::Shared).await.unwrap().job,
     ]
     .into();
     let claimed_in = started.elapsed() / 2;
@@ -156,8 +160,8 @@ async fn a_job_that_ends_its_process_fails_alone_and_its_neighbour_succeeds() {
     let poison = hospital.job(&dataset, json!({})).await;
     let neighbour = hospital.job(&dataset, json!({})).await;
     let first = another_process(store).await;
-    assert!(claim(&first, Company::Shared).await.is_some());
-    assert!(claim(&first, Company::Shared).await.is_some());
+    assert!(claim(&first, Isolation::Shared).await.is_some());
+    assert!(claim(&first, Isolation::Shared).await.is_some());
     let fresh = hospital.job(&dataset, json!({})).await;
     // The process dies, and its data directory is started again: nobody waits for the leases.
     instances::remove(&first).await.unwrap();
@@ -165,26 +169,26 @@ async fn a_job_that_ends_its_process_fails_alone_and_its_neighbour_succeeds() {
         let process = another_process(store).await;
         let both = Claimable {
             shared: true,
-            alone: true,
+            exclusive: true,
         };
         assert_eq!(claimable(&process).await, both);
-        let claimed = claim(&process, Company::Alone).await.unwrap();
+        let claimed = claim(&process, Isolation::Exclusive).await.unwrap();
         assert_eq!((claimed.job, claimed.attempt), (job_id(&poison), attempt));
         instances::remove(&process).await.unwrap();
     }
-    let alone = claim(store, Company::Alone).await.unwrap();
+    let alone = claim(store, Isolation::Exclusive).await.unwrap();
     assert_eq!((alone.job, alone.attempt), (job_id(&neighbour), 2));
     let failed = hospital.get(&poison).await.json(200);
     assert_eq!(failed["status"], "failed");
     assert_eq!(failed["error"]["code"], "attempts_exhausted");
     // What never ran beside it has lost nothing.
-    let fresh_claim = claim(store, Company::Shared).await.unwrap();
+    let fresh_claim = claim(store, Isolation::Shared).await.unwrap();
     assert_eq!((fresh_claim.job, fresh_claim.attempt), (job_id(&fresh), 1));
     // Back in the queue, the neighbour still runs alone.
     let ending = queue::requeue(store, &alone).await.unwrap();
     assert_eq!(ending, EndResult::Written);
-    let (shared, alone) = (false, true);
-    assert_eq!(claimable(store).await, Claimable { shared, alone });
+    let (shared, exclusive) = (false, true);
+    assert_eq!(claimable(store).await, Claimable { shared, exclusive });
 }
 
 /// A claim of another process whose lease has expired.
@@ -193,7 +197,7 @@ async fn expired_claim(process: &Store) -> Claim {
         lease: Duration::from_millis(50),
         ..RULES
     };
-    let claimed = claims::claim(process, &rules, Company::Shared).await;
+    let claimed = claims::claim(process, &rules, Isolation::Shared).await;
     let claimed = claimed.unwrap().unwrap();
     let lapsed = poll_async(Duration::from_secs(10), async || {
         let lapsed: bool = sqlx::query_scalar(
@@ -221,7 +225,7 @@ async fn a_lease_lost_by_a_live_process_costs_no_attempt() {
     instances::renew(&mut connection, busy.instance())
         .await
         .unwrap();
-    let taken = claim(store, Company::Shared).await.unwrap();
+    let taken = claim(store, Isolation::Shared).await.unwrap();
     assert_eq!((taken.job, taken.attempt), (job_id(&job), 1));
 }
 
@@ -234,17 +238,17 @@ async fn a_process_that_was_stopped_takes_back_the_attempt() {
     let stopped = another_process(store).await;
     let lost = expired_claim(&stopped).await;
     // It may be dead, so the job runs alone, in its second attempt.
-    let taken = claim(store, Company::Alone).await.unwrap();
+    let taken = claim(store, Isolation::Exclusive).await.unwrap();
     assert_eq!(taken.attempt, 2);
     // It goes on: it writes nothing more, and shows that the job had not ended it.
     let state = Heartbeat::default();
     let (job_id, token) = (lost.job, lost.token);
-    let beats = [Beat {
+    let renewals = [LeaseRenewal {
         job: job_id,
         token,
         state,
     }];
-    let replies = queue::heartbeat(&stopped, RULES.lease, &beats).await;
+    let replies = queue::heartbeat(&stopped, RULES.lease, &renewals).await;
     assert_eq!(replies.unwrap(), [Some(HeartbeatReply::Lost)]);
     for _ in 0..2 {
         claims::take_back_attempt(&stopped, job_id, token)
@@ -262,7 +266,7 @@ async fn a_job_left_by_an_older_version_waits_for_its_lease() {
     let dataset = hospital.filled_dataset().await;
     hospital.job(&dataset, json!({})).await;
     let older = another_process(store).await;
-    claim(&older, Company::Shared).await.unwrap();
+    claim(&older, Isolation::Shared).await.unwrap();
     execute(store, "UPDATE jobs SET lease_instance = NULL").await;
     assert_eq!(claimable(store).await, Claimable::default());
     execute(
@@ -270,7 +274,7 @@ async fn a_job_left_by_an_older_version_waits_for_its_lease() {
         "UPDATE jobs SET lease_expires_at = clock_timestamp()",
     )
     .await;
-    assert_eq!(claim(store, Company::Alone).await.unwrap().attempt, 2);
+    assert_eq!(claim(store, Isolation::Exclusive).await.unwrap().attempt, 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -278,20 +282,20 @@ async fn a_heartbeat_does_not_wait_for_a_job_that_is_being_changed() {
     let hospital = Hospital::new().await;
     let store = &hospital.app.state.unscoped().db;
     let dataset = hospital.filled_dataset().await;
-    let mut beats = Vec::new();
+    let mut renewals = Vec::new();
     for _ in 0..2 {
         hospital.job(&dataset, json!({})).await;
-        let Claim { job, token, .. } = claim(store, Company::Shared).await.unwrap();
+        let Claim { job, token, .. } = claim(store, Isolation::Shared).await.unwrap();
         let state = Heartbeat::default();
-        beats.push(Beat { job, token, state });
+        renewals.push(LeaseRenewal { job, token, state });
     }
     let mut changing = store.begin().await.unwrap();
     sqlx::query("UPDATE jobs SET progress = 0.5 WHERE id = $1")
-        .bind(beats[0].job.0)
+        .bind(renewals[0].job.0)
         .execute(&mut *changing)
         .await
         .unwrap();
-    let beating = queue::heartbeat(store, RULES.lease, &beats);
+    let beating = queue::heartbeat(store, RULES.lease, &renewals);
     let replies = tokio::time::timeout(Duration::from_secs(5), beating).await;
     let replies = replies.expect("the heartbeat waits").unwrap();
     assert_eq!(replies, [None, Some(HeartbeatReply::Held)]);
@@ -369,8 +373,8 @@ fn take_all_over(options: sqlx::postgres::PgConnectOptions, time: Duration) -> u
         let started = Instant::now();
         let mut claimed = 0;
         while started.elapsed() < time {
-            for company in [Company::Shared, Company::Alone] {
-                let claim = claims::claim(&store, &RULES, company).await.unwrap();
+            for isolation in [Isolation::Shared, Isolation::Exclusive] {
+                let claim = claims::claim(&store, &RULES, isolation).await.unwrap();
                 claimed += usize::from(claim.is_some());
             }
             pais_test_support::poll::pace(Duration::from_millis(50)).await;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pais::clock::SystemClock;
-use pais::db::claims::{self, Claim, ClaimRules, Company};
+use pais::db::claims::{self, Claim, ClaimRules, Isolation};
 use pais::db::queue::{
-    self, AttemptCounts, Beat, EndResult, Heartbeat, HeartbeatReply, NewRunResults,
+    self, AttemptCounts, EndResult, Heartbeat, HeartbeatReply, LeaseRenewal, NewRunResults,
 };
 use pais::db::{Store, instances};
 use pais::jobs::end_exhausted;
@@ -31,9 +31,14 @@ async fn claim(store: &Store, lease: Duration) -> Option<Claim> {
         running_per_organization: 0,
     };
     end_exhausted(store, 3).await.unwrap();
-    match claims::claim(store, &rules, Company::Shared).await.unwrap() {
+    match claims::claim(store, &rules, Isolation::Shared)
+        .await
+        .unwrap()
+    {
         Some(claim) => Some(claim),
-        None => claims::claim(store, &rules, Company::Alone).await.unwrap(),
+        None => claims::claim(store, &rules, Isolation::Exclusive)
+            .await
+            .unwrap(),
     }
 }
 
@@ -45,8 +50,8 @@ async fn beat(store: &Store, claim: &Claim) -> HeartbeatReply {
         remaining: Some(Duration::from_millis(1_249)),
     };
     let (job, token) = (claim.job, claim.token);
-    let beats = [Beat { job, token, state }];
-    let replies = queue::heartbeat(store, LONG, &beats).await.unwrap();
+    let renewals = [LeaseRenewal { job, token, state }];
+    let replies = queue::heartbeat(store, LONG, &renewals).await.unwrap();
     replies[0].unwrap()
 }
 

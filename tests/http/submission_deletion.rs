@@ -1,6 +1,6 @@
 //! The deletion of single submissions.
 
-use pais::db::seal::Place;
+use pais::db::seal::SealedItem;
 use pais::engine::load_rows;
 use pais::roles::Role;
 use pais_core::definition::{DatasetId, SubmissionId};
@@ -75,7 +75,7 @@ async fn a_copy_of_a_deleted_submission_is_not_opened_by_any_key_that_is_left() 
     let organization = pais::ids::OrganizationId(organization);
     let loaded = pais::db::datasets::load(store, organization, dataset_id).await;
     let key = load_rows::open_key(keys, &loaded.unwrap().unwrap()).unwrap();
-    let place = Place::Chunk {
+    let place = SealedItem::Chunk {
         submission,
         index: 0,
     };

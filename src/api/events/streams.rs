@@ -23,11 +23,11 @@ pub struct StreamLimits {
 #[derive(Clone, Debug)]
 pub(super) struct Streams {
     limits: StreamLimits,
-    open: Arc<Mutex<Open>>,
+    open: Arc<Mutex<OpenStreams>>,
 }
 
 #[derive(Debug, Default)]
-struct Open {
+struct OpenStreams {
     tokens: HashMap<TokenId, usize>,
     organizations: HashMap<OrganizationId, usize>,
 }
@@ -36,7 +36,7 @@ struct Open {
 #[derive(Debug)]
 #[must_use]
 pub(super) struct StreamPlace {
-    open: Arc<Mutex<Open>>,
+    open: Arc<Mutex<OpenStreams>>,
     caller: Caller,
 }
 

@@ -72,12 +72,12 @@ pub(crate) struct IncomingBody {
     first: BytesMut,
     /// Whether the client waits for `100 Continue`, which is sent when the body is first read.
     expects_continue: bool,
-    progress: Arc<Progress>,
+    progress: Arc<ReadProgress>,
 }
 
 /// What is known of a body while it is read.
 #[derive(Debug, Default)]
-struct Progress {
+struct ReadProgress {
     /// Whether reading has begun.
     is_started: AtomicBool,
     /// Whether the body is being decoded from a compressed form.
@@ -86,7 +86,7 @@ struct Progress {
     decoded: AtomicU64,
 }
 
-impl Progress {
+impl ReadProgress {
     /// Whether too many of `received` bytes have decoded to nothing.
     fn is_padded(&self, received: u64) -> bool {
         let decoded = self.decoded.load(Ordering::Relaxed);
@@ -98,7 +98,7 @@ impl Progress {
 impl IncomingBody {
     /// A body from a client that sends it at least at this pace.
     pub(crate) fn new(body: Body, headers: &HeaderMap, pace: UploadPace) -> Self {
-        let progress = Arc::<Progress>::default();
+        let progress = Arc::<ReadProgress>::default();
         let stream = watch(body.into_data_stream(), pace, progress.clone());
         Self {
             raw: StreamReader::new(stream),
@@ -171,7 +171,7 @@ impl IncomingBody {
 /// A decoder that counts what it has decoded.
 struct Decoded<'a, D> {
     decoder: D,
-    progress: &'a Progress,
+    progress: &'a ReadProgress,
 }
 
 impl<D: AsyncRead + Unpin> AsyncRead for Decoded<'_, D> {
@@ -194,7 +194,7 @@ impl<D: AsyncRead + Unpin> AsyncRead for Decoded<'_, D> {
 fn watch(
     stream: BodyDataStream,
     pace: UploadPace,
-    progress: Arc<Progress>,
+    progress: Arc<ReadProgress>,
 ) -> BoxStream<'static, io::Result<Bytes>> {
     let start = (stream, ClientTime::default(), 0u64);
     unfold(Some(start), move |state| {

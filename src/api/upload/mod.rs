@@ -2,6 +2,6 @@
 
 pub(super) mod incoming;
 pub mod pace;
-pub(crate) mod places;
+pub(crate) mod slots;
 
 pub use pace::UploadPace;

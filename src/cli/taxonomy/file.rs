@@ -48,7 +48,7 @@ pub(super) struct HierarchyFile {
 
 /// The body or an answer of `/v1/taxonomies`, or a tree alone.
 #[derive(Deserialize)]
-struct TaxonomyDocument {
+struct TaxonomyFile {
     name: Option<String>,
     root: Option<TaxonomyNode>,
     label: Option<String>,
@@ -92,7 +92,7 @@ impl HierarchyFile {
 
 /// The name and the tree of a document, and the pointer to the tree.
 fn of_json(body: &[u8]) -> Result<(Option<String>, TaxonomyNode, &'static str), Problem> {
-    let document: TaxonomyDocument = json::parse(body)?;
+    let document: TaxonomyFile = json::parse(body)?;
     match (document.root, document.label) {
         (Some(root), _) => Ok((document.name, root, "/root")),
         (None, Some(label)) => {

@@ -6,7 +6,7 @@ use pais_core::table::{Table, ValueCounters, chunk};
 use tokio::sync::mpsc;
 
 use crate::db::StoreError;
-use crate::db::seal::{DataKey, Place, SubmissionKey};
+use crate::db::seal::{DataKey, SealedItem, SubmissionKey};
 use crate::db::submissions::SealedChunk;
 use crate::engine::WorkError;
 use crate::problem::{Code, Problem};
@@ -78,7 +78,7 @@ impl<'a> Sealing<'a> {
             what: "a submission's chunk",
         })?;
         let (submission, index) = (self.submission, self.index);
-        let place = Place::Chunk { submission, index };
+        let place = SealedItem::Chunk { submission, index };
         let sealed = self.rows_key.seal(place, &encoded);
         let sealed = sealed.map_err(StoreError::from)?;
         let chunk = SealedChunk {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use memchr::memmem::Finder;
 use pais::db::key_ring::KeyRing;
-use pais::db::seal::{DataKey, Place};
+use pais::db::seal::{DataKey, SealedItem};
 use pais_core::definition::{DatasetId, SubmissionId};
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{ConnectOptions, Connection, Row};
@@ -28,7 +28,7 @@ impl Copy {
     /// Whether the key of the dataset opens the key of the submission, and that the chunk.
     fn opens_with(&self, key: &DataKey) -> bool {
         let submission = self.submission;
-        let place = Place::Chunk {
+        let place = SealedItem::Chunk {
             submission,
             index: 0,
         };
