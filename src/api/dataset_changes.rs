@@ -1,7 +1,10 @@
-//! Changes of a dataset that need no new reading of its rows.
+//! `PATCH /v1/datasets/{id}`: changes of a dataset that need no new reading of its rows.
 
 use std::collections::HashMap;
 
+use axum::Json;
+use axum::extract::State;
+use axum::http::HeaderMap;
 use pais_core::cancellation::Cancellation;
 use pais_core::definition::{
     ColumnDefinition, ColumnRole, DatasetDefinition, DatasetId, TaxonomyId, TaxonomyNode, json,
@@ -14,17 +17,52 @@ use pais_core::table::Table;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use crate::db::dataset_changes::{self, ChangeResult, DatasetChange};
-use crate::db::datasets::{Dataset, StoredDataset};
+use crate::db::dataset_view::Dataset;
+use crate::db::datasets::StoredDataset;
 use crate::db::{submissions, taxonomies};
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
 
 use super::datasets::{check_definition, get_dataset, load, referenced_taxonomies, trees};
 use super::error::ApiError;
+use super::extract::headers::require_json;
+use super::extract::{Holder, Path, WholeBody};
 use super::raw_rows::{RawRows, on_rows};
-use super::state::App;
+use super::state::{App, AppState};
+
+/// The route of changes.
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(patch))
+}
+
+/// Change a dataset.
+///
+/// Columns change by name: roles, except to and from `identifier` and `subject`, taxonomies, words
+/// for missing and ranges, as long as the stored rows fit. Releases stay; later jobs use the
+/// changed columns.
+#[utoipa::path(patch, path = "/v1/datasets/{id}", tag = "datasets", request_body = DatasetPatch,
+    params(("id" = DatasetId, Path, description = "Its id")),
+    responses((status = 200, description = "The changed dataset", body = Dataset),
+        (status = 409, description = "`conflict`: the rows would have to be read again, or do not fit, or jobs or uploads of the dataset are under way"),
+        (status = 422, description = "`invalid_schema`, `invalid_taxonomy`, `invalid_value`, `limit_exceeded`")))]
+async fn patch(
+    State(state): State<AppState>,
+    Holder(caller): Holder,
+    Path(id): Path<DatasetId>,
+    headers: HeaderMap,
+    body: WholeBody,
+) -> Result<Json<Dataset>, ApiError> {
+    require_json(&headers)?;
+    body.process(async move |body| {
+        let patch: DatasetPatch = json::parse(&body)?;
+        Ok(Json(change(&state.of(caller), caller, id, patch).await?))
+    })
+    .await
+}
 
 /// The body of `PATCH /v1/datasets/{id}`. What is left out stays.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
@@ -74,7 +112,7 @@ struct Changed {
 /// `not_found`; `conflict` for what needs a new reading of the rows, for rows that do not fit,
 /// and while jobs or uploads of the dataset are under way; a definition that is invalid; when
 /// the database fails.
-pub(crate) async fn change(
+async fn change(
     app: &App,
     caller: Caller,
     id: DatasetId,

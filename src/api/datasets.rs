@@ -16,15 +16,13 @@ use pais_core::taxonomy::{Tree, TreeLimits};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::db::datasets::{
-    self, Dataset, DatasetCreation, DatasetSummary, NewDataset, StoredDataset,
-};
-use crate::db::{RowScope, taxonomies};
+use crate::db::dataset_view::{self, Dataset, DatasetSummary};
+use crate::db::datasets::{self, DatasetCreation, NewDataset, StoredDataset};
+use crate::db::{RowScope, dataset_deletion, taxonomies};
 use crate::jobs::reclaiming::reclaim_space;
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
 
-use super::dataset_changes::{self, DatasetPatch};
 use super::error::ApiError;
 use super::extract::headers::require_json;
 use super::extract::{Holder, Parameters, Path, WholeBody};
@@ -48,7 +46,7 @@ const DESCRIPTION_LENGTH: usize = 10_000;
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(create, list))
-        .routes(routes!(get, change, delete))
+        .routes(routes!(get, delete))
 }
 
 /// Declare a dataset.
@@ -89,7 +87,7 @@ async fn list(
 ) -> Result<Json<Page<DatasetSummary>>, ApiError> {
     let page = query.parse()?;
     let (db, organization) = (state.db(caller), caller.organization);
-    let rows = datasets::list(&db, organization, page.after, page.rows_to_query()).await?;
+    let rows = dataset_view::list(&db, organization, page.after, page.rows_to_query()).await?;
     Ok(Json(Page::new(rows, page, |dataset| dataset.id.0)))
 }
 
@@ -103,32 +101,6 @@ async fn get(
     Path(id): Path<DatasetId>,
 ) -> Result<Json<Dataset>, ApiError> {
     Ok(Json(get_dataset(&state.of(caller), caller, id).await?))
-}
-
-/// Change a dataset.
-///
-/// Columns change by name: roles, except to and from `identifier` and `subject`, taxonomies, words
-/// for missing and ranges, as long as the stored rows fit. Releases stay; later jobs use the
-/// changed columns.
-#[utoipa::path(patch, path = "/v1/datasets/{id}", tag = "datasets", request_body = DatasetPatch,
-    params(("id" = DatasetId, Path, description = "Its id")),
-    responses((status = 200, description = "The changed dataset", body = Dataset),
-        (status = 409, description = "`conflict`: the rows would have to be read again, or do not fit, or jobs or uploads of the dataset are under way"),
-        (status = 422, description = "`invalid_schema`, `invalid_taxonomy`, `invalid_value`, `limit_exceeded`")))]
-async fn change(
-    State(state): State<AppState>,
-    Holder(caller): Holder,
-    Path(id): Path<DatasetId>,
-    headers: HeaderMap,
-    body: WholeBody,
-) -> Result<Json<Dataset>, ApiError> {
-    require_json(&headers)?;
-    body.process(async move |body| {
-        let patch: DatasetPatch = json::parse(&body)?;
-        let changed = dataset_changes::change(&state.of(caller), caller, id, patch).await?;
-        Ok(Json(changed))
-    })
-    .await
 }
 
 /// Delete a dataset.
@@ -146,7 +118,7 @@ async fn delete(
     let app = state.of(caller);
     // The key of the dataset is destroyed at once; the reserve is used if the disk is full.
     app.storage.make_room();
-    deleted(datasets::delete(&app.db, caller, id).await?)?;
+    deleted(dataset_deletion::delete(&app.db, caller, id).await?)?;
     app.wake.notify_waiters();
     // Also what is left of other organizations.
     let store = app.db.within(RowScope::Service);
@@ -209,7 +181,7 @@ pub(crate) async fn get_dataset(
     caller: Caller,
     id: DatasetId,
 ) -> Result<Dataset, ApiError> {
-    let dataset = datasets::find(&app.db, &app.keys, caller.organization, id).await?;
+    let dataset = dataset_view::find(&app.db, &app.keys, caller.organization, id).await?;
     dataset.ok_or_else(ApiError::not_found)
 }
 

@@ -15,7 +15,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::db::audit::{self, Action, NewEvent};
-use crate::db::{datasets, profile as stored, submissions};
+use crate::db::{dataset_view, profile as stored, submissions};
 use crate::problem::{Code, Problem};
 
 use super::datasets::load;
@@ -117,6 +117,6 @@ async fn show(
         rows_per_subject_max: subjects.map(|counts| counts.rows_per_subject_max),
         shared_subjects: subjects.map(|counts| counts.shared_subjects),
         identifier_repeats: stored::identifier_repeats(&app.db, id).await?,
-        warnings: datasets::row_warnings(&app.db, id).await?,
+        warnings: dataset_view::row_warnings(&app.db, id).await?,
     }))
 }

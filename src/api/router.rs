@@ -28,9 +28,9 @@ use super::middleware::{
 use super::response::error_page;
 use super::state::AppState;
 use super::{
-    audit, compositions, datasets, drafts, events, grants, health, jobs, legal_holds, metrics,
-    openapi, organizations, packages, policies, profile, releases, report_links, reports, risk,
-    steps, submissions, tables, taxonomies, tokens, withdrawals,
+    audit, compositions, dataset_changes, datasets, drafts, events, grants, health, jobs,
+    legal_holds, metrics, openapi, organizations, packages, policies, profile, releases,
+    report_links, reports, risk, steps, submissions, tables, taxonomies, tokens, withdrawals,
 };
 
 /// The settings of the router.
@@ -51,6 +51,7 @@ fn prompt_routes() -> OpenApiRouter<AppState> {
         .merge(tokens::routes())
         .merge(taxonomies::routes())
         .merge(datasets::routes())
+        .merge(dataset_changes::routes())
         .merge(submissions::list_routes())
         .merge(jobs::routes())
         .merge(steps::routes())

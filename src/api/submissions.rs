@@ -15,7 +15,7 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::db::datasets::{self, SubmissionSummary};
+use crate::db::dataset_view::{self, SubmissionSummary};
 use crate::db::idempotency::IdempotentAnswer;
 use crate::db::submission_deletion;
 use crate::db::submissions::{Duplicates, Submission, SubmissionResult, SubmissionTotals};
@@ -161,7 +161,8 @@ async fn list(
     let page = query.parse()?;
     let app = state.of(caller);
     let (dataset, limit) = ((caller.organization, id), page.rows_to_query());
-    let rows = datasets::list_submissions(&app.db, &app.keys, dataset, page.after, limit).await?;
+    let rows =
+        dataset_view::list_submissions(&app.db, &app.keys, dataset, page.after, limit).await?;
     let rows = rows.ok_or_else(ApiError::not_found)?;
     Ok(Json(Page::new(rows, page, |submission| submission.id.0)))
 }

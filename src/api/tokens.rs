@@ -13,8 +13,8 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::db::Store;
 use crate::db::tokens::{self, IssuedToken, NewToken, Token};
-use crate::db::{Store, enrolments};
 use crate::ids::{OrganizationId, TokenId};
 use crate::problem::{Code, Problem};
 use crate::roles::Role;
@@ -151,8 +151,8 @@ async fn redeem(
         let admitted = limit.admit(address, code);
         admitted.map_err(|retry_after| ApiError::TooManyRefusedTokens { retry_after })?;
     }
-    let issued = if enrolments::is_well_formed(code) {
-        enrolments::redeem(&state.unscoped().db, code, client.address).await?
+    let issued = if tokens::is_well_formed(code, tokens::CODE_PREFIX) {
+        tokens::redeem(&state.unscoped().db, code, client.address).await?
     } else {
         None
     };

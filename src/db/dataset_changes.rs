@@ -11,7 +11,6 @@ use pais_core::definition::{DatasetDefinition, DatasetId, TaxonomyId, TaxonomyNo
 use pais_core::warning::Warning;
 
 use super::audit::{self, Action, NewEvent};
-use super::datasets::{insert_trees, without_trees};
 use super::{Store, StoreError, trees};
 
 /// The SQLSTATE of a row that another transaction has locked.
@@ -113,13 +112,13 @@ pub async fn change(
         "UPDATE datasets SET definition = $2, delete_after = $3, warnings = $4 WHERE id = $1",
     )
     .bind(id)
-    .bind(Json(without_trees(&definition)))
+    .bind(Json(trees::without_trees(&definition)))
     .bind(delete_after)
     .bind(Json(&warnings))
     .execute(&mut *transaction)
     .await?;
     trees::unlink(&mut transaction, by.organization, id).await?;
-    insert_trees(&mut transaction, by.organization, id, &definition, &roots).await?;
+    trees::link_all(&mut transaction, by.organization, id, &definition, &roots).await?;
     let detail = json!({
         "columns": columns,
         "retention_days": definition.retention_days,

@@ -8,8 +8,7 @@ use crate::ids::OrganizationId;
 use crate::roles::Caller;
 
 use super::audit::{self, Action, Actor, NewEvent, Outcome};
-use super::legal_holds::Deletion;
-use super::retention::Expiry;
+use super::legal_holds::{Deletion, Expiry};
 use super::{Store, StoreError, submission_deletion, trees};
 
 /// Deletes a dataset at the request of its holder, unless it has a legal hold.

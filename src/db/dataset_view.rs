@@ -16,10 +16,10 @@ use super::key_ring::KeyRing;
 use super::legal_holds::{LegalHold, LegalHoldColumns};
 use super::seal::{DataKey, SealedItem};
 use super::submissions::ColumnWarning;
-use super::{Store, StoreError, datasets, trees};
+use super::{Store, StoreError, trees};
 
 /// Number of submissions that a dataset is shown with.
-pub const LATEST_SUBMISSIONS: i64 = 100;
+const LATEST_SUBMISSIONS: i64 = 100;
 
 /// One batch of rows, as its dataset lists it.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -158,7 +158,7 @@ pub async fn find(
     .fetch_optional(&mut *store.connection().await?)
     .await?;
     let Some(row) = row else { return Ok(None) };
-    let definition = datasets::declared(row.definition, &trees);
+    let definition = trees::declared(row.definition, &trees);
     // Deleted since the row was read.
     let Some(key) = open_key(store, keys, id).await? else {
         return Ok(None);

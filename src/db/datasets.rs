@@ -3,30 +3,24 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use sqlx::FromRow;
 use sqlx::types::Json;
-use sqlx::{FromRow, PgConnection};
 use time::{Duration, OffsetDateTime};
 use uuid::Uuid;
 
 use crate::ids::OrganizationId;
 use crate::roles::Caller;
 use pais_core::definition::{
-    ColumnDefinition, DatasetDefinition, DatasetId, TaxonomyId, TaxonomyNode, TaxonomyReference,
+    DatasetDefinition, DatasetId, TaxonomyId, TaxonomyNode, TaxonomyReference,
 };
 use pais_core::schema::Schema;
 use pais_core::taxonomy::{Tree, TreeLimits};
 use pais_core::warning::Warning;
 
 use super::audit::{self, Action, NewEvent};
+use super::dataset_view::Dataset;
 use super::key_ring::KeyRing;
-use super::trees::{self, UsedTree};
-use super::{Store, StoreError, service_keys, taxonomies, violates};
-
-pub use super::dataset_deletion::delete;
-pub use super::dataset_view::{
-    Dataset, DatasetSummary, LATEST_SUBMISSIONS, SubmissionSummary, find, list, list_submissions,
-    row_warnings,
-};
+use super::{Store, StoreError, service_keys, taxonomies, trees, violates};
 
 /// A dataset that is not deleted, with everything that submissions and jobs need.
 #[derive(Clone, Debug)]
@@ -119,7 +113,7 @@ pub async fn create(
     .bind(id)
     .bind(by.organization)
     .bind(&definition.name)
-    .bind(Json(without_trees(&definition)))
+    .bind(Json(trees::without_trees(&definition)))
     .bind(now)
     .bind(delete_after)
     .bind(Json(&warnings))
@@ -129,7 +123,7 @@ pub async fn create(
         Err(error) if violates(&error, "datasets_name") => return Ok(DatasetCreation::NameTaken),
         inserted => inserted?,
     };
-    insert_trees(&mut transaction, by.organization, id, &definition, &trees).await?;
+    trees::link_all(&mut transaction, by.organization, id, &definition, &trees).await?;
     // The key is there before the dataset is: a crash in between leaves a key without a dataset.
     let stored = store.data_keys();
     stored.write(&mut transaction, id, &wrapped_key).await?;
@@ -153,75 +147,6 @@ pub async fn create(
         submissions_total: 0,
         warnings,
     })))
-}
-
-/// The definition as it is stored: without inline trees, which are stored by themselves.
-pub(super) fn without_trees(definition: &DatasetDefinition) -> DatasetDefinition {
-    let column = |column: &ColumnDefinition| {
-        let taxonomy = match &column.taxonomy {
-            Some(TaxonomyReference::Id(id)) => Some(TaxonomyReference::Id(*id)),
-            Some(TaxonomyReference::Generated(hierarchy)) => {
-                Some(TaxonomyReference::Generated(hierarchy.clone()))
-            }
-            Some(TaxonomyReference::Inline(_)) | None => None,
-        };
-        ColumnDefinition {
-            name: column.name.clone(),
-            taxonomy,
-            domain: column.domain.clone(),
-            separator: column.separator.clone(),
-            missing: column.missing.clone(),
-            format: column.format.clone(),
-            from: column.from.clone(),
-            order: column.order.clone(),
-            ..*column
-        }
-    };
-    DatasetDefinition {
-        name: definition.name.clone(),
-        description: definition.description.clone(),
-        columns: definition.columns.iter().map(column).collect(),
-        missing: definition.missing.clone(),
-        ..*definition
-    }
-}
-
-/// Stores the trees of the columns. `by_id` has those that are given by id.
-pub(super) async fn insert_trees(
-    connection: &mut PgConnection,
-    organization: OrganizationId,
-    dataset: DatasetId,
-    definition: &DatasetDefinition,
-    by_id: &HashMap<TaxonomyId, TaxonomyNode>,
-) -> Result<(), StoreError> {
-    for (position, column) in definition.columns.iter().enumerate() {
-        let root = match &column.taxonomy {
-            Some(TaxonomyReference::Id(id)) => by_id.get(id),
-            Some(TaxonomyReference::Inline(root)) => Some(root),
-            Some(TaxonomyReference::Generated(_)) | None => None,
-        };
-        if let Some(root) = root {
-            let tree = trees::insert(connection, organization, root).await?;
-            trees::link(connection, organization, (dataset, position), &tree).await?;
-        }
-    }
-    Ok(())
-}
-
-/// A stored definition as it was declared, with its inline trees.
-pub(super) fn declared(stored: DatasetDefinition, trees: &[UsedTree]) -> DatasetDefinition {
-    let mut definition = stored;
-    for tree in trees {
-        for &position in &tree.positions {
-            if let Some(column) = definition
-                .columns
-                .get_mut(position.cast_unsigned() as usize)
-            {
-                column.taxonomy.get_or_insert_with(|| tree.inline());
-            }
-        }
-    }
-    definition
 }
 
 /// A dataset of the organization that is not deleted; `None` if there is none.
@@ -274,7 +199,7 @@ pub async fn find_any(
         id,
         name: row.name,
         schema: Arc::new(schema(&stored, &trees)?),
-        definition: declared(stored, &trees),
+        definition: trees::declared(stored, &trees),
         wrapped_key,
         created_at: row.created_at,
         delete_after: row.delete_after,
@@ -288,15 +213,6 @@ struct DatasetRow {
     definition: Option<DatasetDefinition>,
     created_at: OffsetDateTime,
     delete_after: Option<OffsetDateTime>,
-}
-
-/// The datasets that are not deleted.
-///
-/// # Errors
-/// When the database fails.
-pub(super) async fn live_ids(store: &Store) -> Result<Vec<DatasetId>, StoreError> {
-    let ids = sqlx::query_scalar("SELECT id FROM datasets WHERE deleted_at IS NULL ORDER BY id");
-    Ok(ids.fetch_all(&mut *store.connection().await?).await?)
 }
 
 /// The datasets that are not deleted, and the submissions.
@@ -313,7 +229,7 @@ pub(super) async fn key_owners(store: &Store) -> Result<Vec<Uuid>, StoreError> {
 
 /// The schema of a stored definition. It is resolved without limits, because the limits may have
 /// been lowered since the definition was accepted. Columns with one tree share it.
-fn schema(stored: &DatasetDefinition, trees: &[UsedTree]) -> Result<Schema, StoreError> {
+fn schema(stored: &DatasetDefinition, trees: &[trees::UsedTree]) -> Result<Schema, StoreError> {
     let damaged = StoreError::Damaged {
         what: "a dataset's schema",
     };
@@ -322,7 +238,7 @@ fn schema(stored: &DatasetDefinition, trees: &[UsedTree]) -> Result<Schema, Stor
         depth: usize::MAX,
     };
     // Each tree gets an id for the resolution, whether it was declared by id or inline.
-    let mut definition = without_trees(stored);
+    let mut definition = trees::without_trees(stored);
     let mut by_id = HashMap::with_capacity(trees.len());
     for used in trees {
         let Ok(tree) = Tree::new(&used.root, limits) else {

@@ -15,10 +15,7 @@ use pais_core::definition::DatasetId;
 use pais_package::{KeyError, SigningKey};
 
 use super::keyed_digest::DigestKey;
-use super::seal::{DataKey, KEY_BYTES, SealError, cipher, open, random, seal};
-
-/// A key of 32 bytes, which is overwritten when it is dropped.
-pub type SecretKey = Zeroizing<[u8; KEY_BYTES]>;
+use super::seal::{DataKey, KEY_BYTES, SealError, SecretKey, cipher, open, random, seal};
 
 /// Reads the key-encryption keys anew; the current one is the first.
 pub type KeySource = Box<dyn Fn() -> Option<Vec<SecretKey>> + Send + Sync>;
@@ -279,7 +276,8 @@ mod tests {
     use parking_lot::Mutex;
     use zeroize::Zeroizing;
 
-    use super::{KeyRing, KeySource, SecretKey};
+    use super::{KeyRing, KeySource};
+    use crate::db::seal::SecretKey;
     use crate::db::seal::{SealError, SealedItem};
     use pais_core::definition::{DatasetId, SubmissionId};
 

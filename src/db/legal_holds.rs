@@ -1,5 +1,7 @@
 //! Legal holds: while a dataset has one, neither it nor a submission of it is deleted.
 
+use std::fmt::Display;
+
 use serde::Serialize;
 use serde_json::json;
 use sqlx::{FromRow, PgConnection};
@@ -46,6 +48,34 @@ pub enum Deletion {
     NotFound,
     /// The dataset has a legal hold.
     Held,
+}
+
+/// What the end of retention did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Expiry {
+    /// Number of datasets and submissions that were deleted.
+    pub deleted: u64,
+    /// Number of those that could not be deleted.
+    pub failed: u64,
+}
+
+impl Expiry {
+    /// Counts one that was due. A failure is in the log.
+    pub(super) fn count(&mut self, id: impl Display, result: Result<Deletion, StoreError>) {
+        match result {
+            Ok(Deletion::Done) => self.deleted += 1,
+            // By somebody else, or held since.
+            Ok(Deletion::NotFound | Deletion::Held) => {}
+            Err(error) => {
+                self.failed += 1;
+                tracing::error!(
+                    %id,
+                    error = &error as &dyn std::error::Error,
+                    "it could not be deleted at the end of its retention; this is tried again"
+                );
+            }
+        }
+    }
 }
 
 /// Places a legal hold on a dataset. One that has a hold keeps the time, and gets the new reason. `None`

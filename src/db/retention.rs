@@ -1,38 +1,8 @@
 //! The end of retention: datasets and submissions that are old enough are deleted. What is due is in the
 //! database, so that neither a restart nor a failure loses it.
 
-use std::fmt::Display;
-
-use super::legal_holds::Deletion;
+use super::legal_holds::Expiry;
 use super::{Store, StoreError, dataset_deletion, datasets, submission_deletion};
-
-/// What [`delete_expired`] did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Expiry {
-    /// Number of datasets and submissions that were deleted.
-    pub deleted: u64,
-    /// Number of those that could not be deleted.
-    pub failed: u64,
-}
-
-impl Expiry {
-    /// Counts one that was due. A failure is in the log.
-    pub(super) fn count(&mut self, id: impl Display, result: Result<Deletion, StoreError>) {
-        match result {
-            Ok(Deletion::Done) => self.deleted += 1,
-            // By somebody else, or held since.
-            Ok(Deletion::NotFound | Deletion::Held) => {}
-            Err(error) => {
-                self.failed += 1;
-                tracing::error!(
-                    %id,
-                    error = &error as &dyn std::error::Error,
-                    "it could not be deleted at the end of its retention; this is tried again"
-                );
-            }
-        }
-    }
-}
 
 /// Deletes the datasets and then the submissions whose retention has ended, unless they have a legal hold.
 /// Called periodically. One that cannot be deleted does not keep the others; it is tried again by the next

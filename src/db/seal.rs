@@ -10,11 +10,13 @@ use zeroize::Zeroizing;
 use crate::ids::{JobId, ReleaseId};
 use pais_core::definition::{DatasetId, SubmissionId};
 
-use super::key_ring::SecretKey;
 use super::keyed_digest::DigestKey;
 
 const NONCE_BYTES: usize = 12;
 pub(super) const KEY_BYTES: usize = 32;
+
+/// A key of 32 bytes, which is overwritten when it is dropped.
+pub type SecretKey = Zeroizing<[u8; KEY_BYTES]>;
 
 /// Bytes of the keyed hash of a subject: enough that no two persons of a dataset have the same.
 const SUBJECT_BYTES: usize = 16;

@@ -5,9 +5,9 @@ use sqlx::PgConnection;
 
 use pais_core::definition::DatasetId;
 
-use super::key_ring::{KeyId, KeyRing, KeySource, SecretKey};
-use super::seal::random;
-use super::{Store, StoreError, datasets};
+use super::key_ring::{KeyId, KeyRing, KeySource};
+use super::seal::{SecretKey, random};
+use super::{Store, StoreError};
 
 /// Why the keys are not those of the database.
 #[derive(Debug, thiserror::Error)]
@@ -155,7 +155,7 @@ pub async fn check(store: &Store, ring: &KeyRing) -> Result<KeyCheck, StoreError
         good: 0,
         bad: Vec::new(),
     };
-    for dataset in datasets::live_ids(store).await? {
+    for dataset in live_datasets(store).await? {
         match store
             .data_keys()
             .read(&mut *store.connection().await?, dataset)
@@ -180,7 +180,7 @@ pub async fn rewrap_all(store: &Store, ring: &KeyRing) -> Result<usize, StoreErr
         .fetch_one(&mut *transaction)
         .await?;
     let service = ring.open_service_key(&wrapped)?;
-    let live = datasets::live_ids(store).await?;
+    let live = live_datasets(store).await?;
     for &dataset in &live {
         let wrapped = store.data_keys().read(&mut *transaction, dataset).await?;
         // Deleted meanwhile.
@@ -198,4 +198,13 @@ pub async fn rewrap_all(store: &Store, ring: &KeyRing) -> Result<usize, StoreErr
         .await?;
     transaction.commit().await?;
     Ok(live.len())
+}
+
+/// The datasets that are not deleted.
+///
+/// # Errors
+/// When the database fails.
+async fn live_datasets(store: &Store) -> Result<Vec<DatasetId>, StoreError> {
+    let ids = sqlx::query_scalar("SELECT id FROM datasets WHERE deleted_at IS NULL ORDER BY id");
+    Ok(ids.fetch_all(&mut *store.connection().await?).await?)
 }

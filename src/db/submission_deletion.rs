@@ -9,8 +9,7 @@ use crate::ids::OrganizationId;
 use crate::roles::Caller;
 
 use super::audit::{self, Action, Actor, NewEvent, Outcome};
-use super::legal_holds::{self, Deletion};
-use super::retention::Expiry;
+use super::legal_holds::{self, Deletion, Expiry};
 use super::{Store, StoreError};
 
 /// Deletes a submission at the request of its holder, unless its dataset has a legal hold.

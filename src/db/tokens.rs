@@ -1,11 +1,17 @@
 //! API tokens. A token is 256 random bits; only its SHA-256 is stored.
+//!
+//! By an enrolment code an organization makes a token usable itself, so that the administrator who issued it
+//! never has its secret.
+
+use std::net::IpAddr;
 
 use rand::TryRng;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
+use serde_json::json;
 use sha2::{Digest, Sha256};
 use sqlx::{FromRow, PgExecutor};
-use time::OffsetDateTime;
+use time::{Duration, OffsetDateTime};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -13,18 +19,24 @@ use crate::ids::{OrganizationId, TokenId};
 use crate::roles::{Caller, Role};
 
 use super::audit::{self, Action, Actor, NewEvent, Outcome};
+use super::organizations;
 use super::seal::SealError;
 use super::{Store, StoreError};
-use super::{enrolments, organizations};
 
 /// The prefix of every token, by which secret scanners recognize it.
 pub const PREFIX: &str = "pais_";
 
+/// The prefix of every enrolment code, by which secret scanners recognize it.
+pub const CODE_PREFIX: &str = "paisenrol_";
+
+/// How long an enrolment code can be redeemed.
+const CODE_LIFETIME: Duration = Duration::days(7);
+
 const SECRET_BYTES: usize = 32;
 
-/// Whether a text has the form of a token: the prefix and 64 hexadecimal digits in lower case.
-pub fn is_well_formed(token: &str) -> bool {
-    let digits = token.strip_prefix(PREFIX).unwrap_or_default();
+/// Whether a text has the form of a secret: the prefix and 64 hexadecimal digits in lower case.
+pub fn is_well_formed(secret: &str, prefix: &str) -> bool {
+    let digits = secret.strip_prefix(prefix).unwrap_or_default();
     let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     digits.len() == 2 * SECRET_BYTES && digits.bytes().all(is_digit)
 }
@@ -96,7 +108,7 @@ pub async fn create_token(
     let Some(organization) = organizations::find(&mut *transaction, organization).await? else {
         return Ok(None);
     };
-    let secret = random_secret()?;
+    let secret = random_secret(PREFIX)?;
     let token = Token {
         id: TokenId::new(),
         organization_id: organization.id,
@@ -107,12 +119,12 @@ pub async fn create_token(
         created_at: store.now(),
         expires_at: new.expires_at,
         revoked_at: None,
-        enrolment_expires_at: new.is_enrolled.then(|| store.now() + enrolments::LIFETIME),
+        enrolment_expires_at: new.is_enrolled.then(|| store.now() + CODE_LIFETIME),
     };
-    let code = new.is_enrolled.then(enrolments::new_code).transpose()?;
-    let code_digest = code
-        .as_ref()
-        .map(|code| enrolments::digest(code.expose_secret()));
+    let code = new
+        .is_enrolled
+        .then(|| random_secret(CODE_PREFIX))
+        .transpose()?;
     sqlx::query(
         "INSERT INTO tokens (id, organization_id, role, label, secret_sha256, created_at, expires_at,
                              enrolment_sha256, enrolment_expires_at)
@@ -122,10 +134,10 @@ pub async fn create_token(
     .bind(token.organization_id)
     .bind(token.role.as_str())
     .bind(&token.label)
-    .bind(Sha256::digest(secret.as_bytes()).as_slice())
+    .bind(digest(&secret))
     .bind(token.created_at)
     .bind(token.expires_at)
-    .bind(code_digest.as_ref().map(<[u8; 32]>::as_slice))
+    .bind(code.as_ref().map(digest))
     .bind(token.enrolment_expires_at)
     .execute(&mut *transaction)
     .await?;
@@ -139,7 +151,7 @@ pub async fn create_token(
     Ok(Some(IssuedToken {
         token,
         // Nobody gets the secret of a token that is to be enrolled: another one is drawn then.
-        secret: code.unwrap_or_else(|| secret.into()),
+        secret: code.unwrap_or(secret),
     }))
 }
 
@@ -169,12 +181,63 @@ fn token_events(
         .collect()
 }
 
-pub(super) fn random_secret() -> Result<String, StoreError> {
+/// Redeems an enrolment code: draws the secret of its token. Of two requests with one code, one gets it. `None`
+/// for a code that is unknown, redeemed, expired, or of a revoked token or a disabled organization.
+///
+/// # Errors
+/// When the database fails, or the operating system returns no random bytes.
+pub async fn redeem(
+    store: &Store,
+    code: &str,
+    address: Option<IpAddr>,
+) -> Result<Option<IssuedToken>, StoreError> {
+    let secret = random_secret(PREFIX)?;
+    let now = store.now();
+    let mut transaction = store.begin().await?;
+    let redeemed: Option<(TokenId, OrganizationId)> = sqlx::query_as(
+        "UPDATE tokens t
+         SET secret_sha256 = $1, enrolment_sha256 = NULL, enrolment_expires_at = NULL
+         FROM organizations o
+         WHERE t.enrolment_sha256 = $2 AND t.enrolment_expires_at > $3 AND t.revoked_at IS NULL
+           AND o.id = t.organization_id AND o.disabled_at IS NULL
+         RETURNING t.id, t.organization_id",
+    )
+    .bind(digest(&secret))
+    .bind(Sha256::digest(code.as_bytes()).as_slice())
+    .bind(now)
+    .fetch_optional(&mut *transaction)
+    .await?;
+    let Some((token, organization)) = redeemed else {
+        return Ok(None);
+    };
+    let event = NewEvent {
+        organization,
+        actor: Actor {
+            token: Some(token),
+            address,
+        },
+        action: Action::TokenRedeemed,
+        subject: token.0,
+        detail: json!({}),
+        outcome: Outcome::Done,
+    };
+    audit::record(&mut transaction, now, event).await?;
+    let token = find(&mut *transaction, token).await?;
+    transaction.commit().await?;
+    let token = token.ok_or(StoreError::Damaged { what: "a token" })?;
+    Ok(Some(IssuedToken { token, secret }))
+}
+
+fn digest(secret: &SecretString) -> [u8; 32] {
+    Sha256::digest(secret.expose_secret()).into()
+}
+
+fn random_secret(prefix: &str) -> Result<SecretString, StoreError> {
     let mut bytes = [0u8; SECRET_BYTES];
     rand::rngs::SysRng
         .try_fill_bytes(&mut bytes)
         .map_err(|_| SealError::NoRandomness)?;
-    Ok(format!("{PREFIX}{}", hex::encode(bytes)))
+    Ok(format!("{prefix}{}", hex::encode(bytes)).into())
 }
 
 macro_rules! columns {

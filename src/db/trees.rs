@@ -1,7 +1,11 @@
 //! Trees of taxonomies and of columns. A tree is stored once for each organization, under the
 //! SHA-256 of its text, and removed with the last dataset or taxonomy that uses it.
 
-use pais_core::definition::{DatasetId, TaxonomyNode, TaxonomyReference};
+use std::collections::HashMap;
+
+use pais_core::definition::{
+    ColumnDefinition, DatasetDefinition, DatasetId, TaxonomyId, TaxonomyNode, TaxonomyReference,
+};
 use sqlx::types::Json;
 use sqlx::{FromRow, PgConnection};
 
@@ -42,26 +46,6 @@ pub(super) async fn insert(
     .bind(Json(root))
     .fetch_one(connection)
     .await?)
-}
-
-/// Records that a column of a dataset uses a tree.
-pub(super) async fn link(
-    connection: &mut PgConnection,
-    organization: OrganizationId,
-    (dataset, position): (DatasetId, usize),
-    tree: &TreeKey,
-) -> Result<(), StoreError> {
-    sqlx::query(
-        "INSERT INTO dataset_trees (dataset_id, position, organization_id, sha256)
-         VALUES ($1, $2, $3, $4)",
-    )
-    .bind(dataset)
-    .bind(i32::try_from(position).unwrap_or(i32::MAX))
-    .bind(organization)
-    .bind(tree)
-    .execute(connection)
-    .await?;
-    Ok(())
 }
 
 /// Removes the uses of trees by a dataset, and the trees that nothing else uses. The caller has the
@@ -109,13 +93,6 @@ pub(super) struct UsedTree {
     pub(super) root: TaxonomyNode,
 }
 
-impl UsedTree {
-    /// The tree as the taxonomy of a column that declares it inline.
-    pub(super) fn inline(&self) -> TaxonomyReference {
-        TaxonomyReference::Inline(self.root.clone())
-    }
-}
-
 /// The trees of a dataset.
 ///
 /// # Errors
@@ -133,4 +110,83 @@ pub(super) async fn of_dataset(
     .bind(dataset)
     .fetch_all(&mut *store.connection().await?)
     .await?)
+}
+
+/// The definition as it is stored: without inline trees, which are stored by themselves.
+pub(super) fn without_trees(definition: &DatasetDefinition) -> DatasetDefinition {
+    let column = |column: &ColumnDefinition| {
+        let taxonomy = match &column.taxonomy {
+            Some(TaxonomyReference::Id(id)) => Some(TaxonomyReference::Id(*id)),
+            Some(TaxonomyReference::Generated(hierarchy)) => {
+                Some(TaxonomyReference::Generated(hierarchy.clone()))
+            }
+            Some(TaxonomyReference::Inline(_)) | None => None,
+        };
+        ColumnDefinition {
+            name: column.name.clone(),
+            taxonomy,
+            domain: column.domain.clone(),
+            separator: column.separator.clone(),
+            missing: column.missing.clone(),
+            format: column.format.clone(),
+            from: column.from.clone(),
+            order: column.order.clone(),
+            ..*column
+        }
+    };
+    DatasetDefinition {
+        name: definition.name.clone(),
+        description: definition.description.clone(),
+        columns: definition.columns.iter().map(column).collect(),
+        missing: definition.missing.clone(),
+        ..*definition
+    }
+}
+
+/// Stores the trees of the columns. `by_id` has those that are given by id.
+pub(super) async fn link_all(
+    connection: &mut PgConnection,
+    organization: OrganizationId,
+    dataset: DatasetId,
+    definition: &DatasetDefinition,
+    by_id: &HashMap<TaxonomyId, TaxonomyNode>,
+) -> Result<(), StoreError> {
+    for (position, column) in definition.columns.iter().enumerate() {
+        let root = match &column.taxonomy {
+            Some(TaxonomyReference::Id(id)) => by_id.get(id),
+            Some(TaxonomyReference::Inline(root)) => Some(root),
+            Some(TaxonomyReference::Generated(_)) | None => None,
+        };
+        if let Some(root) = root {
+            let tree = insert(&mut *connection, organization, root).await?;
+            sqlx::query(
+                "INSERT INTO dataset_trees (dataset_id, position, organization_id, sha256)
+                 VALUES ($1, $2, $3, $4)",
+            )
+            .bind(dataset)
+            .bind(i32::try_from(position).unwrap_or(i32::MAX))
+            .bind(organization)
+            .bind(tree)
+            .execute(&mut *connection)
+            .await?;
+        }
+    }
+    Ok(())
+}
+
+/// A stored definition as it was declared, with its inline trees.
+pub(super) fn declared(stored: DatasetDefinition, trees: &[UsedTree]) -> DatasetDefinition {
+    let mut definition = stored;
+    for tree in trees {
+        for &position in &tree.positions {
+            if let Some(column) = definition
+                .columns
+                .get_mut(position.cast_unsigned() as usize)
+            {
+                let inline = || TaxonomyReference::Inline(tree.root.clone());
+                column.taxonomy.get_or_insert_with(inline);
+            }
+        }
+    }
+    definition
 }

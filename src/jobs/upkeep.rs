@@ -7,8 +7,8 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::db::retention::{self, Expiry};
-use crate::db::{Store, idempotency};
+use crate::db::legal_holds::Expiry;
+use crate::db::{Store, idempotency, retention};
 use crate::storage::Storage;
 
 use super::reclaiming::reclaim_space;

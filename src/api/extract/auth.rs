@@ -58,7 +58,7 @@ impl FromRequestParts<AppState> for Anyone {
 /// has sent too many.
 async fn authenticate(parts: &Parts, token: &str, state: &AppState) -> Result<Caller, ApiError> {
     let of_person = state.oidc.as_deref().filter(|_| oidc::is_compact(token));
-    if of_person.is_none() && !tokens::is_well_formed(token) {
+    if of_person.is_none() && !tokens::is_well_formed(token, tokens::PREFIX) {
         return Err(refused("malformed"));
     }
     let address = client_address(parts, state.is_behind_proxy);
