@@ -225,7 +225,8 @@ impl App {
     pub(crate) async fn recorded<T>(
         &self,
         caller: Caller,
-        (action, subject): (Action, Uuid),
+        action: Action,
+        subject: Uuid,
         result: Result<T, ApiError>,
     ) -> Result<T, ApiError> {
         if let Err(ApiError::Problem(problem)) = &result

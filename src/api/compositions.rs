@@ -91,13 +91,19 @@ async fn show(
     let mut connection = app.db.connection().await?;
     let recipient = organizations::find(&mut *connection, &query.recipient).await?;
     let recipient = recipient.ok_or_else(ApiError::not_found)?;
-    let place = (release.dataset, release.id);
-    let now = app.db.now();
-    let known = release_readers::known_releases(&mut *connection, recipient.id, place, now).await?;
+    let known = release_readers::known_releases(
+        &mut *connection,
+        recipient.id,
+        release.dataset,
+        release.id,
+        app.db.now(),
+    )
+    .await?;
     drop(connection);
+    let id = release.id;
     let found = compose(&app, caller, release, &known).await?;
     let detail = json!({ "recipient": recipient.name, "holds": found.holds });
-    let event = NewEvent::by(caller, Action::CompositionRead, place.1.0, detail);
+    let event = NewEvent::by(caller, Action::CompositionRead, id.0, detail);
     audit::record_alone(&app.db, event).await?;
     Ok(Json(found))
 }

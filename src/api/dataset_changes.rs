@@ -36,7 +36,7 @@ use super::state::{App, AppState};
 
 /// The route of changes.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(patch))
+    OpenApiRouter::new().routes(routes!(change))
 }
 
 /// Change a dataset.
@@ -49,7 +49,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     responses((status = 200, description = "The changed dataset", body = Dataset),
         (status = 409, description = "`conflict`: the rows would have to be read again, or do not fit, or jobs or uploads of the dataset are under way"),
         (status = 422, description = "`invalid_schema`, `invalid_taxonomy`, `invalid_value`, `limit_exceeded`")))]
-async fn patch(
+async fn change(
     State(state): State<AppState>,
     Holder(caller): Holder,
     Path(id): Path<DatasetId>,
@@ -59,7 +59,9 @@ async fn patch(
     require_json(&headers)?;
     body.process(async move |body| {
         let patch: DatasetPatch = json::parse(&body)?;
-        Ok(Json(change(&state.of(caller), caller, id, patch).await?))
+        Ok(Json(
+            apply_patch(&state.of(caller), caller, id, patch).await?,
+        ))
     })
     .await
 }
@@ -112,7 +114,7 @@ struct Changed {
 /// `not_found`; `conflict` for what needs a new reading of the rows, for rows that do not fit,
 /// and while jobs or uploads of the dataset are under way; a definition that is invalid; when
 /// the database fails.
-async fn change(
+async fn apply_patch(
     app: &App,
     caller: Caller,
     id: DatasetId,

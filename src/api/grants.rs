@@ -61,8 +61,8 @@ async fn create(
     }
     let app = state.of(caller);
     let granted = decide_grant(&app, caller, release, &new).await;
-    let subject = (Action::GrantCreated, release.0);
-    let grant = app.recorded(caller, subject, granted).await?;
+    let recorded = app.recorded(caller, Action::GrantCreated, release.0, granted);
+    let grant = recorded.await?;
     let path = format!("/v1/releases/{release}/grants/{}", grant.id);
     Ok(created(path, grant))
 }

@@ -284,8 +284,8 @@ async fn create_job(
     };
     let checked = check_job(app, caller, request).await;
     let subject = request.definition.dataset_id.map_or(Uuid::nil(), |id| id.0);
-    let job = (Action::JobCreated, subject);
-    let dataset = match app.recorded(caller, job, checked).await {
+    let recorded = app.recorded(caller, Action::JobCreated, subject, checked);
+    let dataset = match recorded.await {
         Ok(dataset) => dataset,
         Err(error) => {
             abandon(reservation).await?;

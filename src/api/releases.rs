@@ -295,8 +295,8 @@ async fn create_release(
     let allowed = policy.check_job(&definition, &dataset.schema);
     let allowed =
         allowed.map_err(|problem| Problem::at(problem.code, "/job_id", problem.detail).into());
-    let release = (Action::ReleaseCreated, request.job_id.0);
-    app.recorded(caller, release, allowed).await?;
+    app.recorded(caller, Action::ReleaseCreated, request.job_id.0, allowed)
+        .await?;
     let table = TableToRelease {
         definition,
         run: run as u32,

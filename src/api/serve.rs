@@ -66,7 +66,8 @@ const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 /// # Errors
 /// None at present: a connection that cannot be accepted is logged, and listening goes on.
 pub async fn serve(
-    (listener, tls): (TcpListener, Option<Arc<Tls>>),
+    listener: TcpListener,
+    tls: Option<Arc<Tls>>,
     router: Router,
     limits: ConnectionLimits,
     shutdown: CancellationToken,

@@ -18,7 +18,9 @@ use utoipa_axum::routes;
 use crate::db::dataset_view::{self, SubmissionSummary};
 use crate::db::idempotency::IdempotentAnswer;
 use crate::db::submission_deletion;
-use crate::db::submissions::{Duplicates, Submission, SubmissionResult, SubmissionTotals};
+use crate::db::submissions::{
+    Duplicates, Submission, SubmissionResult, SubmissionRules, SubmissionTotals,
+};
 use crate::engine::ingest::body;
 use crate::engine::ingest::pipeline::{IngestSettings, ingest};
 use crate::engine::load_rows;
@@ -160,9 +162,15 @@ async fn list(
 ) -> Result<Json<Page<SubmissionSummary>>, ApiError> {
     let page = query.parse()?;
     let app = state.of(caller);
-    let (dataset, limit) = ((caller.organization, id), page.rows_to_query());
-    let rows =
-        dataset_view::list_submissions(&app.db, &app.keys, dataset, page.after, limit).await?;
+    let rows = dataset_view::list_submissions(
+        &app.db,
+        &app.keys,
+        caller.organization,
+        id,
+        page.after,
+        page.rows_to_query(),
+    )
+    .await?;
     let rows = rows.ok_or_else(ApiError::not_found)?;
     Ok(Json(Page::new(rows, page, |submission| submission.id.0)))
 }
@@ -242,15 +250,11 @@ async fn submit(
     match ingest(&app.db, &dataset, settings, body).await {
         Ok((writer, totals)) => {
             let key = load_rows::open_key(&app.keys, &dataset)?;
-            let quotas = &app.limits.quotas;
-            let commit = writer.commit(
-                &key,
-                caller,
-                (&totals, sent.duplicates),
-                quotas,
-                reservation,
-                stored,
-            );
+            let rules = SubmissionRules {
+                duplicates: sent.duplicates,
+                quotas: &app.limits.quotas,
+            };
+            let commit = writer.commit(&key, caller, &totals, rules, reservation, stored);
             committed(&totals, commit.await?)
         }
         Err(error) => {

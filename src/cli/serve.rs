@@ -204,7 +204,7 @@ async fn work(
     let _reloading = AbortOnDropHandle::new(tokio::spawn(reload(stop.reload.clone(), tls.clone())));
     let serving = async {
         let served = tokio::select! {
-            served = pais::api::serve((main, tls), router, limits, shutdown.clone(), grace) => served,
+            served = pais::api::serve(main, tls, router, limits, shutdown.clone(), grace) => served,
             () = stop.at_once.cancelled() => Ok(()),
         };
         shutdown.cancel();
@@ -221,7 +221,7 @@ async fn work(
             ..limits
         };
         tokio::select! {
-            served = pais::api::serve((listener, None), operation_router, limits, shutdown.clone(), grace) => served,
+            served = pais::api::serve(listener, None, operation_router, limits, shutdown.clone(), grace) => served,
             () = stop.at_once.cancelled() => Ok(()),
         }
     };

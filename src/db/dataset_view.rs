@@ -199,7 +199,8 @@ pub async fn find(
 pub async fn list_submissions(
     store: &Store,
     keys: &KeyRing,
-    (organization, dataset): (OrganizationId, DatasetId),
+    organization: OrganizationId,
+    dataset: DatasetId,
     after: Option<Uuid>,
     limit: i64,
 ) -> Result<Option<Vec<SubmissionSummary>>, StoreError> {

@@ -12,8 +12,9 @@ use crate::ids::{GrantId, OrganizationId, ReleaseId};
 use crate::roles::Caller;
 
 use super::audit::{self, Action, NewEvent};
+use super::release_readers::known_releases;
 use super::{Store, StoreError};
-use super::{organizations, policies, release_readers};
+use super::{organizations, policies};
 
 /// A grant in its current state.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow, Serialize, ToSchema)]
@@ -136,7 +137,7 @@ pub async fn create(
         return refused(GrantRefusal::NotInPolicy);
     }
     let now = store.now();
-    if has_grant(&mut transaction, (release, recipient.id), now).await? {
+    if has_grant(&mut transaction, release, recipient.id, now).await? {
         return refused(GrantRefusal::Exists);
     }
     // Of two grants of releases of a dataset to a recipient, the later one sees the earlier one.
@@ -145,9 +146,7 @@ pub async fn create(
         .bind(recipient.id)
         .execute(&mut *transaction)
         .await?;
-    let place = (dataset, release);
-    let known = release_readers::known_releases(&mut *transaction, recipient.id, place, now);
-    let known = known.await?;
+    let known = known_releases(&mut *transaction, recipient.id, dataset, release, now).await?;
     if known != composed {
         return Ok(GrantCreation::Undecided(known));
     }
@@ -195,7 +194,8 @@ pub async fn create(
 /// Whether a recipient has a grant of a release that has not expired.
 async fn has_grant(
     connection: &mut PgConnection,
-    (release, recipient): (ReleaseId, OrganizationId),
+    release: ReleaseId,
+    recipient: OrganizationId,
     now: OffsetDateTime,
 ) -> Result<bool, StoreError> {
     Ok(sqlx::query_scalar(

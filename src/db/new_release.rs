@@ -179,7 +179,7 @@ pub(super) async fn insert(
         return Ok(None);
     }
     for (position, table) in (0..).zip(&release.tables) {
-        insert_table(connection, release.id, (position, table), written).await?;
+        insert_table(connection, release.id, position, table, written).await?;
     }
     release_sources::insert(connection, release.id, &release.source_rows).await?;
     let event = NewEvent {
@@ -197,7 +197,8 @@ pub(super) async fn insert(
 async fn insert_table(
     connection: &mut PgConnection,
     release: ReleaseId,
-    (position, table): (i32, &NewTable),
+    position: i32,
+    table: &NewTable,
     written: &(dyn Fn(u64) + Sync),
 ) -> Result<(), StoreError> {
     sqlx::query(

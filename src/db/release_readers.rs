@@ -37,7 +37,8 @@ pub(super) async fn add(
 pub async fn known_releases(
     executor: impl PgExecutor<'_>,
     recipient: OrganizationId,
-    (dataset, release): (DatasetId, ReleaseId),
+    dataset: DatasetId,
+    release: ReleaseId,
     now: OffsetDateTime,
 ) -> Result<Vec<ReleaseId>, StoreError> {
     Ok(sqlx::query_scalar(

@@ -74,9 +74,7 @@ impl SubmissionDeletion {
         id: SubmissionId,
     ) -> Result<Deletion, StoreError> {
         let mut transaction = store.begin().await?;
-        let deletion = self
-            .run(&mut transaction, store.now(), (dataset, id))
-            .await?;
+        let deletion = self.run(&mut transaction, store.now(), dataset, id).await?;
         transaction.commit().await?;
         if deletion == Deletion::Done {
             destroy_key(store, id).await?;
@@ -88,7 +86,8 @@ impl SubmissionDeletion {
         &self,
         connection: &mut PgConnection,
         now: OffsetDateTime,
-        (dataset, id): (DatasetId, SubmissionId),
+        dataset: DatasetId,
+        id: SubmissionId,
     ) -> Result<Deletion, StoreError> {
         let rows: Option<i64> = sqlx::query_scalar(
             "SELECT s.rows FROM submissions s JOIN datasets d ON d.id = s.dataset_id

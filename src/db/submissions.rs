@@ -109,6 +109,15 @@ pub enum Duplicates {
     Allowed,
 }
 
+/// What a submission has to meet at its commit.
+#[derive(Clone, Copy, Debug)]
+pub struct SubmissionRules<'a> {
+    /// Whether rows that the dataset has already are refused.
+    pub duplicates: Duplicates,
+    /// What its organization may store.
+    pub quotas: &'a Quotas,
+}
+
 /// A submission that is being written. If it is dropped before [`SubmissionWriter::commit`], nothing is
 /// stored.
 pub struct SubmissionWriter {
@@ -177,8 +186,7 @@ impl SubmissionWriter {
     }
 
     /// Commits the rows, the totals, the event in the audit log, and the answer under the
-    /// idempotency key of the request. Rows that the dataset has already are refused unless
-    /// `duplicates` allows them.
+    /// idempotency key of the request.
     ///
     /// # Errors
     /// When the database fails, or the answer cannot be written as JSON.
@@ -186,8 +194,8 @@ impl SubmissionWriter {
         mut self,
         key: &DataKey,
         by: Caller,
-        (totals, duplicates): (&SubmissionTotals, Duplicates),
-        quotas: &Quotas,
+        totals: &SubmissionTotals,
+        rules: SubmissionRules<'_>,
         reservation: Option<Reservation>,
         answer: impl FnOnce(&Submission) -> Result<IdempotentAnswer, serde_json::Error>,
     ) -> Result<SubmissionResult, StoreError> {
@@ -205,7 +213,7 @@ impl SubmissionWriter {
         if !lock_dataset(&mut self.transaction, submission.dataset).await? {
             return Ok(SubmissionResult::NoDataset);
         }
-        if let (Duplicates::Refused, Some(digest)) = (duplicates, &totals.rows_digest) {
+        if let (Duplicates::Refused, Some(digest)) = (rules.duplicates, &totals.rows_digest) {
             let dataset = submission.dataset;
             let earlier = equal_submission(&mut self.transaction, dataset, digest).await?;
             if let Some(earlier) = earlier {
@@ -233,7 +241,9 @@ impl SubmissionWriter {
         .bind(totals.identifier_repeats.as_ref().map(Json))
         .execute(&mut *self.transaction)
         .await?;
-        let stored = quotas.check_stored(&mut self.transaction, by.organization);
+        let stored = rules
+            .quotas
+            .check_stored(&mut self.transaction, by.organization);
         if let Err(exceeded) = stored.await? {
             return Ok(SubmissionResult::Refused(exceeded));
         }

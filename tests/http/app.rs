@@ -149,13 +149,8 @@ impl Builder {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
         let grace = Duration::from_secs(1);
-        let serving = pais::api::serve(
-            (listener, None),
-            router,
-            CONNECTIONS,
-            shutdown.clone(),
-            grace,
-        );
+        let serving =
+            pais::api::serve(listener, None, router, CONNECTIONS, shutdown.clone(), grace);
         tokio::spawn(serving);
         TestApp {
             state,

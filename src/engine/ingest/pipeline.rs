@@ -65,13 +65,13 @@ pub(crate) async fn ingest(
     let schema = dataset.schema.clone();
     let storage = settings.storage.clone();
     let reading = on_thread(move || {
-        let keys = (&settings.key, &key);
-        let sealing = |out| Sealing::new(keys, &schema, submission, out);
+        let sealing = |out| Sealing::new(&settings.key, &key, &schema, submission, out);
         read_and_seal(&settings, &schema, source, sealing(&chunk_sender))
     });
     let inserting = insert(
         store,
-        (dataset.id, submission),
+        dataset.id,
+        submission,
         &sealed_key,
         format,
         &storage,
@@ -200,7 +200,8 @@ fn repeated(repeats: &IdentifierRepeats, rows: u64) -> impl Iterator<Item = Colu
 /// Inserts the chunks of a submission, while the disk has space. `None` if there are none.
 async fn insert(
     store: &Store,
-    (dataset, submission): (DatasetId, SubmissionId),
+    dataset: DatasetId,
+    submission: SubmissionId,
     sealed_key: &[u8],
     format: ReceivedFormat,
     storage: &Storage,

@@ -42,7 +42,8 @@ impl<'a> Sealing<'a> {
     /// Seals for `submission` with its key, and passes the chunks on to `out`. `key` is that of the
     /// dataset.
     pub(super) fn new(
-        (key, rows_key): (&'a DataKey, &'a SubmissionKey),
+        key: &'a DataKey,
+        rows_key: &'a SubmissionKey,
         schema: &'a Schema,
         submission: SubmissionId,
         out: &'a mpsc::Sender<SealedChunk>,
