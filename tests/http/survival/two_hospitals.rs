@@ -75,11 +75,14 @@ impl Hub {
         longest: Duration,
         met: impl Fn(&Value) -> bool,
     ) -> Value {
+        let last = std::cell::RefCell::new(Value::Null);
         let met = poll_async(longest, async || {
             let seen = self.see(tenant, job).await;
+            last.replace(seen.clone());
             met(&seen).then_some(seen)
         });
-        met.await.expect("the job does not reach the state")
+        let met = met.await;
+        met.unwrap_or_else(|| panic!("the job does not reach the state: {}", last.borrow()))
     }
 }
 
