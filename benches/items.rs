@@ -109,10 +109,10 @@ fn measure(schema: &Arc<Schema>, table: Table) -> anyhow::Result<(f64, u64)> {
         .context("cannot reset the peak memory in /proc/self/clear_refs")?;
     let before = kilobytes("VmRSS:");
     let began = Instant::now();
-    prepared.search(&Unobserved::default())?;
+    let found = prepared.search(&Unobserved::default())?;
     let seconds = began.elapsed().as_secs_f64();
     let bytes = kilobytes("VmHWM:").saturating_sub(before) * 1024;
-    let release = prepared.release(&[], None, &Unobserved::default())?;
+    let release = prepared.release(&found, None, &Unobserved::default())?;
     let remain = &release.report["utility"]["information_remain_by_column"];
     println!(
         "  {} equivalence classes, information remain {remain}",

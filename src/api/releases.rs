@@ -339,7 +339,7 @@ async fn prepare_release(
     let failed = combination
         .transpose()?
         .is_some_and(|item| item.status == SweepStatus::Failed);
-    if failed || (steps.is_empty() && plan.has_steps()) {
+    if failed {
         let detail =
             "no generalization meets this combination; `GET /v1/jobs/{id}/sweep` has the reason";
         return Err(ApiError::new(Code::JobNotSucceeded, detail));
@@ -371,7 +371,8 @@ async fn prepare_release(
     let release = on_thread(move || {
         let run = AnonymizationRun::new(schema, definition.clone(), table, &*work)?;
         let run = run.with_order_key(order_key);
-        let release = run.release(&steps, step, &*work)?;
+        let found = run.search_recorded(steps, &*work)?;
+        let release = run.release(&found, step, &*work)?;
         let schema = run.schema();
         drop(run);
         release_packing::pack(release, origin, &definition, &schema, &key)

@@ -102,10 +102,10 @@ impl Anonymize {
         let table = input.read_observed(&schema, bar)?;
         let declared = schema.warnings();
         let run = AnonymizationRun::new(schema, job, table, bar)?;
-        let steps = run.search(bar)?;
-        let release = run.release(&steps, None, bar)?;
+        let found = run.search(bar)?;
+        let release = run.release(&found, None, bar)?;
         bar.progress(Phase::Writing, 0.0);
-        self.write(out, &release, &steps)?;
+        self.write(out, &release, found.steps())?;
         bar.clear();
         let of_job = declared.into_iter().chain(run.warnings());
         Summary::new(&release, of_job).write(self.style());

@@ -40,7 +40,7 @@ impl TableLimits {
         let SubmissionsSize {
             rows, text_bytes, ..
         } = size;
-        let needed = memory_needed(schema, plans, rows, text_bytes);
+        let needed = memory_needed(schema, plans, rows, text_bytes)?;
         let (limit, name) = if self.job_bytes <= self.process_bytes {
             (self.job_bytes, "memory.job_bytes")
         } else {

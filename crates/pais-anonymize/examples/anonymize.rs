@@ -34,7 +34,7 @@ pub(crate) fn run(root: &Path, out: &mut dyn Write) -> Result<(), Box<dyn Error>
     let observer = Unobserved::default();
     let run = AnonymizationRun::new(schema.clone(), job.clone(), table.clone(), &observer)?;
     let steps = run.search(&observer)?;
-    for step in steps.iter().skip(1).map(|record| &record.item) {
+    for step in steps.steps().iter().skip(1).map(|record| &record.item) {
         let (column, value) = (step.attribute.as_deref(), step.value.as_deref());
         let (column, value) = (column.unwrap_or_default(), value.unwrap_or_default());
         writeln!(out, "{column}: {value} -> {}", step.children.join(", "))?;

@@ -14,15 +14,16 @@ use pais_core::table::{Column, Domain, GROUP_COLUMN, QuasiIdentifier, ReleasedTa
 use pais_core::warning::Warning;
 use pais_verify::{
     CountedTable, GroupVerification, Original, OriginalQuasiIdentifier, RawSensitive,
-    SubjectGroups, Verification, VerifyError, subject_groups,
+    SubjectGroups, Verification, VerifyError, group_sizes, subject_groups,
 };
 use rayon::prelude::*;
 
 use crate::error::RunError;
-use crate::method::{Candidate, Claim, Method};
+use crate::method::{Candidate, Claim};
 use crate::observer::{Observer, Phase, stop_if_asked};
+use crate::pre_generalization;
 use crate::prepared::PreparedTable;
-use crate::utility;
+use crate::utility::{self, Report};
 use crate::verdict::Verdict;
 
 /// A release that the verifier accepted.
@@ -61,14 +62,16 @@ impl VerifiedRelease {
     }
 }
 
-/// Verifies and measures finished tables.
+/// Verifies and measures the finished tables after a step. `measure` adds to the report what only
+/// the method can measure.
 ///
 /// # Errors
 /// [`RunError::NotVerified`] for tables that the verifier refuses, [`RunError::Cancelled`].
 pub(crate) fn admit(
-    method: &dyn Method,
     input: &PreparedTable,
     candidate: Candidate,
+    step: Option<u32>,
+    measure: impl FnOnce(&Candidate, Report) -> Result<Report, RunError>,
     observer: &dyn Observer,
 ) -> Result<VerifiedRelease, RunError> {
     stop_if_asked(observer)?;
@@ -76,7 +79,7 @@ pub(crate) fn admit(
     let (verdict, groups) = verify(input, &candidate, observer)?;
     stop_if_asked(observer)?;
     observer.progress(Phase::Verifying, 0.7);
-    let mut report = method.measure(input, &candidate, &verdict, observer)?;
+    let mut report = measure(&candidate, report(input, &candidate, &verdict)?)?;
     if let Some(groups) = groups {
         report = report.with_subjects(&groups);
     }
@@ -105,7 +108,7 @@ pub(crate) fn admit(
     Ok(VerifiedRelease {
         tables: candidate.tables,
         source_rows: candidate.rows,
-        step: candidate.step,
+        step,
         rows,
         suppressed_rows,
         warnings,
@@ -113,6 +116,32 @@ pub(crate) fn admit(
         cut: candidate.cut,
         verification: json(&verdict)?,
         report: json(&report)?,
+    })
+}
+
+/// What is measured of the tables of every method.
+fn report(
+    input: &PreparedTable,
+    candidate: &Candidate,
+    verdict: &Verdict,
+) -> Result<Report, RunError> {
+    let schema = &input.schema;
+    let first = candidate.tables.first();
+    let table = first.ok_or_else(|| RunError::internal("there is no table"))?;
+    let report = match candidate.claim {
+        Claim::Global(_) | Claim::Local(_) => {
+            let suppressed = (input.table.rows - candidate.rows.len()) as u64;
+            utility::report(table, schema, suppressed, verdict).map_err(RunError::internal)?
+        }
+        Claim::Anatomized(_) => {
+            let sizes =
+                group_sizes(table, &[Box::from(GROUP_COLUMN)]).map_err(RunError::internal)?;
+            utility::anatomized_report(&sizes, schema, verdict)
+        }
+    };
+    Ok(Report {
+        pre_generalization: pre_generalization::published(schema, &input.job, table),
+        ..report
     })
 }
 

@@ -70,6 +70,7 @@ pub use pais_verify;
 pub use error::RunError;
 pub use gate::VerifiedRelease;
 pub use memory::release_bytes;
+pub use method::SearchOutcome;
 pub use observer::{Count, Observer, Phase, Unobserved};
 pub use plan::{JobPlan, PARALLEL_SEARCHES, memory_needed};
 pub use progress::{RunProgress, RunStatus};

@@ -13,16 +13,18 @@ use pais_core::table::{
 use pais_core::taxonomy::pre_generalization::check_levels;
 use pais_core::taxonomy::{MinimumLevels, Tree};
 
+use crate::job_checks::first_set;
+
 /// Height of the tree of a column without a taxonomy: `*` above its values.
 const FLAT_HEIGHT: u32 = 1;
 
-/// Checks a job's pre-generalization as far as possible without rows. With `one_cut` the method
-/// generalizes each relational column along one cut of a tree.
+/// Checks a job's pre-generalization as far as possible without rows.
 ///
 /// # Errors
 /// [`JobErrorKind::Shape`] for a key that is not a level, [`JobErrorKind::Unfit`] for a column,
 /// level or value that does not exist.
-pub(crate) fn check(schema: &Schema, job: &JobDefinition, one_cut: bool) -> Result<(), JobError> {
+pub(crate) fn check(schema: &Schema, job: &JobDefinition) -> Result<(), JobError> {
+    let one_cut = is_one_cut(schema);
     for (name, description) in job.pre_generalization.iter().flatten() {
         let pointer = pointer(name);
         let spec = schema.stored().find(|spec| *spec.name == **name);
@@ -31,7 +33,6 @@ pub(crate) fn check(schema: &Schema, job: &JobDefinition, one_cut: bool) -> Resu
             let detail = "the dataset has no column of this name and the role `quasi_identifier`";
             return Err(JobError::at(JobErrorKind::Unfit, pointer, detail));
         };
-        let one_cut = one_cut && spec.kind != ColumnKind::Set;
         match &spec.tree {
             Some(tree) => {
                 let minimum_levels = MinimumLevels::new(tree, description);
@@ -59,6 +60,12 @@ pub(crate) fn check(schema: &Schema, job: &JobDefinition, one_cut: bool) -> Resu
         }
     }
     Ok(())
+}
+
+/// Whether each quasi-identifier is generalized along one cut of its tree: without sets. Beside sets
+/// columns keep their trees, and pre-generalized values are a lower bound of the search.
+fn is_one_cut(schema: &Schema) -> bool {
+    first_set(schema).is_none()
 }
 
 fn pointer(column: &str) -> String {
@@ -151,16 +158,17 @@ pub(crate) struct PreGeneralized {
 }
 
 impl PreGeneralized {
-    /// Applies a job's pre-generalization to an encoded table. With `one_cut` the relational
-    /// columns are replaced by generalized ones, with pruned trees.
+    /// Applies a job's pre-generalization to an encoded table. Without sets its columns are replaced
+    /// by generalized ones, with pruned trees.
     ///
     /// # Errors
     /// [`JobErrorKind::Unfit`] for values that a column without a taxonomy does not have.
     pub(crate) fn new(
+        schema: &Schema,
         job: &JobDefinition,
         table: &mut EncodedTable,
-        one_cut: bool,
     ) -> Result<Self, JobError> {
+        let one_cut = is_one_cut(schema);
         let minimum_levels = minimum_levels(job, table)?;
         let mut raw = Vec::new();
         for column in table.quasi_identifiers.iter_mut().filter(|_| one_cut) {

@@ -10,7 +10,7 @@ use pais_core::warning::{Warning, WarningCode};
 
 use crate::error::RunError;
 use crate::pre_generalization::PreGeneralized;
-use crate::row_order::OrderSource;
+use crate::row_order::{OrderSource, Purpose};
 use crate::top_warnings;
 
 /// A raw table encoded for a job; what methods and the gate work on. Clones share the rows.
@@ -28,18 +28,19 @@ pub(crate) struct PreparedTable {
 }
 
 impl PreparedTable {
-    /// Encodes the rows for a job. `check` looks at the encoded table before it is generalized
-    /// further; with `one_cut` relational columns are replaced by pre-generalized ones.
+    /// Encodes the rows for a job.
+    ///
+    /// # Errors
+    /// [`RunError::Job`] for a job that does not fit the rows.
     pub(crate) fn new(
         schema: Arc<Schema>,
         job: JobDefinition,
         table: Table,
-        (output, one_cut): (Output, bool),
-        check: impl FnOnce(&EncodedTable) -> Result<(), RunError>,
     ) -> Result<Self, RunError> {
         // A table that a program made can have several spellings of a value.
         let table = table.canonical(&schema);
-        let exact = match output {
+        let model = schema.privacy_model(&job)?;
+        let exact = match schema.output(&job, &model) {
             Output::Anatomized => {
                 let positions = schema.stored_with(ColumnRole::QuasiIdentifier);
                 let column = |position: usize| (position, table.columns[position].clone());
@@ -47,11 +48,9 @@ impl PreparedTable {
             }
             Output::Generalized => Vec::new(),
         };
-        let model = schema.privacy_model(&job)?;
-        let order = OrderSource::new(&job, &table);
+        let order = OrderSource::new(&job, &table)?;
         let mut table = EncodedTable::new(&schema, table);
-        check(&table)?;
-        let pre_generalization = PreGeneralized::new(&job, &mut table, one_cut)?;
+        let pre_generalization = PreGeneralized::new(&schema, &job, &mut table)?;
         Ok(Self {
             schema,
             job,
@@ -61,6 +60,20 @@ impl PreparedTable {
             model,
             order,
         })
+    }
+
+    /// The raw rows of a release after a step, in a random order: the raw one may disclose who they
+    /// are.
+    ///
+    /// # Errors
+    /// [`RunError::Internal`] when the system has no random bytes.
+    pub(crate) fn released_rows(
+        &self,
+        step: u32,
+        is_released: impl Fn(u32) -> bool,
+    ) -> Result<Vec<u32>, RunError> {
+        let rows = (0..self.table.rows as u32).filter(|&row| is_released(row));
+        self.order.shuffled(Purpose::Rows { step }, rows.collect())
     }
 
     /// Names of the stored columns with a role, in the declared order.
@@ -110,7 +123,7 @@ impl PreparedTable {
 
     fn job_warnings(&self) -> Vec<Warning> {
         let mut warnings = self.schema.model_warnings(&self.model);
-        if self.job.seed.is_some() && self.order.key.is_none() {
+        if matches!(&self.order, OrderSource::Seeded(seeded) if seeded.key.is_none()) {
             let detail = "the order of the released rows comes from `seed` and the rows alone; a \
                           seeded file is for tests, do not hand it out";
             warnings.push(Warning::at(WarningCode::SeededOrder, "/seed", detail));

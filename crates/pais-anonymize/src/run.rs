@@ -2,21 +2,22 @@
 
 use std::sync::Arc;
 
-use pais_core::definition::{JobDefinition, JobError};
+use pais_core::definition::JobDefinition;
 use pais_core::schema::Schema;
-use pais_core::table::{EncodedTable, Table};
+use pais_core::table::Table;
 use pais_core::warning::Warning;
 
 use crate::error::RunError;
 use crate::gate::{self, VerifiedRelease};
-use crate::method::Method;
+use crate::method::{AnyMethod, Candidate, SearchOutcome};
 use crate::observer::{Observer, Phase, stop_if_asked};
 use crate::plan::JobPlan;
 use crate::prepared::PreparedTable;
 use crate::roles;
+use crate::row_order::OrderSource;
 use crate::step::StepRecord;
 use crate::table_figures::TableFigures;
-use crate::top_warnings;
+use crate::{top_warnings, utility};
 
 /// A raw table encoded for a job, and the method that anonymizes it.
 ///
@@ -38,21 +39,21 @@ use crate::top_warnings;
 /// // Four rows of a column `sex`, with 2-anonymity.
 /// let observer = Unobserved::default();
 /// let run = AnonymizationRun::new(schema, job, table, &observer)?;
-/// let steps = run.search(&observer)?;
+/// let found = run.search(&observer)?;
 /// // Step 0 is the topmost table; step 1 specializes `*` to F and M.
-/// assert_eq!(steps.len(), 2);
-/// assert_eq!(steps[1].item.children, ["F", "M"]);
+/// assert_eq!(found.steps().len(), 2);
+/// assert_eq!(found.steps()[1].item.children, ["F", "M"]);
 ///
-/// let last = run.release(&steps, None, &observer)?;
+/// let last = run.release(&found, None, &observer)?;
 /// assert_eq!((last.step, last.rows, last.tables().len()), (Some(1), 4, 1));
-/// let topmost = run.release(&steps, Some(0), &observer)?;
+/// let topmost = run.release(&found, Some(0), &observer)?;
 /// assert_eq!(topmost.cut.unwrap()["sex"], ["*"]);
-/// let error = run.release(&steps, Some(2), &observer).unwrap_err();
+/// let error = run.release(&found, Some(2), &observer).unwrap_err();
 /// assert_eq!(error, RunError::NoSuchStep { step: 2, last: Some(1) });
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct AnonymizationRun {
-    method: Box<dyn Method>,
+    method: Box<dyn AnyMethod>,
     input: PreparedTable,
 }
 
@@ -89,8 +90,7 @@ pub fn anonymize(
     observer: &dyn Observer,
 ) -> Result<VerifiedRelease, RunError> {
     let run = AnonymizationRun::new(Arc::new(schema), job, table, observer)?;
-    let steps = run.search(observer)?;
-    run.release(&steps, None, observer)
+    run.release(&run.search(observer)?, None, observer)
 }
 
 impl AnonymizationRun {
@@ -121,16 +121,15 @@ impl AnonymizationRun {
 
     /// Encodes the rows for a job that `method` runs.
     pub(crate) fn with_method(
-        method: Box<dyn Method>,
+        method: Box<dyn AnyMethod>,
         schema: Arc<Schema>,
         job: JobDefinition,
         table: Table,
         observer: &dyn Observer,
     ) -> Result<Self, RunError> {
-        method.check_work(table.rows as u64)?;
-        let form = (method.output(), method.needs_pre_generalized_codes());
-        let check = |table: &EncodedTable| method.check_table(table);
-        let input = PreparedTable::new(schema, job, table, form, check)?;
+        // Refuses a run that cannot be expected to end.
+        method.bytes_needed(&schema, table.rows as u64, 1)?;
+        let input = PreparedTable::new(schema, job, table)?;
         stop_if_asked(observer)?;
         observer.progress(Phase::Reading, 1.0);
         Ok(Self { method, input })
@@ -141,10 +140,11 @@ impl AnonymizationRun {
     ///
     /// # Errors
     /// As [`JobPlan::new`].
-    pub(crate) fn with_job(&self, job: JobDefinition) -> Result<Self, JobError> {
+    pub(crate) fn with_job(&self, job: JobDefinition) -> Result<Self, RunError> {
         let JobPlan { method, .. } = JobPlan::new(&self.input.schema, &job)?;
         let input = PreparedTable {
             model: self.input.schema.privacy_model(&job)?,
+            order: self.input.order.with_job(&job)?,
             job,
             ..self.input.clone()
         };
@@ -155,7 +155,9 @@ impl AnonymizationRun {
     /// depends. A run without one, such as that of the command line, has an order that a guessed
     /// seed and the rows give away.
     pub fn with_order_key(mut self, key: [u8; 32]) -> Self {
-        self.input.order.key = Some(key);
+        if let OrderSource::Seeded(seeded) = &mut self.input.order {
+            seeded.key = Some(key);
+        }
         self
     }
 
@@ -171,50 +173,85 @@ impl AnonymizationRun {
     }
 
     /// What the holder should know about the steps of a search: the columns that none specializes.
-    pub fn warnings_after(&self, steps: &[StepRecord]) -> Vec<Warning> {
-        top_warnings::of_steps(&self.input.table, steps)
+    pub fn warnings_after(&self, outcome: &SearchOutcome) -> Vec<Warning> {
+        top_warnings::of_steps(&self.input.table, outcome.steps())
     }
 
-    /// Searches for an anonymous table; the steps from the topmost table on, empty for a method
-    /// without steps.
+    /// Searches for an anonymous table.
     ///
     /// # Errors
     /// [`RunError::NotAnonymizable`] with what would satisfy the model, and
     /// [`RunError::Cancelled`].
-    pub fn search(&self, observer: &dyn Observer) -> Result<Vec<StepRecord>, RunError> {
+    pub fn search(&self, observer: &dyn Observer) -> Result<SearchOutcome, RunError> {
         observer.progress(Phase::Searching, 0.0);
         self.method.search(&self.input, observer)
+    }
+
+    /// The outcome of an earlier search over the same rows and job from its recorded steps, without
+    /// a new search; a method without steps searches again.
+    ///
+    /// # Errors
+    /// As [`Self::search`].
+    pub fn search_recorded(
+        &self,
+        steps: Vec<StepRecord>,
+        observer: &dyn Observer,
+    ) -> Result<SearchOutcome, RunError> {
+        if steps.is_empty() {
+            self.search(observer)
+        } else {
+            Ok(SearchOutcome::recorded(steps))
+        }
     }
 
     /// The figures of the table that was found: of the last step, or of the groups of a method
     /// without steps.
     ///
     /// # Errors
-    /// [`RunError::Cancelled`], and those of [`Self::search`] where it was not called before.
+    /// [`RunError::Cancelled`].
     pub(crate) fn figures(
         &self,
-        steps: &[StepRecord],
+        outcome: &SearchOutcome,
         observer: &dyn Observer,
     ) -> Result<TableFigures, RunError> {
-        match steps.last() {
-            Some(last) => Ok(TableFigures::from(&last.item)),
-            None => self.method.figures(&self.input, observer),
+        if let Some(last) = outcome.steps().last() {
+            return Ok(TableFigures::from(&last.item));
         }
+        let input = PreparedTable {
+            order: OrderSource::AsRead,
+            ..self.input.clone()
+        };
+        let candidate = self.method.build(&input, outcome, 0)?;
+        stop_if_asked(observer)?;
+        let [table] = candidate.tables.as_slice() else {
+            return Err(RunError::internal("there is not exactly one table"));
+        };
+        let subjects = input.table.subjects.as_deref();
+        let figures = utility::group_figures(table, subjects, &input.schema);
+        figures.map_err(RunError::internal)
     }
 
-    /// The verified tables after `step`, the last one when `None`. `steps` are those of
-    /// [`Self::search`], or of an earlier run over the same rows and job.
+    /// The verified tables after `step`, the last one when `None`.
     ///
     /// # Errors
     /// [`RunError::NoSuchStep`], [`RunError::NotVerified`] and [`RunError::Cancelled`].
     pub fn release(
         &self,
-        steps: &[StepRecord],
+        outcome: &SearchOutcome,
         step: Option<u32>,
         observer: &dyn Observer,
     ) -> Result<VerifiedRelease, RunError> {
         observer.progress(Phase::Verifying, 0.0);
-        let candidate = self.method.build(&self.input, steps, step, observer)?;
-        gate::admit(&*self.method, &self.input, candidate, observer)
+        let last = outcome.steps().last().map(|record| record.item.step);
+        if let Some(step) = step.filter(|&step| Some(step) > last) {
+            return Err(RunError::NoSuchStep { step, last });
+        }
+        let step = step.or(last);
+        let (method, input) = (&*self.method, &self.input);
+        let candidate = method.build(input, outcome, step.unwrap_or(0))?;
+        let measure = |candidate: &Candidate, report| {
+            method.measure(input, outcome, candidate, report, observer)
+        };
+        gate::admit(input, candidate, step, measure, observer)
     }
 }

@@ -9,6 +9,7 @@ use pais_core::cancellation::Cancellation;
 use pais_core::definition::{Combination, JobDefinition, Sweep};
 
 use crate::error::RunError;
+use crate::method::SearchOutcome;
 use crate::observer::{Count, Observer, Phase};
 use crate::plan::PARALLEL_SEARCHES;
 use crate::run::AnonymizationRun;
@@ -75,18 +76,18 @@ pub fn run_sweep(
         let run = run.with_job(combination.apply(job))?;
         let observer = progress.search(number);
         let began = Instant::now();
-        let steps = run.search(&observer);
+        let found = run.search(&observer);
         let seconds = began.elapsed().as_secs_f64();
-        let table = match &steps {
-            Ok(steps) => Some(run.figures(steps, &observer)?),
+        let table = match &found {
+            Ok(found) => Some(run.figures(found, &observer)?),
             Err(_) => None,
         };
         // A failed search has ended too.
         observer.progress(Phase::Searching, 1.0);
-        match steps {
+        match found {
             Ok(_) | Err(RunError::NotAnonymizable { .. }) => Ok(SweepOutcome {
                 combination: combination.clone(),
-                steps,
+                steps: found.map(SearchOutcome::into_steps),
                 table,
                 seconds,
             }),

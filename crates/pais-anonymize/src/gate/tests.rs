@@ -30,9 +30,7 @@ fn prepared(patients: &[&str], job: Value) -> PreparedTable {
     let schema = schema(columns());
     let table = load(&schema, file(patients).as_bytes());
     let job: JobDefinition = serde_json::from_value(job).unwrap();
-    let method = crate::methods::plan(&schema, &job).unwrap();
-    let form = (method.output(), method.needs_pre_generalized_codes());
-    PreparedTable::new(schema, job, table, form, |_| Ok(())).unwrap()
+    PreparedTable::new(schema, job, table).unwrap()
 }
 
 fn column(name: &str, form: Form, texts: &[&str], codes: Vec<u32>) -> ReleasedColumn {
@@ -59,7 +57,6 @@ fn decided(input: &PreparedTable, tables: Vec<ReleasedTable>, claim: Claim) -> F
     let candidate = Candidate {
         rows: (0..input.table.rows as u32).collect(),
         tables,
-        step: None,
         cut: None,
         claim,
     };

@@ -110,10 +110,10 @@ fn release(case: &Case, raw: pais_core::table::Table) -> Result<VerifiedRelease,
     let observer = Unobserved::default();
     let schema = Arc::new(case.schema.clone());
     let run = AnonymizationRun::new(schema, case.job.clone(), raw, &observer)?;
-    let steps = run.search(&observer)?;
-    let step = match steps.len() {
+    let found = run.search(&observer)?;
+    let step = match found.steps().len() {
         0 => None,
         count => Some(case.step % count as u32),
     };
-    run.release(&steps, step, &observer)
+    run.release(&found, step, &observer)
 }

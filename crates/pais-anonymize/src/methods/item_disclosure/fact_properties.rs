@@ -38,7 +38,8 @@ fn run(rows: &[Vec<String>], job: &Value) -> Result<VerifiedRelease, RunError> {
     let table = load(&schema, file.as_bytes());
     let job: JobDefinition = serde_json::from_value(job.clone()).unwrap();
     let prepared = AnonymizationRun::new(schema, job, table, &Unobserved::default())?;
-    prepared.release(&[], None, &Unobserved::default())
+    let found = prepared.search(&Unobserved::default())?;
+    prepared.release(&found, None, &Unobserved::default())
 }
 
 fn set(prefix: &'static str) -> impl Strategy<Value = String> {

@@ -1,7 +1,6 @@
 //! Item disclosure as a method: k-anonymity, k^m-anonymity and LKC-privacy with sets.
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
 
 use pais_core::definition::json::escape;
 use pais_core::definition::{
@@ -21,13 +20,11 @@ use super::search::{DisclosureError, DisclosureSettings, ThoroughSearch};
 use crate::error::RunError;
 use crate::job_checks::{check_global, check_greedy, first_set, is_set, unfit};
 use crate::memory;
-use crate::method::{Candidate, Claim, Method};
+use crate::method::{Candidate, Claim, Method, Planned};
 use crate::observer::Observer;
 use crate::prepared::PreparedTable;
-use crate::step::StepRecord;
 use crate::utility::{self, RawSets, Report};
-use crate::verdict::Verdict;
-use crate::{pre_generalization, published_cut, released_table, row_order};
+use crate::{pre_generalization, published_cut, released_table};
 
 /// The greatest weight of a column; beyond it a sum of weighted shares would lose the others.
 const GREATEST_WEIGHT: f64 = 1e6;
@@ -46,16 +43,10 @@ const MANY_ROWS: u64 = u64::MAX;
 struct ItemDisclosure {
     model: PrivacyModel,
     settings: DisclosureSettings,
-    /// The result of the search, once it has run.
-    disclosed: OnceLock<DisclosedTable>,
 }
 
 /// Takes k-anonymity and LKC-privacy where a quasi-identifier is a set, and k^m-anonymity.
-pub(crate) fn plan(
-    schema: &Schema,
-    job: &JobDefinition,
-    model: &PrivacyModel,
-) -> Result<Option<Box<dyn Method>>, JobError> {
+pub(crate) fn plan(schema: &Schema, job: &JobDefinition, model: &PrivacyModel) -> Planned {
     let has_sets = first_set(schema).is_some();
     let k = match model {
         PrivacyModel::Lkc(model) if has_sets && job.privacy.model == ModelKind::KAnonymity => {
@@ -86,24 +77,32 @@ pub(crate) fn plan(
     if job.privacy.model != ModelKind::KAnonymity {
         check_greedy(job)?;
     }
-    pre_generalization::check(schema, job, false)?;
+    pre_generalization::check(schema, job)?;
     Ok(Some(Box::new(ItemDisclosure {
         model: model.clone(),
         settings: settings(schema, job, k)?,
-        disclosed: OnceLock::new(),
     })))
 }
 
-impl ItemDisclosure {
-    /// The result of the search, which runs once.
-    fn disclosed(
+impl Method for ItemDisclosure {
+    type Outcome = DisclosedTable;
+
+    fn bytes_needed(&self, schema: &Schema, rows: u64, _: u64) -> Result<u64, JobError> {
+        let codes = memory::release_codes(schema, rows);
+        Ok(match &self.model {
+            PrivacyModel::Lkc(model) if model.l.is_some() => {
+                let columns = self.settings.weights.len() as u64;
+                codes.saturating_add(rows.saturating_mul(FACT_ROW_BYTES + 64 * columns))
+            }
+            _ => codes,
+        })
+    }
+
+    fn search(
         &self,
         input: &PreparedTable,
         observer: &dyn Observer,
-    ) -> Result<&DisclosedTable, RunError> {
-        if let Some(disclosed) = self.disclosed.get() {
-            return Ok(disclosed);
-        }
+    ) -> Result<DisclosedTable, RunError> {
         let minimum_levels = pre_generalized(input);
         let disclosed = match &self.model {
             PrivacyModel::KmAnonymity(model) => search_km(
@@ -130,52 +129,17 @@ impl ItemDisclosure {
                 )
             }
         };
-        let disclosed = disclosed.map_err(|error| run_error(&error))?;
-        Ok(self.disclosed.get_or_init(|| disclosed))
-    }
-}
-
-impl Method for ItemDisclosure {
-    fn needs_pre_generalized_codes(&self) -> bool {
-        false
-    }
-
-    fn bytes_needed(&self, schema: &Schema, rows: u64, _: u64) -> u64 {
-        let codes = memory::release_codes(schema, rows);
-        match &self.model {
-            PrivacyModel::Lkc(model) if model.l.is_some() => {
-                let columns = self.settings.weights.len() as u64;
-                codes.saturating_add(rows.saturating_mul(FACT_ROW_BYTES + 64 * columns))
-            }
-            _ => codes,
-        }
-    }
-
-    fn search(
-        &self,
-        input: &PreparedTable,
-        observer: &dyn Observer,
-    ) -> Result<Vec<StepRecord>, RunError> {
-        self.disclosed(input, observer)?;
-        Ok(Vec::new())
+        disclosed.map_err(|error| run_error(&error))
     }
 
     fn build(
         &self,
         input: &PreparedTable,
-        _: &[StepRecord],
-        step: Option<u32>,
-        observer: &dyn Observer,
+        disclosed: &DisclosedTable,
+        step: u32,
     ) -> Result<Candidate, RunError> {
-        if let Some(step) = step {
-            return Err(RunError::NoSuchStep { step, last: None });
-        }
-        let disclosed = self.disclosed(input, observer)?;
         let table = &input.table;
-        let rows = 0..table.rows as u32;
-        let rows = rows.filter(|&row| disclosed.released[row as usize]);
-        let rows =
-            row_order::shuffled(input, row_order::Purpose::Rows { step: 0 }, rows.collect())?;
+        let rows = input.released_rows(step, |row| disclosed.released[row as usize])?;
         let cuts = disclosed.cuts.clone();
         let (cuts, published) = published_cut::publish(&input.schema, table, cuts, &rows);
         let sets = released_sets(table, &disclosed.sets, &rows);
@@ -183,43 +147,31 @@ impl Method for ItemDisclosure {
         Ok(Candidate {
             tables: vec![released],
             rows,
-            step: None,
             cut: Some(published),
-            claim: Claim::Global(self.model.clone()),
+            claim: Claim::Global(input.model.clone()),
         })
     }
 
     fn measure(
         &self,
         input: &PreparedTable,
+        disclosed: &DisclosedTable,
         candidate: &Candidate,
-        verdict: &Verdict,
-        observer: &dyn Observer,
+        report: Report,
+        _: &dyn Observer,
     ) -> Result<Report, RunError> {
-        let [table] = candidate.tables.as_slice() else {
-            return Err(RunError::internal("there is not exactly one table"));
-        };
-        let suppressed = (input.table.rows - candidate.rows.len()) as u64;
-        let labels = &self.disclosed(input, observer)?.labels;
+        let released = candidate.tables.iter().flat_map(|table| &table.columns);
         let item_loss = |column: &SetColumn| {
-            let mut columns = table.columns.iter();
-            let released = columns.find(|released| released.name == column.name)?;
+            let released = released.clone().find(|it| it.name == column.name)?;
             let pre_generalized = || input.pre_generalization.minimum_levels(&column.name);
             let raw = RawSets {
                 column,
-                minimum_levels: labels.get(&column.name).or_else(pre_generalized),
+                minimum_levels: disclosed.labels.get(&column.name).or_else(pre_generalized),
                 rows: &candidate.rows,
             };
             Some((column.name.to_string(), utility::item_loss(released, raw)))
         };
-        let item_loss = input.table.sets.iter().filter_map(item_loss).collect();
-        let report = utility::report(table, &input.schema, suppressed, verdict)
-            .map_err(RunError::internal)?
-            .with_item_loss(item_loss);
-        Ok(Report {
-            pre_generalization: pre_generalization::published(&input.schema, &input.job, table),
-            ..report
-        })
+        Ok(report.with_item_loss(input.table.sets.iter().filter_map(item_loss).collect()))
     }
 }
 

@@ -109,7 +109,8 @@ fn run(case: &ItemCase) -> Result<VerifiedRelease, RunError> {
     let table = load(&schema, file.as_bytes());
     let job: JobDefinition = serde_json::from_value(case.job.clone()).unwrap();
     let prepared = AnonymizationRun::new(schema, job, table, &Unobserved::default())?;
-    prepared.release(&[], None, &Unobserved::default())
+    let found = prepared.search(&Unobserved::default())?;
+    prepared.release(&found, None, &Unobserved::default())
 }
 
 /// The labels from a leaf of the tree of `s` up, each with its level.

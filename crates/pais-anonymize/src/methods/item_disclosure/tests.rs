@@ -47,9 +47,9 @@ fn run(columns: &Value, file: &str, job: Value) -> Result<VerifiedRelease, RunEr
     let job: JobDefinition = serde_json::from_value(job).unwrap();
     let table = load(&schema, file.as_bytes());
     let prepared = AnonymizationRun::new(schema, job, table, &Unobserved::default())?;
-    let steps = prepared.search(&Unobserved::default())?;
-    assert!(steps.is_empty());
-    prepared.release(&steps, None, &Unobserved::default())
+    let found = prepared.search(&Unobserved::default())?;
+    assert!(found.steps().is_empty());
+    prepared.release(&found, None, &Unobserved::default())
 }
 
 /// The rows as CSV lines, sorted.
@@ -67,7 +67,7 @@ fn item_losses(release: &VerifiedRelease, job: Value) -> Vec<f64> {
     let schema = schema(columns());
     let job: JobDefinition = serde_json::from_value(job).unwrap();
     let mut raw = EncodedTable::new(&schema, load(&schema, TABLE_1.as_bytes()));
-    let levels = PreGeneralized::new(&job, &mut raw, false).unwrap();
+    let levels = PreGeneralized::new(&schema, &job, &mut raw).unwrap();
     let table = &release.tables()[0];
     let column = |name: &str| {
         let mut columns = table.columns.iter();

@@ -13,9 +13,9 @@ pub(super) fn run(columns: &Value, rows: &str, job: &Value) -> Result<VerifiedRe
     let job: JobDefinition = serde_json::from_value(job.clone()).unwrap();
     let table = load(&schema, rows.as_bytes());
     let prepared = AnonymizationRun::new(schema, job, table, &Unobserved::default())?;
-    let steps = prepared.search(&Unobserved::default())?;
-    assert!(steps.is_empty());
-    prepared.release(&steps, None, &Unobserved::default())
+    let found = prepared.search(&Unobserved::default())?;
+    assert!(found.steps().is_empty());
+    prepared.release(&found, None, &Unobserved::default())
 }
 
 pub(super) fn text(table: &ReleasedTable) -> String {

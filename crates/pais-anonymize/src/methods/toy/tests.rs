@@ -26,10 +26,9 @@ fn release(k: u32) -> Result<VerifiedRelease, RunError> {
     let job: JobDefinition = serde_json::from_value(job).unwrap();
     let observer = Unobserved::default();
 
-    let method = plan_among(&[plan], &schema, &job)?;
+    let method = plan_among(&[plan], &schema, &job, &schema.privacy_model(&job)?)?;
     let run = AnonymizationRun::with_method(method, schema, job, table, &observer)?;
-    let steps = run.search(&observer)?;
-    run.release(&steps, None, &observer)
+    run.release(&run.search(&observer)?, None, &observer)
 }
 
 #[test]

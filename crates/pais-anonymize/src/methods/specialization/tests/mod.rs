@@ -15,7 +15,7 @@ use pais_core::definition::{JobDefinition, JobErrorKind};
 use pais_core::schema::Schema;
 use pais_core::table::Table;
 
-use crate::test_data::{DATA_FOLDER, adult_with, load, refusal, schema, unmet};
+use crate::test_data::{DATA_FOLDER, adult_with, load, refusal, released, schema, steps, unmet};
 use crate::{AnonymizationRun, RunError, StepItem, StepRecord, Unobserved, VerifiedRelease};
 
 struct GoldenRun {
@@ -27,8 +27,8 @@ fn run(schema: &Arc<Schema>, table: &Table, job: Value) -> Result<GoldenRun, Run
     let job: JobDefinition = serde_json::from_value(job).unwrap();
     let observer = Unobserved::default();
     let prepared = AnonymizationRun::new(Arc::clone(schema), job, table.clone(), &observer)?;
-    let steps = prepared.search(&observer)?;
-    let release = prepared.release(&steps, None, &observer)?;
+    let steps = steps(&prepared)?;
+    let release = released(&prepared, &steps, None)?;
     Ok(GoldenRun { steps, release })
 }
 
@@ -249,11 +249,9 @@ fn any_step_can_be_released_and_step_0_is_the_topmost_table() {
     let job = lkc(2, 2, 0.5, json!({"objective": "classification"}));
     let job: JobDefinition = serde_json::from_value(job).unwrap();
     let prepared = AnonymizationRun::new(schema, job, table, &Unobserved::default()).unwrap();
-    let steps = prepared.search(&Unobserved::default()).unwrap();
+    let steps = steps(&prepared).unwrap();
     for step in 0..steps.len() as u32 {
-        let release = prepared
-            .release(&steps, Some(step), &Unobserved::default())
-            .unwrap();
+        let release = released(&prepared, &steps, Some(step)).unwrap();
         let item = &steps[step as usize].item;
         assert_eq!(release.report["utility"]["groups"], json!(item.groups));
         let dr = release.report["utility"]["dr"].as_f64().unwrap();
@@ -263,13 +261,9 @@ fn any_step_can_be_released_and_step_0_is_the_topmost_table() {
             "step {step}"
         );
     }
-    let topmost = prepared
-        .release(&steps, Some(0), &Unobserved::default())
-        .unwrap();
+    let topmost = released(&prepared, &steps, Some(0)).unwrap();
     assert_eq!(cut(&topmost, "Age"), ["[1,99]"]);
-    let error = prepared
-        .release(&steps, Some(99), &Unobserved::default())
-        .unwrap_err();
+    let error = released(&prepared, &steps, Some(99)).unwrap_err();
     assert!(
         matches!(error, RunError::NoSuchStep { step: 99, .. }),
         "{error}"

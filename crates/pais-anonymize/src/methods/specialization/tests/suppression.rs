@@ -11,7 +11,7 @@ use pais_core::table::{EncodedTable, NULL_CODE};
 use super::super::requirement::{Requirement, SensitiveBound};
 use super::super::sensitive::SensitiveSlots;
 use super::super::topmost;
-use crate::test_data::{load, schema, unmet};
+use crate::test_data::{load, schema, steps, unmet};
 use crate::{AnonymizationRun, RunError, StepRecord, Unobserved};
 
 /// Rows of a job and a test result.
@@ -27,7 +27,7 @@ fn search(rows: &[(&str, &str)], job: Value) -> Result<Vec<StepRecord>, RunError
     let table = load(&schema, file.as_bytes());
     let job: JobDefinition = serde_json::from_value(job).unwrap();
     let observer = Unobserved::default();
-    AnonymizationRun::new(schema, job, table, &observer)?.search(&observer)
+    steps(&AnonymizationRun::new(schema, job, table, &observer)?)
 }
 
 fn job(c: f64, more: Value) -> Value {
@@ -105,7 +105,7 @@ fn a_group_that_exceeds_c_after_others_are_suppressed_makes_the_specialization_i
         let job: JobDefinition = serde_json::from_value(job).unwrap();
         let observer = Unobserved::default();
         let run = AnonymizationRun::new(schema.clone(), job, table.clone(), &observer).unwrap();
-        let steps = run.search(&observer).unwrap();
+        let steps = steps(&run).unwrap();
         let steps = steps[1..].iter();
         let performed = |record: &StepRecord| {
             (
@@ -238,7 +238,7 @@ fn a_value_that_no_row_has_is_not_specialized() {
     let job: JobDefinition = serde_json::from_value(job).unwrap();
     let observer = Unobserved::default();
     let run = AnonymizationRun::new(schema, job, table, &observer).unwrap();
-    let steps = run.search(&observer).unwrap();
+    let steps = steps(&run).unwrap();
     let values: Vec<_> = steps[1..]
         .iter()
         .map(|record| record.item.value.clone())

@@ -19,7 +19,7 @@ use super::super::tests::properties::{LabelRows, holds};
 use super::super::tests::random_tables::{SpecializationCase, case, prepared};
 use super::super::{bounds, replay, search as greedy};
 use super::{Effort, search};
-use crate::test_data::{load, refusal, schema};
+use crate::test_data::{load, refusal, released, schema, steps};
 use crate::{
     AnonymizationRun, JobPlan, Observer, Phase, RunError, StepRecord, Unobserved, VerifiedRelease,
 };
@@ -77,7 +77,7 @@ fn loss(case: &SpecializationCase, objective: &str, steps: &[StepRecord], rows: 
 
 fn run(case: &SpecializationCase) -> Result<(AnonymizationRun, Vec<StepRecord>), RunError> {
     let run = prepared(case)?;
-    let steps = run.search(&Unobserved::default())?;
+    let steps = steps(&run)?;
     Ok((run, steps))
 }
 
@@ -101,7 +101,7 @@ proptest! {
         let mut least = f64::INFINITY;
         for (number, record) in steps.iter().enumerate() {
             prop_assert_eq!(record.item.step as usize, number);
-            let release = prepared.release(&steps, Some(record.item.step), &Unobserved::default());
+            let release = released(&prepared, &steps, Some(record.item.step));
             let rows = label_rows(&release.unwrap());
             prop_assert!(holds(&rows, &case, &QUASI_IDENTIFIERS), "step {}", number);
             suppressed.extend(record.suppressed.iter().copied());
@@ -119,7 +119,7 @@ proptest! {
             for split in ["fixed", "best_valid"] {
                 let utility = json!({"objective": other, "split": split});
                 let (prepared, steps) = run(&with_utility(&case, utility)).unwrap();
-                let release = prepared.release(&steps, None, &Unobserved::default()).unwrap();
+                let release = released(&prepared, &steps, None).unwrap();
                 let greedy = loss(&case, objective, &steps, &label_rows(&release));
                 prop_assert!(least <= greedy + 1e-9, "{} is above {} of {}", least, greedy, other);
             }
@@ -152,7 +152,7 @@ proptest! {
         match run.search(&observer) {
             Err(_) => prop_assert_eq!(best, None),
             Ok(steps) => {
-                let found = steps.last().unwrap().item.ncp;
+                let found = steps.steps().last().unwrap().item.ncp;
                 let best = best.unwrap();
                 prop_assert!((found - best).abs() < 1e-9, "{} instead of {}", found, best);
             }
@@ -278,7 +278,7 @@ fn a_thorough_search_can_be_cancelled() {
     let job: JobDefinition = serde_json::from_value(job).unwrap();
     let run = AnonymizationRun::new(schema, job, table, &Unobserved::default()).unwrap();
     let observer = StopsAfter(Cancellation::new(), 2.into());
-    assert_eq!(run.search(&observer), Err(RunError::Cancelled));
+    assert_eq!(run.search(&observer).err(), Some(RunError::Cancelled));
 }
 
 /// Without any time there is the greedy run alone.
