@@ -61,7 +61,7 @@ pub(crate) fn measure(folder: &Path) -> anyhow::Result<Value> {
             let began = Instant::now();
             let steps = prepared.search(&Unobserved::default())?;
             measured.search.push(began.elapsed().as_secs_f64());
-            measured.steps = steps.last().map_or(0, |last| last.item.step);
+            measured.steps = steps.steps().last().map_or(0, |last| last.item.step);
         }
     }
     drop(prepared);

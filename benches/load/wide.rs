@@ -65,6 +65,7 @@ pub(crate) fn measure() -> anyhow::Result<Value> {
         let steps = prepared.search(&Unobserved::default())?;
         let seconds = began.elapsed().as_secs_f64();
         let (count, groups) = steps
+            .steps()
             .last()
             .map_or((0, 0), |last| (last.item.step, last.item.groups));
         println!(
