@@ -60,6 +60,7 @@ pub(crate) fn measure() -> anyhow::Result<Value> {
             "privacy": { "model": "lkc", "l": l, "k": k, "c": c },
             "utility": { "objective": objective },
         }))?;
+        let job = job.parse()?;
         let prepared = AnonymizationRun::new(schema, job, table, &Unobserved::default())?;
         let began = Instant::now();
         let steps = prepared.search(&Unobserved::default())?;

@@ -331,7 +331,8 @@ async fn prepare_release(
     let steps = runs::step_records(store, &key, job.id, run).await?;
     let steps = steps.into_iter().map(records::step_record);
     let steps = steps.collect::<Result<Vec<_>, _>>()?;
-    let plan = JobPlan::new(&dataset.schema, &definition)?;
+    let job_to_run = definition.parse()?;
+    let plan = JobPlan::new(&dataset.schema, &job_to_run)?;
     // The one row of a sweep from this combination on; none for a job without lists.
     let combination = runs::sweep(store, job.id, run, 1).await?;
     let combination = combination.into_iter().find(|(number, _)| *number == run);
@@ -369,7 +370,7 @@ async fn prepare_release(
     let schema = dataset.schema;
     let order_key = key.order_key();
     let release = on_thread(move || {
-        let run = AnonymizationRun::new(schema, definition.clone(), table, &*work)?;
+        let run = AnonymizationRun::new(schema, job_to_run, table, &*work)?;
         let run = run.with_order_key(order_key);
         let found = run.search_recorded(steps, &*work)?;
         let release = run.release(&found, step, &*work)?;

@@ -75,7 +75,7 @@ pub(crate) fn prepare(
     let definition = stored_job(definition)?;
     let sweep = Sweep::new(&definition)?;
     let job = combination(&definition, &sweep, 0)?;
-    let run = AnonymizationRun::new(dataset.schema.clone(), job, table, observer)?;
+    let run = AnonymizationRun::new(dataset.schema.clone(), job.parse()?, table, observer)?;
     Ok(PreparedAttempt {
         definition,
         sweep,

@@ -74,6 +74,7 @@ pub(crate) fn plans(
     sweep: &Sweep,
 ) -> Result<Vec<JobPlan>, Problem> {
     let combinations = sweep.combinations.iter();
-    let plans = combinations.map(|combination| JobPlan::new(schema, &combination.apply(job)));
+    let plan = |job: JobDefinition| JobPlan::new(schema, &job.parse()?);
+    let plans = combinations.map(|combination| plan(combination.apply(job)));
     Ok(plans.collect::<Result<_, _>>()?)
 }

@@ -24,35 +24,41 @@ use crate::observer::{Observer, Phase, stop_if_asked};
 use crate::pre_generalization;
 use crate::prepared::PreparedTable;
 use crate::utility::{self, Report};
-use crate::verdict::Verdict;
+use pais_verify::PrivacyFinding;
 
 /// A release that the verifier accepted.
 #[derive(Clone, Debug)]
 pub struct VerifiedRelease {
     tables: Vec<ReleasedTable>,
     source_rows: Vec<u32>,
+    verification: PrivacyFinding,
+    report: Report,
     /// The step after which the tables are, where the method has steps.
     pub step: Option<u32>,
     /// Rows released.
     pub rows: u64,
     /// Rows left out.
     pub suppressed_rows: u64,
-    /// The privacy model with its parameters, as JSON.
-    pub privacy: serde_json::Value,
     /// Column to the labels of its cut, with global recoding.
     pub cut: Option<BTreeMap<String, Vec<String>>>,
-    /// What the verifier found, as JSON.
-    pub verification: serde_json::Value,
     /// What the holder should know about it.
     pub warnings: Vec<Warning>,
-    /// The utility and risk report, as JSON; see [`crate::utility::Report`].
-    pub report: serde_json::Value,
 }
 
 impl VerifiedRelease {
     /// The released tables: `data`; or `qit` and one `st_<column>` for each sensitive column.
     pub fn tables(&self) -> &[ReleasedTable] {
         &self.tables
+    }
+
+    /// What the verifier found.
+    pub fn verification(&self) -> &PrivacyFinding {
+        &self.verification
+    }
+
+    /// The utility that the tables still have, and the risk that remains.
+    pub fn report(&self) -> &Report {
+        &self.report
     }
 
     /// The raw row of each row of the first table, from 0 in the order of the raw table. It leads
@@ -94,7 +100,7 @@ pub(crate) fn admit(
     }
     stop_if_asked(observer)?;
     observer.progress(Phase::Verifying, 0.9);
-    if input.job.wants_raw_figures() {
+    if input.job.raw_figures {
         utility::add_query_error(&mut report, input, &candidate, observer);
         utility::add_distortion(&mut report, input, &candidate, observer)?;
     } else {
@@ -112,10 +118,9 @@ pub(crate) fn admit(
         rows,
         suppressed_rows,
         warnings,
-        privacy: json(&input.job.privacy)?,
         cut: candidate.cut,
-        verification: json(&verdict)?,
-        report: json(&report)?,
+        verification: verdict,
+        report,
     })
 }
 
@@ -123,7 +128,7 @@ pub(crate) fn admit(
 fn report(
     input: &PreparedTable,
     candidate: &Candidate,
-    verdict: &Verdict,
+    verdict: &PrivacyFinding,
 ) -> Result<Report, RunError> {
     let schema = &input.schema;
     let first = candidate.tables.first();
@@ -152,7 +157,7 @@ fn verify(
     input: &PreparedTable,
     candidate: &Candidate,
     observer: &dyn Observer,
-) -> Result<(Verdict, Option<SubjectGroups>), RunError> {
+) -> Result<(PrivacyFinding, Option<SubjectGroups>), RunError> {
     let (table, counts) = candidate
         .tables
         .split_first()
@@ -246,7 +251,7 @@ fn decide(
     names: &[Box<str>],
     model: (&PrivacyModel, Knowledge),
     observer: &dyn Observer,
-) -> Result<(Verdict, Option<SubjectGroups>), RunError> {
+) -> Result<(PrivacyFinding, Option<SubjectGroups>), RunError> {
     let verdict = decide_model(input, table, names, model, observer)?;
     if input.schema.subject().is_none() {
         return Ok((verdict, None));
@@ -262,12 +267,12 @@ fn decide_model(
     names: &[Box<str>],
     (model, knowledge): (&PrivacyModel, Knowledge),
     observer: &dyn Observer,
-) -> Result<Verdict, RunError> {
+) -> Result<PrivacyFinding, RunError> {
     let cancellation = observer.cancellation();
     let sensitive = input.names(ColumnRole::Sensitive);
     let subsets = |found: Result<Verification, VerifyError>| {
         let found = found.map_err(refused)?;
-        accepted(found.holds).map(|()| Verdict::Subsets(found))
+        accepted(found.holds).map(|()| PrivacyFinding::Subsets(found))
     };
     match model {
         PrivacyModel::Lkc(model) => {
@@ -286,7 +291,7 @@ fn decide_model(
         )),
         PrivacyModel::Groups(model) => {
             let found = decide_groups(table, names, &sensitive, model, observer)?;
-            accepted(found.holds).map(|()| Verdict::Groups(found))
+            accepted(found.holds).map(|()| PrivacyFinding::Groups(found))
         }
     }
 }
@@ -431,11 +436,6 @@ fn raw_sensitive(input: &PreparedTable) -> impl Iterator<Item = RawSensitive<'_>
         let is_sensitive = spec.role == ColumnRole::Sensitive;
         is_sensitive.then(|| (spec.name.clone(), spec.missing.clone(), column))
     })
-}
-
-/// A result as JSON.
-fn json(value: &impl serde::Serialize) -> Result<serde_json::Value, RunError> {
-    serde_json::to_value(value).map_err(RunError::internal)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::collections::BTreeMap;
 
-use pais_core::definition::{JobDefinition, JobError};
+use pais_core::definition::{Job, JobError};
 use pais_core::model::PrivacyModel;
 use pais_core::schema::Schema;
 use pais_core::table::ReleasedTable;
@@ -19,7 +19,7 @@ use crate::utility::Report;
 pub(crate) type Planned = Result<Option<Box<dyn AnyMethod>>, JobError>;
 
 /// Decides whether a job is for a method, and checks it before a row is read.
-pub(crate) type PlanMethod = fn(&Schema, &JobDefinition, &PrivacyModel) -> Planned;
+pub(crate) type PlanMethod = fn(&Schema, &Job, &PrivacyModel) -> Planned;
 
 /// A method of anonymization with the parameters of one job.
 ///

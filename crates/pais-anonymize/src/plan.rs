@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use pais_core::definition::{JobDefinition, JobError, Output};
+use pais_core::definition::{Job, JobError, Output};
 use pais_core::schema::Schema;
 
 use crate::job_checks::first_set;
@@ -24,20 +24,17 @@ const READ_TEXT_COPIES: u64 = 2;
 ///
 /// ```
 /// use pais_anonymize::JobPlan;
-/// use pais_core::definition::{DatasetDefinition, JobDefinition, JobErrorKind, Output, json};
+/// use pais_core::definition::{ColumnDefinition, Job, JobErrorKind, Output};
+/// use pais_core::model::Lkc;
 /// use pais_core::schema::Schema;
 ///
-/// let dataset: DatasetDefinition =
-///     json::parse(br#"{"name": "a", "columns": [{"name": "age", "role": "insensitive"}]}"#)?;
-/// let schema = Schema::inline(&dataset)?;
-/// let job: JobDefinition = json::parse(br#"{"privacy": {"model": "k_anonymity", "k": 5}}"#)?;
+/// let job = Job::new(Lkc::k_anonymity(5)?);
+/// let schema = Schema::builder().column(ColumnDefinition::insensitive("age")).build()?;
 /// let error = JobPlan::new(&schema, &job).err().unwrap();
 /// assert_eq!(error.kind, JobErrorKind::Unfit);
 /// assert_eq!(error.faults[0].pointer(), Some("/dataset_id"));
 ///
-/// let dataset: DatasetDefinition =
-///     json::parse(br#"{"name": "a", "columns": [{"name": "age", "role": "quasi_identifier"}]}"#)?;
-/// let schema = Schema::inline(&dataset)?;
+/// let schema = Schema::builder().column(ColumnDefinition::quasi_identifier("age")).build()?;
 /// let plan = JobPlan::new(&schema, &job)?;
 /// assert_eq!((plan.output(), plan.takes_sweeps()), (Output::Generalized, true));
 /// assert!(plan.bytes_needed(&schema, 1_000, 5_000, 1)? > 6_000);
@@ -57,12 +54,12 @@ impl JobPlan {
     /// # Errors
     /// Parameters that are missing or out of range, and a job that does not fit the columns; with
     /// a pointer into the job.
-    pub fn new(schema: &Schema, job: &JobDefinition) -> Result<Self, JobError> {
-        let schema = schema.with_roles(job)?;
+    pub fn new(schema: &Schema, job: &Job) -> Result<Self, JobError> {
+        let schema = schema.with_roles(&job.roles)?;
         let model = schema.privacy_model(job)?;
         Ok(Self {
             method: methods::plan(&schema, job, &model)?,
-            output: schema.output(job, &model),
+            output: job.output(),
             has_sets: first_set(&schema).is_some(),
             schema: match schema {
                 Cow::Owned(schema) => Some(schema),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use pais_core::definition::PreGeneralization;
 use pais_core::definition::json::escape;
-use pais_core::definition::{ColumnKind, ColumnRole, JobDefinition, JobError, JobErrorKind};
+use pais_core::definition::{ColumnKind, ColumnRole, Job, JobError, JobErrorKind};
 use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::table::{
     Domain, EncodedTable, Form, QuasiIdentifier, ReleasedColumn, ReleasedTable, minimum_levels,
@@ -23,7 +23,7 @@ const FLAT_HEIGHT: u32 = 1;
 /// # Errors
 /// [`JobErrorKind::Shape`] for a key that is not a level, [`JobErrorKind::Unfit`] for a column,
 /// level or value that does not exist.
-pub(crate) fn check(schema: &Schema, job: &JobDefinition) -> Result<(), JobError> {
+pub(crate) fn check(schema: &Schema, job: &Job) -> Result<(), JobError> {
     let one_cut = is_one_cut(schema);
     for (name, description) in job.pre_generalization.iter().flatten() {
         let pointer = pointer(name);
@@ -113,7 +113,7 @@ fn check_labels(
 /// explain.
 pub(crate) fn published(
     schema: &Schema,
-    job: &JobDefinition,
+    job: &Job,
     released: &ReleasedTable,
 ) -> Option<BTreeMap<String, PreGeneralization>> {
     let mut published = job.pre_generalization.clone()?;
@@ -165,7 +165,7 @@ impl PreGeneralized {
     /// [`JobErrorKind::Unfit`] for values that a column without a taxonomy does not have.
     pub(crate) fn new(
         schema: &Schema,
-        job: &JobDefinition,
+        job: &Job,
         table: &mut EncodedTable,
     ) -> Result<Self, JobError> {
         let one_cut = is_one_cut(schema);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pais_core::definition::{ColumnRole, JobDefinition, Output, SuppressionFor};
+use pais_core::definition::{ColumnRole, Job, Output, SuppressionFor};
 use pais_core::model::PrivacyModel;
 use pais_core::schema::Schema;
 use pais_core::table::{Column, EncodedTable, ReleasedTable, Table, row_warnings};
@@ -17,7 +17,7 @@ use crate::top_warnings;
 #[derive(Clone)]
 pub(crate) struct PreparedTable {
     pub(crate) schema: Arc<Schema>,
-    pub(crate) job: JobDefinition,
+    pub(crate) job: Job,
     pub(crate) table: Arc<EncodedTable>,
     pub(crate) pre_generalization: Arc<PreGeneralized>,
     /// Quasi-identifiers as they were read, with their positions, where they are released so.
@@ -32,15 +32,11 @@ impl PreparedTable {
     ///
     /// # Errors
     /// [`RunError::Job`] for a job that does not fit the rows.
-    pub(crate) fn new(
-        schema: Arc<Schema>,
-        job: JobDefinition,
-        table: Table,
-    ) -> Result<Self, RunError> {
+    pub(crate) fn new(schema: Arc<Schema>, job: Job, table: Table) -> Result<Self, RunError> {
         // A table that a program made can have several spellings of a value.
         let table = table.canonical(&schema);
         let model = schema.privacy_model(&job)?;
-        let exact = match schema.output(&job, &model) {
+        let exact = match job.output() {
             Output::Anatomized => {
                 let positions = schema.stored_with(ColumnRole::QuasiIdentifier);
                 let column = |position: usize| (position, table.columns[position].clone());

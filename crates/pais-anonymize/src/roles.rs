@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use pais_core::definition::json::escape;
-use pais_core::definition::{JobDefinition, JobError, JobErrorKind};
+use pais_core::definition::{Job, JobError, JobErrorKind};
 use pais_core::read::unfit_cells;
 use pais_core::schema::Schema;
 use pais_core::table::Table;
@@ -16,10 +16,10 @@ use pais_core::table::Table;
 /// For roles that do not fit the schema, and cells that do not fit a role.
 pub(crate) fn schema_of_job(
     declared: Arc<Schema>,
-    job: &JobDefinition,
+    job: &Job,
     table: &Table,
 ) -> Result<Arc<Schema>, JobError> {
-    let schema = match declared.with_roles(job)? {
+    let schema = match declared.with_roles(&job.roles)? {
         Cow::Borrowed(_) => return Ok(declared),
         Cow::Owned(schema) => schema,
     };

@@ -7,7 +7,7 @@
 
 use chacha20::ChaCha20Rng;
 use hmac::{Hmac, KeyInit, Mac};
-use pais_core::definition::JobDefinition;
+use pais_core::definition::Job;
 use pais_core::table::Table;
 use rand::rand_core::{Rng, SeedableRng, TryRng};
 use sha2::{Digest, Sha256};
@@ -46,7 +46,7 @@ pub(crate) struct SeededOrder {
     pub(crate) key: Option<[u8; 32]>,
     /// The digest of all rows.
     rows: [u8; 32],
-    /// The job without what is in the digest or the key: its rows and its dataset.
+    /// The job as JSON.
     parameters: Vec<u8>,
 }
 
@@ -55,14 +55,14 @@ impl OrderSource {
     ///
     /// # Errors
     /// [`RunError::Internal`] for a job that cannot be written as JSON.
-    pub(crate) fn new(job: &JobDefinition, table: &Table) -> Result<Self, RunError> {
+    pub(crate) fn new(job: &Job, table: &Table) -> Result<Self, RunError> {
         if job.seed.is_none() {
             return Ok(Self::System);
         }
         Ok(Self::Seeded(SeededOrder {
             key: None,
             rows: digest(table),
-            parameters: parameters(job)?,
+            parameters: serde_json::to_vec(job).map_err(RunError::internal)?,
         }))
     }
 
@@ -70,10 +70,10 @@ impl OrderSource {
     ///
     /// # Errors
     /// As [`Self::new`].
-    pub(crate) fn with_job(&self, job: &JobDefinition) -> Result<Self, RunError> {
+    pub(crate) fn with_job(&self, job: &Job) -> Result<Self, RunError> {
         let mut source = self.clone();
         if let Self::Seeded(seeded) = &mut source {
-            seeded.parameters = parameters(job)?;
+            seeded.parameters = serde_json::to_vec(job).map_err(RunError::internal)?;
         }
         Ok(source)
     }
@@ -92,17 +92,6 @@ impl OrderSource {
         }
         Ok(items)
     }
-}
-
-/// The parameters of a job as JSON.
-fn parameters(job: &JobDefinition) -> Result<Vec<u8>, RunError> {
-    let parameters = JobDefinition {
-        dataset_id: None,
-        submissions: None,
-        release: None,
-        ..job.clone()
-    };
-    serde_json::to_vec(&parameters).map_err(RunError::internal)
 }
 
 /// The SHA-256 of a table: of each column its distinct values and the code of each row.

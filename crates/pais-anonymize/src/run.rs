@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use pais_core::definition::JobDefinition;
+use pais_core::definition::Job;
+use pais_core::model::PrivacyModel;
 use pais_core::schema::Schema;
 use pais_core::table::Table;
 use pais_core::warning::Warning;
@@ -10,7 +11,7 @@ use pais_core::warning::Warning;
 use crate::error::RunError;
 use crate::gate::{self, VerifiedRelease};
 use crate::method::{AnyMethod, Candidate, SearchOutcome};
-use crate::observer::{Observer, Phase, stop_if_asked};
+use crate::observer::{Observer, Phase, Unobserved, stop_if_asked};
 use crate::plan::JobPlan;
 use crate::prepared::PreparedTable;
 use crate::roles;
@@ -26,15 +27,14 @@ use crate::{top_warnings, utility};
 /// ```
 /// # use std::sync::Arc;
 /// use pais_anonymize::{AnonymizationRun, RunError, Unobserved};
-/// # use pais_core::definition::{DatasetDefinition, JobDefinition, json};
+/// # use pais_core::definition::{ColumnDefinition, Job};
+/// # use pais_core::model::Lkc;
 /// # use pais_core::read::csv;
 /// # use pais_core::schema::Schema;
-/// # let dataset: DatasetDefinition = json::parse(
-/// #     br#"{"name": "a", "columns": [{"name": "sex", "role": "quasi_identifier"}]}"#,
-/// # )?;
-/// # let schema = Arc::new(Schema::inline(&dataset)?);
+/// # let sex = ColumnDefinition::quasi_identifier("sex");
+/// # let schema = Arc::new(Schema::builder().column(sex).build()?);
 /// # let table = csv::read_table(&schema, "sex\nF\nM\nF\nM\n".as_bytes())?;
-/// # let job: JobDefinition = json::parse(br#"{"privacy": {"model": "k_anonymity", "k": 2}}"#)?;
+/// let job = Job::new(Lkc::k_anonymity(2)?);
 ///
 /// // Four rows of a column `sex`, with 2-anonymity.
 /// let observer = Unobserved::default();
@@ -57,40 +57,54 @@ pub struct AnonymizationRun {
     input: PreparedTable,
 }
 
-/// Anonymizes a table: searches, and releases the last step.
+/// Anonymizes tables under one job: searches, and releases the last step.
 ///
-/// The order of released rows is random; drawn from the job's seed where it has one. See the
-/// [crate documentation](crate) for a table that is released; this one is too small.
+/// The order of released rows is random; drawn from the job's seed where it has one.
 ///
 /// ```
-/// use pais_anonymize::{RunError, Unobserved, anonymize};
-/// use pais_core::definition::{DatasetDefinition, JobDefinition, json};
+/// use pais_anonymize::{Anonymizer, RunError};
+/// use pais_core::definition::ColumnDefinition;
+/// use pais_core::model::Lkc;
 /// use pais_core::read::csv;
 /// use pais_core::schema::Schema;
 ///
-/// let dataset: DatasetDefinition = json::parse(
-///     br#"{"name": "a", "columns": [{"name": "sex", "role": "quasi_identifier"}]}"#,
-/// )?;
-/// let schema = Schema::inline(&dataset)?;
-/// let table = csv::read_table(&schema, "sex\nF\nM\n".as_bytes())?;
-/// let job: JobDefinition = json::parse(br#"{"privacy": {"model": "k_anonymity", "k": 3}}"#)?;
-/// let error = anonymize(schema, job, table, &Unobserved::default()).unwrap_err();
-/// let RunError::NotAnonymizable { fault, .. } = error else { panic!("{error}") };
-/// assert_eq!(fault.pointer(), Some("/privacy/k"));
+/// let schema = Schema::builder()
+///     .column(ColumnDefinition::quasi_identifier("sex"))
+///     .build()?;
+/// let table = csv::read_table(&schema, "sex\nF\nM\nF\n".as_bytes())?;
+/// let release = Anonymizer::new(Lkc::k_anonymity(3)?).run(&schema, &table)?;
+/// assert_eq!(release.cut.as_ref().unwrap()["sex"], ["*"]);
+/// assert_eq!(release.report().utility.ncp, 1.0);
+///
+/// let error = Anonymizer::new(Lkc::k_anonymity(4)?).run(&schema, &table).unwrap_err();
+/// assert!(matches!(error, RunError::NotAnonymizable { .. }));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-///
-/// # Errors
-/// [`RunError`]: the job does not fit the schema, no generalization meets it, or the observer
-/// asked to stop.
-pub fn anonymize(
-    schema: Schema,
-    job: JobDefinition,
-    table: Table,
-    observer: &dyn Observer,
-) -> Result<VerifiedRelease, RunError> {
-    let run = AnonymizationRun::new(Arc::new(schema), job, table, observer)?;
-    run.release(&run.search(observer)?, None, observer)
+#[derive(Clone, Debug)]
+pub struct Anonymizer(Job);
+
+impl Anonymizer {
+    /// Under a privacy model alone.
+    pub fn new(model: impl Into<PrivacyModel>) -> Self {
+        Self(Job::new(model))
+    }
+
+    /// Under a job.
+    pub fn with_job(job: Job) -> Self {
+        Self(job)
+    }
+
+    /// Anonymizes a table. [`AnonymizationRun`] does the same without a copy of the rows, with
+    /// progress, and releases any step.
+    ///
+    /// # Errors
+    /// [`RunError`]: the job does not fit the schema, or no generalization meets it.
+    pub fn run(&self, schema: &Schema, table: &Table) -> Result<VerifiedRelease, RunError> {
+        let (job, observer) = (self.0.clone(), &Unobserved::default());
+        let schema = Arc::new(schema.clone());
+        let run = AnonymizationRun::new(schema, job, table.clone(), observer)?;
+        run.release(&run.search(observer)?, None, observer)
+    }
 }
 
 impl AnonymizationRun {
@@ -101,7 +115,7 @@ impl AnonymizationRun {
     /// and [`RunError::Cancelled`].
     pub fn new(
         schema: Arc<Schema>,
-        job: JobDefinition,
+        job: Job,
         table: Table,
         observer: &dyn Observer,
     ) -> Result<Self, RunError> {
@@ -123,7 +137,7 @@ impl AnonymizationRun {
     pub(crate) fn with_method(
         method: Box<dyn AnyMethod>,
         schema: Arc<Schema>,
-        job: JobDefinition,
+        job: Job,
         table: Table,
         observer: &dyn Observer,
     ) -> Result<Self, RunError> {
@@ -140,7 +154,7 @@ impl AnonymizationRun {
     ///
     /// # Errors
     /// As [`JobPlan::new`].
-    pub(crate) fn with_job(&self, job: JobDefinition) -> Result<Self, RunError> {
+    pub(crate) fn with_job(&self, job: Job) -> Result<Self, RunError> {
         let JobPlan { method, .. } = JobPlan::new(&self.input.schema, &job)?;
         let input = PreparedTable {
             model: self.input.schema.privacy_model(&job)?,

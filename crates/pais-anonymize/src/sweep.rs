@@ -51,7 +51,7 @@ pub struct SweepOutcome {
 /// let job: JobDefinition = json::parse(br#"{"privacy": {"model": "k_anonymity", "k": [2, 4, 5]}}"#)?;
 /// let sweep = Sweep::new(&job)?;
 /// let observer = Unobserved::default();
-/// let first = sweep.combinations[0].apply(&job);
+/// let first = sweep.combinations[0].apply(&job).parse()?;
 /// let run = AnonymizationRun::new(schema, first, table, &observer)?;
 /// let outcomes = run_sweep(&run, &job, &sweep, &observer)?;
 /// let steps: Vec<_> = outcomes.iter().map(|outcome| outcome.steps.as_ref().map(Vec::len)).collect();
@@ -73,7 +73,7 @@ pub fn run_sweep(
     let progress = SweepProgress::new(observer, count);
     let search = |number: usize| -> Result<SweepOutcome, RunError> {
         let combination = &sweep.combinations[number];
-        let run = run.with_job(combination.apply(job))?;
+        let run = run.with_job(combination.apply(job).parse()?)?;
         let observer = progress.search(number);
         let began = Instant::now();
         let found = run.search(&observer);

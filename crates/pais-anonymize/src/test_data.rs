@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pais_core::definition::{DatasetDefinition, JobError, JobErrorKind};
+use pais_core::definition::{DatasetDefinition, Job, JobDefinition, JobError, JobErrorKind};
 use pais_core::read::csv;
 use pais_core::rejection::Fault;
 use pais_core::schema::Schema;
@@ -53,6 +53,12 @@ pub(crate) fn released(
 ) -> Result<VerifiedRelease, RunError> {
     let recorded = SearchOutcome::recorded(steps.to_vec());
     run.release(&recorded, step, &Unobserved::default())
+}
+
+/// The job of a document.
+pub(crate) fn job_of(document: Value) -> Result<Job, JobError> {
+    let document: JobDefinition = serde_json::from_value(document).unwrap();
+    document.parse()
 }
 
 /// The kind of a job's refusal, and the pointer into the job.

@@ -4,7 +4,7 @@ pub(crate) mod item_disclosure;
 pub(crate) mod partitioning;
 pub(crate) mod specialization;
 
-use pais_core::definition::{JobDefinition, JobError, JobErrorKind};
+use pais_core::definition::{Job, JobError, JobErrorKind};
 use pais_core::model::PrivacyModel;
 use pais_core::schema::Schema;
 
@@ -28,7 +28,7 @@ const METHODS: &[PlanMethod] = &[
 /// A job that does not fit the schema.
 pub(crate) fn plan(
     schema: &Schema,
-    job: &JobDefinition,
+    job: &Job,
     model: &PrivacyModel,
 ) -> Result<Box<dyn AnyMethod>, JobError> {
     plan_among(METHODS, schema, job, model)
@@ -37,7 +37,7 @@ pub(crate) fn plan(
 fn plan_among(
     methods: &[PlanMethod],
     schema: &Schema,
-    job: &JobDefinition,
+    job: &Job,
     model: &PrivacyModel,
 ) -> Result<Box<dyn AnyMethod>, JobError> {
     for plan in methods {

@@ -47,7 +47,7 @@ pub(crate) fn classification_error(
     if released.classes.value_count() > MOST_CLASSES || stopped() {
         return None;
     }
-    let raw = if input.job.wants_raw_figures() {
+    let raw = if input.job.raw_figures {
         Some(raw_rows(input, &used, class.position)?)
     } else {
         None

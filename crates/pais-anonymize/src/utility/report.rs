@@ -13,7 +13,7 @@ use pais_verify::{CountedTable, SubjectGroups, VerifyError, group_sizes};
 use super::holder_only::rounded;
 use super::{ClassificationError, ColumnDistribution, GroupMetrics, QueryError, Risk, ncp};
 use crate::table_figures::TableFigures;
-use crate::verdict::Verdict;
+use pais_verify::PrivacyFinding;
 
 /// The report of a release. An empty table has no group: its measures are 0, but for those of
 /// information lost, which tell of suppressed rows too.
@@ -100,7 +100,7 @@ impl Report {
         sizes: &[u32],
         ncp_by_column: BTreeMap<String, f64>,
         (rows, suppressed_rows): (u64, u64),
-        verdict: &Verdict,
+        verdict: &PrivacyFinding,
     ) -> Self {
         let columns = ncp_by_column.len();
         let ncp = if columns == 0 {
@@ -190,7 +190,7 @@ pub(crate) fn report(
     table: &ReleasedTable,
     schema: &Schema,
     suppressed_rows: u64,
-    verdict: &Verdict,
+    verdict: &PrivacyFinding,
 ) -> Result<Report, VerifyError> {
     let names = schema.names(ColumnRole::QuasiIdentifier);
     let sizes = group_sizes(table, &names)?;
@@ -249,7 +249,11 @@ pub(crate) fn group_figures(
 
 /// The report of an anatomized release with groups of these sizes. Its quasi-identifiers are exact
 /// and lose nothing.
-pub(crate) fn anatomized_report(sizes: &[u32], schema: &Schema, verdict: &Verdict) -> Report {
+pub(crate) fn anatomized_report(
+    sizes: &[u32],
+    schema: &Schema,
+    verdict: &PrivacyFinding,
+) -> Report {
     let exact = quasi_identifiers(schema).map(|spec| (spec.name.to_string(), 0.0));
     let rows = sizes.iter().map(|&size| u64::from(size)).sum();
     Report::new(sizes, exact.collect(), (rows, 0), verdict)
@@ -267,11 +271,11 @@ mod tests {
     use super::{Report, report};
     use crate::test_data::schema;
     use crate::utility::{ClassificationError, QueryError, for_recipient};
-    use crate::verdict::Verdict;
     use pais_core::cancellation::Cancellation;
     use pais_core::model::Confidence;
     use pais_core::schema::Schema;
     use pais_core::table::{Column, Form, ReleasedColumn, ReleasedTable};
+    use pais_verify::PrivacyFinding;
     use pais_verify::{LkcRequirement, QidConfidences, QidSizes, SubjectGroups, verify_lkc};
 
     /// Table 2 of the KDD'09 paper, over the trees of its Figure 2.
@@ -322,7 +326,7 @@ mod tests {
         report(table, &schema, lost, &verdict(table, &schema)).unwrap()
     }
 
-    fn verdict(table: &ReleasedTable, schema: &Schema) -> Verdict {
+    fn verdict(table: &ReleasedTable, schema: &Schema) -> PrivacyFinding {
         let requirement = LkcRequirement {
             l: 2,
             k: 2,
@@ -331,7 +335,7 @@ mod tests {
             missing_sensitive: pais_core::model::MissingSensitive::Excluded,
         };
         let names = schema.names(pais_core::definition::ColumnRole::QuasiIdentifier);
-        Verdict::Subsets(
+        PrivacyFinding::Subsets(
             verify_lkc(table, &names, &[], &requirement, &Cancellation::new()).unwrap(),
         )
     }

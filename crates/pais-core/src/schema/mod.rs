@@ -19,7 +19,7 @@ use crate::definition::{
     ColumnDefinition, ColumnKind, ColumnRole, DatasetDefinition, GeneratedHierarchy, TaxonomyId,
     TaxonomyReference,
 };
-use crate::rejection::{Fault, Rejection};
+use crate::rejection::{Fault, Place, Rejection};
 use crate::taxonomy::{Interval, Multiples, Tree, TreeLimits};
 
 pub use crate::canonical_text::canonical_text;
@@ -251,6 +251,33 @@ impl Schema {
         Ok(Self { columns })
     }
 
+    /// A schema that a program declares column by column.
+    ///
+    /// ```
+    /// use pais_core::definition::{ColumnDefinition, TaxonomyNode};
+    /// use pais_core::schema::Schema;
+    ///
+    /// let sex = TaxonomyNode::new("ANY", ["F", "M"]);
+    /// let schema = Schema::builder()
+    ///     .column(ColumnDefinition::quasi_identifier("Sex").taxonomy(sex))
+    ///     .column(ColumnDefinition::quasi_identifier("Age").numeric(1.0, 99.0))
+    ///     .column(ColumnDefinition::sensitive("Surgery"))
+    ///     .build()?;
+    /// assert_eq!(schema.columns.len(), 3);
+    ///
+    /// let twice = Schema::builder()
+    ///     .column(ColumnDefinition::class("Transfuse"))
+    ///     .column(ColumnDefinition::class("Transfuse"))
+    ///     .build();
+    /// assert_eq!(twice.unwrap_err().faults[0].column(), Some("Transfuse"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn builder() -> SchemaBuilder {
+        SchemaBuilder {
+            columns: Vec::new(),
+        }
+    }
+
     /// Checks a definition whose taxonomies are all inline, within [`TreeLimits::default`].
     ///
     /// ```
@@ -285,6 +312,48 @@ impl Schema {
             .filter(|(_, column)| column.role == role)
             .map(|(position, _)| position)
             .collect()
+    }
+}
+
+/// The columns of a [`Schema`] that is being declared, in the order of releases.
+#[derive(Clone, Debug)]
+pub struct SchemaBuilder {
+    columns: Vec<ColumnDefinition>,
+}
+
+impl SchemaBuilder {
+    /// Adds a column.
+    pub fn column(mut self, column: ColumnDefinition) -> Self {
+        self.columns.push(column);
+        self
+    }
+
+    /// Checks the columns, one by one and against each other.
+    ///
+    /// # Errors
+    /// As [`Schema::inline`], with the name of the column in place of a pointer.
+    pub fn build(self) -> Result<Schema, SchemaError> {
+        let definition = DatasetDefinition {
+            name: String::new(),
+            description: None,
+            columns: self.columns,
+            retention_days: None,
+            submission_retention_days: None,
+            missing: None,
+        };
+        Schema::inline(&definition).map_err(|mut error| {
+            for fault in &mut error.faults {
+                let index = fault
+                    .pointer()
+                    .and_then(|pointer| pointer.split('/').nth(2));
+                let index = index.and_then(|index| index.parse::<usize>().ok());
+                if let Some(column) = index.and_then(|index| definition.columns.get(index)) {
+                    let column = column.name.clone();
+                    fault.place = Place::Column { column };
+                }
+            }
+            error
+        })
     }
 }
 

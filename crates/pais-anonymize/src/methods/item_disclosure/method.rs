@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use pais_core::definition::json::escape;
-use pais_core::definition::{
-    ColumnKind, ColumnRole, JobDefinition, JobError, JobErrorKind, ModelKind, Objective,
-};
+use pais_core::definition::{ColumnKind, ColumnRole, Job, JobError, JobErrorKind, Objective};
 use pais_core::model::{MinimumAnonymity, PrivacyModel};
 use pais_core::rejection::Fault;
 use pais_core::schema::{Schema, SchemaColumn};
@@ -46,15 +44,13 @@ struct ItemDisclosure {
 }
 
 /// Takes k-anonymity and LKC-privacy where a quasi-identifier is a set, and k^m-anonymity.
-pub(crate) fn plan(schema: &Schema, job: &JobDefinition, model: &PrivacyModel) -> Planned {
+pub(crate) fn plan(schema: &Schema, job: &Job, model: &PrivacyModel) -> Planned {
     let has_sets = first_set(schema).is_some();
     let k = match model {
-        PrivacyModel::Lkc(model) if has_sets && job.privacy.model == ModelKind::KAnonymity => {
-            model.k
-        }
-        PrivacyModel::Lkc(model) if has_sets && job.privacy.model == ModelKind::Lkc => {
+        PrivacyModel::Lkc(model) if has_sets && model.is_k_anonymity() => model.k,
+        PrivacyModel::Lkc(model) if has_sets && model.l.is_some() => {
             check_global(job)?;
-            if job.suppression_limit()?.floor_of(MANY_ROWS) > 0 {
+            if job.suppression_limit.floor_of(MANY_ROWS) > 0 {
                 return Err(unfit(
                     "/suppression_limit",
                     "`lkc` with a set-valued quasi-identifier hides items and suppresses no row; \
@@ -74,7 +70,7 @@ pub(crate) fn plan(schema: &Schema, job: &JobDefinition, model: &PrivacyModel) -
     };
     check_global(job)?;
     // The other models with sets have one search.
-    if job.privacy.model != ModelKind::KAnonymity {
+    if !matches!(model, PrivacyModel::Lkc(model) if model.is_k_anonymity()) {
         check_greedy(job)?;
     }
     pre_generalization::check(schema, job)?;
@@ -241,18 +237,17 @@ fn more_frequent_than_c(column: &str, holding: u64, of: u64) -> RunError {
 
 pub(super) fn settings(
     schema: &Schema,
-    job: &JobDefinition,
+    job: &Job,
     k: MinimumAnonymity,
 ) -> Result<DisclosureSettings, JobError> {
-    let utility = job.utility.clone().unwrap_or_default();
-    if job.objective().is_some_and(|it| it != Objective::Ncp) {
+    if job.objective.is_some_and(|it| it != Objective::Ncp) {
         return Err(unfit(
             "/utility/objective",
             "with a set-valued quasi-identifier columns are chosen by `ncp` alone; leave \
              `objective` out",
         ));
     }
-    if utility.split.is_some() {
+    if job.split.is_some() {
         return Err(unfit(
             "/utility/split",
             "with a set-valued quasi-identifier intervals are halved beforehand; leave `split` out",
@@ -265,9 +260,9 @@ pub(super) fn settings(
     Ok(DisclosureSettings {
         k,
         kinds: kinds.collect(),
-        suppression_limit: job.suppression_limit()?,
-        weights: weights(schema, utility.weights.as_ref())?,
-        thorough: job.thorough_search()?.map(|limit| ThoroughSearch {
+        suppression_limit: job.suppression_limit,
+        weights: weights(schema, job.weights.as_ref())?,
+        thorough: job.thorough.map(|limit| ThoroughSearch {
             limit,
             seed: job.seed.unwrap_or(SEARCH_SEED),
         }),

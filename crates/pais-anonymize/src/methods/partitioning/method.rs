@@ -1,9 +1,7 @@
 //! The k-d split as a method: k-anonymity, LKC-privacy and models of groups by local recoding,
 //! generalized or anatomized.
 
-use pais_core::definition::{
-    ColumnRole, JobDefinition, JobError, ModelKind, Objective, Output, Recoding,
-};
+use pais_core::definition::{ColumnRole, Job, JobError, Objective, Output, Recoding};
 use pais_core::model::{Diversity, GroupModel, PrivacyModel};
 use pais_core::schema::Schema;
 use pais_core::table::{COUNT_COLUMN, GROUP_COLUMN};
@@ -32,17 +30,17 @@ struct Partitioning {
 }
 
 /// Takes the models of groups, and k-anonymity and LKC-privacy with local recoding.
-pub(crate) fn plan(schema: &Schema, job: &JobDefinition, model: &PrivacyModel) -> Planned {
-    let is_local = job.recoding() == Some(Recoding::Local);
+pub(crate) fn plan(schema: &Schema, job: &Job, model: &PrivacyModel) -> Planned {
+    let is_local = job.recoding == Some(Recoding::Local);
     let model = match model {
-        PrivacyModel::Lkc(model) if is_local && job.privacy.model == ModelKind::KAnonymity => {
+        PrivacyModel::Lkc(model) if is_local && model.is_k_anonymity() => {
             PrivacyModel::Groups(GroupModel {
                 k: model.k,
                 diversity: Diversity::None,
             })
         }
         PrivacyModel::Lkc(model) if is_local => PrivacyModel::Lkc(model.clone()),
-        PrivacyModel::Groups(_) if job.recoding() == Some(Recoding::Global) => {
+        PrivacyModel::Groups(_) if job.recoding == Some(Recoding::Global) => {
             return Err(unfit(
                 "/recoding",
                 "this model takes local recoding only; leave `recoding` out",
@@ -55,10 +53,8 @@ pub(crate) fn plan(schema: &Schema, job: &JobDefinition, model: &PrivacyModel) -
 }
 
 impl Partitioning {
-    fn new(schema: &Schema, job: &JobDefinition, model: PrivacyModel) -> Result<Self, JobError> {
-        // Groups need no suppression: removing rows makes none of them more diverse.
-        job.suppression_limit()?;
-        let output = schema.output(job, &model);
+    fn new(schema: &Schema, job: &Job, model: PrivacyModel) -> Result<Self, JobError> {
+        let output = job.output();
         if let (PrivacyModel::Lkc(_), Output::Anatomized) = (&model, output) {
             return Err(unfit(
                 "/output",
@@ -180,7 +176,7 @@ impl Method for Partitioning {
         report: Report,
         observer: &dyn Observer,
     ) -> Result<Report, RunError> {
-        if !input.job.wants_raw_figures() {
+        if !input.job.raw_figures {
             return Ok(report);
         }
         let is_generalized = self.output == Output::Generalized;
@@ -193,11 +189,10 @@ impl Method for Partitioning {
 
 fn guide(
     schema: &Schema,
-    job: &JobDefinition,
+    job: &Job,
     (model, output): (&PrivacyModel, Output),
 ) -> Result<SplitGuide, JobError> {
-    let utility = job.utility.clone().unwrap_or_default();
-    if utility.split.is_some() {
+    if job.split.is_some() {
         return Err(unfit(
             "/utility/split",
             "`split` is for the intervals of global recoding; leave it out",
@@ -205,7 +200,7 @@ fn guide(
     }
     check_no_weights(job)?;
     check_greedy(job)?;
-    match (job.objective(), output) {
+    match (job.objective, output) {
         (None, Output::Generalized) | (Some(Objective::Ncp), Output::Generalized) => {
             Ok(SplitGuide::Ncp)
         }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use pais_core::definition::{
-    ColumnRole, JobDefinition, JobError, JobErrorKind, Objective, SplitRule, SuppressionFor,
+    ColumnRole, Job, JobError, JobErrorKind, Objective, SplitRule, SuppressionFor,
 };
 use pais_core::model::{Lkc, PrivacyModel};
 use pais_core::schema::Schema;
@@ -43,7 +43,7 @@ struct Specialization {
 }
 
 /// Takes LKC-privacy and its special cases.
-pub(crate) fn plan(schema: &Schema, job: &JobDefinition, model: &PrivacyModel) -> Planned {
+pub(crate) fn plan(schema: &Schema, job: &Job, model: &PrivacyModel) -> Planned {
     let PrivacyModel::Lkc(model) = model else {
         return Ok(None);
     };
@@ -52,8 +52,7 @@ pub(crate) fn plan(schema: &Schema, job: &JobDefinition, model: &PrivacyModel) -
     check_some(&quasi_identifiers)?;
     let sensitive = schema.names(ColumnRole::Sensitive);
     let settings = settings(schema, job)?;
-    let thorough = job.thorough_search()?;
-    if thorough.is_some() && settings.objective == Objective::DiscernibilityEq4 {
+    if job.thorough.is_some() && settings.objective == Objective::DiscernibilityEq4 {
         return Err(unfit(
             "/utility/objective",
             "`discernibility_eq4` orders specializations and measures no table, so a thorough \
@@ -63,7 +62,7 @@ pub(crate) fn plan(schema: &Schema, job: &JobDefinition, model: &PrivacyModel) -
     Ok(Some(Box::new(Specialization {
         model: model.clone(),
         settings,
-        thorough,
+        thorough: job.thorough,
         quasi_identifiers,
         sensitive,
     })))
@@ -247,7 +246,7 @@ pub(super) fn node_ncp(schema: &Schema, table: &EncodedTable) -> Vec<Vec<f64>> {
     node_ncp.collect()
 }
 
-fn check_columns(schema: &Schema, job: &JobDefinition) -> Result<(), JobError> {
+fn check_columns(schema: &Schema, job: &Job) -> Result<(), JobError> {
     check_global(job)?;
     if let Some(column) = first_set(schema) {
         return Err(unfit(
@@ -263,8 +262,7 @@ fn check_columns(schema: &Schema, job: &JobDefinition) -> Result<(), JobError> {
     pre_generalization::check(schema, job)
 }
 
-fn settings(schema: &Schema, job: &JobDefinition) -> Result<SpecializationSettings, JobError> {
-    let utility = job.utility.clone().unwrap_or_default();
+fn settings(schema: &Schema, job: &Job) -> Result<SpecializationSettings, JobError> {
     let has_class = schema
         .stored()
         .any(|column| column.role == ColumnRole::Class);
@@ -273,7 +271,7 @@ fn settings(schema: &Schema, job: &JobDefinition) -> Result<SpecializationSettin
     } else {
         Objective::Discernibility
     };
-    let objective = job.objective().unwrap_or(default);
+    let objective = job.objective.unwrap_or(default);
     if objective == Objective::Classification && !has_class {
         return Err(unfit(
             "/utility/objective",
@@ -283,8 +281,8 @@ fn settings(schema: &Schema, job: &JobDefinition) -> Result<SpecializationSettin
     }
     Ok(SpecializationSettings {
         objective,
-        split: utility.split.unwrap_or(SplitRule::Fixed),
-        suppression_limit: job.suppression_limit()?,
+        split: job.split.unwrap_or_default(),
+        suppression_limit: job.suppression_limit,
         suppression_for: job.suppression_for(),
     })
 }

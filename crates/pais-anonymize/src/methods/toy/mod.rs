@@ -4,7 +4,7 @@
 //! taxonomy, `*` without one, or its whole interval. Its rows are one equivalence class, so the
 //! release is k-anonymous where the table has *K* rows. `CONTRIBUTING.md` explains each part.
 
-use pais_core::definition::{ColumnRole, JobDefinition, JobError};
+use pais_core::definition::{ColumnRole, Job, JobError};
 use pais_core::model::PrivacyModel;
 use pais_core::schema::Schema;
 use pais_core::table::{Domain, QuasiIdentifier};
@@ -24,7 +24,7 @@ struct Topmost;
 /// Decides whether a job is for this method, and checks it before a row is read.
 ///
 /// `Ok(None)` leaves the job to the next method; an error refuses it, with a pointer to its fault.
-pub(super) fn plan(schema: &Schema, job: &JobDefinition, model: &PrivacyModel) -> Planned {
+pub(super) fn plan(schema: &Schema, job: &Job, model: &PrivacyModel) -> Planned {
     let PrivacyModel::Lkc(_) = model else {
         return Ok(None);
     };

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use pais_core::cancellation::Cancellation;
-use pais_core::definition::{JobDefinition, JobErrorKind};
+use pais_core::definition::JobErrorKind;
 use pais_core::model::PrivacyModel;
 use pais_core::table::{EncodedTable, Table};
 
@@ -19,7 +19,7 @@ use super::super::tests::properties::{LabelRows, holds};
 use super::super::tests::random_tables::{SpecializationCase, case, prepared};
 use super::super::{bounds, replay, search as greedy};
 use super::{Effort, search};
-use crate::test_data::{load, refusal, released, schema, steps};
+use crate::test_data::{job_of, load, refusal, released, schema, steps};
 use crate::{
     AnonymizationRun, JobPlan, Observer, Phase, RunError, StepRecord, Unobserved, VerifiedRelease,
 };
@@ -143,7 +143,7 @@ proptest! {
         let file: String = rows.iter().map(|(a, b, n, s)| format!("a{a},b{b},{n},s{s}\n")).collect();
         let schema = tiny_schema();
         let table = load(&schema, format!("a,b,n,s\n{file}").as_bytes());
-        let job: JobDefinition = serde_json::from_value(json!({
+        let job = job_of(json!({
             "privacy": {"model": "lkc", "l": l, "k": k, "c": c, "sensitive_values": {"s": ["s0"]}},
             "utility": {"objective": "ncp", "search": "thorough"}})).unwrap();
         let observer = Unobserved::default();
@@ -275,7 +275,7 @@ fn a_thorough_search_can_be_cancelled() {
     let (schema, table) = forty_rows();
     let job = json!({"privacy": {"model": "k_anonymity", "k": 3},
                      "utility": {"objective": "ncp", "search": "thorough"}});
-    let job: JobDefinition = serde_json::from_value(job).unwrap();
+    let job = job_of(job).unwrap();
     let run = AnonymizationRun::new(schema, job, table, &Unobserved::default()).unwrap();
     let observer = StopsAfter(Cancellation::new(), 2.into());
     assert_eq!(run.search(&observer).err(), Some(RunError::Cancelled));
@@ -286,8 +286,8 @@ fn a_thorough_search_can_be_cancelled() {
 fn the_time_limit_ends_the_search_with_a_valid_cut() {
     let (schema, table) = forty_rows();
     let job = json!({"privacy": {"model": "k_anonymity", "k": 3}, "utility": {"objective": "ncp"}});
-    let job: JobDefinition = serde_json::from_value(job).unwrap();
-    let PrivacyModel::Lkc(model) = job.privacy_model().unwrap() else {
+    let job = job_of(job).unwrap();
+    let PrivacyModel::Lkc(model) = job.model.clone() else {
         panic!("k-anonymity is LKC-privacy");
     };
     let table = EncodedTable::new(&schema, table);
@@ -295,7 +295,7 @@ fn the_time_limit_ends_the_search_with_a_valid_cut() {
     let settings = super::super::search::SpecializationSettings {
         objective: pais_core::definition::Objective::Ncp,
         split: Default::default(),
-        suppression_limit: job.suppression_limit().unwrap(),
+        suppression_limit: job.suppression_limit,
         suppression_for: job.suppression_for(),
     };
     let ncp = super::super::method::node_ncp(&schema, &table);
@@ -331,7 +331,7 @@ fn equation_4_measures_no_table_and_is_refused() {
     let (schema, _) = forty_rows();
     let job = json!({"privacy": {"model": "k_anonymity", "k": 3},
                      "utility": {"objective": "discernibility_eq4", "search": "thorough"}});
-    let job: JobDefinition = serde_json::from_value(job).unwrap();
+    let job = job_of(job).unwrap();
     let (kind, pointer) = refusal(JobPlan::new(&schema, &job));
     assert_eq!(
         (kind, &*pointer),
