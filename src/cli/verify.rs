@@ -11,8 +11,8 @@ use pais_core::definition::{ColumnRole, JobDefinition, OneOrMany, PrivacyDefinit
 use pais_core::schema::Schema;
 use pais_core::warning::Warning;
 use pais_verify::{
-    FoundRecoding, GroupVerification, PrivacyFinding, RawFinding, ReleaseError, ReleaseTables,
-    ReleaseVerification, Verification, verify_release,
+    FoundRecoding, PrivacyFinding, RawFinding, ReleaseError, ReleaseTables, ReleaseVerification,
+    verify_release,
 };
 use serde::Serialize;
 
