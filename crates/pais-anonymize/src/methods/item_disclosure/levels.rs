@@ -14,7 +14,7 @@ use super::class::EquivalenceClass;
 use super::disclosure::StopCheck;
 use super::hierarchy::Hierarchy;
 use super::search::DisclosureError;
-use super::task::{DisclosureTask, RowGroups};
+use super::search::{DisclosureTask, RowGroups};
 
 /// Most combinations of levels that are examined.
 const MOST_EXAMINED: usize = 1 << 13;

@@ -14,7 +14,7 @@ use super::levels::choices;
 use super::search::{DisclosureError, TIE, search, search_sets};
 use super::settle::settle;
 use super::single::{ItemGains, disclose_singly};
-use super::task::{DisclosureTask, Found};
+use super::search::{DisclosureTask, Found};
 
 /// Most levels that a greedy search tries beyond its own.
 const MOST_CHOICES: usize = 8;

@@ -14,7 +14,7 @@ use super::method::settings;
 use super::reference::{self, Reading};
 use super::refine::greedy;
 use super::search::{DisclosureSettings, ThoroughSearch, search};
-use super::task::{DisclosureTask, Found};
+use super::search::{DisclosureTask, Found};
 use super::thorough::improve;
 use crate::Unobserved;
 use crate::test_data::{DATA_FOLDER, job_of, load, schema};

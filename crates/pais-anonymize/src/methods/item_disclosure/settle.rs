@@ -11,7 +11,7 @@ use super::class::EquivalenceClass;
 use super::disclosure::StopCheck;
 use super::search::TIE;
 use super::single::{ItemGains, disclose_singly};
-use super::task::DisclosureTask;
+use super::search::DisclosureTask;
 
 /// Number of times that rows are moved; after it classes are only divided and joined.
 const MOST_ROUNDS: usize = 16;

@@ -6,7 +6,7 @@
 
 use super::class::EquivalenceClass;
 use super::disclosure::StopCheck;
-use super::task::DisclosureTask;
+use super::search::DisclosureTask;
 
 /// What an item counts in the choice of the next one.
 #[derive(Clone, Copy)]

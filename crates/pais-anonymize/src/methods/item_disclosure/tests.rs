@@ -12,7 +12,7 @@ use crate::{AnonymizationRun, JobPlan, RunError, Unobserved, VerifiedRelease};
 
 use super::anonymity::Anonymity;
 use super::class::EquivalenceClass;
-use super::round::DisclosureRound;
+use super::disclosure::DisclosureRound;
 use super::vocabulary::Vocabulary;
 
 const TABLE_1: &str = "id,birthyear,gender,diseases,drugs\n\

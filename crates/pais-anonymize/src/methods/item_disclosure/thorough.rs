@@ -17,7 +17,7 @@ use super::refine::{by_relational_class, cannot_lose_less, disclosed_singly, kep
 use super::search::{DisclosureError, TIE, ThoroughSearch, search_sets};
 use super::settle::settle;
 use super::single::{ItemGains, disclose_singly, mix};
-use super::task::{DisclosureTask, Found};
+use super::search::{DisclosureTask, Found};
 use crate::observer::Phase;
 
 /// Most levels of the relational columns that are refined at random, those that lose least.

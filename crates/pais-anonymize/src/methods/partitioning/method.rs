@@ -6,15 +6,15 @@ use pais_core::model::{Diversity, GroupModel, PrivacyModel};
 use pais_core::schema::Schema;
 use pais_core::table::{COUNT_COLUMN, GROUP_COLUMN};
 
-use super::partition::{SplitGuide, partition, run_error};
+use super::partition::{partition, run_error};
 use super::split::GroupPartition;
-use super::{queries, tables};
+use super::tables;
+use super::valid_cuts::SplitGuide;
 use crate::error::RunError;
 use crate::job_checks::{check_greedy, check_no_weights, check_some, first_set, unfit};
 use crate::memory;
 use crate::method::{Candidate, Claim, Method, Planned};
-use crate::observer::Observer;
-use crate::observer::stop_if_asked;
+use crate::observer::{Observer, stop_if_asked};
 use crate::pre_generalization;
 use crate::prepared::PreparedTable;
 use crate::row_order::Purpose;
@@ -130,7 +130,8 @@ impl Method for Partitioning {
         observer: &dyn Observer,
     ) -> Result<GroupPartition, RunError> {
         let found = partition(
-            (&input.schema, &input.table),
+            &input.schema,
+            &input.table,
             &self.model,
             self.guide,
             observer,
@@ -155,8 +156,7 @@ impl Method for Partitioning {
             Output::Anatomized => {
                 let groups = (0..partition.sizes.len() as u32).collect();
                 let numbers = input.order.shuffled(Purpose::Groups, groups)?;
-                let groups = (partition, numbers.as_slice());
-                let made = tables::anatomized(&input.schema, table, &input.exact, groups, &rows);
+                let made = tables::anatomized(input, partition, &numbers, &rows);
                 (made, Claim::Anatomized(model))
             }
         };
@@ -180,7 +180,7 @@ impl Method for Partitioning {
             return Ok(report);
         }
         let is_generalized = self.output == Output::Generalized;
-        let queries = queries::query_table(input, partition, is_generalized);
+        let queries = tables::query_table(input, partition, is_generalized);
         let query_error = queries.error(&|| observer.must_stop());
         stop_if_asked(observer)?;
         Ok(report.with_query_error(query_error))

@@ -1,20 +1,17 @@
 //! Builds the released tables from groups: generalized or anatomized.
 
 use hashbrown::HashMap;
+use pais_core::schema::{Schema, SchemaColumn};
+use pais_core::table::{COUNT_COLUMN, Column, Domain, EncodedTable, Form, GROUP_COLUMN, NULL_CODE, QuasiIdentifier, ReleasedColumn, ReleasedTable};
+use pais_core::taxonomy::{Interval, MISSING_LABEL, Tree};
+use pais_core::taxonomy::tree::NodeId;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
+use crate::prepared::PreparedTable;
 use crate::released_table::compact_dictionary;
-use pais_core::schema::{Schema, SchemaColumn};
-use pais_core::table::{
-    COUNT_COLUMN, Column, Domain, EncodedTable, Form, GROUP_COLUMN, NULL_CODE, QuasiIdentifier,
-    ReleasedColumn, ReleasedTable,
-};
-use pais_core::taxonomy::tree::NodeId;
-use pais_core::taxonomy::{Interval, MISSING_LABEL, Tree};
-
+use crate::utility::{QueryDimension, QueryTable, ValueRanks, sensitive_of_rows};
 use super::split::GroupPartition;
-use crate::utility::ValueRanks;
 
 /// *Generalize*: the quasi-identifiers of each group become the range or the lowest common
 /// ancestor of its values (Definition 2). The released rows are in the order of `rows`.
@@ -292,4 +289,39 @@ fn integers(name: &str, numbers: impl Iterator<Item = u32>) -> ReleasedColumn {
         column,
         missing: Vec::new(),
     }
+}
+
+// The rows of a release of groups as random counting queries need them.
+
+/// The rows of each group in the codes that query conditions use; with the labels where these are
+/// released in place of the values.
+pub(super) fn query_table(
+    input: &PreparedTable,
+    partition: &GroupPartition,
+    generalized: bool,
+) -> QueryTable {
+    let dimensions = input.table.quasi_identifiers.iter().map(|column| {
+        // Queries are about raw values, also where pre-generalization replaces them.
+        let column = input.pre_generalization.raw(column);
+        let minimum_levels = input.pre_generalization.minimum_levels(&column.name);
+        let code = |&row: &u32| column.codes[row as usize];
+        let labels = partition.groups().map(|group| {
+            let codes = group.iter().map(code);
+            match (minimum_levels, &column.domain) {
+                (Some(minimum_levels), Domain::Taxonomy(tree)) => {
+                    let floor = |leaf| tree.node(minimum_levels.level_of(leaf));
+                    let ends = codes.map(floor).map(|it| [it.first_leaf, it.end_leaf - 1]);
+                    covered_codes(&column.domain, ends.flatten())
+                }
+                _ => covered_codes(&column.domain, codes),
+            }
+        });
+        let dimension = QueryDimension {
+            codes: partition.rows.iter().map(code).collect(),
+            labels: generalized.then(|| labels.collect()),
+        };
+        (dimension, column.domain.code_count() as u32)
+    });
+    let sensitive = sensitive_of_rows(input, &partition.rows);
+    QueryTable::new(partition.sizes.clone(), dimensions.collect(), sensitive)
 }
