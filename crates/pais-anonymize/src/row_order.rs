@@ -62,7 +62,7 @@ impl OrderSource {
         Ok(Self::Seeded(SeededOrder {
             key: None,
             rows: digest(table),
-            parameters: serde_json::to_vec(job).map_err(RunError::internal)?,
+            parameters: parameters(job)?,
         }))
     }
 
@@ -73,7 +73,7 @@ impl OrderSource {
     pub(crate) fn with_job(&self, job: &Job) -> Result<Self, RunError> {
         let mut source = self.clone();
         if let Self::Seeded(seeded) = &mut source {
-            seeded.parameters = serde_json::to_vec(job).map_err(RunError::internal)?;
+            seeded.parameters = parameters(job)?;
         }
         Ok(source)
     }
@@ -91,6 +91,13 @@ impl OrderSource {
             RowDraw::new(self, purpose)?.shuffle(&mut items);
         }
         Ok(items)
+    }
+}
+
+fn parameters(job: &Job) -> Result<Vec<u8>, RunError> {
+    match &job.written {
+        Some(document) => Ok(document.clone().into_bytes()),
+        None => serde_json::to_vec(job).map_err(RunError::internal),
     }
 }
 

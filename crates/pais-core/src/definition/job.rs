@@ -100,7 +100,19 @@ impl JobDefinition {
             pre_generalization: self.pre_generalization.clone(),
             roles: self.roles.clone().unwrap_or_default(),
             seed: self.seed,
+            written: self.seed.and_then(|_| self.parameters()),
         })
+    }
+
+    /// The document without what is in the rows or in the key of the dataset.
+    fn parameters(&self) -> Option<String> {
+        let parameters = Self {
+            dataset_id: None,
+            submissions: None,
+            release: None,
+            ..self.clone()
+        };
+        serde_json::to_string(&parameters).ok()
     }
 
     /// The largest fraction of rows that may be suppressed; 0 if it was not given.
@@ -192,6 +204,10 @@ pub struct Job {
     pub roles: BTreeMap<String, ColumnRole>,
     /// Makes the order of released rows repeatable; random when `None`.
     pub seed: Option<u64>,
+    /// The document of a job with a seed, on which the order depends too; `None` for a job that a
+    /// program makes.
+    #[serde(skip)]
+    pub written: Option<String>,
 }
 
 impl Job {
@@ -211,6 +227,7 @@ impl Job {
             pre_generalization: None,
             roles: BTreeMap::new(),
             seed: None,
+            written: None,
         }
     }
 

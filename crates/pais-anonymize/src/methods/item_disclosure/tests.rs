@@ -324,8 +324,7 @@ fn invalid_jobs_are_rejected_with_a_pointer() {
         for (name, value) in change.as_object().unwrap() {
             job[name] = value.clone();
         }
-        let job = job_of(job).unwrap();
-        refusal(JobPlan::new(&schema, &job))
+        refusal(job_of(job).and_then(|job| JobPlan::new(&schema, &job)))
     };
     for (change, code, pointer) in [
         (
