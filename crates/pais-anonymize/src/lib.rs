@@ -32,9 +32,7 @@
 
 #![forbid(unsafe_code)]
 
-mod cut;
 mod error;
-mod estimate;
 mod gate;
 mod job_checks;
 mod memory;
@@ -48,12 +46,10 @@ mod progress;
 mod published_cut;
 mod range_ncp;
 mod released_table;
-mod roles;
 mod row_order;
 mod run;
 mod step;
 mod sweep;
-mod table_figures;
 #[cfg(test)]
 mod test_data;
 mod top_warnings;
@@ -72,4 +68,4 @@ pub use progress::{RunProgress, RunStatus};
 pub use run::{AnonymizationRun, Anonymizer};
 pub use step::{StepItem, StepRecord};
 pub use sweep::{SweepOutcome, run_sweep};
-pub use table_figures::TableFigures;
+pub use step::TableFigures;

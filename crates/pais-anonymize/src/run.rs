@@ -1,24 +1,25 @@
 //! From a raw table to a verified release: encoded once, searched once, released at any step.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use pais_core::definition::Job;
+use pais_core::definition::{Job, JobError, JobErrorKind};
+use pais_core::definition::json::escape;
 use pais_core::model::PrivacyModel;
+use pais_core::read::unfit_cells;
 use pais_core::schema::Schema;
 use pais_core::table::Table;
 use pais_core::warning::Warning;
 
+use crate::{top_warnings, utility};
 use crate::error::RunError;
 use crate::gate::{self, VerifiedRelease};
 use crate::method::{AnyMethod, Candidate, SearchOutcome};
 use crate::observer::{Observer, Phase, Unobserved, stop_if_asked};
 use crate::plan::JobPlan;
 use crate::prepared::PreparedTable;
-use crate::roles;
 use crate::row_order::OrderSource;
-use crate::step::StepRecord;
-use crate::table_figures::TableFigures;
-use crate::{top_warnings, utility};
+use crate::step::{StepRecord, TableFigures};
 
 /// A raw table encoded for a job, and the method that anonymizes it.
 ///
@@ -120,7 +121,7 @@ impl AnonymizationRun {
         observer: &dyn Observer,
     ) -> Result<Self, RunError> {
         let JobPlan { method, .. } = JobPlan::new(&schema, &job)?;
-        let schema = roles::schema_of_job(schema, &job, &table)?;
+        let schema = schema_of_job(schema, &job, &table)?;
         let schema = if schema.has_made_hierarchies() {
             Arc::new(
                 schema
@@ -268,4 +269,32 @@ impl AnonymizationRun {
         };
         gate::admit(input, candidate, step, measure, observer)
     }
+}
+
+/// The schema under the job's roles. The cells of a column with another role than declared are
+/// checked again, because they were read under the declared one.
+///
+/// # Errors
+/// For roles that do not fit the schema, and cells that do not fit a role.
+fn schema_of_job(
+    declared: Arc<Schema>,
+    job: &Job,
+    table: &Table,
+) -> Result<Arc<Schema>, JobError> {
+    let schema = match declared.with_roles(&job.roles)? {
+        Cow::Borrowed(_) => return Ok(declared),
+        Cow::Owned(schema) => schema,
+    };
+    let pairs = declared.stored().zip(schema.stored()).zip(&table.columns);
+    for ((before, after), column) in pairs {
+        if before.role == after.role {
+            continue;
+        }
+        if let Some(unfit) = unfit_cells(after, column) {
+            let pointer = format!("/roles/{}", escape(&after.name));
+            let detail = format!("cells of the column do not fit this role: {}", unfit.detail);
+            return Err(JobError::at(JobErrorKind::Unfit, pointer, detail));
+        }
+    }
+    Ok(Arc::new(schema))
 }

@@ -14,7 +14,7 @@ use crate::observer::{Count, Observer, Phase};
 use crate::plan::PARALLEL_SEARCHES;
 use crate::run::AnonymizationRun;
 use crate::step::StepRecord;
-use crate::table_figures::TableFigures;
+use crate::step::TableFigures;
 
 /// The result of one combination of a sweep.
 #[derive(Clone, Debug)]

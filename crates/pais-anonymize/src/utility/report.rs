@@ -12,7 +12,7 @@ use pais_verify::{CountedTable, SubjectGroups, VerifyError, group_sizes};
 
 use super::holder_only::rounded;
 use super::{ClassificationError, ColumnDistribution, GroupMetrics, QueryError, Risk, ncp};
-use crate::table_figures::TableFigures;
+use crate::step::TableFigures;
 use pais_verify::PrivacyFinding;
 
 /// The report of a release. An empty table has no group: its measures are 0, but for those of

@@ -334,6 +334,19 @@ impl Tree {
         self.leaves[number as usize]
     }
 
+    /// The lowest common ancestor of two leaves; `first` must not be greater than `last`.
+    #[inline]
+    pub fn lowest_common_ancestor(&self, first: u32, last: u32) -> NodeId {
+        let mut id = self.leaf(first);
+        while self.node(id).end_leaf <= last {
+            match self.node(id).parent {
+                Some(parent) => id = parent,
+                None => break,
+            }
+        }
+        id
+    }
+
     /// The node with this label; `None` if there is none.
     pub fn find(&self, label: &str) -> Option<NodeId> {
         self.by_label.get(label).copied()

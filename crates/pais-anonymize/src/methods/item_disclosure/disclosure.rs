@@ -1,8 +1,9 @@
-//! One round of disclosure in one class (2014 paper, Sections 5.1 to 5.3).
+//! One round of disclosure (2014 paper, Sections 5.1 to 5.3): the classes disclose in parallel, and
+//! the trash bin is filled in their order.
 
 use rayon::prelude::*;
 
-use super::anonymity::Anonymity;
+use super::class::Anonymity;
 use super::class::EquivalenceClass;
 
 /// No rank: the item is not a candidate, or the row discloses nothing.
@@ -427,9 +428,6 @@ impl DisclosureAttempt {
         divided
     }
 }
-
-// A round of disclosure over all classes: disclosure runs in parallel, and the trash bin is
-// filled in the order of the classes.
 
 /// The parameters of a round, the same for every class.
 pub(super) struct DisclosureRound<'a> {

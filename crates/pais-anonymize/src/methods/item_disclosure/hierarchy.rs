@@ -6,7 +6,7 @@ use pais_core::definition::ColumnKind;
 use pais_core::table::{Domain, QuasiIdentifier};
 use pais_core::taxonomy::{Interval, MISSING_LABEL, MinimumLevels, NodeId, Tree};
 
-use crate::cut::Cut;
+use crate::published_cut::Cut;
 use crate::range_ncp::node_ncp;
 
 /// A value (node) of the hierarchy.

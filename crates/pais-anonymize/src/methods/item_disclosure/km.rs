@@ -5,64 +5,34 @@
 //! least k rows. Disclosure does not divide classes here, so items are disclosed once for the
 //! current classes. A relational column moves one level down where that decreases the total loss.
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use hashbrown::HashMap;
-use pais_core::model::KmAnonymity;
-use pais_core::table::{EncodedTable, NULL_CODE};
-use pais_core::taxonomy::MinimumLevels;
 use rayon::prelude::*;
 
-use crate::observer::{Observer, Phase};
-use super::anonymity::Anonymity;
+use super::class::Anonymity;
 use super::class::EquivalenceClass;
 use super::disclosure::{STRIDE, StopCheck};
 use super::hierarchy::Hierarchy;
 use super::outcome::{DisclosedSet, DisclosedTable};
-use super::search::{DisclosureError, DisclosureSettings, TIE, divide_classes};
+use super::search::{DisclosureError, DisclosureTask, TIE, divide_classes};
 use super::vocabulary::Vocabulary;
+use crate::published_cut::Cut;
+use crate::observer::Phase;
 
-/// Runs the search and returns the cuts and the disclosed items. `minimum_levels` gives the
-/// pre-generalization of a column by its name. No row is suppressed.
+/// Runs the search with at most `m` known items, and returns the cuts and the disclosed items. No
+/// row is suppressed.
 ///
 /// # Errors
-/// For fewer rows than *k*, for too many items in a column, and on cancellation.
-pub(super) fn search_km<'a>(
-    table: &'a EncodedTable,
-    minimum_levels: impl Fn(&str) -> Option<&'a MinimumLevels>,
-    (model, settings): (KmAnonymity, &DisclosureSettings),
-    observer: &dyn Observer,
-) -> Result<DisclosedTable, DisclosureError> {
-    let (rows, k) = (table.rows as u64, model.k.get());
-    if rows < k {
-        return Err(DisclosureError::FewerRowsThanK { rows, k });
-    }
-    let anonymity = Anonymity::new(k as usize, table);
-    let subjects = anonymity.persons(table);
-    if subjects < k {
-        return Err(DisclosureError::FewerSubjectsThanK { subjects, k });
-    }
-    let sets = table.sets.iter();
-    let vocabularies: Vec<_> = sets
-        .map(|column| Vocabulary::new(column, minimum_levels(&column.name)))
-        .collect();
-    let columns = table.quasi_identifiers.iter().zip(&settings.kinds);
-    let mut hierarchies: Vec<_> = columns
-        .map(|(column, &kind)| Hierarchy::new(column, kind, minimum_levels(&column.name)))
-        .collect();
+/// For too many items in a column, and on cancellation.
+pub(super) fn search_km(task: &DisclosureTask, m: u32) -> Result<DisclosedTable, DisclosureError> {
+    let mut hierarchies = task.hierarchies.clone();
+    let rows = task.table.rows as f64;
     let search = KmSearch {
-        numbering: ItemNumbering::new(&vocabularies, table.rows),
-        vocabularies: &vocabularies,
-        anonymity,
-        m: model.m.get(),
-        weights: &settings.weights,
-        rows: rows as f64,
-        observer,
+        numbering: ItemNumbering::new(&task.vocabularies, task.table.rows),
+        task,
+        m,
     };
-    let whole = EquivalenceClass::whole(anonymity.ordered_rows(table.rows), &vocabularies)
-        .ok_or(DisclosureError::TooManyItems)?;
-    let mut state = search.disclose(vec![whole])?;
+    let mut state = search.disclose(vec![task.whole()?])?;
     let mut in_qi = vec![true; hierarchies.len()];
     let mut relational = vec![0.0; hierarchies.len()];
     let mut steps = 0u32;
@@ -72,12 +42,12 @@ pub(super) fn search_km<'a>(
             if !in_qi[at] || hierarchy.is_exhausted() {
                 continue;
             }
-            let Some(classes) = divide_classes(&state.classes, hierarchy, search.anonymity) else {
+            let Some(classes) = divide_classes(&state.classes, hierarchy, task.anonymity) else {
                 in_qi[at] = false;
                 continue;
             };
             let tried = search.disclose(classes)?;
-            let gain = search.weights[at] * hierarchy.gain() / search.rows;
+            let gain = task.settings.weights[at] * hierarchy.gain() / rows;
             let decrease = gain + tried.kept - state.kept;
             if decrease > best.as_ref().map_or(TIE, |(best, ..)| best + TIE) {
                 best = Some((decrease, at, tried));
@@ -90,10 +60,10 @@ pub(super) fn search_km<'a>(
         hierarchies[at].descend();
         state = tried;
         steps += 1;
-        observer.progress(Phase::Searching, 1.0 - 1.0 / f64::from(steps + 1));
+        task.observer.progress(Phase::Searching, 1.0 - 1.0 / f64::from(steps + 1));
     }
     let cuts = hierarchies.iter().map(Hierarchy::cut).collect();
-    Ok(search.outcome(table, cuts, &state))
+    Ok(search.outcome(cuts, &state))
 }
 
 /// Numbers the items of all columns consecutively.
@@ -132,14 +102,9 @@ impl ItemNumbering {
 }
 
 struct KmSearch<'a> {
-    vocabularies: &'a [Vocabulary<'a>],
+    task: &'a DisclosureTask<'a>,
     numbering: ItemNumbering,
-    anonymity: Anonymity<'a>,
     m: u32,
-    /// Relational columns first, then sets.
-    weights: &'a [f64],
-    rows: f64,
-    observer: &'a dyn Observer,
 }
 
 /// A step of the search: the classes and the items that each class discloses.
@@ -154,11 +119,15 @@ struct KmState {
 impl KmSearch<'_> {
     /// Discloses items in these classes.
     fn disclose(&self, classes: Vec<EquivalenceClass>) -> Result<KmState, DisclosureError> {
-        let stop = || self.observer.must_stop();
-        let model = (self.anonymity, self.m);
+        let DisclosureTask {
+            settings,
+            vocabularies,
+            ..
+        } = self.task;
+        let stop = || self.task.observer.must_stop();
+        let model = (self.task.anonymity, self.m);
         let disclose = |class: &EquivalenceClass| {
-            let disclosed =
-                super::km::disclosable_items(class, &self.numbering.offsets, model, &stop);
+            let disclosed = disclosable_items(class, &self.numbering.offsets, model, &stop);
             let kept = (0..class.sets.len())
                 .map(|set| self.kept(class, set, &disclosed))
                 .collect();
@@ -168,12 +137,12 @@ impl KmSearch<'_> {
         if stop() {
             return Err(DisclosureError::Cancelled);
         }
-        let relational = self.weights.len() - self.vocabularies.len();
+        let relational = settings.weights.len() - vocabularies.len();
         let shares = self
             .numbering
             .item_share
             .iter()
-            .zip(&self.weights[relational..]);
+            .zip(&settings.weights[relational..]);
         let kept = shares.enumerate().map(|(set, (share, weight))| {
             let items: f64 = found.iter().map(|(_, kept)| kept[set]).sum();
             items * share * weight
@@ -190,50 +159,29 @@ impl KmSearch<'_> {
         let offset = self.numbering.offsets[set];
         let items = class.sets[set].items.iter();
         let kept = items.filter(|&&item| disclosed.binary_search(&(offset + item)).is_ok());
-        kept.map(|&item| 1.0 - self.vocabularies[set].ncp(item))
+        kept.map(|&item| 1.0 - self.task.vocabularies[set].ncp(item))
             .sum()
     }
 
-    fn outcome(
-        &self,
-        table: &EncodedTable,
-        cuts: Vec<crate::cut::Cut>,
-        state: &KmState,
-    ) -> DisclosedTable {
-        let sets = self
-            .vocabularies
-            .iter()
-            .enumerate()
-            .map(|(set, vocabulary)| {
-                let mut known: HashMap<Vec<u32>, u32> = HashMap::new();
-                let mut cells: Vec<Box<str>> = Vec::new();
-                let mut codes = vec![NULL_CODE; table.rows];
-                let offset = self.numbering.offsets[set];
-                for (class, disclosed) in state.classes.iter().zip(&state.disclosed) {
-                    for (index, &row) in class.rows.iter().enumerate() {
-                        let items = class.sets[set].items_of(index).iter().copied();
-                        let is_disclosed =
-                            |item: &u32| disclosed.binary_search(&(offset + item)).is_ok();
-                        let items: Vec<u32> = items.filter(is_disclosed).collect();
-                        let next_code = cells.len() as u32;
-                        codes[row as usize] = *known.entry(items).or_insert_with_key(|items| {
-                            cells.push(vocabulary.cell(items).into());
-                            next_code
-                        });
-                    }
-                }
-                DisclosedSet { cells, codes }
+    fn outcome(&self, cuts: Vec<Cut>, state: &KmState) -> DisclosedTable {
+        let rows = self.task.table.rows;
+        let sets = self.task.vocabularies.iter().enumerate();
+        let sets = sets.map(|(set, vocabulary)| {
+            let offset = self.numbering.offsets[set];
+            let classes = state.classes.iter().zip(&state.disclosed);
+            let disclosed = classes.flat_map(|(class, disclosed)| {
+                let is_disclosed =
+                    move |item: &u32| disclosed.binary_search(&(offset + item)).is_ok();
+                class.rows.iter().enumerate().map(move |(index, &row)| {
+                    let items = class.sets[set].items_of(index).iter().copied();
+                    (row, items.filter(is_disclosed).collect())
+                })
             });
-        DisclosedTable {
-            cuts,
-            sets: sets.collect(),
-            released: vec![true; table.rows],
-            labels: BTreeMap::new(),
-        }
+            DisclosedSet::of_rows(rows, vocabulary, disclosed)
+        });
+        DisclosedTable::of_all_rows(rows, cuts, sets.collect())
     }
 }
-
-// Disclosure under k^m-anonymity in one class: which items can be disclosed together.
 
 /// Number of look-ups that one item may cost before it is left hidden. With a small *m* no item
 /// comes near this limit.
@@ -249,7 +197,7 @@ const BUDGET: u64 = 1 << 26;
 /// only add more sets. So no hidden item could be disclosed in addition.
 ///
 /// If `stop` returns true, the result must be discarded.
-pub(super) fn disclosable_items(
+fn disclosable_items(
     class: &EquivalenceClass,
     offsets: &[u32],
     (anonymity, m): (Anonymity<'_>, u32),
@@ -346,7 +294,7 @@ impl ItemsetCheck<'_> {
 #[cfg(test)]
 mod itemsets_tests {
     use super::disclosable_items;
-    use crate::methods::item_disclosure::anonymity::Anonymity;
+    use crate::methods::item_disclosure::class::Anonymity;
     use crate::methods::item_disclosure::class::{ClassSet, EquivalenceClass};
 
     fn class(rows: &[&[u32]]) -> EquivalenceClass {

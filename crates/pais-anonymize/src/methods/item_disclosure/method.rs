@@ -8,13 +8,12 @@ use pais_core::model::{MinimumAnonymity, PrivacyModel};
 use pais_core::rejection::Fault;
 use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::table::{EncodedTable, Form, ReleasedColumn, SetColumn};
-use pais_core::taxonomy::MinimumLevels;
 
 use super::facts::search_facts;
 use super::km::search_km;
 use super::labels;
 use super::outcome::{DisclosedSet, DisclosedTable};
-use super::search::{DisclosureError, DisclosureSettings, ThoroughSearch};
+use super::search::{DisclosureError, DisclosureSettings, DisclosureTask, ThoroughSearch};
 use crate::error::RunError;
 use crate::job_checks::{check_global, check_greedy, first_set, is_set, unfit};
 use crate::memory;
@@ -99,20 +98,15 @@ impl Method for ItemDisclosure {
         input: &PreparedTable,
         observer: &dyn Observer,
     ) -> Result<DisclosedTable, RunError> {
-        let minimum_levels = pre_generalized(input);
+        let minimum_levels = |name: &str| input.pre_generalization.minimum_levels(name);
+        let task = || DisclosureTask::new(&input.table, minimum_levels, &self.settings, observer);
         let disclosed = match &self.model {
-            PrivacyModel::KmAnonymity(model) => search_km(
-                &input.table,
-                minimum_levels,
-                (*model, &self.settings),
-                observer,
-            ),
-            PrivacyModel::Lkc(model) if model.l.is_some() => search_facts(
-                &input.table,
-                minimum_levels,
-                (model, &self.settings),
-                observer,
-            ),
+            PrivacyModel::KmAnonymity(model) => {
+                task().and_then(|task| search_km(&task, model.m.get()))
+            }
+            PrivacyModel::Lkc(model) if model.l.is_some() => {
+                task().and_then(|task| search_facts(&task, model))
+            }
             PrivacyModel::Lkc(_) | PrivacyModel::Groups(_) => {
                 let is_pre_generalized = |name: &str| minimum_levels(name).is_some();
                 let may_label = labels::columns_with_labels(&input.schema, is_pre_generalized);
@@ -169,11 +163,6 @@ impl Method for ItemDisclosure {
         };
         Ok(report.with_item_loss(input.table.sets.iter().filter_map(item_loss).collect()))
     }
-}
-
-/// The job's pre-generalization of a column, by its name.
-fn pre_generalized<'a>(input: &'a PreparedTable) -> impl Fn(&str) -> Option<&'a MinimumLevels> {
-    |name| input.pre_generalization.minimum_levels(name)
 }
 
 /// The released columns of disclosed sets, with their positions among the stored columns.

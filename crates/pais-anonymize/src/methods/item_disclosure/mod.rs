@@ -7,8 +7,7 @@
 //! equivalence class discloses items, one per row, where no class becomes smaller than k.
 //!
 //! A small table is then refined (`refine`): with other levels of the relational columns
-//! (`levels`), with items disclosed one at a time (`single`), and with rows that change classes
-//! (`settle`). A thorough search (`thorough`) tries more of each.
+//! (`levels`), with items disclosed one at a time, and with rows that change classes (`settle`). A thorough search (`thorough`) tries more of each.
 //!
 //! Under k^m-anonymity (`km`) and LKC-privacy (`facts`) an item is disclosed for all rows of a class,
 //! or of the table, that have it, so that disclosure divides no class.
@@ -18,7 +17,6 @@
 //! over those items a few times, with the classes in parallel.
 
 mod allowance;
-mod anonymity;
 mod class;
 mod disclosure;
 mod facts;
@@ -31,7 +29,6 @@ mod outcome;
 mod refine;
 mod search;
 mod settle;
-mod single;
 mod thorough;
 mod vocabulary;
 

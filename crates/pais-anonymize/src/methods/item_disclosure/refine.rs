@@ -13,7 +13,7 @@ use super::disclosure::StopCheck;
 use super::levels::choices;
 use super::search::{DisclosureError, TIE, search, search_sets};
 use super::settle::settle;
-use super::single::{ItemGains, disclose_singly};
+use super::settle::{ItemGains, disclose_singly};
 use super::search::{DisclosureTask, Found};
 
 /// Most levels that a greedy search tries beyond its own.

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use thiserror::Error;
 
 use crate::observer::{Observer, Phase};
-use super::anonymity::Anonymity;
+use super::class::Anonymity;
 use super::class::{ClassSet, EquivalenceClass};
 use super::hierarchy::Hierarchy;
 use super::outcome::DisclosedTable;
@@ -332,8 +332,6 @@ fn class_parts(
     }
     parts
 }
-
-// What every search for one anonymous table shares, and how its results are compared.
 
 /// The table, the labels that may be released, and what every class must have.
 pub(super) struct DisclosureTask<'a> {

@@ -10,7 +10,7 @@ use crate::test_data::{job_of, load, refusal, schema, unmet};
 use crate::utility::{RawSets, item_loss};
 use crate::{AnonymizationRun, JobPlan, RunError, Unobserved, VerifiedRelease};
 
-use super::anonymity::Anonymity;
+use super::class::Anonymity;
 use super::class::EquivalenceClass;
 use super::disclosure::DisclosureRound;
 use super::vocabulary::Vocabulary;

@@ -16,7 +16,7 @@ use super::levels::choices;
 use super::refine::{by_relational_class, cannot_lose_less, disclosed_singly, kept, regroup};
 use super::search::{DisclosureError, TIE, ThoroughSearch, search_sets};
 use super::settle::settle;
-use super::single::{ItemGains, disclose_singly, mix};
+use super::settle::{ItemGains, disclose_singly, mix};
 use super::search::{DisclosureTask, Found};
 use crate::observer::Phase;
 

@@ -279,8 +279,6 @@ impl BoundedCells {
     }
 }
 
-// How many records of a group have each bounded value, and the most that have the same.
-
 /// A cell with a value that the model does not bound.
 pub(super) const UNBOUNDED: u32 = u32::MAX - 1;
 

@@ -10,7 +10,7 @@ use pais_core::schema::Schema;
 use pais_core::table::{Domain, QuasiIdentifier};
 use pais_core::taxonomy::{Interval, NodeId};
 
-use crate::cut::Cut;
+use crate::published_cut::Cut;
 use crate::error::RunError;
 use crate::job_checks::{check_global, check_no_weights, check_some, first_set, unfit};
 use crate::method::{Candidate, Claim, Method, Planned};

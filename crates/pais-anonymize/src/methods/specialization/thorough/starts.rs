@@ -16,7 +16,7 @@ use super::super::search::{self, SpecializationSettings};
 use super::super::topmost::{Draw, SpecializationError};
 use super::path::Target;
 use super::space::{Measure, Tally};
-use crate::cut::Cut;
+use crate::published_cut::Cut;
 use crate::observer::{Observer, Phase};
 use crate::step::StepRecord;
 
