@@ -66,6 +66,6 @@ pub use observer::{Count, Observer, Phase, Unobserved};
 pub use plan::{JobPlan, PARALLEL_SEARCHES, memory_needed};
 pub use progress::{RunProgress, RunStatus};
 pub use run::{AnonymizationRun, Anonymizer};
+pub use step::TableFigures;
 pub use step::{StepItem, StepRecord};
 pub use sweep::{SweepOutcome, run_sweep};
-pub use step::TableFigures;

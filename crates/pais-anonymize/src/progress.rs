@@ -6,8 +6,8 @@
 //! as long as reading took. As soon as the phase reports its fraction, that observation replaces
 //! the expectation. The caller passes the time, as the time since the run began.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::observer::{Count, Phase};

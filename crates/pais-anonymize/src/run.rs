@@ -3,15 +3,14 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use pais_core::definition::{Job, JobError, JobErrorKind};
 use pais_core::definition::json::escape;
+use pais_core::definition::{Job, JobError, JobErrorKind};
 use pais_core::model::PrivacyModel;
 use pais_core::read::unfit_cells;
 use pais_core::schema::Schema;
 use pais_core::table::Table;
 use pais_core::warning::Warning;
 
-use crate::{top_warnings, utility};
 use crate::error::RunError;
 use crate::gate::{self, VerifiedRelease};
 use crate::method::{AnyMethod, Candidate, SearchOutcome};
@@ -20,6 +19,7 @@ use crate::plan::JobPlan;
 use crate::prepared::PreparedTable;
 use crate::row_order::OrderSource;
 use crate::step::{StepRecord, TableFigures};
+use crate::{top_warnings, utility};
 
 /// A raw table encoded for a job, and the method that anonymizes it.
 ///
@@ -276,11 +276,7 @@ impl AnonymizationRun {
 ///
 /// # Errors
 /// For roles that do not fit the schema, and cells that do not fit a role.
-fn schema_of_job(
-    declared: Arc<Schema>,
-    job: &Job,
-    table: &Table,
-) -> Result<Arc<Schema>, JobError> {
+fn schema_of_job(declared: Arc<Schema>, job: &Job, table: &Table) -> Result<Arc<Schema>, JobError> {
     let schema = match declared.with_roles(&job.roles)? {
         Cow::Borrowed(_) => return Ok(declared),
         Cow::Owned(schema) => schema,

@@ -59,8 +59,7 @@ pub(super) fn search_facts(
         }
     }
     let sensitive: Vec<SensitiveBound> = sensitive.into_iter().map(|(bound, _)| bound).collect();
-    let mut search = FactSearch::new(task, &ordered)
-        .ok_or(DisclosureError::TooManyItems)?;
+    let mut search = FactSearch::new(task, &ordered).ok_or(DisclosureError::TooManyItems)?;
     let mut items = search.items(vocabularies, settings);
     let candidates = items.len().max(1) as f64;
     let mut in_qi = vec![true; search.hierarchies.len()];

@@ -16,8 +16,8 @@ use super::hierarchy::Hierarchy;
 use super::outcome::{DisclosedSet, DisclosedTable};
 use super::search::{DisclosureError, DisclosureTask, TIE, divide_classes};
 use super::vocabulary::Vocabulary;
-use crate::published_cut::Cut;
 use crate::observer::Phase;
+use crate::published_cut::Cut;
 
 /// Runs the search with at most `m` known items, and returns the cuts and the disclosed items. No
 /// row is suppressed.
@@ -60,7 +60,8 @@ pub(super) fn search_km(task: &DisclosureTask, m: u32) -> Result<DisclosedTable,
         hierarchies[at].descend();
         state = tried;
         steps += 1;
-        task.observer.progress(Phase::Searching, 1.0 - 1.0 / f64::from(steps + 1));
+        task.observer
+            .progress(Phase::Searching, 1.0 - 1.0 / f64::from(steps + 1));
     }
     let cuts = hierarchies.iter().map(Hierarchy::cut).collect();
     Ok(search.outcome(cuts, &state))

@@ -18,8 +18,8 @@ use crate::observer::Observer;
 
 use super::outcome::{DisclosedSet, DisclosedTable};
 use super::refine::greedy;
-use super::search::{DisclosureError, DisclosureSettings, TIE};
 use super::search::DisclosureTask;
+use super::search::{DisclosureError, DisclosureSettings, TIE};
 use super::thorough::improve;
 
 /// Names of the set-valued columns with a declared taxonomy, that the job does not pre-generalize.

@@ -12,9 +12,9 @@ use super::class::EquivalenceClass;
 use super::disclosure::StopCheck;
 use super::levels::choices;
 use super::search::{DisclosureError, TIE, search, search_sets};
+use super::search::{DisclosureTask, Found};
 use super::settle::settle;
 use super::settle::{ItemGains, disclose_singly};
-use super::search::{DisclosureTask, Found};
 
 /// Most levels that a greedy search tries beyond its own.
 const MOST_CHOICES: usize = 8;

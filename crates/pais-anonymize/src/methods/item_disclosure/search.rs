@@ -10,13 +10,13 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use thiserror::Error;
 
-use crate::observer::{Observer, Phase};
 use super::class::Anonymity;
 use super::class::{ClassSet, EquivalenceClass};
+use super::disclosure::DisclosureRound;
 use super::hierarchy::Hierarchy;
 use super::outcome::DisclosedTable;
-use super::disclosure::DisclosureRound;
 use super::vocabulary::Vocabulary;
+use crate::observer::{Observer, Phase};
 
 /// Gains that differ by less than this are a tie; ties go to the first column.
 pub(super) const TIE: f64 = 1e-12;

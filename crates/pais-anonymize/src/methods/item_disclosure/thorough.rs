@@ -15,9 +15,9 @@ use super::disclosure::StopCheck;
 use super::levels::choices;
 use super::refine::{by_relational_class, cannot_lose_less, disclosed_singly, kept, regroup};
 use super::search::{DisclosureError, TIE, ThoroughSearch, search_sets};
+use super::search::{DisclosureTask, Found};
 use super::settle::settle;
 use super::settle::{ItemGains, disclose_singly, mix};
-use super::search::{DisclosureTask, Found};
 use crate::observer::Phase;
 
 /// Most levels of the relational columns that are refined at random, those that lose least.

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use pais_core::model::{Diversity, GroupModel, Lkc, PrivacyModel};
-use pais_core::table::{EncodedTable, NULL_CODE, SensitiveColumn, SubjectCounter, Subjects};
+use pais_core::table::{EncodedTable, SensitiveColumn, SubjectCounter, Subjects};
 
 use super::confidence::{ConfidenceCheck, Tally};
 use super::frequency::{CodeCounts, FrequencyCheck};
@@ -186,33 +186,10 @@ pub(super) mod tests {
     use std::collections::BTreeMap;
     use std::num::NonZeroU32;
 
-    use super::{Condition, DiversityCheck, GroupChecker, SensitiveCodes};
-    use crate::methods::partitioning::minimum_cover::DisjointRecords;
+    use super::{Condition, DiversityCheck, GroupChecker};
+    use crate::methods::partitioning::minimum_cover::tests::sensitive_codes;
     use pais_core::model::{Decimal, Diversity, GroupModel, MinimumAnonymity};
     use pais_core::table::{NULL_CODE, SensitiveColumn};
-
-    /// Records given by the codes of their values.
-    pub(crate) fn sensitive_codes<const M: usize>(
-        records: &[[u32; M]],
-        l: u32,
-        limits: &[u32; M],
-    ) -> SensitiveCodes {
-        let columns: Vec<SensitiveColumn> = (0..M)
-            .map(|column| {
-                let codes: Vec<u32> = records.iter().map(|record| record[column]).collect();
-                let values = codes.iter().filter(|&&code| code != NULL_CODE).max();
-                let values = values.map_or(0, |&last| last as usize + 1);
-                SensitiveColumn {
-                    name: column.to_string().into(),
-                    position: column,
-                    values: vec!["".into(); values],
-                    codes,
-                }
-            })
-            .collect();
-        let columns: Vec<_> = columns.iter().zip(limits.iter().copied()).collect();
-        SensitiveCodes::new(l, &columns, records.len())
-    }
 
     /// Whether all of these records together are accepted as one group.
     pub(crate) fn accepts<const M: usize>(records: &[[u32; M]], l: u32, limits: &[u32; M]) -> bool {
@@ -223,20 +200,6 @@ pub(super) mod tests {
         };
         let rows: Vec<u32> = (0..records.len() as u32).collect();
         GroupChecker::new(&condition).accepts(&rows)
-    }
-
-    /// Figure 1 as (disease, treatment): Figure 6 picks rows 1 and 3, and two values delete all
-    /// records.
-    #[test]
-    fn figure_1_is_two_diverse_and_not_three() {
-        let patients = [[0, 0], [0, 1], [1, 2], [2, 2]];
-        let sensitive = sensitive_codes(&patients, 2, &[2, 2]);
-        let mut disjoint = DisjointRecords::new(sensitive.value_count());
-        let order = disjoint.order(&sensitive, &[0, 1, 2, 3]);
-        assert_eq!(order, [0, 1, 2, 3]);
-        assert_eq!(disjoint.pick(&sensitive, &order, 2), [0, 2]);
-        assert!(accepts(&patients, 2, &[2, 2]));
-        assert!(!accepts(&patients, 3, &[3, 3]));
     }
 
     /// Figure 4: diversity 3 without limits, 4 with the limits (4, 2).

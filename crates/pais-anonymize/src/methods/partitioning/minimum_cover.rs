@@ -6,7 +6,6 @@ use hashbrown::HashMap;
 use pais_core::table::{NULL_CODE, SensitiveColumn};
 use rustc_hash::FxHashSet;
 
-
 /// Answer to "must at least *L* values be eliminated to delete all records?".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CoverAnswer {
@@ -167,12 +166,7 @@ impl CoverChecker {
 /// Whether at least `l` values, 1 or more, must be eliminated to delete all records of a group.
 /// `rows` must be in the order of [`DisjointRecords::order`]. `budget` limits the number of
 /// records that the search visits, over all nodes of its tree.
-fn needs_at_least(
-    sensitive: &SensitiveCodes,
-    rows: &[u32],
-    l: u32,
-    budget: u64,
-) -> CoverAnswer {
+fn needs_at_least(sensitive: &SensitiveCodes, rows: &[u32], l: u32, budget: u64) -> CoverAnswer {
     let mut records: Vec<&[u32]> = rows.iter().filter_map(|&row| sensitive.row(row)).collect();
     // Records with equal values are deleted together.
     let mut seen = FxHashSet::default();
@@ -569,10 +563,47 @@ fn exchange(column: &mut [u32], index: &mut [u32], value: u32, to: usize) {
 }
 
 #[cfg(test)]
-mod frequent_tests {
-    use super::{FrequentValues, Subset};
-    use crate::methods::partitioning::condition::tests::sensitive_codes;
-    use crate::methods::partitioning::minimum_cover::DisjointRecords;
+pub(super) mod tests {
+    use super::{DisjointRecords, FrequentValues, SensitiveCodes, Subset};
+    use crate::methods::partitioning::condition::tests::accepts;
+    use pais_core::table::{NULL_CODE, SensitiveColumn};
+
+    /// Records given by the codes of their values.
+    pub(crate) fn sensitive_codes<const M: usize>(
+        records: &[[u32; M]],
+        l: u32,
+        limits: &[u32; M],
+    ) -> SensitiveCodes {
+        let columns: Vec<SensitiveColumn> = (0..M)
+            .map(|column| {
+                let codes: Vec<u32> = records.iter().map(|record| record[column]).collect();
+                let values = codes.iter().filter(|&&code| code != NULL_CODE).max();
+                let values = values.map_or(0, |&last| last as usize + 1);
+                SensitiveColumn {
+                    name: column.to_string().into(),
+                    position: column,
+                    values: vec!["".into(); values],
+                    codes,
+                }
+            })
+            .collect();
+        let columns: Vec<_> = columns.iter().zip(limits.iter().copied()).collect();
+        SensitiveCodes::new(l, &columns, records.len())
+    }
+
+    /// Figure 1 as (disease, treatment): Figure 6 picks rows 1 and 3, and two values delete all
+    /// records.
+    #[test]
+    fn figure_1_is_two_diverse_and_not_three() {
+        let patients = [[0, 0], [0, 1], [1, 2], [2, 2]];
+        let sensitive = sensitive_codes(&patients, 2, &[2, 2]);
+        let mut disjoint = DisjointRecords::new(sensitive.value_count());
+        let order = disjoint.order(&sensitive, &[0, 1, 2, 3]);
+        assert_eq!(order, [0, 1, 2, 3]);
+        assert_eq!(disjoint.pick(&sensitive, &order, 2), [0, 2]);
+        assert!(accepts(&patients, 2, &[2, 2]));
+        assert!(!accepts(&patients, 3, &[3, 3]));
+    }
 
     /// Figure 8: rows as (disease, treatment), limits 4 and 2.
     #[test]

@@ -14,8 +14,8 @@ use pais_core::table::{EncodedTable, QuasiIdentifier, Subjects};
 use super::condition::{Condition, DiversityCheck, GroupChecker};
 use super::confidence::ExceedingValue;
 use super::frequency::Remedy;
-use super::minimum_cover::GreatestL;
 use super::loss::Loss;
+use super::minimum_cover::GreatestL;
 use super::split::{GroupPartition, KdSplit, SplitDimension, SplitProgress, SplitStopped};
 use super::valid_cuts::SplitGuide;
 

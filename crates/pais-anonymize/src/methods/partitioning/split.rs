@@ -16,12 +16,12 @@ use pais_core::table::{Domain, QuasiIdentifier};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use crate::observer::{Observer, Phase};
 use super::clusters::{Bucket, groups};
 use super::condition::{Condition, GroupChecker};
 use super::confidence::{BoundedCells, ConfidenceCheck, UNBOUNDED};
 use super::loss::{Loss, LossSplit};
 use super::valid_cuts::{CutChoice, SplitGuide, ValidCut, best_cut};
+use crate::observer::{Observer, Phase};
 
 /// Fewest rows of a group for which its halves are split in parallel.
 const PARALLEL_ROWS: usize = 1 << 13;

@@ -2,15 +2,18 @@
 
 use hashbrown::HashMap;
 use pais_core::schema::{Schema, SchemaColumn};
-use pais_core::table::{COUNT_COLUMN, Column, Domain, EncodedTable, Form, GROUP_COLUMN, NULL_CODE, QuasiIdentifier, ReleasedColumn, ReleasedTable};
+use pais_core::table::{
+    COUNT_COLUMN, Column, Domain, EncodedTable, Form, GROUP_COLUMN, NULL_CODE, QuasiIdentifier,
+    ReleasedColumn, ReleasedTable,
+};
 use pais_core::taxonomy::{Interval, MISSING_LABEL};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
+use super::split::GroupPartition;
 use crate::prepared::PreparedTable;
 use crate::released_table::{compact_dictionary, finish, untouched};
 use crate::utility::{QueryDimension, QueryTable, ValueRanks, sensitive_of_rows};
-use super::split::GroupPartition;
 
 /// *Generalize*: the quasi-identifiers of each group become the range or the lowest common
 /// ancestor of its values (Definition 2). The released rows are in the order of `rows`.

@@ -10,12 +10,12 @@ use pais_core::schema::Schema;
 use pais_core::table::{Domain, QuasiIdentifier};
 use pais_core::taxonomy::{Interval, NodeId};
 
-use crate::published_cut::Cut;
 use crate::error::RunError;
 use crate::job_checks::{check_global, check_no_weights, check_some, first_set, unfit};
 use crate::method::{Candidate, Claim, Method, Planned};
 use crate::observer::Observer;
 use crate::prepared::PreparedTable;
+use crate::published_cut::Cut;
 use crate::{memory, pre_generalization, published_cut, released_table};
 
 /// The method; one with parameters keeps those of its job here.
