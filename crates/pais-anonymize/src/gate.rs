@@ -6,16 +6,14 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use pais_core::cancellation::Cancellation;
 use pais_core::definition::ColumnRole;
-use pais_core::model::{GroupModel, PrivacyModel};
+use pais_core::model::PrivacyModel;
 use pais_core::read::read_back_error;
 use pais_core::schema::SchemaColumn;
 use pais_core::table::{Column, Domain, GROUP_COLUMN, QuasiIdentifier, ReleasedTable};
 use pais_core::warning::Warning;
-use pais_verify::{
-    CountedTable, GroupVerification, Original, OriginalQuasiIdentifier, RawSensitive,
-    SubjectGroups, Verification, VerifyError, group_sizes, subject_groups,
-};
+use pais_verify::{PrivacyFinding, CountedTable, Original, OriginalQuasiIdentifier, RawSensitive, SubjectGroups, VerifyError, group_sizes, subject_groups};
 use rayon::prelude::*;
 
 use crate::error::RunError;
@@ -24,7 +22,6 @@ use crate::observer::{Observer, Phase, stop_if_asked};
 use crate::pre_generalization;
 use crate::prepared::PreparedTable;
 use crate::utility::{self, Report};
-use pais_verify::PrivacyFinding;
 
 /// A release that the verifier accepted.
 #[derive(Clone, Debug)]
@@ -168,48 +165,37 @@ fn verify(
         }
     }
     let rows = candidate.rows.as_slice();
-    let names = input.names(ColumnRole::QuasiIdentifier);
     let subjects = released_subjects(input, rows)?;
-    let subjects = subjects.as_deref();
-    let verdict = match &candidate.claim {
-        Claim::Global(model) => {
-            let counted = CountedTable { table, subjects };
-            decide(
-                input,
-                counted,
-                &names,
-                (model, Knowledge::OfModel),
-                observer,
-            )
-        }
-        Claim::Local(model) => {
-            let counted = CountedTable { table, subjects };
-            decide(
-                input,
-                counted,
-                &names,
-                (model, Knowledge::OfGroups),
-                observer,
-            )
-        }
-        Claim::Anatomized(model) => {
+    let (model, knowledge) = match &candidate.claim {
+        Claim::Global(model) => (model, Knowledge::OfModel),
+        Claim::Local(model) | Claim::Anatomized(model) => (model, Knowledge::OfGroups),
+    };
+    let (joined, names) = match &candidate.claim {
+        Claim::Global(_) | Claim::Local(_) => (None, input.names(ColumnRole::QuasiIdentifier)),
+        Claim::Anatomized(_) => {
             let sensitive: Vec<_> = raw_sensitive(input).collect();
             let joined = pais_verify::join_sensitive(table, &sensitive, rows)
                 .map_err(RunError::not_verified)?;
-            let counted = CountedTable {
-                table: &joined,
-                subjects,
-            };
-            let names = [GROUP_COLUMN.into()];
-            decide(
-                input,
-                counted,
-                &names,
-                (model, Knowledge::OfGroups),
-                observer,
-            )
+            (Some(joined), vec![GROUP_COLUMN.into()])
         }
-    }?;
+    };
+    let counted = CountedTable {
+        table: joined.as_ref().unwrap_or(table),
+        subjects: subjects.as_deref(),
+    };
+    let sensitive = input.names(ColumnRole::Sensitive);
+    let verdict = decide(
+        counted,
+        &names,
+        &sensitive,
+        model,
+        knowledge,
+        observer.cancellation(),
+    )?;
+    let groups = match input.schema.subject() {
+        Some(_) => Some(subject_groups(counted, &names, &sensitive).map_err(refused)?),
+        None => None,
+    };
     observer.progress(Phase::Verifying, 0.6);
     match &candidate.claim {
         Claim::Global(_) => {
@@ -219,7 +205,7 @@ fn verify(
         Claim::Local(_) => check_truthful(input, table, rows)?,
         Claim::Anatomized(_) => check_anatomy(input, table, counts, rows)?,
     }
-    Ok(verdict)
+    Ok((verdict, groups))
 }
 
 /// The person of each released row; `None` where each row is a person of its own.
@@ -244,72 +230,35 @@ enum Knowledge {
     OfGroups,
 }
 
-/// Decides the model over the named columns, and measures the persons of the groups.
+/// Decides the model over the named columns.
 fn decide(
-    input: &PreparedTable,
     table: CountedTable,
     names: &[Box<str>],
-    model: (&PrivacyModel, Knowledge),
-    observer: &dyn Observer,
-) -> Result<(PrivacyFinding, Option<SubjectGroups>), RunError> {
-    let verdict = decide_model(input, table, names, model, observer)?;
-    if input.schema.subject().is_none() {
-        return Ok((verdict, None));
-    }
-    let sensitive = input.names(ColumnRole::Sensitive);
-    let groups = subject_groups(table, names, &sensitive).map_err(refused)?;
-    Ok((verdict, Some(groups)))
-}
-
-fn decide_model(
-    input: &PreparedTable,
-    table: CountedTable,
-    names: &[Box<str>],
-    (model, knowledge): (&PrivacyModel, Knowledge),
-    observer: &dyn Observer,
+    sensitive: &[Box<str>],
+    model: &PrivacyModel,
+    knowledge: Knowledge,
+    cancellation: &Cancellation,
 ) -> Result<PrivacyFinding, RunError> {
-    let cancellation = observer.cancellation();
-    let sensitive = input.names(ColumnRole::Sensitive);
-    let subsets = |found: Result<Verification, VerifyError>| {
-        let found = found.map_err(refused)?;
-        accepted(found.holds).map(|()| PrivacyFinding::Subsets(found))
-    };
-    match model {
+    let found = match model {
         PrivacyModel::Lkc(model) => {
             let verify = match knowledge {
                 Knowledge::OfModel => pais_verify::verify_lkc_model,
                 Knowledge::OfGroups => pais_verify::verify_local_lkc,
             };
-            subsets(verify(table, names, &sensitive, model, cancellation))
+            verify(table, names, sensitive, model, cancellation).map(PrivacyFinding::Subsets)
         }
-        PrivacyModel::KmAnonymity(model) => subsets(pais_verify::verify_km(
-            table,
-            names,
-            &sensitive,
-            *model,
-            cancellation,
-        )),
+        PrivacyModel::KmAnonymity(model) => {
+            pais_verify::verify_km(table, names, sensitive, *model, cancellation)
+                .map(PrivacyFinding::Subsets)
+        }
         PrivacyModel::Groups(model) => {
-            let found = decide_groups(table, names, &sensitive, model, observer)?;
-            accepted(found.holds).map(|()| PrivacyFinding::Groups(found))
+            pais_verify::verify_groups(table, names, sensitive, model, cancellation)
+                .map(PrivacyFinding::Groups)
         }
-    }
-}
-
-fn decide_groups(
-    table: CountedTable,
-    names: &[Box<str>],
-    sensitive: &[Box<str>],
-    model: &GroupModel,
-    observer: &dyn Observer,
-) -> Result<GroupVerification, RunError> {
-    let cancellation = observer.cancellation();
-    pais_verify::verify_groups(table, names, sensitive, model, cancellation).map_err(refused)
-}
-
-fn accepted(holds: bool) -> Result<(), RunError> {
-    if holds {
-        Ok(())
+    };
+    let found = found.map_err(refused)?;
+    if found.holds() {
+        Ok(found)
     } else {
         Err(RunError::not_verified("it does not meet the privacy model"))
     }

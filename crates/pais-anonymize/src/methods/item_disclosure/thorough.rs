@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 
-use super::allowance::Allowance;
+use super::refine::Allowance;
 use super::class::EquivalenceClass;
 use super::disclosure::StopCheck;
-use super::levels::choices;
+use super::refine::choices;
 use super::refine::{by_relational_class, cannot_lose_less, disclosed_singly, kept, regroup};
 use super::search::{DisclosureError, TIE, ThoroughSearch, search_sets};
 use super::search::{DisclosureTask, Found};
