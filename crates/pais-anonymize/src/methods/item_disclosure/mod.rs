@@ -6,8 +6,9 @@
 //! relational column moves one level down, as a whole or not at all. In a set-valued column each
 //! equivalence class discloses items, one per row, where no class becomes smaller than k.
 //!
-//! A small table is then refined (`refine`): with other levels of the relational columns
-//! and with items disclosed one at a time, and with rows that change classes (`settle`). A thorough search (`thorough`) tries more of each.
+//! A small table is then refined (`refine`): with other levels of the relational columns, with items
+//! disclosed one at a time, and with rows that change classes (`settle`). A thorough search
+//! (`thorough`) tries more of each.
 //!
 //! Under k^m-anonymity (`km`) and LKC-privacy (`facts`) an item is disclosed for all rows of a class,
 //! or of the table, that have it, so that disclosure divides no class.
