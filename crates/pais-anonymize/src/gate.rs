@@ -13,7 +13,10 @@ use pais_core::read::read_back_error;
 use pais_core::schema::SchemaColumn;
 use pais_core::table::{Column, Domain, GROUP_COLUMN, QuasiIdentifier, ReleasedTable};
 use pais_core::warning::Warning;
-use pais_verify::{PrivacyFinding, CountedTable, Original, OriginalQuasiIdentifier, RawSensitive, SubjectGroups, VerifyError, group_sizes, subject_groups};
+use pais_verify::{
+    CountedTable, Original, OriginalQuasiIdentifier, PrivacyFinding, RawSensitive, SubjectGroups,
+    VerifyError, group_sizes, subject_groups,
+};
 use rayon::prelude::*;
 
 use crate::error::RunError;

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 
-use super::refine::Allowance;
 use super::class::EquivalenceClass;
 use super::disclosure::StopCheck;
+use super::refine::Allowance;
 use super::refine::choices;
 use super::refine::{by_relational_class, cannot_lose_less, disclosed_singly, kept, regroup};
 use super::search::{DisclosureError, TIE, ThoroughSearch, search_sets};

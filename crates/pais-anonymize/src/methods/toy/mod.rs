@@ -15,8 +15,8 @@ use crate::job_checks::{check_global, check_no_weights, check_some, first_set, u
 use crate::method::{Candidate, Claim, Method, Planned};
 use crate::observer::Observer;
 use crate::prepared::PreparedTable;
-use crate::published_cut::Cut;
-use crate::{memory, pre_generalization, published_cut, released_table};
+use crate::published_cut::{self, Cut};
+use crate::{memory, pre_generalization, released_table};
 
 /// The method; one with parameters keeps those of its job here.
 struct Topmost;
