@@ -91,7 +91,7 @@ impl Anonymizer {
     }
 
     /// Under a job.
-    pub fn with_job(job: Job) -> Self {
+    pub(crate) fn with_job(job: Job) -> Self {
         Self(job)
     }
 

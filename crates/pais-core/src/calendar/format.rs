@@ -51,7 +51,7 @@ impl DateFormat {
     ///
     /// # Errors
     /// If no day can be read by it, or ISO 8601 would read it otherwise.
-    pub fn of_days(format: &str) -> Result<Self, DateFormatError> {
+    pub(crate) fn of_days(format: &str) -> Result<Self, DateFormatError> {
         let format = Self::new(format)?;
         let sample = sample().map(|moment| moment.date());
         let text = format.sample_text()?;
@@ -69,7 +69,7 @@ impl DateFormat {
     ///
     /// # Errors
     /// If no moment can be read by it, or ISO 8601 would read it otherwise.
-    pub fn of_moments(format: &str) -> Result<Self, DateFormatError> {
+    pub(crate) fn of_moments(format: &str) -> Result<Self, DateFormatError> {
         let format = Self::new(format)?;
         let text = format.sample_text()?;
         let minute = |milliseconds: i64| milliseconds.div_euclid(60_000);

@@ -72,7 +72,7 @@ impl Lkc {
     ///
     /// # Errors
     /// [`ParameterError`] for `k` below 1.
-    pub fn k_anonymity(k: u64) -> Result<Self, ParameterError> {
+    pub(crate) fn k_anonymity(k: u64) -> Result<Self, ParameterError> {
         Ok(Self {
             sensitive_values: Some(SensitiveValues::new()),
             ..Self::bounding(k, "c", 1.0)?
@@ -83,7 +83,7 @@ impl Lkc {
     ///
     /// # Errors
     /// [`ParameterError`] for `c` outside (0, 1].
-    pub fn confidence_bounding(c: f64) -> Result<Self, ParameterError> {
+    pub(crate) fn confidence_bounding(c: f64) -> Result<Self, ParameterError> {
         Self::bounding(1, "c", c)
     }
 
@@ -91,7 +91,7 @@ impl Lkc {
     ///
     /// # Errors
     /// [`ParameterError`] for `k` below 1, and `alpha` outside (0, 1].
-    pub fn alpha_k(alpha: f64, k: u64) -> Result<Self, ParameterError> {
+    pub(crate) fn alpha_k(alpha: f64, k: u64) -> Result<Self, ParameterError> {
         Self::bounding(k, "alpha", alpha)
     }
 
@@ -134,7 +134,7 @@ impl Lkc {
     }
 
     /// Whether every table meets the model: *K* = 1 and *C* = 1.
-    pub fn asks_nothing(&self) -> bool {
+    pub(crate) fn asks_nothing(&self) -> bool {
         self.k == MinimumAnonymity::MIN && self.c.is_unbounded()
     }
 }

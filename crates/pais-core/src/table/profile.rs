@@ -67,7 +67,7 @@ pub struct SetSizes {
 /// The statistics of the stored columns of a table, in the declared order.
 ///
 /// One pass over the codes of each column; text is read once per distinct value.
-pub fn profile(schema: &Schema, table: &Table) -> Vec<ColumnProfile> {
+pub(crate) fn profile(schema: &Schema, table: &Table) -> Vec<ColumnProfile> {
     let columns = schema.stored().zip(&table.columns);
     columns
         .map(|(spec, column)| profile_column(spec, column))

@@ -28,7 +28,7 @@ impl Subjects {
     }
 
     /// As [`Self::new`], from codes below `count`.
-    pub fn from_codes(of_row: Vec<u32>, count: usize) -> Option<Self> {
+    pub(crate) fn from_codes(of_row: Vec<u32>, count: usize) -> Option<Self> {
         let mut rows = vec![0u64; count];
         for &subject in &of_row {
             rows[subject as usize] += 1;
@@ -74,7 +74,7 @@ impl Subjects {
     }
 
     /// Rows of the person with the most rows.
-    pub fn rows_per_subject_max(&self) -> u64 {
+    pub(crate) fn rows_per_subject_max(&self) -> u64 {
         self.most_rows.get(1).copied().unwrap_or(0)
     }
 
@@ -89,7 +89,7 @@ impl Subjects {
     }
 
     /// The fewest persons that this many rows can belong to.
-    pub fn fewest_of(&self, rows: u64) -> u64 {
+    pub(crate) fn fewest_of(&self, rows: u64) -> u64 {
         self.most_rows.partition_point(|&most| most < rows) as u64
     }
 

@@ -34,7 +34,7 @@ impl Multiples {
     }
 
     /// The least multiple that is at least `value`; `None` as for [`Self::floor`].
-    pub fn ceil(&self, value: f64) -> Option<f64> {
+    pub(crate) fn ceil(&self, value: f64) -> Option<f64> {
         let place = self.place(value)?;
         self.end(place.index.checked_add(i128::from(!place.is_multiple))?)
     }

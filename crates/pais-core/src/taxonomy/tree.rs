@@ -173,7 +173,7 @@ impl Tree {
     /// The flat tree of a column without a taxonomy: `*` above its values, in the given order.
     /// Values must be distinct and not `*`; ingest refuses `*` in such a column. A caller
     /// that has missing cells gives `?` as the last value.
-    pub fn flat<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
+    pub(crate) fn flat<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
         let root = Node {
             label: "*".into(),
             parent: None,
