@@ -17,7 +17,7 @@ const NAME_LENGTH: usize = 200;
 /// A policy; what is omitted is not restricted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Policy {
+pub(crate) struct Policy {
     /// The models that jobs may ask for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(min_items = 1)]
@@ -57,7 +57,7 @@ impl Policy {
     ///
     /// # Errors
     /// `invalid_value` with all faults.
-    pub fn check(&self) -> Result<(), Problem> {
+    pub(crate) fn check(&self) -> Result<(), Problem> {
         let mut faults = Vec::new();
         let mut require = |holds: bool, line: &str, expected: &str| {
             if !holds {
@@ -101,13 +101,13 @@ impl Policy {
     }
 
     /// Whether a release has to be approved before its grants take effect.
-    pub fn requires_approval(&self) -> bool {
+    pub(crate) fn requires_approval(&self) -> bool {
         self.require_approval.unwrap_or(false)
     }
 }
 
 /// What a policy can say of a finished release.
-pub struct ReleasedTable<'a> {
+pub(crate) struct ReleasedTable<'a> {
     /// The privacy model with its parameters.
     pub privacy: &'a PrivacyDefinition,
     /// The share of the raw rows that were suppressed.
@@ -121,7 +121,7 @@ impl Policy {
     ///
     /// # Errors
     /// `below_policy` with all faults; the pointers are into the job.
-    pub fn check_job(&self, job: &JobDefinition, schema: &Schema) -> Result<(), Problem> {
+    pub(crate) fn check_job(&self, job: &JobDefinition, schema: &Schema) -> Result<(), Problem> {
         let mut faults = self.below_in_model(&job.privacy);
         let limit = job.suppression_limit.unwrap_or(0.0);
         faults.extend(
@@ -151,7 +151,11 @@ impl Policy {
     ///
     /// # Errors
     /// `below_policy` with all faults.
-    pub fn check_release(&self, release: &ReleasedTable<'_>, pointer: &str) -> Result<(), Problem> {
+    pub(crate) fn check_release(
+        &self,
+        release: &ReleasedTable<'_>,
+        pointer: &str,
+    ) -> Result<(), Problem> {
         let of_model = self.below_in_model(release.privacy).into_iter();
         let mut details: Vec<String> = of_model.map(|(_, detail)| detail).collect();
         details.extend(self.suppression(release.suppressed));
@@ -166,7 +170,7 @@ impl Policy {
     ///
     /// # Errors
     /// `below_policy` at `/recipient`.
-    pub fn check_recipient(&self, name: &str) -> Result<(), Problem> {
+    pub(crate) fn check_recipient(&self, name: &str) -> Result<(), Problem> {
         let Some(recipients) = &self.recipients else {
             return Ok(());
         };

@@ -29,7 +29,7 @@ use super::state::App;
 /// The body of `PATCH /v1/datasets/{id}`. What is left out stays.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct DatasetPatch {
+pub(crate) struct DatasetPatch {
     /// The columns that change, by name, each with the fields that change; null resets a field.
     #[serde(default)]
     #[schema(value_type = Option<Vec<std::collections::BTreeMap<String, Value>>>)]

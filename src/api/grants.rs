@@ -30,7 +30,7 @@ use super::text;
 /// A grant that is asked for.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct GrantDefinition {
+pub(crate) struct GrantDefinition {
     /// Name or id of the organization that may fetch the release.
     #[schema(min_length = 1)]
     pub recipient: String,
@@ -48,7 +48,7 @@ pub struct GrantDefinition {
 
 /// A grant in its current state.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct GrantDocument {
+pub(crate) struct GrantDocument {
     /// Its id.
     pub id: GrantId,
     /// What may be fetched.
@@ -67,7 +67,7 @@ pub struct GrantDocument {
 
 /// The organization that may fetch a release.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct RecipientDocument {
+pub(crate) struct RecipientDocument {
     /// Its id.
     pub id: OrganizationId,
     /// Its name.

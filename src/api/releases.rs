@@ -42,7 +42,7 @@ use super::text;
 /// A release that is asked for.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ReleaseDefinition {
+pub(crate) struct ReleaseDefinition {
     /// A job that has succeeded.
     pub job_id: JobId,
     /// *L* of the combination, where the job is a sweep over it.
@@ -76,7 +76,7 @@ pub struct ReleaseDefinition {
 
 /// A release.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct ReleaseDocument {
+pub(crate) struct ReleaseDocument {
     /// Its id.
     pub id: ReleaseId,
     /// The job it comes from.
@@ -132,7 +132,7 @@ pub struct ReleaseDocument {
 
 /// A table of a release.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct TableDocument {
+pub(crate) struct TableDocument {
     /// `data`, `qit` or `st_<column>`.
     pub name: String,
     /// Number of rows.

@@ -15,16 +15,16 @@ use super::tokens::{self, IssuedToken};
 use super::{Store, StoreError};
 
 /// How long a code can be redeemed.
-pub const LIFETIME: Duration = Duration::days(7);
+pub(crate) const LIFETIME: Duration = Duration::days(7);
 
 /// The prefix of every code, by which secret scanners recognize it.
-pub const PREFIX: &str = "paisenrol_";
+pub(crate) const PREFIX: &str = "paisenrol_";
 
 /// Number of hexadecimal digits after the prefix.
 const DIGITS: usize = 64;
 
 /// Whether a text has the form of a code.
-pub fn is_well_formed(code: &str) -> bool {
+pub(crate) fn is_well_formed(code: &str) -> bool {
     let digits = code.strip_prefix(PREFIX).unwrap_or_default();
     let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     digits.len() == DIGITS && digits.bytes().all(is_digit)
@@ -40,7 +40,7 @@ pub(super) fn digest(code: &str) -> [u8; 32] {
 ///
 /// # Errors
 /// When the database fails, or the operating system returns no random bytes.
-pub async fn redeem(
+pub(crate) async fn redeem(
     store: &Store,
     code: &str,
     address: Option<IpAddr>,

@@ -10,7 +10,7 @@ use super::{Store, StoreError};
 
 /// Time without a sign of life after which a process counts as dead. It is longer than a lease, so
 /// that a process that was stopped for a moment is recognized when it continues.
-pub const SILENCE: Duration = Duration::from_secs(60);
+pub(crate) const SILENCE: Duration = Duration::from_secs(60);
 
 /// The condition that the instance in a column is alive. `seconds` is [`SILENCE`].
 macro_rules! is_alive {

@@ -73,7 +73,7 @@ pub struct Readings {
 
 impl Readings {
     /// The readings of a job.
-    pub fn of(job: &JobDefinition) -> Self {
+    pub(crate) fn of(job: &JobDefinition) -> Self {
         let may_suppress = job.suppression_limit.is_some_and(|limit| limit > 0.0);
         Self {
             suppression_for: may_suppress.then(|| job.suppression_for.unwrap_or_default()),

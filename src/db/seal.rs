@@ -155,7 +155,7 @@ impl SubmissionKey {
     ///
     /// # Errors
     /// When the operating system returns no random bytes.
-    pub fn seal(&self, place: Place, data: &[u8]) -> Result<Vec<u8>, SealError> {
+    pub(crate) fn seal(&self, place: Place, data: &[u8]) -> Result<Vec<u8>, SealError> {
         seal(&self.cipher, data, &place.associated(self.dataset))
     }
 
@@ -184,7 +184,7 @@ impl DataKey {
     ///
     /// # Errors
     /// When the operating system returns no random bytes.
-    pub fn new_submission_key(
+    pub(crate) fn new_submission_key(
         &self,
         submission: SubmissionId,
     ) -> Result<(SubmissionKey, Vec<u8>), SealError> {
@@ -216,7 +216,7 @@ impl DataKey {
     ///
     /// # Errors
     /// When the operating system returns no random bytes.
-    pub fn seal(&self, place: Place, data: &[u8]) -> Result<Vec<u8>, SealError> {
+    pub(crate) fn seal(&self, place: Place, data: &[u8]) -> Result<Vec<u8>, SealError> {
         seal(&self.cipher, data, &place.associated(self.dataset))
     }
 
@@ -230,30 +230,30 @@ impl DataKey {
 
     /// The keyed digest of a body that was sent to the dataset, given by its SHA-256. Equal bodies
     /// of one dataset have equal digests; without the key, a guessed body cannot be compared.
-    pub fn body_digest(&self, body_sha256: &[u8]) -> [u8; 32] {
+    pub(crate) fn body_digest(&self, body_sha256: &[u8]) -> [u8; 32] {
         self.digests.digest(&[body_sha256])
     }
 
     /// The form in which a person of the dataset is stored: the first 128 bits of a keyed hash, in
     /// hexadecimal. A person has one form in all submissions of a dataset, and unrelated ones in
     /// two datasets.
-    pub fn subject(&self, id: &str) -> String {
+    pub(crate) fn subject(&self, id: &str) -> String {
         hex::encode(&self.subjects.digest(&[id.as_bytes()])[..SUBJECT_BYTES])
     }
 
     /// The key of the hashes of cells that are added up for [`Self::rows_digest`].
-    pub fn cells_key(&self) -> [u8; 32] {
+    pub(crate) fn cells_key(&self) -> [u8; 32] {
         self.row_digests.digest(&[b"cells"])
     }
 
     /// The keyed digest of the rows of a submission, given by their sum and their number.
-    pub fn rows_digest(&self, sum: u128, rows: u64) -> [u8; 32] {
+    pub(crate) fn rows_digest(&self, sum: u128, rows: u64) -> [u8; 32] {
         self.row_digests
             .digest(&[b"rows", &sum.to_be_bytes(), &rows.to_be_bytes()])
     }
 
     /// The key of the order of the dataset's released rows.
-    pub fn order_key(&self) -> [u8; 32] {
+    pub(crate) fn order_key(&self) -> [u8; 32] {
         self.row_order.bytes()
     }
 }

@@ -18,12 +18,12 @@ use super::{Store, StoreError};
 use super::{enrolments, organizations};
 
 /// The prefix of every token, by which secret scanners recognize it.
-pub const PREFIX: &str = "pais_";
+pub(crate) const PREFIX: &str = "pais_";
 
 const SECRET_BYTES: usize = 32;
 
 /// Whether a text has the form of a token: the prefix and 64 hexadecimal digits in lower case.
-pub fn is_well_formed(token: &str) -> bool {
+pub(crate) fn is_well_formed(token: &str) -> bool {
     let digits = token.strip_prefix(PREFIX).unwrap_or_default();
     let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     digits.len() == 2 * SECRET_BYTES && digits.bytes().all(is_digit)
@@ -227,7 +227,7 @@ pub async fn list(
 ///
 /// # Errors
 /// When the database fails.
-pub async fn revoke(store: &Store, by: Caller, token: TokenId) -> Result<bool, StoreError> {
+pub(crate) async fn revoke(store: &Store, by: Caller, token: TokenId) -> Result<bool, StoreError> {
     let mut transaction = store.begin().await?;
     let now = store.now();
     let revoked: Option<(OrganizationId, Role)> = sqlx::query_as(

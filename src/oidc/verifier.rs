@@ -80,7 +80,7 @@ impl Verifier {
     ///
     /// # Errors
     /// [`Refusal`].
-    pub async fn verify(&self, token: &str, now: OffsetDateTime) -> Result<Person, Refusal> {
+    pub(crate) async fn verify(&self, token: &str, now: OffsetDateTime) -> Result<Person, Refusal> {
         if !is_compact(token) {
             return Err(Refusal::Invalid);
         }

@@ -51,7 +51,7 @@ impl Problem {
     }
 
     /// The same problem, with a suggested fix of its last fault.
-    pub fn fix(mut self, fix: impl Into<String>) -> Self {
+    pub(crate) fn fix(mut self, fix: impl Into<String>) -> Self {
         if let Some(fault) = self.errors.last_mut() {
             fault.suggested_fix = Some(fix.into());
         }
