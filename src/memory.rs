@@ -185,6 +185,7 @@ impl Used {
 
 impl MemoryReservation {
     /// The reserved bytes.
+    #[cfg(test)]
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }

@@ -91,7 +91,7 @@ impl Anonymizer {
     }
 
     /// Under a job.
-    pub(crate) fn with_job(job: Job) -> Self {
+    pub fn with_job(job: Job) -> Self {
         Self(job)
     }
 

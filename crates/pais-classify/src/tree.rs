@@ -134,6 +134,7 @@ impl Tree {
     }
 
     /// Most tests between the root and a leaf.
+    #[cfg(test)]
     pub(crate) fn depth(&self) -> usize {
         let mut depths = vec![0usize; self.nodes.len()];
         for (at, node) in self.nodes.iter().enumerate() {

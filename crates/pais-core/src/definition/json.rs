@@ -9,7 +9,7 @@ use serde_path_to_error::Segment;
 use crate::rejection::Rejection;
 
 /// Maximum nesting depth of a JSON body; the parser refuses deeper bodies.
-pub const JSON_DEPTH: usize = 128;
+pub(crate) const JSON_DEPTH: usize = 128;
 
 /// Maximum number of levels of a tree, so that every document that contains it stays within
 /// [`JSON_DEPTH`].

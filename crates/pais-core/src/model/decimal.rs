@@ -10,7 +10,7 @@ pub struct Decimal {
 
 impl Decimal {
     /// 0.
-    pub const ZERO: Self = Self {
+    pub(crate) const ZERO: Self = Self {
         numerator: 0,
         denominator: 1,
     };

@@ -13,7 +13,7 @@ pub struct Bar {
 }
 
 /// A figure of bars. Names and values are text, so it reads without the picture.
-pub(crate) fn bars(title: &str, bars: &[Bar]) -> Markup {
+pub fn bars(title: &str, bars: &[Bar]) -> Markup {
     html! {
         figure.bars {
             figcaption { (title) }

@@ -55,7 +55,7 @@ impl Place {
 
 impl LineChart {
     /// The chart inside a page, whose styles it takes.
-    pub(crate) fn figure(&self) -> Markup {
+    pub fn figure(&self) -> Markup {
         html! {
             figure.chart {
                 figcaption { (self.title) }
@@ -72,7 +72,7 @@ impl LineChart {
     }
 
     /// The chart as a document of its own, with styles for light and dark.
-    pub(crate) fn document(&self) -> String {
+    pub fn document(&self) -> String {
         self.svg(Some(DOCUMENT_STYLE)).into_string()
     }
 
@@ -200,7 +200,7 @@ fn short(number: f64) -> String {
 const DOCUMENT_STYLE: &str = include_str!("chart.css");
 
 /// An axis with equal differences.
-pub(crate) fn linear(title: &str, is_share: bool) -> Axis {
+pub fn linear(title: &str, is_share: bool) -> Axis {
     Axis {
         title: title.to_owned(),
         scale: Scale::Linear,
