@@ -10,7 +10,7 @@ pub struct Decimal {
 
 impl Decimal {
     /// 0.
-    pub(crate) const ZERO: Self = Self {
+    pub const ZERO: Self = Self {
         numerator: 0,
         denominator: 1,
     };
@@ -39,7 +39,7 @@ impl Decimal {
     }
 
     /// A factor, above 0 and at most a million, with at most six decimals. `None` for others.
-    pub(crate) fn factor(value: f64) -> Option<Self> {
+    pub fn factor(value: f64) -> Option<Self> {
         if !(value > 0.0 && value <= 1e6) {
             return None;
         }

@@ -117,7 +117,7 @@ impl GroupModel {
     ///
     /// # Errors
     /// [`ParameterError`] for `k` or `l` below 1.
-    pub(crate) fn distinct_l_diversity(k: u64, l: u32) -> Result<Self, ParameterError> {
+    pub fn distinct_l_diversity(k: u64, l: u32) -> Result<Self, ParameterError> {
         let l = whole("l", l)?;
         Self::new(k, Diversity::Distinct { l })
     }
@@ -126,7 +126,7 @@ impl GroupModel {
     ///
     /// # Errors
     /// [`ParameterError`] for `k` below 1, and `l` below 1 or above 10^9.
-    pub(crate) fn entropy_l_diversity(k: u64, l: f64) -> Result<Self, ParameterError> {
+    pub fn entropy_l_diversity(k: u64, l: f64) -> Result<Self, ParameterError> {
         if !(1.0..=1e9).contains(&l) {
             let detail = "`l` is a number from 1 on; it need not be whole";
             return Err(ParameterError::new("l", detail));
@@ -138,7 +138,7 @@ impl GroupModel {
     ///
     /// # Errors
     /// [`ParameterError`] for `k` or `l` below 1, and `c` not above 0 or with more than six decimals.
-    pub(crate) fn recursive_cl_diversity(k: u64, c: f64, l: u32) -> Result<Self, ParameterError> {
+    pub fn recursive_cl_diversity(k: u64, c: f64, l: u32) -> Result<Self, ParameterError> {
         let l = whole("l", l)?;
         let detail = "`c` is a number above 0 with at most six decimals";
         let c = Decimal::factor(c).ok_or_else(|| ParameterError::new("c", detail))?;
@@ -149,7 +149,7 @@ impl GroupModel {
     ///
     /// # Errors
     /// [`ParameterError`] for `k` below 1, and `t` outside [0, 1].
-    pub(crate) fn t_closeness(k: u64, t: f64) -> Result<Self, ParameterError> {
+    pub fn t_closeness(k: u64, t: f64) -> Result<Self, ParameterError> {
         let detail = "`t` is a distance from 0 to 1, such as 0.2";
         let t = Decimal::fraction(t).ok_or_else(|| ParameterError::new("t", detail))?;
         Self::new(k, Diversity::Closeness { t })

@@ -72,7 +72,7 @@ impl Lkc {
     ///
     /// # Errors
     /// [`ParameterError`] for `k` below 1.
-    pub(crate) fn k_anonymity(k: u64) -> Result<Self, ParameterError> {
+    pub fn k_anonymity(k: u64) -> Result<Self, ParameterError> {
         Ok(Self {
             sensitive_values: Some(SensitiveValues::new()),
             ..Self::bounding(k, "c", 1.0)?
@@ -83,7 +83,7 @@ impl Lkc {
     ///
     /// # Errors
     /// [`ParameterError`] for `c` outside (0, 1].
-    pub(crate) fn confidence_bounding(c: f64) -> Result<Self, ParameterError> {
+    pub fn confidence_bounding(c: f64) -> Result<Self, ParameterError> {
         Self::bounding(1, "c", c)
     }
 
@@ -91,7 +91,7 @@ impl Lkc {
     ///
     /// # Errors
     /// [`ParameterError`] for `k` below 1, and `alpha` outside (0, 1].
-    pub(crate) fn alpha_k(alpha: f64, k: u64) -> Result<Self, ParameterError> {
+    pub fn alpha_k(alpha: f64, k: u64) -> Result<Self, ParameterError> {
         Self::bounding(k, "alpha", alpha)
     }
 
