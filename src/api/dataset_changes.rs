@@ -156,7 +156,7 @@ fn check_table(
     table: &Table,
 ) -> Result<(), Problem> {
     let columns = schema.columns.iter().enumerate();
-    let stored = columns.filter(|(_, column)| column.role != ColumnRole::Identifier);
+    let stored = columns.filter(|(_, column)| column.role() != ColumnRole::Identifier);
     for ((at, spec), column) in stored.zip(&table.columns) {
         let Some(place) = places.get(&at) else {
             continue;

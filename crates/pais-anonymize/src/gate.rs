@@ -318,7 +318,7 @@ fn check_cuts(input: &PreparedTable, table: &ReleasedTable, rows: &[u32]) -> Res
         let raw = OriginalQuasiIdentifier {
             name: &column.name,
             domain: &domain,
-            declared_domain: spec.is_some_and(|spec| spec.domain.is_some()),
+            declared_domain: spec.is_some_and(|spec| spec.domain().is_some()),
             codes: &input.pre_generalization.raw(column).codes,
             minimum_levels: None,
         };
@@ -357,7 +357,7 @@ fn check_anatomy(
     let columns = input.exact.iter().chain(&input.table.untouched);
     let open = columns.filter_map(|(position, column)| {
         let spec = stored.get(*position)?;
-        (spec.role != ColumnRole::Sensitive).then_some((&*spec.name, column))
+        (spec.role() != ColumnRole::Sensitive).then_some((spec.name(), column))
     });
     let original = Original {
         rows: input.table.rows,
@@ -367,26 +367,26 @@ fn check_anatomy(
     };
     pais_verify::check_truthful(qit, &original, rows, 0).map_err(RunError::not_verified)?;
     let groups = pais_verify::group_ids(qit).map_err(RunError::not_verified)?;
-    for (name, _, raw) in raw_sensitive(input) {
-        let table = format!("st_{name}");
+    for RawSensitive { spec, column } in raw_sensitive(input) {
+        let table = format!("st_{}", spec.name());
         let table = counts
             .iter()
             .find(|counts| *counts.name == *table)
             .ok_or_else(|| RunError::not_verified("a sensitive table is missing"))?;
-        pais_verify::check_counts(table, &name, raw, &groups, rows)
+        pais_verify::check_counts(table, spec.name(), column, &groups, rows)
             .map_err(RunError::not_verified)?;
     }
     Ok(())
 }
 
-/// Name, words for missing and cells of each raw sensitive column.
+/// The raw sensitive columns.
 fn raw_sensitive(input: &PreparedTable) -> impl Iterator<Item = RawSensitive<'_>> {
     let stored: Vec<_> = input.schema.stored().collect();
     let columns = input.table.untouched.iter();
     columns.filter_map(move |(position, column): &(usize, Column)| {
-        let spec = stored.get(*position)?;
-        let is_sensitive = spec.role == ColumnRole::Sensitive;
-        is_sensitive.then(|| (spec.name.clone(), spec.missing.clone(), column))
+        let &spec = stored.get(*position)?;
+        let is_sensitive = spec.role() == ColumnRole::Sensitive;
+        is_sensitive.then_some(RawSensitive { spec, column })
     })
 }
 

@@ -65,7 +65,7 @@ pub(crate) fn check_some(quasi_identifiers: &[Box<str>]) -> Result<(), JobError>
 
 /// Whether a column is a set-valued quasi-identifier.
 pub(crate) fn is_set(column: &SchemaColumn) -> bool {
-    column.role == ColumnRole::QuasiIdentifier && column.kind == ColumnKind::Set
+    column.role() == ColumnRole::QuasiIdentifier && column.kind() == ColumnKind::Set
 }
 
 /// The first set-valued quasi-identifier.

@@ -27,13 +27,13 @@ pub(crate) fn check(schema: &Schema, job: &Job) -> Result<(), JobError> {
     let one_cut = is_one_cut(schema);
     for (name, description) in job.pre_generalization.iter().flatten() {
         let pointer = pointer(name);
-        let spec = schema.stored().find(|spec| *spec.name == **name);
-        let spec = spec.filter(|spec| spec.role == ColumnRole::QuasiIdentifier);
+        let spec = schema.stored().find(|spec| *spec.name() == **name);
+        let spec = spec.filter(|spec| spec.role() == ColumnRole::QuasiIdentifier);
         let Some(spec) = spec else {
             let detail = "the dataset has no column of this name and the role `quasi_identifier`";
             return Err(JobError::at(JobErrorKind::Unfit, pointer, detail));
         };
-        match &spec.tree {
+        match spec.tree() {
             Some(tree) => {
                 let minimum_levels = MinimumLevels::new(tree, description);
                 let minimum_levels =
@@ -86,7 +86,7 @@ fn check_labels(
     minimum_levels: &MinimumLevels,
     pointer: &str,
 ) -> Result<(), JobError> {
-    if spec.kind != ColumnKind::Set {
+    if spec.kind() != ColumnKind::Set {
         return Ok(());
     }
     let leaves = 0..tree.leaf_count() as u32;
@@ -95,11 +95,11 @@ fn check_labels(
         .map(|leaf| (minimum_levels.level_of(leaf), tree.leaf(leaf)))
         .filter(|(floor, leaf)| floor != leaf)
         .map(|(floor, _)| &tree.node(floor).label);
-    if inner.any(|label| label.contains(spec.separator)) {
+    if inner.any(|label| label.contains(spec.separator())) {
         let detail = format!(
             "a label at this level contains the column's separator `{}`; declare another \
              `separator`",
-            spec.separator
+            spec.separator()
         );
         return Err(JobError::at(JobErrorKind::Unfit, pointer, detail));
     }
@@ -119,11 +119,11 @@ pub(crate) fn published(
     let mut published = job.pre_generalization.clone()?;
     for (name, description) in &mut published {
         let mut stored = schema.stored();
-        let spec = stored.find(|spec| *spec.name == **name);
+        let spec = stored.find(|spec| *spec.name() == **name);
         let mut columns = released.columns.iter();
         let column = columns.find(|column| *column.name == **name);
         let shown: HashSet<&str> = column.into_iter().flat_map(labels).collect();
-        let tree = spec.and_then(|spec| spec.tree.as_deref());
+        let tree = spec.and_then(|spec| spec.tree().map(AsRef::as_ref));
         for values in description.values.values_mut() {
             values.retain(|value| is_covered(value, tree, &shown));
         }

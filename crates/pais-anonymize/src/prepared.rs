@@ -108,7 +108,7 @@ impl PreparedTable {
         // The rows of sensitive tables are groups and values, not persons.
         let columns = tables.iter().take(1).flat_map(|table| &table.columns);
         let columns = columns.filter_map(|released| {
-            let spec = stored.iter().find(|spec| spec.name == released.name)?;
+            let spec = stored.iter().find(|spec| *spec.name() == *released.name)?;
             Some((*spec, &released.column))
         });
         warnings.extend(row_warnings(&self.model, columns));

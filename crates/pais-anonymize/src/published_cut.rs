@@ -46,14 +46,14 @@ pub(crate) fn publish(
         } = &column.domain
         {
             let spec = stored.get(column.position).copied();
-            let domain = match (&is_released, spec.and_then(|spec| spec.domain)) {
+            let domain = match (&is_released, spec.and_then(|spec| spec.domain())) {
                 // Without suppression the domain was computed from the released rows.
                 (None, _) => Some((*lo, *hi)),
                 (_, declared) => declared,
             };
             let ends = GrownEnds {
                 domain,
-                round_range: spec.is_some_and(|spec| spec.round_range),
+                round_range: spec.is_some_and(|spec| spec.round_range()),
                 round: *round,
                 scale: *scale,
             };

@@ -52,10 +52,10 @@ pub(crate) fn untouched(
         let spec = schema.stored().nth(*position)?;
         let codes = Codes::new(&column.codes, column.dictionary.len());
         let released = ReleasedColumn {
-            name: spec.name.clone(),
+            name: spec.name().into(),
             form: Form::untouched(spec),
             column: gathered(&column.dictionary, &codes, rows),
-            missing: spec.missing.clone(),
+            missing: spec.missing().to_vec(),
         };
         Some((*position, released))
     };

@@ -283,11 +283,11 @@ fn schema_of_job(declared: Arc<Schema>, job: &Job, table: &Table) -> Result<Arc<
     };
     let pairs = declared.stored().zip(schema.stored()).zip(&table.columns);
     for ((before, after), column) in pairs {
-        if before.role == after.role {
+        if before.role() == after.role() {
             continue;
         }
         if let Some(unfit) = unfit_cells(after, column) {
-            let pointer = format!("/roles/{}", escape(&after.name));
+            let pointer = format!("/roles/{}", escape(after.name()));
             let detail = format!("cells of the column do not fit this role: {}", unfit.detail);
             return Err(JobError::at(JobErrorKind::Unfit, pointer, detail));
         }

@@ -207,12 +207,12 @@ fn ncp_by_column(
 ) -> Result<BTreeMap<String, f64>, VerifyError> {
     let mean = |spec: &&SchemaColumn| {
         let mut columns = table.columns.iter();
-        let column = columns.find(|column| column.name == spec.name);
+        let column = columns.find(|column| *column.name == *spec.name());
         let column = column.ok_or_else(|| VerifyError::NoSuchColumn {
-            column: spec.name.clone(),
+            column: spec.name().into(),
         })?;
         let ncp = ncp::of_column(column, spec, suppressed_rows);
-        Ok((spec.name.to_string(), ncp))
+        Ok((spec.name().to_owned(), ncp))
     };
     let columns: Vec<_> = quasi_identifiers(schema).collect();
     let means: Vec<_> = columns.par_iter().map(mean).collect();
@@ -254,14 +254,14 @@ pub(crate) fn anatomized_report(
     schema: &Schema,
     verdict: &PrivacyFinding,
 ) -> Report {
-    let exact = quasi_identifiers(schema).map(|spec| (spec.name.to_string(), 0.0));
+    let exact = quasi_identifiers(schema).map(|spec| (spec.name().to_owned(), 0.0));
     let rows = sizes.iter().map(|&size| u64::from(size)).sum();
     Report::new(sizes, exact.collect(), (rows, 0), verdict)
 }
 
 fn quasi_identifiers(schema: &Schema) -> impl Iterator<Item = &SchemaColumn> {
     let columns = schema.stored();
-    columns.filter(|spec| spec.role == ColumnRole::QuasiIdentifier)
+    columns.filter(|spec| spec.role() == ColumnRole::QuasiIdentifier)
 }
 
 #[cfg(test)]

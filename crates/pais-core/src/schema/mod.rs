@@ -46,33 +46,33 @@ pub type SchemaError = Rejection<SchemaErrorKind>;
 #[derive(Clone, Debug)]
 pub struct SchemaColumn {
     /// The name, as in the header.
-    pub name: Box<str>,
+    pub(crate) name: Box<str>,
     /// Its role.
-    pub role: ColumnRole,
+    pub(crate) role: ColumnRole,
     /// How its cells are read.
-    pub kind: ColumnKind,
+    pub(crate) kind: ColumnKind,
     /// Its taxonomy; `None` for a column with a flat tree or with intervals that are grown during
     /// the run.
-    pub tree: Option<Arc<Tree>>,
+    pub(crate) tree: Option<Arc<Tree>>,
     /// Leaves of `tree` as ranges, for a numeric column with a tree.
-    pub ranges: Option<Arc<[Option<Interval>]>>,
+    pub(crate) ranges: Option<Arc<[Option<Interval>]>>,
     /// The outermost interval of a column of numbers or dates; see [`crate::taxonomy::Scale`].
-    pub domain: Option<(f64, f64)>,
+    pub(crate) domain: Option<(f64, f64)>,
     /// The character between two items of a set.
-    pub separator: char,
+    pub(crate) separator: char,
     /// Words that mean missing: each in canonical form, and as declared.
-    pub missing: Vec<Box<str>>,
+    pub(crate) missing: Vec<Box<str>>,
     /// Whether the outermost interval is widened to round numbers where no domain is declared.
-    pub round_range: bool,
+    pub(crate) round_range: bool,
     /// The numbers that the ends of intervals are that are grown during a run.
-    pub round: Option<Multiples>,
+    pub(crate) round: Option<Multiples>,
     /// The columns of a file that have the items of this set. Empty for a column that a file has
     /// under its own name.
-    pub from: Vec<Box<str>>,
+    pub(crate) from: Vec<Box<str>>,
     /// How the cells of dates are written beside ISO 8601.
-    pub format: Option<DateFormat>,
+    pub(crate) format: Option<DateFormat>,
     /// The hierarchy that is made from the values of a table, for each run.
-    pub made: Option<GeneratedHierarchy>,
+    pub(crate) made: Option<GeneratedHierarchy>,
 }
 
 /// The declared columns, checked one by one and against each other.
@@ -358,6 +358,47 @@ impl SchemaBuilder {
 }
 
 impl SchemaColumn {
+    /// The name, as in the header.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What the column is for the adversary and the analyst.
+    pub fn role(&self) -> ColumnRole {
+        self.role
+    }
+
+    /// How its cells are read.
+    pub fn kind(&self) -> ColumnKind {
+        self.kind
+    }
+
+    /// Its taxonomy; `None` for a column with a flat tree or with intervals that are grown during
+    /// the run.
+    pub fn tree(&self) -> Option<&Arc<Tree>> {
+        self.tree.as_ref()
+    }
+
+    /// The outermost interval of a column of numbers or dates; see [`crate::taxonomy::Scale`].
+    pub fn domain(&self) -> Option<(f64, f64)> {
+        self.domain
+    }
+
+    /// The character between two items of a set.
+    pub fn separator(&self) -> char {
+        self.separator
+    }
+
+    /// Words that mean missing: each in canonical form, and as declared.
+    pub fn missing(&self) -> &[Box<str>] {
+        &self.missing
+    }
+
+    /// Whether the outermost interval is widened to round numbers where no domain is declared.
+    pub fn round_range(&self) -> bool {
+        self.round_range
+    }
+
     /// The leaf number of a cell that is not missing: by label, or by range in a numeric column
     /// with a tree. `None` if the column has no tree, or the tree has no leaf for the cell.
     pub fn leaf(&self, cell: &str) -> Option<u32> {

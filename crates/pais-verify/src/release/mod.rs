@@ -386,7 +386,7 @@ fn warnings(
         (None, Some(released)) => {
             let of = |spec: &&SchemaColumn| {
                 let mut columns = released.columns.iter();
-                columns.find(|column| column.name == spec.name)
+                columns.find(|column| *column.name == *spec.name())
             };
             let pairs = schema.stored().map(|spec| (spec, of(&spec)));
             let pairs = pairs.filter_map(|(spec, column)| Some((spec, &column?.column)));

@@ -176,7 +176,7 @@ fn verify_anatomy(k: u64, raw: &str) -> ReleaseVerification {
     let diagnosis = schema
         .columns
         .iter()
-        .find(|column| &*column.name == "diagnosis");
+        .find(|column| column.name() == "diagnosis");
     let read_by = anatomized::sensitive_columns(diagnosis.unwrap());
     let counts = "group_id,diagnosis,count\n1,cold,1\n1,flu,2\n2,cold,1\n2,flu,2\n";
     let table = csv::read_table(&read_by, counts.as_bytes()).unwrap();

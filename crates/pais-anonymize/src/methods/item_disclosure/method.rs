@@ -243,9 +243,12 @@ pub(super) fn settings(
         ));
     }
     let relational = |column: &&SchemaColumn| {
-        column.role == ColumnRole::QuasiIdentifier && column.kind != ColumnKind::Set
+        column.role() == ColumnRole::QuasiIdentifier && column.kind() != ColumnKind::Set
     };
-    let kinds = schema.stored().filter(relational).map(|column| column.kind);
+    let kinds = schema
+        .stored()
+        .filter(relational)
+        .map(|column| column.kind());
     Ok(DisclosureSettings {
         k,
         kinds: kinds.collect(),
@@ -265,11 +268,11 @@ fn weights(
 ) -> Result<Vec<f64>, JobError> {
     let quasi_identifiers = || {
         let columns = schema.stored();
-        columns.filter(|column| column.role == ColumnRole::QuasiIdentifier)
+        columns.filter(|column| column.role() == ColumnRole::QuasiIdentifier)
     };
     for (name, &weight) in requested.into_iter().flatten() {
         let pointer = format!("/utility/weights/{}", escape(name));
-        if !quasi_identifiers().any(|column| *column.name == **name) {
+        if !quasi_identifiers().any(|column| *column.name() == **name) {
             return Err(unfit(
                 pointer,
                 "the dataset has no column of this name and the role `quasi_identifier`",
@@ -281,7 +284,7 @@ fn weights(
         }
     }
     let weight = |column: &SchemaColumn| {
-        let requested = requested.and_then(|weights| weights.get(&*column.name));
+        let requested = requested.and_then(|weights| weights.get(column.name()));
         requested.copied().unwrap_or(1.0)
     };
     let (sets, relational): (Vec<_>, Vec<_>) =

@@ -81,7 +81,7 @@ impl Partitioning {
                 "/recoding",
                 format!(
                     "local recoding cannot take the set-valued quasi-identifier `{}`",
-                    column.name
+                    column.name()
                 ),
             ));
         }
@@ -101,13 +101,13 @@ impl Partitioning {
             return Ok(());
         }
         let reserved = |name: &str| name == GROUP_COLUMN || name == COUNT_COLUMN;
-        if let Some(column) = schema.columns.iter().find(|column| reserved(&column.name)) {
+        if let Some(column) = schema.columns.iter().find(|column| reserved(column.name())) {
             return Err(unfit(
                 "/output",
                 format!(
                     "anatomized tables have a column `{}` of their own; declare the dataset's under \
                      another name",
-                    column.name
+                    column.name()
                 ),
             ));
         }
@@ -212,7 +212,7 @@ fn guide(
         )),
         (Some(Objective::Classification), _) if matches!(model, PrivacyModel::Lkc(_)) => {
             let mut columns = schema.stored();
-            if columns.any(|column| column.role == ColumnRole::Class) {
+            if columns.any(|column| column.role() == ColumnRole::Class) {
                 Ok(SplitGuide::Class)
             } else {
                 Err(unfit(

@@ -125,7 +125,7 @@ fn kind(schema: &Schema, column: &QuasiIdentifier) -> ColumnKind {
     let mut stored = schema.stored();
     stored
         .nth(column.position)
-        .map_or_else(ColumnKind::default, |spec| spec.kind)
+        .map_or_else(ColumnKind::default, |spec| spec.kind())
 }
 
 /// Checks the whole table as one group: no group is more diverse than all rows together.

@@ -194,15 +194,15 @@ fn sensitive_table(spec: &SchemaColumn, column: &Column, group_of: &[u32]) -> Re
     let columns = vec![
         integers(GROUP_COLUMN, group),
         ReleasedColumn {
-            name: spec.name.clone(),
+            name: spec.name().into(),
             form: Form::untouched(spec),
             column: compact_dictionary(&column.dictionary, value),
-            missing: spec.missing.clone(),
+            missing: spec.missing().to_vec(),
         },
         integers(COUNT_COLUMN, count),
     ];
     ReleasedTable {
-        name: format!("st_{}", spec.name).into(),
+        name: format!("st_{}", spec.name()).into(),
         rows: runs.len(),
         columns,
     }
@@ -217,7 +217,7 @@ fn with_one_missing(spec: &SchemaColumn, column: &Column) -> Column {
         .iter()
         .map(|text| spec.is_missing(text))
         .collect();
-    let word = spec.missing.first().filter(|word| !word.is_empty());
+    let word = spec.missing().first().filter(|word| !word.is_empty());
     let missing = word.map_or(NULL_CODE, |word| {
         let known = column.dictionary.iter().position(|text| text == word);
         known.unwrap_or_else(|| {

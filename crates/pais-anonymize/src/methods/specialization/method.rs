@@ -238,7 +238,7 @@ pub(super) fn node_ncp(schema: &Schema, table: &EncodedTable) -> Vec<Vec<f64>> {
     let columns = table.quasi_identifiers.iter();
     let node_ncp = columns.map(|column| match &column.domain {
         Domain::Taxonomy(tree) => {
-            let kind = stored.get(column.position).map(|spec| spec.kind);
+            let kind = stored.get(column.position).map(|spec| spec.kind());
             range_ncp::node_ncp(tree, kind.unwrap_or_default())
         }
         Domain::Numeric { .. } => Vec::new(),
@@ -254,7 +254,7 @@ fn check_columns(schema: &Schema, job: &Job) -> Result<(), JobError> {
             format!(
                 "this model cannot take the set-valued quasi-identifier `{}`; `lkc`, \
                  `k_anonymity` and `k_m_anonymity` can",
-                column.name
+                column.name()
             ),
         ));
     }
@@ -265,7 +265,7 @@ fn check_columns(schema: &Schema, job: &Job) -> Result<(), JobError> {
 fn settings(schema: &Schema, job: &Job) -> Result<SpecializationSettings, JobError> {
     let has_class = schema
         .stored()
-        .any(|column| column.role == ColumnRole::Class);
+        .any(|column| column.role() == ColumnRole::Class);
     let default = if has_class {
         Objective::Classification
     } else {
