@@ -129,7 +129,7 @@ impl Examples {
     }
 
     /// Whether there is no example.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.classes.is_empty()
     }
 

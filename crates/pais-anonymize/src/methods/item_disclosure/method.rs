@@ -113,7 +113,7 @@ impl Method for ItemDisclosure {
                 labels::search_with_labels(
                     &input.table,
                     &may_label,
-                    &minimum_levels,
+                    minimum_levels,
                     &self.settings,
                     observer,
                 )
