@@ -20,7 +20,7 @@ impl Schema {
     ///     json::parse(br#"{"name": "a", "columns": [{"name": "age", "role": "insensitive"}]}"#)?;
     /// let schema = Schema::inline(&dataset)?;
     /// let roles = BTreeMap::from([("age".to_owned(), ColumnRole::QuasiIdentifier)]);
-    /// assert_eq!(schema.with_roles(&roles)?.columns[0].role, ColumnRole::QuasiIdentifier);
+    /// assert_eq!(schema.with_roles(&roles)?.columns[0].role(), ColumnRole::QuasiIdentifier);
     ///
     /// let roles = BTreeMap::from([("age".to_owned(), ColumnRole::Identifier)]);
     /// let error = schema.with_roles(&roles).unwrap_err();
