@@ -120,7 +120,7 @@ impl DateFormat {
     ///
     /// # Errors
     /// If the text is not a day in this format.
-    pub fn day(&self, text: &str) -> Result<i64, NotADate> {
+    pub(crate) fn day(&self, text: &str) -> Result<i64, NotADate> {
         let parsed = self.parsed(text)?;
         let day = parsed
             .to_naive_date()
@@ -132,7 +132,7 @@ impl DateFormat {
     ///
     /// # Errors
     /// If the text is not a moment in this format.
-    pub fn moment(&self, text: &str) -> Result<i64, NotADate> {
+    pub(crate) fn moment(&self, text: &str) -> Result<i64, NotADate> {
         let parsed = self.parsed(text)?;
         let offset = parsed.offset().unwrap_or(0);
         let local: NaiveDateTime = parsed

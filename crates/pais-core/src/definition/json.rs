@@ -75,7 +75,7 @@ pub fn parse_any<T: DeserializeOwned>(body: &[u8]) -> Result<T, DocumentError> {
 ///
 /// # Errors
 /// Those of the field's type.
-pub fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+pub(crate) fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
     T: Deserialize<'de> + Default,

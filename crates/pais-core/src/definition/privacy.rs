@@ -40,7 +40,7 @@ pub enum ModelKind {
 
 impl ModelKind {
     /// All models.
-    pub const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::Lkc,
         Self::KAnonymity,
         Self::ConfidenceBounding,
@@ -54,7 +54,7 @@ impl ModelKind {
     ];
 
     /// The parameters that the model takes.
-    pub fn parameters(self) -> &'static [&'static str] {
+    pub(crate) fn parameters(self) -> &'static [&'static str] {
         match self {
             Self::Lkc => &["l", "k", "c", "sensitive_values"],
             Self::KAnonymity => &["k"],

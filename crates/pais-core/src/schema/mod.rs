@@ -26,7 +26,7 @@ pub use crate::canonical_text::canonical_text;
 pub(crate) use value::items;
 
 /// The separator of a set's items if the definition has none.
-pub const DEFAULT_SEPARATOR: char = '|';
+pub(crate) const DEFAULT_SEPARATOR: char = '|';
 
 /// What is wrong with a dataset's definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -401,7 +401,7 @@ impl SchemaColumn {
 
     /// The leaf number of a cell that is not missing: by label, or by range in a numeric column
     /// with a tree. `None` if the column has no tree, or the tree has no leaf for the cell.
-    pub fn leaf(&self, cell: &str) -> Option<u32> {
+    pub(crate) fn leaf(&self, cell: &str) -> Option<u32> {
         let tree = self.tree.as_ref()?;
         let Some(ranges) = &self.ranges else {
             return tree.leaf_number(cell);

@@ -387,7 +387,7 @@ impl Tree {
     ///
     /// # Errors
     /// A sentence that names the invalid label.
-    pub fn ranges(&self) -> Result<Vec<Option<Interval>>, String> {
+    pub(crate) fn ranges(&self) -> Result<Vec<Option<Interval>>, String> {
         let mut ranges: Vec<Option<Interval>> = Vec::with_capacity(self.nodes.len());
         for node in &self.nodes {
             if &*node.label == MISSING_LABEL {
