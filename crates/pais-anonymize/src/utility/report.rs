@@ -99,7 +99,8 @@ impl Report {
     fn new(
         sizes: &[u32],
         ncp_by_column: BTreeMap<String, f64>,
-        (rows, suppressed_rows): (u64, u64),
+        rows: u64,
+        suppressed_rows: u64,
         verdict: &PrivacyFinding,
     ) -> Self {
         let columns = ncp_by_column.len();
@@ -195,8 +196,8 @@ pub(crate) fn report(
     let names = schema.names(ColumnRole::QuasiIdentifier);
     let sizes = group_sizes(table, &names)?;
     let means = ncp_by_column(table, schema, suppressed_rows)?;
-    let rows = (table.rows as u64, suppressed_rows);
-    Ok(Report::new(&sizes, means, rows, verdict))
+    let rows = table.rows as u64;
+    Ok(Report::new(&sizes, means, rows, suppressed_rows, verdict))
 }
 
 /// Mean NCP of each quasi-identifier.
@@ -256,7 +257,7 @@ pub(crate) fn anatomized_report(
 ) -> Report {
     let exact = quasi_identifiers(schema).map(|spec| (spec.name().to_owned(), 0.0));
     let rows = sizes.iter().map(|&size| u64::from(size)).sum();
-    Report::new(sizes, exact.collect(), (rows, 0), verdict)
+    Report::new(sizes, exact.collect(), rows, 0, verdict)
 }
 
 fn quasi_identifiers(schema: &Schema) -> impl Iterator<Item = &SchemaColumn> {

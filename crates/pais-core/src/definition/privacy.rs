@@ -40,6 +40,7 @@ pub enum ModelKind {
 
 impl ModelKind {
     /// All models.
+    #[cfg(feature = "openapi")]
     pub(crate) const ALL: [Self; 10] = [
         Self::Lkc,
         Self::KAnonymity,

@@ -134,7 +134,8 @@ impl PendingRound {
 pub(super) fn disclose(
     mut class: EquivalenceClass,
     set: usize,
-    (anonymity, capacity): (Anonymity<'_>, usize),
+    anonymity: Anonymity<'_>,
+    capacity: usize,
     scratch: &mut Scratch,
     stop: StopCheck,
 ) -> RoundOutcome {
@@ -459,7 +460,8 @@ impl DisclosureRound<'_> {
             _ => disclose(
                 class,
                 self.set,
-                (self.anonymity, capacity),
+                self.anonymity,
+                capacity,
                 scratch,
                 self.stop,
             ),

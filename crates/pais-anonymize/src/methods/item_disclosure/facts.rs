@@ -374,7 +374,7 @@ impl FactCheck<'_> {
     fn lookups(&self, new: &[&[u32]], own: Range<u32>, more: u32) -> Option<u64> {
         let spent = AtomicU64::new(0);
         let check = |rows: &&[u32]| {
-            self.is_valid(rows) && self.extend((rows, 0), &own, more, &spent).is_continue()
+            self.is_valid(rows) && self.extend(rows, 0, &own, more, &spent).is_continue()
         };
         let holds = new.par_iter().all(check);
         holds.then(|| spent.into_inner())
@@ -389,7 +389,8 @@ impl FactCheck<'_> {
     /// branches run in parallel.
     fn extend(
         &self,
-        (rows, from): (&[u32], u32),
+        rows: &[u32],
+        from: u32,
         own: &Range<u32>,
         more: u32,
         spent: &AtomicU64,
@@ -423,7 +424,7 @@ impl FactCheck<'_> {
             return ControlFlow::Break(());
         }
         let extend = |(&fact, holders): (&u32, &Vec<u32>)| {
-            self.extend((holders, fact + 1), own, more - 1, spent)
+            self.extend(holders, fact + 1, own, more - 1, spent)
                 .is_continue()
         };
         if holding.par_iter().all(extend) {

@@ -126,9 +126,14 @@ impl KmSearch<'_> {
             ..
         } = self.task;
         let stop = || self.task.observer.must_stop();
-        let model = (self.task.anonymity, self.m);
         let disclose = |class: &EquivalenceClass| {
-            let disclosed = disclosable_items(class, &self.numbering.offsets, model, &stop);
+            let disclosed = disclosable_items(
+                class,
+                &self.numbering.offsets,
+                self.task.anonymity,
+                self.m,
+                &stop,
+            );
             let kept = (0..class.sets.len())
                 .map(|set| self.kept(class, set, &disclosed))
                 .collect();
@@ -201,7 +206,8 @@ const BUDGET: u64 = 1 << 26;
 fn disclosable_items(
     class: &EquivalenceClass,
     offsets: &[u32],
-    (anonymity, m): (Anonymity<'_>, u32),
+    anonymity: Anonymity<'_>,
+    m: u32,
     stop: StopCheck,
 ) -> Vec<u32> {
     let mut rows_of: hashbrown::HashMap<u32, Vec<u32>> = hashbrown::HashMap::new();
@@ -317,16 +323,16 @@ mod itemsets_tests {
     fn items_are_disclosed_if_every_itemset_has_k_rows() {
         let class = class(&[&[0, 1], &[0, 1], &[0, 2], &[1, 2], &[2]]);
         assert_eq!(
-            disclosable_items(&class, &[0], (Anonymity::of_rows(2), 1), &|| false),
+            disclosable_items(&class, &[0], Anonymity::of_rows(2), 1, &|| false),
             [0, 1, 2]
         );
         // Only one row holds both 0 and 2, and only one row holds both 1 and 2.
         assert_eq!(
-            disclosable_items(&class, &[0], (Anonymity::of_rows(2), 2), &|| false),
+            disclosable_items(&class, &[0], Anonymity::of_rows(2), 2, &|| false),
             [0, 1]
         );
         assert_eq!(
-            disclosable_items(&class, &[0], (Anonymity::of_rows(4), 1), &|| false),
+            disclosable_items(&class, &[0], Anonymity::of_rows(4), 1, &|| false),
             [] as [u32; 0]
         );
     }
@@ -336,7 +342,7 @@ mod itemsets_tests {
         let row: Vec<u32> = (0..40).collect();
         let class = class(&[&row, &row, &row]);
         assert_eq!(
-            disclosable_items(&class, &[0], (Anonymity::of_rows(3), 40), &|| false),
+            disclosable_items(&class, &[0], Anonymity::of_rows(3), 40, &|| false),
             row
         );
     }

@@ -488,7 +488,7 @@ fn grow_one(
         let mut trial = tally.clone();
         let mut is_permitted = |member: u32| {
             let cells = bounded.record(member as usize);
-            if !bounded.fills(member as usize, (&least, &tally), is_full) {
+            if !bounded.fills(member as usize, &least, &tally, is_full) {
                 return false;
             }
             trial.add(cells);

@@ -270,7 +270,8 @@ impl BoundedCells {
     pub(super) fn fills(
         &self,
         record: usize,
-        (least, tally): (&[u32], &Tally),
+        least: &[u32],
+        tally: &Tally,
         is_full: impl Fn(usize) -> bool,
     ) -> bool {
         let cells = self.record(record).iter().enumerate();
