@@ -158,6 +158,7 @@ fn run(columns: &Value, rows: &[u8], job: &Value) -> anyhow::Result<GroupsRun> {
     let definition: DatasetDefinition = serde_json::from_value(columns.clone())?;
     let schema = Arc::new(Schema::resolve(&definition, LIMITS, |_| None)?);
     let job: JobDefinition = serde_json::from_value(job.clone())?;
+    let job = job.parse()?;
     let table = read(&schema, rows)?;
     let prepared = AnonymizationRun::new(schema, job, table, &Unobserved::default())?;
     let began = Instant::now();
@@ -182,7 +183,7 @@ fn read(schema: &Schema, rows: &[u8]) -> anyhow::Result<Table> {
 
 /// Prints a line of results; returns them as JSON.
 fn print_result(name: &str, measured: &GroupsRun) -> Value {
-    let utility = &measured.release.report["utility"];
+    let utility = &json!(measured.release.report())["utility"];
     let number = |field: &str| utility[field].as_f64().unwrap_or(f64::NAN);
     let error = |field: &str| match utility["query_error"][field].as_f64() {
         Some(error) => format!("{:.1} %", error * 100.0),

@@ -103,20 +103,21 @@ fn read(rows: u64, dropped: &[&str]) -> anyhow::Result<(Arc<Schema>, Table)> {
 fn measure(schema: &Arc<Schema>, table: Table) -> anyhow::Result<(f64, u64)> {
     let job: Value = json!({"privacy": {"model": "k_anonymity", "k": K}});
     let job: JobDefinition = serde_json::from_value(job)?;
+    let job = job.parse()?;
     let prepared = AnonymizationRun::new(schema.clone(), job, table, &Unobserved::default())?;
     // Resets the peak, so that it is that of the search.
     fs::write("/proc/self/clear_refs", "5")
         .context("cannot reset the peak memory in /proc/self/clear_refs")?;
     let before = kilobytes("VmRSS:");
     let began = Instant::now();
-    prepared.search(&Unobserved::default())?;
+    let found = prepared.search(&Unobserved::default())?;
     let seconds = began.elapsed().as_secs_f64();
     let bytes = kilobytes("VmHWM:").saturating_sub(before) * 1024;
-    let release = prepared.release(&[], None, &Unobserved::default())?;
-    let remain = &release.report["utility"]["information_remain_by_column"];
+    let release = prepared.release(&found, None, &Unobserved::default())?;
+    let remain = &json!(release.report())["utility"]["information_remain_by_column"];
     println!(
         "  {} equivalence classes, information remain {remain}",
-        release.report["utility"]["groups"]
+        json!(release.report())["utility"]["groups"]
     );
     Ok((seconds, bytes))
 }

@@ -21,7 +21,7 @@ fn adult_search(bencher: divan::Bencher<'_, '_>, l: u32) {
     bencher.bench_local(|| {
         prepared
             .search(&Unobserved::default())
-            .map(|steps| steps.len())
+            .map(|steps| steps.steps().len())
     });
 }
 
@@ -35,6 +35,7 @@ fn prepared(l: u32) -> AnonymizationRun {
     let definition: DatasetDefinition = serde_json::from_value(dataset).expect("a dataset");
     let schema = Schema::resolve(&definition, LIMITS, |_| None).expect("a schema");
     let job: JobDefinition = serde_json::from_value(adult::job(l)).expect("a job");
+    let job = job.parse().expect("a job");
     let text = adult::csv().expect("Adult's records");
     let mut assembler = Assembler::default();
     csv::read(&schema, text.as_slice(), ReadLimits::default(), |chunk| {

@@ -109,7 +109,7 @@ impl MemoryBudget {
     }
 
     /// Longest wait of a request for memory.
-    pub fn wait(&self) -> Duration {
+    pub(crate) fn wait(&self) -> Duration {
         self.wait
     }
 
@@ -139,7 +139,7 @@ impl MemoryBudget {
     ///
     /// # Errors
     /// [`MemoryError::TooLarge`].
-    pub async fn reserve_when_free(
+    pub(crate) async fn reserve_when_free(
         &self,
         purpose: MemoryUse,
         bytes: u64,
@@ -185,7 +185,8 @@ impl Used {
 
 impl MemoryReservation {
     /// The reserved bytes.
-    pub fn bytes(&self) -> u64 {
+    #[cfg(test)]
+    pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 }

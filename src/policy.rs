@@ -129,11 +129,11 @@ impl Policy {
                 .map(|detail| ("/suppression_limit".to_owned(), detail)),
         );
         for name in self.quasi_identifiers.iter().flatten() {
-            let Some(column) = schema.columns.iter().find(|it| *it.name == **name) else {
+            let Some(column) = schema.columns.iter().find(|it| *it.name() == **name) else {
                 continue;
             };
             let given = job.roles.as_ref().and_then(|roles| roles.get(name));
-            let role = given.copied().unwrap_or(column.role);
+            let role = given.copied().unwrap_or(column.role());
             if is_protected(role) {
                 continue;
             }

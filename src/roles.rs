@@ -49,7 +49,7 @@ impl Role {
     }
 
     /// The role with this name, as [`Self::as_str`] gives it; `None` for any other text.
-    pub fn from_name(name: &str) -> Option<Self> {
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|role| role.as_str() == name)
     }
 }

@@ -55,6 +55,7 @@ fn run(file: &Path, l: u32) -> anyhow::Result<EngineSeconds> {
     let definition: DatasetDefinition = serde_json::from_value(adult::dataset("adult")?)?;
     let schema = Arc::new(Schema::resolve(&definition, LIMITS, |_| None)?);
     let job: JobDefinition = serde_json::from_value(adult::job(l))?;
+    let job = job.parse()?;
 
     let began = Instant::now();
     let mut assembler = Assembler::default();

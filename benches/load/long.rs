@@ -61,7 +61,7 @@ pub(crate) fn measure(folder: &Path) -> anyhow::Result<Value> {
             let began = Instant::now();
             let steps = prepared.search(&Unobserved::default())?;
             measured.search.push(began.elapsed().as_secs_f64());
-            measured.steps = steps.last().map_or(0, |last| last.item.step);
+            measured.steps = steps.steps().last().map_or(0, |last| last.item.step);
         }
     }
     drop(prepared);
@@ -111,6 +111,7 @@ fn prepare(file: &Path, job: &Value) -> anyhow::Result<AnonymizationRun> {
     let definition: DatasetDefinition = serde_json::from_value(adult::dataset("adult")?)?;
     let schema = Arc::new(Schema::resolve(&definition, LIMITS, |_| None)?);
     let job: JobDefinition = serde_json::from_value(job.clone())?;
+    let job = job.parse()?;
     let mut assembler = Assembler::default();
     csv::read(&schema, File::open(file)?, ReadLimits::default(), |chunk| {
         assembler.push(chunk)

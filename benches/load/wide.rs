@@ -60,11 +60,13 @@ pub(crate) fn measure() -> anyhow::Result<Value> {
             "privacy": { "model": "lkc", "l": l, "k": k, "c": c },
             "utility": { "objective": objective },
         }))?;
+        let job = job.parse()?;
         let prepared = AnonymizationRun::new(schema, job, table, &Unobserved::default())?;
         let began = Instant::now();
         let steps = prepared.search(&Unobserved::default())?;
         let seconds = began.elapsed().as_secs_f64();
         let (count, groups) = steps
+            .steps()
             .last()
             .map_or((0, 0), |last| (last.item.step, last.item.groups));
         println!(

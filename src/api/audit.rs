@@ -39,7 +39,7 @@ const EXPORT_BATCH: i64 = 1_000;
 /// Which events are read, and how.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub struct AuditQuery {
+pub(crate) struct AuditQuery {
     /// Items on a page, 1 to 1000; 100 when omitted.
     #[param(minimum = 1, maximum = 1000)]
     pub limit: Option<i64>,

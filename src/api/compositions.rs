@@ -33,7 +33,7 @@ use super::state::{App, AppState};
 /// Whose releases are considered.
 #[derive(Clone, Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub struct CompositionQuery {
+pub(crate) struct CompositionQuery {
     /// Name or id of an organization.
     #[param(min_length = 1)]
     pub recipient: String,
@@ -42,7 +42,7 @@ pub struct CompositionQuery {
 /// What a release says together with all releases of its dataset that a recipient may read or has
 /// fetched.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct CompositionDocument {
+pub(crate) struct CompositionDocument {
     /// Whether the privacy models of the releases hold for an adversary who has all of them and can
     /// match their rows.
     pub holds: bool,

@@ -69,7 +69,7 @@ async fn change(
 /// The body of `PATCH /v1/datasets/{id}`. What is left out stays.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct DatasetPatch {
+pub(crate) struct DatasetPatch {
     /// The columns that change, by name, each with the fields that change; null resets a field.
     #[serde(default)]
     #[schema(value_type = Option<Vec<std::collections::BTreeMap<String, Value>>>)]
@@ -196,7 +196,7 @@ fn check_table(
     table: &Table,
 ) -> Result<(), Problem> {
     let columns = schema.columns.iter().enumerate();
-    let stored = columns.filter(|(_, column)| column.role != ColumnRole::Identifier);
+    let stored = columns.filter(|(_, column)| column.role() != ColumnRole::Identifier);
     for ((at, spec), column) in stored.zip(&table.columns) {
         let Some(place) = places.get(&at) else {
             continue;

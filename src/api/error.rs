@@ -11,7 +11,7 @@ use crate::engine::WorkError;
 use crate::problem::{Code, Problem};
 
 /// The media type of RFC 9457.
-pub const PROBLEM_JSON: &str = "application/problem+json";
+pub(crate) const PROBLEM_JSON: &str = "application/problem+json";
 
 /// Why a request failed.
 #[derive(Debug, thiserror::Error)]
@@ -165,7 +165,7 @@ fn retry_after(code: Code) -> Option<&'static str> {
 }
 
 /// The problem of an error in the service itself.
-pub fn internal_error() -> Problem {
+pub(crate) fn internal_error() -> Problem {
     Problem::new(
         Code::Internal,
         "internal error; the service's log has the details under this request's id",
@@ -173,7 +173,7 @@ pub fn internal_error() -> Problem {
 }
 
 /// The response for a problem.
-pub fn problem_response(problem: &Problem) -> Response {
+pub(crate) fn problem_response(problem: &Problem) -> Response {
     let status =
         StatusCode::from_u16(problem.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = (status, Json(problem.document())).into_response();

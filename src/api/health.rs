@@ -28,7 +28,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 
 /// The answer of a probe.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Health {
+pub(crate) struct Health {
     /// `ok`.
     status: &'static str,
 }

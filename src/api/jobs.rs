@@ -152,7 +152,7 @@ async fn cancel(
 
 /// A job in its current state, without its definition.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct JobSummaryDocument {
+pub(crate) struct JobSummaryDocument {
     /// Its id.
     pub id: JobId,
     /// What it runs on.
@@ -197,7 +197,7 @@ pub struct JobSummaryDocument {
 
 /// A job in its current state.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct JobDocument {
+pub(crate) struct JobDocument {
     /// All but what was asked for.
     #[serde(flatten)]
     pub summary: JobSummaryDocument,
@@ -323,9 +323,6 @@ async fn check_job(
     let size = submissions::size(&app.db, id, submissions).await?;
     let limits = &app.limits;
     limits.table_bytes(&app.memory, &dataset.schema, &plans, size)?;
-    for plan in &plans {
-        plan.check_work(size.rows)?;
-    }
     Ok(dataset)
 }
 

@@ -20,7 +20,7 @@ use super::text;
 /// A legal hold that is asked for.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct LegalHoldDefinition {
+pub(crate) struct LegalHoldDefinition {
     /// Why the rows must be kept.
     #[schema(min_length = 1, max_length = 2000)]
     pub reason: String,

@@ -22,13 +22,13 @@ use crate::problem::{Code, Problem};
 use super::error::{internal_error, problem_response};
 
 /// The header with a request's id, in requests and responses.
-pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Maximum length of an id that a client sends.
 const MAX_ID_BYTES: usize = 128;
 
 /// Gives the request an id, and counts, times and logs its response.
-pub async fn observe(mut request: Request, next: Next) -> Response {
+pub(crate) async fn observe(mut request: Request, next: Next) -> Response {
     let started = Instant::now();
     let id = request_id(&request);
     let value = HeaderValue::try_from(&id).unwrap_or_else(|_| HeaderValue::from_static("none"));

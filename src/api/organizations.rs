@@ -34,7 +34,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 /// A new organization.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct NewOrganization {
+pub(crate) struct NewOrganization {
     /// 1 to 63 lower-case letters, digits and hyphens; unique in the service.
     #[schema(
         example = "red-cross-bts",
@@ -99,7 +99,7 @@ async fn get(
 /// What changes of an organization.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct OrganizationChange {
+pub(crate) struct OrganizationChange {
     /// Whether its tokens, and those of its people, are refused.
     disabled: bool,
 }

@@ -49,7 +49,7 @@ const ZIP: &str = "application/zip";
 
 /// The public key that verifies the signatures of packages, as a JSON Web Key (RFC 8037).
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct SigningKeyDocument {
+pub(crate) struct SigningKeyDocument {
     /// `OKP`.
     kty: String,
     /// `Ed25519`.
@@ -190,7 +190,7 @@ const PACKAGING_BYTES: u64 = 1 << 20;
 
 /// What a package has beside the tables: the release and its report, as the caller may see them.
 #[derive(Clone, Debug)]
-pub struct PackageDocuments {
+pub(crate) struct PackageDocuments {
     /// The release.
     pub release: StoredRelease,
     /// Its report.

@@ -102,7 +102,7 @@ impl PageRequest<u32> {
 
 /// A page of a list.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct Page<T> {
+pub(crate) struct Page<T> {
     /// The items, at most `limit`.
     pub items: Vec<T>,
     /// Where the next page starts; null on the last one.

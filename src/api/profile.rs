@@ -26,7 +26,7 @@ use super::state::AppState;
 
 /// A dataset in numbers.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct ProfileDocument {
+pub(crate) struct ProfileDocument {
     /// The dataset.
     pub dataset_id: DatasetId,
     /// Number of rows in all its submissions.

@@ -45,7 +45,7 @@ impl RateLimiter {
     ///
     /// # Errors
     /// [`ApiError::TooManyRequests`] if the token is over its limit.
-    pub fn admit(&self, token: TokenId) -> Result<(), ApiError> {
+    pub(crate) fn admit(&self, token: TokenId) -> Result<(), ApiError> {
         if self.since_cleanup.fetch_add(1, Ordering::Relaxed) >= CLEANUP_INTERVAL {
             self.since_cleanup.store(0, Ordering::Relaxed);
             self.limiter.retain_recent();
@@ -93,7 +93,7 @@ impl RefusedTokens {
     ///
     /// # Errors
     /// If not: the seconds until the next token is.
-    pub fn admit(&self, address: ClientAddress, token: &str) -> Result<(), u64> {
+    pub(crate) fn admit(&self, address: ClientAddress, token: &str) -> Result<(), u64> {
         let now = Instant::now();
         let until = self.blocked.lock().get(&address).copied();
         let Some(wait) = until.and_then(|until| until.checked_duration_since(now)) else {
@@ -107,7 +107,7 @@ impl RefusedTokens {
     }
 
     /// Remembers a token that was accepted.
-    pub fn accepted(&self, token: &str) {
+    pub(crate) fn accepted(&self, token: &str) {
         let now = Instant::now();
         let mut accepted = self.accepted.lock();
         if accepted.len() >= MAX_REMEMBERED {
@@ -119,7 +119,7 @@ impl RefusedTokens {
     }
 
     /// Counts a token that was refused, and forgets it.
-    pub fn refused(&self, address: ClientAddress, token: &str) {
+    pub(crate) fn refused(&self, address: ClientAddress, token: &str) {
         self.accepted.lock().remove(&digest(token));
         let now = Instant::now();
         if self.since_cleanup.fetch_add(1, Ordering::Relaxed) >= CLEANUP_INTERVAL {

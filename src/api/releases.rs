@@ -42,7 +42,7 @@ use super::text;
 /// A release that is asked for.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ReleaseDefinition {
+pub(crate) struct ReleaseDefinition {
     /// A job that has succeeded.
     pub job_id: JobId,
     /// *L* of the combination, where the job is a sweep over it.
@@ -76,7 +76,7 @@ pub struct ReleaseDefinition {
 
 /// A release.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct ReleaseDocument {
+pub(crate) struct ReleaseDocument {
     /// Its id.
     pub id: ReleaseId,
     /// The job it comes from.
@@ -132,7 +132,7 @@ pub struct ReleaseDocument {
 
 /// A table of a release.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct TableDocument {
+pub(crate) struct TableDocument {
     /// `data`, `qit` or `st_<column>`.
     pub name: String,
     /// Number of rows.
@@ -331,7 +331,8 @@ async fn prepare_release(
     let steps = runs::step_records(store, &key, job.id, run).await?;
     let steps = steps.into_iter().map(records::step_record);
     let steps = steps.collect::<Result<Vec<_>, _>>()?;
-    let plan = JobPlan::new(&dataset.schema, &definition)?;
+    let job_to_run = definition.parse()?;
+    let plan = JobPlan::new(&dataset.schema, &job_to_run)?;
     // The one row of a sweep from this combination on; none for a job without lists.
     let combination = runs::sweep(store, job.id, run, 1).await?;
     let combination = combination.into_iter().find(|(number, _)| *number == run);
@@ -339,7 +340,7 @@ async fn prepare_release(
     let failed = combination
         .transpose()?
         .is_some_and(|item| item.status == SweepStatus::Failed);
-    if failed || (steps.is_empty() && plan.has_steps()) {
+    if failed {
         let detail =
             "no generalization meets this combination; `GET /v1/jobs/{id}/sweep` has the reason";
         return Err(ApiError::new(Code::JobNotSucceeded, detail));
@@ -369,9 +370,10 @@ async fn prepare_release(
     let schema = dataset.schema;
     let order_key = key.order_key();
     let release = on_thread(move || {
-        let run = AnonymizationRun::new(schema, definition.clone(), table, &*work)?;
+        let run = AnonymizationRun::new(schema, job_to_run, table, &*work)?;
         let run = run.with_order_key(order_key);
-        let release = run.release(&steps, step, &*work)?;
+        let found = run.search_recorded(steps, &*work)?;
+        let release = run.release(&found, step, &*work)?;
         let schema = run.schema();
         drop(run);
         release_packing::pack(release, origin, &definition, &schema, &key)

@@ -30,7 +30,7 @@ use super::state::{App, AppState};
 
 /// A link to a report.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct ReportLinkDocument {
+pub(crate) struct ReportLinkDocument {
     /// What a browser opens, without a token. Who has it can read the report: send it only to those
     /// who may.
     pub url: String,

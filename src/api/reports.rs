@@ -40,7 +40,7 @@ const MOST_STEPS: i64 = 1_000;
 
 /// The report of a release. What needs raw rows is for the holder only.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct ReportDocument {
+pub(crate) struct ReportDocument {
     /// The figures.
     #[serde(flatten)]
     pub report: Report,

@@ -28,7 +28,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 /// Which combinations are examined.
 #[derive(Clone, Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub struct RiskQuery {
+pub(crate) struct RiskQuery {
     /// Size of the largest combinations of quasi-identifiers, 1 to 6; 2 when omitted.
     #[param(minimum = 1, maximum = 6)]
     l: Option<i64>,

@@ -79,7 +79,7 @@ impl App {
     }
 
     /// The same state, with the rows of the database that the caller may come to.
-    pub fn of(&self, caller: Caller) -> Self {
+    pub(crate) fn of(&self, caller: Caller) -> Self {
         Self {
             db: self.db.within(RowScope::of(caller)),
             ..self.clone()
@@ -131,17 +131,17 @@ pub struct AppState {
 
 impl AppState {
     /// The shared state with the rows of the database that this caller may come to.
-    pub fn of(&self, caller: Caller) -> App {
+    pub(crate) fn of(&self, caller: Caller) -> App {
         self.app.0.of(caller)
     }
 
     /// The database with the rows that this caller may come to.
-    pub fn db(&self, caller: Caller) -> Store {
+    pub(crate) fn db(&self, caller: Caller) -> Store {
         self.app.0.db.within(RowScope::of(caller))
     }
 
     /// The limits on what a client sends.
-    pub fn limits(&self) -> &Limits {
+    pub(crate) fn limits(&self) -> &Limits {
         &self.app.0.limits
     }
 

@@ -99,7 +99,7 @@ async fn sweep_rows(
 /// A page of steps, and of which combination they are where the job is a sweep.
 #[derive(Clone, Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub struct StepQuery {
+pub(crate) struct StepQuery {
     /// Items on a page, 1 to 1000; 100 when omitted.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<i64>,

@@ -45,7 +45,7 @@ const IDENTIFIER_BYTES: u64 = 28 << 20;
 
 /// A batch of rows that was accepted.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct SubmissionDocument {
+pub(crate) struct SubmissionDocument {
     /// Its id.
     pub id: SubmissionId,
     /// The dataset it was sent to.
@@ -64,7 +64,7 @@ pub struct SubmissionDocument {
 /// The query of a submission.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub struct SubmissionQuery {
+pub(crate) struct SubmissionQuery {
     /// Whether rows that the dataset has already, in whatever order and format, are stored again;
     /// `false` when omitted.
     pub allow_duplicate: Option<bool>,

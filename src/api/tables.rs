@@ -33,7 +33,7 @@ use super::state::{App, AppState};
 /// `?format=`, `?safe_csv=` and `?intervals=`.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub struct FormatQuery {
+pub(crate) struct FormatQuery {
     /// `csv`, `ndjson` or `parquet`; wins over `Accept`.
     #[param(pattern = "^(csv|ndjson|parquet)$")]
     pub format: Option<String>,

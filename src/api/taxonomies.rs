@@ -33,7 +33,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 /// A new taxonomy.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct NewTaxonomy {
+pub(crate) struct NewTaxonomy {
     /// Unique in the organization.
     #[schema(
         min_length = 1,

@@ -41,7 +41,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 /// A new token.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct TokenRequest {
+pub(crate) struct TokenRequest {
     /// Name or id of the organization on whose behalf the token acts.
     #[schema(min_length = 1)]
     organization: String,
@@ -58,7 +58,7 @@ pub struct TokenRequest {
 
 /// A token as it is shown once, with its secret.
 #[derive(Serialize, ToSchema)]
-pub struct ShownToken {
+pub(crate) struct ShownToken {
     #[serde(flatten)]
     record: Token,
     /// What its bearer sends; shown this once. Absent where the organization enrols.
@@ -90,7 +90,7 @@ impl From<IssuedToken> for ShownToken {
 /// A code to be redeemed.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Enrolment {
+pub(crate) struct Enrolment {
     /// The code that the administrator passed on.
     #[schema(example = "paisenrol_…")]
     code: String,

@@ -20,7 +20,7 @@ use super::text;
 /// A withdrawal that is asked for.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct WithdrawalDefinition {
+pub(crate) struct WithdrawalDefinition {
     /// Why; recipients of the release see it.
     #[schema(min_length = 1, max_length = 2000)]
     pub reason: String,

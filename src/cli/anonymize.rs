@@ -96,16 +96,17 @@ impl Anonymize {
         bar: &Bar,
     ) -> Result<(), Failure> {
         let misfit = |error| in_file(&self.job, error);
+        let job = job.parse().map_err(misfit)?;
         let output = JobPlan::new(&schema, &job).map_err(misfit)?.output();
         let out = Destination::of(self.output.as_deref(), output)?;
         bar.progress(Phase::Reading, 0.0);
         let table = input.read_observed(&schema, bar)?;
         let declared = schema.warnings();
         let run = AnonymizationRun::new(schema, job, table, bar)?;
-        let steps = run.search(bar)?;
-        let release = run.release(&steps, None, bar)?;
+        let found = run.search(bar)?;
+        let release = run.release(&found, None, bar)?;
         bar.progress(Phase::Writing, 0.0);
-        self.write(out, &release, &steps)?;
+        self.write(out, &release, found.steps())?;
         bar.clear();
         let of_job = declared.into_iter().chain(run.warnings());
         Summary::new(&release, of_job).write(self.style());
@@ -129,8 +130,8 @@ impl Anonymize {
         }
         let out = SweepFile::of(self.output.as_deref())?;
         let misfit = |error| in_file(&self.job, error);
-        let jobs = sweep.combinations.iter().map(|one| one.apply(job));
-        let jobs: Vec<JobDefinition> = jobs.collect();
+        let jobs = sweep.combinations.iter().map(|one| one.apply(job).parse());
+        let jobs = jobs.collect::<Result<Vec<_>, _>>().map_err(misfit)?;
         for combination in &jobs {
             let plan = JobPlan::new(&schema, combination).map_err(misfit)?;
             if !plan.takes_sweeps() {
@@ -166,7 +167,7 @@ impl Anonymize {
             items: Vec<&'a StepItem>,
         }
         if let Some(path) = &self.report {
-            let mut report = release.report.clone();
+            let mut report = json!(release.report());
             report["warnings"] = json!(release.warnings);
             write_json(path, &report)?;
         }

@@ -142,7 +142,7 @@ pub(crate) fn schema_of_job(
     source: &DocumentSource,
 ) -> Result<Schema, Failure> {
     let schema = schema
-        .with_roles(job)
+        .with_roles(&job.roles.clone().unwrap_or_default())
         .map_err(|error| in_file(source, error))?;
     Ok(schema.into_owned())
 }

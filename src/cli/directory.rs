@@ -83,9 +83,9 @@ pub(crate) fn read_anatomized(
     let qit = anatomized::released("qit", &read_by, file.read(&read_by)?);
     let sensitive = schema
         .stored()
-        .filter(|column| column.role == ColumnRole::Sensitive);
+        .filter(|column| column.role() == ColumnRole::Sensitive);
     let counts = sensitive.map(|column| {
-        let name = format!("st_{}", column.name);
+        let name = format!("st_{}", column.name());
         let read_by = anatomized::sensitive_columns(column);
         let table = directory.file(&name)?.read(&read_by)?;
         Ok(anatomized::released(&name, &read_by, table))

@@ -26,13 +26,13 @@ pub(crate) struct Summary {
     #[serde(skip_serializing_if = "Option::is_none")]
     subjects: Option<u64>,
     /// Groups of equal quasi-identifiers; records of sensitive tables share a group.
-    groups: Option<u64>,
+    groups: u64,
     /// The fewest rows, or persons, that an adversary of the model is left with.
-    smallest_group: Option<u64>,
+    smallest_group: u64,
     /// Mean normalized certainty penalty, from 0 to 1.
-    ncp: Option<f64>,
+    ncp: f64,
     /// Discernibility ratio, from 0 to 1.
-    dr: Option<f64>,
+    dr: f64,
     /// What the holder should know.
     warnings: Vec<Warning>,
 }
@@ -50,17 +50,15 @@ impl Summary {
                 warnings.push(warning);
             }
         }
-        let utility = &release.report["utility"];
+        let report = release.report();
         Self {
             rows: release.rows,
             suppressed_rows: release.suppressed_rows,
-            subjects: release.report["subjects"].as_u64(),
-            groups: utility["groups"].as_u64(),
-            smallest_group: release.verification["smallest_group"]
-                .as_u64()
-                .or_else(|| utility["smallest_group"].as_u64()),
-            ncp: utility["ncp"].as_f64(),
-            dr: utility["dr"].as_f64(),
+            subjects: report.subjects,
+            groups: report.utility.groups.groups,
+            smallest_group: release.verification().smallest_group(),
+            ncp: report.utility.ncp,
+            dr: report.utility.groups.dr,
             warnings,
         }
     }
@@ -87,16 +85,10 @@ impl Summary {
         if let Some(subjects) = self.subjects {
             line("persons", &subjects);
         }
-        if let Some(groups) = self.groups {
-            line("groups", &groups);
-        }
-        if let Some(smallest) = self.smallest_group {
-            line("smallest group", &smallest);
-        }
+        line("groups", &self.groups);
+        line("smallest group", &self.smallest_group);
         for (name, share) in [("NCP", self.ncp), ("DR", self.dr)] {
-            if let Some(share) = share {
-                line(name, &format_args!("{share:.4}"));
-            }
+            line(name, &format_args!("{share:.4}"));
         }
         for warning in &self.warnings {
             line("warning", &warning.detail);

@@ -11,8 +11,8 @@ use pais_core::definition::{ColumnRole, JobDefinition, OneOrMany, PrivacyDefinit
 use pais_core::schema::Schema;
 use pais_core::warning::Warning;
 use pais_verify::{
-    FoundRecoding, GroupVerification, PrivacyFinding, RawFinding, ReleaseError, ReleaseTables,
-    ReleaseVerification, Verification, verify_release,
+    FoundRecoding, PrivacyFinding, RawFinding, ReleaseError, ReleaseTables, ReleaseVerification,
+    verify_release,
 };
 use serde::Serialize;
 
@@ -98,7 +98,8 @@ impl Verify {
             let table = TableFile::of(&self.release)?.read_finished(labels)?;
             ReleaseTables::Generalized(table)
         };
-        let found = verify_release(&schema, &job, &release, raw, &Cancellation::new())
+        let asked = job.parse().map_err(|error| self.failure(error.into()))?;
+        let found = verify_release(&schema, &asked, &release, raw, &Cancellation::new())
             .map_err(|error| self.failure(error))?;
         if self.json {
             print_json(&found, &job)?
@@ -171,18 +172,11 @@ struct FindingDocument<'a> {
     /// Persons of the released rows, where these are counted.
     subjects: Option<u64>,
     /// The figures of the model; null where they could not be found.
-    verification: Option<Figures<'a>>,
+    verification: Option<&'a PrivacyFinding>,
     /// The comparison with the raw table; null without it.
     raw: Option<RawDocument>,
     /// What is worth knowing.
     warnings: &'a [Warning],
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Figures<'a> {
-    Subsets(&'a Verification),
-    Groups(&'a GroupVerification),
 }
 
 #[derive(Serialize)]
@@ -210,10 +204,7 @@ fn print_json(found: &ReleaseVerification, job: &JobDefinition) -> Result<(), Fa
         undecided: found.undecided.map(|undecided| undecided.to_string()),
         privacy: &job.privacy,
         subjects: found.subjects,
-        verification: found.privacy.as_ref().map(|privacy| match privacy {
-            PrivacyFinding::Subsets(found) => Figures::Subsets(found),
-            PrivacyFinding::Groups(found) => Figures::Groups(found),
-        }),
+        verification: found.privacy.as_ref(),
         raw: found.raw.as_ref().map(RawDocument::from),
         warnings: &found.warnings,
     };

@@ -18,7 +18,7 @@ use serde::Deserialize;
 use crate::oidc::OidcSettings;
 
 /// The built-in settings, as documented for users.
-pub const DEFAULTS: &str = include_str!("../../config/default.toml");
+pub(crate) const DEFAULTS: &str = include_str!("../../config/default.toml");
 
 /// Why the settings cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -341,7 +341,7 @@ impl Settings {
     ///
     /// # Errors
     /// As [`Settings::load`].
-    pub fn load_from(
+    pub(crate) fn load_from(
         file: Option<&Path>,
         environment: impl IntoIterator<Item = (String, String)>,
         flags: &Flags,

@@ -18,14 +18,14 @@ macro_rules! actions {
     ($($(#[$doc:meta])* $name:ident = $word:literal;)+) => {
         /// What was done.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum Action {$($(#[$doc])* $name,)+}
+        pub(crate) enum Action {$($(#[$doc])* $name,)+}
 
         impl Action {
             /// All actions.
-            pub const ALL: &'static [Self] = &[$(Self::$name),+];
+            pub(crate) const ALL: &'static [Self] = &[$(Self::$name),+];
 
             /// The name of the action in the log.
-            pub fn as_str(self) -> &'static str {
+            pub(crate) fn as_str(self) -> &'static str {
                 match self { $(Self::$name => $word),+ }
             }
         }
@@ -100,7 +100,7 @@ actions! {
 
 /// An event to be written to the log.
 #[derive(Clone, Debug)]
-pub struct NewEvent {
+pub(crate) struct NewEvent {
     /// The organization whose log it is.
     pub organization: OrganizationId,
     /// Who did it.
@@ -126,7 +126,7 @@ pub struct Actor {
 
 impl Actor {
     /// The service itself, or its operator on the command line.
-    pub const SERVICE: Self = Self {
+    pub(crate) const SERVICE: Self = Self {
         token: None,
         address: None,
     };
@@ -164,7 +164,7 @@ impl Outcome {
 
 impl NewEvent {
     /// An event in the log of the caller's own organization.
-    pub fn by(caller: Caller, action: Action, subject: Uuid, detail: Value) -> Self {
+    pub(crate) fn by(caller: Caller, action: Action, subject: Uuid, detail: Value) -> Self {
         Self {
             organization: caller.organization,
             actor: caller.into(),
@@ -181,7 +181,7 @@ impl NewEvent {
 ///
 /// # Errors
 /// When the database fails.
-pub async fn record(
+pub(crate) async fn record(
     connection: &mut PgConnection,
     at: OffsetDateTime,
     event: NewEvent,
@@ -209,7 +209,7 @@ pub async fn record(
 ///
 /// # Errors
 /// When the database fails.
-pub async fn record_alone(store: &Store, event: NewEvent) -> Result<(), StoreError> {
+pub(crate) async fn record_alone(store: &Store, event: NewEvent) -> Result<(), StoreError> {
     let mut transaction = store.begin().await?;
     record(&mut transaction, store.now(), event).await?;
     Ok(transaction.commit().await?)

@@ -8,11 +8,11 @@ use time::format_description::well_known::Rfc3339;
 use uuid::Uuid;
 
 /// The `previous_hash` of the first event of a log.
-pub const FIRST_PREVIOUS: [u8; 32] = [0; 32];
+pub(crate) const FIRST_PREVIOUS: [u8; 32] = [0; 32];
 
 /// What is hashed of an event.
 #[derive(Clone, Debug, PartialEq, FromRow)]
-pub struct ChainedEvent {
+pub(crate) struct ChainedEvent {
     /// Its id.
     pub id: Uuid,
     /// The organization whose log it is in.
@@ -40,7 +40,7 @@ impl ChainedEvent {
     /// SHA-256 of `previous` as 64 hexadecimal digits, a line feed, and the JSON text of
     /// `{action, address, at, detail, id, organization_id, outcome, seq, subject, token_id}`, with the fields of each
     /// object in the order of their names and without white space.
-    pub fn hash(&self, seq: i64, previous: &[u8]) -> [u8; 32] {
+    pub(crate) fn hash(&self, seq: i64, previous: &[u8]) -> [u8; 32] {
         // An instant of the log has at most microseconds and a year of four digits.
         let at = self.at.format(&Rfc3339).unwrap_or_default();
         let text = json!({

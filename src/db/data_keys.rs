@@ -143,7 +143,7 @@ impl DataKeys {
     ///
     /// # Errors
     /// When the database or the file fails.
-    pub async fn write(
+    pub(crate) async fn write(
         &self,
         connection: &mut PgConnection,
         owner: impl Into<KeyOwner>,
@@ -179,7 +179,7 @@ impl DataKeys {
     ///
     /// # Errors
     /// When the database or the file fails.
-    pub async fn destroy(
+    pub(crate) async fn destroy(
         &self,
         store: &Store,
         owner: impl Into<KeyOwner>,
@@ -208,7 +208,11 @@ impl DataKeys {
     ///
     /// # Errors
     /// When the database or the file fails.
-    pub async fn remove(&self, store: &Store, submission: SubmissionId) -> Result<(), StoreError> {
+    pub(crate) async fn remove(
+        &self,
+        store: &Store,
+        submission: SubmissionId,
+    ) -> Result<(), StoreError> {
         match self {
             Self::Table => {
                 sqlx::query("DELETE FROM dataset_keys WHERE dataset_id = $1")
@@ -226,7 +230,7 @@ impl DataKeys {
     ///
     /// # Errors
     /// When the directory or a file fails.
-    pub async fn destroy_others(&self, live: Vec<Uuid>) -> Result<usize, StoreError> {
+    pub(crate) async fn destroy_others(&self, live: Vec<Uuid>) -> Result<usize, StoreError> {
         let Self::Directory(directory) = self else {
             return Ok(0);
         };

@@ -18,7 +18,7 @@ const LOCK_NOT_AVAILABLE: &str = "55P03";
 
 /// A dataset as it is to become.
 #[derive(Clone, Debug)]
-pub struct DatasetChange {
+pub(crate) struct DatasetChange {
     /// Its id.
     pub id: DatasetId,
     /// The whole definition after the change.
@@ -35,7 +35,7 @@ pub struct DatasetChange {
 
 /// The result of [`change`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChangeResult {
+pub(crate) enum ChangeResult {
     /// The dataset is changed.
     Changed,
     /// The organization has no such dataset.
@@ -52,7 +52,7 @@ pub enum ChangeResult {
 ///
 /// # Errors
 /// When the database fails.
-pub async fn change(
+pub(crate) async fn change(
     store: &Store,
     by: Caller,
     change: DatasetChange,

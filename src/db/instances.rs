@@ -1,18 +1,14 @@
 //! The processes that use the database, so that what a dead one has left can be taken over at once,
 //! and so that what a live one holds is not taken from it.
 
-use std::time::Duration;
-
 use sqlx::{FromRow, PgConnection};
 use uuid::Uuid;
 
 use super::{Store, StoreError};
 
-/// Time without a sign of life after which a process counts as dead. It is longer than a lease, so
-/// that a process that was stopped for a moment is recognized when it continues.
-pub const SILENCE: Duration = Duration::from_secs(60);
-
-/// The condition that the instance in a column is alive. `seconds` is [`SILENCE`].
+/// The condition that the instance in a column is alive: the time without a sign of life after
+/// which a process counts as dead is longer than a lease, so that a process that was stopped for a
+/// moment is recognized when it continues.
 macro_rules! is_alive {
     ($column:literal) => {
         concat!(

@@ -25,7 +25,7 @@ impl DefinitionAtRest {
     ///
     /// # Errors
     /// When the operating system returns no random bytes.
-    pub fn seal(key: &DataKey, job: JobId, definition: &Value) -> Result<Self, StoreError> {
+    pub(crate) fn seal(key: &DataKey, job: JobId, definition: &Value) -> Result<Self, StoreError> {
         let shown = without_values(definition);
         let sealed = if shown == *definition {
             None
@@ -40,7 +40,7 @@ impl DefinitionAtRest {
     ///
     /// # Errors
     /// When it cannot be decrypted.
-    pub fn open(self, key: &DataKey, job: JobId) -> Result<Value, StoreError> {
+    pub(crate) fn open(self, key: &DataKey, job: JobId) -> Result<Value, StoreError> {
         let Some(sealed) = self.sealed else {
             return Ok(self.shown);
         };

@@ -9,7 +9,7 @@ use super::{JobStatus, Store, StoreError};
 
 /// The progress of a job.
 #[derive(Clone, Debug, PartialEq, FromRow)]
-pub struct JobProgress {
+pub(crate) struct JobProgress {
     /// The job.
     pub id: JobId,
     /// Its status.
@@ -32,7 +32,7 @@ pub struct JobProgress {
 ///
 /// # Errors
 /// When the database fails.
-pub async fn load(
+pub(crate) async fn load(
     store: &Store,
     organization: OrganizationId,
     id: JobId,

@@ -22,7 +22,7 @@ pub enum JobStatus {
 
 impl JobStatus {
     /// The name in JSON and in the database, as in `openapi/openapi.json`.
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Queued => "queued",
             Self::Running => "running",
@@ -33,7 +33,7 @@ impl JobStatus {
     }
 
     /// Whether nothing changes any more.
-    pub fn has_ended(self) -> bool {
+    pub(crate) fn has_ended(self) -> bool {
         matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled)
     }
 }

@@ -123,7 +123,7 @@ pub enum JobCreation {
 
 /// The result of [`cancel`].
 #[derive(Clone, Debug, PartialEq)]
-pub enum JobCancellation {
+pub(crate) enum JobCancellation {
     /// The job is cancelled, or will be soon.
     Accepted(Box<StoredJob>),
     /// The job has already ended.
@@ -247,7 +247,7 @@ fn choose(
 ///
 /// # Errors
 /// When the database fails, or the definition cannot be decrypted.
-pub async fn load(
+pub(crate) async fn load(
     store: &Store,
     keys: &KeyRing,
     organization: OrganizationId,
@@ -295,7 +295,7 @@ pub async fn list(
 ///
 /// # Errors
 /// When the database fails, or the definition cannot be decrypted.
-pub async fn cancel(
+pub(crate) async fn cancel(
     store: &Store,
     keys: &KeyRing,
     by: Caller,

@@ -37,7 +37,7 @@ impl KeyId {
     }
 
     /// The id in these bytes; `None` if there are not eight.
-    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         bytes.try_into().ok().map(Self)
     }
 
@@ -108,7 +108,7 @@ impl KeyRing {
 
     /// A key ring with these keys, the current one first; `None` if there are none. `source` reads
     /// them again. `service` is the service's own key.
-    pub fn with_source(
+    pub(crate) fn with_source(
         keys: &[SecretKey],
         source: Option<KeySource>,
         service: &SecretKey,
@@ -137,7 +137,7 @@ impl KeyRing {
     }
 
     /// Reads the keys again. Nothing changes if that fails.
-    pub fn reload(&self) {
+    pub(crate) fn reload(&self) {
         let Some(keys) = self.source.as_ref().and_then(|source| source()) else {
             return;
         };
@@ -151,7 +151,7 @@ impl KeyRing {
     ///
     /// # Errors
     /// When the operating system returns no random bytes.
-    pub fn new_data_key(&self, dataset: DatasetId) -> Result<Vec<u8>, SealError> {
+    pub(crate) fn new_data_key(&self, dataset: DatasetId) -> Result<Vec<u8>, SealError> {
         let mut key = SecretKey::default();
         random(key.as_mut_slice())?;
         self.keys.read()[0].wrap(key.as_slice(), dataset.0.as_bytes())
@@ -170,14 +170,14 @@ impl KeyRing {
     ///
     /// # Errors
     /// As for [`KeyRing::open`].
-    pub fn rewrap(&self, dataset: DatasetId, wrapped: &[u8]) -> Result<Vec<u8>, SealError> {
+    pub(crate) fn rewrap(&self, dataset: DatasetId, wrapped: &[u8]) -> Result<Vec<u8>, SealError> {
         let associated = dataset.0.as_bytes();
         let key = self.unwrap_key(wrapped, associated)?;
         self.keys.read()[0].wrap(key.as_slice(), associated)
     }
 
     /// Whether a key is wrapped with the current key.
-    pub fn is_current(&self, wrapped: &[u8]) -> bool {
+    pub(crate) fn is_current(&self, wrapped: &[u8]) -> bool {
         KeyId::of_wrapped(wrapped).is_some_and(|(id, _)| id == self.current())
     }
 
@@ -185,7 +185,7 @@ impl KeyRing {
     ///
     /// # Errors
     /// When the operating system returns no random bytes.
-    pub fn wrap_service_key(&self, key: &SecretKey) -> Result<Vec<u8>, SealError> {
+    pub(crate) fn wrap_service_key(&self, key: &SecretKey) -> Result<Vec<u8>, SealError> {
         self.keys.read()[0].wrap(key.as_slice(), SERVICE_KEY)
     }
 
@@ -193,7 +193,7 @@ impl KeyRing {
     ///
     /// # Errors
     /// When it was wrapped with a key-encryption key that is not there.
-    pub fn open_service_key(&self, wrapped: &[u8]) -> Result<SecretKey, SealError> {
+    pub(crate) fn open_service_key(&self, wrapped: &[u8]) -> Result<SecretKey, SealError> {
         self.unwrap_key(wrapped, SERVICE_KEY)
     }
 
@@ -222,32 +222,32 @@ impl KeyRing {
     ///
     /// # Errors
     /// When no key pair can be made.
-    pub fn signing_key(&self) -> Result<SigningKey, KeyError> {
+    pub(crate) fn signing_key(&self) -> Result<SigningKey, KeyError> {
         SigningKey::from_seed(&Zeroizing::new(self.packages.bytes()))
     }
 
     /// The fingerprint of the body of a request, given by its SHA-256: without the key it cannot be
     /// compared to the digest of a guessed body. Equal bodies of two reservations have different
     /// fingerprints.
-    pub fn fingerprint(&self, reservation: Uuid, body_sha256: &[u8]) -> [u8; 32] {
+    pub(crate) fn fingerprint(&self, reservation: Uuid, body_sha256: &[u8]) -> [u8; 32] {
         self.fingerprints
             .digest(&[reservation.as_bytes(), body_sha256])
     }
 
     /// Authenticates a link to a report.
-    pub fn report_link(&self, body: &[u8]) -> [u8; 32] {
+    pub(crate) fn report_link(&self, body: &[u8]) -> [u8; 32] {
         self.report_links.digest(&[body])
     }
 
     /// Authenticates the end of the audit log of an organization.
-    pub fn audit_head(&self, organization: Uuid, seq: i64, hash: &[u8; 32]) -> [u8; 32] {
+    pub(crate) fn audit_head(&self, organization: Uuid, seq: i64, hash: &[u8; 32]) -> [u8; 32] {
         let parts: [&[u8]; 3] = [organization.as_bytes(), &seq.to_be_bytes(), hash];
         self.audit_heads.digest(&parts)
     }
 
     /// Authenticates the place from which the audit log of an organization continues after its archive.
     /// The key is another one than that of ends: an old end must not pass for the end of an archive.
-    pub fn audit_start(&self, organization: Uuid, seq: i64, hash: &[u8; 32]) -> [u8; 32] {
+    pub(crate) fn audit_start(&self, organization: Uuid, seq: i64, hash: &[u8; 32]) -> [u8; 32] {
         let parts: [&[u8]; 3] = [organization.as_bytes(), &seq.to_be_bytes(), hash];
         self.audit_starts.digest(&parts)
     }
@@ -256,7 +256,7 @@ impl KeyRing {
     ///
     /// # Errors
     /// When the operating system returns no random bytes.
-    pub fn seal_answer(&self, reservation: Uuid, body: &[u8]) -> Result<Vec<u8>, SealError> {
+    pub(crate) fn seal_answer(&self, reservation: Uuid, body: &[u8]) -> Result<Vec<u8>, SealError> {
         seal(&self.answers, body, reservation.as_bytes())
     }
 
@@ -264,7 +264,11 @@ impl KeyRing {
     ///
     /// # Errors
     /// When it belongs to another reservation, or is damaged.
-    pub fn open_answer(&self, reservation: Uuid, sealed: &[u8]) -> Result<Vec<u8>, SealError> {
+    pub(crate) fn open_answer(
+        &self,
+        reservation: Uuid,
+        sealed: &[u8],
+    ) -> Result<Vec<u8>, SealError> {
         open(&self.answers, sealed, reservation.as_bytes())
     }
 }

@@ -83,7 +83,7 @@ impl Expiry {
 ///
 /// # Errors
 /// When the database fails.
-pub async fn place(
+pub(crate) async fn place(
     store: &Store,
     by: Caller,
     dataset: DatasetId,
@@ -118,7 +118,11 @@ pub async fn place(
 ///
 /// # Errors
 /// When the database fails.
-pub async fn lift(store: &Store, by: Caller, dataset: DatasetId) -> Result<bool, StoreError> {
+pub(crate) async fn lift(
+    store: &Store,
+    by: Caller,
+    dataset: DatasetId,
+) -> Result<bool, StoreError> {
     let mut transaction = store.begin().await?;
     let lifted = sqlx::query(
         "UPDATE datasets SET legal_hold_reason = NULL, legal_hold_since = NULL

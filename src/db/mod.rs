@@ -70,7 +70,7 @@ pub use job_status::JobStatus;
 pub use row_scope::RowScope;
 
 /// The migrations, which are built into the program.
-pub static MIGRATOR: sqlx::migrate::Migrator = sqlx::migrate!("./migrations");
+pub(crate) static MIGRATOR: sqlx::migrate::Migrator = sqlx::migrate!("./migrations");
 
 /// An error of the database layer.
 #[derive(Debug, Error)]
@@ -100,7 +100,7 @@ pub enum StoreError {
 
 impl StoreError {
     /// Whether the database could not be reached, so that a retry may help.
-    pub fn is_unreachable(&self) -> bool {
+    pub(crate) fn is_unreachable(&self) -> bool {
         match self {
             Self::Database(sqlx::Error::Database(error)) => {
                 // It was shut down, has crashed, or is still starting.
@@ -115,7 +115,7 @@ impl StoreError {
     }
 
     /// Whether the disk of the database is full.
-    pub fn is_storage_full(&self) -> bool {
+    pub(crate) fn is_storage_full(&self) -> bool {
         let Self::Database(sqlx::Error::Database(error)) = self else {
             return false;
         };
@@ -134,7 +134,7 @@ impl StoreError {
 }
 
 /// Whether a statement failed because it violates the unique constraint or index of this name.
-pub fn violates(error: &sqlx::Error, constraint: &str) -> bool {
+pub(crate) fn violates(error: &sqlx::Error, constraint: &str) -> bool {
     error
         .as_database_error()
         .is_some_and(|error| error.constraint() == Some(constraint))
@@ -265,7 +265,7 @@ impl Store {
 
     /// The same database with a pool of its own, which has at most `max_connections` connections and
     /// belongs to the current runtime.
-    pub fn with_own_pool(&self, max_connections: u32) -> Self {
+    pub(crate) fn with_own_pool(&self, max_connections: u32) -> Self {
         let options = (*self.pool.connect_options()).clone();
         Self {
             instance: self.instance,

@@ -76,8 +76,8 @@ impl ModelOptions {
     pub fn of(job: &JobDefinition) -> Self {
         let may_suppress = job.suppression_limit.is_some_and(|limit| limit > 0.0);
         Self {
-            suppression_for: may_suppress.then(|| job.suppression_for()),
-            missing_sensitive: job.missing_sensitive(),
+            suppression_for: may_suppress.then(|| job.suppression_for.unwrap_or_default()),
+            missing_sensitive: job.missing_sensitive.unwrap_or_default(),
         }
     }
 }

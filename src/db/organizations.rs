@@ -120,7 +120,7 @@ pub async fn find(
 ///
 /// # Errors
 /// When the database fails.
-pub async fn set_disabled(
+pub(crate) async fn set_disabled(
     store: &Store,
     by: Caller,
     id: OrganizationId,

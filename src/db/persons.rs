@@ -29,7 +29,7 @@ pub struct Person<'a> {
 ///
 /// # Errors
 /// When the operating system returns no random bytes.
-pub async fn authenticate(
+pub(crate) async fn authenticate(
     store: &Store,
     organization: &str,
     person: Person<'_>,

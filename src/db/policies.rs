@@ -18,7 +18,10 @@ use super::{Store, StoreError};
 ///
 /// # Errors
 /// When the database fails.
-pub async fn load(store: &Store, organization: OrganizationId) -> Result<Policy, StoreError> {
+pub(crate) async fn load(
+    store: &Store,
+    organization: OrganizationId,
+) -> Result<Policy, StoreError> {
     let mut connection = store.connection().await?;
     of_organization(&mut connection, organization).await
 }
@@ -43,7 +46,7 @@ pub(super) async fn of_organization(
 ///
 /// # Errors
 /// When the database fails.
-pub async fn replace(store: &Store, by: Caller, policy: &Policy) -> Result<(), StoreError> {
+pub(crate) async fn replace(store: &Store, by: Caller, policy: &Policy) -> Result<(), StoreError> {
     let mut transaction = store.begin().await?;
     let now = store.now();
     sqlx::query(
@@ -68,7 +71,7 @@ pub async fn replace(store: &Store, by: Caller, policy: &Policy) -> Result<(), S
 /// The approval of a release by a second token of its holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = ApprovalDocument)]
-pub struct Approval {
+pub(crate) struct Approval {
     /// The release.
     pub release_id: ReleaseId,
     /// With which token.
@@ -80,7 +83,7 @@ pub struct Approval {
 
 /// The result of [`approve`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ApprovalCreation {
+pub(crate) enum ApprovalCreation {
     /// The release is approved.
     Made(Approval),
     /// The organization has no such release.
@@ -97,7 +100,7 @@ pub enum ApprovalCreation {
 ///
 /// # Errors
 /// When the database fails.
-pub async fn approve(
+pub(crate) async fn approve(
     store: &Store,
     by: Caller,
     release: ReleaseId,

@@ -11,7 +11,7 @@ use super::{Store, StoreError};
 ///
 /// # Errors
 /// When the database fails.
-pub async fn rows_by_submission(
+pub(crate) async fn rows_by_submission(
     store: &Store,
     dataset: DatasetId,
 ) -> Result<Vec<(SubmissionId, u64)>, StoreError> {
@@ -31,7 +31,7 @@ pub async fn rows_by_submission(
 ///
 /// # Errors
 /// When the database fails.
-pub async fn identifier_repeats(
+pub(crate) async fn identifier_repeats(
     store: &Store,
     dataset: DatasetId,
 ) -> Result<Option<BTreeMap<String, u64>>, StoreError> {

@@ -148,7 +148,7 @@ pub async fn heartbeat(
 ///
 /// # Errors
 /// When the database fails.
-pub async fn record_warnings(
+pub(crate) async fn record_warnings(
     store: &Store,
     claim: &Claim,
     warnings: &[Warning],

@@ -54,7 +54,7 @@ impl Quotas {
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn check_space(
+    pub(crate) async fn check_space(
         &self,
         store: &Store,
         organization: OrganizationId,
@@ -70,7 +70,7 @@ impl Quotas {
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn check_stored(
+    pub(crate) async fn check_stored(
         &self,
         transaction: &mut PgConnection,
         organization: OrganizationId,
@@ -120,7 +120,7 @@ impl Quotas {
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn check_queue(
+    pub(crate) async fn check_queue(
         &self,
         connection: &mut PgConnection,
         organization: OrganizationId,

@@ -21,7 +21,10 @@ const BATCH_CHUNKS: i64 = 256;
 ///
 /// # Errors
 /// When the database fails. What was removed stays removed.
-pub async fn remove_deleted(store: &Store, is_tight: impl Fn() -> bool) -> Result<u64, StoreError> {
+pub(crate) async fn remove_deleted(
+    store: &Store,
+    is_tight: impl Fn() -> bool,
+) -> Result<u64, StoreError> {
     let mut removed = 0;
     loop {
         let submission: Option<SubmissionId> = sqlx::query_scalar(
@@ -86,7 +89,7 @@ async fn checkpoint(store: &Store) -> Result<(), StoreError> {
 ///
 /// # Errors
 /// When the database fails.
-pub async fn has_dead_chunks(store: &Store) -> Result<bool, StoreError> {
+pub(crate) async fn has_dead_chunks(store: &Store) -> Result<bool, StoreError> {
     // The chunks themselves are in the table's TOAST table.
     Ok(sqlx::query_scalar(
         "SELECT pg_stat_get_dead_tuples(oid) + pg_stat_get_dead_tuples(reltoastrelid) > 0
@@ -101,7 +104,7 @@ pub async fn has_dead_chunks(store: &Store) -> Result<bool, StoreError> {
 ///
 /// # Errors
 /// When the database fails.
-pub async fn vacuum(store: &Store) -> Result<(), StoreError> {
+pub(crate) async fn vacuum(store: &Store) -> Result<(), StoreError> {
     sqlx::query("VACUUM submission_chunks")
         .execute(store.owner())
         .await?;
@@ -120,7 +123,7 @@ const MOVED_BYTES: i64 = 256 << 20;
 ///
 /// # Errors
 /// When the database fails. What was moved stays moved, and is the same as before.
-pub async fn compact(store: &Store, is_tight: impl Fn() -> bool) -> Result<(), StoreError> {
+pub(crate) async fn compact(store: &Store, is_tight: impl Fn() -> bool) -> Result<(), StoreError> {
     let mut last: Option<MovedChunk> = None;
     loop {
         if !is_tight() {

@@ -34,7 +34,7 @@ pub(super) async fn add(
 ///
 /// # Errors
 /// When the database fails.
-pub async fn known_releases(
+pub(crate) async fn known_releases(
     executor: impl PgExecutor<'_>,
     recipient: OrganizationId,
     dataset: DatasetId,

@@ -24,7 +24,7 @@ pub struct SealedSourceRows {
 
 /// Where the rows of a release come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SourceRows {
+pub(crate) struct SourceRows {
     /// The submissions of its job with their numbers of rows, in the order of the raw table.
     pub submissions: Vec<(SubmissionId, u64)>,
     /// The raw row of each row of its first table, numbered over these submissions.
@@ -42,7 +42,7 @@ struct SourceSubmission {
 ///
 /// # Errors
 /// When the operating system returns no random bytes.
-pub fn seal(
+pub(crate) fn seal(
     key: &DataKey,
     release: ReleaseId,
     rows: &[u32],
@@ -83,7 +83,7 @@ pub(super) async fn insert(
 ///
 /// # Errors
 /// When the database fails, or what is stored is damaged.
-pub async fn load(
+pub(crate) async fn load(
     store: &Store,
     key: &DataKey,
     release: ReleaseId,

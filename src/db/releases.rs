@@ -81,7 +81,7 @@ pub struct StoredRelease {
 
 /// A table of a release, without its rows.
 #[derive(Clone, Debug, FromRow)]
-pub struct StoredTable {
+pub(crate) struct StoredTable {
     /// The organization that owns the release.
     #[sqlx(rename = "organization_id")]
     pub organization: OrganizationId,
@@ -150,7 +150,7 @@ impl Viewer {
 ///
 /// # Errors
 /// When the database fails.
-pub async fn load(
+pub(crate) async fn load(
     store: &Store,
     viewer: Viewer,
     id: ReleaseId,
@@ -204,7 +204,7 @@ pub async fn list(
 
 /// The report of a release.
 #[derive(Clone, Debug, FromRow)]
-pub struct StoredReport {
+pub(crate) struct StoredReport {
     /// The organization that owns the release.
     #[sqlx(rename = "organization_id")]
     pub owner: OrganizationId,
@@ -221,7 +221,7 @@ pub struct StoredReport {
 ///
 /// # Errors
 /// When the database fails.
-pub async fn report(
+pub(crate) async fn report(
     store: &Store,
     viewer: Viewer,
     id: ReleaseId,
@@ -245,7 +245,7 @@ pub async fn report(
 ///
 /// # Errors
 /// When the database fails.
-pub async fn other_columns(
+pub(crate) async fn other_columns(
     store: &Store,
     viewer: Viewer,
     id: ReleaseId,
@@ -269,7 +269,7 @@ pub async fn other_columns(
 ///
 /// # Errors
 /// When the database fails.
-pub async fn table(
+pub(crate) async fn table(
     store: &Store,
     viewer: Viewer,
     id: ReleaseId,
@@ -298,7 +298,7 @@ pub async fn table(
 ///
 /// # Errors
 /// When the database fails.
-pub async fn record_fetch(
+pub(crate) async fn record_fetch(
     store: &Store,
     by: Caller,
     owner: OrganizationId,
@@ -318,7 +318,7 @@ pub async fn record_fetch(
 ///
 /// # Errors
 /// When the database fails.
-pub async fn record_link(
+pub(crate) async fn record_link(
     store: &Store,
     by: Caller,
     owner: OrganizationId,
@@ -351,7 +351,7 @@ async fn record_for_both(
 ///
 /// # Errors
 /// When the database fails.
-pub async fn chunk(
+pub(crate) async fn chunk(
     store: &Store,
     table: &StoredTable,
     index: u32,

@@ -10,7 +10,7 @@ use super::{RowScope, Store, StoreError};
 
 /// The names around a release.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow)]
-pub struct ReportContext {
+pub(crate) struct ReportContext {
     /// The name of its dataset, which may be deleted.
     pub dataset: String,
     /// What the dataset is, in its holder's words; `None` for a deleted dataset.
@@ -23,7 +23,7 @@ pub struct ReportContext {
 ///
 /// # Errors
 /// When the database fails, or there is no such release.
-pub async fn load(store: &Store, release: ReleaseId) -> Result<ReportContext, StoreError> {
+pub(crate) async fn load(store: &Store, release: ReleaseId) -> Result<ReportContext, StoreError> {
     Ok(sqlx::query_as(
         "SELECT d.name AS dataset, d.definition ->> 'description' AS description,
                 coalesce(o.display_name, o.name) AS holder
@@ -42,7 +42,7 @@ pub async fn load(store: &Store, release: ReleaseId) -> Result<ReportContext, St
 ///
 /// # Errors
 /// When the database fails, or what is stored is damaged.
-pub async fn distributions(
+pub(crate) async fn distributions(
     store: &Store,
     key: &DataKey,
     release: ReleaseId,

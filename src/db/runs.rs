@@ -9,7 +9,7 @@ use crate::ids::JobId;
 
 /// A step of a run.
 #[derive(Clone, Debug, PartialEq)]
-pub struct StoredStep {
+pub(crate) struct StoredStep {
     /// Its number, from 0.
     pub number: u32,
     /// The step as its holder sees it, as JSON.
@@ -23,7 +23,7 @@ pub struct StoredStep {
 ///
 /// # Errors
 /// When the database fails, or a step cannot be decrypted.
-pub async fn steps(
+pub(crate) async fn steps(
     store: &Store,
     key: &DataKey,
     job: JobId,
@@ -78,7 +78,7 @@ pub(super) fn seal_item(
 ///
 /// # Errors
 /// When the database fails, or a step cannot be decrypted.
-pub async fn step_records(
+pub(crate) async fn step_records(
     store: &Store,
     key: &DataKey,
     job: JobId,
@@ -131,7 +131,12 @@ impl SealedStep {
     ///
     /// # Errors
     /// When the operating system returns no random bytes.
-    pub fn seal(key: &DataKey, job: JobId, run: u32, step: StoredStep) -> Result<Self, StoreError> {
+    pub(crate) fn seal(
+        key: &DataKey,
+        job: JobId,
+        run: u32,
+        step: StoredStep,
+    ) -> Result<Self, StoreError> {
         let StoredStep {
             number: step,
             item,
@@ -202,7 +207,7 @@ pub(super) async fn insert_runs(
 ///
 /// # Errors
 /// When the database fails.
-pub async fn sweep(
+pub(crate) async fn sweep(
     store: &Store,
     job: JobId,
     from: u32,

@@ -12,7 +12,7 @@ use super::{Store, StoreError};
 ///
 /// # Errors
 /// When the database or a key fails.
-pub async fn load(
+pub(crate) async fn load(
     store: &Store,
     key: &DataKey,
     dataset: DatasetId,

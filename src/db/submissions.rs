@@ -23,7 +23,7 @@ use super::{Store, StoreError, token_validity};
 
 /// A stored submission, without its rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Submission {
+pub(crate) struct Submission {
     /// Its id.
     pub id: SubmissionId,
     /// The dataset it was sent to.
@@ -40,7 +40,7 @@ pub struct Submission {
 
 /// A chunk of rows of a submission, sealed with the data key of the dataset.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow)]
-pub struct SealedChunk {
+pub(crate) struct SealedChunk {
     /// The submission that the rows belong to.
     #[sqlx(rename = "submission_id")]
     pub submission: SubmissionId,
@@ -56,7 +56,7 @@ pub struct SealedChunk {
 
 /// The totals of a submission, which are known only at its end.
 #[derive(Clone, Debug)]
-pub struct SubmissionTotals {
+pub(crate) struct SubmissionTotals {
     /// Number of rows.
     pub rows: u64,
     /// Size of the decoded body, in bytes.
@@ -76,7 +76,7 @@ pub struct SubmissionTotals {
 
 /// A warning about the rows of a submission, and the column that it is about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ColumnWarning {
+pub(crate) struct ColumnWarning {
     /// Name of the column.
     pub column: String,
     /// The warning.
@@ -85,7 +85,7 @@ pub struct ColumnWarning {
 
 /// The result of [`SubmissionWriter::commit`].
 #[derive(Debug)]
-pub enum SubmissionResult {
+pub(crate) enum SubmissionResult {
     /// The submission is stored.
     Stored(IdempotentAnswer),
     /// The dataset was deleted meanwhile.
@@ -102,7 +102,7 @@ pub enum SubmissionResult {
 
 /// What happens to rows that the dataset has already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Duplicates {
+pub(crate) enum Duplicates {
     /// They are refused: most probably a file was sent twice.
     Refused,
     /// They are stored again.
@@ -120,7 +120,7 @@ pub struct SubmissionRules<'a> {
 
 /// A submission that is being written. If it is dropped before [`SubmissionWriter::commit`], nothing is
 /// stored.
-pub struct SubmissionWriter {
+pub(crate) struct SubmissionWriter {
     store: Store,
     transaction: Transaction<'static, Postgres>,
     submission: Submission,
@@ -132,7 +132,7 @@ impl SubmissionWriter {
     ///
     /// # Errors
     /// When the database or the key file fails.
-    pub async fn begin(
+    pub(crate) async fn begin(
         store: &Store,
         dataset: DatasetId,
         id: SubmissionId,
@@ -171,7 +171,7 @@ impl SubmissionWriter {
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn add(&mut self, chunk: &SealedChunk) -> Result<(), StoreError> {
+    pub(crate) async fn add(&mut self, chunk: &SealedChunk) -> Result<(), StoreError> {
         sqlx::query(
             "INSERT INTO submission_chunks (submission_id, index, rows, sealed)
              VALUES ($1, $2, $3, $4)",
@@ -190,7 +190,7 @@ impl SubmissionWriter {
     ///
     /// # Errors
     /// When the database fails, or the answer cannot be written as JSON.
-    pub async fn commit(
+    pub(crate) async fn commit(
         mut self,
         key: &DataKey,
         by: Caller,
@@ -319,7 +319,7 @@ pub(super) async fn lock_dataset(
 ///
 /// # Errors
 /// When the database fails.
-pub async fn load_chunks(
+pub(crate) async fn load_chunks(
     store: &Store,
     dataset: DatasetId,
     submissions: Option<&[SubmissionId]>,
@@ -345,7 +345,7 @@ pub async fn load_chunks(
 
 /// What the submissions of a dataset add up to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromRow)]
-pub struct SubmissionsSize {
+pub(crate) struct SubmissionsSize {
     /// Number of submissions.
     #[sqlx(try_from = "i64")]
     pub submissions: u64,
@@ -364,7 +364,7 @@ pub struct SubmissionsSize {
 ///
 /// # Errors
 /// When the database fails.
-pub async fn size(
+pub(crate) async fn size(
     store: &Store,
     dataset: DatasetId,
     submissions: Option<&[SubmissionId]>,

@@ -218,7 +218,7 @@ pub(super) async fn still_exist(
 ///
 /// # Errors
 /// When the database fails.
-pub async fn roots(
+pub(crate) async fn roots(
     store: &Store,
     organization: OrganizationId,
     ids: &[TaxonomyId],

@@ -18,7 +18,7 @@ const RECORD_INTERVAL: Duration = Duration::minutes(1);
 
 /// What the secret of a request belongs to.
 #[derive(Clone, Copy, Debug)]
-pub enum Authentication {
+pub(crate) enum Authentication {
     /// A token that works.
     Valid(Caller),
     /// A token that no longer works.
@@ -36,7 +36,7 @@ pub enum Authentication {
 
 /// Why a use of a token is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RefusalReason {
+pub(crate) enum RefusalReason {
     /// Its `expires_at` has passed.
     Expired,
     /// It was revoked.
@@ -49,7 +49,7 @@ pub enum RefusalReason {
 
 impl RefusalReason {
     /// The reason as a word in the audit log.
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Expired => "expired",
             Self::Revoked => "revoked",
@@ -109,7 +109,10 @@ impl StoredToken {
 }
 
 /// Looks up the token with this secret.
-pub async fn authenticate(store: &Store, secret: &str) -> Result<Authentication, StoreError> {
+pub(crate) async fn authenticate(
+    store: &Store,
+    secret: &str,
+) -> Result<Authentication, StoreError> {
     let found: Option<StoredToken> = sqlx::query_as(stored_token!("t.secret_sha256 = $1"))
         .bind(Sha256::digest(secret.as_bytes()).as_slice())
         .fetch_optional(&mut *store.connection().await?)
@@ -124,7 +127,7 @@ pub async fn authenticate(store: &Store, secret: &str) -> Result<Authentication,
 ///
 /// # Errors
 /// When the database fails.
-pub async fn record_refusal(
+pub(crate) async fn record_refusal(
     store: &Store,
     token: TokenId,
     organization: OrganizationId,
@@ -165,7 +168,7 @@ pub async fn record_refusal(
 ///
 /// # Errors
 /// When the database fails.
-pub async fn is_valid(store: &Store, token: TokenId) -> Result<bool, StoreError> {
+pub(crate) async fn is_valid(store: &Store, token: TokenId) -> Result<bool, StoreError> {
     let valid = sqlx::query_scalar(
         "SELECT EXISTS (SELECT FROM tokens t JOIN organizations o ON o.id = t.organization_id
                         WHERE t.id = $1 AND t.revoked_at IS NULL AND o.disabled_at IS NULL

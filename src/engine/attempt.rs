@@ -75,7 +75,7 @@ pub(crate) fn prepare(
     let definition = stored_job(definition)?;
     let sweep = Sweep::new(&definition)?;
     let job = combination(&definition, &sweep, 0)?;
-    let run = AnonymizationRun::new(dataset.schema.clone(), job, table, observer)?;
+    let run = AnonymizationRun::new(dataset.schema.clone(), job.parse()?, table, observer)?;
     Ok(PreparedAttempt {
         definition,
         sweep,
@@ -105,19 +105,19 @@ impl PreparedAttempt {
         if sweep.is_sweep {
             return sweep_results(&run, &definition, &sweep, key, id, observer);
         }
-        let steps = run.search(observer)?;
+        let found = run.search(observer)?;
         let release = match definition.release {
-            Some(true) => Some(run.release(&steps, None, observer)?),
+            Some(true) => Some(run.release(&found, None, observer)?),
             Some(false) | None => None,
         };
         let warnings = match &release {
             Some(release) => at_top(&release.warnings),
-            None => run.warnings_after(&steps),
+            None => run.warnings_after(&found),
         };
         let schema = run.schema();
         drop(run);
         observer.progress(Phase::Writing, 0.0);
-        let steps = seal(key, id, 0, steps)?;
+        let steps = seal(key, id, 0, found.into_steps())?;
         let pack = |release| release_packing::pack(release, origin, &definition, &schema, key);
         let release = release.map(pack).transpose()?;
         observer.progress(Phase::Writing, PACKED);

@@ -160,7 +160,7 @@ fn source_rows(sources: &SourceRows, starts: &BTreeMap<SubmissionId, u64>) -> Ve
 fn canonical(mut model: PrivacyModel, schema: &Schema) -> PrivacyModel {
     if let PrivacyModel::Lkc(lkc) = &mut model {
         for (name, values) in lkc.sensitive_values.iter_mut().flatten() {
-            let spec = schema.stored().find(|spec| *spec.name == **name);
+            let spec = schema.stored().find(|spec| *spec.name() == **name);
             for (value, spec) in values.iter_mut().zip(std::iter::repeat(spec)) {
                 if let Some(spec) = spec {
                     *value = spec.canonical(value).into_owned();
@@ -183,12 +183,12 @@ fn sensitive_columns(
     };
     let stored = schema.stored().zip(columns);
     stored
-        .filter(|(spec, _)| is_sensitive(&spec.name))
+        .filter(|(spec, _)| is_sensitive(spec.name()))
         .map(|(spec, column)| ReleasedColumn {
-            name: spec.name.clone(),
+            name: spec.name().into(),
             form: Form::untouched(spec),
             column,
-            missing: spec.missing.clone(),
+            missing: spec.missing().to_vec(),
         })
         .collect()
 }

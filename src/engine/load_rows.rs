@@ -80,7 +80,10 @@ pub fn open_key(keys: &KeyRing, dataset: &StoredDataset) -> Result<DataKey, Stor
 ///
 /// # Errors
 /// When the database fails.
-pub async fn holder(store: &Store, id: OrganizationId) -> Result<CodebookOrganization, StoreError> {
+pub(crate) async fn holder(
+    store: &Store,
+    id: OrganizationId,
+) -> Result<CodebookOrganization, StoreError> {
     let holder = organizations::find(&mut *store.connection().await?, &id.to_string()).await?;
     let damaged = StoreError::Damaged {
         what: "an organization",

@@ -56,7 +56,7 @@ impl<E: Into<Problem>> From<E> for WorkError {
 ///
 /// # Errors
 /// Those of `work`; [`WorkError::Panicked`] if it panicked.
-pub async fn on_thread<T: Send + 'static>(
+pub(crate) async fn on_thread<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, WorkError> + Send + 'static,
 ) -> Result<T, WorkError> {
     match tokio::task::spawn_blocking(work).await {

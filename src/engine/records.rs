@@ -88,7 +88,7 @@ impl From<&SweepOutcome> for SweepItem {
 ///
 /// # Errors
 /// When it cannot be written as JSON.
-pub fn stored_step(record: StepRecord) -> Result<StoredStep, StoreError> {
+pub(crate) fn stored_step(record: StepRecord) -> Result<StoredStep, StoreError> {
     Ok(StoredStep {
         number: record.item.step,
         item: to_json(&record.item)?,
@@ -100,7 +100,7 @@ pub fn stored_step(record: StepRecord) -> Result<StoredStep, StoreError> {
 ///
 /// # Errors
 /// When it is damaged.
-pub fn step_record(step: StoredStep) -> Result<StepRecord, StoreError> {
+pub(crate) fn step_record(step: StoredStep) -> Result<StepRecord, StoreError> {
     Ok(StepRecord {
         item: step_item(step.item)?,
         suppressed: step.suppressed,
@@ -111,7 +111,7 @@ pub fn step_record(step: StoredStep) -> Result<StepRecord, StoreError> {
 ///
 /// # Errors
 /// When it is damaged.
-pub fn step_item(item: Value) -> Result<StepItem, StoreError> {
+pub(crate) fn step_item(item: Value) -> Result<StepItem, StoreError> {
     let damaged = StoreError::Damaged {
         what: "a job's steps",
     };
@@ -122,7 +122,7 @@ pub fn step_item(item: Value) -> Result<StepItem, StoreError> {
 ///
 /// # Errors
 /// When it is damaged.
-pub fn sweep_item(item: Value) -> Result<SweepItem, StoreError> {
+pub(crate) fn sweep_item(item: Value) -> Result<SweepItem, StoreError> {
     let damaged = StoreError::Damaged {
         what: "a job's sweep",
     };
@@ -133,6 +133,6 @@ pub fn sweep_item(item: Value) -> Result<SweepItem, StoreError> {
 ///
 /// # Errors
 /// When it cannot be written as JSON.
-pub fn to_json(value: &impl Serialize) -> Result<Value, StoreError> {
+pub(crate) fn to_json(value: &impl Serialize) -> Result<Value, StoreError> {
     Ok(serde_json::to_value(value)?)
 }

@@ -75,7 +75,7 @@ pub(crate) fn pack(
     let tables = release.tables().iter().map(pack_table);
     let tables = tables.collect::<Result<_, _>>()?;
     let cut = release.cut.as_ref().map(to_json).transpose()?;
-    let mut report = release.report;
+    let mut report = to_json(release.report())?;
     // They have raw values as labels, and reports are stored in clear.
     let distributions = report.as_object_mut();
     let distributions = distributions.and_then(|report| report.remove("distributions"));
@@ -97,9 +97,9 @@ pub(crate) fn pack(
         by: origin.by,
         rows: release.rows,
         suppressed_rows: release.suppressed_rows,
-        privacy: release.privacy,
+        privacy: to_json(&job.privacy)?,
         cut,
-        verification: release.verification,
+        verification: to_json(release.verification())?,
         report,
         codebook: to_json(&codebook)?,
         model_options: ModelOptions::of(job),

@@ -40,7 +40,7 @@ impl TableLimits {
         let SubmissionsSize {
             rows, text_bytes, ..
         } = size;
-        let needed = memory_needed(schema, plans, rows, text_bytes);
+        let needed = memory_needed(schema, plans, rows, text_bytes)?;
         let (limit, name) = if self.job_bytes <= self.process_bytes {
             (self.job_bytes, "memory.job_bytes")
         } else {
@@ -74,6 +74,7 @@ pub(crate) fn plans(
     sweep: &Sweep,
 ) -> Result<Vec<JobPlan>, Problem> {
     let combinations = sweep.combinations.iter();
-    let plans = combinations.map(|combination| JobPlan::new(schema, &combination.apply(job)));
+    let plan = |job: JobDefinition| JobPlan::new(schema, &job.parse()?);
+    let plans = combinations.map(|combination| plan(combination.apply(job)));
     Ok(plans.collect::<Result<_, _>>()?)
 }

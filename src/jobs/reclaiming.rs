@@ -9,7 +9,7 @@ use crate::storage::Storage;
 ///
 /// # Errors
 /// When the database fails. What was removed stays removed, and the next call continues.
-pub async fn reclaim_space(store: &Store, storage: &Storage) -> Result<(), StoreError> {
+pub(crate) async fn reclaim_space(store: &Store, storage: &Storage) -> Result<(), StoreError> {
     let is_tight = || storage.is_tight();
     let removed = reclaim::remove_deleted(store, is_tight).await?;
     // The statistics of the database are some seconds late.

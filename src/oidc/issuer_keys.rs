@@ -84,7 +84,7 @@ enum FetchError {
 
 impl IssuerKeys {
     /// The keys of an issuer, which are fetched when the first is asked for.
-    pub fn new(issuer: &str) -> Self {
+    pub(crate) fn new(issuer: &str) -> Self {
         let config = ureq::Agent::config_builder()
             .timeout_global(Some(TIMEOUT))
             .max_redirects(0)

@@ -19,12 +19,12 @@ macro_rules! codes {
             }
 
             /// The HTTP status.
-            pub fn status(self) -> u16 {
+            pub(crate) fn status(self) -> u16 {
                 match self { $(Self::$name => $status),+ }
             }
 
             /// The meaning, as a short title.
-            pub fn title(self) -> &'static str {
+            pub(crate) fn title(self) -> &'static str {
                 match self { $(Self::$name => $title),+ }
             }
         }

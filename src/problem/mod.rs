@@ -50,14 +50,6 @@ impl Problem {
         }
     }
 
-    /// The same problem, with a suggested fix of its last fault.
-    pub fn fix(mut self, fix: impl Into<String>) -> Self {
-        if let Some(fault) = self.errors.last_mut() {
-            fault.suggested_fix = Some(fix.into());
-        }
-        self
-    }
-
     /// The document of RFC 9457.
     pub fn document(&self) -> ProblemDocument {
         ProblemDocument {

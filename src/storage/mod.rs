@@ -38,7 +38,7 @@ const RESERVE_SHARE: u64 = 20;
      datasets that are not needed, or have the disk enlarged",
     .free >> 20, .needed.div_ceil(1 << 20)
 )]
-pub struct DiskFull {
+pub(crate) struct DiskFull {
     place: &'static str,
     free: u64,
     needed: u64,
@@ -75,7 +75,7 @@ impl Storage {
     ///
     /// # Errors
     /// [`DiskFull`]. A disk whose free space is not known counts as not full.
-    pub fn check(&self) -> Result<(), DiskFull> {
+    pub(crate) fn check(&self) -> Result<(), DiskFull> {
         self.check_disk("data directory (server.data_dir)", &self.data_dir)?;
         self.check_disk(
             "spool directory (storage.spool_dir)",
@@ -104,7 +104,7 @@ impl Storage {
     }
 
     /// Whether the disk of the data directory is about to be full: without the reserve it would be.
-    pub fn is_tight(&self) -> bool {
+    pub(crate) fn is_tight(&self) -> bool {
         Disk::of(&self.data_dir)
             .is_ok_and(|disk| disk.free < self.min_free(disk) + self.reserve_bytes(disk))
     }
@@ -119,14 +119,14 @@ impl Storage {
     }
 
     /// Whether there should be a reserve, and is none.
-    pub fn lacks_reserve(&self) -> bool {
+    pub(crate) fn lacks_reserve(&self) -> bool {
         let wanted = Disk::of(&self.data_dir).is_ok_and(|disk| self.reserve_bytes(disk) > 0);
         wanted && !self.reserve.exists()
     }
 
     /// Makes the reserve if there is none and the disk has more than enough space for it. Failures are
     /// logged.
-    pub fn keep_reserve(&self) {
+    pub(crate) fn keep_reserve(&self) {
         let Ok(disk) = Disk::of(&self.data_dir) else {
             return;
         };
@@ -143,7 +143,7 @@ impl Storage {
 
 /// Size and free space of a file system, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Disk {
+pub(crate) struct Disk {
     /// Its size.
     pub size: u64,
     /// What a user who is not root can still write.
@@ -155,7 +155,7 @@ impl Disk {
     ///
     /// # Errors
     /// Those of the system call.
-    pub fn of(directory: &Path) -> io::Result<Self> {
+    pub(crate) fn of(directory: &Path) -> io::Result<Self> {
         let found = rustix::fs::statvfs(directory)?;
         Ok(Self {
             size: found.f_blocks.saturating_mul(found.f_frsize),

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use crate::problem::{Code, Problem};
 
 /// Prefix of files that are being written.
-pub const UNFINISHED: &str = "unfinished-";
+pub(crate) const UNFINISHED: &str = "unfinished-";
 
 /// The age at which an unfinished file is taken to belong to a process that died.
 const STALE: Duration = Duration::from_secs(60 * 60);
@@ -26,7 +26,7 @@ pub struct Spool {
 
 /// Space that a temporary file takes, given back when this is dropped.
 #[derive(Debug)]
-pub struct SpoolSpace {
+pub(crate) struct SpoolSpace {
     limit: u64,
     temporary: Arc<AtomicU64>,
     bytes: u64,
@@ -34,7 +34,7 @@ pub struct SpoolSpace {
 
 impl Spool {
     /// The spool directory `directory`, with at most `limit` bytes of files.
-    pub fn new(directory: &Path, limit: u64) -> Self {
+    pub(crate) fn new(directory: &Path, limit: u64) -> Self {
         Self {
             directory: directory.to_owned(),
             limit,
@@ -43,12 +43,12 @@ impl Spool {
     }
 
     /// The directory.
-    pub fn directory(&self) -> &Path {
+    pub(crate) fn directory(&self) -> &Path {
         &self.directory
     }
 
     /// Space for a temporary file, which takes none at first.
-    pub fn temporary_space(&self) -> SpoolSpace {
+    pub(crate) fn temporary_space(&self) -> SpoolSpace {
         SpoolSpace {
             limit: self.limit,
             temporary: self.temporary.clone(),
@@ -61,7 +61,7 @@ impl Spool {
     ///
     /// # Errors
     /// When the directory cannot be read.
-    pub fn remove_oldest(&self, newest: &Path) -> io::Result<()> {
+    pub(crate) fn remove_oldest(&self, newest: &Path) -> io::Result<()> {
         let mut files = Vec::new();
         for entry in std::fs::read_dir(&self.directory)? {
             let entry = entry?;
@@ -100,7 +100,7 @@ impl SpoolSpace {
     ///
     /// # Errors
     /// `storage_full` if the temporary files would exceed the limit of the spool directory.
-    pub fn grow(&mut self, bytes: u64) -> Result<(), Problem> {
+    pub(crate) fn grow(&mut self, bytes: u64) -> Result<(), Problem> {
         let before = self.temporary.fetch_add(bytes, Ordering::Relaxed);
         self.bytes += bytes;
         if before + bytes <= self.limit {

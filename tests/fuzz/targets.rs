@@ -128,9 +128,9 @@ fn jobs() {
             return;
         };
         for combination in sweep.combinations.iter().take(3) {
-            if let Ok(plan) = JobPlan::new(&SCHEMA, &combination.apply(&job)) {
-                let _ = plan.check_work(1 << 40);
-                plan.bytes_needed(&SCHEMA, u64::MAX, u64::MAX, 64);
+            let job = combination.apply(&job).parse();
+            if let Ok(plan) = job.and_then(|job| JobPlan::new(&SCHEMA, &job)) {
+                let _ = plan.bytes_needed(&SCHEMA, u64::MAX, u64::MAX, 64);
             }
         }
     });

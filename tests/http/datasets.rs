@@ -76,7 +76,7 @@ async fn a_dataset_is_stored_as_declared() {
         .schema
         .columns
         .iter()
-        .map(|c| c.tree.is_some())
+        .map(|c| c.tree().is_some())
         .collect();
     assert_eq!(trees, [false, true, true, false, false, false]);
     app.state

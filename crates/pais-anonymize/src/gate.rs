@@ -6,52 +6,59 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use pais_core::cancellation::Cancellation;
 use pais_core::definition::ColumnRole;
-use pais_core::model::{GroupModel, PrivacyModel};
+use pais_core::model::PrivacyModel;
 use pais_core::read::read_back_error;
 use pais_core::schema::SchemaColumn;
 use pais_core::table::{Column, Domain, GROUP_COLUMN, QuasiIdentifier, ReleasedTable};
 use pais_core::warning::Warning;
 use pais_verify::{
-    CountedTable, GroupVerification, Original, OriginalQuasiIdentifier, RawSensitive,
-    SubjectGroups, Verification, VerifyError, subject_groups,
+    CountedTable, Original, OriginalQuasiIdentifier, PrivacyFinding, RawSensitive, SubjectGroups,
+    VerifyError, group_sizes, subject_groups,
 };
 use rayon::prelude::*;
 
 use crate::error::RunError;
-use crate::method::{Candidate, Claim, Method};
+use crate::method::{Candidate, Claim};
 use crate::observer::{Observer, Phase, stop_if_asked};
+use crate::pre_generalization;
 use crate::prepared::PreparedTable;
-use crate::utility;
-use crate::verdict::Verdict;
+use crate::utility::{self, Report};
 
 /// A release that the verifier accepted.
 #[derive(Clone, Debug)]
 pub struct VerifiedRelease {
     tables: Vec<ReleasedTable>,
     source_rows: Vec<u32>,
+    verification: PrivacyFinding,
+    report: Report,
     /// The step after which the tables are, where the method has steps.
     pub step: Option<u32>,
     /// Rows released.
     pub rows: u64,
     /// Rows left out.
     pub suppressed_rows: u64,
-    /// The privacy model with its parameters, as JSON.
-    pub privacy: serde_json::Value,
     /// Column to the labels of its cut, with global recoding.
     pub cut: Option<BTreeMap<String, Vec<String>>>,
-    /// What the verifier found, as JSON.
-    pub verification: serde_json::Value,
     /// What the holder should know about it.
     pub warnings: Vec<Warning>,
-    /// The utility and risk report, as JSON; see [`crate::utility::Report`].
-    pub report: serde_json::Value,
 }
 
 impl VerifiedRelease {
     /// The released tables: `data`; or `qit` and one `st_<column>` for each sensitive column.
     pub fn tables(&self) -> &[ReleasedTable] {
         &self.tables
+    }
+
+    /// What the verifier found.
+    pub fn verification(&self) -> &PrivacyFinding {
+        &self.verification
+    }
+
+    /// The utility that the tables still have, and the risk that remains.
+    pub fn report(&self) -> &Report {
+        &self.report
     }
 
     /// The raw row of each row of the first table, from 0 in the order of the raw table. It leads
@@ -61,14 +68,16 @@ impl VerifiedRelease {
     }
 }
 
-/// Verifies and measures finished tables.
+/// Verifies and measures the finished tables after a step. `measure` adds to the report what only
+/// the method can measure.
 ///
 /// # Errors
 /// [`RunError::NotVerified`] for tables that the verifier refuses, [`RunError::Cancelled`].
 pub(crate) fn admit(
-    method: &dyn Method,
     input: &PreparedTable,
     candidate: Candidate,
+    step: Option<u32>,
+    measure: impl FnOnce(&Candidate, Report) -> Result<Report, RunError>,
     observer: &dyn Observer,
 ) -> Result<VerifiedRelease, RunError> {
     stop_if_asked(observer)?;
@@ -76,7 +85,7 @@ pub(crate) fn admit(
     let (verdict, groups) = verify(input, &candidate, observer)?;
     stop_if_asked(observer)?;
     observer.progress(Phase::Verifying, 0.7);
-    let mut report = method.measure(input, &candidate, &verdict, observer)?;
+    let mut report = measure(&candidate, report(input, &candidate, &verdict)?)?;
     if let Some(groups) = groups {
         report = report.with_subjects(&groups);
     }
@@ -91,7 +100,7 @@ pub(crate) fn admit(
     }
     stop_if_asked(observer)?;
     observer.progress(Phase::Verifying, 0.9);
-    if input.job.wants_raw_figures() {
+    if input.job.raw_figures {
         utility::add_query_error(&mut report, input, &candidate, observer);
         utility::add_distortion(&mut report, input, &candidate, observer)?;
     } else {
@@ -105,14 +114,39 @@ pub(crate) fn admit(
     Ok(VerifiedRelease {
         tables: candidate.tables,
         source_rows: candidate.rows,
-        step: candidate.step,
+        step,
         rows,
         suppressed_rows,
         warnings,
-        privacy: json(&input.job.privacy)?,
         cut: candidate.cut,
-        verification: json(&verdict)?,
-        report: json(&report)?,
+        verification: verdict,
+        report,
+    })
+}
+
+/// What is measured of the tables of every method.
+fn report(
+    input: &PreparedTable,
+    candidate: &Candidate,
+    verdict: &PrivacyFinding,
+) -> Result<Report, RunError> {
+    let schema = &input.schema;
+    let first = candidate.tables.first();
+    let table = first.ok_or_else(|| RunError::internal("there is no table"))?;
+    let report = match candidate.claim {
+        Claim::Global(_) | Claim::Local(_) => {
+            let suppressed = (input.table.rows - candidate.rows.len()) as u64;
+            utility::report(table, schema, suppressed, verdict).map_err(RunError::internal)?
+        }
+        Claim::Anatomized(_) => {
+            let sizes =
+                group_sizes(table, &[Box::from(GROUP_COLUMN)]).map_err(RunError::internal)?;
+            utility::anatomized_report(&sizes, schema, verdict)
+        }
+    };
+    Ok(Report {
+        pre_generalization: pre_generalization::published(schema, &input.job, table),
+        ..report
     })
 }
 
@@ -123,7 +157,7 @@ fn verify(
     input: &PreparedTable,
     candidate: &Candidate,
     observer: &dyn Observer,
-) -> Result<(Verdict, Option<SubjectGroups>), RunError> {
+) -> Result<(PrivacyFinding, Option<SubjectGroups>), RunError> {
     let (table, counts) = candidate
         .tables
         .split_first()
@@ -134,48 +168,37 @@ fn verify(
         }
     }
     let rows = candidate.rows.as_slice();
-    let names = input.names(ColumnRole::QuasiIdentifier);
     let subjects = released_subjects(input, rows)?;
-    let subjects = subjects.as_deref();
-    let verdict = match &candidate.claim {
-        Claim::Global(model) => {
-            let counted = CountedTable { table, subjects };
-            decide(
-                input,
-                counted,
-                &names,
-                (model, Knowledge::OfModel),
-                observer,
-            )
-        }
-        Claim::Local(model) => {
-            let counted = CountedTable { table, subjects };
-            decide(
-                input,
-                counted,
-                &names,
-                (model, Knowledge::OfGroups),
-                observer,
-            )
-        }
-        Claim::Anatomized(model) => {
+    let (model, knowledge) = match &candidate.claim {
+        Claim::Global(model) => (model, Knowledge::OfModel),
+        Claim::Local(model) | Claim::Anatomized(model) => (model, Knowledge::OfGroups),
+    };
+    let (joined, names) = match &candidate.claim {
+        Claim::Global(_) | Claim::Local(_) => (None, input.names(ColumnRole::QuasiIdentifier)),
+        Claim::Anatomized(_) => {
             let sensitive: Vec<_> = raw_sensitive(input).collect();
             let joined = pais_verify::join_sensitive(table, &sensitive, rows)
                 .map_err(RunError::not_verified)?;
-            let counted = CountedTable {
-                table: &joined,
-                subjects,
-            };
-            let names = [GROUP_COLUMN.into()];
-            decide(
-                input,
-                counted,
-                &names,
-                (model, Knowledge::OfGroups),
-                observer,
-            )
+            (Some(joined), vec![GROUP_COLUMN.into()])
         }
-    }?;
+    };
+    let counted = CountedTable {
+        table: joined.as_ref().unwrap_or(table),
+        subjects: subjects.as_deref(),
+    };
+    let sensitive = input.names(ColumnRole::Sensitive);
+    let verdict = decide(
+        counted,
+        &names,
+        &sensitive,
+        model,
+        knowledge,
+        observer.cancellation(),
+    )?;
+    let groups = match input.schema.subject() {
+        Some(_) => Some(subject_groups(counted, &names, &sensitive).map_err(refused)?),
+        None => None,
+    };
     observer.progress(Phase::Verifying, 0.6);
     match &candidate.claim {
         Claim::Global(_) => {
@@ -185,7 +208,7 @@ fn verify(
         Claim::Local(_) => check_truthful(input, table, rows)?,
         Claim::Anatomized(_) => check_anatomy(input, table, counts, rows)?,
     }
-    Ok(verdict)
+    Ok((verdict, groups))
 }
 
 /// The person of each released row; `None` where each row is a person of its own.
@@ -210,72 +233,35 @@ enum Knowledge {
     OfGroups,
 }
 
-/// Decides the model over the named columns, and measures the persons of the groups.
+/// Decides the model over the named columns.
 fn decide(
-    input: &PreparedTable,
     table: CountedTable,
     names: &[Box<str>],
-    model: (&PrivacyModel, Knowledge),
-    observer: &dyn Observer,
-) -> Result<(Verdict, Option<SubjectGroups>), RunError> {
-    let verdict = decide_model(input, table, names, model, observer)?;
-    if input.schema.subject().is_none() {
-        return Ok((verdict, None));
-    }
-    let sensitive = input.names(ColumnRole::Sensitive);
-    let groups = subject_groups(table, names, &sensitive).map_err(refused)?;
-    Ok((verdict, Some(groups)))
-}
-
-fn decide_model(
-    input: &PreparedTable,
-    table: CountedTable,
-    names: &[Box<str>],
-    (model, knowledge): (&PrivacyModel, Knowledge),
-    observer: &dyn Observer,
-) -> Result<Verdict, RunError> {
-    let cancellation = observer.cancellation();
-    let sensitive = input.names(ColumnRole::Sensitive);
-    let subsets = |found: Result<Verification, VerifyError>| {
-        let found = found.map_err(refused)?;
-        accepted(found.holds).map(|()| Verdict::Subsets(found))
-    };
-    match model {
+    sensitive: &[Box<str>],
+    model: &PrivacyModel,
+    knowledge: Knowledge,
+    cancellation: &Cancellation,
+) -> Result<PrivacyFinding, RunError> {
+    let found = match model {
         PrivacyModel::Lkc(model) => {
             let verify = match knowledge {
                 Knowledge::OfModel => pais_verify::verify_lkc_model,
                 Knowledge::OfGroups => pais_verify::verify_local_lkc,
             };
-            subsets(verify(table, names, &sensitive, model, cancellation))
+            verify(table, names, sensitive, model, cancellation).map(PrivacyFinding::Subsets)
         }
-        PrivacyModel::KmAnonymity(model) => subsets(pais_verify::verify_km(
-            table,
-            names,
-            &sensitive,
-            *model,
-            cancellation,
-        )),
+        PrivacyModel::KmAnonymity(model) => {
+            pais_verify::verify_km(table, names, sensitive, *model, cancellation)
+                .map(PrivacyFinding::Subsets)
+        }
         PrivacyModel::Groups(model) => {
-            let found = decide_groups(table, names, &sensitive, model, observer)?;
-            accepted(found.holds).map(|()| Verdict::Groups(found))
+            pais_verify::verify_groups(table, names, sensitive, model, cancellation)
+                .map(PrivacyFinding::Groups)
         }
-    }
-}
-
-fn decide_groups(
-    table: CountedTable,
-    names: &[Box<str>],
-    sensitive: &[Box<str>],
-    model: &GroupModel,
-    observer: &dyn Observer,
-) -> Result<GroupVerification, RunError> {
-    let cancellation = observer.cancellation();
-    pais_verify::verify_groups(table, names, sensitive, model, cancellation).map_err(refused)
-}
-
-fn accepted(holds: bool) -> Result<(), RunError> {
-    if holds {
-        Ok(())
+    };
+    let found = found.map_err(refused)?;
+    if found.holds() {
+        Ok(found)
     } else {
         Err(RunError::not_verified("it does not meet the privacy model"))
     }
@@ -332,7 +318,7 @@ fn check_cuts(input: &PreparedTable, table: &ReleasedTable, rows: &[u32]) -> Res
         let raw = OriginalQuasiIdentifier {
             name: &column.name,
             domain: &domain,
-            declared_domain: spec.is_some_and(|spec| spec.domain.is_some()),
+            declared_domain: spec.is_some_and(|spec| spec.domain().is_some()),
             codes: &input.pre_generalization.raw(column).codes,
             minimum_levels: None,
         };
@@ -371,7 +357,7 @@ fn check_anatomy(
     let columns = input.exact.iter().chain(&input.table.untouched);
     let open = columns.filter_map(|(position, column)| {
         let spec = stored.get(*position)?;
-        (spec.role != ColumnRole::Sensitive).then_some((&*spec.name, column))
+        (spec.role() != ColumnRole::Sensitive).then_some((spec.name(), column))
     });
     let original = Original {
         rows: input.table.rows,
@@ -381,32 +367,27 @@ fn check_anatomy(
     };
     pais_verify::check_truthful(qit, &original, rows, 0).map_err(RunError::not_verified)?;
     let groups = pais_verify::group_ids(qit).map_err(RunError::not_verified)?;
-    for (name, _, raw) in raw_sensitive(input) {
-        let table = format!("st_{name}");
+    for RawSensitive { spec, column } in raw_sensitive(input) {
+        let table = format!("st_{}", spec.name());
         let table = counts
             .iter()
             .find(|counts| *counts.name == *table)
             .ok_or_else(|| RunError::not_verified("a sensitive table is missing"))?;
-        pais_verify::check_counts(table, &name, raw, &groups, rows)
+        pais_verify::check_counts(table, spec.name(), column, &groups, rows)
             .map_err(RunError::not_verified)?;
     }
     Ok(())
 }
 
-/// Name, words for missing and cells of each raw sensitive column.
+/// The raw sensitive columns.
 fn raw_sensitive(input: &PreparedTable) -> impl Iterator<Item = RawSensitive<'_>> {
     let stored: Vec<_> = input.schema.stored().collect();
     let columns = input.table.untouched.iter();
     columns.filter_map(move |(position, column): &(usize, Column)| {
-        let spec = stored.get(*position)?;
-        let is_sensitive = spec.role == ColumnRole::Sensitive;
-        is_sensitive.then(|| (spec.name.clone(), spec.missing.clone(), column))
+        let &spec = stored.get(*position)?;
+        let is_sensitive = spec.role() == ColumnRole::Sensitive;
+        is_sensitive.then_some(RawSensitive { spec, column })
     })
-}
-
-/// A result as JSON.
-fn json(value: &impl serde::Serialize) -> Result<serde_json::Value, RunError> {
-    serde_json::to_value(value).map_err(RunError::internal)
 }
 
 #[cfg(test)]

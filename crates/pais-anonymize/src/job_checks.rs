@@ -1,7 +1,7 @@
 //! Checks of a job that several methods share.
 
 use pais_core::definition::{
-    ColumnKind, ColumnRole, JobDefinition, JobError, JobErrorKind, Output, Recoding,
+    ColumnKind, ColumnRole, Job, JobError, JobErrorKind, Output, Recoding,
 };
 use pais_core::schema::{Schema, SchemaColumn};
 
@@ -11,8 +11,8 @@ pub(crate) fn unfit(pointer: impl Into<String>, detail: impl Into<String>) -> Jo
 }
 
 /// Refuses what only local recoding provides.
-pub(crate) fn check_global(job: &JobDefinition) -> Result<(), JobError> {
-    if job.recoding() == Some(Recoding::Local) {
+pub(crate) fn check_global(job: &Job) -> Result<(), JobError> {
+    if job.recoding == Some(Recoding::Local) {
         return Err(unfit(
             "/recoding",
             "this model takes global recoding only; `recoding: local` takes `k_anonymity`, `lkc` and \
@@ -29,8 +29,8 @@ pub(crate) fn check_global(job: &JobDefinition) -> Result<(), JobError> {
 }
 
 /// Refuses weights, which only tables with sets have.
-pub(crate) fn check_no_weights(job: &JobDefinition) -> Result<(), JobError> {
-    if job.utility.as_ref().is_some_and(|it| it.weights.is_some()) {
+pub(crate) fn check_no_weights(job: &Job) -> Result<(), JobError> {
+    if job.weights.is_some() {
         return Err(unfit(
             "/utility/weights",
             "weights are for tables with a set-valued quasi-identifier; leave `weights` out",
@@ -40,15 +40,15 @@ pub(crate) fn check_no_weights(job: &JobDefinition) -> Result<(), JobError> {
 }
 
 /// Refuses a thorough search by a method that has only one.
-pub(crate) fn check_greedy(job: &JobDefinition) -> Result<(), JobError> {
-    match job.thorough_search()? {
-        None => Ok(()),
-        Some(_) => Err(unfit(
+pub(crate) fn check_greedy(job: &Job) -> Result<(), JobError> {
+    if job.thorough.is_some() {
+        return Err(unfit(
             "/utility/search",
             "a thorough search is for global recoding of `lkc` without sets and of `k_anonymity`; \
              leave `search` out",
-        )),
+        ));
     }
+    Ok(())
 }
 
 /// Refuses a dataset without quasi-identifiers.
@@ -65,7 +65,7 @@ pub(crate) fn check_some(quasi_identifiers: &[Box<str>]) -> Result<(), JobError>
 
 /// Whether a column is a set-valued quasi-identifier.
 pub(crate) fn is_set(column: &SchemaColumn) -> bool {
-    column.role == ColumnRole::QuasiIdentifier && column.kind == ColumnKind::Set
+    column.role() == ColumnRole::QuasiIdentifier && column.kind() == ColumnKind::Set
 }
 
 /// The first set-valued quasi-identifier.

@@ -5,28 +5,24 @@
 //! (Takahashi, Sobataka, Mori: KDD-DSSG 2014), and l-diversity over several sensitive columns by
 //! k-d split and anatomy (Gal, Chen, Gangopadhyay 2008). The job selects the method.
 //!
-//! [`anonymize`] does everything at once. [`AnonymizationRun`] keeps the encoded table between the
+//! [`Anonymizer`] does everything at once. [`AnonymizationRun`] keeps the encoded table between the
 //! search and its releases; [`run_sweep`] searches under several privacy parameters.
 //!
 //! ```
-//! use pais_anonymize::{Unobserved, anonymize};
-//! use pais_core::definition::{DatasetDefinition, JobDefinition, json};
+//! use pais_anonymize::Anonymizer;
+//! use pais_core::definition::ColumnDefinition;
+//! use pais_core::model::Lkc;
 //! use pais_core::read::csv;
 //! use pais_core::schema::Schema;
 //!
-//! let dataset: DatasetDefinition = json::parse(
-//!     br#"{"name": "visits", "columns": [
-//!         {"name": "age", "role": "quasi_identifier", "kind": "numeric", "domain": [0, 99]},
-//!         {"name": "diagnosis", "role": "sensitive"}]}"#,
-//! )?;
-//! let schema = Schema::inline(&dataset)?;
-//! let job: JobDefinition = json::parse(
-//!     br#"{"privacy": {"model": "lkc", "l": 1, "k": 2, "c": 0.5}}"#,
-//! )?;
+//! let schema = Schema::builder()
+//!     .column(ColumnDefinition::quasi_identifier("age").numeric(0.0, 99.0))
+//!     .column(ColumnDefinition::sensitive("diagnosis"))
+//!     .build()?;
 //! let file = "age,diagnosis\n21,flu\n25,cold\n71,flu\n78,cold\n";
 //! let table = csv::read_table(&schema, file.as_bytes())?;
 //!
-//! let release = anonymize(schema, job, table, &Unobserved::default())?;
+//! let release = Anonymizer::new(Lkc::new(1, 2, 0.5)?).run(&schema, &table)?;
 //! let mut released = Vec::new();
 //! release.tables()[0].write_csv(&mut released)?;
 //! let released = String::from_utf8(released)?;
@@ -36,9 +32,7 @@
 
 #![forbid(unsafe_code)]
 
-mod cut;
 mod error;
-mod estimate;
 mod gate;
 mod job_checks;
 mod memory;
@@ -52,17 +46,14 @@ mod progress;
 mod published_cut;
 mod range_ncp;
 mod released_table;
-mod roles;
 mod row_order;
 mod run;
 mod step;
 mod sweep;
-mod table_figures;
 #[cfg(test)]
 mod test_data;
 mod top_warnings;
 pub mod utility;
-mod verdict;
 
 pub use pais_core;
 pub use pais_verify;
@@ -70,10 +61,11 @@ pub use pais_verify;
 pub use error::RunError;
 pub use gate::VerifiedRelease;
 pub use memory::release_bytes;
+pub use method::SearchOutcome;
 pub use observer::{Count, Observer, Phase, Unobserved};
 pub use plan::{JobPlan, PARALLEL_SEARCHES, memory_needed};
 pub use progress::{RunProgress, RunStatus};
-pub use run::{AnonymizationRun, anonymize};
+pub use run::{AnonymizationRun, Anonymizer};
+pub use step::TableFigures;
 pub use step::{StepItem, StepRecord};
 pub use sweep::{SweepOutcome, run_sweep};
-pub use table_figures::TableFigures;

@@ -1,135 +1,172 @@
 //! What every method of anonymization provides.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 
-use pais_core::definition::{JobDefinition, JobError, Output};
+use pais_core::definition::{Job, JobError};
 use pais_core::model::PrivacyModel;
 use pais_core::schema::Schema;
-use pais_core::table::{EncodedTable, ReleasedTable};
+use pais_core::table::ReleasedTable;
 
 use crate::error::RunError;
-use crate::memory;
 use crate::observer::Observer;
 use crate::prepared::PreparedTable;
 use crate::step::StepRecord;
-use crate::table_figures::TableFigures;
 use crate::utility::Report;
-use crate::verdict::Verdict;
 
-/// Decides whether a job is for a method: the method with the job's parameters, or `None` for a
-/// job of another method.
-///
-/// # Errors
-/// A job for this method that does not fit the schema, with a pointer into the job.
-pub(crate) type PlanMethod = fn(
-    schema: &Schema,
-    job: &JobDefinition,
-    model: &PrivacyModel,
-) -> Result<Option<Box<dyn Method>>, JobError>;
+/// The method of a job with the job's parameters, or `None` for a job of another method; an error for
+/// a job of this method that does not fit the schema, with a pointer into the job.
+pub(crate) type Planned = Result<Option<Box<dyn AnyMethod>>, JobError>;
+
+/// Decides whether a job is for a method, and checks it before a row is read.
+pub(crate) type PlanMethod = fn(&Schema, &Job, &PrivacyModel) -> Planned;
 
 /// A method of anonymization with the parameters of one job.
 ///
 /// It searches and builds tables; it never decides whether a table may be released, which is the
 /// work of the gate ([`crate::gate`]). It is registered in [`crate::methods`].
-pub(crate) trait Method: Send + Sync {
-    /// What the released tables contain.
-    fn output(&self) -> Output {
-        Output::Generalized
-    }
-
-    /// Whether a run has steps, each of which can be released.
-    fn has_steps(&self) -> bool {
-        false
-    }
-
-    /// Whether a job may be one combination of a sweep: it has steps, or [`Self::figures`].
-    fn takes_sweeps(&self) -> bool {
-        self.has_steps()
-    }
-
-    /// Whether each relational column is generalized along one cut of its taxonomy, so that
-    /// pre-generalized values are encoded beforehand.
-    fn needs_pre_generalized_codes(&self) -> bool {
-        true
-    }
-
-    /// Whether a run over this many rows can be expected to end.
-    ///
-    /// # Errors
-    /// [`pais_core::definition::JobErrorKind::LimitExceeded`] with what would make it feasible.
-    fn check_work(&self, rows: u64) -> Result<(), JobError> {
-        let _ = rows;
-        Ok(())
-    }
+pub(crate) trait Method: Send + Sync + 'static {
+    /// What a search finds: a `Vec<StepRecord>` where each step can be released, and is recorded to
+    /// be released later; otherwise what one table is built from.
+    type Outcome: Send + Sync + 'static;
 
     /// Bytes of memory that a run over this many rows takes at most, beside the text of distinct
     /// values, with up to `searches` searches at a time.
-    fn bytes_needed(&self, schema: &Schema, rows: u64, searches: u64) -> u64;
-
-    /// Number of copies of the text of distinct values that a run has in memory at most.
-    fn text_copies(&self) -> u64 {
-        memory::TEXT_COPIES
-    }
-
-    /// Whether the encoded table is within the limits of the method.
     ///
     /// # Errors
-    /// [`pais_core::definition::JobErrorKind::LimitExceeded`] with what to change.
-    fn check_table(&self, table: &EncodedTable) -> Result<(), RunError> {
-        let _ = table;
-        Ok(())
-    }
+    /// [`pais_core::definition::JobErrorKind::LimitExceeded`] where the run cannot be expected to
+    /// end, with what would make it feasible.
+    fn bytes_needed(&self, schema: &Schema, rows: u64, searches: u64) -> Result<u64, JobError>;
 
-    /// Searches for an anonymous table; the steps of the search, empty for a method without
-    /// steps. Such a method keeps what it found until [`Self::build`].
+    /// Searches for an anonymous table.
     ///
     /// # Errors
-    /// [`RunError::NotAnonymizable`] and [`RunError::Cancelled`].
+    /// [`RunError::NotAnonymizable`] and [`RunError::Cancelled`];
+    /// [`pais_core::definition::JobErrorKind::LimitExceeded`] for a table beyond a limit.
     fn search(
         &self,
         input: &PreparedTable,
         observer: &dyn Observer,
-    ) -> Result<Vec<StepRecord>, RunError>;
+    ) -> Result<Self::Outcome, RunError>;
 
-    /// The figures of the table that [`Self::search`] found, for a method without steps that takes
-    /// sweeps.
+    /// Builds the tables after `step`, which the outcome has; 0 where it has no steps.
     ///
     /// # Errors
-    /// Those of [`Self::search`], which is done first unless it was; [`RunError::Internal`] for a
-    /// method that takes no sweeps.
-    fn figures(
-        &self,
-        input: &PreparedTable,
-        observer: &dyn Observer,
-    ) -> Result<TableFigures, RunError> {
-        let _ = (input, observer);
-        Err(RunError::internal("this method takes no sweeps"))
-    }
-
-    /// Builds the tables after `step`, the last one when `None`; from recorded steps, without a
-    /// new search. A method without steps searches first unless it has done so.
-    ///
-    /// # Errors
-    /// [`RunError::NoSuchStep`], and those of [`Self::search`].
+    /// [`RunError::Internal`] for an outcome that does not fit the table.
     fn build(
         &self,
         input: &PreparedTable,
-        steps: &[StepRecord],
-        step: Option<u32>,
-        observer: &dyn Observer,
+        outcome: &Self::Outcome,
+        step: u32,
     ) -> Result<Candidate, RunError>;
 
-    /// Measures tables that the verifier accepted.
+    /// Adds to the report of accepted tables what only the method can measure.
     ///
     /// # Errors
-    /// [`RunError::Cancelled`], and [`RunError::Internal`] for tables that cannot be measured.
+    /// [`RunError::Cancelled`].
+    fn measure(
+        &self,
+        _input: &PreparedTable,
+        _outcome: &Self::Outcome,
+        _candidate: &Candidate,
+        report: Report,
+        _observer: &dyn Observer,
+    ) -> Result<Report, RunError> {
+        Ok(report)
+    }
+}
+
+/// What a search found, by whatever method.
+pub struct SearchOutcome(Box<dyn Any + Send + Sync>);
+
+impl SearchOutcome {
+    /// The outcome of an earlier search, by its steps.
+    pub(crate) fn recorded(steps: Vec<StepRecord>) -> Self {
+        Self(Box::new(steps))
+    }
+
+    /// The steps from the topmost table on; empty for a method without steps.
+    pub fn steps(&self) -> &[StepRecord] {
+        let steps = self.0.downcast_ref::<Vec<StepRecord>>();
+        steps.map_or(&[], Vec::as_slice)
+    }
+
+    /// As [`Self::steps`], to be recorded.
+    pub fn into_steps(self) -> Vec<StepRecord> {
+        let steps = self.0.downcast();
+        steps.map_or_else(|_| Vec::new(), |steps| *steps)
+    }
+
+    fn of<T: 'static>(&self) -> Result<&T, RunError> {
+        let outcome = self.0.downcast_ref();
+        outcome.ok_or_else(|| RunError::internal("the recorded steps are of another method"))
+    }
+}
+
+/// A [`Method`] whose type of outcome is erased, so that one run is for jobs of every method.
+pub(crate) trait AnyMethod: Send + Sync {
+    /// See [`Method::bytes_needed`].
+    fn bytes_needed(&self, schema: &Schema, rows: u64, searches: u64) -> Result<u64, JobError>;
+
+    /// See [`Method::search`].
+    fn search(
+        &self,
+        input: &PreparedTable,
+        observer: &dyn Observer,
+    ) -> Result<SearchOutcome, RunError>;
+
+    /// See [`Method::build`].
+    fn build(
+        &self,
+        input: &PreparedTable,
+        outcome: &SearchOutcome,
+        step: u32,
+    ) -> Result<Candidate, RunError>;
+
+    /// See [`Method::measure`].
     fn measure(
         &self,
         input: &PreparedTable,
+        outcome: &SearchOutcome,
         candidate: &Candidate,
-        verdict: &Verdict,
+        report: Report,
         observer: &dyn Observer,
     ) -> Result<Report, RunError>;
+}
+
+impl<M: Method> AnyMethod for M {
+    fn bytes_needed(&self, schema: &Schema, rows: u64, searches: u64) -> Result<u64, JobError> {
+        Method::bytes_needed(self, schema, rows, searches)
+    }
+
+    fn search(
+        &self,
+        input: &PreparedTable,
+        observer: &dyn Observer,
+    ) -> Result<SearchOutcome, RunError> {
+        let outcome = Method::search(self, input, observer)?;
+        Ok(SearchOutcome(Box::new(outcome)))
+    }
+
+    fn build(
+        &self,
+        input: &PreparedTable,
+        outcome: &SearchOutcome,
+        step: u32,
+    ) -> Result<Candidate, RunError> {
+        Method::build(self, input, outcome.of()?, step)
+    }
+
+    fn measure(
+        &self,
+        input: &PreparedTable,
+        outcome: &SearchOutcome,
+        candidate: &Candidate,
+        report: Report,
+        observer: &dyn Observer,
+    ) -> Result<Report, RunError> {
+        Method::measure(self, input, outcome.of()?, candidate, report, observer)
+    }
 }
 
 /// Finished tables that the verifier has not seen yet.
@@ -138,8 +175,6 @@ pub(crate) struct Candidate {
     pub(crate) tables: Vec<ReleasedTable>,
     /// The raw row of each released row.
     pub(crate) rows: Vec<u32>,
-    /// The step after which the tables are, where the method has steps.
-    pub(crate) step: Option<u32>,
     /// Column to the labels of its published cut, with global recoding.
     pub(crate) cut: Option<BTreeMap<String, Vec<String>>>,
     /// What the verifier has to decide.

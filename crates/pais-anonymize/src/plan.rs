@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
-use pais_core::definition::{JobDefinition, JobError, Output};
+use pais_core::definition::{Job, JobError, Output};
 use pais_core::schema::Schema;
 
-use crate::memory::release_codes;
-use crate::method::Method;
+use crate::job_checks::first_set;
+use crate::memory::{ANATOMIZED_TEXT_COPIES, TEXT_COPIES, release_codes};
+use crate::method::AnyMethod;
 use crate::methods;
 use crate::utility::classification_bytes;
 
@@ -23,29 +24,28 @@ const READ_TEXT_COPIES: u64 = 2;
 ///
 /// ```
 /// use pais_anonymize::JobPlan;
-/// use pais_core::definition::{DatasetDefinition, JobDefinition, JobErrorKind, Output, json};
+/// use pais_core::definition::{ColumnDefinition, Job, JobErrorKind, Output};
+/// use pais_core::model::Lkc;
 /// use pais_core::schema::Schema;
 ///
-/// let dataset: DatasetDefinition =
-///     json::parse(br#"{"name": "a", "columns": [{"name": "age", "role": "insensitive"}]}"#)?;
-/// let schema = Schema::inline(&dataset)?;
-/// let job: JobDefinition = json::parse(br#"{"privacy": {"model": "k_anonymity", "k": 5}}"#)?;
+/// let job = Job::new(Lkc::k_anonymity(5)?);
+/// let schema = Schema::builder().column(ColumnDefinition::insensitive("age")).build()?;
 /// let error = JobPlan::new(&schema, &job).err().unwrap();
 /// assert_eq!(error.kind, JobErrorKind::Unfit);
 /// assert_eq!(error.faults[0].pointer(), Some("/dataset_id"));
 ///
-/// let dataset: DatasetDefinition =
-///     json::parse(br#"{"name": "a", "columns": [{"name": "age", "role": "quasi_identifier"}]}"#)?;
-/// let schema = Schema::inline(&dataset)?;
+/// let schema = Schema::builder().column(ColumnDefinition::quasi_identifier("age")).build()?;
 /// let plan = JobPlan::new(&schema, &job)?;
-/// assert_eq!((plan.output(), plan.has_steps()), (Output::Generalized, true));
-/// assert!(plan.bytes_needed(&schema, 1_000, 5_000, 1) > 6_000);
+/// assert_eq!((plan.output(), plan.takes_sweeps()), (Output::Generalized, true));
+/// assert!(plan.bytes_needed(&schema, 1_000, 5_000, 1)? > 6_000);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct JobPlan {
-    pub(crate) method: Box<dyn Method>,
+    pub(crate) method: Box<dyn AnyMethod>,
+    output: Output,
     /// The schema under the job's roles, where it has any.
     schema: Option<Schema>,
+    has_sets: bool,
 }
 
 impl JobPlan {
@@ -54,61 +54,74 @@ impl JobPlan {
     /// # Errors
     /// Parameters that are missing or out of range, and a job that does not fit the columns; with
     /// a pointer into the job.
-    pub fn new(schema: &Schema, job: &JobDefinition) -> Result<Self, JobError> {
-        let schema = schema.with_roles(job)?;
-        let method = methods::plan(&schema, job)?;
-        let schema = match schema {
-            Cow::Owned(schema) => Some(schema),
-            Cow::Borrowed(_) => None,
-        };
-        Ok(Self { method, schema })
+    pub fn new(schema: &Schema, job: &Job) -> Result<Self, JobError> {
+        let schema = schema.with_roles(&job.roles)?;
+        let model = schema.privacy_model(job)?;
+        Ok(Self {
+            method: methods::plan(&schema, job, &model)?,
+            output: job.output(),
+            has_sets: first_set(&schema).is_some(),
+            schema: match schema {
+                Cow::Owned(schema) => Some(schema),
+                Cow::Borrowed(_) => None,
+            },
+        })
     }
 
     /// What the released tables contain.
     pub fn output(&self) -> Output {
-        self.method.output()
-    }
-
-    /// Whether a run has steps, each of which can be released.
-    pub fn has_steps(&self) -> bool {
-        self.method.has_steps()
+        self.output
     }
 
     /// Whether the job may be one combination of a sweep.
     pub fn takes_sweeps(&self) -> bool {
-        self.method.takes_sweeps()
-    }
-
-    /// Whether a run over this many rows can be expected to end.
-    ///
-    /// # Errors
-    /// [`pais_core::definition::JobErrorKind::LimitExceeded`] with what would make it feasible.
-    pub fn check_work(&self, rows: u64) -> Result<(), JobError> {
-        self.method.check_work(rows)
+        self.output == Output::Generalized && !self.has_sets
     }
 
     /// Bytes of memory that a run over this many rows of the schema needs at most, with up to
     /// `searches` searches at a time. `text_bytes` is the size of the distinct values of the
     /// chunks, as counted by [`pais_core::table::Table::text_bytes`].
-    pub fn bytes_needed(&self, schema: &Schema, rows: u64, text_bytes: u64, searches: u64) -> u64 {
+    ///
+    /// # Errors
+    /// [`pais_core::definition::JobErrorKind::LimitExceeded`] where the run cannot be expected to
+    /// end, with what would make it feasible.
+    pub fn bytes_needed(
+        &self,
+        schema: &Schema,
+        rows: u64,
+        text_bytes: u64,
+        searches: u64,
+    ) -> Result<u64, JobError> {
         let schema = self.schema.as_ref().unwrap_or(schema);
-        let codes = self.method.bytes_needed(schema, rows, searches);
-        let text = text_bytes.saturating_mul(self.method.text_copies());
+        let codes = self.method.bytes_needed(schema, rows, searches)?;
+        let text = text_bytes.saturating_mul(match self.output {
+            Output::Generalized => TEXT_COPIES,
+            Output::Anatomized => ANATOMIZED_TEXT_COPIES,
+        });
         let classifiers = classification_bytes(schema, rows);
-        codes.saturating_add(text).saturating_add(classifiers)
+        Ok(codes.saturating_add(text).saturating_add(classifiers))
     }
 }
 
 /// Bytes that the plans of one job need at most for a table of this many rows, of whose distinct
 /// values the chunks hold `text_bytes`. Without a plan the table is only read and profiled.
-pub fn memory_needed(schema: &Schema, plans: &[JobPlan], rows: u64, text_bytes: u64) -> u64 {
-    let searches = plans.len().min(PARALLEL_SEARCHES) as u64;
-    let needed = plans
-        .iter()
-        .map(|plan| plan.bytes_needed(schema, rows, text_bytes, searches));
-    let needed = needed.max();
-    needed.unwrap_or_else(|| {
+///
+/// # Errors
+/// As [`JobPlan::bytes_needed`].
+pub fn memory_needed(
+    schema: &Schema,
+    plans: &[JobPlan],
+    rows: u64,
+    text_bytes: u64,
+) -> Result<u64, JobError> {
+    if plans.is_empty() {
         let text = text_bytes.saturating_mul(READ_TEXT_COPIES);
-        release_codes(schema, rows).saturating_add(text)
-    })
+        return Ok(release_codes(schema, rows).saturating_add(text));
+    }
+    let searches = plans.len().min(PARALLEL_SEARCHES) as u64;
+    let mut needed = 0;
+    for plan in plans {
+        needed = needed.max(plan.bytes_needed(schema, rows, text_bytes, searches)?);
+    }
+    Ok(needed)
 }

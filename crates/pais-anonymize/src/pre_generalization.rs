@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use pais_core::definition::PreGeneralization;
 use pais_core::definition::json::escape;
-use pais_core::definition::{ColumnKind, ColumnRole, JobDefinition, JobError, JobErrorKind};
+use pais_core::definition::{ColumnKind, ColumnRole, Job, JobError, JobErrorKind};
 use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::table::{
     Domain, EncodedTable, Form, QuasiIdentifier, ReleasedColumn, ReleasedTable, minimum_levels,
@@ -13,26 +13,27 @@ use pais_core::table::{
 use pais_core::taxonomy::pre_generalization::check_levels;
 use pais_core::taxonomy::{MinimumLevels, Tree};
 
+use crate::job_checks::first_set;
+
 /// Height of the tree of a column without a taxonomy: `*` above its values.
 const FLAT_HEIGHT: u32 = 1;
 
-/// Checks a job's pre-generalization as far as possible without rows. With `one_cut` the method
-/// generalizes each relational column along one cut of a tree.
+/// Checks a job's pre-generalization as far as possible without rows.
 ///
 /// # Errors
 /// [`JobErrorKind::Shape`] for a key that is not a level, [`JobErrorKind::Unfit`] for a column,
 /// level or value that does not exist.
-pub(crate) fn check(schema: &Schema, job: &JobDefinition, one_cut: bool) -> Result<(), JobError> {
+pub(crate) fn check(schema: &Schema, job: &Job) -> Result<(), JobError> {
+    let one_cut = is_one_cut(schema);
     for (name, description) in job.pre_generalization.iter().flatten() {
         let pointer = pointer(name);
-        let spec = schema.stored().find(|spec| *spec.name == **name);
-        let spec = spec.filter(|spec| spec.role == ColumnRole::QuasiIdentifier);
+        let spec = schema.stored().find(|spec| *spec.name() == **name);
+        let spec = spec.filter(|spec| spec.role() == ColumnRole::QuasiIdentifier);
         let Some(spec) = spec else {
             let detail = "the dataset has no column of this name and the role `quasi_identifier`";
             return Err(JobError::at(JobErrorKind::Unfit, pointer, detail));
         };
-        let one_cut = one_cut && spec.kind != ColumnKind::Set;
-        match &spec.tree {
+        match spec.tree() {
             Some(tree) => {
                 let minimum_levels = MinimumLevels::new(tree, description);
                 let minimum_levels =
@@ -61,6 +62,12 @@ pub(crate) fn check(schema: &Schema, job: &JobDefinition, one_cut: bool) -> Resu
     Ok(())
 }
 
+/// Whether each quasi-identifier is generalized along one cut of its tree: without sets. Beside sets
+/// columns keep their trees, and pre-generalized values are a lower bound of the search.
+fn is_one_cut(schema: &Schema) -> bool {
+    first_set(schema).is_none()
+}
+
 fn pointer(column: &str) -> String {
     format!("/pre_generalization/{}", escape(column))
 }
@@ -79,7 +86,7 @@ fn check_labels(
     minimum_levels: &MinimumLevels,
     pointer: &str,
 ) -> Result<(), JobError> {
-    if spec.kind != ColumnKind::Set {
+    if spec.kind() != ColumnKind::Set {
         return Ok(());
     }
     let leaves = 0..tree.leaf_count() as u32;
@@ -88,11 +95,11 @@ fn check_labels(
         .map(|leaf| (minimum_levels.level_of(leaf), tree.leaf(leaf)))
         .filter(|(floor, leaf)| floor != leaf)
         .map(|(floor, _)| &tree.node(floor).label);
-    if inner.any(|label| label.contains(spec.separator)) {
+    if inner.any(|label| label.contains(spec.separator())) {
         let detail = format!(
             "a label at this level contains the column's separator `{}`; declare another \
              `separator`",
-            spec.separator
+            spec.separator()
         );
         return Err(JobError::at(JobErrorKind::Unfit, pointer, detail));
     }
@@ -106,17 +113,17 @@ fn check_labels(
 /// explain.
 pub(crate) fn published(
     schema: &Schema,
-    job: &JobDefinition,
+    job: &Job,
     released: &ReleasedTable,
 ) -> Option<BTreeMap<String, PreGeneralization>> {
     let mut published = job.pre_generalization.clone()?;
     for (name, description) in &mut published {
         let mut stored = schema.stored();
-        let spec = stored.find(|spec| *spec.name == **name);
+        let spec = stored.find(|spec| *spec.name() == **name);
         let mut columns = released.columns.iter();
         let column = columns.find(|column| *column.name == **name);
         let shown: HashSet<&str> = column.into_iter().flat_map(labels).collect();
-        let tree = spec.and_then(|spec| spec.tree.as_deref());
+        let tree = spec.and_then(|spec| spec.tree().map(AsRef::as_ref));
         for values in description.values.values_mut() {
             values.retain(|value| is_covered(value, tree, &shown));
         }
@@ -151,16 +158,17 @@ pub(crate) struct PreGeneralized {
 }
 
 impl PreGeneralized {
-    /// Applies a job's pre-generalization to an encoded table. With `one_cut` the relational
-    /// columns are replaced by generalized ones, with pruned trees.
+    /// Applies a job's pre-generalization to an encoded table. Without sets its columns are replaced
+    /// by generalized ones, with pruned trees.
     ///
     /// # Errors
     /// [`JobErrorKind::Unfit`] for values that a column without a taxonomy does not have.
     pub(crate) fn new(
-        job: &JobDefinition,
+        schema: &Schema,
+        job: &Job,
         table: &mut EncodedTable,
-        one_cut: bool,
     ) -> Result<Self, JobError> {
+        let one_cut = is_one_cut(schema);
         let minimum_levels = minimum_levels(job, table)?;
         let mut raw = Vec::new();
         for column in table.quasi_identifiers.iter_mut().filter(|_| one_cut) {

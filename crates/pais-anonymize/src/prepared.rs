@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pais_core::definition::{ColumnRole, JobDefinition, Output, SuppressionFor};
+use pais_core::definition::{ColumnRole, Job, Output, SuppressionFor};
 use pais_core::model::PrivacyModel;
 use pais_core::schema::Schema;
 use pais_core::table::{Column, EncodedTable, ReleasedTable, Table, row_warnings};
@@ -10,14 +10,14 @@ use pais_core::warning::{Warning, WarningCode};
 
 use crate::error::RunError;
 use crate::pre_generalization::PreGeneralized;
-use crate::row_order::OrderSource;
+use crate::row_order::{OrderSource, Purpose};
 use crate::top_warnings;
 
 /// A raw table encoded for a job; what methods and the gate work on. Clones share the rows.
 #[derive(Clone)]
 pub(crate) struct PreparedTable {
     pub(crate) schema: Arc<Schema>,
-    pub(crate) job: JobDefinition,
+    pub(crate) job: Job,
     pub(crate) table: Arc<EncodedTable>,
     pub(crate) pre_generalization: Arc<PreGeneralized>,
     /// Quasi-identifiers as they were read, with their positions, where they are released so.
@@ -28,18 +28,15 @@ pub(crate) struct PreparedTable {
 }
 
 impl PreparedTable {
-    /// Encodes the rows for a job. `check` looks at the encoded table before it is generalized
-    /// further; with `one_cut` relational columns are replaced by pre-generalized ones.
-    pub(crate) fn new(
-        schema: Arc<Schema>,
-        job: JobDefinition,
-        table: Table,
-        (output, one_cut): (Output, bool),
-        check: impl FnOnce(&EncodedTable) -> Result<(), RunError>,
-    ) -> Result<Self, RunError> {
+    /// Encodes the rows for a job.
+    ///
+    /// # Errors
+    /// [`RunError::Job`] for a job that does not fit the rows.
+    pub(crate) fn new(schema: Arc<Schema>, job: Job, table: Table) -> Result<Self, RunError> {
         // A table that a program made can have several spellings of a value.
         let table = table.canonical(&schema);
-        let exact = match output {
+        let model = schema.privacy_model(&job)?;
+        let exact = match job.output() {
             Output::Anatomized => {
                 let positions = schema.stored_with(ColumnRole::QuasiIdentifier);
                 let column = |position: usize| (position, table.columns[position].clone());
@@ -47,11 +44,9 @@ impl PreparedTable {
             }
             Output::Generalized => Vec::new(),
         };
-        let model = schema.privacy_model(&job)?;
-        let order = OrderSource::new(&job, &table);
+        let order = OrderSource::new(&job, &table)?;
         let mut table = EncodedTable::new(&schema, table);
-        check(&table)?;
-        let pre_generalization = PreGeneralized::new(&job, &mut table, one_cut)?;
+        let pre_generalization = PreGeneralized::new(&schema, &job, &mut table)?;
         Ok(Self {
             schema,
             job,
@@ -61,6 +56,20 @@ impl PreparedTable {
             model,
             order,
         })
+    }
+
+    /// The raw rows of a release after a step, in a random order: the raw one may disclose who they
+    /// are.
+    ///
+    /// # Errors
+    /// [`RunError::Internal`] when the system has no random bytes.
+    pub(crate) fn released_rows(
+        &self,
+        step: u32,
+        is_released: impl Fn(u32) -> bool,
+    ) -> Result<Vec<u32>, RunError> {
+        let rows = (0..self.table.rows as u32).filter(|&row| is_released(row));
+        self.order.shuffled(Purpose::Rows { step }, rows.collect())
     }
 
     /// Names of the stored columns with a role, in the declared order.
@@ -99,7 +108,7 @@ impl PreparedTable {
         // The rows of sensitive tables are groups and values, not persons.
         let columns = tables.iter().take(1).flat_map(|table| &table.columns);
         let columns = columns.filter_map(|released| {
-            let spec = stored.iter().find(|spec| spec.name == released.name)?;
+            let spec = stored.iter().find(|spec| *spec.name() == *released.name)?;
             Some((*spec, &released.column))
         });
         warnings.extend(row_warnings(&self.model, columns));
@@ -110,7 +119,7 @@ impl PreparedTable {
 
     fn job_warnings(&self) -> Vec<Warning> {
         let mut warnings = self.schema.model_warnings(&self.model);
-        if self.job.seed.is_some() && self.order.key.is_none() {
+        if matches!(&self.order, OrderSource::Seeded(seeded) if seeded.key.is_none()) {
             let detail = "the order of the released rows comes from `seed` and the rows alone; a \
                           seeded file is for tests, do not hand it out";
             warnings.push(Warning::at(WarningCode::SeededOrder, "/seed", detail));

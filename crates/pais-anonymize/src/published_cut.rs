@@ -10,8 +10,6 @@ use pais_core::table::{Domain, EncodedTable, QuasiIdentifier};
 use pais_core::taxonomy::{Interval, MISSING_LABEL, Multiples, Scale};
 use rayon::prelude::*;
 
-use crate::cut::Cut;
-
 /// The cuts that a release of `rows` publishes, and their labels by column.
 ///
 /// Labels that no released row has are dropped. An interval that is no node of a taxonomy ends at
@@ -48,14 +46,14 @@ pub(crate) fn publish(
         } = &column.domain
         {
             let spec = stored.get(column.position).copied();
-            let domain = match (&is_released, spec.and_then(|spec| spec.domain)) {
+            let domain = match (&is_released, spec.and_then(|spec| spec.domain())) {
                 // Without suppression the domain was computed from the released rows.
                 (None, _) => Some((*lo, *hi)),
                 (_, declared) => declared,
             };
             let ends = GrownEnds {
                 domain,
-                round_range: spec.is_some_and(|spec| spec.round_range),
+                round_range: spec.is_some_and(|spec| spec.round_range()),
                 round: *round,
                 scale: *scale,
             };
@@ -204,3 +202,12 @@ fn end_at_released_numbers(cut: &mut Cut, values: &[f64], occurs: &[bool], ends:
 
 #[cfg(test)]
 mod tests;
+
+/// *Cut_i* of one attribute: exactly one value on each root-to-leaf path (Section 3.2).
+#[derive(Clone, Debug)]
+pub(crate) struct Cut {
+    /// Labels, from left to right.
+    pub labels: Vec<String>,
+    /// For each code of the attribute, the index of its label.
+    pub label_of: Vec<u32>,
+}

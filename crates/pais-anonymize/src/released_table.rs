@@ -8,7 +8,7 @@ use pais_core::table::{
 use pais_core::with_codes;
 use rayon::prelude::*;
 
-use crate::cut::Cut;
+use crate::published_cut::Cut;
 
 /// The released table. Each column is gathered once in the order of `rows`; threads share the
 /// columns.
@@ -35,28 +35,44 @@ pub(crate) fn assemble(
         };
         (column.position, released)
     };
+    let generalized = table.quasi_identifiers.par_iter().zip(cuts);
+    let mut columns = sets;
+    columns.par_extend(generalized.map(generalize));
+    columns.extend(untouched(schema, &table.untouched, rows));
+    finish("data", rows.len(), columns)
+}
+
+/// Columns that are released as they were read, each with its position.
+pub(crate) fn untouched(
+    schema: &Schema,
+    columns: &[(usize, Column)],
+    rows: &[u32],
+) -> Vec<(usize, ReleasedColumn)> {
     let untouched = |(position, column): &(usize, Column)| {
         let spec = schema.stored().nth(*position)?;
         let codes = Codes::new(&column.codes, column.dictionary.len());
         let released = ReleasedColumn {
-            name: spec.name.clone(),
+            name: spec.name().into(),
             form: Form::untouched(spec),
             column: gathered(&column.dictionary, &codes, rows),
-            missing: spec.missing.clone(),
+            missing: spec.missing().to_vec(),
         };
         Some((*position, released))
     };
-    let generalized = table.quasi_identifiers.par_iter().zip(cuts);
-    let generalized = generalized.map(generalize);
-    let untouched = table.untouched.par_iter().filter_map(untouched);
-    let mut columns = sets;
-    columns.par_extend(generalized.chain(untouched));
+    columns.par_iter().filter_map(untouched).collect()
+}
+
+/// The table of these columns, in the order of their positions.
+pub(crate) fn finish(
+    name: &str,
+    rows: usize,
+    mut columns: Vec<(usize, ReleasedColumn)>,
+) -> ReleasedTable {
     columns.sort_by_key(|(position, _)| *position);
-    let columns = columns.into_iter().map(|(_, column)| column).collect();
     ReleasedTable {
-        name: "data".into(),
-        rows: rows.len(),
-        columns,
+        name: name.into(),
+        rows,
+        columns: columns.into_iter().map(|(_, column)| column).collect(),
     }
 }
 

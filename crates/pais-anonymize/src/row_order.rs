@@ -5,18 +5,14 @@
 //! order: releases of overlapping tables cannot be joined by position, and without the key a
 //! guessed seed restores nothing. Only a run of the command line has no key.
 
-use std::sync::Arc;
-
 use chacha20::ChaCha20Rng;
 use hmac::{Hmac, KeyInit, Mac};
-use pais_core::definition::JobDefinition;
+use pais_core::definition::Job;
 use pais_core::table::Table;
 use rand::rand_core::{Rng, SeedableRng, TryRng};
 use sha2::{Digest, Sha256};
 
 use crate::error::RunError;
-use crate::prepared::PreparedTable;
-use crate::step::StepRecord;
 
 /// What is drawn. Draws for different purposes are unrelated, even with equal seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,22 +28,76 @@ pub(crate) enum Purpose {
     Suppression,
 }
 
-/// What a seeded order depends on beside the job.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct OrderSource {
+/// What the random orders of a run depend on.
+#[derive(Clone, Debug)]
+pub(crate) enum OrderSource {
+    /// Random bytes of the system.
+    System,
+    /// The job's seed.
+    Seeded(SeededOrder),
+    /// Nothing: rows keep their order. For figures that are the same in any order.
+    AsRead,
+}
+
+/// What a seeded order depends on.
+#[derive(Clone, Debug)]
+pub(crate) struct SeededOrder {
     /// The secret of the dataset; `None` on the command line.
     pub(crate) key: Option<[u8; 32]>,
-    /// The digest of all rows, where the job has a seed.
-    rows: Option<Arc<[u8; 32]>>,
+    /// The digest of all rows.
+    rows: [u8; 32],
+    /// The job as JSON.
+    parameters: Vec<u8>,
 }
 
 impl OrderSource {
     /// The source of a job's orders over a raw table. With a seed it makes one pass over the table.
-    pub(crate) fn new(job: &JobDefinition, table: &Table) -> Self {
-        Self {
-            key: None,
-            rows: job.seed.map(|_| Arc::new(digest(table))),
+    ///
+    /// # Errors
+    /// [`RunError::Internal`] for a job that cannot be written as JSON.
+    pub(crate) fn new(job: &Job, table: &Table) -> Result<Self, RunError> {
+        if job.seed.is_none() {
+            return Ok(Self::System);
         }
+        Ok(Self::Seeded(SeededOrder {
+            key: None,
+            rows: digest(table),
+            parameters: parameters(job)?,
+        }))
+    }
+
+    /// The source of the orders of another job over the same rows, with the same seed.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub(crate) fn with_job(&self, job: &Job) -> Result<Self, RunError> {
+        let mut source = self.clone();
+        if let Self::Seeded(seeded) = &mut source {
+            seeded.parameters = parameters(job)?;
+        }
+        Ok(source)
+    }
+
+    /// The items in the random order of a purpose.
+    ///
+    /// # Errors
+    /// As [`RowDraw::new`].
+    pub(crate) fn shuffled(
+        &self,
+        purpose: Purpose,
+        mut items: Vec<u32>,
+    ) -> Result<Vec<u32>, RunError> {
+        if !matches!(self, Self::AsRead) {
+            RowDraw::new(self, purpose)?.shuffle(&mut items);
+        }
+        Ok(items)
+    }
+}
+
+fn parameters(job: &Job) -> Result<Vec<u8>, RunError> {
+    match &job.written {
+        Some(document) => Ok(document.clone().into_bytes()),
+        None => serde_json::to_vec(job).map_err(RunError::internal),
     }
 }
 
@@ -81,15 +131,10 @@ impl RowDraw {
     /// # Errors
     /// [`RunError::Internal`] when the system has no random bytes: a fixed order would disclose
     /// rows.
-    pub(crate) fn new(input: &PreparedTable, purpose: Purpose) -> Result<Self, RunError> {
-        let seed = match &input.order.rows {
-            Some(rows) => keyed(
-                &input.job,
-                input.order.key.unwrap_or_default(),
-                rows,
-                purpose,
-            )?,
-            None => {
+    pub(crate) fn new(source: &OrderSource, purpose: Purpose) -> Result<Self, RunError> {
+        let seed = match source {
+            OrderSource::Seeded(seeded) => seeded.seed_of(purpose)?,
+            OrderSource::System | OrderSource::AsRead => {
                 let mut seed = [0; 32];
                 rand::rngs::SysRng.try_fill_bytes(&mut seed).map_err(|_| {
                     RunError::internal("the system has no random bytes to order rows by")
@@ -126,66 +171,23 @@ impl RowDraw {
     }
 }
 
-/// The seed of a draw: a keyed hash of the job, the purpose and the digest of the rows.
-fn keyed(
-    job: &JobDefinition,
-    key: [u8; 32],
-    rows: &[u8; 32],
-    purpose: Purpose,
-) -> Result<[u8; 32], RunError> {
-    // The rows are in the digest, and the dataset is in the key.
-    let parameters = JobDefinition {
-        dataset_id: None,
-        submissions: None,
-        release: None,
-        ..job.clone()
-    };
-    let parameters = serde_json::to_vec(&parameters).map_err(RunError::internal)?;
-    let (purpose, step) = match purpose {
-        Purpose::Rows { step } => (b"rows", step),
-        Purpose::Groups => (b"grps", 0),
-        Purpose::Suppression => (b"supp", 0),
-    };
-    let mut hash = Hmac::<Sha256>::new_from_slice(&key).map_err(RunError::internal)?;
-    hash.update(b"pais: order of released rows");
-    hash.update(purpose);
-    hash.update(&step.to_le_bytes());
-    hash.update(rows);
-    hash.update(&parameters);
-    Ok(hash.finalize().into_bytes().into())
-}
-
-/// The raw rows of a release in the order in which it has them: all that no step up to `step`
-/// suppressed, shuffled.
-///
-/// # Errors
-/// As [`RowDraw::new`].
-pub(crate) fn released_rows(
-    input: &PreparedTable,
-    steps: &[StepRecord],
-    step: u32,
-) -> Result<Vec<u32>, RunError> {
-    let mut kept = vec![true; input.table.rows];
-    for record in steps.iter().filter(|record| record.item.step <= step) {
-        for &row in &record.suppressed {
-            kept[row as usize] = false;
-        }
+impl SeededOrder {
+    /// The seed of a draw: a keyed hash of the job, the purpose and the digest of the rows.
+    fn seed_of(&self, purpose: Purpose) -> Result<[u8; 32], RunError> {
+        let (purpose, step) = match purpose {
+            Purpose::Rows { step } => (b"rows", step),
+            Purpose::Groups => (b"grps", 0),
+            Purpose::Suppression => (b"supp", 0),
+        };
+        let key = self.key.unwrap_or_default();
+        let mut hash = Hmac::<Sha256>::new_from_slice(&key).map_err(RunError::internal)?;
+        hash.update(b"pais: order of released rows");
+        hash.update(purpose);
+        hash.update(&step.to_le_bytes());
+        hash.update(&self.rows);
+        hash.update(&self.parameters);
+        Ok(hash.finalize().into_bytes().into())
     }
-    let rows = (0..input.table.rows as u32).filter(|&row| kept[row as usize]);
-    shuffled(input, Purpose::Rows { step }, rows.collect())
-}
-
-/// The items in the random order of a purpose.
-///
-/// # Errors
-/// As [`RowDraw::new`].
-pub(crate) fn shuffled(
-    input: &PreparedTable,
-    purpose: Purpose,
-    mut items: Vec<u32>,
-) -> Result<Vec<u32>, RunError> {
-    RowDraw::new(input, purpose)?.shuffle(&mut items);
-    Ok(items)
 }
 
 #[cfg(test)]

@@ -1,22 +1,25 @@
 //! From a raw table to a verified release: encoded once, searched once, released at any step.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use pais_core::definition::{JobDefinition, JobError};
+use pais_core::definition::json::escape;
+use pais_core::definition::{Job, JobError, JobErrorKind};
+use pais_core::model::PrivacyModel;
+use pais_core::read::unfit_cells;
 use pais_core::schema::Schema;
-use pais_core::table::{EncodedTable, Table};
+use pais_core::table::Table;
 use pais_core::warning::Warning;
 
 use crate::error::RunError;
 use crate::gate::{self, VerifiedRelease};
-use crate::method::Method;
-use crate::observer::{Observer, Phase, stop_if_asked};
+use crate::method::{AnyMethod, Candidate, SearchOutcome};
+use crate::observer::{Observer, Phase, Unobserved, stop_if_asked};
 use crate::plan::JobPlan;
 use crate::prepared::PreparedTable;
-use crate::roles;
-use crate::step::StepRecord;
-use crate::table_figures::TableFigures;
-use crate::top_warnings;
+use crate::row_order::OrderSource;
+use crate::step::{StepRecord, TableFigures};
+use crate::{top_warnings, utility};
 
 /// A raw table encoded for a job, and the method that anonymizes it.
 ///
@@ -25,72 +28,84 @@ use crate::top_warnings;
 /// ```
 /// # use std::sync::Arc;
 /// use pais_anonymize::{AnonymizationRun, RunError, Unobserved};
-/// # use pais_core::definition::{DatasetDefinition, JobDefinition, json};
+/// # use pais_core::definition::{ColumnDefinition, Job};
+/// # use pais_core::model::Lkc;
 /// # use pais_core::read::csv;
 /// # use pais_core::schema::Schema;
-/// # let dataset: DatasetDefinition = json::parse(
-/// #     br#"{"name": "a", "columns": [{"name": "sex", "role": "quasi_identifier"}]}"#,
-/// # )?;
-/// # let schema = Arc::new(Schema::inline(&dataset)?);
+/// # let sex = ColumnDefinition::quasi_identifier("sex");
+/// # let schema = Arc::new(Schema::builder().column(sex).build()?);
 /// # let table = csv::read_table(&schema, "sex\nF\nM\nF\nM\n".as_bytes())?;
-/// # let job: JobDefinition = json::parse(br#"{"privacy": {"model": "k_anonymity", "k": 2}}"#)?;
+/// let job = Job::new(Lkc::k_anonymity(2)?);
 ///
 /// // Four rows of a column `sex`, with 2-anonymity.
 /// let observer = Unobserved::default();
 /// let run = AnonymizationRun::new(schema, job, table, &observer)?;
-/// let steps = run.search(&observer)?;
+/// let found = run.search(&observer)?;
 /// // Step 0 is the topmost table; step 1 specializes `*` to F and M.
-/// assert_eq!(steps.len(), 2);
-/// assert_eq!(steps[1].item.children, ["F", "M"]);
+/// assert_eq!(found.steps().len(), 2);
+/// assert_eq!(found.steps()[1].item.children, ["F", "M"]);
 ///
-/// let last = run.release(&steps, None, &observer)?;
+/// let last = run.release(&found, None, &observer)?;
 /// assert_eq!((last.step, last.rows, last.tables().len()), (Some(1), 4, 1));
-/// let topmost = run.release(&steps, Some(0), &observer)?;
+/// let topmost = run.release(&found, Some(0), &observer)?;
 /// assert_eq!(topmost.cut.unwrap()["sex"], ["*"]);
-/// let error = run.release(&steps, Some(2), &observer).unwrap_err();
+/// let error = run.release(&found, Some(2), &observer).unwrap_err();
 /// assert_eq!(error, RunError::NoSuchStep { step: 2, last: Some(1) });
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct AnonymizationRun {
-    method: Box<dyn Method>,
+    method: Box<dyn AnyMethod>,
     input: PreparedTable,
 }
 
-/// Anonymizes a table: searches, and releases the last step.
+/// Anonymizes tables under one job: searches, and releases the last step.
 ///
-/// The order of released rows is random; drawn from the job's seed where it has one. See the
-/// [crate documentation](crate) for a table that is released; this one is too small.
+/// The order of released rows is random; drawn from the job's seed where it has one.
 ///
 /// ```
-/// use pais_anonymize::{RunError, Unobserved, anonymize};
-/// use pais_core::definition::{DatasetDefinition, JobDefinition, json};
+/// use pais_anonymize::{Anonymizer, RunError};
+/// use pais_core::definition::ColumnDefinition;
+/// use pais_core::model::Lkc;
 /// use pais_core::read::csv;
 /// use pais_core::schema::Schema;
 ///
-/// let dataset: DatasetDefinition = json::parse(
-///     br#"{"name": "a", "columns": [{"name": "sex", "role": "quasi_identifier"}]}"#,
-/// )?;
-/// let schema = Schema::inline(&dataset)?;
-/// let table = csv::read_table(&schema, "sex\nF\nM\n".as_bytes())?;
-/// let job: JobDefinition = json::parse(br#"{"privacy": {"model": "k_anonymity", "k": 3}}"#)?;
-/// let error = anonymize(schema, job, table, &Unobserved::default()).unwrap_err();
-/// let RunError::NotAnonymizable { fault, .. } = error else { panic!("{error}") };
-/// assert_eq!(fault.pointer(), Some("/privacy/k"));
+/// let schema = Schema::builder()
+///     .column(ColumnDefinition::quasi_identifier("sex"))
+///     .build()?;
+/// let table = csv::read_table(&schema, "sex\nF\nM\nF\n".as_bytes())?;
+/// let release = Anonymizer::new(Lkc::k_anonymity(3)?).run(&schema, &table)?;
+/// assert_eq!(release.cut.as_ref().unwrap()["sex"], ["*"]);
+/// assert_eq!(release.report().utility.ncp, 1.0);
+///
+/// let error = Anonymizer::new(Lkc::k_anonymity(4)?).run(&schema, &table).unwrap_err();
+/// assert!(matches!(error, RunError::NotAnonymizable { .. }));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-///
-/// # Errors
-/// [`RunError`]: the job does not fit the schema, no generalization meets it, or the observer
-/// asked to stop.
-pub fn anonymize(
-    schema: Schema,
-    job: JobDefinition,
-    table: Table,
-    observer: &dyn Observer,
-) -> Result<VerifiedRelease, RunError> {
-    let run = AnonymizationRun::new(Arc::new(schema), job, table, observer)?;
-    let steps = run.search(observer)?;
-    run.release(&steps, None, observer)
+#[derive(Clone, Debug)]
+pub struct Anonymizer(Job);
+
+impl Anonymizer {
+    /// Under a privacy model alone.
+    pub fn new(model: impl Into<PrivacyModel>) -> Self {
+        Self(Job::new(model))
+    }
+
+    /// Under a job.
+    pub fn with_job(job: Job) -> Self {
+        Self(job)
+    }
+
+    /// Anonymizes a table. [`AnonymizationRun`] does the same without a copy of the rows, with
+    /// progress, and releases any step.
+    ///
+    /// # Errors
+    /// [`RunError`]: the job does not fit the schema, or no generalization meets it.
+    pub fn run(&self, schema: &Schema, table: &Table) -> Result<VerifiedRelease, RunError> {
+        let (job, observer) = (self.0.clone(), &Unobserved::default());
+        let schema = Arc::new(schema.clone());
+        let run = AnonymizationRun::new(schema, job, table.clone(), observer)?;
+        run.release(&run.search(observer)?, None, observer)
+    }
 }
 
 impl AnonymizationRun {
@@ -101,12 +116,12 @@ impl AnonymizationRun {
     /// and [`RunError::Cancelled`].
     pub fn new(
         schema: Arc<Schema>,
-        job: JobDefinition,
+        job: Job,
         table: Table,
         observer: &dyn Observer,
     ) -> Result<Self, RunError> {
         let JobPlan { method, .. } = JobPlan::new(&schema, &job)?;
-        let schema = roles::schema_of_job(schema, &job, &table)?;
+        let schema = schema_of_job(schema, &job, &table)?;
         let schema = if schema.has_made_hierarchies() {
             Arc::new(
                 schema
@@ -121,16 +136,15 @@ impl AnonymizationRun {
 
     /// Encodes the rows for a job that `method` runs.
     pub(crate) fn with_method(
-        method: Box<dyn Method>,
+        method: Box<dyn AnyMethod>,
         schema: Arc<Schema>,
-        job: JobDefinition,
+        job: Job,
         table: Table,
         observer: &dyn Observer,
     ) -> Result<Self, RunError> {
-        method.check_work(table.rows as u64)?;
-        let form = (method.output(), method.needs_pre_generalized_codes());
-        let check = |table: &EncodedTable| method.check_table(table);
-        let input = PreparedTable::new(schema, job, table, form, check)?;
+        // Refuses a run that cannot be expected to end.
+        method.bytes_needed(&schema, table.rows as u64, 1)?;
+        let input = PreparedTable::new(schema, job, table)?;
         stop_if_asked(observer)?;
         observer.progress(Phase::Reading, 1.0);
         Ok(Self { method, input })
@@ -141,10 +155,11 @@ impl AnonymizationRun {
     ///
     /// # Errors
     /// As [`JobPlan::new`].
-    pub(crate) fn with_job(&self, job: JobDefinition) -> Result<Self, JobError> {
+    pub(crate) fn with_job(&self, job: Job) -> Result<Self, RunError> {
         let JobPlan { method, .. } = JobPlan::new(&self.input.schema, &job)?;
         let input = PreparedTable {
             model: self.input.schema.privacy_model(&job)?,
+            order: self.input.order.with_job(&job)?,
             job,
             ..self.input.clone()
         };
@@ -155,7 +170,9 @@ impl AnonymizationRun {
     /// depends. A run without one, such as that of the command line, has an order that a guessed
     /// seed and the rows give away.
     pub fn with_order_key(mut self, key: [u8; 32]) -> Self {
-        self.input.order.key = Some(key);
+        if let OrderSource::Seeded(seeded) = &mut self.input.order {
+            seeded.key = Some(key);
+        }
         self
     }
 
@@ -171,50 +188,109 @@ impl AnonymizationRun {
     }
 
     /// What the holder should know about the steps of a search: the columns that none specializes.
-    pub fn warnings_after(&self, steps: &[StepRecord]) -> Vec<Warning> {
-        top_warnings::of_steps(&self.input.table, steps)
+    pub fn warnings_after(&self, outcome: &SearchOutcome) -> Vec<Warning> {
+        top_warnings::of_steps(&self.input.table, outcome.steps())
     }
 
-    /// Searches for an anonymous table; the steps from the topmost table on, empty for a method
-    /// without steps.
+    /// Searches for an anonymous table.
     ///
     /// # Errors
     /// [`RunError::NotAnonymizable`] with what would satisfy the model, and
     /// [`RunError::Cancelled`].
-    pub fn search(&self, observer: &dyn Observer) -> Result<Vec<StepRecord>, RunError> {
+    pub fn search(&self, observer: &dyn Observer) -> Result<SearchOutcome, RunError> {
         observer.progress(Phase::Searching, 0.0);
         self.method.search(&self.input, observer)
+    }
+
+    /// The outcome of an earlier search over the same rows and job from its recorded steps, without
+    /// a new search; a method without steps searches again.
+    ///
+    /// # Errors
+    /// As [`Self::search`].
+    pub fn search_recorded(
+        &self,
+        steps: Vec<StepRecord>,
+        observer: &dyn Observer,
+    ) -> Result<SearchOutcome, RunError> {
+        if steps.is_empty() {
+            self.search(observer)
+        } else {
+            Ok(SearchOutcome::recorded(steps))
+        }
     }
 
     /// The figures of the table that was found: of the last step, or of the groups of a method
     /// without steps.
     ///
     /// # Errors
-    /// [`RunError::Cancelled`], and those of [`Self::search`] where it was not called before.
+    /// [`RunError::Cancelled`].
     pub(crate) fn figures(
         &self,
-        steps: &[StepRecord],
+        outcome: &SearchOutcome,
         observer: &dyn Observer,
     ) -> Result<TableFigures, RunError> {
-        match steps.last() {
-            Some(last) => Ok(TableFigures::from(&last.item)),
-            None => self.method.figures(&self.input, observer),
+        if let Some(last) = outcome.steps().last() {
+            return Ok(TableFigures::from(&last.item));
         }
+        let input = PreparedTable {
+            order: OrderSource::AsRead,
+            ..self.input.clone()
+        };
+        let candidate = self.method.build(&input, outcome, 0)?;
+        stop_if_asked(observer)?;
+        let [table] = candidate.tables.as_slice() else {
+            return Err(RunError::internal("there is not exactly one table"));
+        };
+        let subjects = input.table.subjects.as_deref();
+        let figures = utility::group_figures(table, subjects, &input.schema);
+        figures.map_err(RunError::internal)
     }
 
-    /// The verified tables after `step`, the last one when `None`. `steps` are those of
-    /// [`Self::search`], or of an earlier run over the same rows and job.
+    /// The verified tables after `step`, the last one when `None`.
     ///
     /// # Errors
     /// [`RunError::NoSuchStep`], [`RunError::NotVerified`] and [`RunError::Cancelled`].
     pub fn release(
         &self,
-        steps: &[StepRecord],
+        outcome: &SearchOutcome,
         step: Option<u32>,
         observer: &dyn Observer,
     ) -> Result<VerifiedRelease, RunError> {
         observer.progress(Phase::Verifying, 0.0);
-        let candidate = self.method.build(&self.input, steps, step, observer)?;
-        gate::admit(&*self.method, &self.input, candidate, observer)
+        let last = outcome.steps().last().map(|record| record.item.step);
+        if let Some(step) = step.filter(|&step| Some(step) > last) {
+            return Err(RunError::NoSuchStep { step, last });
+        }
+        let step = step.or(last);
+        let (method, input) = (&*self.method, &self.input);
+        let candidate = method.build(input, outcome, step.unwrap_or(0))?;
+        let measure = |candidate: &Candidate, report| {
+            method.measure(input, outcome, candidate, report, observer)
+        };
+        gate::admit(input, candidate, step, measure, observer)
     }
+}
+
+/// The schema under the job's roles. The cells of a column with another role than declared are
+/// checked again, because they were read under the declared one.
+///
+/// # Errors
+/// For roles that do not fit the schema, and cells that do not fit a role.
+fn schema_of_job(declared: Arc<Schema>, job: &Job, table: &Table) -> Result<Arc<Schema>, JobError> {
+    let schema = match declared.with_roles(&job.roles)? {
+        Cow::Borrowed(_) => return Ok(declared),
+        Cow::Owned(schema) => schema,
+    };
+    let pairs = declared.stored().zip(schema.stored()).zip(&table.columns);
+    for ((before, after), column) in pairs {
+        if before.role() == after.role() {
+            continue;
+        }
+        if let Some(unfit) = unfit_cells(after, column) {
+            let pointer = format!("/roles/{}", escape(after.name()));
+            let detail = format!("cells of the column do not fit this role: {}", unfit.detail);
+            return Err(JobError::at(JobErrorKind::Unfit, pointer, detail));
+        }
+    }
+    Ok(Arc::new(schema))
 }

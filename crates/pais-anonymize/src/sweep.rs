@@ -9,11 +9,12 @@ use pais_core::cancellation::Cancellation;
 use pais_core::definition::{Combination, JobDefinition, Sweep};
 
 use crate::error::RunError;
+use crate::method::SearchOutcome;
 use crate::observer::{Count, Observer, Phase};
 use crate::plan::PARALLEL_SEARCHES;
 use crate::run::AnonymizationRun;
 use crate::step::StepRecord;
-use crate::table_figures::TableFigures;
+use crate::step::TableFigures;
 
 /// The result of one combination of a sweep.
 #[derive(Clone, Debug)]
@@ -50,7 +51,7 @@ pub struct SweepOutcome {
 /// let job: JobDefinition = json::parse(br#"{"privacy": {"model": "k_anonymity", "k": [2, 4, 5]}}"#)?;
 /// let sweep = Sweep::new(&job)?;
 /// let observer = Unobserved::default();
-/// let first = sweep.combinations[0].apply(&job);
+/// let first = sweep.combinations[0].apply(&job).parse()?;
 /// let run = AnonymizationRun::new(schema, first, table, &observer)?;
 /// let outcomes = run_sweep(&run, &job, &sweep, &observer)?;
 /// let steps: Vec<_> = outcomes.iter().map(|outcome| outcome.steps.as_ref().map(Vec::len)).collect();
@@ -72,21 +73,21 @@ pub fn run_sweep(
     let progress = SweepProgress::new(observer, count);
     let search = |number: usize| -> Result<SweepOutcome, RunError> {
         let combination = &sweep.combinations[number];
-        let run = run.with_job(combination.apply(job))?;
+        let run = run.with_job(combination.apply(job).parse()?)?;
         let observer = progress.search(number);
         let began = Instant::now();
-        let steps = run.search(&observer);
+        let found = run.search(&observer);
         let seconds = began.elapsed().as_secs_f64();
-        let table = match &steps {
-            Ok(steps) => Some(run.figures(steps, &observer)?),
+        let table = match &found {
+            Ok(found) => Some(run.figures(found, &observer)?),
             Err(_) => None,
         };
         // A failed search has ended too.
         observer.progress(Phase::Searching, 1.0);
-        match steps {
+        match found {
             Ok(_) | Err(RunError::NotAnonymizable { .. }) => Ok(SweepOutcome {
                 combination: combination.clone(),
-                steps,
+                steps: found.map(SearchOutcome::into_steps),
                 table,
                 seconds,
             }),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pais_core::definition::{DatasetDefinition, JobError, JobErrorKind};
+use pais_core::definition::{DatasetDefinition, Job, JobDefinition, JobError, JobErrorKind};
 use pais_core::read::csv;
 use pais_core::rejection::Fault;
 use pais_core::schema::Schema;
@@ -10,7 +10,7 @@ use pais_core::table::Table;
 use pais_core::taxonomy::TreeLimits;
 use serde_json::{Value, json};
 
-use crate::RunError;
+use crate::{AnonymizationRun, RunError, SearchOutcome, StepRecord, Unobserved, VerifiedRelease};
 
 /// The files that the tests of all crates read.
 pub(crate) const DATA_FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data");
@@ -37,6 +37,28 @@ pub(crate) fn unmet(error: &RunError) -> &Fault {
         RunError::NotAnonymizable { fault, .. } => fault,
         other => panic!("an unmet condition is expected, not {other:?}"),
     }
+}
+
+/// The steps of a search.
+pub(crate) fn steps(run: &AnonymizationRun) -> Result<Vec<StepRecord>, RunError> {
+    let found = run.search(&Unobserved::default())?;
+    Ok(found.into_steps())
+}
+
+/// The release after a recorded step, the last one when `None`.
+pub(crate) fn released(
+    run: &AnonymizationRun,
+    steps: &[StepRecord],
+    step: Option<u32>,
+) -> Result<VerifiedRelease, RunError> {
+    let recorded = SearchOutcome::recorded(steps.to_vec());
+    run.release(&recorded, step, &Unobserved::default())
+}
+
+/// The job of a document.
+pub(crate) fn job_of(document: Value) -> Result<Job, JobError> {
+    let document: JobDefinition = serde_json::from_value(document).unwrap();
+    document.parse()
 }
 
 /// The kind of a job's refusal, and the pointer into the job.

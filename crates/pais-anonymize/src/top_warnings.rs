@@ -81,12 +81,12 @@ fn warning(column: &str) -> Warning {
 mod tests {
     use std::sync::Arc;
 
-    use pais_core::definition::json;
     use pais_core::read::csv;
     use pais_core::schema::Schema;
     use pais_core::warning::WarningCode;
     use serde_json::json;
 
+    use crate::test_data::job_of;
     use crate::{AnonymizationRun, Unobserved};
 
     /// Ages that differ, cities of which one has a single row, and one job.
@@ -100,7 +100,7 @@ mod tests {
             {"name": "job", "role": "insensitive"}]});
         let schema = Schema::inline(&serde_json::from_value(definition).unwrap()).unwrap();
         let job = json!({"privacy": {"model": "k_anonymity", "k": k}, "recoding": recoding});
-        let job = json::parse(job.to_string().as_bytes()).unwrap();
+        let job = job_of(job).unwrap();
         let table = csv::read_table(&schema, CSV.as_bytes()).unwrap();
         let observer = Unobserved::default();
         let run = AnonymizationRun::new(Arc::new(schema), job, table, &observer).unwrap();

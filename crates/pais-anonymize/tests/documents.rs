@@ -34,7 +34,8 @@ fn the_readme_shows_the_output_of_the_example() {
         "$ cargo run -q -p pais-anonymize --example anonymize"
     );
     let mut printed = Vec::new();
-    example::run(&root(), &mut printed).unwrap();
+    let table_1 = fs::File::open(root().join("tests/data/kdd09/table1.csv")).unwrap();
+    example::run(table_1, &mut printed).unwrap();
     assert_eq!(String::from_utf8(printed).unwrap(), output);
 }
 

@@ -18,6 +18,7 @@ fn release(columns: &Value, file: &str, job: &Value) -> Option<VerifiedRelease> 
     let definition = json!({"name": "t", "columns": columns});
     let schema = Schema::inline(&serde_json::from_value(definition).unwrap()).unwrap();
     let job: JobDefinition = serde_json::from_value(job.clone()).unwrap();
+    let job = job.parse().unwrap();
     let raw = csv::read_table(&schema, file.as_bytes()).unwrap();
     let observer = Unobserved::default();
     let made = || -> Result<VerifiedRelease, RunError> {

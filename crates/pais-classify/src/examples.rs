@@ -134,13 +134,13 @@ impl Examples {
     }
 
     /// The weights of all examples together: the number of rows they are of.
-    pub fn weight(&self) -> u64 {
+    pub(crate) fn weight(&self) -> u64 {
         self.weights.iter().copied().map(u64::from).sum()
     }
 
     /// Some of the examples, each as often as it is named; equal ones become one with their weights
     /// added up. So many rows of few distinct records are few examples.
-    pub fn collapsed(&self, rows: &[u32]) -> Self {
+    pub(crate) fn collapsed(&self, rows: &[u32]) -> Self {
         let mut hashed: Vec<(u64, u32)> = rows.iter().map(|&row| (self.hash(row), row)).collect();
         hashed.sort_unstable();
         let mut kept: Vec<u32> = Vec::new();

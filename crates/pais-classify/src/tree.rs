@@ -98,7 +98,7 @@ impl Tree {
     }
 
     /// A tree that is not pruned. `None` if there are no examples, and when stopped.
-    pub fn grow(examples: &Examples, stopped: &dyn Fn() -> bool) -> Option<Self> {
+    pub(crate) fn grow(examples: &Examples, stopped: &dyn Fn() -> bool) -> Option<Self> {
         grow(examples, stopped)
     }
 
@@ -134,7 +134,8 @@ impl Tree {
     }
 
     /// Most tests between the root and a leaf.
-    pub fn depth(&self) -> usize {
+    #[cfg(test)]
+    pub(crate) fn depth(&self) -> usize {
         let mut depths = vec![0usize; self.nodes.len()];
         for (at, node) in self.nodes.iter().enumerate() {
             let children = node.split.iter().flat_map(Split::children);

@@ -54,7 +54,7 @@ impl Fault {
     }
 
     /// A fault of a whole record.
-    pub fn record(line: u64, detail: impl Into<String>) -> Self {
+    pub(crate) fn record(line: u64, detail: impl Into<String>) -> Self {
         Self::new(Place::Record { line }, detail)
     }
 
@@ -129,7 +129,7 @@ impl<K> Rejection<K> {
     }
 
     /// A rejection with the faults behind it.
-    pub fn with(kind: K, detail: impl Into<String>, faults: Vec<Fault>) -> Self {
+    pub(crate) fn with(kind: K, detail: impl Into<String>, faults: Vec<Fault>) -> Self {
         Self {
             kind,
             detail: detail.into(),

@@ -89,7 +89,7 @@ impl PublicKey {
     ///
     /// # Errors
     /// [`KeyError::PublicKey`].
-    pub fn from_document(document: &KeyDocument) -> Result<Self, KeyError> {
+    pub(crate) fn from_document(document: &KeyDocument) -> Result<Self, KeyError> {
         if document.crv != "Ed25519" || document.kty != "OKP" {
             return Err(KeyError::PublicKey);
         }

@@ -6,6 +6,7 @@ use hashbrown::HashMap;
 use rustc_hash::FxHashMap;
 use thiserror::Error;
 
+use pais_core::schema::SchemaColumn;
 use pais_core::table::{
     COUNT_COLUMN, Column, Form, GROUP_COLUMN, NULL_CODE, ReleasedColumn, ReleasedTable,
 };
@@ -196,8 +197,14 @@ fn positive_integers(table: &ReleasedTable, name: &str) -> Result<Vec<u64>, Anat
     column.codes.iter().enumerate().map(number).collect()
 }
 
-/// Name, words for missing and cells of a raw sensitive column.
-pub type RawSensitive<'a> = (Box<str>, Vec<Box<str>>, &'a Column);
+/// A sensitive column of the raw table.
+#[derive(Clone, Copy, Debug)]
+pub struct RawSensitive<'a> {
+    /// As declared.
+    pub spec: &'a SchemaColumn,
+    /// The cells as read.
+    pub column: &'a Column,
+}
 
 /// Joins the group ids of a quasi-identifier table with the raw sensitive columns of its rows.
 /// The group model is verified on the resulting table. `source_rows` are the raw rows of the
@@ -211,16 +218,16 @@ pub fn join_sensitive(
     source_rows: &[u32],
 ) -> Result<ReleasedTable, AnatomyError> {
     let mut columns = vec![required_column(qit, GROUP_COLUMN)?.clone()];
-    for (name, missing, raw) in sensitive {
-        let codes = source_rows.iter().map(|&row| raw.codes[row as usize]);
+    for RawSensitive { spec, column } in sensitive {
+        let codes = source_rows.iter().map(|&row| column.codes[row as usize]);
         columns.push(ReleasedColumn {
-            name: name.clone(),
+            name: spec.name().into(),
             form: Form::Text,
             column: Column {
-                dictionary: raw.dictionary.clone(),
+                dictionary: column.dictionary.clone(),
                 codes: codes.collect(),
             },
-            missing: missing.clone(),
+            missing: spec.missing().to_vec(),
         });
     }
     Ok(ReleasedTable {

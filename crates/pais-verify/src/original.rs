@@ -47,7 +47,7 @@ impl<'a> Original<'a> {
             Some(OriginalQuasiIdentifier {
                 name: &column.name,
                 domain: &column.domain,
-                declared_domain: spec.domain.is_some(),
+                declared_domain: spec.domain().is_some(),
                 codes: &column.codes,
                 minimum_levels: None,
             })
@@ -59,7 +59,7 @@ impl<'a> Original<'a> {
         let untouched = table
             .untouched
             .iter()
-            .map(|(position, column)| Some((&*columns.get(*position)?.name, column)));
+            .map(|(position, column)| Some((columns.get(*position)?.name(), column)));
         Some(Self {
             rows: table.rows,
             quasi_identifiers: quasi_identifiers.collect::<Option<_>>()?,

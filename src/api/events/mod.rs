@@ -35,7 +35,7 @@ const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
 /// The data of a `progress` event.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
-pub struct ProgressDocument {
+pub(crate) struct ProgressDocument {
     /// The job.
     pub id: JobId,
     /// Its state.

@@ -28,7 +28,7 @@ pub struct WholeBody {
 }
 
 /// Like [`WholeBody`], of at most `limits.job_json_bytes`.
-pub struct JobBody(pub WholeBody);
+pub(crate) struct JobBody(pub WholeBody);
 
 /// The maximum size of a body, and the setting that limits it.
 #[derive(Clone, Copy)]
@@ -129,7 +129,7 @@ impl WholeBody {
     ///
     /// # Errors
     /// Those of `work`; `busy` or `limit_exceeded` if there is no memory for the body.
-    pub async fn process<R, F>(
+    pub(crate) async fn process<R, F>(
         self,
         work: impl FnOnce(Bytes) -> F + Send + 'static,
     ) -> Result<R, ApiError>

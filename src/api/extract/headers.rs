@@ -174,7 +174,7 @@ const FORWARDED_FOR: &str = "x-forwarded-for";
 
 /// The address of the client: that of the connection; behind a proxy the last one that
 /// `X-Forwarded-For` lists, which the proxy has added. Those before it are the client's own words.
-pub fn client_address(parts: &Parts, is_behind_proxy: bool) -> Option<IpAddr> {
+pub(crate) fn client_address(parts: &Parts, is_behind_proxy: bool) -> Option<IpAddr> {
     let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
     let peer = peer.map(|ConnectInfo(address)| address.ip().to_canonical());
     if !is_behind_proxy {

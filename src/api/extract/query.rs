@@ -137,7 +137,7 @@ pub(crate) async fn check_names(parts: &mut Parts) -> Result<(), Problem> {
 /// How a table in text is written.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub struct TextQuery {
+pub(crate) struct TextQuery {
     /// Between two cells: one ASCII character, or the word `tab`. A comma when omitted, a tabulator
     /// for `text/tab-separated-values`.
     #[param(pattern = "^([!#-/:-@\\[-`{-~ \\t]|tab)$")]
@@ -159,7 +159,7 @@ impl TextQuery {
     ///
     /// # Errors
     /// `invalid_parameter`.
-    pub fn parse(&self) -> Result<TextParameters, Problem> {
+    pub(crate) fn parse(&self) -> Result<TextParameters, Problem> {
         Ok(TextParameters {
             delimiter: part(self.delimiter.as_ref())?,
             decimal: part(self.decimal.as_ref())?,

@@ -83,8 +83,8 @@ impl GenerateArgs {
 
     fn tree(&self, schema: &Schema) -> Option<Arc<Tree>> {
         let mut columns = schema.columns.iter();
-        let column = columns.find(|column| *column.name == *self.column)?;
-        column.tree.clone()
+        let column = columns.find(|column| *column.name() == *self.column)?;
+        column.tree().cloned()
     }
 
     /// A schema that reads the column as it is declared, and of the others the text only: their

@@ -45,7 +45,7 @@ impl RowDigest {
             hasher
         };
         Self {
-            columns: schema.stored().map(|spec| column(&spec.name)).collect(),
+            columns: schema.stored().map(|spec| column(spec.name())).collect(),
             factors: [factor(1), factor(2)],
             sum: 0,
             rows: 0,

@@ -14,7 +14,7 @@ use pais_core::table::Table;
 /// columns have at least *L* values in one of the halves already. So a table that does not meet it
 /// is never split.
 pub(crate) fn is_one_group(schema: &Schema, table: &Table, l: usize) -> bool {
-    let roles = schema.stored().map(|column| column.role);
+    let roles = schema.stored().map(|column| column.role());
     let columns = roles.zip(&table.columns);
     let sensitive: Vec<&[u32]> = columns
         .filter(|(role, _)| *role == ColumnRole::Sensitive)

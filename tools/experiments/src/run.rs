@@ -161,6 +161,7 @@ impl Runner {
     fn run(&self, table: &TableSpec, job: &Value) -> anyhow::Result<Outcome> {
         let schema = table.schema()?;
         let job: JobDefinition = serde_json::from_value(job.clone())?;
+        let job = job.parse()?;
         let file = File::open(self.files.file(table)?)?;
         let mut seconds = Seconds::default();
 
@@ -197,7 +198,7 @@ impl Runner {
         seconds.write = began.elapsed().as_secs_f64();
         Ok(Outcome {
             seconds,
-            report: Ok(release.report),
+            report: Ok(serde_json::to_value(release.report())?),
         })
     }
 }

@@ -398,11 +398,11 @@ mod tests {
             let cells: Vec<&str> = line.split(',').collect();
             assert_eq!(cells.len(), 62, "{line}");
             for (column, cell) in schema.columns.iter().zip(cells) {
-                let fits = match &column.tree {
+                let fits = match column.tree() {
                     Some(tree) => tree.leaf_number(cell).is_some(),
                     None => !cell.is_empty(),
                 };
-                assert!(fits, "{}", column.name);
+                assert!(fits, "{}", column.name());
             }
         }
     }

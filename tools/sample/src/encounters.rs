@@ -250,7 +250,7 @@ mod tests {
         let definition: DatasetDefinition = serde_json::from_value(super::schema()).unwrap();
         let schema = Schema::inline(&definition).unwrap();
         let job: JobDefinition = serde_json::from_value(super::job()).unwrap();
-        assert!(job.privacy_model().is_ok());
+        job.parse().unwrap();
         let table = csv::read_table(&schema, written(2000, 7).as_bytes()).unwrap();
         assert_eq!(table.rows, 2000);
         let subjects = &table.columns[schema.subject().unwrap()];

@@ -399,7 +399,7 @@ mod tests {
     #[test]
     fn rows_match_the_schema() {
         let job: JobDefinition = serde_json::from_value(job()).unwrap();
-        assert!(job.privacy_model().is_ok());
+        job.parse().unwrap();
         let mut rows = 0;
         let read = csv::read(
             &resolved(),

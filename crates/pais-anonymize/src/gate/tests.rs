@@ -1,6 +1,5 @@
 //! The gate counts persons where the dataset has a subject column, whatever a method claims.
 
-use pais_core::definition::JobDefinition;
 use pais_core::table::{COUNT_COLUMN, Column, Form, GROUP_COLUMN, ReleasedColumn, ReleasedTable};
 use pais_verify::SubjectGroups;
 use serde_json::{Value, json};
@@ -8,7 +7,7 @@ use serde_json::{Value, json};
 use super::verify;
 use crate::method::{Candidate, Claim};
 use crate::prepared::PreparedTable;
-use crate::test_data::{load, schema};
+use crate::test_data::{job_of, load, schema};
 use crate::{AnonymizationRun, RunError, Unobserved};
 
 fn columns() -> Value {
@@ -29,10 +28,8 @@ fn file(patients: &[&str]) -> String {
 fn prepared(patients: &[&str], job: Value) -> PreparedTable {
     let schema = schema(columns());
     let table = load(&schema, file(patients).as_bytes());
-    let job: JobDefinition = serde_json::from_value(job).unwrap();
-    let method = crate::methods::plan(&schema, &job).unwrap();
-    let form = (method.output(), method.needs_pre_generalized_codes());
-    PreparedTable::new(schema, job, table, form, |_| Ok(())).unwrap()
+    let job = job_of(job).unwrap();
+    PreparedTable::new(schema, job, table).unwrap()
 }
 
 fn column(name: &str, form: Form, texts: &[&str], codes: Vec<u32>) -> ReleasedColumn {
@@ -59,7 +56,6 @@ fn decided(input: &PreparedTable, tables: Vec<ReleasedTable>, claim: Claim) -> F
     let candidate = Candidate {
         rows: (0..input.table.rows as u32).collect(),
         tables,
-        step: None,
         cut: None,
         claim,
     };
@@ -136,13 +132,13 @@ fn the_report_counts_persons() {
     let schema = schema(columns());
     let table = load(&schema, file(&patients).as_bytes());
     let job = json!({"privacy": {"model": "k_anonymity", "k": 2}});
-    let job: JobDefinition = serde_json::from_value(job).unwrap();
+    let job = job_of(job).unwrap();
     let observer = Unobserved::default();
     let run = AnonymizationRun::new(schema, job, table, &observer).unwrap();
     let steps = run.search(&observer).unwrap();
     let release = run.release(&steps, None, &observer).unwrap();
-    assert_eq!(release.verification["smallest_group"], 3);
-    let report = &release.report;
+    assert_eq!(json!(release.verification())["smallest_group"], 3);
+    let report = &json!(release.report());
     assert_eq!(
         (&report["rows"], &report["subjects"]),
         (&json!(6), &json!(3))

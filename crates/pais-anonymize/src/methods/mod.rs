@@ -4,10 +4,11 @@ pub(crate) mod item_disclosure;
 pub(crate) mod partitioning;
 pub(crate) mod specialization;
 
-use pais_core::definition::{JobDefinition, JobError, JobErrorKind};
+use pais_core::definition::{Job, JobError, JobErrorKind};
+use pais_core::model::PrivacyModel;
 use pais_core::schema::Schema;
 
-use crate::method::{Method, PlanMethod};
+use crate::method::{AnyMethod, PlanMethod};
 
 #[cfg(test)]
 mod person_tests;
@@ -24,19 +25,23 @@ const METHODS: &[PlanMethod] = &[
 /// The method of a job, checked against the schema.
 ///
 /// # Errors
-/// Invalid parameters of the privacy model, and a job that does not fit the schema.
-pub(crate) fn plan(schema: &Schema, job: &JobDefinition) -> Result<Box<dyn Method>, JobError> {
-    plan_among(METHODS, schema, job)
+/// A job that does not fit the schema.
+pub(crate) fn plan(
+    schema: &Schema,
+    job: &Job,
+    model: &PrivacyModel,
+) -> Result<Box<dyn AnyMethod>, JobError> {
+    plan_among(METHODS, schema, job, model)
 }
 
 fn plan_among(
     methods: &[PlanMethod],
     schema: &Schema,
-    job: &JobDefinition,
-) -> Result<Box<dyn Method>, JobError> {
-    let model = schema.privacy_model(job)?;
+    job: &Job,
+    model: &PrivacyModel,
+) -> Result<Box<dyn AnyMethod>, JobError> {
     for plan in methods {
-        if let Some(method) = plan(schema, job, &model)? {
+        if let Some(method) = plan(schema, job, model)? {
             return Ok(method);
         }
     }

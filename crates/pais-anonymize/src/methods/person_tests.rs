@@ -6,9 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use pais_core::definition::JobDefinition;
-
-use crate::test_data::{load, schema};
+use crate::test_data::{job_of, load, schema};
 use crate::{AnonymizationRun, RunError, Unobserved, VerifiedRelease};
 
 #[derive(Clone, Debug)]
@@ -98,7 +96,7 @@ fn run(case: &PersonCase) -> Result<VerifiedRelease, RunError> {
         file += &(row.join(",") + "\n");
     }
     let table = load(&schema, file.as_bytes());
-    let job: JobDefinition = serde_json::from_value(case.job.clone()).unwrap();
+    let job = job_of(case.job.clone())?;
     let run = AnonymizationRun::new(schema, job, table, &Unobserved::default())?;
     let steps = run.search(&Unobserved::default())?;
     run.release(&steps, None, &Unobserved::default())

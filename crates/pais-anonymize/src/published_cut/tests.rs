@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::publish;
-use crate::cut::Cut;
+use crate::published_cut::Cut;
 use crate::released_table;
 use crate::test_data::{load, schema};
 

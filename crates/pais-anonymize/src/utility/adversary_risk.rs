@@ -132,10 +132,10 @@ fn adversaries(
 /// The insensitive columns with a value, not missing, that is in one row of the release only.
 fn singled_out(input: &PreparedTable, table: &ReleasedTable) -> Vec<String> {
     let insensitive = input.schema.stored();
-    let insensitive = insensitive.filter(|spec| spec.role == ColumnRole::Insensitive);
+    let insensitive = insensitive.filter(|spec| spec.role() == ColumnRole::Insensitive);
     let singles = insensitive.filter(|spec| {
         let mut columns = table.columns.iter();
-        let Some(released) = columns.find(|released| released.name == spec.name) else {
+        let Some(released) = columns.find(|released| *released.name == *spec.name()) else {
             return false;
         };
         let dictionary = &released.column.dictionary;
@@ -151,5 +151,5 @@ fn singled_out(input: &PreparedTable, table: &ReleasedTable) -> Vec<String> {
         let mut values = dictionary.iter().zip(rows);
         values.any(|(value, rows)| rows == 1 && !spec.is_missing(value))
     });
-    singles.map(|spec| spec.name.to_string()).collect()
+    singles.map(|spec| spec.name().to_owned()).collect()
 }

@@ -106,7 +106,7 @@ fn leaf_labels(tree: &Tree) -> Vec<&str> {
 /// The ends of each label of a column of numbers or dates, `None` for what says nothing of the
 /// value; or `None` where other labels are among them.
 fn intervals(spec: &SchemaColumn, texts: &[&str]) -> Option<Vec<Option<(f64, f64)>>> {
-    let scale = spec.kind.scale()?;
+    let scale = spec.kind().scale()?;
     let ends = |text: &&str| match Interval::parse_on(text, scale) {
         Some(interval) => Some(Some((interval.lo, interval.hi))),
         None => {

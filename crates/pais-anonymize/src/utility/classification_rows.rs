@@ -30,7 +30,7 @@ const CLASSIFIED_COPIES: u64 = 3 + 6 * 2;
 /// twice, because intervals that overlap are two attributes.
 pub(crate) fn classification_bytes(schema: &Schema, rows: u64) -> u64 {
     let mut columns = schema.stored();
-    if !columns.any(|column| column.role == ColumnRole::Class) {
+    if !columns.any(|column| column.role() == ColumnRole::Class) {
         return 0;
     }
     let codes = 4 * schema.stored().count() as u64;

@@ -36,7 +36,7 @@ pub(crate) fn classification_error(
     stopped: &(dyn Fn() -> bool + Sync),
 ) -> Option<ClassificationError> {
     let used = used_columns(input, table);
-    let is_class = |it: &UsedColumn<'_>| it.spec.role == ColumnRole::Class;
+    let is_class = |it: &UsedColumn<'_>| it.spec.role() == ColumnRole::Class;
     let (class, used): (Vec<_>, Vec<_>) = used.into_iter().partition(is_class);
     let class = class.first()?;
     let released = ClassifiedRows {
@@ -47,7 +47,7 @@ pub(crate) fn classification_error(
     if released.classes.value_count() > MOST_CLASSES || stopped() {
         return None;
     }
-    let raw = if input.job.wants_raw_figures() {
+    let raw = if input.job.raw_figures {
         Some(raw_rows(input, &used, class.position)?)
     } else {
         None
@@ -65,7 +65,7 @@ pub(crate) fn classification_error(
     let of_release = released.examples(&sample.released, |_| true)?;
     let of_raw = match &raw {
         Some(raw) => {
-            let is_open = |at: usize| used[at].spec.role != ColumnRole::QuasiIdentifier;
+            let is_open = |at: usize| used[at].spec.role() != ColumnRole::QuasiIdentifier;
             let all = raw.examples(&sample.raw, |_| true)?;
             Some((all, raw.examples(&sample.raw, is_open)?))
         }
@@ -139,9 +139,9 @@ impl<'a> UsedColumn<'a> {
 /// the paper removes nothing but the quasi-identifiers, and who has the release has them too.
 fn used_columns<'a>(input: &'a PreparedTable, table: &'a ReleasedTable) -> Vec<UsedColumn<'a>> {
     let used = |(position, spec): (usize, &'a SchemaColumn)| {
-        let is_used = spec.kind != ColumnKind::Set;
+        let is_used = spec.kind() != ColumnKind::Set;
         let mut columns = table.columns.iter().filter(|_| is_used);
-        let released = columns.find(|column| column.name == spec.name)?;
+        let released = columns.find(|column| *column.name == *spec.name())?;
         Some(UsedColumn {
             position,
             spec,

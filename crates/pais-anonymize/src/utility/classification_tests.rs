@@ -7,7 +7,7 @@ use pais_core::table::{Column, Table};
 use serde_json::{Value, json};
 
 use super::{ClassificationError, for_recipient};
-use crate::test_data::{adult_with, load, schema};
+use crate::test_data::{adult_with, job_of, load, schema};
 use crate::{AnonymizationRun, Unobserved, VerifiedRelease};
 
 type Data = (Arc<Schema>, Table);
@@ -37,7 +37,7 @@ fn few_rows() -> Data {
 }
 
 fn released((schema, table): &Data, job: Value) -> VerifiedRelease {
-    let job = serde_json::from_value(job).unwrap();
+    let job = job_of(job).unwrap();
     let observer = Unobserved::default();
     let run = AnonymizationRun::new(Arc::clone(schema), job, table.clone(), &observer).unwrap();
     let steps = run.search(&observer).unwrap();
@@ -45,7 +45,7 @@ fn released((schema, table): &Data, job: Value) -> VerifiedRelease {
 }
 
 fn found(release: &VerifiedRelease) -> ClassificationError {
-    let found = release.report["utility"]["classification_error"].clone();
+    let found = json!(release.report())["utility"]["classification_error"].clone();
     serde_json::from_value(found).unwrap()
 }
 
@@ -142,9 +142,9 @@ fn recipients_and_holders_who_say_so_see_the_error_on_the_release_alone() {
     let mut job = lkc(2, 1.0, "local");
     let release = released(&data, job.clone());
     let full = found(&release);
-    assert!(release.report["utility"]["query_error"].is_object());
+    assert!(json!(release.report())["utility"]["query_error"].is_object());
     job["utility"]["raw_figures"] = json!(false);
-    let without = released(&data, job).report;
+    let without = json!(released(&data, job).report());
     let errors = &without["utility"]["classification_error"];
     let names: Vec<&String> = errors.as_object().unwrap().keys().collect();
     assert_eq!(
@@ -153,7 +153,7 @@ fn recipients_and_holders_who_say_so_see_the_error_on_the_release_alone() {
     );
     assert_eq!(errors["ce"], json!(full.ce));
     assert!(without["utility"].get("query_error").is_none());
-    let shown = for_recipient(release.report);
+    let shown = for_recipient(json!(release.report()));
     assert_eq!(&shown["utility"]["classification_error"], errors);
     let fields = |report: &Value| {
         let fields = report["utility"].as_object().unwrap().keys().cloned();
@@ -174,7 +174,7 @@ fn there_is_no_error_without_a_class_or_with_a_class_for_each_row() {
     for role in ["insensitive", "class"] {
         let schema = schema(columns(role));
         let table = load(&schema, file.as_bytes());
-        let report = released(&(schema, table), job.clone()).report;
+        let report = json!(released(&(schema, table), job.clone()).report());
         assert!(
             report["utility"].get("classification_error").is_none(),
             "{role}"

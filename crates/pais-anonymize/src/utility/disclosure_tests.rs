@@ -10,7 +10,7 @@ use crate::{AnonymizationRun, Unobserved, VerifiedRelease};
 fn run(columns: &Value, rows: &str, job: &Value) -> VerifiedRelease {
     let schema = schema(columns.clone());
     let table = load(&schema, rows.as_bytes());
-    let job = serde_json::from_value(job.clone()).unwrap();
+    let job = crate::test_data::job_of(job.clone()).unwrap();
     let observer = Unobserved::default();
     let run = AnonymizationRun::new(schema, job, table, &observer).unwrap();
     let steps = run.search(&observer).unwrap();
@@ -36,7 +36,7 @@ fn shown(release: &VerifiedRelease) -> Vec<Vec<String>> {
 fn one_report(columns: &Value, worlds: &[String], job: &Value) -> Value {
     let releases: Vec<VerifiedRelease> =
         worlds.iter().map(|rows| run(columns, rows, job)).collect();
-    let reports = releases.iter().map(|it| for_recipient(it.report.clone()));
+    let reports = releases.iter().map(|it| for_recipient(json!(it.report())));
     let reports: Vec<Value> = reports.collect();
     for (release, report) in releases.iter().zip(&reports) {
         assert_eq!(shown(release), shown(&releases[0]), "the same release");
@@ -71,7 +71,7 @@ fn the_query_error_does_not_single_out_a_world() {
     let report = one_report(&columns, &worlds, &job);
     assert!(report["utility"].get("query_error").is_none());
     for world in worlds {
-        let holder = run(&columns, &world, &job).report;
+        let holder = json!(run(&columns, &world, &job).report());
         for (name, value) in holder["utility"]["query_error"].as_object().unwrap() {
             match value.as_u64() {
                 Some(count) => assert_eq!(rounded_count(count), count, "{name}"),
@@ -121,7 +121,7 @@ fn ncp_of_sets_does_not_count_hidden_items() {
     assert_eq!(report["utility"]["ncp"], 0.0);
     assert!(report["utility"].get("item_loss_by_column").is_none());
     // The holder learns what was lost: 3 of 5 items.
-    let holder = run(&columns, &worlds[2], &job).report;
+    let holder = json!(run(&columns, &worlds[2], &job).report());
     assert_eq!(holder["utility"]["item_loss_by_column"]["drugs"], 0.6);
 }
 
@@ -136,7 +136,7 @@ fn a_leaf_range_loses_information() {
         let labels = ["\"[0,20)\"", "\"[0,20)\"", "\"[20,100]\"", "\"[20,100]\""];
         assert_eq!(shown(&release)[0], labels, "{recoding}");
         // Two rows lose 0.2 and two lose 0.8.
-        assert_eq!(release.report["utility"]["ncp"], 0.5, "{recoding}");
+        assert_eq!(json!(release.report())["utility"]["ncp"], 0.5, "{recoding}");
     }
 }
 
@@ -156,7 +156,7 @@ fn the_echo_names_no_value_that_no_row_shows() {
             "pre_generalization": levels});
         let release = run(&relational, "q\na\na\nb\nb\n", &job);
         assert_eq!(shown(&release)[0], ["X", "X", "b", "b"], "{recoding}");
-        let echo = &release.report["pre_generalization"]["q"];
+        let echo = &json!(release.report())["pre_generalization"]["q"];
         assert_eq!(echo, &json!({"level": 0, "values": {"1": ["a"]}}));
     }
     // The items b and d are hidden, each held by one row.
@@ -166,7 +166,7 @@ fn the_echo_names_no_value_that_no_row_shows() {
         "pre_generalization": {"q": {"level": 1, "values": {"0": ["a", "b", "d"]}}}});
     let release = run(&sets, "q\na|b\na|d\n", &job);
     assert_eq!(shown(&release)[0], ["a", "a"]);
-    let echo = &release.report["pre_generalization"]["q"];
+    let echo = &json!(release.report())["pre_generalization"]["q"];
     assert_eq!(echo, &json!({"level": 1, "values": {"0": ["a"]}}));
 }
 
@@ -187,7 +187,10 @@ fn confidence_and_known_groups_are_those_of_the_verification() {
         json!({"privacy": {"model": "t_closeness", "k": 2, "t": 0.5}}),
     ] {
         let release = run(&columns, rows, &job);
-        let (utility, found) = (&release.report["utility"], &release.verification);
+        let (utility, found) = (
+            &json!(release.report())["utility"],
+            &json!(release.verification()),
+        );
         let confidence = &utility["greatest_confidence"];
         assert_eq!(confidence, &found["greatest_confidence"], "{job}");
         let smallest = &utility["smallest_known_group"];

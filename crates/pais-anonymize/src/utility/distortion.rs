@@ -65,7 +65,7 @@ pub(crate) fn add_distortion(
             } else {
                 (column.entropy_loss(), column.frequency_survival())
             };
-            (column.spec.name.to_string(), figures)
+            (column.spec.name().to_owned(), figures)
         })
         .collect();
     stop_if_asked(observer)?;
@@ -217,7 +217,7 @@ impl<'a> DistortedColumn<'a> {
             .filter_map(|(_, label, _)| Interval::parse_on(label, *scale));
         let shown = shown.map(|it| (it.lo, it.hi));
         let shown = shown.reduce(|(lo, hi), (least, most)| (lo.min(least), hi.max(most)));
-        let (lo, hi) = self.spec.domain.or(shown).unwrap_or((0.0, 0.0));
+        let (lo, hi) = self.spec.domain().or(shown).unwrap_or((0.0, 0.0));
         Some(Bins::new(lo, hi, *scale))
     }
 
@@ -375,7 +375,7 @@ fn paired_columns(
         .collect();
     let stored: Vec<_> = input.schema.stored().collect();
     for (position, column) in &input.table.untouched {
-        let role = stored.get(*position).map(|spec| spec.role);
+        let role = stored.get(*position).map(|spec| spec.role());
         if !matches!(role, Some(ColumnRole::Sensitive | ColumnRole::Class)) {
             continue;
         }
@@ -473,7 +473,7 @@ pub struct LabelShare {
 impl ColumnDistribution {
     pub(super) fn new(column: &DistortedColumn, k: u64) -> Self {
         let fewest = k.max(FEWEST_ROWS);
-        let name = column.spec.name.to_string();
+        let name = column.spec.name().to_owned();
         let Some(bins) = column.bins() else {
             let released = column
                 .labels()

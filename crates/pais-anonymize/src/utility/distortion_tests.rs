@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::distortion::DistortedColumn;
 use super::for_recipient;
-use crate::test_data::{adult_with, load, schema};
+use crate::test_data::{adult_with, job_of, load, schema};
 use crate::{AnonymizationRun, Unobserved, VerifiedRelease};
 
 /// Entropy loss and survival of frequencies of a column that releases these labels for its rows.
@@ -88,7 +88,7 @@ fn intervals_are_spread_over_bins_of_equal_width() {
 fn released(columns: &Value, rows: &str, job: &Value) -> VerifiedRelease {
     let schema = schema(columns.clone());
     let table = load(&schema, rows.as_bytes());
-    let job = serde_json::from_value(job.clone()).unwrap();
+    let job = crate::test_data::job_of(job.clone()).unwrap();
     let observer = Unobserved::default();
     let run = AnonymizationRun::new(schema, job, table, &observer).unwrap();
     let steps = run.search(&observer).unwrap();
@@ -120,7 +120,7 @@ fn visits(role: &str) -> VerifiedRelease {
 
 #[test]
 fn recipients_see_the_risk_by_length_but_nothing_of_raw_values() {
-    let report = visits("identifier").report;
+    let report = json!(visits("identifier").report());
     assert!(report["utility"]["entropy_loss_by_column"]["age"].is_number());
     assert!(report["utility"]["frequency_survival_by_column"]["sex"].is_number());
     assert!(report["utility"]["association_survival"].is_number());
@@ -154,7 +154,7 @@ fn recipients_see_the_risk_by_length_but_nothing_of_raw_values() {
 
 #[test]
 fn who_is_one_person_is_not_shown_by_length() {
-    let report = visits("subject").report;
+    let report = json!(visits("subject").report());
     let by_length = &report["risk"]["by_length"];
     assert_eq!(
         by_length[0]["smallest"],
@@ -176,7 +176,7 @@ fn an_insensitive_column_with_a_value_of_one_row_is_named() {
     ]);
     let rows = "sex,ward,note\nf,1,\nf,1,\nm,2,x\nm,2,\n";
     let job = json!({"privacy": {"model": "k_anonymity", "k": 2}});
-    let risk = released(&columns, rows, &job).report["risk"].clone();
+    let risk = json!(released(&columns, rows, &job).report())["risk"].clone();
     assert_eq!(risk["insensitive_singled_out"], json!(["note"]));
 }
 
@@ -191,7 +191,7 @@ fn the_risk_by_length_of_local_recoding_is_a_bound() {
     let rows = (0..60usize).map(|row| format!("{},{},d{}\n", row * 7 % 60, row * 11 % 50, row % 4));
     let rows = "age,weight,disease\n".to_owned() + &rows.collect::<String>();
     let job = json!({"privacy": {"model": "lkc", "l": 2, "k": 5, "c": 0.8}, "recoding": "local"});
-    let report = released(&columns, &rows, &job).report;
+    let report = json!(released(&columns, &rows, &job).report());
     assert_eq!(report["risk"]["by_length_exact"], false);
     let by_length = report["risk"]["by_length"].as_array().unwrap();
     assert_eq!(by_length.len(), 2);
@@ -213,11 +213,11 @@ fn on_adult_two_values_more_than_assumed_single_persons_out() {
         _ => "identifier",
     });
     let job = json!({"privacy": {"model": "lkc", "l": 2, "k": 20, "c": 1.0}});
-    let job = serde_json::from_value(job).unwrap();
+    let job = job_of(job).unwrap();
     let observer = Unobserved::default();
     let run = AnonymizationRun::new(schema, job, table, &observer).unwrap();
     let steps = run.search(&observer).unwrap();
-    let report = run.release(&steps, None, &observer).unwrap().report;
+    let report = json!(run.release(&steps, None, &observer).unwrap().report());
     let by_length = report["risk"]["by_length"].as_array().unwrap();
     assert_eq!(by_length.len(), 4);
     let smallest: Vec<u64> = by_length

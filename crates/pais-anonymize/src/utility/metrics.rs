@@ -44,7 +44,7 @@ impl GroupMetrics {
     /// The measures of groups of these sizes, in records.
     ///
     /// There are fewer than 2³² records in a table, so the sum of squares fits 64 bits.
-    pub fn from_sizes(sizes: &[u32]) -> Self {
+    pub(crate) fn from_sizes(sizes: &[u32]) -> Self {
         let rows: u64 = sizes.iter().map(|&size| u64::from(size)).sum();
         let discernibility: u64 = sizes.iter().map(|&size| u64::from(size).pow(2)).sum();
         let ratio = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };

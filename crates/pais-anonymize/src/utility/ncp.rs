@@ -26,14 +26,14 @@ enum LabelDomain<'a> {
 
 impl<'a> LabelDomain<'a> {
     fn new<'l>(spec: &'a SchemaColumn, labels: impl Iterator<Item = &'l str>) -> Self {
-        match (&spec.tree, spec.kind) {
+        match (spec.tree(), spec.kind()) {
             (Some(tree), kind) => {
                 let missing = labels.into_iter().any(|label| label == MISSING_LABEL);
                 Self::Taxonomy(tree, taxonomy_ncp(tree, kind, missing))
             }
             (None, _) if spec.has_grown_intervals() => {
                 let scale = spec.scale();
-                let (lo, hi) = spec.domain.unwrap_or_else(|| range(labels, scale));
+                let (lo, hi) = spec.domain().unwrap_or_else(|| range(labels, scale));
                 Self::Interval((hi - lo).max(0.0), scale)
             }
             (None, _) => Self::Flat,

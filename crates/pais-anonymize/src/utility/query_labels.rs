@@ -93,7 +93,7 @@ pub(crate) fn sensitive_of_rows(input: &PreparedTable, rows: &[u32]) -> Vec<Quer
     let sensitive = input.table.untouched.iter();
     let sensitive = sensitive.filter_map(|(position, column)| {
         let spec = stored.get(*position)?;
-        if spec.role != ColumnRole::Sensitive {
+        if spec.role() != ColumnRole::Sensitive {
             return None;
         }
         let ranks = ValueRanks::new(spec, column);

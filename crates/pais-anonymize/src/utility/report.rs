@@ -12,8 +12,8 @@ use pais_verify::{CountedTable, SubjectGroups, VerifyError, group_sizes};
 
 use super::holder_only::rounded;
 use super::{ClassificationError, ColumnDistribution, GroupMetrics, QueryError, Risk, ncp};
-use crate::table_figures::TableFigures;
-use crate::verdict::Verdict;
+use crate::step::TableFigures;
+use pais_verify::PrivacyFinding;
 
 /// The report of a release. An empty table has no group: its measures are 0, but for those of
 /// information lost, which tell of suppressed rows too.
@@ -99,8 +99,9 @@ impl Report {
     fn new(
         sizes: &[u32],
         ncp_by_column: BTreeMap<String, f64>,
-        (rows, suppressed_rows): (u64, u64),
-        verdict: &Verdict,
+        rows: u64,
+        suppressed_rows: u64,
+        verdict: &PrivacyFinding,
     ) -> Self {
         let columns = ncp_by_column.len();
         let ncp = if columns == 0 {
@@ -190,13 +191,13 @@ pub(crate) fn report(
     table: &ReleasedTable,
     schema: &Schema,
     suppressed_rows: u64,
-    verdict: &Verdict,
+    verdict: &PrivacyFinding,
 ) -> Result<Report, VerifyError> {
     let names = schema.names(ColumnRole::QuasiIdentifier);
     let sizes = group_sizes(table, &names)?;
     let means = ncp_by_column(table, schema, suppressed_rows)?;
-    let rows = (table.rows as u64, suppressed_rows);
-    Ok(Report::new(&sizes, means, rows, verdict))
+    let rows = table.rows as u64;
+    Ok(Report::new(&sizes, means, rows, suppressed_rows, verdict))
 }
 
 /// Mean NCP of each quasi-identifier.
@@ -207,12 +208,12 @@ fn ncp_by_column(
 ) -> Result<BTreeMap<String, f64>, VerifyError> {
     let mean = |spec: &&SchemaColumn| {
         let mut columns = table.columns.iter();
-        let column = columns.find(|column| column.name == spec.name);
+        let column = columns.find(|column| *column.name == *spec.name());
         let column = column.ok_or_else(|| VerifyError::NoSuchColumn {
-            column: spec.name.clone(),
+            column: spec.name().into(),
         })?;
         let ncp = ncp::of_column(column, spec, suppressed_rows);
-        Ok((spec.name.to_string(), ncp))
+        Ok((spec.name().to_owned(), ncp))
     };
     let columns: Vec<_> = quasi_identifiers(schema).collect();
     let means: Vec<_> = columns.par_iter().map(mean).collect();
@@ -249,15 +250,19 @@ pub(crate) fn group_figures(
 
 /// The report of an anatomized release with groups of these sizes. Its quasi-identifiers are exact
 /// and lose nothing.
-pub(crate) fn anatomized_report(sizes: &[u32], schema: &Schema, verdict: &Verdict) -> Report {
-    let exact = quasi_identifiers(schema).map(|spec| (spec.name.to_string(), 0.0));
+pub(crate) fn anatomized_report(
+    sizes: &[u32],
+    schema: &Schema,
+    verdict: &PrivacyFinding,
+) -> Report {
+    let exact = quasi_identifiers(schema).map(|spec| (spec.name().to_owned(), 0.0));
     let rows = sizes.iter().map(|&size| u64::from(size)).sum();
-    Report::new(sizes, exact.collect(), (rows, 0), verdict)
+    Report::new(sizes, exact.collect(), rows, 0, verdict)
 }
 
 fn quasi_identifiers(schema: &Schema) -> impl Iterator<Item = &SchemaColumn> {
     let columns = schema.stored();
-    columns.filter(|spec| spec.role == ColumnRole::QuasiIdentifier)
+    columns.filter(|spec| spec.role() == ColumnRole::QuasiIdentifier)
 }
 
 #[cfg(test)]
@@ -267,11 +272,11 @@ mod tests {
     use super::{Report, report};
     use crate::test_data::schema;
     use crate::utility::{ClassificationError, QueryError, for_recipient};
-    use crate::verdict::Verdict;
     use pais_core::cancellation::Cancellation;
     use pais_core::model::Confidence;
     use pais_core::schema::Schema;
     use pais_core::table::{Column, Form, ReleasedColumn, ReleasedTable};
+    use pais_verify::PrivacyFinding;
     use pais_verify::{LkcRequirement, QidConfidences, QidSizes, SubjectGroups, verify_lkc};
 
     /// Table 2 of the KDD'09 paper, over the trees of its Figure 2.
@@ -322,7 +327,7 @@ mod tests {
         report(table, &schema, lost, &verdict(table, &schema)).unwrap()
     }
 
-    fn verdict(table: &ReleasedTable, schema: &Schema) -> Verdict {
+    fn verdict(table: &ReleasedTable, schema: &Schema) -> PrivacyFinding {
         let requirement = LkcRequirement {
             l: 2,
             k: 2,
@@ -331,7 +336,7 @@ mod tests {
             missing_sensitive: pais_core::model::MissingSensitive::Excluded,
         };
         let names = schema.names(pais_core::definition::ColumnRole::QuasiIdentifier);
-        Verdict::Subsets(
+        PrivacyFinding::Subsets(
             verify_lkc(table, &names, &[], &requirement, &Cancellation::new()).unwrap(),
         )
     }

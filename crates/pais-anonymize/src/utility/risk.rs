@@ -84,7 +84,7 @@ pub struct ShareAbove {
 
 impl Risk {
     /// The risk of a table whose groups have these sizes, in records.
-    pub fn from_sizes(sizes: &[u32]) -> Self {
+    pub(crate) fn from_sizes(sizes: &[u32]) -> Self {
         let Some(smallest) = sizes.iter().copied().min().filter(|&size| size > 0) else {
             return Self::default();
         };

@@ -29,7 +29,7 @@ impl ValueRanks {
             .map(|(code, text)| RankedValue {
                 code,
                 missing: spec.is_missing(text),
-                size: (spec.kind == ColumnKind::Numeric)
+                size: (spec.kind() == ColumnKind::Numeric)
                     .then(|| number(text))
                     .flatten(),
                 text,

@@ -1,6 +1,6 @@
 //! A random schema, table and job.
 
-use pais_core::definition::JobDefinition;
+use pais_core::definition::{Job, JobDefinition, JobError};
 use pais_core::schema::Schema;
 use pais_core::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable};
 use serde_json::{Value, json};
@@ -71,7 +71,7 @@ pub(crate) struct Case {
     pub(crate) schema: Schema,
     pub(crate) raw: ReleasedTable,
     pub(crate) format: Format,
-    pub(crate) job: JobDefinition,
+    pub(crate) job: Result<Job, JobError>,
     /// The step to release, modulo the number of steps.
     pub(crate) step: u32,
 }
@@ -221,12 +221,13 @@ impl Case {
             columns: raw,
         };
         let job = job(dice, &columns);
+        let definition: JobDefinition =
+            serde_json::from_value(job.clone()).unwrap_or_else(|error| panic!("{error} {job}"));
         Self {
             schema,
             raw,
             format,
-            job: serde_json::from_value(job.clone())
-                .unwrap_or_else(|error| panic!("{error} {job}")),
+            job: definition.parse(),
             step: dice.below(8) as u32,
         }
     }

@@ -88,7 +88,7 @@ pub(crate) fn through(
     let qit = anatomized::released("qit", &read_by, format.read(&read_by, file).unwrap());
     let sensitive = schema
         .stored()
-        .filter(|column| column.role == ColumnRole::Sensitive);
+        .filter(|column| column.role() == ColumnRole::Sensitive);
     let counts = sensitive.zip(&tables[1..]).map(|(column, table)| {
         let read_by = anatomized::sensitive_columns(column);
         let read = format.read(&read_by, format.write(table)).unwrap();

@@ -13,7 +13,8 @@ use std::sync::Arc;
 
 use pais_anonymize::{AnonymizationRun, JobPlan, RunError, Unobserved, VerifiedRelease};
 use pais_core::cancellation::Cancellation;
-use pais_verify::{PrivacyFinding, verify_release};
+use pais_core::definition::Job;
+use pais_verify::verify_release;
 use rand::TryRng;
 
 use case::Case;
@@ -72,11 +73,14 @@ fn run(number: u64) -> Outcome {
     let Ok(raw) = files::read_raw(&case) else {
         return Outcome::Refused;
     };
-    let Ok(plan) = JobPlan::new(&case.schema, &case.job) else {
+    let Ok(job) = &case.job else {
+        return Outcome::Refused;
+    };
+    let Ok(plan) = JobPlan::new(&case.schema, job) else {
         return Outcome::Refused;
     };
     let output = plan.output();
-    let release = match release(&case, raw.clone()) {
+    let release = match release(&case, job, raw.clone()) {
         Ok(release) => release,
         Err(RunError::NotAnonymizable { .. }) => return Outcome::NotAnonymizable,
         Err(RunError::Job(_)) => return Outcome::Refused,
@@ -85,35 +89,36 @@ fn run(number: u64) -> Outcome {
     let format = files::Format::draw(&mut dice);
     let tables = files::through(&case.schema, release.tables(), output, format);
     let cancellation = Cancellation::new();
-    let found = verify_release(&case.schema, &case.job, &tables, Some(raw), &cancellation);
+    let found = verify_release(&case.schema, job, &tables, Some(raw), &cancellation);
     let found = found.unwrap_or_else(|error| panic!("{error}\n{format:?} {release:#?}\n{case:#?}"));
     assert!(
         found.holds(),
         "{found:#?}\n{format:?} {release:#?}\n{case:#?}"
     );
-    let confidence = match found.privacy.as_ref().unwrap() {
-        PrivacyFinding::Subsets(found) => found.greatest_confidence,
-        PrivacyFinding::Groups(found) => found.greatest_confidence,
-    };
+    let confidence = found.privacy.as_ref().unwrap().greatest_confidence();
     for stated in [
-        &release.verification["greatest_confidence"],
-        &release.report["utility"]["greatest_confidence"],
+        release.verification().greatest_confidence(),
+        release.report().utility.greatest_confidence,
     ] {
-        assert_eq!(stated.as_f64(), Some(confidence), "{release:#?}\n{case:#?}");
+        assert_eq!(stated, confidence, "{release:#?}\n{case:#?}");
     }
     Outcome::Released {
         anatomized: release.tables().len() > 1,
     }
 }
 
-fn release(case: &Case, raw: pais_core::table::Table) -> Result<VerifiedRelease, RunError> {
+fn release(
+    case: &Case,
+    job: &Job,
+    raw: pais_core::table::Table,
+) -> Result<VerifiedRelease, RunError> {
     let observer = Unobserved::default();
     let schema = Arc::new(case.schema.clone());
-    let run = AnonymizationRun::new(schema, case.job.clone(), raw, &observer)?;
-    let steps = run.search(&observer)?;
-    let step = match steps.len() {
+    let run = AnonymizationRun::new(schema, job.clone(), raw, &observer)?;
+    let found = run.search(&observer)?;
+    let step = match found.steps().len() {
         0 => None,
         count => Some(case.step % count as u32),
     };
-    run.release(&steps, step, &observer)
+    run.release(&found, step, &observer)
 }

@@ -70,7 +70,7 @@ fn moment_of_number(milliseconds: i64) -> Option<NaiveDateTime> {
 
 /// Writes a day as ISO 8601. A number outside the years 1 to 9999, which no reader returns, is
 /// written as it is.
-pub fn write_day(f: &mut impl fmt::Write, days: i64) -> fmt::Result {
+pub(crate) fn write_day(f: &mut impl fmt::Write, days: i64) -> fmt::Result {
     match day_of_number(days) {
         Some(day) => write!(f, "{day}"),
         None => write!(f, "{days}"),
@@ -79,7 +79,7 @@ pub fn write_day(f: &mut impl fmt::Write, days: i64) -> fmt::Result {
 
 /// Writes a moment as ISO 8601: without an offset, and with a fraction of a second only where there
 /// is one, without zeros at its end. A number outside the years 1 to 9999 is written as it is.
-pub fn write_moment(f: &mut impl fmt::Write, milliseconds: i64) -> fmt::Result {
+pub(crate) fn write_moment(f: &mut impl fmt::Write, milliseconds: i64) -> fmt::Result {
     let Some(moment) = moment_of_number(milliseconds) else {
         return write!(f, "{milliseconds}");
     };

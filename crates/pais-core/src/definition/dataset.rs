@@ -109,6 +109,68 @@ pub struct ColumnDefinition {
     pub order: Option<Vec<String>>,
 }
 
+impl ColumnDefinition {
+    /// A categorical column; other kinds by [`Self::numeric`] and the fields.
+    pub fn new(name: impl Into<String>, role: ColumnRole) -> Self {
+        Self {
+            name: name.into(),
+            role,
+            kind: ColumnKind::Categorical,
+            taxonomy: None,
+            domain: None,
+            separator: None,
+            missing: None,
+            round_range: false,
+            round: None,
+            format: None,
+            from: None,
+            order: None,
+        }
+    }
+
+    /// A column that is read and dropped.
+    pub fn identifier(name: impl Into<String>) -> Self {
+        Self::new(name, ColumnRole::Identifier)
+    }
+
+    /// A column that the adversary knows.
+    pub fn quasi_identifier(name: impl Into<String>) -> Self {
+        Self::new(name, ColumnRole::QuasiIdentifier)
+    }
+
+    /// A column that must not be inferred.
+    pub fn sensitive(name: impl Into<String>) -> Self {
+        Self::new(name, ColumnRole::Sensitive)
+    }
+
+    /// A column that the analyst wants to predict.
+    pub fn class(name: impl Into<String>) -> Self {
+        Self::new(name, ColumnRole::Class)
+    }
+
+    /// A column that is released as it is.
+    pub fn insensitive(name: impl Into<String>) -> Self {
+        Self::new(name, ColumnRole::Insensitive)
+    }
+
+    /// The column with numbers from `lo` to `hi`, both included, which intervals generalize.
+    pub fn numeric(self, lo: f64, hi: f64) -> Self {
+        Self {
+            kind: ColumnKind::Numeric,
+            domain: Some([DomainBound::Number(lo), DomainBound::Number(hi)]),
+            ..self
+        }
+    }
+
+    /// The column with a tree of generalizations.
+    pub fn taxonomy(self, root: TaxonomyNode) -> Self {
+        Self {
+            taxonomy: Some(TaxonomyReference::Inline(root)),
+            ..self
+        }
+    }
+}
+
 /// What a column is for the adversary and the analyst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -235,4 +297,33 @@ pub struct TaxonomyNode {
     )]
     #[cfg_attr(feature = "openapi", schema(no_recursion))]
     pub children: Vec<TaxonomyNode>,
+}
+
+impl TaxonomyNode {
+    /// A node above others.
+    ///
+    /// ```
+    /// use pais_core::definition::TaxonomyNode;
+    ///
+    /// let sex = TaxonomyNode::new("ANY", ["F", "M"]);
+    /// assert_eq!(sex.children[1].label, "M");
+    /// ```
+    pub fn new<N: Into<Self>>(
+        label: impl Into<String>,
+        children: impl IntoIterator<Item = N>,
+    ) -> Self {
+        Self {
+            label: label.into(),
+            children: children.into_iter().map(Into::into).collect(),
+        }
+    }
+}
+
+impl From<&str> for TaxonomyNode {
+    /// A leaf.
+    fn from(label: &str) -> Self {
+        let label = label.to_owned();
+        let children = Vec::new();
+        Self { label, children }
+    }
 }

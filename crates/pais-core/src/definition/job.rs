@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     ColumnRole, DatasetId, JobError, JobErrorKind, OneOrMany, PrivacyDefinition, SubmissionId,
 };
-use crate::model::{Decimal, MissingSensitive, PrivacyModel};
+use crate::model::{Decimal, Diversity, GroupModel, MissingSensitive, PrivacyModel};
 
 /// Seconds of a thorough search where a job does not limit it.
 const DEFAULT_SEARCH_SECONDS: i64 = 30;
@@ -72,99 +72,51 @@ pub struct JobDefinition {
 }
 
 impl JobDefinition {
-    /// The privacy model with its parameters in range.
+    /// The job with its parameters in range. The fields that refer to resources of a service are not
+    /// part of it.
     ///
     /// # Errors
-    /// As [`PrivacyDefinition::parse`].
-    pub fn privacy_model(&self) -> Result<PrivacyModel, JobError> {
-        self.privacy.parse(self.missing_sensitive())
+    /// [`JobErrorKind::Shape`] for a list where one value is needed, a missing parameter and one of
+    /// another model; [`JobErrorKind::OutOfRange`] and [`JobErrorKind::InvalidValue`] for a value out
+    /// of range; [`JobErrorKind::Unfit`] for parameters that exclude each other.
+    pub fn parse(&self) -> Result<Job, JobError> {
+        let utility = self.utility.clone().unwrap_or_default();
+        let recoding = one("/recoding", &self.recoding)?;
+        let objective = one("/utility/objective", &utility.objective)?;
+        let missing_sensitive = self.missing_sensitive.unwrap_or_default();
+        let model = self.privacy.parse(missing_sensitive)?;
+        self.check_confidence_options(&model)?;
+        Ok(Job {
+            model,
+            recoding,
+            output: self.output,
+            objective,
+            split: utility.split,
+            thorough: utility.thorough()?,
+            weights: utility.weights,
+            raw_figures: utility.raw_figures.unwrap_or(true),
+            suppression_limit: self.suppression_limit()?,
+            suppression_for: self.suppression_for,
+            pre_generalization: self.pre_generalization.clone(),
+            roles: self.roles.clone().unwrap_or_default(),
+            seed: self.seed,
+            written: self.seed.and_then(|_| self.parameters()),
+        })
     }
 
-    /// The one recoding of the job; `None` where it gives none, or a list of them.
-    pub fn recoding(&self) -> Option<Recoding> {
-        self.recoding.as_ref().and_then(OneOrMany::one).copied()
-    }
-
-    /// The one objective of the job; `None` where it gives none, or a list of them.
-    pub fn objective(&self) -> Option<Objective> {
-        let objective = self.utility.as_ref().and_then(|it| it.objective.as_ref());
-        objective.and_then(OneOrMany::one).copied()
-    }
-
-    /// Refuses lists of recodings and objectives, where a job has to be one combination.
-    ///
-    /// # Errors
-    /// [`JobErrorKind::Shape`] with a pointer to the list.
-    pub(crate) fn check_one_combination(&self) -> Result<(), JobError> {
-        let recodings = self.recoding.as_ref().and_then(OneOrMany::many);
-        let objectives = self.utility.as_ref().and_then(|it| it.objective.as_ref());
-        let refused = |pointer: &str| {
-            JobError::at(
-                JobErrorKind::Shape,
-                pointer,
-                "this is a list; give one value here",
-            )
+    /// The document without what is in the rows or in the key of the dataset.
+    fn parameters(&self) -> Option<String> {
+        let parameters = Self {
+            dataset_id: None,
+            submissions: None,
+            release: None,
+            ..self.clone()
         };
-        match (recodings, objectives.and_then(OneOrMany::many)) {
-            (Some(_), _) => Err(refused("/recoding")),
-            (None, Some(_)) => Err(refused("/utility/objective")),
-            (None, None) => Ok(()),
-        }
-    }
-
-    /// How missing sensitive cells count.
-    pub fn missing_sensitive(&self) -> MissingSensitive {
-        self.missing_sensitive.unwrap_or_default()
-    }
-
-    /// What rows may be suppressed for.
-    pub fn suppression_for(&self) -> SuppressionFor {
-        self.suppression_for.unwrap_or_default()
-    }
-
-    /// Whether the report has figures that are computed from raw rows.
-    pub fn wants_raw_figures(&self) -> bool {
-        let utility = self.utility.as_ref();
-        utility.and_then(|it| it.raw_figures).unwrap_or(true)
-    }
-
-    /// The time limit of a thorough search; `None` where the search is greedy.
-    ///
-    /// # Errors
-    /// [`JobErrorKind::InvalidValue`] for a limit out of range, and [`JobErrorKind::Unfit`] for
-    /// one beside a greedy search.
-    pub fn thorough_search(&self) -> Result<Option<Duration>, JobError> {
-        let utility = self.utility.as_ref();
-        let rule = utility.and_then(|it| it.search).unwrap_or_default();
-        let seconds = utility.and_then(|it| it.search_seconds);
-        let at = |kind, detail: &str| JobError::at(kind, "/utility/search_seconds", detail);
-        match (rule, seconds) {
-            (SearchRule::Greedy, None) => Ok(None),
-            (SearchRule::Greedy, Some(_)) => Err(at(
-                JobErrorKind::Unfit,
-                "`search_seconds` limits a thorough search; leave it out, or set `search` to \
-                 `thorough`",
-            )),
-            (SearchRule::Thorough, seconds) => {
-                let seconds = u64::try_from(seconds.unwrap_or(DEFAULT_SEARCH_SECONDS)).ok();
-                let seconds = seconds.filter(|seconds| (1..=MOST_SEARCH_SECONDS).contains(seconds));
-                let limit = seconds.map(Duration::from_secs);
-                let refused = || {
-                    at(
-                        JobErrorKind::InvalidValue,
-                        "`search_seconds` must be a whole number from 1 to 3600",
-                    )
-                };
-                limit.map(Some).ok_or_else(refused)
-            }
-        }
+        serde_json::to_string(&parameters).ok()
     }
 
     /// The largest fraction of rows that may be suppressed; 0 if it was not given.
-    ///
-    /// # Errors
-    /// [`JobErrorKind::InvalidValue`] outside [0, 1].
-    pub fn suppression_limit(&self) -> Result<Decimal, JobError> {
+    fn suppression_limit(&self) -> Result<Decimal, JobError> {
         Decimal::fraction(self.suppression_limit.unwrap_or(0.0)).ok_or_else(|| {
             JobError::at(
                 JobErrorKind::InvalidValue,
@@ -172,6 +124,133 @@ impl JobDefinition {
                 "`suppression_limit` must be a fraction of the rows, from 0 to 1",
             )
         })
+    }
+
+    /// Refuses what is about a bound on confidence where the model has none.
+    fn check_confidence_options(&self, model: &PrivacyModel) -> Result<(), JobError> {
+        if matches!(model, PrivacyModel::Lkc(model) if !model.is_k_anonymity()) {
+            return Ok(());
+        }
+        let refused = |pointer, detail| Err(JobError::at(JobErrorKind::Unfit, pointer, detail));
+        if self.suppression_for == Some(SuppressionFor::SizeAndConfidence) {
+            return refused(
+                "/suppression_for",
+                "this model bounds no confidence, so rows are suppressed for size only; leave \
+                 `suppression_for` out",
+            );
+        }
+        if self.missing_sensitive == Some(MissingSensitive::Counted) {
+            return refused(
+                "/missing_sensitive",
+                "this model bounds no confidence in which missing sensitive cells could be counted; \
+                 leave `missing_sensitive` out",
+            );
+        }
+        Ok(())
+    }
+}
+
+/// The one value of a parameter that may be a list.
+fn one<T: Copy>(pointer: &str, value: &Option<OneOrMany<T>>) -> Result<Option<T>, JobError> {
+    match value {
+        None => Ok(None),
+        Some(OneOrMany::One(value)) => Ok(Some(*value)),
+        Some(OneOrMany::Many(_)) => {
+            let detail = "this is a list; give one value here";
+            Err(JobError::at(JobErrorKind::Shape, pointer, detail))
+        }
+    }
+}
+
+/// A job with its parameters in range: a privacy model, and how its table is searched.
+///
+/// ```
+/// use pais_core::definition::{Job, Objective};
+/// use pais_core::model::Lkc;
+///
+/// let job = Job {
+///     objective: Some(Objective::Ncp),
+///     seed: Some(7),
+///     ..Job::new(Lkc::new(4, 20, 0.2)?.sensitive("Surgery", ["Transgender"]))
+/// };
+/// assert_eq!(job.recoding, None);
+/// # Ok::<(), pais_core::model::ParameterError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Job {
+    /// Which privacy model.
+    pub model: PrivacyModel,
+    /// One cut for the whole table, or groups; `None` leaves it to the model.
+    pub recoding: Option<Recoding>,
+    /// What the released table contains; `None` leaves it to the model.
+    pub output: Option<Output>,
+    /// What a specialization is chosen by; `None` leaves it to the method.
+    pub objective: Option<Objective>,
+    /// How numeric intervals are split.
+    pub split: Option<SplitRule>,
+    /// The time limit of a thorough search; `None` where the search is greedy.
+    pub thorough: Option<Duration>,
+    /// Quasi-identifier to its weight in the choice by NCP, greater than 0; 1 where omitted.
+    pub weights: Option<BTreeMap<String, f64>>,
+    /// Whether the report has figures that are computed from raw rows.
+    pub raw_figures: bool,
+    /// Largest fraction of rows that may be suppressed.
+    pub suppression_limit: Decimal,
+    /// What rows may be suppressed for; `None` is [`SuppressionFor::Size`].
+    pub suppression_for: Option<SuppressionFor>,
+    /// Column to level and exceptions, applied before anything else.
+    pub pre_generalization: Option<BTreeMap<String, PreGeneralization>>,
+    /// Column to its role in this job, in place of the declared one.
+    pub roles: BTreeMap<String, ColumnRole>,
+    /// Makes the order of released rows repeatable; random when `None`.
+    pub seed: Option<u64>,
+    /// The document of a job with a seed, on which the order depends too; `None` for a job that a
+    /// program makes.
+    #[serde(skip)]
+    pub written: Option<String>,
+}
+
+impl Job {
+    /// A job that suppresses no row, under the defaults of the model.
+    pub fn new(model: impl Into<PrivacyModel>) -> Self {
+        Self {
+            model: model.into(),
+            recoding: None,
+            output: None,
+            objective: None,
+            split: None,
+            thorough: None,
+            weights: None,
+            raw_figures: true,
+            suppression_limit: Decimal::ZERO,
+            suppression_for: None,
+            pre_generalization: None,
+            roles: BTreeMap::new(),
+            seed: None,
+            written: None,
+        }
+    }
+
+    /// What the released tables contain.
+    pub fn output(&self) -> Output {
+        let is_minimum_cover = matches!(
+            &self.model,
+            PrivacyModel::Groups(GroupModel {
+                diversity: Diversity::MinimumCover { .. },
+                ..
+            })
+        );
+        let is_global = self.recoding == Some(Recoding::Global);
+        self.output.unwrap_or(if is_minimum_cover && !is_global {
+            Output::Anatomized
+        } else {
+            Output::Generalized
+        })
+    }
+
+    /// What rows may be suppressed for.
+    pub fn suppression_for(&self) -> SuppressionFor {
+        self.suppression_for.unwrap_or_default()
     }
 }
 
@@ -205,6 +284,33 @@ pub struct UtilityDefinition {
     /// `query_error`; default true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw_figures: Option<bool>,
+}
+
+impl UtilityDefinition {
+    /// The time limit of a thorough search; `None` where the search is greedy.
+    fn thorough(&self) -> Result<Option<Duration>, JobError> {
+        let at = |kind, detail: &str| JobError::at(kind, "/utility/search_seconds", detail);
+        match (self.search.unwrap_or_default(), self.search_seconds) {
+            (SearchRule::Greedy, None) => Ok(None),
+            (SearchRule::Greedy, Some(_)) => Err(at(
+                JobErrorKind::Unfit,
+                "`search_seconds` limits a thorough search; leave it out, or set `search` to \
+                 `thorough`",
+            )),
+            (SearchRule::Thorough, seconds) => {
+                let seconds = u64::try_from(seconds.unwrap_or(DEFAULT_SEARCH_SECONDS)).ok();
+                let seconds = seconds.filter(|seconds| (1..=MOST_SEARCH_SECONDS).contains(seconds));
+                let limit = seconds.map(Duration::from_secs);
+                let refused = || {
+                    at(
+                        JobErrorKind::InvalidValue,
+                        "`search_seconds` must be a whole number from 1 to 3600",
+                    )
+                };
+                limit.map(Some).ok_or_else(refused)
+            }
+        }
+    }
 }
 
 /// What a specialization is chosen by.
@@ -307,9 +413,10 @@ mod tests {
     use crate::definition::{JobDefinition, JobErrorKind, json};
 
     fn limit(utility: &str) -> Result<Option<Duration>, JobErrorKind> {
-        let body = format!(r#"{{"privacy": {{"model": "k_anonymity"}}, "utility": {utility}}}"#);
+        let body =
+            format!(r#"{{"privacy": {{"model": "k_anonymity", "k": 2}}, "utility": {utility}}}"#);
         let job: JobDefinition = json::parse(body.as_bytes()).unwrap();
-        job.thorough_search().map_err(|error| {
+        job.parse().map(|job| job.thorough).map_err(|error| {
             assert_eq!(error.faults[0].pointer(), Some("/utility/search_seconds"));
             error.kind
         })
@@ -318,9 +425,9 @@ mod tests {
     #[test]
     fn figures_of_raw_rows_are_reported_unless_a_job_leaves_them_out() {
         let wants = |utility: &str| {
-            let body = format!(r#"{{"privacy": {{"model": "k_anonymity"}}{utility}}}"#);
+            let body = format!(r#"{{"privacy": {{"model": "k_anonymity", "k": 2}}{utility}}}"#);
             let job: Option<JobDefinition> = json::parse(body.as_bytes()).ok();
-            job.map(|job| job.wants_raw_figures())
+            job.map(|job| job.parse().unwrap().raw_figures)
         };
         assert_eq!(wants(""), Some(true));
         assert_eq!(wants(r#", "utility": {}"#), Some(true));

@@ -9,7 +9,7 @@ use serde_path_to_error::Segment;
 use crate::rejection::Rejection;
 
 /// Maximum nesting depth of a JSON body; the parser refuses deeper bodies.
-pub const JSON_DEPTH: usize = 128;
+pub(crate) const JSON_DEPTH: usize = 128;
 
 /// Maximum number of levels of a tree, so that every document that contains it stays within
 /// [`JSON_DEPTH`].
@@ -75,7 +75,7 @@ pub fn parse_any<T: DeserializeOwned>(body: &[u8]) -> Result<T, DocumentError> {
 ///
 /// # Errors
 /// Those of the field's type.
-pub fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+pub(crate) fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
     T: Deserialize<'de> + Default,

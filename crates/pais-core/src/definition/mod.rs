@@ -24,7 +24,7 @@ pub use domain_bound::DomainBound;
 pub use generated_hierarchy::{CalendarLevel, GeneratedHierarchy};
 pub use ids::{DatasetId, SubmissionId, TaxonomyId};
 pub use job::{
-    JobDefinition, Objective, Output, PreGeneralization, Recoding, SearchRule, SplitRule,
+    Job, JobDefinition, Objective, Output, PreGeneralization, Recoding, SearchRule, SplitRule,
     SuppressionFor, UtilityDefinition,
 };
 pub use job_error::{JobError, JobErrorKind};

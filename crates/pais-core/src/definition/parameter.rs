@@ -18,14 +18,6 @@ pub enum OneOrMany<T> {
 }
 
 impl<T> OneOrMany<T> {
-    /// The one value; `None` for a list.
-    pub fn one(&self) -> Option<&T> {
-        match self {
-            Self::One(value) => Some(value),
-            Self::Many(_) => None,
-        }
-    }
-
     /// All values.
     pub fn all(&self) -> std::slice::Iter<'_, T> {
         match self {
@@ -35,7 +27,7 @@ impl<T> OneOrMany<T> {
     }
 
     /// The list; `None` for one value.
-    pub fn many(&self) -> Option<&[T]> {
+    pub(crate) fn many(&self) -> Option<&[T]> {
         match self {
             Self::One(_) => None,
             Self::Many(values) => Some(values),
@@ -160,10 +152,9 @@ mod tests {
             many in prop::collection::vec(any::<i64>(), 0..5),
         ) {
             let value = k_of(&one.into());
-            prop_assert_eq!(value.one(), Some(&one));
+            prop_assert_eq!(&value, &OneOrMany::One(one));
             prop_assert_eq!(value.many(), None);
             let list = k_of(&many.clone().into());
-            prop_assert_eq!(list.one(), None);
             prop_assert_eq!(list.many(), Some(&*many));
         }
     }

@@ -1,15 +1,13 @@
 //! `privacy` of a job: the model that is asked for and its parameters.
 
 use std::collections::BTreeMap;
-use std::num::{NonZeroU32, NonZeroU64};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
 
 use super::{JobError, JobErrorKind, OneOrMany, json};
 use crate::model::{
-    Confidence, Decimal, Diversity, GroupModel, KmAnonymity, Lkc, MinimumAnonymity,
-    MissingSensitive, PriorKnowledge, PrivacyModel, SensitiveValues,
+    GroupModel, KmAnonymity, Lkc, MissingSensitive, ParameterError, PrivacyModel, SensitiveValues,
 };
 
 /// The word of a privacy model.
@@ -42,7 +40,8 @@ pub enum ModelKind {
 
 impl ModelKind {
     /// All models.
-    pub const ALL: [Self; 10] = [
+    #[cfg(feature = "openapi")]
+    pub(crate) const ALL: [Self; 10] = [
         Self::Lkc,
         Self::KAnonymity,
         Self::ConfidenceBounding,
@@ -56,7 +55,7 @@ impl ModelKind {
     ];
 
     /// The parameters that the model takes.
-    pub fn parameters(self) -> &'static [&'static str] {
+    pub(crate) fn parameters(self) -> &'static [&'static str] {
         match self {
             Self::Lkc => &["l", "k", "c", "sensitive_values"],
             Self::KAnonymity => &["k"],
@@ -171,144 +170,71 @@ impl PrivacyDefinition {
                 ));
             }
         }
-        let sensitive_values = self.sensitive_values.clone();
+        let k = || Ok::<_, JobError>(u64::try_from(*one("k", &self.k)?.unwrap_or(&0)).unwrap_or(0));
+        let c = || Ok::<_, JobError>(*one("c", &self.c)?.unwrap_or(&0.0));
+        let bounding = |model: Lkc| {
+            PrivacyModel::Lkc(Lkc {
+                sensitive_values: self.sensitive_values.clone(),
+                missing_sensitive,
+                ..model
+            })
+        };
         Ok(match self.model {
-            ModelKind::Lkc => PrivacyModel::Lkc(Lkc {
-                l: Some(self.whole_l()?),
-                k: self.anonymity()?,
-                c: confidence("c", one("c", &self.c)?)?,
-                sensitive_values,
-                missing_sensitive,
-            }),
-            ModelKind::KAnonymity => PrivacyModel::Lkc(Lkc {
-                l: None,
-                k: self.anonymity()?,
-                c: Confidence::UNBOUNDED,
-                sensitive_values: Some(SensitiveValues::new()),
-                missing_sensitive,
-            }),
-            ModelKind::ConfidenceBounding => PrivacyModel::Lkc(Lkc {
-                l: None,
-                k: MinimumAnonymity::MIN,
-                c: confidence("c", one("c", &self.c)?)?,
-                sensitive_values,
-                missing_sensitive,
-            }),
-            ModelKind::AlphaK => PrivacyModel::Lkc(Lkc {
-                l: None,
-                k: self.anonymity()?,
-                c: confidence("alpha", self.alpha.as_ref())?,
-                sensitive_values,
-                missing_sensitive,
-            }),
-            ModelKind::LDiversity => {
-                let l = self.whole_l()?;
-                let column_limits = self.limits(l)?;
-                PrivacyModel::Groups(GroupModel {
-                    k: self.anonymity()?,
-                    diversity: Diversity::MinimumCover { l, column_limits },
-                })
+            ModelKind::Lkc => bounding(Lkc::new(self.whole_l()?, k()?, c()?)?),
+            ModelKind::KAnonymity => Lkc::k_anonymity(k()?)?.into(),
+            ModelKind::ConfidenceBounding => bounding(Lkc::confidence_bounding(c()?)?),
+            ModelKind::AlphaK => bounding(Lkc::alpha_k(self.alpha.unwrap_or(0.0), k()?)?),
+            ModelKind::LDiversity => self.l_diversity(k()?)?.into(),
+            ModelKind::KMAnonymity => {
+                let m = self.m.and_then(|m| u32::try_from(m).ok());
+                KmAnonymity::new(k()?, m.unwrap_or(0))?.into()
             }
-            ModelKind::KMAnonymity => PrivacyModel::KmAnonymity(KmAnonymity {
-                k: self.anonymity()?,
-                m: known_items(self.m)?,
-            }),
             ModelKind::DistinctLDiversity => {
-                let l = self.whole_l()?;
-                self.groups(Diversity::Distinct { l })?
+                GroupModel::distinct_l_diversity(k()?, self.whole_l()?)?.into()
             }
             ModelKind::EntropyLDiversity => {
                 let l = one("l", &self.l)?.and_then(Number::as_f64);
-                let l = l.filter(|l| (1.0..=1e9).contains(l)).ok_or_else(|| {
-                    out_of_range("l", "`l` is a number from 1 on; it need not be whole")
-                })?;
-                self.groups(Diversity::Entropy { l })?
+                GroupModel::entropy_l_diversity(k()?, l.unwrap_or(0.0))?.into()
             }
             ModelKind::RecursiveClDiversity => {
-                let l = self.whole_l()?;
-                let c = one("c", &self.c)?
-                    .copied()
-                    .and_then(Decimal::factor)
-                    .ok_or_else(|| {
-                        out_of_range("c", "`c` is a number above 0 with at most six decimals")
-                    })?;
-                self.groups(Diversity::Recursive { c, l })?
+                GroupModel::recursive_cl_diversity(k()?, c()?, self.whole_l()?)?.into()
             }
-            ModelKind::TCloseness => {
-                let t = self.t.and_then(Decimal::fraction).ok_or_else(|| {
-                    out_of_range("t", "`t` is a distance from 0 to 1, such as 0.2")
-                })?;
-                self.groups(Diversity::Closeness { t })?
-            }
+            ModelKind::TCloseness => GroupModel::t_closeness(k()?, self.t.unwrap_or(-1.0))?.into(),
         })
     }
 
-    fn anonymity(&self) -> Result<MinimumAnonymity, JobError> {
-        anonymity(one("k", &self.k)?)
-    }
-
-    fn groups(&self, diversity: Diversity) -> Result<PrivacyModel, JobError> {
-        Ok(PrivacyModel::Groups(GroupModel {
-            k: self.anonymity()?,
-            diversity,
-        }))
-    }
-
-    /// *L* of a model that takes whole ones.
-    fn whole_l(&self) -> Result<PriorKnowledge, JobError> {
+    /// *L* of a model that takes whole ones; 0, which none takes, for one out of range.
+    fn whole_l(&self) -> Result<u32, JobError> {
         let l = one("l", &self.l)?;
         if l.is_some_and(Number::is_f64) {
             let detail = "`l` is a whole number";
             return Err(JobError::at(JobErrorKind::Shape, "/privacy/l", detail));
         }
-        prior_knowledge(l.and_then(Number::as_i64))
+        let l = l.and_then(Number::as_i64);
+        Ok(l.and_then(|l| u32::try_from(l).ok()).unwrap_or(0))
     }
 
-    fn limits(&self, l: PriorKnowledge) -> Result<BTreeMap<String, u32>, JobError> {
-        let limits = self.column_limits.iter().flatten();
-        limits
-            .map(|(column, &limit)| match u32::try_from(limit) {
-                Ok(limit) if limit <= l.get() => Ok((column.clone(), limit)),
-                _ => Err(JobError::at(
-                    JobErrorKind::OutOfRange,
-                    format!("/privacy/column_limits/{}", json::escape(column)),
-                    format!("a column's limit is a whole number from 0 to `l`, {l}"),
-                )),
-            })
-            .collect()
+    fn l_diversity(&self, k: u64) -> Result<GroupModel, JobError> {
+        let mut model = GroupModel::l_diversity(k, self.whole_l()?)?;
+        for (column, &limit) in self.column_limits.iter().flatten() {
+            let limited = match u32::try_from(limit) {
+                Ok(limit) => model.column_limit(column, limit),
+                Err(_) => Err(model.limit_out_of_range()),
+            };
+            model = limited.map_err(|error| {
+                let pointer = format!("/privacy/column_limits/{}", json::escape(column));
+                JobError::at(JobErrorKind::OutOfRange, pointer, error.detail)
+            })?;
+        }
+        Ok(model)
     }
 }
 
-fn out_of_range(parameter: &str, detail: &str) -> JobError {
-    JobError::at(
-        JobErrorKind::OutOfRange,
-        format!("/privacy/{parameter}"),
-        detail,
-    )
-}
-
-fn prior_knowledge(value: Option<i64>) -> Result<NonZeroU32, JobError> {
-    let value = value
-        .and_then(|value| u32::try_from(value).ok())
-        .and_then(NonZeroU32::new);
-    value.ok_or_else(|| {
-        JobError::at(
-            JobErrorKind::OutOfRange,
-            "/privacy/l",
-            "`l` is a whole number from 1 on",
-        )
-    })
-}
-
-fn known_items(value: Option<i64>) -> Result<NonZeroU32, JobError> {
-    let value = value.and_then(|value| u32::try_from(value).ok());
-    value.and_then(NonZeroU32::new).ok_or_else(|| {
-        JobError::at(
-            JobErrorKind::OutOfRange,
-            "/privacy/m",
-            "`m` is a whole number from 1 on",
-        )
-    })
+impl From<ParameterError> for JobError {
+    fn from(error: ParameterError) -> Self {
+        let pointer = format!("/privacy/{}", error.parameter);
+        Self::at(JobErrorKind::OutOfRange, pointer, error.detail)
+    }
 }
 
 /// The one value of a parameter that may be a list.
@@ -322,29 +248,4 @@ fn one<'a, T>(parameter: &str, value: &'a Option<OneOrMany<T>>) -> Result<Option
             format!("`{parameter}` is a list; give one value here"),
         )),
     }
-}
-
-fn anonymity(value: Option<&i64>) -> Result<MinimumAnonymity, JobError> {
-    let value = value
-        .and_then(|&value| u64::try_from(value).ok())
-        .and_then(NonZeroU64::new);
-    value.ok_or_else(|| {
-        JobError::at(
-            JobErrorKind::OutOfRange,
-            "/privacy/k",
-            "`k` is a whole number from 1 on",
-        )
-    })
-}
-
-fn confidence(parameter: &str, value: Option<&f64>) -> Result<Confidence, JobError> {
-    value.copied().and_then(Confidence::new).ok_or_else(|| {
-        JobError::at(
-            JobErrorKind::OutOfRange,
-            format!("/privacy/{parameter}"),
-            format!(
-                "`{parameter}` is a fraction greater than 0 and at most 1, such as 0.2 for 20 %"
-            ),
-        )
-    })
 }

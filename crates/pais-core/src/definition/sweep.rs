@@ -300,9 +300,9 @@ mod tests {
             [(Some(5), local, ncp), (Some(10), local, dr)]
         );
         let applied = eight.combinations[3].apply(&lists);
-        assert_eq!((applied.recoding(), applied.objective()), (local, dr));
-        assert!(applied.check_one_combination().is_ok());
-        let pointer = lists.check_one_combination().unwrap_err().faults[0]
+        let applied = applied.parse().unwrap();
+        assert_eq!((applied.recoding, applied.objective), (local, dr));
+        let pointer = lists.parse().unwrap_err().faults[0]
             .pointer()
             .map(str::to_owned);
         assert_eq!(pointer.as_deref(), Some("/recoding"));

@@ -63,7 +63,7 @@ where
 ///
 /// # Errors
 /// As [`option`].
-pub fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+pub(crate) fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
     T: TryFrom<i128> + Default,
@@ -75,7 +75,7 @@ where
 ///
 /// # Errors
 /// As [`option`].
-pub fn list<'de, D, T>(deserializer: D) -> Result<Option<Vec<T>>, D::Error>
+pub(crate) fn list<'de, D, T>(deserializer: D) -> Result<Option<Vec<T>>, D::Error>
 where
     D: Deserializer<'de>,
     T: TryFrom<i128>,
@@ -88,7 +88,7 @@ where
 ///
 /// # Errors
 /// As [`option`].
-pub fn by_name<'de, D, T>(deserializer: D) -> Result<Option<BTreeMap<String, T>>, D::Error>
+pub(crate) fn by_name<'de, D, T>(deserializer: D) -> Result<Option<BTreeMap<String, T>>, D::Error>
 where
     D: Deserializer<'de>,
     T: TryFrom<i128>,

@@ -33,7 +33,7 @@ use crate::read::{TextFormat, TextParameters};
 pub(crate) use observed::ColumnType;
 
 /// Rows after which no further chunk is looked at.
-pub const MOST_ROWS: u64 = 200_000;
+pub(crate) const MOST_ROWS: u64 = 200_000;
 
 /// A proposed definition.
 #[derive(Clone, Debug, PartialEq, Serialize)]

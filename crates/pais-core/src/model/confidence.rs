@@ -3,7 +3,7 @@
 use super::Decimal;
 
 /// *C*, the greatest confidence in a sensitive value, in (0, 1] (KDD'09, Definition 3.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Confidence(Decimal);
 
 impl Confidence {

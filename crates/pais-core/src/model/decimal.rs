@@ -2,13 +2,19 @@
 
 /// A non-negative decimal number, kept exactly as `numerator / denominator`, the denominator a
 /// power of ten.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Decimal {
     numerator: u64,
     denominator: u64,
 }
 
 impl Decimal {
+    /// 0.
+    pub const ZERO: Self = Self {
+        numerator: 0,
+        denominator: 1,
+    };
+
     /// 1.
     pub(crate) const ONE: Self = Self {
         numerator: 1,
@@ -33,7 +39,7 @@ impl Decimal {
     }
 
     /// A factor, above 0 and at most a million, with at most six decimals. `None` for others.
-    pub(crate) fn factor(value: f64) -> Option<Self> {
+    pub fn factor(value: f64) -> Option<Self> {
         if !(value > 0.0 && value <= 1e6) {
             return None;
         }

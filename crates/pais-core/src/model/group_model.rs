@@ -3,10 +3,23 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
-use super::{Decimal, MinimumAnonymity};
+use serde::Serialize;
+
+use super::lkc::{minimum_anonymity, whole};
+use super::{Decimal, MinimumAnonymity, ParameterError};
 
 /// What every group of a partition has to meet.
-#[derive(Clone, Debug, PartialEq)]
+///
+/// ```
+/// use pais_core::model::GroupModel;
+///
+/// let model = GroupModel::l_diversity(5, 3)?.column_limit("Diagnosis", 2)?;
+/// assert_eq!(model.k.get(), 5);
+/// let error = model.column_limit("Surgery", 4).unwrap_err();
+/// assert_eq!(error.parameter, "column_limits");
+/// # Ok::<(), pais_core::model::ParameterError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GroupModel {
     /// *K*, the fewest records of a group.
     pub k: MinimumAnonymity,
@@ -15,7 +28,7 @@ pub struct GroupModel {
 }
 
 /// What the sensitive values of a group have to meet.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub enum Diversity {
     /// Nothing: k-anonymity alone.
     None,
@@ -59,10 +72,99 @@ pub enum Diversity {
     },
 }
 
+impl GroupModel {
+    /// l-diversity over several sensitive columns: a minimum cover of at least `l` values.
+    ///
+    /// # Errors
+    /// [`ParameterError`] for `k` or `l` below 1.
+    pub fn l_diversity(k: u64, l: u32) -> Result<Self, ParameterError> {
+        let l = whole("l", l)?;
+        let column_limits = BTreeMap::new();
+        Self::new(k, Diversity::MinimumCover { l, column_limits })
+    }
+
+    /// The model with the most values of a sensitive column that may be eliminated.
+    ///
+    /// # Errors
+    /// [`ParameterError`] for a limit above *L*, and a model other than l-diversity over several
+    /// columns.
+    pub fn column_limit(
+        mut self,
+        column: impl Into<String>,
+        limit: u32,
+    ) -> Result<Self, ParameterError> {
+        match &mut self.diversity {
+            Diversity::MinimumCover { l, column_limits } if limit <= l.get() => {
+                column_limits.insert(column.into(), limit);
+                Ok(self)
+            }
+            _ => Err(self.limit_out_of_range()),
+        }
+    }
+
+    /// Why a column cannot have a limit.
+    pub(crate) fn limit_out_of_range(&self) -> ParameterError {
+        let detail = match &self.diversity {
+            Diversity::MinimumCover { l, .. } => {
+                format!("a column's limit is a whole number from 0 to `l`, {l}")
+            }
+            _ => "only `l_diversity` has limits of columns".to_owned(),
+        };
+        ParameterError::new("column_limits", detail)
+    }
+
+    /// Distinct l-diversity of one sensitive column.
+    ///
+    /// # Errors
+    /// [`ParameterError`] for `k` or `l` below 1.
+    pub fn distinct_l_diversity(k: u64, l: u32) -> Result<Self, ParameterError> {
+        let l = whole("l", l)?;
+        Self::new(k, Diversity::Distinct { l })
+    }
+
+    /// Entropy l-diversity of one sensitive column.
+    ///
+    /// # Errors
+    /// [`ParameterError`] for `k` below 1, and `l` below 1 or above 10^9.
+    pub fn entropy_l_diversity(k: u64, l: f64) -> Result<Self, ParameterError> {
+        if !(1.0..=1e9).contains(&l) {
+            let detail = "`l` is a number from 1 on; it need not be whole";
+            return Err(ParameterError::new("l", detail));
+        }
+        Self::new(k, Diversity::Entropy { l })
+    }
+
+    /// Recursive (c,l)-diversity of one sensitive column.
+    ///
+    /// # Errors
+    /// [`ParameterError`] for `k` or `l` below 1, and `c` not above 0 or with more than six decimals.
+    pub fn recursive_cl_diversity(k: u64, c: f64, l: u32) -> Result<Self, ParameterError> {
+        let l = whole("l", l)?;
+        let detail = "`c` is a number above 0 with at most six decimals";
+        let c = Decimal::factor(c).ok_or_else(|| ParameterError::new("c", detail))?;
+        Self::new(k, Diversity::Recursive { c, l })
+    }
+
+    /// t-closeness of one sensitive column.
+    ///
+    /// # Errors
+    /// [`ParameterError`] for `k` below 1, and `t` outside [0, 1].
+    pub fn t_closeness(k: u64, t: f64) -> Result<Self, ParameterError> {
+        let detail = "`t` is a distance from 0 to 1, such as 0.2";
+        let t = Decimal::fraction(t).ok_or_else(|| ParameterError::new("t", detail))?;
+        Self::new(k, Diversity::Closeness { t })
+    }
+
+    fn new(k: u64, diversity: Diversity) -> Result<Self, ParameterError> {
+        let k = minimum_anonymity(k)?;
+        Ok(Self { k, diversity })
+    }
+}
+
 impl Diversity {
     /// Whether some group of records fails to meet it. Sensitive columns are given by name; without
     /// any, nothing is bound.
-    pub fn binds(&self, sensitive: &[Box<str>]) -> bool {
+    pub(crate) fn binds(&self, sensitive: &[Box<str>]) -> bool {
         let some = !sensitive.is_empty();
         match self {
             Self::None => false,

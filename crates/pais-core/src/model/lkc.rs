@@ -5,7 +5,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 
 use serde::{Deserialize, Serialize};
 
-use super::Confidence;
+use super::{Confidence, ParameterError};
 
 /// *L*, the most values of quasi-identifiers that an adversary knows (KDD'09, Definition 3.1).
 pub type PriorKnowledge = NonZeroU32;
@@ -17,7 +17,16 @@ pub type MinimumAnonymity = NonZeroU64;
 pub type SensitiveValues = BTreeMap<String, Vec<String>>;
 
 /// LKC-privacy (KDD'09, Definition 3.1) with its parameters in range.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// ```
+/// use pais_core::model::Lkc;
+///
+/// let model = Lkc::new(4, 20, 0.2)?.sensitive("Surgery", ["Transgender"]);
+/// assert!(!model.is_k_anonymity());
+/// assert_eq!(Lkc::new(4, 20, 0.0).unwrap_err().parameter, "c");
+/// # Ok::<(), pais_core::model::ParameterError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Lkc {
     /// *L*; `None` is the number of quasi-identifiers.
     pub l: Option<PriorKnowledge>,
@@ -46,18 +55,122 @@ pub enum MissingSensitive {
 }
 
 impl Lkc {
+    /// LKC-privacy: an adversary who knows at most `l` values of a patient is left with at least `k`
+    /// records, and infers no sensitive value with a confidence above `c`.
+    ///
+    /// # Errors
+    /// [`ParameterError`] for `l` or `k` below 1, and `c` outside (0, 1].
+    pub fn new(l: u32, k: u64, c: f64) -> Result<Self, ParameterError> {
+        let l = Some(whole("l", l)?);
+        Ok(Self {
+            l,
+            ..Self::bounding(k, "c", c)?
+        })
+    }
+
+    /// k-anonymity over all quasi-identifiers.
+    ///
+    /// # Errors
+    /// [`ParameterError`] for `k` below 1.
+    pub fn k_anonymity(k: u64) -> Result<Self, ParameterError> {
+        Ok(Self {
+            sensitive_values: Some(SensitiveValues::new()),
+            ..Self::bounding(k, "c", 1.0)?
+        })
+    }
+
+    /// Confidence bounding: LKC-privacy with *L* = number of quasi-identifiers, *K* = 1.
+    ///
+    /// # Errors
+    /// [`ParameterError`] for `c` outside (0, 1].
+    pub fn confidence_bounding(c: f64) -> Result<Self, ParameterError> {
+        Self::bounding(1, "c", c)
+    }
+
+    /// (α,k)-anonymity: LKC-privacy with *L* = number of quasi-identifiers, *C* = α.
+    ///
+    /// # Errors
+    /// [`ParameterError`] for `k` below 1, and `alpha` outside (0, 1].
+    pub fn alpha_k(alpha: f64, k: u64) -> Result<Self, ParameterError> {
+        Self::bounding(k, "alpha", alpha)
+    }
+
+    fn bounding(k: u64, parameter: &'static str, c: f64) -> Result<Self, ParameterError> {
+        let k = minimum_anonymity(k)?;
+        let c = Confidence::new(c).ok_or_else(|| {
+            let detail = format!(
+                "`{parameter}` is a fraction greater than 0 and at most 1, such as 0.2 for 20 %"
+            );
+            ParameterError::new(parameter, detail)
+        })?;
+        Ok(Self {
+            l: None,
+            k,
+            c,
+            sensitive_values: None,
+            missing_sensitive: MissingSensitive::default(),
+        })
+    }
+
+    /// The model with the sensitive values of a column; columns that are not named bound nothing.
+    pub fn sensitive<V: Into<String>>(
+        mut self,
+        column: impl Into<String>,
+        values: impl IntoIterator<Item = V>,
+    ) -> Self {
+        let values = values.into_iter().map(Into::into).collect();
+        let listed = self.sensitive_values.get_or_insert_default();
+        listed.insert(column.into(), values);
+        self
+    }
+
+    /// Whether only the size of groups is bounded, over all quasi-identifiers.
+    pub fn is_k_anonymity(&self) -> bool {
+        let lists_none = self
+            .sensitive_values
+            .as_ref()
+            .is_some_and(BTreeMap::is_empty);
+        self.l.is_none() && self.c.is_unbounded() && lists_none
+    }
+
     /// Whether every table meets the model: *K* = 1 and *C* = 1.
-    pub fn asks_nothing(&self) -> bool {
+    pub(crate) fn asks_nothing(&self) -> bool {
         self.k == MinimumAnonymity::MIN && self.c.is_unbounded()
     }
 }
 
 /// k^m-anonymity (Terrovitis, Mamoulis, Kalnis: VLDB 2008; 2014 paper, Section 2) with its
 /// parameters in range.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct KmAnonymity {
     /// Fewest records that hold what is known.
     pub k: MinimumAnonymity,
     /// Most items that are known of a record.
     pub m: NonZeroU32,
+}
+
+impl KmAnonymity {
+    /// k^m-anonymity: an adversary who knows at most `m` items of a record's sets is left with at
+    /// least `k` records.
+    ///
+    /// # Errors
+    /// [`ParameterError`] for `k` or `m` below 1.
+    pub fn new(k: u64, m: u32) -> Result<Self, ParameterError> {
+        Ok(Self {
+            k: minimum_anonymity(k)?,
+            m: whole("m", m)?,
+        })
+    }
+}
+
+/// *K* of a model.
+pub(super) fn minimum_anonymity(k: u64) -> Result<MinimumAnonymity, ParameterError> {
+    let detail = "`k` is a whole number from 1 on";
+    MinimumAnonymity::new(k).ok_or_else(|| ParameterError::new("k", detail))
+}
+
+/// A parameter that counts from 1.
+pub(super) fn whole(parameter: &'static str, value: u32) -> Result<NonZeroU32, ParameterError> {
+    let detail = || format!("`{parameter}` is a whole number from 1 on");
+    NonZeroU32::new(value).ok_or_else(|| ParameterError::new(parameter, detail()))
 }

@@ -11,7 +11,7 @@ pub struct ReadLimits {
 
 impl ReadLimits {
     /// Maximum size of a cell, if nothing else is set.
-    pub const CELL_BYTES: usize = 65_536;
+    pub(crate) const CELL_BYTES: usize = 65_536;
 }
 
 impl Default for ReadLimits {

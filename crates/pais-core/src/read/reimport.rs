@@ -228,7 +228,7 @@ pub(super) fn exact_text<'t>(spec: &SchemaColumn, text: &'t str) -> Option<Cow<'
 
 /// The column by which the exact values of an anatomized table are read: as declared, except that
 /// the empty cell, which is how CSV shows null, is missing where it is no value.
-pub fn exact_column(spec: &SchemaColumn) -> SchemaColumn {
+pub(crate) fn exact_column(spec: &SchemaColumn) -> SchemaColumn {
     let mut column = spec.clone();
     column.from.clear();
     if column.missing.is_empty() && column.is_empty_null() {

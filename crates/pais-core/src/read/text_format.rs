@@ -60,7 +60,7 @@ impl Delimiter {
     }
 
     /// The character, which is ASCII.
-    pub fn byte(self) -> u8 {
+    pub(crate) fn byte(self) -> u8 {
         self.0
     }
 }
@@ -98,7 +98,7 @@ pub enum DecimalMark {
 
 impl DecimalMark {
     /// The character.
-    pub fn character(self) -> char {
+    pub(crate) fn character(self) -> char {
         match self {
             Self::Point => '.',
             Self::Comma => ',',
@@ -139,7 +139,7 @@ impl ThousandsMark {
     }
 
     /// The character.
-    pub fn character(self) -> char {
+    pub(crate) fn character(self) -> char {
         self.0
     }
 }
@@ -179,7 +179,7 @@ impl TextEncoding {
     pub const ALL: [Self; 4] = [Self::Utf8, Self::Iso8859_1, Self::Windows1252, Self::Utf16];
 
     /// The name.
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Utf8 => "utf-8",
             Self::Iso8859_1 => "iso-8859-1",

@@ -24,7 +24,7 @@ use crate::table::{Column, Table, ValueCodes, pairs_that_single_out};
 pub use work::{DEFAULT_COMBINED, MOST_COMBINED, bytes_needed, check_work};
 
 /// Most combinations that are listed.
-pub const MOST_LISTED: usize = 1_000;
+pub(crate) const MOST_LISTED: usize = 1_000;
 
 /// The risk of a raw table in numbers. Shares are from 0 to 1, and 0 in a table without rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -26,7 +26,7 @@ impl ColumnKind {
     }
 
     /// Whether its values are days or moments.
-    pub fn is_of_dates(self) -> bool {
+    pub(crate) fn is_of_dates(self) -> bool {
         matches!(self, Self::Date | Self::Datetime)
     }
 }

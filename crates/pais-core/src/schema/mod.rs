@@ -19,14 +19,14 @@ use crate::definition::{
     ColumnDefinition, ColumnKind, ColumnRole, DatasetDefinition, GeneratedHierarchy, TaxonomyId,
     TaxonomyReference,
 };
-use crate::rejection::{Fault, Rejection};
+use crate::rejection::{Fault, Place, Rejection};
 use crate::taxonomy::{Interval, Multiples, Tree, TreeLimits};
 
 pub use crate::canonical_text::canonical_text;
 pub(crate) use value::items;
 
 /// The separator of a set's items if the definition has none.
-pub const DEFAULT_SEPARATOR: char = '|';
+pub(crate) const DEFAULT_SEPARATOR: char = '|';
 
 /// What is wrong with a dataset's definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,33 +46,33 @@ pub type SchemaError = Rejection<SchemaErrorKind>;
 #[derive(Clone, Debug)]
 pub struct SchemaColumn {
     /// The name, as in the header.
-    pub name: Box<str>,
+    pub(crate) name: Box<str>,
     /// Its role.
-    pub role: ColumnRole,
+    pub(crate) role: ColumnRole,
     /// How its cells are read.
-    pub kind: ColumnKind,
+    pub(crate) kind: ColumnKind,
     /// Its taxonomy; `None` for a column with a flat tree or with intervals that are grown during
     /// the run.
-    pub tree: Option<Arc<Tree>>,
+    pub(crate) tree: Option<Arc<Tree>>,
     /// Leaves of `tree` as ranges, for a numeric column with a tree.
-    pub ranges: Option<Arc<[Option<Interval>]>>,
+    pub(crate) ranges: Option<Arc<[Option<Interval>]>>,
     /// The outermost interval of a column of numbers or dates; see [`crate::taxonomy::Scale`].
-    pub domain: Option<(f64, f64)>,
+    pub(crate) domain: Option<(f64, f64)>,
     /// The character between two items of a set.
-    pub separator: char,
+    pub(crate) separator: char,
     /// Words that mean missing: each in canonical form, and as declared.
-    pub missing: Vec<Box<str>>,
+    pub(crate) missing: Vec<Box<str>>,
     /// Whether the outermost interval is widened to round numbers where no domain is declared.
-    pub round_range: bool,
+    pub(crate) round_range: bool,
     /// The numbers that the ends of intervals are that are grown during a run.
-    pub round: Option<Multiples>,
+    pub(crate) round: Option<Multiples>,
     /// The columns of a file that have the items of this set. Empty for a column that a file has
     /// under its own name.
-    pub from: Vec<Box<str>>,
+    pub(crate) from: Vec<Box<str>>,
     /// How the cells of dates are written beside ISO 8601.
-    pub format: Option<DateFormat>,
+    pub(crate) format: Option<DateFormat>,
     /// The hierarchy that is made from the values of a table, for each run.
-    pub made: Option<GeneratedHierarchy>,
+    pub(crate) made: Option<GeneratedHierarchy>,
 }
 
 /// The declared columns, checked one by one and against each other.
@@ -251,6 +251,33 @@ impl Schema {
         Ok(Self { columns })
     }
 
+    /// A schema that a program declares column by column.
+    ///
+    /// ```
+    /// use pais_core::definition::{ColumnDefinition, TaxonomyNode};
+    /// use pais_core::schema::Schema;
+    ///
+    /// let sex = TaxonomyNode::new("ANY", ["F", "M"]);
+    /// let schema = Schema::builder()
+    ///     .column(ColumnDefinition::quasi_identifier("Sex").taxonomy(sex))
+    ///     .column(ColumnDefinition::quasi_identifier("Age").numeric(1.0, 99.0))
+    ///     .column(ColumnDefinition::sensitive("Surgery"))
+    ///     .build()?;
+    /// assert_eq!(schema.columns.len(), 3);
+    ///
+    /// let twice = Schema::builder()
+    ///     .column(ColumnDefinition::class("Transfuse"))
+    ///     .column(ColumnDefinition::class("Transfuse"))
+    ///     .build();
+    /// assert_eq!(twice.unwrap_err().faults[0].column(), Some("Transfuse"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn builder() -> SchemaBuilder {
+        SchemaBuilder {
+            columns: Vec::new(),
+        }
+    }
+
     /// Checks a definition whose taxonomies are all inline, within [`TreeLimits::default`].
     ///
     /// ```
@@ -288,10 +315,93 @@ impl Schema {
     }
 }
 
+/// The columns of a [`Schema`] that is being declared, in the order of releases.
+#[derive(Clone, Debug)]
+pub struct SchemaBuilder {
+    columns: Vec<ColumnDefinition>,
+}
+
+impl SchemaBuilder {
+    /// Adds a column.
+    pub fn column(mut self, column: ColumnDefinition) -> Self {
+        self.columns.push(column);
+        self
+    }
+
+    /// Checks the columns, one by one and against each other.
+    ///
+    /// # Errors
+    /// As [`Schema::inline`], with the name of the column in place of a pointer.
+    pub fn build(self) -> Result<Schema, SchemaError> {
+        let definition = DatasetDefinition {
+            name: String::new(),
+            description: None,
+            columns: self.columns,
+            retention_days: None,
+            submission_retention_days: None,
+            missing: None,
+        };
+        Schema::inline(&definition).map_err(|mut error| {
+            for fault in &mut error.faults {
+                let index = fault
+                    .pointer()
+                    .and_then(|pointer| pointer.split('/').nth(2));
+                let index = index.and_then(|index| index.parse::<usize>().ok());
+                if let Some(column) = index.and_then(|index| definition.columns.get(index)) {
+                    let column = column.name.clone();
+                    fault.place = Place::Column { column };
+                }
+            }
+            error
+        })
+    }
+}
+
 impl SchemaColumn {
+    /// The name, as in the header.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What the column is for the adversary and the analyst.
+    pub fn role(&self) -> ColumnRole {
+        self.role
+    }
+
+    /// How its cells are read.
+    pub fn kind(&self) -> ColumnKind {
+        self.kind
+    }
+
+    /// Its taxonomy; `None` for a column with a flat tree or with intervals that are grown during
+    /// the run.
+    pub fn tree(&self) -> Option<&Arc<Tree>> {
+        self.tree.as_ref()
+    }
+
+    /// The outermost interval of a column of numbers or dates; see [`crate::taxonomy::Scale`].
+    pub fn domain(&self) -> Option<(f64, f64)> {
+        self.domain
+    }
+
+    /// The character between two items of a set.
+    pub fn separator(&self) -> char {
+        self.separator
+    }
+
+    /// Words that mean missing: each in canonical form, and as declared.
+    pub fn missing(&self) -> &[Box<str>] {
+        &self.missing
+    }
+
+    /// Whether the outermost interval is widened to round numbers where no domain is declared.
+    pub fn round_range(&self) -> bool {
+        self.round_range
+    }
+
     /// The leaf number of a cell that is not missing: by label, or by range in a numeric column
     /// with a tree. `None` if the column has no tree, or the tree has no leaf for the cell.
-    pub fn leaf(&self, cell: &str) -> Option<u32> {
+    pub(crate) fn leaf(&self, cell: &str) -> Option<u32> {
         let tree = self.tree.as_ref()?;
         let Some(ranges) = &self.ranges else {
             return tree.leaf_number(cell);

@@ -7,10 +7,8 @@ use std::collections::HashSet;
 
 use super::{Schema, SchemaColumn};
 use crate::definition::json::escape;
-use crate::definition::{
-    ColumnRole, JobDefinition, JobError, JobErrorKind, ModelKind, Output, Recoding, SuppressionFor,
-};
-use crate::model::{Diversity, GroupModel, Lkc, MinimumAnonymity, MissingSensitive, PrivacyModel};
+use crate::definition::{ColumnRole, Job, JobError, JobErrorKind, Output};
+use crate::model::{Diversity, GroupModel, Lkc, MinimumAnonymity, PrivacyModel};
 use crate::warning::{Warning, WarningCode};
 
 /// Most sensitive values that a job may list for a column.
@@ -20,11 +18,10 @@ impl Schema {
     /// The privacy model of a job. Its listed sensitive values have the form of the column's cells.
     ///
     /// # Errors
-    /// Parameters that are missing or out of range, columns and values that do not exist, and a
-    /// model that binds nothing; with a pointer into the job.
-    pub fn privacy_model(&self, job: &JobDefinition) -> Result<PrivacyModel, JobError> {
-        job.check_one_combination()?;
-        let mut model = job.privacy_model()?;
+    /// Columns and values that do not exist, and a model that binds nothing; with a pointer into the
+    /// job.
+    pub fn privacy_model(&self, job: &Job) -> Result<PrivacyModel, JobError> {
+        let mut model = job.model.clone();
         match &mut model {
             PrivacyModel::Lkc(lkc) => {
                 if lkc.asks_nothing() {
@@ -44,42 +41,26 @@ impl Schema {
             PrivacyModel::KmAnonymity(_) => {}
             PrivacyModel::Groups(model) => self.check_groups(model)?,
         }
-        check_confidence_options(job, &model)?;
-        let is_anatomized = self.output(job, &model) == Output::Anatomized;
-        if is_anatomized && job.privacy.model == ModelKind::KAnonymity {
-            return Err(unfit(
+        if job.output() == Output::Generalized {
+            return Ok(model);
+        }
+        match &model {
+            PrivacyModel::Lkc(model) if model.is_k_anonymity() => Err(unfit(
                 "/output",
                 "anatomized output has exact quasi-identifiers, so k-anonymity alone protects \
                  nobody in it; choose a model of diversity, or `generalized`",
-            ));
+            )),
+            PrivacyModel::Groups(model)
+                if !model.diversity.binds(&self.names(ColumnRole::Sensitive)) =>
+            {
+                Err(unfit(
+                    "/output",
+                    "anatomized output has exact quasi-identifiers, and the model's diversity binds \
+                     nothing; raise `l` or the column limits, or choose `generalized`",
+                ))
+            }
+            _ => Ok(model),
         }
-        if let (true, PrivacyModel::Groups(model)) = (is_anatomized, &model)
-            && !model.diversity.binds(&self.names(ColumnRole::Sensitive))
-        {
-            return Err(unfit(
-                "/output",
-                "anatomized output has exact quasi-identifiers, and the model's diversity binds \
-                 nothing; raise `l` or the column limits, or choose `generalized`",
-            ));
-        }
-        Ok(model)
-    }
-
-    /// What the released tables of a job contain.
-    pub fn output(&self, job: &JobDefinition, model: &PrivacyModel) -> Output {
-        let is_minimum_cover = matches!(
-            model,
-            PrivacyModel::Groups(GroupModel {
-                diversity: Diversity::MinimumCover { .. },
-                ..
-            })
-        );
-        let is_global = job.recoding() == Some(Recoding::Global);
-        job.output.unwrap_or(if is_minimum_cover && !is_global {
-            Output::Anatomized
-        } else {
-            Output::Generalized
-        })
     }
 
     /// What a holder should know about a model before any row is read: sensitive columns that it
@@ -253,32 +234,6 @@ impl SchemaColumn {
         let is_value = self.tree.as_deref().is_none_or(is_leaf);
         (!is_value).then_some("this value is not a leaf of the column's taxonomy")
     }
-}
-
-/// Refuses what is about a bound on confidence where the model has none.
-fn check_confidence_options(job: &JobDefinition, model: &PrivacyModel) -> Result<(), JobError> {
-    let bounds_confidence = match model {
-        PrivacyModel::Lkc(_) => job.privacy.model != ModelKind::KAnonymity,
-        PrivacyModel::KmAnonymity(_) | PrivacyModel::Groups(_) => false,
-    };
-    if bounds_confidence {
-        return Ok(());
-    }
-    if job.suppression_for() == SuppressionFor::SizeAndConfidence {
-        return Err(unfit(
-            "/suppression_for",
-            "this model bounds no confidence, so rows are suppressed for size only; leave \
-             `suppression_for` out",
-        ));
-    }
-    if job.missing_sensitive() == MissingSensitive::Counted {
-        return Err(unfit(
-            "/missing_sensitive",
-            "this model bounds no confidence in which missing sensitive cells could be counted; \
-             leave `missing_sensitive` out",
-        ));
-    }
-    Ok(())
 }
 
 fn unfit(pointer: impl Into<String>, detail: impl Into<String>) -> JobError {

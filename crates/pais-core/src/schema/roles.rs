@@ -1,30 +1,29 @@
 //! The schema of one job, in which columns can have other roles than declared.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use super::Schema;
 use crate::definition::json::escape;
-use crate::definition::{ColumnKind, ColumnRole, JobDefinition, JobError, JobErrorKind};
+use crate::definition::{ColumnKind, ColumnRole, JobError, JobErrorKind};
 
 impl Schema {
     /// The schema under the roles that a job gives its columns.
     ///
     /// ```
-    /// use pais_core::definition::{ColumnRole, DatasetDefinition, JobDefinition, json};
+    /// use std::collections::BTreeMap;
+    ///
+    /// use pais_core::definition::{ColumnRole, DatasetDefinition, json};
     /// use pais_core::schema::Schema;
     ///
     /// let dataset: DatasetDefinition =
     ///     json::parse(br#"{"name": "a", "columns": [{"name": "age", "role": "insensitive"}]}"#)?;
     /// let schema = Schema::inline(&dataset)?;
-    /// let job: JobDefinition = json::parse(
-    ///     br#"{"privacy": {"model": "k_anonymity", "k": 2}, "roles": {"age": "quasi_identifier"}}"#,
-    /// )?;
-    /// assert_eq!(schema.with_roles(&job)?.columns[0].role, ColumnRole::QuasiIdentifier);
+    /// let roles = BTreeMap::from([("age".to_owned(), ColumnRole::QuasiIdentifier)]);
+    /// assert_eq!(schema.with_roles(&roles)?.columns[0].role(), ColumnRole::QuasiIdentifier);
     ///
-    /// let job: JobDefinition = json::parse(
-    ///     br#"{"privacy": {"model": "k_anonymity", "k": 2}, "roles": {"age": "identifier"}}"#,
-    /// )?;
-    /// let error = schema.with_roles(&job).unwrap_err();
+    /// let roles = BTreeMap::from([("age".to_owned(), ColumnRole::Identifier)]);
+    /// let error = schema.with_roles(&roles).unwrap_err();
     /// assert_eq!(error.faults[0].pointer(), Some("/roles/age"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -32,10 +31,13 @@ impl Schema {
     /// # Errors
     /// [`JobErrorKind::Unfit`] with a pointer for a column that is not declared, for a role that
     /// decides how rows are stored, and for roles that make no schema.
-    pub fn with_roles(&self, job: &JobDefinition) -> Result<Cow<'_, Self>, JobError> {
-        let Some(roles) = job.roles.as_ref().filter(|roles| !roles.is_empty()) else {
+    pub fn with_roles(
+        &self,
+        roles: &BTreeMap<String, ColumnRole>,
+    ) -> Result<Cow<'_, Self>, JobError> {
+        if roles.is_empty() {
             return Ok(Cow::Borrowed(self));
-        };
+        }
         let mut schema = self.clone();
         for (name, &role) in roles {
             let refuse = |detail: &str| {
@@ -82,7 +84,7 @@ fn is_of_storage(role: ColumnRole) -> bool {
 mod tests {
     use serde_json::{Value, json};
 
-    use crate::definition::{ColumnRole, JobDefinition};
+    use crate::definition::ColumnRole;
     use crate::schema::Schema;
 
     fn with_roles(roles: Value) -> Result<Vec<ColumnRole>, String> {
@@ -94,9 +96,9 @@ mod tests {
             {"name": "class", "role": "class"},
         ]});
         let schema = Schema::inline(&serde_json::from_value(definition).unwrap()).unwrap();
-        let job = json!({"privacy": {"model": "k_anonymity", "k": 2}, "roles": roles});
-        let job: JobDefinition = serde_json::from_value(job).unwrap();
-        let schema = schema.with_roles(&job);
+        let roles: Option<_> = serde_json::from_value(roles).unwrap();
+        let roles = roles.unwrap_or_default();
+        let schema = schema.with_roles(&roles);
         let schema = schema.map_err(|error| error.faults[0].pointer().unwrap().to_owned())?;
         Ok(schema.columns.iter().map(|column| column.role).collect())
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::definition::json::escape;
-use crate::definition::{JobDefinition, JobError, JobErrorKind};
+use crate::definition::{Job, JobError, JobErrorKind};
 use crate::table::{Domain, EncodedTable, QuasiIdentifier};
 use crate::taxonomy::{MinimumLevels, PreGeneralizationError};
 
@@ -14,7 +14,7 @@ use crate::taxonomy::{MinimumLevels, PreGeneralizationError};
 /// [`JobErrorKind::Unfit`] for a level or value that a column does not have,
 /// [`JobErrorKind::Shape`] for a key that is not a level; with a pointer into the job.
 pub fn minimum_levels(
-    job: &JobDefinition,
+    job: &Job,
     table: &EncodedTable,
 ) -> Result<BTreeMap<Box<str>, MinimumLevels>, JobError> {
     let mut minimum_levels = BTreeMap::new();

@@ -64,17 +64,10 @@ pub struct SetSizes {
     pub mean: f64,
 }
 
-/// The statistics of the stored columns of a table, in the declared order.
+/// The statistics of the stored columns of a table, in the declared order. Returns `None` if
+/// `cancellation` was requested before the last column.
 ///
 /// One pass over the codes of each column; text is read once per distinct value.
-pub fn profile(schema: &Schema, table: &Table) -> Vec<ColumnProfile> {
-    let columns = schema.stored().zip(&table.columns);
-    columns
-        .map(|(spec, column)| profile_column(spec, column))
-        .collect()
-}
-
-/// Like [`profile`]. Returns `None` if `cancellation` was requested before the last column.
 pub fn profile_until(
     schema: &Schema,
     table: &Table,
@@ -181,9 +174,15 @@ fn case_variants<'t>(values: impl Iterator<Item = &'t str>) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{SetSizes, profile};
+    use super::{ColumnProfile, SetSizes, profile_until};
+    use crate::cancellation::Cancellation;
     use crate::read::csv;
     use crate::schema::Schema;
+
+    fn profile(schema: &Schema, file: &str) -> Vec<ColumnProfile> {
+        let table = csv::read_table(schema, file.as_bytes()).unwrap();
+        profile_until(schema, &table, &Cancellation::new()).unwrap()
+    }
 
     #[test]
     fn profiles_contain_statistics_and_no_values() {
@@ -196,7 +195,7 @@ mod tests {
         let schema = Schema::inline(&serde_json::from_value(definition).unwrap()).unwrap();
         let file =
             "name,job,age,drugs\nJane,Mover,34,a|b|a\nJoe,NA,34.0,a\nJim,,,\nJo,Mover,-1,b\n";
-        let found = profile(&schema, &csv::read_table(&schema, file.as_bytes()).unwrap());
+        let found = profile(&schema, file);
         assert_eq!(found.len(), 3);
         assert_eq!((found[0].distinct, found[0].missing), (1, 2));
         assert_eq!((found[1].distinct, found[1].missing), (2, 1));
@@ -223,7 +222,7 @@ mod tests {
         ]});
         let schema = Schema::inline(&serde_json::from_value(definition).unwrap()).unwrap();
         let file = "born,seen\n3.9.1987,2020-01-01T10:00Z\n1931-12-24,2020-01-01 12:00+02:00\n,\n";
-        let found = profile(&schema, &csv::read_table(&schema, file.as_bytes()).unwrap());
+        let found = profile(&schema, file);
         let range = |column: usize| {
             let column = &found[column];
             (
@@ -247,7 +246,7 @@ mod tests {
         let schema = Schema::inline(&serde_json::from_value(definition).unwrap()).unwrap();
         let file =
             "disease,codes\nHIV,a|b\nhiv,B|a\nHiv,c\nFlu,b|a\n,c\nHIV ,x\n\u{c9}a,d\n\u{e9}A,d\n";
-        let found = profile(&schema, &csv::read_table(&schema, file.as_bytes()).unwrap());
+        let found = profile(&schema, file);
         assert_eq!((found[0].distinct, found[0].case_variants), (6, 5));
         assert_eq!(found[0].single_rows, 5);
         // The sets a|b and b|a are one value.

@@ -87,7 +87,7 @@ pub struct ValueCounts {
 
 impl ValueCounts {
     /// The warning about a column with these counts.
-    pub fn warning(self, column: &str, role: ColumnRole) -> Option<Warning> {
+    pub(crate) fn warning(self, column: &str, role: ColumnRole) -> Option<Warning> {
         if (self.rows as usize) < LEAST_ROWS || self.single == 0 {
             return None;
         }

@@ -28,7 +28,7 @@ impl Subjects {
     }
 
     /// As [`Self::new`], from codes below `count`.
-    pub fn from_codes(of_row: Vec<u32>, count: usize) -> Option<Self> {
+    pub(crate) fn from_codes(of_row: Vec<u32>, count: usize) -> Option<Self> {
         let mut rows = vec![0u64; count];
         for &subject in &of_row {
             rows[subject as usize] += 1;
@@ -73,11 +73,6 @@ impl Subjects {
         self.of_row.is_empty()
     }
 
-    /// Rows of the person with the most rows.
-    pub fn rows_per_subject_max(&self) -> u64 {
-        self.most_rows.get(1).copied().unwrap_or(0)
-    }
-
     /// Number of rows that always belong to at least `k` persons: one more than the `k` - 1
     /// persons with the most rows have together.
     pub fn sufficient_rows(&self, k: u64) -> u64 {
@@ -86,11 +81,6 @@ impl Subjects {
             Some(&rows) => rows + 1,
             None => u64::MAX,
         }
-    }
-
-    /// The fewest persons that this many rows can belong to.
-    pub fn fewest_of(&self, rows: u64) -> u64 {
-        self.most_rows.partition_point(|&most| most < rows) as u64
     }
 
     /// The persons of some of the rows, in their order.
@@ -176,7 +166,6 @@ mod tests {
             let rows: Vec<u32> = rows.into_iter().collect();
             let found: HashSet<u32> = of.select(&rows).into_iter().collect();
             let found = found.len() as u64;
-            prop_assert!(of.fewest_of(rows.len() as u64) <= found);
             if rows.len() as u64 >= of.sufficient_rows(k) {
                 prop_assert!(found >= k);
             }

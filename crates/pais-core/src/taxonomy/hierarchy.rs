@@ -35,7 +35,7 @@ pub enum HierarchyErrorKind {
 }
 
 /// Why a hierarchy file is refused, with the first faults by line.
-pub type HierarchyError = Rejection<HierarchyErrorKind>;
+pub(crate) type HierarchyError = Rejection<HierarchyErrorKind>;
 
 /// Most faults that are named.
 const FAULTS: usize = 20;

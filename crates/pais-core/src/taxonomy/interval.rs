@@ -118,7 +118,7 @@ pub fn number(text: &str) -> Option<f64> {
 ///
 /// Whole numbers of 64 bits keep all their digits; others are equal where their 64-bit
 /// floating-point numbers are. Greater ones, and those below 0.00001, have an exponent.
-pub fn canonical_number(text: &str) -> Option<String> {
+pub(crate) fn canonical_number(text: &str) -> Option<String> {
     let value = number(text)?;
     if let Some(whole) = whole_number(text) {
         return Some(whole.to_string());

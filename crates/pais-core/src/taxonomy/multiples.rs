@@ -22,7 +22,7 @@ struct Place {
 
 impl Multiples {
     /// The multiples of a number; `None` unless it is above 0 and at most 1e300.
-    pub fn of(width: f64) -> Option<Self> {
+    pub(crate) fn of(width: f64) -> Option<Self> {
         let exact = decimal(width)?;
         (width > 0.0).then_some(Self { width, exact })
     }
@@ -34,7 +34,7 @@ impl Multiples {
     }
 
     /// The least multiple that is at least `value`; `None` as for [`Self::floor`].
-    pub fn ceil(&self, value: f64) -> Option<f64> {
+    pub(crate) fn ceil(&self, value: f64) -> Option<f64> {
         let place = self.place(value)?;
         self.end(place.index.checked_add(i128::from(!place.is_multiple))?)
     }
@@ -51,7 +51,8 @@ impl Multiples {
     }
 
     /// Whether `value` is a multiple.
-    pub fn contains(&self, value: f64) -> bool {
+    #[cfg(test)]
+    fn contains(&self, value: f64) -> bool {
         self.place(value).is_some_and(|place| place.is_multiple)
     }
 

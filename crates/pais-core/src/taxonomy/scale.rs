@@ -25,7 +25,7 @@ pub enum Scale {
 impl Scale {
     /// The value that a text in canonical form, or an end of an interval, is; `None` for other
     /// text.
-    pub fn value(self, text: &str) -> Option<f64> {
+    pub(crate) fn value(self, text: &str) -> Option<f64> {
         match self {
             Self::Number => number(text),
             Self::Day => read_day(text).ok().map(|days| days as f64),

@@ -173,7 +173,7 @@ impl Tree {
     /// The flat tree of a column without a taxonomy: `*` above its values, in the given order.
     /// Values must be distinct and not `*`; ingest refuses `*` in such a column. A caller
     /// that has missing cells gives `?` as the last value.
-    pub fn flat<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
+    pub(crate) fn flat<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
         let root = Node {
             label: "*".into(),
             parent: None,
@@ -334,6 +334,19 @@ impl Tree {
         self.leaves[number as usize]
     }
 
+    /// The lowest common ancestor of two leaves; `first` must not be greater than `last`.
+    #[inline]
+    pub fn lowest_common_ancestor(&self, first: u32, last: u32) -> NodeId {
+        let mut id = self.leaf(first);
+        while self.node(id).end_leaf <= last {
+            match self.node(id).parent {
+                Some(parent) => id = parent,
+                None => break,
+            }
+        }
+        id
+    }
+
     /// The node with this label; `None` if there is none.
     pub fn find(&self, label: &str) -> Option<NodeId> {
         self.by_label.get(label).copied()
@@ -374,7 +387,7 @@ impl Tree {
     ///
     /// # Errors
     /// A sentence that names the invalid label.
-    pub fn ranges(&self) -> Result<Vec<Option<Interval>>, String> {
+    pub(crate) fn ranges(&self) -> Result<Vec<Option<Interval>>, String> {
         let mut ranges: Vec<Option<Interval>> = Vec::with_capacity(self.nodes.len());
         for node in &self.nodes {
             if &*node.label == MISSING_LABEL {

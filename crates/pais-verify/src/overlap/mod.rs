@@ -78,7 +78,7 @@ pub fn verify_overlapping_lkc(
     let columns = Values::new_all(table, &names)?;
     let mut ranges = Vec::with_capacity(columns.len());
     for (name, values) in names.iter().zip(&columns) {
-        let spec = schema.stored().find(|spec| spec.name == *name);
+        let spec = schema.stored().find(|spec| *spec.name() == **name);
         let found = spec.and_then(|spec| label_ranges(values, spec));
         ranges.push(found.ok_or_else(|| VerifyError::UnknownLabel {
             column: name.clone(),

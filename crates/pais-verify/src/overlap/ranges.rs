@@ -21,14 +21,14 @@ const ANY_LABEL: &str = "*";
 /// or all others where none is declared.
 pub(super) fn label_ranges(values: &Values, spec: &SchemaColumn) -> Option<Vec<LabelRange>> {
     // A set is matched by each of its items.
-    if spec.kind == ColumnKind::Set {
+    if spec.kind() == ColumnKind::Set {
         return None;
     }
     let labels: Option<Vec<&str>> = (0..values.count() as u32)
         .map(|label| values.text(label))
         .collect();
     let labels = labels?;
-    match (&spec.tree, spec.kind.scale()) {
+    match (spec.tree(), spec.kind().scale()) {
         (Some(tree), _) => labels.iter().map(|label| of_node(tree, label)).collect(),
         (None, Some(_)) => of_intervals(&labels, spec),
         (None, None) => Some(of_flat(&labels)),
@@ -62,7 +62,7 @@ fn of_flat(labels: &[&str]) -> Vec<LabelRange> {
 
 /// Ends of intervals have odd numbers, and what lies between two of them has an even one.
 fn of_intervals(labels: &[&str], spec: &SchemaColumn) -> Option<Vec<LabelRange>> {
-    let scale = spec.kind.scale()?;
+    let scale = spec.kind().scale()?;
     let intervals: Option<Vec<Option<Interval>>> = labels
         .iter()
         .map(|label| match *label {
@@ -76,7 +76,7 @@ fn of_intervals(labels: &[&str], spec: &SchemaColumn) -> Option<Vec<LabelRange>>
     ends.sort_by(f64::total_cmp);
     ends.dedup();
     let missing = 2 * ends.len() as u32 + 1;
-    let outermost = match spec.domain {
+    let outermost = match spec.domain() {
         Some((lo, hi)) => Interval::closed(lo, hi),
         None => Interval::closed(*ends.first().unwrap_or(&0.0), *ends.last().unwrap_or(&0.0)),
     };

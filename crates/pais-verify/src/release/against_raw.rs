@@ -27,7 +27,7 @@ pub(super) fn compare(
         .untouched
         .iter()
         .map(|(position, column)| (stored[*position], column))
-        .filter(|(spec, _)| released(&spec.name))
+        .filter(|(spec, _)| released(spec.name()))
         .map(|(spec, column)| (spec, reimport::rewritten(spec, column.clone())))
         .collect();
     let original = Original {
@@ -38,7 +38,7 @@ pub(super) fn compare(
             .map(|column| OriginalQuasiIdentifier {
                 name: &column.name,
                 domain: &column.domain,
-                declared_domain: stored[column.position].domain.is_some(),
+                declared_domain: stored[column.position].domain().is_some(),
                 codes: &column.codes,
                 minimum_levels: minimum_levels(&column.name),
             })
@@ -53,7 +53,7 @@ pub(super) fn compare(
             .collect(),
         untouched: untouched
             .iter()
-            .map(|(spec, column)| (&*spec.name, column))
+            .map(|(spec, column)| (spec.name(), column))
             .collect(),
     };
     match schema.subject() {

@@ -9,7 +9,7 @@ use pais_core::table::{Column, GROUP_COLUMN, ReleasedTable, Subjects, Table};
 
 use super::subjects::ReleasedSubjects;
 use super::{FoundRecoding, RawFinding, ReleaseError};
-use crate::{GroupVerification, assign_anatomy, join_sensitive, verify_groups};
+use crate::{GroupVerification, RawSensitive, assign_anatomy, join_sensitive, verify_groups};
 
 /// What was found in an anatomized release.
 pub(super) struct FoundAnatomy {
@@ -36,11 +36,11 @@ pub(super) fn verify(
         .map(|(spec, column)| (spec, reimport::rewritten(spec, column.clone())))
         .collect();
     let is_in_qit = |name: &str| qit.columns.iter().any(|column| *column.name == *name);
-    let is_sensitive = |spec: &SchemaColumn| spec.role == ColumnRole::Sensitive;
+    let is_sensitive = |spec: &SchemaColumn| spec.role() == ColumnRole::Sensitive;
     let exact: Vec<(&str, &Column)> = columns
         .iter()
-        .filter(|(spec, _)| !is_sensitive(spec) && is_in_qit(&spec.name))
-        .map(|(spec, column)| (&*spec.name, column))
+        .filter(|(spec, _)| !is_sensitive(spec) && is_in_qit(spec.name()))
+        .map(|(spec, column)| (spec.name(), column))
         .collect();
     let sensitive: Vec<_> = columns
         .iter()
@@ -49,7 +49,7 @@ pub(super) fn verify(
     let counted: Vec<_> = counts
         .iter()
         .zip(&sensitive)
-        .map(|(table, (spec, column))| (table, &*spec.name, column))
+        .map(|(table, (spec, column))| (table, spec.name(), column))
         .collect();
     let assignment =
         assign_anatomy(qit, &exact, &counted, raw.rows).map_err(|error| malformed(&error))?;
@@ -59,7 +59,7 @@ pub(super) fn verify(
         Some(source_rows) => {
             let cells: Vec<_> = sensitive
                 .iter()
-                .map(|(spec, column)| (spec.name.clone(), spec.missing.clone(), column))
+                .map(|(spec, column)| RawSensitive { spec, column })
                 .collect();
             let joined =
                 join_sensitive(qit, &cells, source_rows).map_err(|error| malformed(&error))?;

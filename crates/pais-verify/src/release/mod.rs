@@ -3,7 +3,6 @@
 
 mod against_raw;
 mod anatomized;
-mod job_model;
 #[cfg(test)]
 mod subject_tests;
 mod subjects;
@@ -11,11 +10,12 @@ mod subjects;
 mod tests;
 
 use pais_core::cancellation::Cancellation;
-use pais_core::definition::{ColumnRole, JobDefinition, JobError, Recoding};
-use pais_core::model::{Lkc, PrivacyModel};
+use pais_core::definition::{ColumnRole, Job, JobError, JobErrorKind, Output, Recoding};
+use pais_core::model::{GroupModel, Lkc, PrivacyModel};
 use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::table::{EncodedTable, ReleasedTable, Table, minimum_levels, row_warnings};
 use pais_core::warning::Warning;
+use serde::Serialize;
 use thiserror::Error;
 
 use self::subjects::ReleasedSubjects;
@@ -65,7 +65,8 @@ pub struct ReleaseVerification {
 }
 
 /// Whether a release meets a model, with the figures.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
 pub enum PrivacyFinding {
     /// Of LKC-privacy, its special cases, or k^m-anonymity.
     Subsets(Verification),
@@ -141,6 +142,22 @@ impl PrivacyFinding {
             Self::Groups(found) => found.holds,
         }
     }
+
+    /// Rows of the smallest group that an adversary of the model can know; 0 for an empty table.
+    pub fn smallest_group(&self) -> u64 {
+        match self {
+            Self::Subsets(found) => found.smallest_group,
+            Self::Groups(found) => found.smallest_group,
+        }
+    }
+
+    /// Greatest confidence in a sensitive value.
+    pub fn greatest_confidence(&self) -> f64 {
+        match self {
+            Self::Subsets(found) => found.greatest_confidence,
+            Self::Groups(found) => found.greatest_confidence,
+        }
+    }
 }
 
 impl RawFinding {
@@ -164,7 +181,8 @@ impl RawFinding {
 ///
 /// ```
 /// use pais_core::cancellation::Cancellation;
-/// use pais_core::definition::{DatasetDefinition, JobDefinition, json};
+/// use pais_core::definition::{DatasetDefinition, Job, json};
+/// use pais_core::model::Lkc;
 /// use pais_core::read::{csv, reimport};
 /// use pais_core::schema::Schema;
 /// use pais_verify::{ReleaseTables, verify_release};
@@ -174,7 +192,7 @@ impl RawFinding {
 ///         {"name": "age", "role": "quasi_identifier", "kind": "numeric", "domain": [0, 99]}]}"#,
 /// )?;
 /// let schema = Schema::inline(&dataset)?;
-/// let job: JobDefinition = json::parse(br#"{"privacy": {"model": "k_anonymity", "k": 2}}"#)?;
+/// let job = Job::new(Lkc::k_anonymity(2)?);
 ///
 /// let read_by = reimport::columns(&schema, &["age".to_owned()]);
 /// let table = csv::read_table(&read_by, "age\n\"[0,50)\"\n\"[0,50)\"\n".as_bytes())?;
@@ -193,12 +211,12 @@ impl RawFinding {
 /// error.
 pub fn verify_release(
     schema: &Schema,
-    job: &JobDefinition,
+    job: &Job,
     release: &ReleaseTables,
     raw: Option<Table>,
     cancellation: &Cancellation,
 ) -> Result<ReleaseVerification, ReleaseError> {
-    let schema = &*schema.with_roles(job)?;
+    let schema = &*schema.with_roles(&job.roles)?;
     let made = raw
         .as_ref()
         .filter(|_| schema.has_made_hierarchies())
@@ -217,7 +235,7 @@ pub fn verify_release(
                 raw: None,
                 warnings,
             };
-            let model = (&found.model, job.recoding());
+            let model = (&found.model, job.recoding);
             match raw {
                 Some(raw) if schema.subject().is_some() => {
                     let (raw, subjects) = compare(schema, job, table, raw)?;
@@ -239,9 +257,9 @@ pub fn verify_release(
             Ok(found)
         }
         ReleaseTables::Anatomized { qit, counts } => {
-            let model = job_model::parse_groups(schema, job)?;
+            let model = groups_of(schema, job)?;
             let raw = raw.ok_or(ReleaseError::NeedsRaw)?;
-            let allowed = job.suppression_limit()?.floor_of(raw.rows as u64);
+            let allowed = job.suppression_limit.floor_of(raw.rows as u64);
             let tables = (qit, counts.as_slice());
             let found = anatomized::verify(schema, &model, tables, (&raw, allowed), cancellation)?;
             let model = PrivacyModel::Groups(model);
@@ -254,6 +272,23 @@ pub fn verify_release(
                 raw: Some(found.raw),
             })
         }
+    }
+}
+
+/// The model of a job as one of groups, which an anatomized release can meet.
+fn groups_of(schema: &Schema, job: &Job) -> Result<GroupModel, JobError> {
+    let anatomized = Job {
+        output: Some(Output::Anatomized),
+        ..job.clone()
+    };
+    match schema.privacy_model(&anatomized)? {
+        PrivacyModel::Groups(model) => Ok(model),
+        PrivacyModel::Lkc(_) | PrivacyModel::KmAnonymity(_) => Err(JobError::at(
+            JobErrorKind::Unfit,
+            "/privacy/model",
+            "an anatomized release has groups and no cut: models of diversity can be verified on \
+             it",
+        )),
     }
 }
 
@@ -313,11 +348,10 @@ fn decide_overlapping(
 /// has a subject column.
 fn compare(
     schema: &Schema,
-    job: &JobDefinition,
+    job: &Job,
     table: &ReleasedTable,
     raw: Table,
 ) -> Result<(RawFinding, ReleasedSubjects), ReleaseError> {
-    let limit = job.suppression_limit()?;
     let raw = EncodedTable::new(schema, raw);
     let rows = raw.rows as u64;
     let minimum_levels = minimum_levels(job, &raw)?;
@@ -327,7 +361,7 @@ fn compare(
         rows,
         made_up: found.made_up,
         lost: found.lost,
-        may_be_lost: limit.floor_of(rows),
+        may_be_lost: job.suppression_limit.floor_of(rows),
         recoding: if found.one_cut {
             FoundRecoding::Global
         } else {
@@ -352,7 +386,7 @@ fn warnings(
         (None, Some(released)) => {
             let of = |spec: &&SchemaColumn| {
                 let mut columns = released.columns.iter();
-                columns.find(|column| column.name == spec.name)
+                columns.find(|column| *column.name == *spec.name())
             };
             let pairs = schema.stored().map(|spec| (spec, of(&spec)));
             let pairs = pairs.filter_map(|(spec, column)| Some((spec, &column?.column)));

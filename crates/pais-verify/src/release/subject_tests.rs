@@ -30,6 +30,7 @@ fn verify_by(privacy: &str, suppressed: f64, file: &str, raw: Option<&str>) -> R
     let schema = schema();
     let job = format!(r#"{{"privacy": {privacy}, "suppression_limit": {suppressed}}}"#);
     let job: JobDefinition = json::parse(job.as_bytes()).unwrap();
+    let job = job.parse().unwrap();
     let names: Vec<String> = csv::names(file.as_bytes(), pais_core::read::TextFormat::CSV).unwrap();
     let read_by = reimport::columns(&schema, &names);
     let table = csv::read_table(&read_by, file.as_bytes()).unwrap();
@@ -166,6 +167,7 @@ fn verify_anatomy(k: u64, raw: &str) -> ReleaseVerification {
     let schema = schema();
     let job = format!(r#"{{"privacy": {{"model": "l_diversity", "k": {k}, "l": 2}}}}"#);
     let job: JobDefinition = json::parse(job.as_bytes()).unwrap();
+    let job = job.parse().unwrap();
     let qit = "age,group_id\n90,2\n25,1\n33,1\n21,1\n71,2\n78,2\n";
     let names: Vec<String> = csv::names(qit.as_bytes(), pais_core::read::TextFormat::CSV).unwrap();
     let read_by = anatomized::quasi_identifier_columns(&schema, &names);
@@ -174,7 +176,7 @@ fn verify_anatomy(k: u64, raw: &str) -> ReleaseVerification {
     let diagnosis = schema
         .columns
         .iter()
-        .find(|column| &*column.name == "diagnosis");
+        .find(|column| column.name() == "diagnosis");
     let read_by = anatomized::sensitive_columns(diagnosis.unwrap());
     let counts = "group_id,diagnosis,count\n1,cold,1\n1,flu,2\n2,cold,1\n2,flu,2\n";
     let table = csv::read_table(&read_by, counts.as_bytes()).unwrap();

@@ -1,7 +1,7 @@
 //! Releases as a whole, on small tables.
 
 use pais_core::cancellation::Cancellation;
-use pais_core::definition::{DatasetDefinition, JobDefinition, JobErrorKind, json};
+use pais_core::definition::{DatasetDefinition, Job, JobDefinition, JobErrorKind, json};
 use pais_core::read::{csv, reimport};
 use pais_core::schema::Schema;
 use pais_core::table::Table;
@@ -25,8 +25,9 @@ fn raw() -> Table {
     csv::read_table(&schema(), RAW.as_bytes()).unwrap()
 }
 
-fn job(privacy: &str) -> JobDefinition {
-    json::parse(format!("{{\"privacy\": {privacy}}}").as_bytes()).unwrap()
+fn job(privacy: &str) -> Job {
+    let job: JobDefinition = json::parse(format!("{{\"privacy\": {privacy}}}").as_bytes()).unwrap();
+    job.parse().unwrap()
 }
 
 fn generalized(file: &str) -> ReleaseTables {
@@ -183,7 +184,7 @@ fn a_narrowed_outermost_interval_covers_missing_cells() {
     let release =
         ReleaseTables::Generalized(reimport::released(&schema, &read_by, table, 2).unwrap());
     let mut job = job(r#"{"model": "k_anonymity", "k": 3}"#);
-    job.suppression_limit = Some(0.25);
+    job.suppression_limit = pais_core::model::Decimal::fraction(0.25).unwrap();
     let found = verify_release(&schema, &job, &release, Some(raw), &Cancellation::new()).unwrap();
     assert!(found.holds(), "{:?}", found.raw);
     let raw = found.raw.unwrap();

@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use pais_core::definition::{JobDefinition, JobErrorKind};
+use pais_core::definition::JobErrorKind;
 
-use crate::test_data::{load, refusal, schema, unmet};
+use crate::test_data::{job_of, load, refusal, schema, unmet};
 use crate::{AnonymizationRun, JobPlan, RunError, Unobserved, VerifiedRelease};
 
 const SETS: [(&str, usize); 2] = [("s", 4), ("t", 5)];
@@ -36,9 +36,10 @@ fn run(rows: &[Vec<String>], job: &Value) -> Result<VerifiedRelease, RunError> {
         file += &(row.join(",") + "\n");
     }
     let table = load(&schema, file.as_bytes());
-    let job: JobDefinition = serde_json::from_value(job.clone()).unwrap();
+    let job = job_of(job.clone())?;
     let prepared = AnonymizationRun::new(schema, job, table, &Unobserved::default())?;
-    prepared.release(&[], None, &Unobserved::default())
+    let found = prepared.search(&Unobserved::default())?;
+    prepared.release(&found, None, &Unobserved::default())
 }
 
 fn set(prefix: &'static str) -> impl Strategy<Value = String> {
@@ -193,7 +194,7 @@ fn lkc_with_sets_suppresses_no_row_and_is_global() {
         for (name, value) in extra.as_object().unwrap() {
             job[name] = value.clone();
         }
-        let job: JobDefinition = serde_json::from_value(job).unwrap();
+        let job = job_of(job).unwrap();
         refusal(JobPlan::new(&schema(columns()), &job))
     };
     for (extra, pointer) in [

@@ -7,19 +7,21 @@
 //! valid; else it is dropped for good, because a table that is refined further stays invalid
 //! (docs/methods/sets.md).
 
-use std::collections::BTreeMap;
+use std::ops::{ControlFlow, Range};
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::observer::{Observer, Phase};
-use pais_core::model::{Lkc, MissingSensitive};
+use pais_core::model::{Confidence, Lkc, MissingSensitive};
 use pais_core::table::{EncodedTable, NULL_CODE};
-use pais_core::taxonomy::MinimumLevels;
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 
-use super::anonymity::Anonymity;
-use super::fact_check::{FactCheck, SensitiveBound};
+use super::class::Anonymity;
+use super::disclosure::{STRIDE, StopCheck};
 use super::hierarchy::Hierarchy;
 use super::outcome::{DisclosedSet, DisclosedTable};
-use super::search::{DisclosureError, DisclosureSettings, TIE};
+use super::search::{DisclosureError, DisclosureSettings, DisclosureTask, TIE};
 use super::vocabulary::Vocabulary;
+use crate::observer::Phase;
 
 /// Most look-ups of a fact in a row for one candidate; one that needs more is dropped.
 const CANDIDATE_BUDGET: u64 = 1 << 28;
@@ -28,26 +30,22 @@ const CANDIDATE_BUDGET: u64 = 1 << 28;
 /// enumerates fewer, so that it can decide every result.
 const BUDGET: u64 = 1 << 32;
 
-/// Runs the search and returns the cuts and the disclosed items. `minimum_levels` gives the
-/// pre-generalization of a column by its name. No row is suppressed.
+/// Runs the search and returns the cuts and the disclosed items. No row is suppressed.
 ///
 /// # Errors
 /// Where the topmost table does not meet the model, and on cancellation.
-pub(super) fn search_facts<'a>(
-    table: &'a EncodedTable,
-    minimum_levels: impl Fn(&str) -> Option<&'a MinimumLevels>,
-    (model, settings): (&Lkc, &DisclosureSettings),
-    observer: &dyn Observer,
+pub(super) fn search_facts(
+    task: &DisclosureTask,
+    model: &Lkc,
 ) -> Result<DisclosedTable, DisclosureError> {
-    let (rows, k) = (table.rows as u64, model.k.get());
-    if rows < k {
-        return Err(DisclosureError::FewerRowsThanK { rows, k });
-    }
-    let anonymity = Anonymity::new(k as usize, table);
-    let subjects = anonymity.persons(table);
-    if subjects < k {
-        return Err(DisclosureError::FewerSubjectsThanK { subjects, k });
-    }
+    let DisclosureTask {
+        table,
+        settings,
+        observer,
+        anonymity,
+        vocabularies,
+        ..
+    } = task;
     let sensitive = bounds(model, table);
     let ordered = anonymity.ordered_rows(table.rows);
     for (bound, name) in &sensitive {
@@ -61,16 +59,8 @@ pub(super) fn search_facts<'a>(
         }
     }
     let sensitive: Vec<SensitiveBound> = sensitive.into_iter().map(|(bound, _)| bound).collect();
-    let vocabularies: Vec<_> = (table.sets.iter())
-        .map(|column| Vocabulary::new(column, minimum_levels(&column.name)))
-        .collect();
-    let columns = table.quasi_identifiers.iter().zip(&settings.kinds);
-    let hierarchies: Vec<_> = columns
-        .map(|(column, &kind)| Hierarchy::new(column, kind, minimum_levels(&column.name)))
-        .collect();
-    let mut search = FactSearch::new(table, hierarchies, &vocabularies, &ordered)
-        .ok_or(DisclosureError::TooManyItems)?;
-    let mut items = search.items(&vocabularies, settings);
+    let mut search = FactSearch::new(task, &ordered).ok_or(DisclosureError::TooManyItems)?;
+    let mut items = search.items(vocabularies, settings);
     let candidates = items.len().max(1) as f64;
     let mut in_qi = vec![true; search.hierarchies.len()];
     let mut spent = 0;
@@ -81,7 +71,7 @@ pub(super) fn search_facts<'a>(
         let relational = search.best_column(&in_qi, settings);
         let check = FactCheck {
             facts: &search.facts,
-            anonymity,
+            anonymity: *anonymity,
             c: model.c,
             sensitive: &sensitive,
             budget: CANDIDATE_BUDGET.min(BUDGET - spent),
@@ -123,7 +113,7 @@ pub(super) fn search_facts<'a>(
     if observer.must_stop() {
         return Err(DisclosureError::Cancelled);
     }
-    Ok(search.outcome(table, &vocabularies))
+    Ok(search.outcome(vocabularies))
 }
 
 /// The sensitive columns that the model bounds, with their names.
@@ -184,12 +174,9 @@ struct FactSearch<'a> {
 
 impl<'a> FactSearch<'a> {
     /// The topmost state; `None` for more facts than 32 bits can number.
-    fn new(
-        table: &'a EncodedTable,
-        hierarchies: Vec<Hierarchy<'a>>,
-        vocabularies: &[Vocabulary],
-        ordered: &[u32],
-    ) -> Option<Self> {
+    fn new(task: &DisclosureTask<'a>, ordered: &[u32]) -> Option<Self> {
+        let (table, vocabularies) = (task.table, &task.vocabularies);
+        let hierarchies = task.hierarchies.clone();
         let sizes = hierarchies.iter().map(Hierarchy::value_count);
         let sizes = sizes.chain(vocabularies.iter().map(Vocabulary::len));
         let mut offsets = vec![0u32];
@@ -270,7 +257,7 @@ impl<'a> FactSearch<'a> {
     }
 
     /// The facts of a relational column.
-    fn range(&self, at: usize) -> std::ops::Range<u32> {
+    fn range(&self, at: usize) -> Range<u32> {
         self.offsets[at]..self.offsets[at + 1]
     }
 
@@ -312,29 +299,138 @@ impl<'a> FactSearch<'a> {
         }
     }
 
-    fn outcome(&self, table: &EncodedTable, vocabularies: &[Vocabulary]) -> DisclosedTable {
+    fn outcome(&self, vocabularies: &[Vocabulary]) -> DisclosedTable {
         let sets = vocabularies.iter().enumerate().map(|(set, vocabulary)| {
-            let at = self.hierarchies.len() + set;
-            let own = self.range(at);
-            let mut known: hashbrown::HashMap<Vec<u32>, u32> = hashbrown::HashMap::new();
-            let mut cells: Vec<Box<str>> = Vec::new();
-            let mut codes = vec![NULL_CODE; table.rows];
-            for (list, code) in self.facts.iter().zip(&mut codes) {
+            let own = self.range(self.hierarchies.len() + set);
+            let disclosed = (0..).zip(&self.facts).map(|(row, list)| {
                 let items = list.iter().filter(|fact| own.contains(*fact));
-                let items: Vec<u32> = items.map(|fact| fact - own.start).collect();
-                let next_code = cells.len() as u32;
-                *code = *known.entry(items).or_insert_with_key(|items| {
-                    cells.push(vocabulary.cell(items).into());
-                    next_code
-                });
-            }
-            DisclosedSet { cells, codes }
+                (row, items.map(|fact| fact - own.start).collect())
+            });
+            DisclosedSet::of_rows(self.facts.len(), vocabulary, disclosed)
         });
-        DisclosedTable {
-            cuts: self.hierarchies.iter().map(Hierarchy::cut).collect(),
-            sets: sets.collect(),
-            released: vec![true; table.rows],
-            labels: BTreeMap::new(),
+        let sets = sets.collect();
+        let cuts = self.hierarchies.iter().map(Hierarchy::cut).collect();
+        DisclosedTable::of_all_rows(self.facts.len(), cuts, sets)
+    }
+}
+
+/// A sensitive column with the values that *C* bounds.
+struct SensitiveBound<'a> {
+    /// One code per row; [`NULL_CODE`] for missing.
+    codes: &'a [u32],
+    /// By code.
+    bounded: Vec<bool>,
+    /// Whether rows with a missing cell are left out of the denominator.
+    excludes_missing: bool,
+}
+
+impl SensitiveBound<'_> {
+    /// The rows that hold a value whose confidence among `rows` is above `c`, and the number of
+    /// rows of which that is a share; the most frequent value. `None` where none is above.
+    fn exceeded(&self, rows: &[u32], c: Confidence) -> Option<(u64, u64)> {
+        let mut counts: FxHashMap<u32, u64> = FxHashMap::default();
+        let (mut present, mut most) = (0, 0);
+        for &row in rows {
+            let code = self.codes[row as usize];
+            if code == NULL_CODE {
+                continue;
+            }
+            present += 1;
+            if self.bounded[code as usize] {
+                let count = counts.entry(code).or_insert(0);
+                *count += 1;
+                most = most.max(*count);
+            }
+        }
+        let of = if self.excludes_missing {
+            present
+        } else {
+            rows.len() as u64
+        };
+        (most > 0 && c.is_exceeded_by(most, of)).then_some((most, of))
+    }
+}
+
+/// What every combination of facts must meet, over the facts of the current table.
+struct FactCheck<'a> {
+    /// By row, its facts, ascending.
+    facts: &'a [Vec<u32>],
+    /// *K*.
+    anonymity: Anonymity<'a>,
+    /// *C*.
+    c: Confidence,
+    /// The columns that *C* bounds.
+    sensitive: &'a [SensitiveBound<'a>],
+    /// Most look-ups of a fact in a row.
+    budget: u64,
+    /// Whether the search must stop.
+    stop: StopCheck<'a>,
+}
+
+impl FactCheck<'_> {
+    /// Checks each new fact, given by the rows that have it, together with up to `more` other
+    /// facts that are not in the range `own`. Returns the number of look-ups if every combination
+    /// is valid; `None` if one is not, if the budget is spent, or if the search must stop.
+    fn lookups(&self, new: &[&[u32]], own: Range<u32>, more: u32) -> Option<u64> {
+        let spent = AtomicU64::new(0);
+        let check = |rows: &&[u32]| {
+            self.is_valid(rows) && self.extend(rows, 0, &own, more, &spent).is_continue()
+        };
+        let holds = new.par_iter().all(check);
+        holds.then(|| spent.into_inner())
+    }
+
+    fn is_valid(&self, rows: &[u32]) -> bool {
+        let exceeds = |bound: &SensitiveBound| bound.exceeded(rows, self.c).is_some();
+        self.anonymity.has_enough(rows.iter().copied()) && !self.sensitive.iter().any(exceeds)
+    }
+
+    /// Extends what `rows` have in common by up to `more` facts numbered `from` or later. The
+    /// branches run in parallel.
+    fn extend(
+        &self,
+        rows: &[u32],
+        from: u32,
+        own: &Range<u32>,
+        more: u32,
+        spent: &AtomicU64,
+    ) -> ControlFlow<()> {
+        if more == 0 {
+            return ControlFlow::Continue(());
+        }
+        let mut holding: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
+        let mut looked_up = 0;
+        for (at, &row) in rows.iter().enumerate() {
+            if at % STRIDE == 0 && (self.stop)() {
+                return ControlFlow::Break(());
+            }
+            let facts = &self.facts[row as usize];
+            let after = &facts[facts.partition_point(|&fact| fact < from)..];
+            looked_up += after.len() as u64 + 1;
+            for &fact in after.iter().filter(|fact| !own.contains(*fact)) {
+                holding.entry(fact).or_default().push(row);
+            }
+        }
+        if spent.fetch_add(looked_up, Ordering::Relaxed) + looked_up > self.budget {
+            return ControlFlow::Break(());
+        }
+        // A fact that all rows have changes nothing: combinations with it have the same rows as
+        // those without.
+        holding.retain(|_, holders| holders.len() < rows.len());
+        if !holding
+            .par_iter()
+            .all(|(_, holders)| self.is_valid(holders))
+        {
+            return ControlFlow::Break(());
+        }
+        let extend = |(&fact, holders): (&u32, &Vec<u32>)| {
+            self.extend(holders, fact + 1, own, more - 1, spent)
+                .is_continue()
+        };
+        if holding.par_iter().all(extend) {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
         }
     }
 }

@@ -6,7 +6,7 @@ use pais_core::definition::ColumnKind;
 use pais_core::table::{Domain, QuasiIdentifier};
 use pais_core::taxonomy::{Interval, MISSING_LABEL, MinimumLevels, NodeId, Tree};
 
-use crate::cut::Cut;
+use crate::published_cut::Cut;
 use crate::range_ncp::node_ncp;
 
 /// A value (node) of the hierarchy.
@@ -67,7 +67,7 @@ impl<'a> Hierarchy<'a> {
                 ..
             } => {
                 let outermost = Interval::closed(*lo, *hi).on(*scale);
-                IntervalTree::build(&column.domain, (values, outermost), *missing, &rows)
+                IntervalTree::build(&column.domain, values, outermost, *missing, &rows)
             }
         };
         let present = lowest.iter().zip(&rows).filter(|(_, rows)| **rows > 0);
@@ -238,7 +238,8 @@ impl<'a> IntervalTree<'a> {
     /// Builds the tree; returns its values, and the lowest value of each code.
     fn build(
         domain: &'a Domain,
-        (numbers, outermost): (&'a [f64], Interval),
+        numbers: &'a [f64],
+        outermost: Interval,
         missing: bool,
         rows: &[u64],
     ) -> (Vec<HierarchyValue>, Vec<u32>) {

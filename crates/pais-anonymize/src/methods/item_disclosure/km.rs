@@ -5,63 +5,34 @@
 //! least k rows. Disclosure does not divide classes here, so items are disclosed once for the
 //! current classes. A relational column moves one level down where that decreases the total loss.
 
-use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
-use hashbrown::HashMap;
 use rayon::prelude::*;
 
-use crate::observer::{Observer, Phase};
-use pais_core::model::KmAnonymity;
-use pais_core::table::{EncodedTable, NULL_CODE};
-use pais_core::taxonomy::MinimumLevels;
-
-use super::anonymity::Anonymity;
+use super::class::Anonymity;
 use super::class::EquivalenceClass;
+use super::disclosure::{STRIDE, StopCheck};
 use super::hierarchy::Hierarchy;
 use super::outcome::{DisclosedSet, DisclosedTable};
-use super::search::{DisclosureError, DisclosureSettings, TIE, divide_classes};
+use super::search::{DisclosureError, DisclosureTask, TIE, divide_classes};
 use super::vocabulary::Vocabulary;
+use crate::observer::Phase;
+use crate::published_cut::Cut;
 
-/// Runs the search and returns the cuts and the disclosed items. `minimum_levels` gives the
-/// pre-generalization of a column by its name. No row is suppressed.
+/// Runs the search with at most `m` known items, and returns the cuts and the disclosed items. No
+/// row is suppressed.
 ///
 /// # Errors
-/// For fewer rows than *k*, for too many items in a column, and on cancellation.
-pub(super) fn search_km<'a>(
-    table: &'a EncodedTable,
-    minimum_levels: impl Fn(&str) -> Option<&'a MinimumLevels>,
-    (model, settings): (KmAnonymity, &DisclosureSettings),
-    observer: &dyn Observer,
-) -> Result<DisclosedTable, DisclosureError> {
-    let (rows, k) = (table.rows as u64, model.k.get());
-    if rows < k {
-        return Err(DisclosureError::FewerRowsThanK { rows, k });
-    }
-    let anonymity = Anonymity::new(k as usize, table);
-    let subjects = anonymity.persons(table);
-    if subjects < k {
-        return Err(DisclosureError::FewerSubjectsThanK { subjects, k });
-    }
-    let sets = table.sets.iter();
-    let vocabularies: Vec<_> = sets
-        .map(|column| Vocabulary::new(column, minimum_levels(&column.name)))
-        .collect();
-    let columns = table.quasi_identifiers.iter().zip(&settings.kinds);
-    let mut hierarchies: Vec<_> = columns
-        .map(|(column, &kind)| Hierarchy::new(column, kind, minimum_levels(&column.name)))
-        .collect();
+/// For too many items in a column, and on cancellation.
+pub(super) fn search_km(task: &DisclosureTask, m: u32) -> Result<DisclosedTable, DisclosureError> {
+    let mut hierarchies = task.hierarchies.clone();
+    let rows = task.table.rows as f64;
     let search = KmSearch {
-        numbering: ItemNumbering::new(&vocabularies, table.rows),
-        vocabularies: &vocabularies,
-        anonymity,
-        m: model.m.get(),
-        weights: &settings.weights,
-        rows: rows as f64,
-        observer,
+        numbering: ItemNumbering::new(&task.vocabularies, task.table.rows),
+        task,
+        m,
     };
-    let whole = EquivalenceClass::whole(anonymity.ordered_rows(table.rows), &vocabularies)
-        .ok_or(DisclosureError::TooManyItems)?;
-    let mut state = search.disclose(vec![whole])?;
+    let mut state = search.disclose(vec![task.whole()?])?;
     let mut in_qi = vec![true; hierarchies.len()];
     let mut relational = vec![0.0; hierarchies.len()];
     let mut steps = 0u32;
@@ -71,12 +42,12 @@ pub(super) fn search_km<'a>(
             if !in_qi[at] || hierarchy.is_exhausted() {
                 continue;
             }
-            let Some(classes) = divide_classes(&state.classes, hierarchy, search.anonymity) else {
+            let Some(classes) = divide_classes(&state.classes, hierarchy, task.anonymity) else {
                 in_qi[at] = false;
                 continue;
             };
             let tried = search.disclose(classes)?;
-            let gain = search.weights[at] * hierarchy.gain() / search.rows;
+            let gain = task.settings.weights[at] * hierarchy.gain() / rows;
             let decrease = gain + tried.kept - state.kept;
             if decrease > best.as_ref().map_or(TIE, |(best, ..)| best + TIE) {
                 best = Some((decrease, at, tried));
@@ -89,10 +60,11 @@ pub(super) fn search_km<'a>(
         hierarchies[at].descend();
         state = tried;
         steps += 1;
-        observer.progress(Phase::Searching, 1.0 - 1.0 / f64::from(steps + 1));
+        task.observer
+            .progress(Phase::Searching, 1.0 - 1.0 / f64::from(steps + 1));
     }
     let cuts = hierarchies.iter().map(Hierarchy::cut).collect();
-    Ok(search.outcome(table, cuts, &state))
+    Ok(search.outcome(cuts, &state))
 }
 
 /// Numbers the items of all columns consecutively.
@@ -131,14 +103,9 @@ impl ItemNumbering {
 }
 
 struct KmSearch<'a> {
-    vocabularies: &'a [Vocabulary<'a>],
+    task: &'a DisclosureTask<'a>,
     numbering: ItemNumbering,
-    anonymity: Anonymity<'a>,
     m: u32,
-    /// Relational columns first, then sets.
-    weights: &'a [f64],
-    rows: f64,
-    observer: &'a dyn Observer,
 }
 
 /// A step of the search: the classes and the items that each class discloses.
@@ -153,11 +120,20 @@ struct KmState {
 impl KmSearch<'_> {
     /// Discloses items in these classes.
     fn disclose(&self, classes: Vec<EquivalenceClass>) -> Result<KmState, DisclosureError> {
-        let stop = || self.observer.must_stop();
-        let model = (self.anonymity, self.m);
+        let DisclosureTask {
+            settings,
+            vocabularies,
+            ..
+        } = self.task;
+        let stop = || self.task.observer.must_stop();
         let disclose = |class: &EquivalenceClass| {
-            let disclosed =
-                super::itemsets::disclosable_items(class, &self.numbering.offsets, model, &stop);
+            let disclosed = disclosable_items(
+                class,
+                &self.numbering.offsets,
+                self.task.anonymity,
+                self.m,
+                &stop,
+            );
             let kept = (0..class.sets.len())
                 .map(|set| self.kept(class, set, &disclosed))
                 .collect();
@@ -167,12 +143,12 @@ impl KmSearch<'_> {
         if stop() {
             return Err(DisclosureError::Cancelled);
         }
-        let relational = self.weights.len() - self.vocabularies.len();
+        let relational = settings.weights.len() - vocabularies.len();
         let shares = self
             .numbering
             .item_share
             .iter()
-            .zip(&self.weights[relational..]);
+            .zip(&settings.weights[relational..]);
         let kept = shares.enumerate().map(|(set, (share, weight))| {
             let items: f64 = found.iter().map(|(_, kept)| kept[set]).sum();
             items * share * weight
@@ -189,45 +165,185 @@ impl KmSearch<'_> {
         let offset = self.numbering.offsets[set];
         let items = class.sets[set].items.iter();
         let kept = items.filter(|&&item| disclosed.binary_search(&(offset + item)).is_ok());
-        kept.map(|&item| 1.0 - self.vocabularies[set].ncp(item))
+        kept.map(|&item| 1.0 - self.task.vocabularies[set].ncp(item))
             .sum()
     }
 
-    fn outcome(
-        &self,
-        table: &EncodedTable,
-        cuts: Vec<crate::cut::Cut>,
-        state: &KmState,
-    ) -> DisclosedTable {
-        let sets = self
-            .vocabularies
-            .iter()
-            .enumerate()
-            .map(|(set, vocabulary)| {
-                let mut known: HashMap<Vec<u32>, u32> = HashMap::new();
-                let mut cells: Vec<Box<str>> = Vec::new();
-                let mut codes = vec![NULL_CODE; table.rows];
-                let offset = self.numbering.offsets[set];
-                for (class, disclosed) in state.classes.iter().zip(&state.disclosed) {
-                    for (index, &row) in class.rows.iter().enumerate() {
-                        let items = class.sets[set].items_of(index).iter().copied();
-                        let is_disclosed =
-                            |item: &u32| disclosed.binary_search(&(offset + item)).is_ok();
-                        let items: Vec<u32> = items.filter(is_disclosed).collect();
-                        let next_code = cells.len() as u32;
-                        codes[row as usize] = *known.entry(items).or_insert_with_key(|items| {
-                            cells.push(vocabulary.cell(items).into());
-                            next_code
-                        });
-                    }
-                }
-                DisclosedSet { cells, codes }
+    fn outcome(&self, cuts: Vec<Cut>, state: &KmState) -> DisclosedTable {
+        let rows = self.task.table.rows;
+        let sets = self.task.vocabularies.iter().enumerate();
+        let sets = sets.map(|(set, vocabulary)| {
+            let offset = self.numbering.offsets[set];
+            let classes = state.classes.iter().zip(&state.disclosed);
+            let disclosed = classes.flat_map(|(class, disclosed)| {
+                let is_disclosed =
+                    move |item: &u32| disclosed.binary_search(&(offset + item)).is_ok();
+                class.rows.iter().enumerate().map(move |(index, &row)| {
+                    let items = class.sets[set].items_of(index).iter().copied();
+                    (row, items.filter(is_disclosed).collect())
+                })
             });
-        DisclosedTable {
-            cuts,
-            sets: sets.collect(),
-            released: vec![true; table.rows],
-            labels: BTreeMap::new(),
+            DisclosedSet::of_rows(rows, vocabulary, disclosed)
+        });
+        DisclosedTable::of_all_rows(rows, cuts, sets.collect())
+    }
+}
+
+/// Number of look-ups that one item may cost before it is left hidden. With a small *m* no item
+/// comes near this limit.
+const BUDGET: u64 = 1 << 26;
+
+/// The items of all set-valued columns of a class that may be disclosed together: every set of at
+/// most *m* of them is held by none or by at least *k* of its rows. Items are numbered
+/// consecutively over the columns, from each column's entry in `offsets`. Returns the item numbers,
+/// ascending.
+///
+/// Items are tried by descending frequency, ties by column and name. An item is disclosed if the
+/// condition still holds with it. An item that is rejected once stays rejected, because more items
+/// only add more sets. So no hidden item could be disclosed in addition.
+///
+/// If `stop` returns true, the result must be discarded.
+fn disclosable_items(
+    class: &EquivalenceClass,
+    offsets: &[u32],
+    anonymity: Anonymity<'_>,
+    m: u32,
+    stop: StopCheck,
+) -> Vec<u32> {
+    let mut rows_of: hashbrown::HashMap<u32, Vec<u32>> = hashbrown::HashMap::new();
+    for (set, &offset) in class.sets.iter().zip(offsets) {
+        for index in 0..class.len() {
+            for &item in set.items_of(index) {
+                rows_of.entry(offset + item).or_default().push(index as u32);
+            }
         }
+    }
+    let mut ranked: Vec<(u32, Vec<u32>)> = rows_of
+        .into_iter()
+        .filter(|(_, rows)| has_enough(class, anonymity, rows))
+        .collect();
+    ranked.sort_unstable_by_key(|(item, rows)| (std::cmp::Reverse(rows.len()), *item));
+    let mut disclosed_ranks: Vec<Vec<u32>> = vec![Vec::new(); class.len()];
+    let mut disclosed = Vec::new();
+    for (item, rows) in ranked {
+        let mut check = ItemsetCheck {
+            disclosed_ranks: &disclosed_ranks,
+            class,
+            anonymity,
+            budget: BUDGET,
+            stop,
+        };
+        if check.extend(&rows, 0, m - 1).is_break() {
+            continue;
+        }
+        // Ranks are assigned in ascending order, so each row's ranks ascend too.
+        let rank = disclosed.len() as u32;
+        disclosed.push(item);
+        for &row in &rows {
+            disclosed_ranks[row as usize].push(rank);
+        }
+    }
+    disclosed.sort_unstable();
+    disclosed
+}
+
+/// Whether rows, by their ascending indices in the class, have *k* persons.
+fn has_enough(class: &EquivalenceClass, anonymity: Anonymity<'_>, rows: &[u32]) -> bool {
+    anonymity.has_enough(rows.iter().map(|&index| class.rows[index as usize]))
+}
+
+/// Searches for a set of items that at least one row, but fewer than k rows hold.
+struct ItemsetCheck<'a> {
+    /// By index of the row in the class, the ranks of its disclosed items, ascending.
+    disclosed_ranks: &'a [Vec<u32>],
+    class: &'a EquivalenceClass,
+    anonymity: Anonymity<'a>,
+    /// Number of look-ups left.
+    budget: u64,
+    stop: StopCheck<'a>,
+}
+
+impl ItemsetCheck<'_> {
+    /// Extends the set of items that `rows` hold in common by up to `more` items of rank `from` or
+    /// later. Breaks when fewer than k rows hold an extended set, when the budget is spent, or when
+    /// the search must stop.
+    fn extend(&mut self, rows: &[u32], from: u32, more: u32) -> ControlFlow<()> {
+        if more == 0 {
+            return ControlFlow::Continue(());
+        }
+        let mut holding: hashbrown::HashMap<u32, Vec<u32>> = hashbrown::HashMap::new();
+        for (at, &row) in rows.iter().enumerate() {
+            if at % STRIDE == 0 && (self.stop)() {
+                return ControlFlow::Break(());
+            }
+            let items = &self.disclosed_ranks[row as usize];
+            let after = &items[items.partition_point(|&rank| rank < from)..];
+            self.budget = self.budget.saturating_sub(after.len() as u64 + 1);
+            for &rank in after {
+                holding.entry(rank).or_default().push(row);
+            }
+        }
+        let too_few = |rows: &Vec<u32>| !has_enough(self.class, self.anonymity, rows);
+        if self.budget == 0 || holding.values().any(too_few) {
+            return ControlFlow::Break(());
+        }
+        for (rank, holders) in holding {
+            // An item that all rows hold changes nothing: sets with it have the same rows as sets
+            // without it.
+            if holders.len() < rows.len() {
+                self.extend(&holders, rank + 1, more - 1)?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+#[cfg(test)]
+mod itemsets_tests {
+    use super::disclosable_items;
+    use crate::methods::item_disclosure::class::Anonymity;
+    use crate::methods::item_disclosure::class::{ClassSet, EquivalenceClass};
+
+    fn class(rows: &[&[u32]]) -> EquivalenceClass {
+        let mut set = ClassSet {
+            starts: vec![0],
+            ..ClassSet::default()
+        };
+        for row in rows {
+            set.items.extend_from_slice(row);
+            set.starts.push(set.items.len() as u32);
+        }
+        EquivalenceClass {
+            rows: (0..rows.len() as u32).collect(),
+            sets: vec![set],
+        }
+    }
+
+    #[test]
+    fn items_are_disclosed_if_every_itemset_has_k_rows() {
+        let class = class(&[&[0, 1], &[0, 1], &[0, 2], &[1, 2], &[2]]);
+        assert_eq!(
+            disclosable_items(&class, &[0], Anonymity::of_rows(2), 1, &|| false),
+            [0, 1, 2]
+        );
+        // Only one row holds both 0 and 2, and only one row holds both 1 and 2.
+        assert_eq!(
+            disclosable_items(&class, &[0], Anonymity::of_rows(2), 2, &|| false),
+            [0, 1]
+        );
+        assert_eq!(
+            disclosable_items(&class, &[0], Anonymity::of_rows(4), 1, &|| false),
+            [] as [u32; 0]
+        );
+    }
+
+    #[test]
+    fn equal_rows_cost_no_enumeration() {
+        let row: Vec<u32> = (0..40).collect();
+        let class = class(&[&row, &row, &row]);
+        assert_eq!(
+            disclosable_items(&class, &[0], Anonymity::of_rows(3), 40, &|| false),
+            row
+        );
     }
 }

@@ -18,8 +18,8 @@ use crate::observer::Observer;
 
 use super::outcome::{DisclosedSet, DisclosedTable};
 use super::refine::greedy;
+use super::search::DisclosureTask;
 use super::search::{DisclosureError, DisclosureSettings, TIE};
-use super::task::DisclosureTask;
 use super::thorough::improve;
 
 /// Names of the set-valued columns with a declared taxonomy, that the job does not pre-generalize.
@@ -28,8 +28,8 @@ pub(super) fn columns_with_labels(
     is_pre_generalized: impl Fn(&str) -> bool,
 ) -> HashSet<Box<str>> {
     let stored = schema.stored();
-    let with_tree = stored.filter(|spec| spec.tree.is_some() && !is_pre_generalized(&spec.name));
-    with_tree.map(|spec| spec.name.clone()).collect()
+    let with_tree = stored.filter(|spec| spec.tree().is_some() && !is_pre_generalized(spec.name()));
+    with_tree.map(|spec| spec.name().into()).collect()
 }
 
 /// Runs [`greedy`] with the labels of the taxonomies of `may_label` where they lose less than

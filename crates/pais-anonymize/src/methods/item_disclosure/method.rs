@@ -1,33 +1,27 @@
 //! Item disclosure as a method: k-anonymity, k^m-anonymity and LKC-privacy with sets.
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
 
 use pais_core::definition::json::escape;
-use pais_core::definition::{
-    ColumnKind, ColumnRole, JobDefinition, JobError, JobErrorKind, ModelKind, Objective,
-};
+use pais_core::definition::{ColumnKind, ColumnRole, Job, JobError, JobErrorKind, Objective};
 use pais_core::model::{MinimumAnonymity, PrivacyModel};
 use pais_core::rejection::Fault;
 use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::table::{EncodedTable, Form, ReleasedColumn, SetColumn};
-use pais_core::taxonomy::MinimumLevels;
 
 use super::facts::search_facts;
 use super::km::search_km;
 use super::labels;
 use super::outcome::{DisclosedSet, DisclosedTable};
-use super::search::{DisclosureError, DisclosureSettings, ThoroughSearch};
+use super::search::{DisclosureError, DisclosureSettings, DisclosureTask, ThoroughSearch};
 use crate::error::RunError;
 use crate::job_checks::{check_global, check_greedy, first_set, is_set, unfit};
 use crate::memory;
-use crate::method::{Candidate, Claim, Method};
+use crate::method::{Candidate, Claim, Method, Planned};
 use crate::observer::Observer;
 use crate::prepared::PreparedTable;
-use crate::step::StepRecord;
 use crate::utility::{self, RawSets, Report};
-use crate::verdict::Verdict;
-use crate::{pre_generalization, published_cut, released_table, row_order};
+use crate::{pre_generalization, published_cut, released_table};
 
 /// The greatest weight of a column; beyond it a sum of weighted shares would lose the others.
 const GREATEST_WEIGHT: f64 = 1e6;
@@ -46,24 +40,16 @@ const MANY_ROWS: u64 = u64::MAX;
 struct ItemDisclosure {
     model: PrivacyModel,
     settings: DisclosureSettings,
-    /// The result of the search, once it has run.
-    disclosed: OnceLock<DisclosedTable>,
 }
 
 /// Takes k-anonymity and LKC-privacy where a quasi-identifier is a set, and k^m-anonymity.
-pub(crate) fn plan(
-    schema: &Schema,
-    job: &JobDefinition,
-    model: &PrivacyModel,
-) -> Result<Option<Box<dyn Method>>, JobError> {
+pub(crate) fn plan(schema: &Schema, job: &Job, model: &PrivacyModel) -> Planned {
     let has_sets = first_set(schema).is_some();
     let k = match model {
-        PrivacyModel::Lkc(model) if has_sets && job.privacy.model == ModelKind::KAnonymity => {
-            model.k
-        }
-        PrivacyModel::Lkc(model) if has_sets && job.privacy.model == ModelKind::Lkc => {
+        PrivacyModel::Lkc(model) if has_sets && model.is_k_anonymity() => model.k,
+        PrivacyModel::Lkc(model) if has_sets && model.l.is_some() => {
             check_global(job)?;
-            if job.suppression_limit()?.floor_of(MANY_ROWS) > 0 {
+            if job.suppression_limit.floor_of(MANY_ROWS) > 0 {
                 return Err(unfit(
                     "/suppression_limit",
                     "`lkc` with a set-valued quasi-identifier hides items and suppresses no row; \
@@ -83,99 +69,67 @@ pub(crate) fn plan(
     };
     check_global(job)?;
     // The other models with sets have one search.
-    if job.privacy.model != ModelKind::KAnonymity {
+    if !matches!(model, PrivacyModel::Lkc(model) if model.is_k_anonymity()) {
         check_greedy(job)?;
     }
-    pre_generalization::check(schema, job, false)?;
+    pre_generalization::check(schema, job)?;
     Ok(Some(Box::new(ItemDisclosure {
         model: model.clone(),
         settings: settings(schema, job, k)?,
-        disclosed: OnceLock::new(),
     })))
 }
 
-impl ItemDisclosure {
-    /// The result of the search, which runs once.
-    fn disclosed(
-        &self,
-        input: &PreparedTable,
-        observer: &dyn Observer,
-    ) -> Result<&DisclosedTable, RunError> {
-        if let Some(disclosed) = self.disclosed.get() {
-            return Ok(disclosed);
-        }
-        let minimum_levels = pre_generalized(input);
-        let disclosed = match &self.model {
-            PrivacyModel::KmAnonymity(model) => search_km(
-                &input.table,
-                minimum_levels,
-                (*model, &self.settings),
-                observer,
-            ),
-            PrivacyModel::Lkc(model) if model.l.is_some() => search_facts(
-                &input.table,
-                minimum_levels,
-                (model, &self.settings),
-                observer,
-            ),
-            PrivacyModel::Lkc(_) | PrivacyModel::Groups(_) => {
-                let is_pre_generalized = |name: &str| minimum_levels(name).is_some();
-                let may_label = labels::columns_with_labels(&input.schema, is_pre_generalized);
-                labels::search_with_labels(
-                    &input.table,
-                    &may_label,
-                    &minimum_levels,
-                    &self.settings,
-                    observer,
-                )
-            }
-        };
-        let disclosed = disclosed.map_err(|error| run_error(&error))?;
-        Ok(self.disclosed.get_or_init(|| disclosed))
-    }
-}
-
 impl Method for ItemDisclosure {
-    fn needs_pre_generalized_codes(&self) -> bool {
-        false
-    }
+    type Outcome = DisclosedTable;
 
-    fn bytes_needed(&self, schema: &Schema, rows: u64, _: u64) -> u64 {
+    fn bytes_needed(&self, schema: &Schema, rows: u64, _: u64) -> Result<u64, JobError> {
         let codes = memory::release_codes(schema, rows);
-        match &self.model {
+        Ok(match &self.model {
             PrivacyModel::Lkc(model) if model.l.is_some() => {
                 let columns = self.settings.weights.len() as u64;
                 codes.saturating_add(rows.saturating_mul(FACT_ROW_BYTES + 64 * columns))
             }
             _ => codes,
-        }
+        })
     }
 
     fn search(
         &self,
         input: &PreparedTable,
         observer: &dyn Observer,
-    ) -> Result<Vec<StepRecord>, RunError> {
-        self.disclosed(input, observer)?;
-        Ok(Vec::new())
+    ) -> Result<DisclosedTable, RunError> {
+        let minimum_levels = |name: &str| input.pre_generalization.minimum_levels(name);
+        let task = || DisclosureTask::new(&input.table, minimum_levels, &self.settings, observer);
+        let disclosed = match &self.model {
+            PrivacyModel::KmAnonymity(model) => {
+                task().and_then(|task| search_km(&task, model.m.get()))
+            }
+            PrivacyModel::Lkc(model) if model.l.is_some() => {
+                task().and_then(|task| search_facts(&task, model))
+            }
+            PrivacyModel::Lkc(_) | PrivacyModel::Groups(_) => {
+                let is_pre_generalized = |name: &str| minimum_levels(name).is_some();
+                let may_label = labels::columns_with_labels(&input.schema, is_pre_generalized);
+                labels::search_with_labels(
+                    &input.table,
+                    &may_label,
+                    minimum_levels,
+                    &self.settings,
+                    observer,
+                )
+            }
+        };
+        disclosed.map_err(|error| run_error(&error))
     }
 
     fn build(
         &self,
         input: &PreparedTable,
-        _: &[StepRecord],
-        step: Option<u32>,
-        observer: &dyn Observer,
+        disclosed: &DisclosedTable,
+        step: u32,
     ) -> Result<Candidate, RunError> {
-        if let Some(step) = step {
-            return Err(RunError::NoSuchStep { step, last: None });
-        }
-        let disclosed = self.disclosed(input, observer)?;
         let table = &input.table;
-        let rows = 0..table.rows as u32;
-        let rows = rows.filter(|&row| disclosed.released[row as usize]);
-        let rows =
-            row_order::shuffled(input, row_order::Purpose::Rows { step: 0 }, rows.collect())?;
+        let rows = input.released_rows(step, |row| disclosed.released[row as usize])?;
         let cuts = disclosed.cuts.clone();
         let (cuts, published) = published_cut::publish(&input.schema, table, cuts, &rows);
         let sets = released_sets(table, &disclosed.sets, &rows);
@@ -183,49 +137,32 @@ impl Method for ItemDisclosure {
         Ok(Candidate {
             tables: vec![released],
             rows,
-            step: None,
             cut: Some(published),
-            claim: Claim::Global(self.model.clone()),
+            claim: Claim::Global(input.model.clone()),
         })
     }
 
     fn measure(
         &self,
         input: &PreparedTable,
+        disclosed: &DisclosedTable,
         candidate: &Candidate,
-        verdict: &Verdict,
-        observer: &dyn Observer,
+        report: Report,
+        _: &dyn Observer,
     ) -> Result<Report, RunError> {
-        let [table] = candidate.tables.as_slice() else {
-            return Err(RunError::internal("there is not exactly one table"));
-        };
-        let suppressed = (input.table.rows - candidate.rows.len()) as u64;
-        let labels = &self.disclosed(input, observer)?.labels;
+        let released = candidate.tables.iter().flat_map(|table| &table.columns);
         let item_loss = |column: &SetColumn| {
-            let mut columns = table.columns.iter();
-            let released = columns.find(|released| released.name == column.name)?;
+            let released = released.clone().find(|it| it.name == column.name)?;
             let pre_generalized = || input.pre_generalization.minimum_levels(&column.name);
             let raw = RawSets {
                 column,
-                minimum_levels: labels.get(&column.name).or_else(pre_generalized),
+                minimum_levels: disclosed.labels.get(&column.name).or_else(pre_generalized),
                 rows: &candidate.rows,
             };
             Some((column.name.to_string(), utility::item_loss(released, raw)))
         };
-        let item_loss = input.table.sets.iter().filter_map(item_loss).collect();
-        let report = utility::report(table, &input.schema, suppressed, verdict)
-            .map_err(RunError::internal)?
-            .with_item_loss(item_loss);
-        Ok(Report {
-            pre_generalization: pre_generalization::published(&input.schema, &input.job, table),
-            ..report
-        })
+        Ok(report.with_item_loss(input.table.sets.iter().filter_map(item_loss).collect()))
     }
-}
-
-/// The job's pre-generalization of a column, by its name.
-fn pre_generalized<'a>(input: &'a PreparedTable) -> impl Fn(&str) -> Option<&'a MinimumLevels> {
-    |name| input.pre_generalization.minimum_levels(name)
 }
 
 /// The released columns of disclosed sets, with their positions among the stored columns.
@@ -289,33 +226,35 @@ fn more_frequent_than_c(column: &str, holding: u64, of: u64) -> RunError {
 
 pub(super) fn settings(
     schema: &Schema,
-    job: &JobDefinition,
+    job: &Job,
     k: MinimumAnonymity,
 ) -> Result<DisclosureSettings, JobError> {
-    let utility = job.utility.clone().unwrap_or_default();
-    if job.objective().is_some_and(|it| it != Objective::Ncp) {
+    if job.objective.is_some_and(|it| it != Objective::Ncp) {
         return Err(unfit(
             "/utility/objective",
             "with a set-valued quasi-identifier columns are chosen by `ncp` alone; leave \
              `objective` out",
         ));
     }
-    if utility.split.is_some() {
+    if job.split.is_some() {
         return Err(unfit(
             "/utility/split",
             "with a set-valued quasi-identifier intervals are halved beforehand; leave `split` out",
         ));
     }
     let relational = |column: &&SchemaColumn| {
-        column.role == ColumnRole::QuasiIdentifier && column.kind != ColumnKind::Set
+        column.role() == ColumnRole::QuasiIdentifier && column.kind() != ColumnKind::Set
     };
-    let kinds = schema.stored().filter(relational).map(|column| column.kind);
+    let kinds = schema
+        .stored()
+        .filter(relational)
+        .map(|column| column.kind());
     Ok(DisclosureSettings {
         k,
         kinds: kinds.collect(),
-        suppression_limit: job.suppression_limit()?,
-        weights: weights(schema, utility.weights.as_ref())?,
-        thorough: job.thorough_search()?.map(|limit| ThoroughSearch {
+        suppression_limit: job.suppression_limit,
+        weights: weights(schema, job.weights.as_ref())?,
+        thorough: job.thorough.map(|limit| ThoroughSearch {
             limit,
             seed: job.seed.unwrap_or(SEARCH_SEED),
         }),
@@ -329,11 +268,11 @@ fn weights(
 ) -> Result<Vec<f64>, JobError> {
     let quasi_identifiers = || {
         let columns = schema.stored();
-        columns.filter(|column| column.role == ColumnRole::QuasiIdentifier)
+        columns.filter(|column| column.role() == ColumnRole::QuasiIdentifier)
     };
     for (name, &weight) in requested.into_iter().flatten() {
         let pointer = format!("/utility/weights/{}", escape(name));
-        if !quasi_identifiers().any(|column| *column.name == **name) {
+        if !quasi_identifiers().any(|column| *column.name() == **name) {
             return Err(unfit(
                 pointer,
                 "the dataset has no column of this name and the role `quasi_identifier`",
@@ -345,7 +284,7 @@ fn weights(
         }
     }
     let weight = |column: &SchemaColumn| {
-        let requested = requested.and_then(|weights| weights.get(&*column.name));
+        let requested = requested.and_then(|weights| weights.get(column.name()));
         requested.copied().unwrap_or(1.0)
     };
     let (sets, relational): (Vec<_>, Vec<_>) =

@@ -6,9 +6,9 @@
 //! relational column moves one level down, as a whole or not at all. In a set-valued column each
 //! equivalence class discloses items, one per row, where no class becomes smaller than k.
 //!
-//! A small table is then refined (`refine`): with other levels of the relational columns
-//! (`levels`), with items disclosed one at a time (`single`), and with rows that change classes
-//! (`settle`). A thorough search (`thorough`) tries more of each.
+//! A small table is then refined (`refine`): with other levels of the relational columns, with items
+//! disclosed one at a time, and with rows that change classes (`settle`). A thorough search
+//! (`thorough`) tries more of each.
 //!
 //! Under k^m-anonymity (`km`) and LKC-privacy (`facts`) an item is disclosed for all rows of a class,
 //! or of the table, that have it, so that disclosure divides no class.
@@ -17,25 +17,17 @@
 //! that may still be disclosed; twice that while a class is divided. A round of disclosure passes
 //! over those items a few times, with the classes in parallel.
 
-mod allowance;
-mod anonymity;
 mod class;
 mod disclosure;
-mod fact_check;
 mod facts;
 mod hierarchy;
-mod itemsets;
 mod km;
 mod labels;
-mod levels;
 mod method;
 mod outcome;
 mod refine;
-mod round;
 mod search;
 mod settle;
-mod single;
-mod task;
 mod thorough;
 mod vocabulary;
 

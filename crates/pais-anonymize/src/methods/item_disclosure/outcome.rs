@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::cut::Cut;
+use crate::published_cut::Cut;
 use pais_core::table::{EncodedTable, NULL_CODE};
 use pais_core::taxonomy::MinimumLevels;
 
@@ -32,7 +32,38 @@ pub(super) struct DisclosedSet {
     pub codes: Vec<u32>,
 }
 
+impl DisclosedSet {
+    /// The cells of rows that disclose these items, ascending.
+    pub(super) fn of_rows(
+        rows: usize,
+        vocabulary: &Vocabulary,
+        disclosed: impl Iterator<Item = (u32, Vec<u32>)>,
+    ) -> Self {
+        let mut known: hashbrown::HashMap<Vec<u32>, u32> = hashbrown::HashMap::new();
+        let mut cells: Vec<Box<str>> = Vec::new();
+        let mut codes = vec![NULL_CODE; rows];
+        for (row, items) in disclosed {
+            let next_code = cells.len() as u32;
+            codes[row as usize] = *known.entry(items).or_insert_with_key(|items| {
+                cells.push(vocabulary.cell(items).into());
+                next_code
+            });
+        }
+        Self { cells, codes }
+    }
+}
+
 impl DisclosedTable {
+    /// A table of which every row is released.
+    pub(super) fn of_all_rows(rows: usize, cuts: Vec<Cut>, sets: Vec<DisclosedSet>) -> Self {
+        Self {
+            cuts,
+            sets,
+            released: vec![true; rows],
+            labels: BTreeMap::new(),
+        }
+    }
+
     /// Builds the cells from what each class discloses.
     pub(super) fn new(
         table: &EncodedTable,

@@ -7,9 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use pais_core::definition::JobDefinition;
-
-use crate::test_data::{load, schema};
+use crate::test_data::{job_of, load, schema};
 use crate::{AnonymizationRun, RunError, Unobserved, VerifiedRelease};
 
 #[derive(Clone, Debug)]
@@ -107,9 +105,10 @@ fn run(case: &ItemCase) -> Result<VerifiedRelease, RunError> {
         file += &(row.join(",") + "\n");
     }
     let table = load(&schema, file.as_bytes());
-    let job: JobDefinition = serde_json::from_value(case.job.clone()).unwrap();
+    let job = job_of(case.job.clone())?;
     let prepared = AnonymizationRun::new(schema, job, table, &Unobserved::default())?;
-    prepared.release(&[], None, &Unobserved::default())
+    let found = prepared.search(&Unobserved::default())?;
+    prepared.release(&found, None, &Unobserved::default())
 }
 
 /// The labels from a leaf of the tree of `s` up, each with its level.

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::task::DisclosureTask;
+use super::search::DisclosureTask;
 
 /// What *choose_dimension* compares, which the paper leaves open beyond "uses NCP".
 #[derive(Clone, Copy, Debug)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use pais_core::definition::JobDefinition;
+use pais_core::definition::Job;
 use pais_core::model::{MinimumAnonymity, PrivacyModel};
 use pais_core::schema::Schema;
 use pais_core::table::EncodedTable;
@@ -14,10 +14,10 @@ use super::method::settings;
 use super::reference::{self, Reading};
 use super::refine::greedy;
 use super::search::{DisclosureSettings, ThoroughSearch, search};
-use super::task::{DisclosureTask, Found};
+use super::search::{DisclosureTask, Found};
 use super::thorough::improve;
 use crate::Unobserved;
-use crate::test_data::{DATA_FOLDER, load, schema};
+use crate::test_data::{DATA_FOLDER, job_of, load, schema};
 
 const READINGS: [Reading; 3] = [
     Reading::NextStep,
@@ -34,7 +34,7 @@ struct Case {
 
 impl Case {
     fn new(schema: &Schema, file: &[u8], job: Value) -> Self {
-        let job: JobDefinition = serde_json::from_value(job).unwrap();
+        let job = job_of(job).unwrap();
         let table = EncodedTable::new(schema, load(schema, file));
         let k = k_of(&job);
         let settings = settings(schema, &job, k).unwrap();
@@ -56,8 +56,8 @@ impl Case {
     }
 }
 
-fn k_of(job: &JobDefinition) -> MinimumAnonymity {
-    let Ok(PrivacyModel::Lkc(model)) = job.privacy_model() else {
+fn k_of(job: &Job) -> MinimumAnonymity {
+    let PrivacyModel::Lkc(model) = &job.model else {
         panic!("k-anonymity");
     };
     model.k

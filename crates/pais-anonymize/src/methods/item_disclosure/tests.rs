@@ -2,17 +2,17 @@
 
 use serde_json::{Value, json};
 
-use pais_core::definition::{JobDefinition, JobErrorKind};
+use pais_core::definition::JobErrorKind;
 use pais_core::table::{EncodedTable, ReleasedTable, SetColumn};
 
 use crate::pre_generalization::PreGeneralized;
-use crate::test_data::{load, refusal, schema, unmet};
+use crate::test_data::{job_of, load, refusal, schema, unmet};
 use crate::utility::{RawSets, item_loss};
 use crate::{AnonymizationRun, JobPlan, RunError, Unobserved, VerifiedRelease};
 
-use super::anonymity::Anonymity;
+use super::class::Anonymity;
 use super::class::EquivalenceClass;
-use super::round::DisclosureRound;
+use super::disclosure::DisclosureRound;
 use super::vocabulary::Vocabulary;
 
 const TABLE_1: &str = "id,birthyear,gender,diseases,drugs\n\
@@ -44,12 +44,12 @@ fn columns() -> Value {
 
 fn run(columns: &Value, file: &str, job: Value) -> Result<VerifiedRelease, RunError> {
     let schema = schema(columns.clone());
-    let job: JobDefinition = serde_json::from_value(job).unwrap();
+    let job = job_of(job)?;
     let table = load(&schema, file.as_bytes());
     let prepared = AnonymizationRun::new(schema, job, table, &Unobserved::default())?;
-    let steps = prepared.search(&Unobserved::default())?;
-    assert!(steps.is_empty());
-    prepared.release(&steps, None, &Unobserved::default())
+    let found = prepared.search(&Unobserved::default())?;
+    assert!(found.steps().is_empty());
+    prepared.release(&found, None, &Unobserved::default())
 }
 
 /// The rows as CSV lines, sorted.
@@ -65,9 +65,9 @@ fn rows(table: &ReleasedTable) -> Vec<String> {
 /// The loss of the items of each set of Table 1, not rounded.
 fn item_losses(release: &VerifiedRelease, job: Value) -> Vec<f64> {
     let schema = schema(columns());
-    let job: JobDefinition = serde_json::from_value(job).unwrap();
+    let job = job_of(job).unwrap();
     let mut raw = EncodedTable::new(&schema, load(&schema, TABLE_1.as_bytes()));
-    let levels = PreGeneralized::new(&job, &mut raw, false).unwrap();
+    let levels = PreGeneralized::new(&schema, &job, &mut raw).unwrap();
     let table = &release.tables()[0];
     let column = |name: &str| {
         let mut columns = table.columns.iter();
@@ -113,7 +113,11 @@ fn table_1_becomes_table_2() {
     assert_eq!((release.rows, release.suppressed_rows), (4, 0));
     let ncp = |column: &str| {
         let pointer = format!("/utility/ncp_by_column/{column}");
-        release.report.pointer(&pointer).unwrap().as_f64().unwrap()
+        json!(release.report())
+            .pointer(&pointer)
+            .unwrap()
+            .as_f64()
+            .unwrap()
     };
     for (column, expected) in [
         ("birthyear", 0.5),
@@ -124,12 +128,19 @@ fn table_1_becomes_table_2() {
     ] {
         assert!((ncp(column) - expected).abs() < 1e-12, "{column}");
         let remain = format!("/utility/information_remain_by_column/{column}");
-        let remain = release.report.pointer(&remain).unwrap().as_f64().unwrap();
+        let remain = json!(release.report())
+            .pointer(&remain)
+            .unwrap()
+            .as_f64()
+            .unwrap();
         assert!((remain - (1.0 - expected)).abs() < 1e-12, "{column}");
     }
-    let reported = &release.report["utility"]["item_loss_by_column"];
+    let reported = &json!(release.report())["utility"]["item_loss_by_column"];
     assert_eq!(reported, &json!({"diseases": 0.36, "drugs": 0.27}));
-    assert_eq!(release.report["pre_generalization"]["diseases"]["level"], 1);
+    assert_eq!(
+        json!(release.report())["pre_generalization"]["diseases"]["level"],
+        1
+    );
     assert_eq!(release.step, None);
 }
 
@@ -209,7 +220,10 @@ fn the_trash_bin_takes_whole_records_and_no_more_than_it_holds() {
     let release = run(&columns, file, job(0.2)).unwrap();
     assert_eq!(rows(&release.tables()[0]), ["1,a", "2,a", "4,a", "5,a"]);
     assert_eq!(release.suppressed_rows, 1);
-    assert_eq!(release.report["utility"]["ncp_by_column"]["drugs"], 0.2);
+    assert_eq!(
+        json!(release.report())["utility"]["ncp_by_column"]["drugs"],
+        0.2
+    );
     let release = run(&columns, file, job(0.1)).unwrap();
     assert_eq!(rows(&release.tables()[0]), ["1,", "2,", "3,", "4,", "5,"]);
 }
@@ -239,8 +253,11 @@ fn missing_and_empty_sets_are_the_empty_set() {
     let release = run(&columns, file, job).unwrap();
     assert_eq!(rows(&release.tables()[0]), [",1", ",2", "a,3", "a,4"]);
     // Two of four rows release no item.
-    assert_eq!(release.report["utility"]["ncp_by_column"]["drugs"], 0.5);
-    let loss = &release.report["utility"]["item_loss_by_column"];
+    assert_eq!(
+        json!(release.report())["utility"]["ncp_by_column"]["drugs"],
+        0.5
+    );
+    let loss = &json!(release.report())["utility"]["item_loss_by_column"];
     assert_eq!(loss["drugs"], 0.0);
 }
 
@@ -262,7 +279,7 @@ fn a_label_of_the_taxonomy_replaces_items_that_would_be_hidden() {
     let expected = ["A", "A", "b1", "b1", "b2|b3", "b2|b3"];
     assert_eq!(rows(&release.tables()[0]), expected);
     // A is 2 of 5 leaves, in two of eight items.
-    let loss = release.report["utility"]["item_loss_by_column"]["drugs"].as_f64();
+    let loss = json!(release.report())["utility"]["item_loss_by_column"]["drugs"].as_f64();
     assert_eq!(loss, Some(0.1));
     // A level in the job is what the analyst asks for; no other label is chosen then.
     let job = json!({"privacy": {"model": "k_anonymity", "k": 2},
@@ -290,7 +307,7 @@ proptest::proptest! {
             let job = json!({"privacy": {"model": "k_anonymity", "k": k},
                 "pre_generalization": pre_generalization});
             let release = run(&labelled(), &file, job).ok()?;
-            release.report["utility"]["item_loss_by_column"]["drugs"].as_f64()
+            json!(release.report())["utility"]["item_loss_by_column"]["drugs"].as_f64()
         };
         let (labels, hiding) = (loss(json!({})), loss(json!({"drugs": {"level": 0}})));
         proptest::prop_assert_eq!(labels.is_some(), hiding.is_some());
@@ -307,8 +324,7 @@ fn invalid_jobs_are_rejected_with_a_pointer() {
         for (name, value) in change.as_object().unwrap() {
             job[name] = value.clone();
         }
-        let job: JobDefinition = serde_json::from_value(job).unwrap();
-        refusal(JobPlan::new(&schema, &job))
+        refusal(job_of(job).and_then(|job| JobPlan::new(&schema, &job)))
     };
     for (change, code, pointer) in [
         (
@@ -422,7 +438,7 @@ fn a_value_that_no_row_has_is_unknown_in_a_column_without_a_taxonomy() {
     let job = json!({"privacy": {"model": "k_anonymity", "k": 2},
         "pre_generalization": {"drugs": {"level": 1, "values": {"0": ["a", "c"]}}}});
     let release = run(&columns(), TABLE_1, job).unwrap();
-    let reported = &release.report["pre_generalization"]["drugs"];
+    let reported = &json!(release.report())["pre_generalization"]["drugs"];
     assert_eq!(reported, &json!({"level": 1, "values": {"0": ["a"]}}));
 }
 
@@ -436,7 +452,7 @@ fn itemsets_are_held_by_none_or_by_k() {
     let release = run(&columns, file, job(1)).unwrap();
     let found = rows(&release.tables()[0]);
     assert_eq!(found, ["F,a|b", "F,a|b", "M,a", "M,a|c", "M,c", "M,c"]);
-    assert_eq!(release.verification["holds"], true);
+    assert_eq!(json!(release.verification())["holds"], true);
     // Only one man has both a and c.
     let release = run(&columns, file, job(2)).unwrap();
     let found = rows(&release.tables()[0]);
@@ -453,8 +469,8 @@ fn itemsets_are_held_by_none_or_by_k() {
 fn k_m_anonymity_needs_sets_and_its_parameters() {
     let rejected = |columns: Value, privacy: Value| {
         let schema = schema(columns);
-        let job = serde_json::from_value(json!({ "privacy": privacy })).unwrap();
-        refusal(JobPlan::new(&schema, &job)).0
+        let job = job_of(json!({ "privacy": privacy }));
+        refusal(job.and_then(|job| JobPlan::new(&schema, &job))).0
     };
     let plain = json!([{"name": "sex", "role": "quasi_identifier"}]);
     let model = |m: i64| json!({"model": "k_m_anonymity", "k": 2, "m": m});

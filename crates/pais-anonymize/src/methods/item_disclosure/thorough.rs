@@ -9,15 +9,15 @@ use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 
-use super::allowance::Allowance;
 use super::class::EquivalenceClass;
 use super::disclosure::StopCheck;
-use super::levels::choices;
+use super::refine::Allowance;
+use super::refine::choices;
 use super::refine::{by_relational_class, cannot_lose_less, disclosed_singly, kept, regroup};
 use super::search::{DisclosureError, TIE, ThoroughSearch, search_sets};
+use super::search::{DisclosureTask, Found};
 use super::settle::settle;
-use super::single::{ItemGains, disclose_singly, mix};
-use super::task::{DisclosureTask, Found};
+use super::settle::{ItemGains, disclose_singly, mix};
 use crate::observer::Phase;
 
 /// Most levels of the relational columns that are refined at random, those that lose least.

@@ -7,14 +7,11 @@
 use std::sync::Arc;
 
 use pais_core::model::{Diversity, GroupModel, Lkc, PrivacyModel};
-use pais_core::table::{EncodedTable, NULL_CODE, SensitiveColumn, SubjectCounter, Subjects};
+use pais_core::table::{EncodedTable, SensitiveColumn, SubjectCounter, Subjects};
 
-use super::confidence::ConfidenceCheck;
-use super::disjoint::DisjointRecords;
+use super::confidence::{ConfidenceCheck, Tally};
 use super::frequency::{CodeCounts, FrequencyCheck};
-use super::frequent::FrequentValues;
-use super::minimum_cover::{CoverAnswer, needs_at_least};
-use super::tally::Tally;
+use super::minimum_cover::{CoverChecker, GreatestL, SensitiveCodes};
 
 /// The model that every group must meet, with the sensitive values of the table.
 pub(super) struct Condition {
@@ -36,69 +33,6 @@ pub(super) enum DiversityCheck {
     Frequency(FrequencyCheck),
     /// *C*, a bound on the shares of sensitive values of any column.
     Confidence(ConfidenceCheck),
-}
-
-/// The sensitive values that may be eliminated, row by row, numbered across columns.
-///
-/// Columns with a limit of 0 are left out. A missing cell in another column is [`NULL_CODE`]; its
-/// row does not contribute to diversity and counts as deleted from the start.
-pub(super) struct SensitiveCodes {
-    /// *L*.
-    pub(super) l: u32,
-    /// *L_i* of each column with a limit above 0.
-    pub(super) limits: Vec<u32>,
-    /// Number of the first value of each column; the last entry is the count of all values.
-    pub(super) first_values: Vec<u32>,
-    /// Rows × columns, row by row.
-    codes: Vec<u32>,
-}
-
-impl SensitiveCodes {
-    fn new(l: u32, columns: &[(&SensitiveColumn, u32)], rows: usize) -> Self {
-        let counted: Vec<_> = columns.iter().filter(|(_, limit)| *limit > 0).collect();
-        let mut first_values = vec![0u32];
-        for (column, _) in &counted {
-            first_values.push(first_values[first_values.len() - 1] + column.values.len() as u32);
-        }
-        let mut codes = Vec::with_capacity(rows * counted.len());
-        for row in 0..rows {
-            for ((column, _), first) in counted.iter().zip(&first_values) {
-                codes.push(match column.codes[row] {
-                    NULL_CODE => NULL_CODE,
-                    code => first + code,
-                });
-            }
-        }
-        Self {
-            l,
-            limits: counted.iter().map(|(_, limit)| *limit).collect(),
-            first_values,
-            codes,
-        }
-    }
-
-    /// Number of columns with a limit above 0.
-    pub(super) fn column_count(&self) -> usize {
-        self.limits.len()
-    }
-
-    /// Number of distinct values over all columns.
-    pub(super) fn value_count(&self) -> usize {
-        self.first_values[self.limits.len()] as usize
-    }
-
-    /// The values of a row; `None` where one of them is missing.
-    #[inline]
-    pub(super) fn row(&self, row: u32) -> Option<&[u32]> {
-        let width = self.column_count();
-        let codes = &self.codes[row as usize * width..][..width];
-        (!codes.contains(&NULL_CODE)).then_some(codes)
-    }
-
-    /// Whether every limit is *L*, which is Definition 6 rather than 7.
-    fn is_unlimited(&self) -> bool {
-        self.limits.iter().all(|&limit| limit >= self.l)
-    }
 }
 
 impl Condition {
@@ -176,19 +110,11 @@ impl Condition {
 /// space.
 pub(super) struct GroupChecker<'a> {
     condition: &'a Condition,
-    disjoint: DisjointRecords,
-    frequent: FrequentValues,
+    cover: CoverChecker,
     counts: CodeCounts,
     tally: Tally,
     persons: Option<SubjectCounter>,
 }
-
-/// Number of records that the exact search may visit before a split is rejected. A group that
-/// needs more is not split, which is safe.
-const COVER_BUDGET: u64 = 1 << 12;
-
-/// The same for the whole table, where a wrong "no" fails the job.
-const WHOLE_TABLE_COVER_BUDGET: u64 = 1 << 24;
 
 impl<'a> GroupChecker<'a> {
     /// A checker for groups under a condition.
@@ -200,8 +126,7 @@ impl<'a> GroupChecker<'a> {
         };
         Self {
             condition,
-            disjoint: DisjointRecords::new(values),
-            frequent: FrequentValues::new(values),
+            cover: CoverChecker::new(values),
             counts: CodeCounts::new(codes),
             tally: (condition.confidence()).map_or_else(Tally::default, |it| it.empty_tally()),
             persons: (condition.subjects.as_ref()).map(|it| SubjectCounter::new(it.codes())),
@@ -244,61 +169,15 @@ impl<'a> GroupChecker<'a> {
         }
         match &self.condition.diversity {
             DiversityCheck::None => true,
-            DiversityCheck::MinimumCover(sensitive) => {
-                let budget = COVER_BUDGET + 8 * rows.len() as u64;
-                self.cover_answer(sensitive, rows, sensitive.l, budget) == CoverAnswer::Yes
-            }
+            DiversityCheck::MinimumCover(sensitive) => self.cover.accepts(sensitive, rows),
             DiversityCheck::Frequency(check) => check.accepts(rows, &mut self.counts),
             DiversityCheck::Confidence(check) => check.accepts(rows, &mut self.tally),
         }
     }
 
-    /// Whether at least `l` values must be eliminated to delete all of the rows.
-    fn cover_answer(
-        &mut self,
-        sensitive: &SensitiveCodes,
-        rows: &[u32],
-        l: u32,
-        budget: u64,
-    ) -> CoverAnswer {
-        // No value may be eliminated, so no row can be deleted.
-        if sensitive.column_count() == 0 || l == 0 {
-            return CoverAnswer::Yes;
-        }
-        if self.disjoint.any(sensitive, rows, l) {
-            return CoverAnswer::Yes;
-        }
-        let order = self.disjoint.order(sensitive, rows);
-        if self.disjoint.fewest_values_in_a_column(sensitive) < l {
-            return CoverAnswer::No;
-        }
-        let disjoint = self.disjoint.pick(sensitive, &order, l);
-        if disjoint.len() >= l as usize
-            || (!sensitive.is_unlimited() && self.frequent.proves(sensitive, &order, &disjoint, l))
-        {
-            return CoverAnswer::Yes;
-        }
-        needs_at_least(sensitive, &order, l, budget)
-    }
-
-    /// The greatest *L*, at most the requested one, that the rows are proven to meet, and whether
-    /// every greater one is proven not to be met.
-    pub(super) fn greatest_l(&mut self, sensitive: &SensitiveCodes, rows: &[u32]) -> (u32, bool) {
-        let (mut holds, mut fails, mut exact) = (0, sensitive.l + 1, true);
-        while holds + 1 < fails {
-            let l = holds + (fails - holds) / 2;
-            match self.cover_answer(
-                sensitive,
-                rows,
-                l,
-                WHOLE_TABLE_COVER_BUDGET + 64 * rows.len() as u64,
-            ) {
-                CoverAnswer::Yes => holds = l,
-                CoverAnswer::No => fails = l,
-                CoverAnswer::OutOfBudget => (fails, exact) = (l, false),
-            }
-        }
-        (holds, exact)
+    /// The greatest *L* that the rows are proven to meet; see [`CoverChecker::greatest_l`].
+    pub(super) fn greatest_l(&mut self, sensitive: &SensitiveCodes, rows: &[u32]) -> GreatestL {
+        self.cover.greatest_l(sensitive, rows)
     }
 }
 
@@ -307,33 +186,10 @@ pub(super) mod tests {
     use std::collections::BTreeMap;
     use std::num::NonZeroU32;
 
-    use super::{Condition, DiversityCheck, GroupChecker, SensitiveCodes};
-    use crate::methods::partitioning::disjoint::DisjointRecords;
+    use super::{Condition, DiversityCheck, GroupChecker};
+    use crate::methods::partitioning::minimum_cover::tests::sensitive_codes;
     use pais_core::model::{Decimal, Diversity, GroupModel, MinimumAnonymity};
     use pais_core::table::{NULL_CODE, SensitiveColumn};
-
-    /// Records given by the codes of their values.
-    pub(crate) fn sensitive_codes<const M: usize>(
-        records: &[[u32; M]],
-        l: u32,
-        limits: &[u32; M],
-    ) -> SensitiveCodes {
-        let columns: Vec<SensitiveColumn> = (0..M)
-            .map(|column| {
-                let codes: Vec<u32> = records.iter().map(|record| record[column]).collect();
-                let values = codes.iter().filter(|&&code| code != NULL_CODE).max();
-                let values = values.map_or(0, |&last| last as usize + 1);
-                SensitiveColumn {
-                    name: column.to_string().into(),
-                    position: column,
-                    values: vec!["".into(); values],
-                    codes,
-                }
-            })
-            .collect();
-        let columns: Vec<_> = columns.iter().zip(limits.iter().copied()).collect();
-        SensitiveCodes::new(l, &columns, records.len())
-    }
 
     /// Whether all of these records together are accepted as one group.
     pub(crate) fn accepts<const M: usize>(records: &[[u32; M]], l: u32, limits: &[u32; M]) -> bool {
@@ -344,20 +200,6 @@ pub(super) mod tests {
         };
         let rows: Vec<u32> = (0..records.len() as u32).collect();
         GroupChecker::new(&condition).accepts(&rows)
-    }
-
-    /// Figure 1 as (disease, treatment): Figure 6 picks rows 1 and 3, and two values delete all
-    /// records.
-    #[test]
-    fn figure_1_is_two_diverse_and_not_three() {
-        let patients = [[0, 0], [0, 1], [1, 2], [2, 2]];
-        let sensitive = sensitive_codes(&patients, 2, &[2, 2]);
-        let mut disjoint = DisjointRecords::new(sensitive.value_count());
-        let order = disjoint.order(&sensitive, &[0, 1, 2, 3]);
-        assert_eq!(order, [0, 1, 2, 3]);
-        assert_eq!(disjoint.pick(&sensitive, &order, 2), [0, 2]);
-        assert!(accepts(&patients, 2, &[2, 2]));
-        assert!(!accepts(&patients, 3, &[3, 3]));
     }
 
     /// Figure 4: diversity 3 without limits, 4 with the limits (4, 2).

@@ -121,7 +121,7 @@ impl FrequencyCheck {
     ) -> bool {
         let total = self.codes.len() as u64;
         let missing_rows = self.table_counts[self.missing as usize];
-        if !self.shares_are_close(found.clone(), (size, total), t) {
+        if !self.shares_are_close(found.clone(), size, total, t) {
             return false;
         }
         if missing_rows == 0 {
@@ -129,7 +129,7 @@ impl FrequencyCheck {
         }
         let known = found.filter(|(code, _)| *code != self.missing);
         let rows = known.clone().map(|(_, rows)| u64::from(rows)).sum();
-        self.shares_are_close(known, (rows, total - missing_rows), t)
+        self.shares_are_close(known, rows, total - missing_rows, t)
     }
 
     /// Whether the shares of these counts among `size` rows differ by at most *t* from those among
@@ -137,7 +137,8 @@ impl FrequencyCheck {
     fn shares_are_close(
         &self,
         found: impl Iterator<Item = (u32, u32)>,
-        (size, total): (u64, u64),
+        size: u64,
+        total: u64,
         t: Decimal,
     ) -> bool {
         let surplus = found.map(|(code, rows)| {

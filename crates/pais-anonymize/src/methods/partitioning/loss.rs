@@ -5,7 +5,6 @@ use pais_core::definition::ColumnKind;
 use pais_core::table::{Domain, QuasiIdentifier};
 use pais_core::taxonomy::Tree;
 
-use super::tables::lowest_common_ancestor;
 use crate::range_ncp::node_ncp;
 
 /// Greatest number of leaves for which the NCP of all pairs of leaves is kept in a table.
@@ -71,7 +70,7 @@ impl<'a> Loss<'a> {
                 let mut ncp = vec![0.0; leaves * leaves];
                 for first in 0..leaves {
                     for last in first..leaves {
-                        let top = lowest_common_ancestor(tree, first as u32, last as u32);
+                        let top = tree.lowest_common_ancestor(first as u32, last as u32);
                         ncp[first * leaves + last] = of_node[top.index()];
                     }
                 }
@@ -95,7 +94,7 @@ impl<'a> Loss<'a> {
             }
             (NcpLookup::Table { leaves, ncp }, _) => ncp[first as usize * leaves + last as usize],
             (NcpLookup::Nodes(ncp), Domain::Taxonomy(tree)) => {
-                ncp[lowest_common_ancestor(tree, first, last).index()]
+                ncp[tree.lowest_common_ancestor(first, last).index()]
             }
             // Never reached: a numeric domain always has positions.
             (NcpLookup::Nodes(_), Domain::Numeric { .. }) => 1.0,
@@ -195,7 +194,7 @@ impl<'a> Loss<'a> {
         let Domain::Taxonomy(tree) = self.domain else {
             return None;
         };
-        let top = tree.node(lowest_common_ancestor(tree, first, last));
+        let top = tree.node(tree.lowest_common_ancestor(first, last));
         let children = top.children.iter().map(|&child| {
             let child = tree.node(child);
             (child.first_leaf, child.end_leaf - 1)
@@ -241,7 +240,7 @@ impl<'a> Loss<'a> {
     ) -> Option<LossSplit> {
         let (first, last) = (counts[0].code, counts[counts.len() - 1].code);
         let whole = self.cost(total, first, last);
-        let top = tree.node(lowest_common_ancestor(tree, first, last));
+        let top = tree.node(tree.lowest_common_ancestor(first, last));
         let mut best: Option<LossSplit> = None;
         let mut from = 0;
         while from < counts.len() {

@@ -1,31 +1,24 @@
 //! The k-d split as a method: k-anonymity, LKC-privacy and models of groups by local recoding,
 //! generalized or anatomized.
 
-use std::sync::OnceLock;
-
-use pais_core::definition::{
-    ColumnRole, JobDefinition, JobError, ModelKind, Objective, Output, Recoding,
-};
+use pais_core::definition::{ColumnRole, Job, JobError, Objective, Output, Recoding};
 use pais_core::model::{Diversity, GroupModel, PrivacyModel};
 use pais_core::schema::Schema;
 use pais_core::table::{COUNT_COLUMN, GROUP_COLUMN};
 
-use super::partition::{SplitGuide, partition, run_error};
+use super::partition::{partition, run_error};
 use super::split::GroupPartition;
-use super::{queries, tables};
+use super::tables;
+use super::valid_cuts::SplitGuide;
 use crate::error::RunError;
 use crate::job_checks::{check_greedy, check_no_weights, check_some, first_set, unfit};
 use crate::memory;
-use crate::method::{Candidate, Claim, Method};
-use crate::observer::Observer;
-use crate::observer::stop_if_asked;
+use crate::method::{Candidate, Claim, Method, Planned};
+use crate::observer::{Observer, stop_if_asked};
+use crate::pre_generalization;
 use crate::prepared::PreparedTable;
 use crate::row_order::Purpose;
-use crate::step::StepRecord;
-use crate::table_figures::TableFigures;
-use crate::utility::{self, Report};
-use crate::verdict::Verdict;
-use crate::{pre_generalization, row_order};
+use crate::utility::Report;
 
 /// The k-d split under the parameters of one job.
 struct Partitioning {
@@ -34,26 +27,20 @@ struct Partitioning {
     guide: SplitGuide,
     /// In the declared order.
     quasi_identifiers: Vec<Box<str>>,
-    /// The groups, once they are found.
-    partition: OnceLock<GroupPartition>,
 }
 
 /// Takes the models of groups, and k-anonymity and LKC-privacy with local recoding.
-pub(crate) fn plan(
-    schema: &Schema,
-    job: &JobDefinition,
-    model: &PrivacyModel,
-) -> Result<Option<Box<dyn Method>>, JobError> {
-    let is_local = job.recoding() == Some(Recoding::Local);
+pub(crate) fn plan(schema: &Schema, job: &Job, model: &PrivacyModel) -> Planned {
+    let is_local = job.recoding == Some(Recoding::Local);
     let model = match model {
-        PrivacyModel::Lkc(model) if is_local && job.privacy.model == ModelKind::KAnonymity => {
+        PrivacyModel::Lkc(model) if is_local && model.is_k_anonymity() => {
             PrivacyModel::Groups(GroupModel {
                 k: model.k,
                 diversity: Diversity::None,
             })
         }
         PrivacyModel::Lkc(model) if is_local => PrivacyModel::Lkc(model.clone()),
-        PrivacyModel::Groups(_) if job.recoding() == Some(Recoding::Global) => {
+        PrivacyModel::Groups(_) if job.recoding == Some(Recoding::Global) => {
             return Err(unfit(
                 "/recoding",
                 "this model takes local recoding only; leave `recoding` out",
@@ -62,14 +49,12 @@ pub(crate) fn plan(
         PrivacyModel::Groups(model) => PrivacyModel::Groups(model.clone()),
         PrivacyModel::Lkc(_) | PrivacyModel::KmAnonymity(_) => return Ok(None),
     };
-    Partitioning::new(schema, job, model).map(|method| Some(Box::new(method) as Box<dyn Method>))
+    Ok(Some(Box::new(Partitioning::new(schema, job, model)?)))
 }
 
 impl Partitioning {
-    fn new(schema: &Schema, job: &JobDefinition, model: PrivacyModel) -> Result<Self, JobError> {
-        // Groups need no suppression: removing rows makes none of them more diverse.
-        job.suppression_limit()?;
-        let output = schema.output(job, &model);
+    fn new(schema: &Schema, job: &Job, model: PrivacyModel) -> Result<Self, JobError> {
+        let output = job.output();
         if let (PrivacyModel::Lkc(_), Output::Anatomized) = (&model, output) {
             return Err(unfit(
                 "/output",
@@ -90,13 +75,13 @@ impl Partitioning {
                  out, or set `output` to `generalized`",
             ));
         }
-        pre_generalization::check(schema, job, true)?;
+        pre_generalization::check(schema, job)?;
         if let Some(column) = first_set(schema) {
             return Err(unfit(
                 "/recoding",
                 format!(
                     "local recoding cannot take the set-valued quasi-identifier `{}`",
-                    column.name
+                    column.name()
                 ),
             ));
         }
@@ -105,7 +90,6 @@ impl Partitioning {
             guide: guide(schema, job, (&model, output))?,
             quasi_identifiers: schema.names(ColumnRole::QuasiIdentifier),
             model,
-            partition: OnceLock::new(),
         };
         method.check_columns(schema)?;
         Ok(method)
@@ -117,98 +101,52 @@ impl Partitioning {
             return Ok(());
         }
         let reserved = |name: &str| name == GROUP_COLUMN || name == COUNT_COLUMN;
-        if let Some(column) = schema.columns.iter().find(|column| reserved(&column.name)) {
+        if let Some(column) = schema.columns.iter().find(|column| reserved(column.name())) {
             return Err(unfit(
                 "/output",
                 format!(
                     "anatomized tables have a column `{}` of their own; declare the dataset's under \
                      another name",
-                    column.name
+                    column.name()
                 ),
             ));
         }
         Ok(())
     }
-
-    /// The groups, found once.
-    fn partition(
-        &self,
-        input: &PreparedTable,
-        observer: &dyn Observer,
-    ) -> Result<&GroupPartition, RunError> {
-        if let Some(partition) = self.partition.get() {
-            return Ok(partition);
-        }
-        let found = partition(
-            (&input.schema, &input.table),
-            &self.model,
-            self.guide,
-            observer,
-        );
-        let found = found.map_err(|error| run_error(&error))?;
-        Ok(self.partition.get_or_init(|| found))
-    }
 }
 
 impl Method for Partitioning {
-    fn output(&self) -> Output {
-        self.output
-    }
+    type Outcome = GroupPartition;
 
     /// Exact columns, sensitive values row by row, and the groups as the verifier and the queries
     /// see them, beside what every release needs.
-    fn bytes_needed(&self, schema: &Schema, rows: u64, _: u64) -> u64 {
-        rows.saturating_mul(5 * memory::code_bytes(schema) + 64)
-    }
-
-    fn text_copies(&self) -> u64 {
-        match self.output {
-            Output::Anatomized => memory::ANATOMIZED_TEXT_COPIES,
-            Output::Generalized => memory::TEXT_COPIES,
-        }
-    }
-
-    fn takes_sweeps(&self) -> bool {
-        self.output == Output::Generalized
-    }
-
-    fn figures(
-        &self,
-        input: &PreparedTable,
-        observer: &dyn Observer,
-    ) -> Result<TableFigures, RunError> {
-        let partition = self.partition(input, observer)?;
-        let rows: Vec<u32> = (0..input.table.rows as u32).collect();
-        let released = tables::generalized(&input.schema, &input.table, partition, &rows);
-        stop_if_asked(observer)?;
-        let subjects = input.table.subjects.as_deref();
-        let figures = utility::group_figures(&released, subjects, &input.schema);
-        figures.map_err(RunError::internal)
+    fn bytes_needed(&self, schema: &Schema, rows: u64, _: u64) -> Result<u64, JobError> {
+        Ok(rows.saturating_mul(5 * memory::code_bytes(schema) + 64))
     }
 
     fn search(
         &self,
         input: &PreparedTable,
         observer: &dyn Observer,
-    ) -> Result<Vec<StepRecord>, RunError> {
-        self.partition(input, observer)?;
-        Ok(Vec::new())
+    ) -> Result<GroupPartition, RunError> {
+        let found = partition(
+            &input.schema,
+            &input.table,
+            &self.model,
+            self.guide,
+            observer,
+        );
+        found.map_err(|error| run_error(&error))
     }
 
     fn build(
         &self,
         input: &PreparedTable,
-        _: &[StepRecord],
-        step: Option<u32>,
-        observer: &dyn Observer,
+        partition: &GroupPartition,
+        step: u32,
     ) -> Result<Candidate, RunError> {
-        if let Some(step) = step {
-            return Err(RunError::NoSuchStep { step, last: None });
-        }
-        let partition = self.partition(input, observer)?;
         let table = &input.table;
-        let rows = (0..table.rows as u32).collect();
-        let rows = row_order::shuffled(input, Purpose::Rows { step: 0 }, rows)?;
+        let rows = input.released_rows(step, |_| true)?;
         let model = self.model.clone();
         let (tables, claim) = match self.output {
             Output::Generalized => {
@@ -217,16 +155,14 @@ impl Method for Partitioning {
             }
             Output::Anatomized => {
                 let groups = (0..partition.sizes.len() as u32).collect();
-                let numbers = row_order::shuffled(input, Purpose::Groups, groups)?;
-                let groups = (partition, numbers.as_slice());
-                let made = tables::anatomized(&input.schema, table, &input.exact, groups, &rows);
+                let numbers = input.order.shuffled(Purpose::Groups, groups)?;
+                let made = tables::anatomized(input, partition, &numbers, &rows);
                 (made, Claim::Anatomized(model))
             }
         };
         Ok(Candidate {
             tables,
             rows,
-            step: None,
             cut: None,
             claim,
         })
@@ -235,43 +171,28 @@ impl Method for Partitioning {
     fn measure(
         &self,
         input: &PreparedTable,
-        candidate: &Candidate,
-        verdict: &Verdict,
+        partition: &GroupPartition,
+        _: &Candidate,
+        report: Report,
         observer: &dyn Observer,
     ) -> Result<Report, RunError> {
-        let partition = self.partition(input, observer)?;
-        let table = candidate.tables.first();
-        let table = table.ok_or_else(|| RunError::internal("there is no table"))?;
+        if !input.job.raw_figures {
+            return Ok(report);
+        }
         let is_generalized = self.output == Output::Generalized;
-        let report = match self.output {
-            Output::Generalized => {
-                utility::report(table, &input.schema, 0, verdict).map_err(RunError::internal)?
-            }
-            Output::Anatomized => {
-                utility::anatomized_report(&partition.sizes, &input.schema, verdict)
-            }
-        };
-        let query_error = if input.job.wants_raw_figures() {
-            queries::query_table(input, partition, is_generalized).error(&|| observer.must_stop())
-        } else {
-            None
-        };
+        let queries = tables::query_table(input, partition, is_generalized);
+        let query_error = queries.error(&|| observer.must_stop());
         stop_if_asked(observer)?;
-        let pre_generalization = pre_generalization::published(&input.schema, &input.job, table);
-        Ok(Report {
-            pre_generalization,
-            ..report.with_query_error(query_error)
-        })
+        Ok(report.with_query_error(query_error))
     }
 }
 
 fn guide(
     schema: &Schema,
-    job: &JobDefinition,
+    job: &Job,
     (model, output): (&PrivacyModel, Output),
 ) -> Result<SplitGuide, JobError> {
-    let utility = job.utility.clone().unwrap_or_default();
-    if utility.split.is_some() {
+    if job.split.is_some() {
         return Err(unfit(
             "/utility/split",
             "`split` is for the intervals of global recoding; leave it out",
@@ -279,7 +200,7 @@ fn guide(
     }
     check_no_weights(job)?;
     check_greedy(job)?;
-    match (job.objective(), output) {
+    match (job.objective, output) {
         (None, Output::Generalized) | (Some(Objective::Ncp), Output::Generalized) => {
             Ok(SplitGuide::Ncp)
         }
@@ -291,7 +212,7 @@ fn guide(
         )),
         (Some(Objective::Classification), _) if matches!(model, PrivacyModel::Lkc(_)) => {
             let mut columns = schema.stored();
-            if columns.any(|column| column.role == ColumnRole::Class) {
+            if columns.any(|column| column.role() == ColumnRole::Class) {
                 Ok(SplitGuide::Class)
             } else {
                 Err(unfit(

@@ -6,26 +6,16 @@
 //! that array. For *n* rows, *d* quasi-identifiers and *m* sensitive columns, one level of the
 //! tree costs O(*n*(*d* + *m*)) where the fast check accepts, and there are O(log *n*) levels.
 
-mod candidates;
 mod clusters;
 mod condition;
 mod confidence;
-mod dimension;
-mod disjoint;
 mod frequency;
-mod frequent;
-mod improvement;
-mod k_member;
 mod loss;
 mod method;
 mod minimum_cover;
 mod partition;
-mod queries;
-mod shares;
 mod split;
-mod strata;
 mod tables;
-mod tally;
 mod valid_cuts;
 
 pub(crate) use method::plan;

@@ -13,22 +13,11 @@ use pais_core::table::{EncodedTable, QuasiIdentifier, Subjects};
 
 use super::condition::{Condition, DiversityCheck, GroupChecker};
 use super::confidence::ExceedingValue;
-use super::dimension::SplitDimension;
 use super::frequency::Remedy;
 use super::loss::Loss;
-
-use super::split::{GroupPartition, KdSplit, SplitProgress, SplitStopped};
-
-/// How the split chooses where to divide a group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum SplitGuide {
-    /// At medians, as in the paper: groups of few and equally many records.
-    Median,
-    /// Where the labels of the halves lose the least.
-    Ncp,
-    /// Where the halves differ most in the class column.
-    Class,
-}
+use super::minimum_cover::GreatestL;
+use super::split::{GroupPartition, KdSplit, SplitDimension, SplitProgress, SplitStopped};
+use super::valid_cuts::SplitGuide;
 
 /// Why a table has no groups that meet the model.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -79,7 +68,8 @@ pub(super) enum PartitionError {
 /// # Errors
 /// When the whole table as one group does not meet it, or on cancellation.
 pub(super) fn partition(
-    (schema, table): (&Schema, &EncodedTable),
+    schema: &Schema,
+    table: &EncodedTable,
     model: &PrivacyModel,
     guide: SplitGuide,
     observer: &dyn Observer,
@@ -117,7 +107,14 @@ pub(super) fn partition(
         SplitGuide::Class => table.class.as_ref().map(|(_, codes)| codes.as_slice()),
         SplitGuide::Median | SplitGuide::Ncp => None,
     };
-    let split = KdSplit::new((dimensions, losses), &condition, (guide, class), progress);
+    let split = KdSplit {
+        dimensions,
+        losses,
+        condition: &condition,
+        guide,
+        class,
+        progress,
+    };
     split
         .run(order)
         .map_err(|SplitStopped| PartitionError::Cancelled)
@@ -128,7 +125,7 @@ fn kind(schema: &Schema, column: &QuasiIdentifier) -> ColumnKind {
     let mut stored = schema.stored();
     stored
         .nth(column.position)
-        .map_or_else(ColumnKind::default, |spec| spec.kind)
+        .map_or_else(ColumnKind::default, |spec| spec.kind())
 }
 
 /// Checks the whole table as one group: no group is more diverse than all rows together.
@@ -136,7 +133,7 @@ fn check_whole(condition: &Condition, rows: &[u32]) -> Result<(), PartitionError
     let mut checker = GroupChecker::new(condition);
     match &condition.diversity {
         DiversityCheck::MinimumCover(sensitive) if !rows.is_empty() && !checker.accepts(rows) => {
-            let (greatest, exact) = checker.greatest_l(sensitive, rows);
+            let GreatestL { l: greatest, exact } = checker.greatest_l(sensitive, rows);
             if greatest >= sensitive.l {
                 return Ok(());
             }

@@ -10,30 +10,37 @@
 //! Under *C* each cut is decided by the counts of its two parts, so that the best valid cut of all
 //! is found. Where no cut of a region is valid, its rows are clustered one by one.
 
-use rayon::prelude::*;
-
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
-use crate::observer::{Observer, Phase};
+use pais_core::table::{Domain, QuasiIdentifier};
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 
-use super::clusters::Bucket;
+use super::clusters::{Bucket, groups};
 use super::condition::{Condition, GroupChecker};
-use super::confidence::ConfidenceCheck;
-use super::dimension::SplitDimension;
+use super::confidence::{BoundedCells, ConfidenceCheck, UNBOUNDED};
 use super::loss::{Loss, LossSplit};
-use super::partition::SplitGuide;
-use super::valid_cuts::{CutChoice, ValidCut, best_cut};
-use super::{k_member, strata};
+use super::valid_cuts::{CutChoice, SplitGuide, ValidCut, best_cut};
+use crate::observer::{Observer, Phase};
 
 /// Fewest rows of a group for which its halves are split in parallel.
 const PARALLEL_ROWS: usize = 1 << 13;
 
 /// Greatest number of rows of a bucket that is clustered row by row: a multiple of *K*, and an
 /// absolute limit. Fewer than twice *K* rows are one group.
-const BUCKET_ROWS: (usize, usize) = (8, 256);
+const BUCKET_ROWS: BucketRows = BucketRows { of_k: 8, most: 256 };
 
 /// The same under *C*: rows have to be found that keep the shares.
-const BUCKET_ROWS_UNDER_C: (usize, usize) = (16, 512);
+const BUCKET_ROWS_UNDER_C: BucketRows = BucketRows {
+    of_k: 16,
+    most: 512,
+};
+
+/// A limit of the rows of a bucket.
+struct BucketRows {
+    of_k: usize,
+    most: usize,
+}
 
 /// Most rows of a region without a valid cut that is clustered row by row. The time is quadratic.
 const MOST_CLUSTERED: usize = 1 << 11;
@@ -65,14 +72,14 @@ pub(super) struct SplitStopped;
 
 /// The inputs of a split, shared by all threads.
 pub(super) struct KdSplit<'a> {
-    dimensions: Vec<SplitDimension<'a>>,
+    pub(super) dimensions: Vec<SplitDimension<'a>>,
     /// The loss of each quasi-identifier; empty where only medians guide the split.
-    losses: Vec<Loss<'a>>,
-    condition: &'a Condition,
-    guide: SplitGuide,
+    pub(super) losses: Vec<Loss<'a>>,
+    pub(super) condition: &'a Condition,
+    pub(super) guide: SplitGuide,
     /// The class of each row, where it guides the split.
-    class: Option<&'a [u32]>,
-    progress: SplitProgress<'a>,
+    pub(super) class: Option<&'a [u32]>,
+    pub(super) progress: SplitProgress<'a>,
 }
 
 /// Reports the progress to the observer and asks it for cancellation.
@@ -94,7 +101,7 @@ impl<'a> SplitProgress<'a> {
     }
 
     /// Counts rows whose groups are final.
-    pub(super) fn done(&self, rows: usize) {
+    fn done(&self, rows: usize) {
         let before = self.done.fetch_add(rows, Relaxed);
         // At most about a thousand reports.
         let step = self.rows / 1000 + 1;
@@ -105,7 +112,7 @@ impl<'a> SplitProgress<'a> {
     }
 
     /// Whether the split must stop.
-    pub(super) fn must_stop(&self) -> bool {
+    fn must_stop(&self) -> bool {
         if !self.stopped.load(Relaxed) && self.observer.must_stop() {
             self.stopped.store(true, Relaxed);
         }
@@ -114,22 +121,6 @@ impl<'a> SplitProgress<'a> {
 }
 
 impl<'a> KdSplit<'a> {
-    pub(super) fn new(
-        (dimensions, losses): (Vec<SplitDimension<'a>>, Vec<Loss<'a>>),
-        condition: &'a Condition,
-        (guide, class): (SplitGuide, Option<&'a [u32]>),
-        progress: SplitProgress<'a>,
-    ) -> Self {
-        Self {
-            dimensions,
-            losses,
-            condition,
-            guide,
-            class,
-            progress,
-        }
-    }
-
     /// Splits `rows`, which meet the condition as one group, into the final groups.
     ///
     /// # Errors
@@ -192,7 +183,7 @@ impl<'a> KdSplit<'a> {
     }
 
     fn bucket_rows(&self) -> usize {
-        let (multiple_of_k, most) = match self.condition.confidence() {
+        let BucketRows { of_k, most } = match self.condition.confidence() {
             Some(_) => BUCKET_ROWS_UNDER_C,
             None => BUCKET_ROWS,
         };
@@ -202,7 +193,7 @@ impl<'a> KdSplit<'a> {
             Some(_) => most.max(group.saturating_mul(2)),
             None => most,
         };
-        group.saturating_mul(multiple_of_k).min(most)
+        group.saturating_mul(of_k).min(most)
     }
 
     /// Splits a bucket as far as possible, and then improves its groups row by row.
@@ -229,7 +220,7 @@ impl<'a> KdSplit<'a> {
         let bounded = self.condition.confidence().map(|it| it.select(&copied));
         let bucket = Bucket::new(&self.losses, &copied, bounded);
         let mut start = 0;
-        for group in k_member::groups(&bucket, &found, checker) {
+        for group in groups(&bucket, &found, checker) {
             rows[start..start + group.len()].copy_from_slice(&group);
             start += group.len();
             sizes.push(group.len() as u32);
@@ -320,7 +311,7 @@ impl<'a> KdSplit<'a> {
         widest.sort_by(|(one, _), (other, _)| other.total_cmp(one));
         let mut halved = rows.to_vec();
         let left = widest.into_iter().find_map(|(_, dimension)| {
-            let left = strata::halve(&mut halved, dimension, &bounded)?;
+            let left = halve_strata(&mut halved, dimension, &bounded)?;
             let (below, above) = halved.split_at(left);
             let accepted = checker.accepts(below) && checker.accepts(above);
             if !accepted {
@@ -410,4 +401,136 @@ fn move_to_front(rows: &mut [u32], is_first: impl Fn(u32) -> bool) -> usize {
         }
     }
     left
+}
+
+/// A quasi-identifier as a dimension of the k-d split: its ordered codes, each with a z-score.
+pub(super) struct SplitDimension<'a> {
+    /// One code per row; codes ascend in the order of the dimension.
+    codes: &'a [u32],
+    /// The z-score of each code over the whole table (Gal, Chen, Gangopadhyay 2008, *Overview*).
+    position: Vec<f64>,
+}
+
+impl<'a> SplitDimension<'a> {
+    /// The position of a number is its value. The position of a label is its leaf index in the
+    /// taxonomy, or its index in sorted order where the column has no taxonomy. A missing number
+    /// is placed beyond the greatest number by the whole width of the range, so that missing
+    /// numbers are split off first.
+    pub(super) fn new(column: &'a QuasiIdentifier) -> Self {
+        let codes = column.domain.code_count();
+        let mut rows = vec![0u64; codes];
+        for &code in &column.codes {
+            rows[code as usize] += 1;
+        }
+        let mut position: Vec<f64> = match &column.domain {
+            Domain::Numeric { values, .. } => values.clone(),
+            Domain::Taxonomy(tree) => (0..tree.leaf_count()).map(|leaf| leaf as f64).collect(),
+        };
+        let known = position.len();
+        let total: u64 = rows[..known].iter().sum();
+        let mean = |value_of: &dyn Fn(usize) -> f64| {
+            let sum: f64 = (0..known)
+                .map(|code| value_of(code) * rows[code] as f64)
+                .sum();
+            sum / total.max(1) as f64
+        };
+        let middle = mean(&|code| position[code]);
+        let deviation = mean(&|code| (position[code] - middle).powi(2)).sqrt();
+        for score in &mut position {
+            // Squares of large numbers may be infinite; only the order of the codes matters then.
+            *score = match (*score - middle) / deviation {
+                finite if finite.is_finite() => finite,
+                _ => 0.0,
+            };
+        }
+        let (least, most) = (position.first().copied(), position.last().copied());
+        let (least, most) = (least.unwrap_or(0.0), most.unwrap_or(0.0));
+        position.resize(codes, most + (most - least).max(1.0));
+        Self {
+            codes: &column.codes,
+            position,
+        }
+    }
+
+    /// The least and the greatest code among `rows`.
+    fn range(&self, rows: &[u32]) -> (u32, u32) {
+        rows.iter().fold((u32::MAX, 0), |(least, most), &row| {
+            let code = self.codes[row as usize];
+            (least.min(code), most.max(code))
+        })
+    }
+
+    /// The width of a range of codes in standard deviations.
+    fn width(&self, (least, most): (u32, u32)) -> f64 {
+        self.position[most as usize] - self.position[least as usize]
+    }
+}
+
+/// Reorders the rows into two halves along a dimension, each of which has half of the rows with
+/// each combination of bounded values, and that both meet *C*. `bounded` has the values of `rows`
+/// in their order. Returns the number of rows of the first half; `None` where rounding leaves one
+/// of the halves above *C*.
+fn halve_strata(
+    rows: &mut [u32],
+    dimension: &SplitDimension,
+    bounded: &BoundedCells,
+) -> Option<usize> {
+    let mut strata: FxHashMap<&[u32], Vec<u32>> = FxHashMap::default();
+    for index in 0..rows.len() as u32 {
+        let cells = bounded.record(index as usize);
+        strata.entry(cells).or_default().push(index);
+    }
+    let mut strata: Vec<(&[u32], Vec<u32>)> = strata.into_iter().collect();
+    strata.sort_unstable_by_key(|(cells, _)| *cells);
+    let (mut below, mut above) = (Vec::new(), Vec::new());
+    // Rows that exceed no bound, in the order of the dimension.
+    let (mut free_below, mut free_above) = (Vec::new(), Vec::new());
+    let mut takes_more = false;
+    for (cells, mut stratum) in strata {
+        stratum.sort_by_key(|&index| dimension.codes[rows[index as usize] as usize]);
+        let middle = (stratum.len() + usize::from(takes_more)) / 2;
+        let upper = stratum.split_off(middle);
+        if cells.iter().all(|&cell| cell == UNBOUNDED) {
+            (free_below, free_above) = (stratum, upper);
+        } else {
+            if (upper.len() + stratum.len()) % 2 == 1 {
+                takes_more = !takes_more;
+            }
+            below.extend(stratum);
+            above.extend(upper);
+        }
+    }
+    let tally = |bound: &[u32], free: &[u32]| {
+        let mut tally = bounded.empty_tally();
+        for &index in bound.iter().chain(free) {
+            tally.add(bounded.record(index as usize));
+        }
+        tally
+    };
+    let (mut lower, mut upper) = (tally(&below, &free_below), tally(&above, &free_above));
+    // The half with one row too many with a value gets free rows of the other.
+    while !bounded.allows(&upper) {
+        let index = free_below.pop()?;
+        lower.remove(bounded.record(index as usize));
+        upper.add(bounded.record(index as usize));
+        free_above.push(index);
+    }
+    // The other half has to do without them.
+    while !bounded.allows(&lower) {
+        let index = free_above.pop()?;
+        upper.remove(bounded.record(index as usize));
+        lower.add(bounded.record(index as usize));
+        free_below.push(index);
+        if !bounded.allows(&upper) {
+            return None;
+        }
+    }
+    let left = below.len() + free_below.len();
+    let order = [below, free_below, above, free_above].concat();
+    let order: Vec<u32> = order
+        .into_iter()
+        .map(|index| rows[index as usize])
+        .collect();
+    rows.copy_from_slice(&order);
+    Some(left)
 }

@@ -1,20 +1,19 @@
 //! Builds the released tables from groups: generalized or anatomized.
 
 use hashbrown::HashMap;
-use rayon::prelude::*;
-use rustc_hash::FxHashMap;
-
-use crate::released_table::compact_dictionary;
 use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::table::{
     COUNT_COLUMN, Column, Domain, EncodedTable, Form, GROUP_COLUMN, NULL_CODE, QuasiIdentifier,
     ReleasedColumn, ReleasedTable,
 };
-use pais_core::taxonomy::tree::NodeId;
-use pais_core::taxonomy::{Interval, MISSING_LABEL, Tree};
+use pais_core::taxonomy::{Interval, MISSING_LABEL};
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 
 use super::split::GroupPartition;
-use crate::utility::ValueRanks;
+use crate::prepared::PreparedTable;
+use crate::released_table::{compact_dictionary, finish, untouched};
+use crate::utility::{QueryDimension, QueryTable, ValueRanks, sensitive_of_rows};
 
 /// *Generalize*: the quasi-identifiers of each group become the range or the lowest common
 /// ancestor of its values (Definition 2). The released rows are in the order of `rows`.
@@ -29,37 +28,8 @@ pub(super) fn generalized(
         .iter()
         .map(|column| (column.position, generalized_column(column, partition, rows)))
         .collect();
-    columns.extend(untouched(schema, &table.untouched, rows, |_| true));
+    columns.extend(untouched(schema, &table.untouched, rows));
     finish("data", rows.len(), columns)
-}
-
-/// The stored columns that `keeps` accepts, with unchanged values, each with its position.
-fn untouched<'a>(
-    schema: &'a Schema,
-    columns: &'a [(usize, Column)],
-    rows: &'a [u32],
-    keeps: impl Fn(&SchemaColumn) -> bool + 'a,
-) -> impl Iterator<Item = (usize, ReleasedColumn)> + 'a {
-    columns.iter().filter_map(move |(position, column)| {
-        let spec = schema.stored().nth(*position).filter(|spec| keeps(spec))?;
-        let cells = rows.iter().map(|&row| column.codes[row as usize]);
-        let column = ReleasedColumn {
-            name: spec.name.clone(),
-            form: Form::untouched(spec),
-            column: compact_dictionary(&column.dictionary, cells),
-            missing: spec.missing.clone(),
-        };
-        Some((*position, column))
-    })
-}
-
-fn finish(name: &str, rows: usize, mut columns: Vec<(usize, ReleasedColumn)>) -> ReleasedTable {
-    columns.sort_by_key(|(position, _)| *position);
-    ReleasedTable {
-        name: name.into(),
-        rows,
-        columns: columns.into_iter().map(|(_, column)| column).collect(),
-    }
 }
 
 fn generalized_column(
@@ -113,7 +83,7 @@ fn label(domain: &Domain, codes: impl Iterator<Item = u32>) -> String {
             }
         }
         Domain::Taxonomy(tree) => tree
-            .node(lowest_common_ancestor(tree, least, most))
+            .node(tree.lowest_common_ancestor(least, most))
             .label
             .to_string(),
     }
@@ -166,34 +136,22 @@ pub(super) fn covered_codes(domain: &Domain, codes: impl Iterator<Item = u32>) -
         },
         Domain::Numeric { .. } => (least, most),
         Domain::Taxonomy(tree) => {
-            let node = tree.node(lowest_common_ancestor(tree, least, most));
+            let node = tree.node(tree.lowest_common_ancestor(least, most));
             (node.first_leaf, node.end_leaf - 1)
         }
     }
 }
 
-/// The lowest common ancestor of two leaves; `first` must not be greater than `last`.
-pub(super) fn lowest_common_ancestor(tree: &Tree, first: u32, last: u32) -> NodeId {
-    let mut id = tree.leaf(first);
-    while tree.node(id).end_leaf <= last {
-        match tree.node(id).parent {
-            Some(parent) => id = parent,
-            None => break,
-        }
-    }
-    id
-}
-
-/// *Anatomize* (Definition 3): the quasi-identifier table, followed by a sensitive table for each
-/// sensitive column. `exact` holds the original quasi-identifiers; `number_of` gives the number of
-/// each group, from 0.
+/// *Anatomize* (Definition 3): the quasi-identifier table with the columns as they were read,
+/// followed by a sensitive table for each sensitive column. `number_of` gives the number of each
+/// group, from 0.
 pub(super) fn anatomized(
-    schema: &Schema,
-    table: &EncodedTable,
-    exact: &[(usize, Column)],
-    (partition, number_of): (&GroupPartition, &[u32]),
+    input: &PreparedTable,
+    partition: &GroupPartition,
+    number_of: &[u32],
     rows: &[u32],
 ) -> Vec<ReleasedTable> {
+    let (schema, table) = (&input.schema, &input.table);
     let mut group_of = vec![0u32; table.rows];
     for (group, number) in partition.groups().zip(number_of) {
         for &row in group {
@@ -201,8 +159,8 @@ pub(super) fn anatomized(
         }
     }
     let sensitive = |position: usize| table.sensitive.iter().any(|it| it.position == position);
-    let mut columns: Vec<_> = untouched(schema, exact, rows, |_| true).collect();
-    let others = untouched(schema, &table.untouched, rows, |_| true);
+    let mut columns = untouched(schema, &input.exact, rows);
+    let others = untouched(schema, &table.untouched, rows).into_iter();
     columns.extend(others.filter(|(position, _)| !sensitive(*position)));
     let groups = integers(
         GROUP_COLUMN,
@@ -236,15 +194,15 @@ fn sensitive_table(spec: &SchemaColumn, column: &Column, group_of: &[u32]) -> Re
     let columns = vec![
         integers(GROUP_COLUMN, group),
         ReleasedColumn {
-            name: spec.name.clone(),
+            name: spec.name().into(),
             form: Form::untouched(spec),
             column: compact_dictionary(&column.dictionary, value),
-            missing: spec.missing.clone(),
+            missing: spec.missing().to_vec(),
         },
         integers(COUNT_COLUMN, count),
     ];
     ReleasedTable {
-        name: format!("st_{}", spec.name).into(),
+        name: format!("st_{}", spec.name()).into(),
         rows: runs.len(),
         columns,
     }
@@ -259,7 +217,7 @@ fn with_one_missing(spec: &SchemaColumn, column: &Column) -> Column {
         .iter()
         .map(|text| spec.is_missing(text))
         .collect();
-    let word = spec.missing.first().filter(|word| !word.is_empty());
+    let word = spec.missing().first().filter(|word| !word.is_empty());
     let missing = word.map_or(NULL_CODE, |word| {
         let known = column.dictionary.iter().position(|text| text == word);
         known.unwrap_or_else(|| {
@@ -292,4 +250,37 @@ fn integers(name: &str, numbers: impl Iterator<Item = u32>) -> ReleasedColumn {
         column,
         missing: Vec::new(),
     }
+}
+
+/// The rows of each group in the codes that query conditions use; with the labels where these are
+/// released in place of the values.
+pub(super) fn query_table(
+    input: &PreparedTable,
+    partition: &GroupPartition,
+    generalized: bool,
+) -> QueryTable {
+    let dimensions = input.table.quasi_identifiers.iter().map(|column| {
+        // Queries are about raw values, also where pre-generalization replaces them.
+        let column = input.pre_generalization.raw(column);
+        let minimum_levels = input.pre_generalization.minimum_levels(&column.name);
+        let code = |&row: &u32| column.codes[row as usize];
+        let labels = partition.groups().map(|group| {
+            let codes = group.iter().map(code);
+            match (minimum_levels, &column.domain) {
+                (Some(minimum_levels), Domain::Taxonomy(tree)) => {
+                    let floor = |leaf| tree.node(minimum_levels.level_of(leaf));
+                    let ends = codes.map(floor).map(|it| [it.first_leaf, it.end_leaf - 1]);
+                    covered_codes(&column.domain, ends.flatten())
+                }
+                _ => covered_codes(&column.domain, codes),
+            }
+        });
+        let dimension = QueryDimension {
+            codes: partition.rows.iter().map(code).collect(),
+            labels: generalized.then(|| labels.collect()),
+        };
+        (dimension, column.domain.code_count() as u32)
+    });
+    let sensitive = sensitive_of_rows(input, &partition.rows);
+    QueryTable::new(partition.sizes.clone(), dimensions.collect(), sensitive)
 }

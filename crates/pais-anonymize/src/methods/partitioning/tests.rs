@@ -2,20 +2,20 @@
 
 use serde_json::{Value, json};
 
-use pais_core::definition::{JobDefinition, JobErrorKind};
+use pais_core::definition::JobErrorKind;
 use pais_core::table::ReleasedTable;
 
-use crate::test_data::{load, refusal, schema, unmet};
-use crate::{AnonymizationRun, JobPlan, RunError, Unobserved, VerifiedRelease, anonymize};
+use crate::test_data::{job_of, load, refusal, schema, unmet};
+use crate::{AnonymizationRun, Anonymizer, JobPlan, RunError, Unobserved, VerifiedRelease};
 
 pub(super) fn run(columns: &Value, rows: &str, job: &Value) -> Result<VerifiedRelease, RunError> {
     let schema = schema(columns.clone());
-    let job: JobDefinition = serde_json::from_value(job.clone()).unwrap();
+    let job = job_of(job.clone())?;
     let table = load(&schema, rows.as_bytes());
     let prepared = AnonymizationRun::new(schema, job, table, &Unobserved::default())?;
-    let steps = prepared.search(&Unobserved::default())?;
-    assert!(steps.is_empty());
-    prepared.release(&steps, None, &Unobserved::default())
+    let found = prepared.search(&Unobserved::default())?;
+    assert!(found.steps().is_empty());
+    prepared.release(&found, None, &Unobserved::default())
 }
 
 pub(super) fn text(table: &ReleasedTable) -> String {
@@ -68,7 +68,7 @@ fn figure_3_is_the_anatomy_of_figure_1() {
         text(&release.tables()[2]),
         "group_id,Treatment,count\n1,Intravenous therapy,2\n1,Medicine,1\n1,Surgery,1\n"
     );
-    assert_eq!(release.verification["diversity"], 2.0);
+    assert_eq!(json!(release.verification())["diversity"], 2.0);
     assert!(release.cut.is_none() && release.step.is_none());
 }
 
@@ -113,7 +113,7 @@ fn groups_are_halved_while_both_halves_meet_the_model() {
         .collect();
     let rows = "Age,Disease Type,Treatment\n".to_owned() + &rows;
     let release = run(&patients(), &rows, &diverse(2, 2)).unwrap();
-    assert_eq!(release.verification["groups"], 4);
+    assert_eq!(json!(release.verification())["groups"], 4);
     let mut job = diverse(2, 2);
     job["output"] = "generalized".into();
     let release = run(&patients(), &rows, &job).unwrap();
@@ -179,14 +179,13 @@ fn a_seed_makes_the_release_reproducible() {
 }
 
 fn rejected(job: Value) -> (JobErrorKind, String) {
-    let job: JobDefinition = serde_json::from_value(job).unwrap();
     let columns = json!([
         {"name": "Age", "role": "quasi_identifier", "kind": "numeric"},
         {"name": "Items", "role": "insensitive", "kind": "set"},
         {"name": "Disease Type", "role": "sensitive"},
         {"name": "Class", "role": "class"},
     ]);
-    refusal(JobPlan::new(&schema(columns), &job))
+    refusal(job_of(job).and_then(|job| JobPlan::new(&schema(columns), &job)))
 }
 
 #[test]
@@ -310,7 +309,7 @@ fn unsupported_columns_are_rejected() {
         (json!([quasi, sensitive, count]), &diversity, "/output"),
         (json!([quasi, sensitive, group]), &anatomy, "/output"),
     ] {
-        let job: JobDefinition = serde_json::from_value(job.clone()).unwrap();
+        let job = job_of(job.clone()).unwrap();
         let refused = refusal(JobPlan::new(&schema(columns.clone()), &job));
         assert_eq!(
             refused,
@@ -347,8 +346,8 @@ fn models_of_one_column_hold_in_every_group() {
             let job = json!({"privacy": privacy, "output": output,
                 "utility": {"objective": "discernibility"}});
             let release = run(&columns, &rows, &job).unwrap();
-            assert_eq!(release.verification["holds"], true);
-            assert_eq!(release.verification["groups"], 4, "{privacy}");
+            assert_eq!(json!(release.verification())["holds"], true);
+            assert_eq!(json!(release.verification())["groups"], 4, "{privacy}");
         }
         let job = json!({"privacy": privacy});
         let release = run(&columns, &rows, &job).unwrap();
@@ -425,12 +424,12 @@ fn parameters_of_models_of_one_column_are_checked() {
             "/privacy/c",
         ),
     ] {
-        let job: JobDefinition = serde_json::from_value(json!({"privacy": privacy})).unwrap();
-        let refused = refusal(JobPlan::new(&table_schema, &job));
+        let job = job_of(json!({"privacy": privacy}));
+        let refused = refusal(job.and_then(|job| JobPlan::new(&table_schema, &job)));
         assert_eq!(refused, (kind, pointer.to_owned()));
     }
     let job = json!({"privacy": {"model": "t_closeness", "k": 2, "t": 0.1}});
-    let job: JobDefinition = serde_json::from_value(job).unwrap();
+    let job = job_of(job).unwrap();
     let (_, pointer) = refusal(JobPlan::new(&schema(patients()), &job));
     assert_eq!(pointer, "/privacy/model");
 }
@@ -442,8 +441,8 @@ fn rows_of_an_earlier_version_are_anatomized_in_one_form() {
     let mut table = load(&schema, FIGURE_1.as_bytes());
     let age = table.columns[0].dictionary[0].clone();
     table.columns[0].dictionary[0] = format!("{age}.0").into();
-    let job = serde_json::from_value(diverse(2, 2)).unwrap();
-    let release = anonymize((*schema).clone(), job, table, &Unobserved::default()).unwrap();
+    let job = job_of(diverse(2, 2)).unwrap();
+    let release = Anonymizer::with_job(job).run(&schema, &table).unwrap();
     let qit = text(&release.tables()[0]);
     assert!(!qit.contains(".0"), "{qit}");
 }

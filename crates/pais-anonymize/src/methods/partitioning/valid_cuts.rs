@@ -4,13 +4,22 @@
 //! what is outside is counted by bounded value, so that each cut is decided in constant time. One
 //! dimension of *n* rows costs O(*n*) with as many codes as rows or fewer.
 
-use super::confidence::BoundedCells;
+use super::confidence::{BoundedCells, Tally};
 use super::loss::Loss;
-use super::partition::SplitGuide;
-use super::tally::Tally;
 
 /// A gain in the class column below this is rounding, in nats for each row.
 const LEAST_INFORMATION: f64 = 1e-9;
+
+/// How the split chooses where to divide a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SplitGuide {
+    /// At medians, as in the paper: groups of few and equally many records.
+    Median,
+    /// Where the labels of the halves lose the least.
+    Ncp,
+    /// Where the halves differ most in the class column.
+    Class,
+}
 
 /// A cut of a group: rows with codes `first..=last` of one dimension, and all others.
 #[derive(Clone, Copy, Debug, PartialEq)]

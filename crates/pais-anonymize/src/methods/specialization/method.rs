@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use pais_core::definition::{
-    ColumnRole, JobDefinition, JobError, JobErrorKind, Objective, SplitRule, SuppressionFor,
+    ColumnRole, Job, JobError, JobErrorKind, Objective, SplitRule, SuppressionFor,
 };
 use pais_core::model::{Lkc, PrivacyModel};
 use pais_core::schema::Schema;
@@ -15,13 +15,11 @@ use super::topmost::Draw;
 use super::{bounds, group_index, replay, validity};
 use crate::error::RunError;
 use crate::job_checks::{check_global, check_no_weights, check_some, first_set, unfit};
-use crate::method::{Candidate, Claim, Method};
+use crate::method::{Candidate, Claim, Method, Planned};
 use crate::observer::Observer;
 use crate::prepared::PreparedTable;
-use crate::row_order::{self, Purpose, RowDraw};
+use crate::row_order::{Purpose, RowDraw};
 use crate::step::StepRecord;
-use crate::utility::{self, Report};
-use crate::verdict::Verdict;
 use crate::{memory, pre_generalization, published_cut, range_ncp, released_table};
 
 /// Most subsets of quasi-identifiers times rows that a search and its verification may have to
@@ -45,11 +43,7 @@ struct Specialization {
 }
 
 /// Takes LKC-privacy and its special cases.
-pub(crate) fn plan(
-    schema: &Schema,
-    job: &JobDefinition,
-    model: &PrivacyModel,
-) -> Result<Option<Box<dyn Method>>, JobError> {
+pub(crate) fn plan(schema: &Schema, job: &Job, model: &PrivacyModel) -> Planned {
     let PrivacyModel::Lkc(model) = model else {
         return Ok(None);
     };
@@ -58,8 +52,7 @@ pub(crate) fn plan(
     check_some(&quasi_identifiers)?;
     let sensitive = schema.names(ColumnRole::Sensitive);
     let settings = settings(schema, job)?;
-    let thorough = job.thorough_search()?;
-    if thorough.is_some() && settings.objective == Objective::DiscernibilityEq4 {
+    if job.thorough.is_some() && settings.objective == Objective::DiscernibilityEq4 {
         return Err(unfit(
             "/utility/objective",
             "`discernibility_eq4` orders specializations and measures no table, so a thorough \
@@ -69,7 +62,7 @@ pub(crate) fn plan(
     Ok(Some(Box::new(Specialization {
         model: model.clone(),
         settings,
-        thorough,
+        thorough: job.thorough,
         quasi_identifiers,
         sensitive,
     })))
@@ -95,13 +88,8 @@ impl Specialization {
             .saturating_add(groups.saturating_mul(17))
             .saturating_add(rows.saturating_mul(part))
     }
-}
 
-impl Method for Specialization {
-    fn has_steps(&self) -> bool {
-        true
-    }
-
+    /// Whether a run over this many rows can be expected to end.
     fn check_work(&self, rows: u64) -> Result<(), JobError> {
         let width = self.quasi_identifiers.len();
         let l = self.model.l.map_or(width, |l| l.get() as usize);
@@ -122,8 +110,13 @@ impl Method for Specialization {
         let kind = JobErrorKind::LimitExceeded;
         Err(JobError::at(kind, "/privacy/l", detail))
     }
+}
 
-    fn bytes_needed(&self, schema: &Schema, rows: u64, searches: u64) -> u64 {
+impl Method for Specialization {
+    type Outcome = Vec<StepRecord>;
+
+    fn bytes_needed(&self, schema: &Schema, rows: u64, searches: u64) -> Result<u64, JobError> {
+        self.check_work(rows)?;
         let codes = memory::code_bytes(schema);
         let attributes = self.quasi_identifiers.len() as u64;
         // Where the adversary knows all attributes, a partition has at least K rows.
@@ -150,25 +143,8 @@ impl Method for Specialization {
         let search = rows.saturating_mul(row).saturating_add(partitions);
         let search = search.saturating_add(self.index_bytes(rows));
         let searched = rows.saturating_mul(codes + 8);
-        searched
-            .saturating_add(search.saturating_mul(searches))
-            .max(memory::release_codes(schema, rows))
-    }
-
-    fn check_table(&self, table: &EncodedTable) -> Result<(), RunError> {
-        let Some((classes, _)) = table.class else {
-            return Ok(());
-        };
-        let columns = table.quasi_identifiers.iter();
-        let widest = columns.map(|column| column.domain.code_count()).max();
-        let widest = widest.unwrap_or(0);
-        if widest.saturating_mul(classes) <= CLASS_COUNTERS {
-            return Ok(());
-        }
-        Err(RunError::limit_exceeded(format!(
-            "the class column has about {classes} values, too many to count beside the {widest} \
-             of a quasi-identifier; give it fewer, or give it the role `insensitive`"
-        )))
+        let searched = searched.saturating_add(search.saturating_mul(searches));
+        Ok(searched.max(memory::release_codes(schema, rows)))
     }
 
     fn search(
@@ -176,12 +152,13 @@ impl Method for Specialization {
         input: &PreparedTable,
         observer: &dyn Observer,
     ) -> Result<Vec<StepRecord>, RunError> {
+        check_classes(input)?;
         let table = &input.table;
         let (requirement, values) = bounds::resolve(&self.model, table);
         let suppression_for = self.settings.suppression_for;
         let mut draw = match suppression_for {
             SuppressionFor::SizeAndConfidence => {
-                let mut draw = RowDraw::new(input, Purpose::Suppression)?;
+                let mut draw = RowDraw::new(&input.order, Purpose::Suppression)?;
                 Some(move |count| draw.below(count))
             }
             SuppressionFor::Size => None,
@@ -214,50 +191,45 @@ impl Method for Specialization {
     fn build(
         &self,
         input: &PreparedTable,
-        steps: &[StepRecord],
-        step: Option<u32>,
-        _: &dyn Observer,
+        steps: &Vec<StepRecord>,
+        step: u32,
     ) -> Result<Candidate, RunError> {
-        let last = steps.last().map_or(0, |record| record.item.step);
-        let step = step.unwrap_or(last);
-        if step > last {
-            return Err(RunError::NoSuchStep {
-                step,
-                last: Some(last),
-            });
-        }
         let table = &input.table;
         let cuts = replay::cuts_at(table, steps, step).map_err(RunError::internal)?;
-        let rows = row_order::released_rows(input, steps, step)?;
+        let mut kept = vec![true; table.rows];
+        for record in steps.iter().filter(|record| record.item.step <= step) {
+            for &row in &record.suppressed {
+                kept[row as usize] = false;
+            }
+        }
+        let rows = input.released_rows(step, |row| kept[row as usize])?;
         let (cuts, published) = published_cut::publish(&input.schema, table, cuts, &rows);
         let released = released_table::assemble(&input.schema, table, &cuts, Vec::new(), &rows);
         Ok(Candidate {
             tables: vec![released],
             rows,
-            step: Some(step),
             cut: Some(published),
-            claim: Claim::Global(PrivacyModel::Lkc(self.model.clone())),
+            claim: Claim::Global(input.model.clone()),
         })
     }
+}
 
-    fn measure(
-        &self,
-        input: &PreparedTable,
-        candidate: &Candidate,
-        verdict: &Verdict,
-        _: &dyn Observer,
-    ) -> Result<Report, RunError> {
-        let [table] = candidate.tables.as_slice() else {
-            return Err(RunError::internal("there is not exactly one table"));
-        };
-        let suppressed = (input.table.rows - candidate.rows.len()) as u64;
-        let report = utility::report(table, &input.schema, suppressed, verdict)
-            .map_err(RunError::internal)?;
-        Ok(Report {
-            pre_generalization: pre_generalization::published(&input.schema, &input.job, table),
-            ..report
-        })
+/// Whether the class column has few enough values to be counted by value of a quasi-identifier.
+fn check_classes(input: &PreparedTable) -> Result<(), RunError> {
+    let Some((classes, _)) = input.table.class else {
+        return Ok(());
+    };
+    let raw = |column| input.pre_generalization.raw(column).domain.code_count();
+    let columns = input.table.quasi_identifiers.iter();
+    let widest = columns.map(raw).max();
+    let widest = widest.unwrap_or(0);
+    if widest.saturating_mul(classes) <= CLASS_COUNTERS {
+        return Ok(());
     }
+    Err(RunError::limit_exceeded(format!(
+        "the class column has about {classes} values, too many to count beside the {widest} \
+             of a quasi-identifier; give it fewer, or give it the role `insensitive`"
+    )))
 }
 
 /// By quasi-identifier, the NCP of each node of its taxonomy; empty for a column without one.
@@ -266,7 +238,7 @@ pub(super) fn node_ncp(schema: &Schema, table: &EncodedTable) -> Vec<Vec<f64>> {
     let columns = table.quasi_identifiers.iter();
     let node_ncp = columns.map(|column| match &column.domain {
         Domain::Taxonomy(tree) => {
-            let kind = stored.get(column.position).map(|spec| spec.kind);
+            let kind = stored.get(column.position).map(|spec| spec.kind());
             range_ncp::node_ncp(tree, kind.unwrap_or_default())
         }
         Domain::Numeric { .. } => Vec::new(),
@@ -274,7 +246,7 @@ pub(super) fn node_ncp(schema: &Schema, table: &EncodedTable) -> Vec<Vec<f64>> {
     node_ncp.collect()
 }
 
-fn check_columns(schema: &Schema, job: &JobDefinition) -> Result<(), JobError> {
+fn check_columns(schema: &Schema, job: &Job) -> Result<(), JobError> {
     check_global(job)?;
     if let Some(column) = first_set(schema) {
         return Err(unfit(
@@ -282,25 +254,24 @@ fn check_columns(schema: &Schema, job: &JobDefinition) -> Result<(), JobError> {
             format!(
                 "this model cannot take the set-valued quasi-identifier `{}`; `lkc`, \
                  `k_anonymity` and `k_m_anonymity` can",
-                column.name
+                column.name()
             ),
         ));
     }
     check_no_weights(job)?;
-    pre_generalization::check(schema, job, true)
+    pre_generalization::check(schema, job)
 }
 
-fn settings(schema: &Schema, job: &JobDefinition) -> Result<SpecializationSettings, JobError> {
-    let utility = job.utility.clone().unwrap_or_default();
+fn settings(schema: &Schema, job: &Job) -> Result<SpecializationSettings, JobError> {
     let has_class = schema
         .stored()
-        .any(|column| column.role == ColumnRole::Class);
+        .any(|column| column.role() == ColumnRole::Class);
     let default = if has_class {
         Objective::Classification
     } else {
         Objective::Discernibility
     };
-    let objective = job.objective().unwrap_or(default);
+    let objective = job.objective.unwrap_or(default);
     if objective == Objective::Classification && !has_class {
         return Err(unfit(
             "/utility/objective",
@@ -310,8 +281,8 @@ fn settings(schema: &Schema, job: &JobDefinition) -> Result<SpecializationSettin
     }
     Ok(SpecializationSettings {
         objective,
-        split: utility.split.unwrap_or(SplitRule::Fixed),
-        suppression_limit: job.suppression_limit()?,
+        split: job.split.unwrap_or_default(),
+        suppression_limit: job.suppression_limit,
         suppression_for: job.suppression_for(),
     })
 }

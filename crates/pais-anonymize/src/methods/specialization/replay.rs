@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use thiserror::Error;
 
-use crate::cut::Cut;
+use crate::published_cut::Cut;
 use crate::step::StepRecord;
 use pais_core::table::{Domain, EncodedTable};
 use pais_core::taxonomy::{Interval, MISSING_LABEL};

@@ -2,11 +2,9 @@
 
 use serde_json::json;
 
-use pais_core::definition::JobDefinition;
-
 use super::plan;
 use crate::methods::plan_among;
-use crate::test_data::{DATA_FOLDER, load, schema};
+use crate::test_data::{DATA_FOLDER, job_of, load, schema};
 use crate::{AnonymizationRun, RunError, Unobserved, VerifiedRelease};
 
 /// Table 1 under k-anonymity: 11 patients.
@@ -23,21 +21,20 @@ fn release(k: u32) -> Result<VerifiedRelease, RunError> {
     let file = std::fs::read(format!("{DATA_FOLDER}/kdd09/table1.csv")).unwrap();
     let table = load(&schema, &file);
     let job = json!({"privacy": {"model": "k_anonymity", "k": k}});
-    let job: JobDefinition = serde_json::from_value(job).unwrap();
+    let job = job_of(job)?;
     let observer = Unobserved::default();
 
-    let method = plan_among(&[plan], &schema, &job)?;
+    let method = plan_among(&[plan], &schema, &job, &schema.privacy_model(&job)?)?;
     let run = AnonymizationRun::with_method(method, schema, job, table, &observer)?;
-    let steps = run.search(&observer)?;
-    run.release(&steps, None, &observer)
+    run.release(&run.search(&observer)?, None, &observer)
 }
 
 #[test]
 fn the_topmost_table_is_one_group_of_all_rows() {
     let release = release(11).unwrap();
-    assert_eq!(release.verification["holds"], true);
-    assert_eq!(release.verification["smallest_group"], 11);
-    assert_eq!(release.report["utility"]["groups"], 1);
+    assert_eq!(json!(release.verification())["holds"], true);
+    assert_eq!(json!(release.verification())["smallest_group"], 11);
+    assert_eq!(json!(release.report())["utility"]["groups"], 1);
     assert_eq!(release.rows, 11);
     let cut = release.cut.unwrap();
     assert_eq!(cut["Job"], ["*"]);

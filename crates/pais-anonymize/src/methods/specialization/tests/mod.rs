@@ -11,11 +11,13 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use pais_core::definition::{JobDefinition, JobErrorKind};
+use pais_core::definition::JobErrorKind;
 use pais_core::schema::Schema;
 use pais_core::table::Table;
 
-use crate::test_data::{DATA_FOLDER, adult_with, load, refusal, schema, unmet};
+use crate::test_data::{
+    DATA_FOLDER, adult_with, job_of, load, refusal, released, schema, steps, unmet,
+};
 use crate::{AnonymizationRun, RunError, StepItem, StepRecord, Unobserved, VerifiedRelease};
 
 struct GoldenRun {
@@ -24,11 +26,11 @@ struct GoldenRun {
 }
 
 fn run(schema: &Arc<Schema>, table: &Table, job: Value) -> Result<GoldenRun, RunError> {
-    let job: JobDefinition = serde_json::from_value(job).unwrap();
+    let job = job_of(job)?;
     let observer = Unobserved::default();
     let prepared = AnonymizationRun::new(Arc::clone(schema), job, table.clone(), &observer)?;
-    let steps = prepared.search(&observer)?;
-    let release = prepared.release(&steps, None, &observer)?;
+    let steps = steps(&prepared)?;
+    let release = released(&prepared, &steps, None)?;
     Ok(GoldenRun { steps, release })
 }
 
@@ -166,7 +168,7 @@ fn table_1_with_intervals_computed_at_run_time() {
     assert_eq!(cut(&golden_run.release, "Age"), ["[1,63)", "[63,99]"]);
     assert!((dr(&golden_run) - 25.0 / 121.0).abs() < 1e-12);
     assert_eq!(
-        golden_run.release.report["utility"]["discernibility"],
+        json!(golden_run.release.report())["utility"]["discernibility"],
         json!(25)
     );
 }
@@ -247,29 +249,26 @@ fn table_1_with_equation_4_as_used_in_example_3() {
 fn any_step_can_be_released_and_step_0_is_the_topmost_table() {
     let (schema, table) = table1(dynamic_age());
     let job = lkc(2, 2, 0.5, json!({"objective": "classification"}));
-    let job: JobDefinition = serde_json::from_value(job).unwrap();
+    let job = job_of(job).unwrap();
     let prepared = AnonymizationRun::new(schema, job, table, &Unobserved::default()).unwrap();
-    let steps = prepared.search(&Unobserved::default()).unwrap();
+    let steps = steps(&prepared).unwrap();
     for step in 0..steps.len() as u32 {
-        let release = prepared
-            .release(&steps, Some(step), &Unobserved::default())
-            .unwrap();
+        let release = released(&prepared, &steps, Some(step)).unwrap();
         let item = &steps[step as usize].item;
-        assert_eq!(release.report["utility"]["groups"], json!(item.groups));
-        let dr = release.report["utility"]["dr"].as_f64().unwrap();
-        let ncp = release.report["utility"]["ncp"].as_f64().unwrap();
+        assert_eq!(
+            json!(release.report())["utility"]["groups"],
+            json!(item.groups)
+        );
+        let dr = json!(release.report())["utility"]["dr"].as_f64().unwrap();
+        let ncp = json!(release.report())["utility"]["ncp"].as_f64().unwrap();
         assert!(
             (dr - item.dr).abs() < 1e-12 && (ncp - item.ncp).abs() < 1e-12,
             "step {step}"
         );
     }
-    let topmost = prepared
-        .release(&steps, Some(0), &Unobserved::default())
-        .unwrap();
+    let topmost = released(&prepared, &steps, Some(0)).unwrap();
     assert_eq!(cut(&topmost, "Age"), ["[1,99]"]);
-    let error = prepared
-        .release(&steps, Some(99), &Unobserved::default())
-        .unwrap_err();
+    let error = released(&prepared, &steps, Some(99)).unwrap_err();
     assert!(
         matches!(error, RunError::NoSuchStep { step: 99, .. }),
         "{error}"
@@ -346,7 +345,10 @@ fn adult_agrees_with_the_reference_and_is_always_verified() {
             for l in [2, 4, 6] {
                 let golden_run = run(&schema, &table, adult_job(l, k, c)).unwrap();
                 assert_eq!(golden_run.release.rows, 45_222);
-                assert_eq!(golden_run.release.verification["holds"], json!(true));
+                assert_eq!(
+                    json!(golden_run.release.verification())["holds"],
+                    json!(true)
+                );
                 let last = &golden_run.steps.last().unwrap().item;
                 if let Some((steps, dr, groups)) = golden(l, k, c) {
                     // The reference does not count step 0, the topmost table.
@@ -383,7 +385,7 @@ fn suppression_lowers_the_loss_on_adult() {
         assert_eq!(golden_run.release.suppressed_rows, last.suppressed_rows);
         assert_eq!(golden_run.release.rows + last.suppressed_rows, 45_222);
         assert!(last.suppressed_rows as f64 <= limit * 45_222.0);
-        let reported = golden_run.release.report["utility"]["ncp"]
+        let reported = json!(golden_run.release.report())["utility"]["ncp"]
             .as_f64()
             .unwrap();
         assert!((reported - last.ncp).abs() < 1e-9);
@@ -422,7 +424,7 @@ fn no_value_is_specialized_below_the_pre_generalization() {
     );
     assert_eq!(cut(&golden_run.release, "Age"), ["[1,60)", "[60,99]"]);
     let last = golden_run.steps.last().unwrap();
-    let reported = golden_run.release.report["utility"]["ncp"]
+    let reported = json!(golden_run.release.report())["utility"]["ncp"]
         .as_f64()
         .unwrap();
     assert!((last.item.ncp - reported).abs() < 1e-12);

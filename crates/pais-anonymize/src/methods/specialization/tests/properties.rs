@@ -7,7 +7,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::random_tables::{SpecializationCase, case, person_role, prepared};
-use crate::{RunError, Unobserved, VerifiedRelease};
+use crate::test_data::{released, steps};
+use crate::{RunError, VerifiedRelease};
 
 /// A generalized table as text: rows of labels by column.
 pub(crate) type LabelRows = Vec<BTreeMap<String, String>>;
@@ -167,8 +168,7 @@ fn specialized(case: &SpecializationCase, table: &LabelRows, column: &str) -> Ve
 
 fn run(case: &SpecializationCase) -> Result<VerifiedRelease, RunError> {
     let prepared = prepared(case)?;
-    let steps = prepared.search(&Unobserved::default())?;
-    prepared.release(&steps, None, &Unobserved::default())
+    released(&prepared, &steps(&prepared)?, None)
 }
 
 const WIDE: [&str; 8] = ["q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7"];
@@ -226,18 +226,18 @@ proptest! {
     #[test]
     fn wide_tables_are_private_and_not_too_general_on_any_number_of_threads(case in wide_case()) {
         let Ok(prepared) = prepared(&case).and_then(|prepared| {
-            prepared.search(&Unobserved::default())?;
+            steps(&prepared)?;
             Ok(prepared)
         }) else {
             return Ok(());
         };
         let on = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| prepared.search(&Unobserved::default())).unwrap()
+            pool.install(|| steps(&prepared)).unwrap()
         };
-        let steps = on(1);
-        prop_assert_eq!(&steps, &on(4), "the result depends on the number of threads");
-        let table = labels(&prepared.release(&steps, None, &Unobserved::default()).unwrap());
+        let performed = on(1);
+        prop_assert_eq!(&performed, &on(4), "the result depends on the number of threads");
+        let table = labels(&released(&prepared, &performed, None).unwrap());
         prop_assert!(holds(&table, &case, &WIDE));
         for column in WIDE {
             for more in specialized(&case, &table, column) {
@@ -251,7 +251,7 @@ proptest! {
         let Ok(prepared) = prepared(&case) else { return Ok(()) };
         let on = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| prepared.search(&Unobserved::default()))
+            pool.install(|| steps(&prepared))
         };
         match (on(1), on(4)) {
             (Ok(one), Ok(four)) => prop_assert_eq!(one, four),

@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use pais_core::definition::JobDefinition;
 use pais_core::model::{Confidence, MinimumAnonymity};
 use pais_core::table::{EncodedTable, NULL_CODE};
 
 use super::super::requirement::{Requirement, SensitiveBound};
 use super::super::sensitive::SensitiveSlots;
 use super::super::topmost;
-use crate::test_data::{load, schema, unmet};
+use crate::test_data::{job_of, load, schema, steps, unmet};
 use crate::{AnonymizationRun, RunError, StepRecord, Unobserved};
 
 /// Rows of a job and a test result.
@@ -25,9 +24,9 @@ fn search(rows: &[(&str, &str)], job: Value) -> Result<Vec<StepRecord>, RunError
         file += &format!("{job},{test}\n");
     }
     let table = load(&schema, file.as_bytes());
-    let job: JobDefinition = serde_json::from_value(job).unwrap();
+    let job = job_of(job)?;
     let observer = Unobserved::default();
-    AnonymizationRun::new(schema, job, table, &observer)?.search(&observer)
+    steps(&AnonymizationRun::new(schema, job, table, &observer)?)
 }
 
 fn job(c: f64, more: Value) -> Value {
@@ -102,10 +101,10 @@ fn a_group_that_exceeds_c_after_others_are_suppressed_makes_the_specialization_i
             "utility": {"objective": "discernibility"},
             "suppression_limit": 0.9, "suppression_for": suppression_for,
         });
-        let job: JobDefinition = serde_json::from_value(job).unwrap();
+        let job = job_of(job).unwrap();
         let observer = Unobserved::default();
         let run = AnonymizationRun::new(schema.clone(), job, table.clone(), &observer).unwrap();
-        let steps = run.search(&observer).unwrap();
+        let steps = steps(&run).unwrap();
         let steps = steps[1..].iter();
         let performed = |record: &StepRecord| {
             (
@@ -235,10 +234,10 @@ fn a_value_that_no_row_has_is_not_specialized() {
     ]));
     let table = load(&schema, b"job\ndoctor\ndoctor\nnurse\nnurse\n");
     let job = json!({"privacy": {"model": "k_anonymity", "k": 2}, "utility": {"objective": "ncp"}});
-    let job: JobDefinition = serde_json::from_value(job).unwrap();
+    let job = job_of(job).unwrap();
     let observer = Unobserved::default();
     let run = AnonymizationRun::new(schema, job, table, &observer).unwrap();
-    let steps = run.search(&observer).unwrap();
+    let steps = steps(&run).unwrap();
     let values: Vec<_> = steps[1..]
         .iter()
         .map(|record| record.item.value.clone())

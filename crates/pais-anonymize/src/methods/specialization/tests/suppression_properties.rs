@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::super::search::suppression_reference::with_reference;
 use super::random_tables::{SpecializationCase, case, person_role, prepared};
-use crate::Unobserved;
+use crate::test_data::steps;
 
 const COLUMNS: usize = 6;
 
@@ -91,8 +91,8 @@ fn agrees(case: &SpecializationCase) -> Result<(), TestCaseError> {
     let Ok(prepared) = prepared(case) else {
         return Ok(());
     };
-    let found = prepared.search(&Unobserved::default());
-    let expected = with_reference(|| prepared.search(&Unobserved::default()));
+    let found = steps(&prepared);
+    let expected = with_reference(|| steps(&prepared));
     match (found, expected) {
         (Ok(found), Ok(expected)) => prop_assert_eq!(found, expected),
         (found, expected) => prop_assert_eq!(found.is_err(), expected.is_err()),
@@ -125,7 +125,7 @@ fn many_of_the_compared_searches_suppress_rows() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let suppresses = (0..60).filter(|_| {
         let case = wide_case().new_tree(&mut runner).unwrap().current();
-        let steps = prepared(&case).and_then(|run| run.search(&Unobserved::default()));
+        let steps = prepared(&case).and_then(|run| steps(&run));
         let steps = steps.unwrap_or_default();
         let suppressing = steps.iter().filter(|step| !step.suppressed.is_empty());
         suppressing.count() > 1

@@ -12,7 +12,7 @@ use super::super::attribute::{Concept, Meaning};
 use super::super::score;
 use super::cut_state::{CutState, Trial};
 use super::space::{REMOVED, Space};
-use crate::cut::Cut;
+use crate::published_cut::Cut;
 use crate::step::{StepItem, StepRecord};
 
 /// The values of a cut as the splits that lead to it.

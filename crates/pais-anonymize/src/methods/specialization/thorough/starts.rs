@@ -16,8 +16,8 @@ use super::super::search::{self, SpecializationSettings};
 use super::super::topmost::{Draw, SpecializationError};
 use super::path::Target;
 use super::space::{Measure, Tally};
-use crate::cut::Cut;
 use crate::observer::{Observer, Phase};
+use crate::published_cut::Cut;
 use crate::step::StepRecord;
 
 /// The share of the time limit after which no further greedy run begins or goes on.

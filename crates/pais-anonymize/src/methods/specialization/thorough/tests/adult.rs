@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use pais_core::definition::{JobDefinition, Objective, SplitRule};
+use pais_core::definition::{Objective, SplitRule};
 use pais_core::model::PrivacyModel;
 use pais_core::schema::Schema;
 use pais_core::table::{EncodedTable, Table};
@@ -16,7 +16,7 @@ use super::super::super::method::node_ncp;
 use super::super::super::search::SpecializationSettings;
 use super::super::{Effort, search};
 use crate::Unobserved;
-use crate::test_data::{DATA_FOLDER, load, schema};
+use crate::test_data::{DATA_FOLDER, job_of, load, schema};
 
 const COLUMNS: [&str; 15] = [
     "age",
@@ -75,8 +75,8 @@ fn nine() -> (Arc<Schema>, Table) {
 fn few_iterations_are_far_below_the_greedy_loss_on_adult() {
     let (schema, table) = nine();
     let job = json!({"privacy": {"model": "k_anonymity", "k": 5}});
-    let job: JobDefinition = serde_json::from_value(job).unwrap();
-    let PrivacyModel::Lkc(model) = job.privacy_model().unwrap() else {
+    let job = job_of(job).unwrap();
+    let PrivacyModel::Lkc(model) = job.model.clone() else {
         panic!("k-anonymity is LKC-privacy");
     };
     let table = EncodedTable::new(&schema, table);
@@ -84,7 +84,7 @@ fn few_iterations_are_far_below_the_greedy_loss_on_adult() {
     let settings = SpecializationSettings {
         objective: Objective::Ncp,
         split: SplitRule::Fixed,
-        suppression_limit: job.suppression_limit().unwrap(),
+        suppression_limit: job.suppression_limit,
         suppression_for: job.suppression_for(),
     };
     let ncp = node_ncp(&schema, &table);

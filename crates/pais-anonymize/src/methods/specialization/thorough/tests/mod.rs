@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use pais_core::cancellation::Cancellation;
-use pais_core::definition::{JobDefinition, JobErrorKind};
+use pais_core::definition::JobErrorKind;
 use pais_core::model::PrivacyModel;
 use pais_core::table::{EncodedTable, Table};
 
@@ -19,7 +19,7 @@ use super::super::tests::properties::{LabelRows, holds};
 use super::super::tests::random_tables::{SpecializationCase, case, prepared};
 use super::super::{bounds, replay, search as greedy};
 use super::{Effort, search};
-use crate::test_data::{load, refusal, schema};
+use crate::test_data::{job_of, load, refusal, released, schema, steps};
 use crate::{
     AnonymizationRun, JobPlan, Observer, Phase, RunError, StepRecord, Unobserved, VerifiedRelease,
 };
@@ -77,7 +77,7 @@ fn loss(case: &SpecializationCase, objective: &str, steps: &[StepRecord], rows: 
 
 fn run(case: &SpecializationCase) -> Result<(AnonymizationRun, Vec<StepRecord>), RunError> {
     let run = prepared(case)?;
-    let steps = run.search(&Unobserved::default())?;
+    let steps = steps(&run)?;
     Ok((run, steps))
 }
 
@@ -101,7 +101,7 @@ proptest! {
         let mut least = f64::INFINITY;
         for (number, record) in steps.iter().enumerate() {
             prop_assert_eq!(record.item.step as usize, number);
-            let release = prepared.release(&steps, Some(record.item.step), &Unobserved::default());
+            let release = released(&prepared, &steps, Some(record.item.step));
             let rows = label_rows(&release.unwrap());
             prop_assert!(holds(&rows, &case, &QUASI_IDENTIFIERS), "step {}", number);
             suppressed.extend(record.suppressed.iter().copied());
@@ -119,7 +119,7 @@ proptest! {
             for split in ["fixed", "best_valid"] {
                 let utility = json!({"objective": other, "split": split});
                 let (prepared, steps) = run(&with_utility(&case, utility)).unwrap();
-                let release = prepared.release(&steps, None, &Unobserved::default()).unwrap();
+                let release = released(&prepared, &steps, None).unwrap();
                 let greedy = loss(&case, objective, &steps, &label_rows(&release));
                 prop_assert!(least <= greedy + 1e-9, "{} is above {} of {}", least, greedy, other);
             }
@@ -143,7 +143,7 @@ proptest! {
         let file: String = rows.iter().map(|(a, b, n, s)| format!("a{a},b{b},{n},s{s}\n")).collect();
         let schema = tiny_schema();
         let table = load(&schema, format!("a,b,n,s\n{file}").as_bytes());
-        let job: JobDefinition = serde_json::from_value(json!({
+        let job = job_of(json!({
             "privacy": {"model": "lkc", "l": l, "k": k, "c": c, "sensitive_values": {"s": ["s0"]}},
             "utility": {"objective": "ncp", "search": "thorough"}})).unwrap();
         let observer = Unobserved::default();
@@ -152,7 +152,7 @@ proptest! {
         match run.search(&observer) {
             Err(_) => prop_assert_eq!(best, None),
             Ok(steps) => {
-                let found = steps.last().unwrap().item.ncp;
+                let found = steps.steps().last().unwrap().item.ncp;
                 let best = best.unwrap();
                 prop_assert!((found - best).abs() < 1e-9, "{} instead of {}", found, best);
             }
@@ -275,10 +275,10 @@ fn a_thorough_search_can_be_cancelled() {
     let (schema, table) = forty_rows();
     let job = json!({"privacy": {"model": "k_anonymity", "k": 3},
                      "utility": {"objective": "ncp", "search": "thorough"}});
-    let job: JobDefinition = serde_json::from_value(job).unwrap();
+    let job = job_of(job).unwrap();
     let run = AnonymizationRun::new(schema, job, table, &Unobserved::default()).unwrap();
     let observer = StopsAfter(Cancellation::new(), 2.into());
-    assert_eq!(run.search(&observer), Err(RunError::Cancelled));
+    assert_eq!(run.search(&observer).err(), Some(RunError::Cancelled));
 }
 
 /// Without any time there is the greedy run alone.
@@ -286,8 +286,8 @@ fn a_thorough_search_can_be_cancelled() {
 fn the_time_limit_ends_the_search_with_a_valid_cut() {
     let (schema, table) = forty_rows();
     let job = json!({"privacy": {"model": "k_anonymity", "k": 3}, "utility": {"objective": "ncp"}});
-    let job: JobDefinition = serde_json::from_value(job).unwrap();
-    let PrivacyModel::Lkc(model) = job.privacy_model().unwrap() else {
+    let job = job_of(job).unwrap();
+    let PrivacyModel::Lkc(model) = job.model.clone() else {
         panic!("k-anonymity is LKC-privacy");
     };
     let table = EncodedTable::new(&schema, table);
@@ -295,7 +295,7 @@ fn the_time_limit_ends_the_search_with_a_valid_cut() {
     let settings = super::super::search::SpecializationSettings {
         objective: pais_core::definition::Objective::Ncp,
         split: Default::default(),
-        suppression_limit: job.suppression_limit().unwrap(),
+        suppression_limit: job.suppression_limit,
         suppression_for: job.suppression_for(),
     };
     let ncp = super::super::method::node_ncp(&schema, &table);
@@ -331,7 +331,7 @@ fn equation_4_measures_no_table_and_is_refused() {
     let (schema, _) = forty_rows();
     let job = json!({"privacy": {"model": "k_anonymity", "k": 3},
                      "utility": {"objective": "discernibility_eq4", "search": "thorough"}});
-    let job: JobDefinition = serde_json::from_value(job).unwrap();
+    let job = job_of(job).unwrap();
     let (kind, pointer) = refusal(JobPlan::new(&schema, &job));
     assert_eq!(
         (kind, &*pointer),
