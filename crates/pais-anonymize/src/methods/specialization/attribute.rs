@@ -89,13 +89,9 @@ impl<'a> Attribute<'a> {
         let codes = Codes::new(&column.codes, count);
         let rows = column.codes.len();
         let (classes, class_histogram, histogram) = match class {
-            None => (
-                0,
-                Vec::new(),
-                counts(rows, &codes, count, (1, &Codes::Zero)),
-            ),
+            None => (0, Vec::new(), counts(rows, &codes, count, 1, &Codes::Zero)),
             Some((classes, class)) => {
-                let by_class = counts(rows, &codes, count, (classes, class));
+                let by_class = counts(rows, &codes, count, classes, class);
                 let by_code = by_class.chunks(classes).map(|counts| counts.iter().sum());
                 let histogram = by_code.collect();
                 (classes, by_class, histogram)
@@ -228,7 +224,8 @@ fn counts(
     rows: usize,
     codes: &Codes<'_>,
     count: usize,
-    (classes, class): (usize, &Codes<'_>),
+    classes: usize,
+    class: &Codes<'_>,
 ) -> Vec<u64> {
     let mut counts = vec![0; count * classes];
     with_codes!(codes, codes => with_codes!(class, class => for row in 0..rows {

@@ -93,7 +93,7 @@ pub(super) fn resolve<'a>(
         });
     }
     let l = l.map_or(all, |l| all.min(l.get() as usize)).max(1);
-    let requirement = Requirement::new(l, (*k, *c), sensitive);
+    let requirement = Requirement::new(l, *k, *c, sensitive);
     (requirement.with_subjects(table.subjects.as_deref()), names)
 }
 

@@ -148,7 +148,8 @@ impl GroupIndex {
     pub(super) fn load(
         &mut self,
         block: usize,
-        (live, grouping): (&LiveParts, &mut Grouping),
+        live: &LiveParts,
+        grouping: &mut Grouping,
         observer: &dyn Observer,
     ) -> Option<()> {
         self.loaded = None;
@@ -176,11 +177,11 @@ impl GroupIndex {
                 let column = &live.columns[chosen[place]];
                 let (before, after) = levels.split_at_mut(place + 1);
                 let (groups, count) = &before[place];
-                let values = (column.concepts.iter().copied(), column.width);
-                after[0].1 = grouping.split((groups, *count), values, &mut after[0].0);
+                let (values, (split, number)) = (column.concepts.iter().copied(), &mut after[0]);
+                *number = grouping.split(groups, *count, values, column.width, split);
             }
             let (groups, count) = &levels[self.depth];
-            self.add(&chosen, (groups, *count), live);
+            self.add(&chosen, groups, *count, live);
             let Some(place) = next_subset(&mut chosen, of) else {
                 break;
             };
@@ -190,7 +191,7 @@ impl GroupIndex {
         Some(())
     }
 
-    fn add(&mut self, chosen: &[usize], (groups, count): (&[u32], usize), live: &LiveParts) {
+    fn add(&mut self, chosen: &[usize], groups: &[u32], count: usize, live: &LiveParts) {
         let start = self.rows.len();
         self.subsets.extend_from_slice(chosen);
         self.rows.resize(start + count, 0);
@@ -249,8 +250,10 @@ impl Grouping {
     /// to `split` and returns the number of new groups, which are numbered in order of appearance.
     pub(super) fn split(
         &mut self,
-        (groups, count): (&[u32], usize),
-        (values, width): (impl Iterator<Item = u32> + Clone, usize),
+        groups: &[u32],
+        count: usize,
+        values: impl Iterator<Item = u32> + Clone,
+        width: usize,
         split: &mut Vec<u32>,
     ) -> usize {
         split.clear();

@@ -55,7 +55,8 @@ impl<'a> IntervalSplits<'a> {
     pub(super) fn new(
         partitions: &'a Partitions,
         requirement: &'a Requirement<'a>,
-        (split_counts, subjects): (&'a SplitCounts, Option<&'a ShareSubjects>),
+        split_counts: &'a SplitCounts,
+        subjects: Option<&'a ShareSubjects>,
         runs: usize,
     ) -> Self {
         let mut link: Vec<PartitionId> = Vec::new();
@@ -106,8 +107,8 @@ impl<'a> IntervalSplits<'a> {
             let begins = 0..=others.len() - depth;
             begins.into_par_iter().for_each(|first| {
                 let groups = self.refined(&whole, others[first]);
-                let search = (&valid_points, observer);
-                self.visit(&groups, &others[first + 1..], depth - 1, search);
+                let others = &others[first + 1..];
+                self.visit(&groups, others, depth - 1, &valid_points, observer);
             });
         }
         let points = valid_points.by_point.into_iter();
@@ -120,7 +121,8 @@ impl<'a> IntervalSplits<'a> {
         groups: &PartitionGroups,
         others: &[usize],
         depth: usize,
-        (valid_points, observer): (&ValidPoints, &dyn Observer),
+        valid_points: &ValidPoints,
+        observer: &dyn Observer,
     ) {
         if valid_points.remaining() == 0 || observer.must_stop() {
             return;
@@ -131,8 +133,8 @@ impl<'a> IntervalSplits<'a> {
         }
         for first in 0..=others.len() - depth {
             let groups = self.refined(groups, others[first]);
-            let search = (valid_points, observer);
-            self.visit(&groups, &others[first + 1..], depth - 1, search);
+            let others = &others[first + 1..];
+            self.visit(&groups, others, depth - 1, valid_points, observer);
         }
     }
 

@@ -107,7 +107,8 @@ impl Partitions {
     /// (ascending). `greatest` is their most frequent sensitive value.
     /// With `subjects` the persons of each partition are counted, too.
     pub(super) fn new(
-        (rows, suppressed): (usize, &[u32]),
+        rows: usize,
+        suppressed: &[u32],
         attributes: usize,
         greatest: ValueShare,
         subjects: Option<&Subjects>,

@@ -101,7 +101,8 @@ impl<'a> Requirement<'a> {
     /// column after column.
     pub(super) fn new(
         l: usize,
-        (k, c): (MinimumAnonymity, Confidence),
+        k: MinimumAnonymity,
+        c: Confidence,
         sensitive: Vec<SensitiveBound<'a>>,
     ) -> Self {
         let mut column_of = Vec::new();

@@ -65,7 +65,7 @@ pub(super) fn search(
     let budget = settings.suppression_limit.floor_of(table.rows as u64);
     let sensitive = SensitiveSlots::new(requirement, table.rows);
     let suppressed = match draw {
-        Some(draw) => topmost::suppress(table, requirement, &sensitive, (budget, draw), observer)?,
+        Some(draw) => topmost::suppress(table, requirement, &sensitive, budget, draw, observer)?,
         None => {
             topmost::check(table, requirement, &sensitive)?;
             Vec::new()
@@ -219,7 +219,8 @@ impl<'a> SearchState<'a> {
             requirement,
             settings,
             partitions: Partitions::new(
-                (table.rows, suppressed),
+                table.rows,
+                suppressed,
                 attributes.len(),
                 greatest,
                 requirement.subjects,
@@ -619,8 +620,13 @@ impl SearchState<'_> {
             let mut split_counts = self.partitions.count_split(&scan, |_, _| 0.0);
             let subjects = self.list_subjects(candidate, &mut split_counts);
             let parts = points.len() + 1;
-            let counts = (&split_counts, subjects.as_ref());
-            let interval = IntervalSplits::new(&self.partitions, self.requirement, counts, parts);
+            let interval = IntervalSplits::new(
+                &self.partitions,
+                self.requirement,
+                &split_counts,
+                subjects.as_ref(),
+                parts,
+            );
             let is_valid_at = interval.valid(&others, observer);
             let is_valid =
                 |point: &u32| points.binary_search(point).is_ok_and(|at| is_valid_at[at]);
@@ -681,7 +687,7 @@ impl SearchState<'_> {
             {
                 break;
             }
-            let tried = self.tried(candidate, (budget, best.as_ref()), &mut index, observer);
+            let tried = self.tried(candidate, budget, best.as_ref(), &mut index, observer);
             let Some((gain, suppression)) = tried.filter(|(gain, _)| *gain > 0.0) else {
                 continue;
             };
@@ -766,7 +772,8 @@ impl SearchState<'_> {
     fn tried(
         &mut self,
         candidate: usize,
-        (budget, best): (u64, Option<&BestTrial>),
+        budget: u64,
+        best: Option<&BestTrial>,
         index: &mut TrialIndex,
         observer: &dyn Observer,
     ) -> Option<(f64, Suppression)> {
@@ -815,8 +822,8 @@ impl SearchState<'_> {
             budget,
             observer,
         };
-        let counts = (split_counts, subjects.as_ref());
-        let mut table = TrialTable::new(&trial, counts, &mut self.count_cache, index);
+        let (subjects, cache) = (subjects.as_ref(), &mut self.count_cache);
+        let mut table = TrialTable::new(&trial, split_counts, subjects, cache, index);
         let removed = table.remove_small();
         let least = table.rows();
         let suppression = if removed.is_none() || table.is_empty() {
@@ -826,7 +833,7 @@ impl SearchState<'_> {
         } else if self.settings.suppression_for == SuppressionFor::Size {
             table.check_confidence().map(|()| table.suppression())
         } else {
-            suppression::remove_violating(&trial, counts, &mut self.count_cache)
+            suppression::remove_violating(&trial, split_counts, subjects, &mut self.count_cache)
         };
         (least, suppression)
     }

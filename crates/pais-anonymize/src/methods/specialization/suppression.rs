@@ -337,10 +337,20 @@ pub(super) struct TrialTable<'a> {
     persons: PersonCheck<'a>,
 }
 
+/// Members with the number of the group that each is in.
+#[derive(Clone, Copy)]
+struct MemberGroups<'a> {
+    members: &'a [u32],
+    /// By member, below `count`.
+    groups: &'a [u32],
+    count: usize,
+}
+
 impl<'a> TrialTable<'a> {
     pub(super) fn new(
         trial: &'a SuppressionTrial<'a>,
-        (split_counts, subjects): (&'a SplitCounts, Option<&'a ShareSubjects>),
+        split_counts: &'a SplitCounts,
+        subjects: Option<&'a ShareSubjects>,
         count_cache: &'a mut SensitiveCountCache,
         shared: &'a mut TrialIndex,
     ) -> Self {
@@ -460,24 +470,33 @@ impl<'a> TrialTable<'a> {
         let members: Vec<u32> = (0..self.shares.len() as u32).collect();
         let children: Vec<u32> = self.shares.iter().map(|share| share.child).collect();
         let count = self.split_counts.children.len();
-        self.visit((&members, &children, count), &columns, depth, check)
+        let groups = MemberGroups {
+            members: &members,
+            groups: &children,
+            count,
+        };
+        self.visit(groups, &columns, depth, check)
     }
 
-    /// Checks the groups that result from splitting `count` groups by `depth` of the columns.
-    /// `members` are shares, each with its group.
+    /// Checks the groups of shares that result from splitting these by `depth` of the columns.
     fn visit(
         &mut self,
-        (members, groups, count): (&[u32], &[u32], usize),
+        all: MemberGroups<'_>,
         columns: &[usize],
         depth: usize,
         check: Check,
     ) -> Option<()> {
-        let (members, groups) = self.that_may_violate((members, groups, count), check);
+        let (members, groups) = self.that_may_violate(all, check);
         if members.is_empty() {
             return Some(());
         }
+        let left = MemberGroups {
+            members: &members,
+            groups: &groups,
+            count: all.count,
+        };
         if depth == 0 {
-            return self.check_groups((&members, &groups, count), check);
+            return self.check_groups(left, check);
         }
         let mut split = Vec::with_capacity(members.len());
         for (position, &column) in columns[..=columns.len() - depth].iter().enumerate() {
@@ -486,22 +505,26 @@ impl<'a> TrialTable<'a> {
             }
             let column = &self.shared.live.columns[column];
             let value = |&share: &u32| column.concepts[self.shares[share as usize].part as usize];
-            let values = (members.iter().map(value), column.width);
-            let grouping = &mut self.shared.grouping;
-            let count = grouping.split((&groups, count), values, &mut split);
-            let groups = (&*members, &*split, count);
-            self.visit(groups, &columns[position + 1..], depth - 1, check)?;
+            let (values, grouping) = (members.iter().map(value), &mut self.shared.grouping);
+            let count = grouping.split(&groups, all.count, values, column.width, &mut split);
+            let refined = MemberGroups {
+                groups: &split,
+                count,
+                ..left
+            };
+            self.visit(refined, &columns[position + 1..], depth - 1, check)?;
         }
         Some(())
     }
 
     /// The members of groups in which not every part alone passes the check, and of groups that
     /// lost a part where only these are checked.
-    fn that_may_violate(
-        &self,
-        (members, groups, count): (&[u32], &[u32], usize),
-        check: Check,
-    ) -> (Vec<u32>, Vec<u32>) {
+    fn that_may_violate(&self, all: MemberGroups<'_>, check: Check) -> (Vec<u32>, Vec<u32>) {
+        let MemberGroups {
+            members,
+            groups,
+            count,
+        } = all;
         const FAILS: u8 = 1;
         const LOST: u8 = 2;
         let parts = self.shared.live.len();
@@ -528,11 +551,12 @@ impl<'a> TrialTable<'a> {
             .unzip()
     }
 
-    fn check_groups(
-        &mut self,
-        (members, groups, count): (&[u32], &[u32], usize),
-        check: Check,
-    ) -> Option<()> {
+    fn check_groups(&mut self, all: MemberGroups<'_>, check: Check) -> Option<()> {
+        let MemberGroups {
+            members,
+            groups,
+            count,
+        } = all;
         let parts = self.shared.live.len() as u32;
         let mut sizes = vec![0u64; count];
         for (&member, &group) in members.iter().zip(groups) {
@@ -689,8 +713,8 @@ impl TrialTable<'_> {
         }
         // What groups lost refers to the groups of the former block.
         shared.reset();
-        let space = (&shared.live, &mut shared.grouping);
-        shared.index.load(block, space, self.trial.observer)?;
+        let (index, observer) = (&mut shared.index, self.trial.observer);
+        index.load(block, &shared.live, &mut shared.grouping, observer)?;
         shared.lost.clear();
         shared.lost.resize(shared.index.rows.len(), 0);
         shared.queued.clear();
@@ -835,7 +859,8 @@ struct TrialPart<'a> {
 /// exceed the budget, if fewer than *K* would be left, or if the run is stopped.
 pub(super) fn remove_violating(
     trial: &SuppressionTrial<'_>,
-    (split_counts, subjects): (&SplitCounts, Option<&ShareSubjects>),
+    split_counts: &SplitCounts,
+    subjects: Option<&ShareSubjects>,
     count_cache: &mut SensitiveCountCache,
 ) -> Option<Suppression> {
     let mut state = TrialState {

@@ -44,7 +44,8 @@ pub(super) fn suppress(
     table: &EncodedTable,
     requirement: &Requirement<'_>,
     sensitive: &SensitiveSlots,
-    (budget, draw): (u64, &mut Draw<'_>),
+    budget: u64,
+    draw: &mut Draw<'_>,
     observer: &dyn Observer,
 ) -> Result<Vec<u32>, SpecializationError> {
     let rows = enough_rows(table, requirement)?;

@@ -76,7 +76,7 @@ impl ValidityCheck<'_> {
         let shares: usize = children.iter().map(Vec::len).sum();
         let found_invalid = AtomicBool::new(false);
         let check = |(child, shares): (usize, &Vec<PartitionShare>)| {
-            let checked = self.check((child, shares), others, &found_invalid);
+            let checked = self.check(child, shares, others, &found_invalid);
             if checked.is_err() {
                 found_invalid.store(true, Ordering::Relaxed);
             }
@@ -92,7 +92,8 @@ impl ValidityCheck<'_> {
     /// Like [`Self::run`], for one child.
     fn check(
         &self,
-        (child, shares): (usize, &[PartitionShare]),
+        child: usize,
+        shares: &[PartitionShare],
         others: &[usize],
         found_invalid: &AtomicBool,
     ) -> Result<(), Vec<usize>> {
@@ -110,7 +111,7 @@ impl ValidityCheck<'_> {
         };
         let depth = columns.len().min(known);
         if depth > 0 {
-            let check = ChildCheck::new(self, (child, shares), columns);
+            let check = ChildCheck::new(self, child, shares, columns);
             return check.check(depth, parallel, found_invalid);
         }
         let size = shares.iter().map(|share| u64::from(share.size)).sum();
@@ -193,7 +194,8 @@ pub(super) struct ChildCheck<'a> {
 impl<'a> ChildCheck<'a> {
     fn new(
         check: &'a ValidityCheck<'a>,
-        (child, shares): (usize, &'a [PartitionShare]),
+        child: usize,
+        shares: &'a [PartitionShare],
         mut columns: Vec<ValueColumn>,
     ) -> Self {
         columns.sort_by_key(|column| (std::cmp::Reverse(column.width), column.attribute));
@@ -319,8 +321,8 @@ impl<'a> SubsetTraversal<'a> {
                 let (child, found_invalid) = (self.child, self.found_invalid);
                 let stop =
                     || found_invalid.load(Ordering::Relaxed) || child.check.observer.must_stop();
-                let columns = (first, depth);
-                return (self.bitmaps).check(child, group, columns, &mut self.chosen, &stop);
+                let (bitmaps, chosen) = (&mut self.bitmaps, &mut self.chosen);
+                return bitmaps.check(child, group, first, depth, chosen, &stop);
             }
             if !self.visit_starting_with(group, first, depth) {
                 return false;
@@ -629,7 +631,8 @@ impl GroupBitmaps {
         &mut self,
         child: &ChildCheck<'_>,
         group: &[u32],
-        (from, depth): (usize, usize),
+        from: usize,
+        depth: usize,
         chosen: &mut Vec<usize>,
         stop: &dyn Fn() -> bool,
     ) -> bool {

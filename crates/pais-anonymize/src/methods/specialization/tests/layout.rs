@@ -117,7 +117,7 @@ fn requirement<'a>(case: &'a LayoutCase) -> Requirement<'a> {
     };
     let (k, c) = (MinimumAnonymity::new(2), Confidence::new(0.5));
     let sensitive = case.sensitive.iter().enumerate().map(bound).collect();
-    Requirement::new(2, (k.unwrap(), c.unwrap()), sensitive)
+    Requirement::new(2, k.unwrap(), c.unwrap(), sensitive)
 }
 
 /// Splits the codes of a concept into parts; `None` if it has too few codes.
@@ -226,14 +226,8 @@ fn check(mut case: LayoutCase) -> Result<usize, TestCaseError> {
     let suppressed: Vec<u32> = (0..rows as u32)
         .filter(|&row| case.suppressed[row as usize])
         .collect();
-    let partitions = || {
-        Partitions::new(
-            (rows, &suppressed),
-            attributes.len(),
-            ValueShare::NONE,
-            None,
-        )
-    };
+    let partitions =
+        || Partitions::new(rows, &suppressed, attributes.len(), ValueShare::NONE, None);
     let mut both = [partitions(), partitions()];
     both[1].sort();
     let mut child_of_code = ChildOfCode::default();

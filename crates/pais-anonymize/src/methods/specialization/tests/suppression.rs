@@ -181,7 +181,7 @@ fn the_rows_suppressed_in_the_topmost_table_are_drawn_at_random() {
         missing: Some(2),
     };
     let (k, c) = (MinimumAnonymity::new(2), Confidence::new(0.5));
-    let requirement = Requirement::new(1, (k.unwrap(), c.unwrap()), vec![bound]);
+    let requirement = Requirement::new(1, k.unwrap(), c.unwrap(), vec![bound]);
     let table = EncodedTable {
         rows: codes.len(),
         quasi_identifiers: Vec::new(),
@@ -196,9 +196,8 @@ fn the_rows_suppressed_in_the_topmost_table_are_drawn_at_random() {
     for draws in (0..4).flat_map(|first| (0..3).map(move |second| [first, second])) {
         let mut left = draws.into_iter();
         let mut draw = |below: u64| left.next().filter(|drawn| *drawn < below).unwrap();
-        let budget = (3, &mut draw as &mut topmost::Draw<'_>);
         let observer = Unobserved::default();
-        let rows = topmost::suppress(&table, &requirement, &sensitive, budget, &observer);
+        let rows = topmost::suppress(&table, &requirement, &sensitive, 3, &mut draw, &observer);
         *found.entry(rows.unwrap()).or_default() += 1;
     }
     let pairs = [[0, 2], [0, 4], [0, 5], [2, 4], [2, 5], [4, 5]];

@@ -270,7 +270,7 @@ pub(super) fn rebuild(
         let Some(children) = dimension.children(&candidate.concept, point) else {
             continue;
         };
-        trial.count(space, state, attribute, (&candidate.concept, children));
+        trial.count(space, state, attribute, &candidate.concept, children);
         if !space.has_fixed_gains() && candidate.scored_at != performed {
             let suppressed = state.tally.kept - trial.tally.kept;
             let gain = state.loss(space) - space.measure.loss(trial.tally);

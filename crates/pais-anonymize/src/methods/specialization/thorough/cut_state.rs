@@ -327,7 +327,8 @@ impl Trial {
         space: &Space<'_>,
         state: &CutState,
         attribute: usize,
-        (parent, children): (&Concept, Vec<Concept>),
+        parent: &Concept,
+        children: Vec<Concept>,
     ) {
         self.attribute = attribute;
         self.parent = Some(parent.clone());
@@ -482,7 +483,7 @@ impl Trial {
             };
             let mut groups = children;
             for (level, &other) in chosen.iter().enumerate() {
-                groups = self.refine(state, check, (level, groups), other);
+                groups = self.refine(state, check, level, groups, other);
             }
             if !self.groups_hold(space, check, chosen.len(), groups) {
                 if let Some(set) = self.recent.remove(recent) {
@@ -492,7 +493,7 @@ impl Trial {
             }
         }
         let mut chosen = Vec::new();
-        self.descend(space, state, check, (&mut chosen, depth, children))
+        self.descend(space, state, check, &mut chosen, depth, children)
             .inspect_err(|refusal| {
                 if let Refusal::Invalid(set) = refusal {
                     self.recent.push_front(set.clone());
@@ -507,7 +508,9 @@ impl Trial {
         space: &Space<'_>,
         state: &CutState,
         check: &mut GroupBuffers,
-        (chosen, depth, groups): (&mut Vec<usize>, usize, usize),
+        chosen: &mut Vec<usize>,
+        depth: usize,
+        groups: usize,
     ) -> Result<(), Refusal> {
         let level = chosen.len();
         if level == depth {
@@ -523,9 +526,9 @@ impl Trial {
         }
         let start = chosen.last().map_or(0, |last| last + 1);
         for other in start..=check.others.len() - (depth - level) {
-            let refined = self.refine(state, check, (level, groups), other);
+            let refined = self.refine(state, check, level, groups, other);
             chosen.push(other);
-            self.descend(space, state, check, (chosen, depth, refined))?;
+            self.descend(space, state, check, chosen, depth, refined)?;
             chosen.pop();
         }
         Ok(())
@@ -536,7 +539,8 @@ impl Trial {
         &mut self,
         state: &CutState,
         check: &mut GroupBuffers,
-        (level, groups): (usize, usize),
+        level: usize,
+        groups: usize,
         other: usize,
     ) -> usize {
         let cut = state.cuts[check.others[other] as usize].len();

@@ -83,20 +83,15 @@ pub(super) fn search(
 ) -> Result<Vec<StepRecord>, SpecializationError> {
     let began = Instant::now();
     let width = table.quasi_identifiers.len();
-    let measure = Measure::new(
-        settings.objective,
-        (table.rows, width),
-        table.class.as_ref(),
-    );
-    let mut starts = starts::greedy_runs(
+    let measure = Measure::new(settings.objective, table.rows, width, table.class.as_ref());
+    let greedy = starts::GreedyRuns {
         table,
         requirement,
         settings,
-        (&node_ncp, &measure),
-        draw,
-        (began, effort.limit),
-        observer,
-    )?;
+        node_ncp: &node_ncp,
+        measure: &measure,
+    };
+    let mut starts = greedy.run(draw, began, effort.limit, observer)?;
     let best = (0..starts.len()).min_by(|&a, &b| starts[a].loss.total_cmp(&starts[b].loss));
     let Some(best) = best else {
         return Err(SpecializationError::Cancelled);
@@ -137,7 +132,7 @@ pub(super) fn search(
         } else {
             best..best + 1
         };
-        found = run_chains(&space, &starts[usable], (began, effort), observer);
+        found = run_chains(&space, &starts[usable], began, effort, observer);
     }
     if observer.must_stop() {
         return Err(SpecializationError::Cancelled);
@@ -184,7 +179,8 @@ fn dimensions<'a>(
 fn run_chains(
     space: &Space<'_>,
     starts: &[Start],
-    (began, effort): (Instant, Effort),
+    began: Instant,
+    effort: Effort,
     observer: &dyn Observer,
 ) -> Option<(path::Target, f64)> {
     let mut states: Vec<_> = starts

@@ -121,7 +121,7 @@ pub(super) fn state_at(space: &Space<'_>, target: &Target, trial: &mut Trial) ->
                 continue;
             };
             open.extend(children.iter().cloned());
-            trial.count(space, &state, attribute, (&concept, children));
+            trial.count(space, &state, attribute, &concept, children);
             trial.check(space, &state).ok()?;
             state.perform(space, trial);
         }
@@ -158,7 +158,7 @@ pub(super) fn steps_to(
             return Some(steps);
         };
         let (score, attribute, concept, children) = open.swap_remove(best);
-        trial.count(space, &state, attribute, (&concept, children));
+        trial.count(space, &state, attribute, &concept, children);
         trial.check(space, &state).ok()?;
         let score = match space.measure.objective() {
             Objective::Discernibility | Objective::DiscernibilityEq4 => {

@@ -406,7 +406,8 @@ impl Measure {
     /// For a table of `rows` rows, suppressed ones included, and `width` quasi-identifiers.
     pub(super) fn new(
         objective: Objective,
-        (rows, width): (usize, usize),
+        rows: usize,
+        width: usize,
         class: Option<&(usize, Vec<u32>)>,
     ) -> Self {
         let whole_entropy = class.map_or(0.0, |(classes, codes)| {

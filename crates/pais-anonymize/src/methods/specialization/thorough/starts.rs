@@ -56,63 +56,73 @@ impl Start {
     }
 }
 
-/// Runs the greedy search as asked, and then with every other objective and split rule while a
-/// part of the time limit lasts. The first one is the run as asked. All suppress the same rows of
-/// the topmost table.
-///
-/// # Errors
-/// Those of the run as asked, and cancellation.
-pub(super) fn greedy_runs(
-    table: &EncodedTable,
-    requirement: &Requirement<'_>,
-    settings: SpecializationSettings,
-    (node_ncp, measure): (&[Vec<f64>], &Measure),
-    mut draw: Option<&mut Draw<'_>>,
-    (began, limit): (Instant, Duration),
-    observer: &dyn Observer,
-) -> Result<Vec<Start>, SpecializationError> {
-    let mut drawn: Vec<u64> = Vec::new();
-    let mut starts = Vec::new();
-    let asked = (settings.objective, settings.split);
-    let others = other_runs(table, asked);
-    for (number, (objective, split)) in [asked].into_iter().chain(others).enumerate() {
-        let limit = (number > 0).then(|| limit.mul_f64(SHARE_OF_TIME));
-        let deadline = Deadline::new(observer, began, limit);
-        if number > 0 && deadline.must_stop() {
-            break;
-        }
-        let settings = SpecializationSettings {
-            objective,
-            split,
-            ..settings
-        };
-        let mut at = 0;
-        let mut repeated = |below: u64| {
-            if at == drawn.len() {
-                let new = draw.as_mut().map_or(0, |draw| draw(below));
-                drawn.push(new);
+/// The greedy search with every objective and split rule.
+pub(super) struct GreedyRuns<'a> {
+    pub(super) table: &'a EncodedTable,
+    pub(super) requirement: &'a Requirement<'a>,
+    /// Those of the run as asked.
+    pub(super) settings: SpecializationSettings,
+    pub(super) node_ncp: &'a [Vec<f64>],
+    pub(super) measure: &'a Measure,
+}
+
+impl GreedyRuns<'_> {
+    /// Runs the search as asked, and then with every other objective and split rule while a part of
+    /// the time limit lasts. The first one is the run as asked. All suppress the same rows of the
+    /// topmost table.
+    ///
+    /// # Errors
+    /// Those of the run as asked, and cancellation.
+    pub(super) fn run(
+        &self,
+        mut draw: Option<&mut Draw<'_>>,
+        began: Instant,
+        limit: Duration,
+        observer: &dyn Observer,
+    ) -> Result<Vec<Start>, SpecializationError> {
+        let mut drawn: Vec<u64> = Vec::new();
+        let mut starts = Vec::new();
+        let asked = (self.settings.objective, self.settings.split);
+        let others = other_runs(self.table, asked);
+        for (number, (objective, split)) in [asked].into_iter().chain(others).enumerate() {
+            let limit = (number > 0).then(|| limit.mul_f64(SHARE_OF_TIME));
+            let deadline = Deadline::new(observer, began, limit);
+            if number > 0 && deadline.must_stop() {
+                break;
             }
-            at += 1;
-            drawn[at - 1]
-        };
-        let suppresses_topmost =
-            settings.suppression_for == pais_core::definition::SuppressionFor::SizeAndConfidence;
-        let repeated = suppresses_topmost.then_some(&mut repeated as &mut Draw<'_>);
-        let steps = search::search(
-            table,
-            requirement,
-            settings,
-            node_ncp.to_vec(),
-            repeated,
-            &deadline,
-        );
-        match steps {
-            Ok(steps) => starts.extend(Start::new(table, steps, measure)),
-            Err(error) if number == 0 || observer.must_stop() => return Err(error),
-            Err(_) => {}
+            let settings = SpecializationSettings {
+                objective,
+                split,
+                ..self.settings
+            };
+            let mut at = 0;
+            let mut repeated = |below: u64| {
+                if at == drawn.len() {
+                    let new = draw.as_mut().map_or(0, |draw| draw(below));
+                    drawn.push(new);
+                }
+                at += 1;
+                drawn[at - 1]
+            };
+            let suppresses_topmost = settings.suppression_for
+                == pais_core::definition::SuppressionFor::SizeAndConfidence;
+            let repeated = suppresses_topmost.then_some(&mut repeated as &mut Draw<'_>);
+            let steps = search::search(
+                self.table,
+                self.requirement,
+                settings,
+                self.node_ncp.to_vec(),
+                repeated,
+                &deadline,
+            );
+            match steps {
+                Ok(steps) => starts.extend(Start::new(self.table, steps, self.measure)),
+                Err(error) if number == 0 || observer.must_stop() => return Err(error),
+                Err(_) => {}
+            }
         }
+        Ok(starts)
     }
-    Ok(starts)
 }
 
 /// Every other objective and split rule that differs for the table.
