@@ -111,11 +111,11 @@ pub(crate) enum Duplicates {
 
 /// What a submission has to meet at its commit.
 #[derive(Clone, Copy, Debug)]
-pub struct SubmissionRules<'a> {
+pub(crate) struct SubmissionRules<'a> {
     /// Whether rows that the dataset has already are refused.
-    pub duplicates: Duplicates,
+    pub(crate) duplicates: Duplicates,
     /// What its organization may store.
-    pub quotas: &'a Quotas,
+    pub(crate) quotas: &'a Quotas,
 }
 
 /// A submission that is being written. If it is dropped before [`SubmissionWriter::commit`], nothing is
