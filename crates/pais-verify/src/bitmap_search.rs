@@ -22,17 +22,15 @@
 //! 32 MiB together. Bitmaps packed at one attribute of a qid are no larger than those above, and
 //! usually half as large.
 
-use std::ops::Range;
-
 use super::bitmaps::{AttributeValue, GroupBitmaps};
-use super::profiles::{Grid, Profiles, ValueCount};
+use super::profiles::{Grid, ProfileGroup, ValueCount};
 use super::qid_search::{FoundQids, GroupVisitor};
 use super::unfolding::Unfolding;
 
 /// A search over the qids of a group with bitmaps. It reports neither the qid of a group nor
 /// which sensitive value is the most frequent.
-pub(super) struct BitmapSearch {
-    unfolding: Unfolding,
+pub(super) struct BitmapSearch<'g> {
+    unfolding: Unfolding<'g>,
     bitmaps: GroupBitmaps,
     spare: Vec<Level>,
 }
@@ -112,8 +110,8 @@ impl Masks {
     }
 }
 
-impl BitmapSearch {
-    pub(super) fn new(grid: &Grid, sensitive_values: usize) -> Self {
+impl<'g> BitmapSearch<'g> {
+    pub(super) fn new(grid: &'g Grid, sensitive_values: usize) -> Self {
         Self {
             unfolding: Unfolding::new(grid, sensitive_values),
             bitmaps: GroupBitmaps::default(),
@@ -127,16 +125,13 @@ impl BitmapSearch {
     pub(super) fn visit<V: GroupVisitor>(
         &mut self,
         visitor: &mut V,
-        grid: &Grid,
-        (profiles, group): (&Profiles, Range<usize>),
+        group: &ProfileGroup,
         from: usize,
         need: usize,
     ) -> bool {
-        let records = profiles.records[group.clone()].iter().sum();
+        let records = group.records().iter().sum();
         let mut bitmaps = std::mem::take(&mut self.bitmaps);
-        let unfolds = self
-            .unfolding
-            .unfold(grid, (profiles, group), from, &mut bitmaps);
+        let unfolds = self.unfolding.unfold(group, from, &mut bitmaps);
         if unfolds {
             let mut level = self.spare.pop().unwrap_or_default();
             level.whole.take_all(&bitmaps);
@@ -248,17 +243,8 @@ impl BitmapSearch {
             varying.extend(0..packed.attributes());
         }
         let (bitmaps, masks) = (group.bitmaps, group.masks);
-        let first = bitmaps.first[from];
         for &attribute in &varying[..=varying.len() - need] {
-            let cells = bitmaps.of_attribute(attribute);
-            let value_counts = &counts[cells.start - first..cells.end - first];
-            let rest = group.records - value_counts.iter().sum::<u32>();
-            let values = cells
-                .clone()
-                .map(AttributeValue::Bitmap)
-                .zip(value_counts.iter().copied());
-            let values = values.chain([(AttributeValue::WithoutBitmap(cells), rest)]);
-            for (value, records) in values.filter(|&(_, records)| records > 0) {
+            for (value, records) in bitmaps.values(attribute, (from, counts), group.records) {
                 let (by_record, by_value) = (&mut part.records, &mut part.sensitive);
                 bitmaps.records.select(&masks.records, &value, by_record);
                 bitmaps.sensitive.select(&masks.sensitive, &value, by_value);
@@ -364,24 +350,13 @@ fn count_sensitive<V: GroupVisitor>(
     bound: ConfidenceBound,
     scratch: &mut Vec<u64>,
 ) {
-    let first = bitmaps.first[from];
-    let mut count = |value: &AttributeValue, records: u32| {
-        if records > 0 && bound.may_matter(visitor, records) {
-            bitmaps.sensitive.select(mask, value, scratch);
-            visit(visitor, records, Some(bitmaps.sensitive.most(scratch)));
-        }
-    };
     for attribute in from..bitmaps.attributes() {
-        let mut rest = records;
-        for bitmap in bitmaps.of_attribute(attribute) {
-            let records = counts[bitmap - first];
-            rest -= records;
-            count(&AttributeValue::Bitmap(bitmap), records);
+        for (value, records) in bitmaps.values(attribute, (from, counts), records) {
+            if bound.may_matter(visitor, records) {
+                bitmaps.sensitive.select(mask, &value, scratch);
+                visit(visitor, records, Some(bitmaps.sensitive.most(scratch)));
+            }
         }
-        count(
-            &AttributeValue::WithoutBitmap(bitmaps.of_attribute(attribute)),
-            rest,
-        );
     }
 }
 
@@ -392,7 +367,7 @@ fn visit<V: GroupVisitor>(visitor: &mut V, records: u32, most: Option<u32>) {
         // `NAMES_VALUES`.
         let value = u32::MAX;
         let most = most.map(|records| ValueCount { value, records });
-        visitor.group(records, most, FoundQids::default);
+        visitor.group(records, most, || FoundQids::of(Vec::new()));
     }
 }
 

@@ -23,19 +23,19 @@ const NONE: u32 = u32::MAX;
 /// One side of the matching: the distinct records, each with the number of rows equal to it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MatchingSide {
-    number: HashMap<Vec<u32>, usize>,
+    number: HashMap<Vec<u32>, u32>,
     rows: Vec<u64>,
 }
 
 impl MatchingSide {
     /// Adds a row; returns the number of its record.
-    pub(super) fn add(&mut self, record: impl Iterator<Item = u32>) -> usize {
-        let fresh = self.rows.len();
-        let number = *self.number.entry(record.collect()).or_insert(fresh);
+    pub(super) fn add(&mut self, record: Vec<u32>) -> u32 {
+        let fresh = self.rows.len() as u32;
+        let number = *self.number.entry(record).or_insert(fresh);
         if number == fresh {
             self.rows.push(0);
         }
-        self.rows[number] += 1;
+        self.rows[number as usize] += 1;
         number
     }
 
@@ -54,38 +54,20 @@ impl MatchingSide {
     pub(super) fn records(&self) -> Vec<&[u32]> {
         let mut records: Vec<&[u32]> = vec![&[]; self.rows.len()];
         for (record, &number) in &self.number {
-            records[number] = record;
+            records[number as usize] = record;
         }
         records
     }
 }
 
-/// The size of a maximum matching: the most rows on the left that can each be assigned a row of
-/// their own on the right that they fit.
-pub(super) fn maximum_matching(left: &MatchingSide, right: &MatchingSide, fit: &impl Fit) -> u64 {
-    let flow = solve(left, right, fit);
-    left.rows.iter().sum::<u64>() - flow.wanted.iter().sum::<u64>()
-}
-
-/// A maximum matching: pairs of records on the left and on the right, by number, with the rows of
-/// each pair.
+/// A maximum matching: as many rows on the left as possible get a row of their own on the right
+/// that they fit. Returns pairs of records on the left and on the right, by number, with the rows
+/// of each pair.
 pub(super) fn matched_pairs(
     left: &MatchingSide,
     right: &MatchingSide,
     fit: &impl Fit,
-) -> Vec<(usize, usize, u64)> {
-    let matched = solve(left, right, fit).matched.into_iter().enumerate();
-    let pairs = matched.flat_map(|(other, holders)| {
-        let pair = move |(one, rows)| (one as usize, other, rows);
-        holders.into_iter().map(pair)
-    });
-    let mut pairs: Vec<_> = pairs.collect();
-    // In a fixed order, so that the same tables always have the same pairs.
-    pairs.sort_unstable();
-    pairs
-}
-
-fn solve(left: &MatchingSide, right: &MatchingSide, fit: &impl Fit) -> Flow {
+) -> Vec<(u32, u32, u64)> {
     let records = left.records();
     let index = FitIndex::new(fit, right.records());
     let mut flow = Flow {
@@ -98,7 +80,15 @@ fn solve(left: &MatchingSide, right: &MatchingSide, fit: &impl Fit) -> Flow {
     while flow.wanted.iter().any(|&wanted| wanted > 0)
         && flow.match_by_paths(&records, &index, &mut with_free)
     {}
-    flow
+    let matched = (0..).zip(flow.matched);
+    let pairs = matched.flat_map(|(other, holders)| {
+        let holders = holders.into_iter();
+        holders.map(move |(one, rows)| (one, other, rows))
+    });
+    let mut pairs: Vec<(u32, u32, u64)> = pairs.collect();
+    // In a fixed order, so that the same tables always have the same pairs.
+    pairs.sort_unstable();
+    pairs
 }
 
 /// The current matching, as a flow from records on the left to records on the right.
@@ -132,9 +122,10 @@ impl Flow {
                 if self.free[other as usize] == 0 {
                     used_up.push(other);
                 }
-                match self.wanted[one] {
-                    0 => ControlFlow::Break(()),
-                    _ => ControlFlow::Continue(()),
+                if self.wanted[one] == 0 {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
                 }
             });
             for other in used_up.drain(..) {
@@ -306,10 +297,11 @@ impl Flow {
         for (at, other) in steps {
             *self.matched[gets as usize].entry(at).or_insert(0) += rows;
             let left = held(self, at, other) - rows;
-            match left {
-                0 => self.matched[other as usize].remove(&at),
-                _ => self.matched[other as usize].insert(at, left),
-            };
+            if left == 0 {
+                self.matched[other as usize].remove(&at);
+            } else {
+                self.matched[other as usize].insert(at, left);
+            }
             gets = other;
         }
         *self.matched[gets as usize].entry(root).or_insert(0) += rows;
@@ -335,7 +327,7 @@ struct Paths {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{MatchingSide, maximum_matching};
+    use super::{MatchingSide, matched_pairs};
     use crate::fit::{Fit, Have, Need};
 
     /// The size of a maximum matching, found by trying all.
@@ -367,11 +359,12 @@ mod tests {
             let side = |rows: &[u32]| {
                 let mut side = MatchingSide::default();
                 for &row in rows {
-                    side.add([row].into_iter());
+                    side.add(vec![row]);
                 }
                 side
             };
-            let found = maximum_matching(&side(&left), &side(&right), &FitTable(&fits));
+            let pairs = matched_pairs(&side(&left), &side(&right), &FitTable(&fits));
+            let found: u64 = pairs.iter().map(|(_, _, rows)| rows).sum();
             prop_assert_eq!(found, brute_force(&left, &mut right.clone(), &fit));
         }
     }
