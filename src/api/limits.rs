@@ -2,16 +2,11 @@
 
 use std::time::Duration;
 
-use pais_anonymize::JobPlan;
-use pais_core::schema::Schema;
 use pais_core::taxonomy::TreeLimits;
 use time::OffsetDateTime;
 
 use super::events::streams::StreamLimits;
 use crate::db::quotas::Quotas;
-use crate::db::submissions::SubmissionsSize;
-use crate::engine::table_memory::TableLimits;
-use crate::memory::MemoryBudget;
 use crate::problem::{Code, Problem};
 
 /// Limits on what a client sends, from the sections `limits` and `memory` of the configuration.
@@ -45,23 +40,6 @@ pub struct Limits {
     pub quotas: Quotas,
     /// Event streams that may be open.
     pub streams: StreamLimits,
-}
-
-impl Limits {
-    /// The bytes that a table of these submissions needs. `plans` are the combinations of one job; if
-    /// there are none, the table is only read.
-    ///
-    /// # Errors
-    /// `limit_exceeded` if it never fits, with the memory needed and the limit.
-    pub(crate) fn table_bytes(
-        &self,
-        memory: &MemoryBudget,
-        schema: &Schema,
-        plans: &[JobPlan],
-        size: SubmissionsSize,
-    ) -> Result<u64, Problem> {
-        TableLimits::new(self.job_bytes, memory).needed(schema, plans, size)
-    }
 }
 
 /// The longest lifetime of a token, `security.token_max_days`.

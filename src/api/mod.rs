@@ -15,6 +15,7 @@ pub mod compositions;
 pub mod connections;
 pub mod dataset_changes;
 pub mod datasets;
+mod downloads;
 pub mod drafts;
 pub mod error;
 pub mod events;

@@ -51,10 +51,8 @@ impl RateLimiter {
             self.limiter.retain_recent();
         }
         self.limiter.check_key(&token).map_err(|refused| {
-            let wait: Duration = refused.wait_time_from(self.clock.now());
-            ApiError::TooManyRequests {
-                retry_after: wait.as_secs_f64().ceil().max(1.0) as u64,
-            }
+            let reason = "this token has too many requests per second (limits.requests_per_second)";
+            too_many(reason, refused.wait_time_from(self.clock.now()))
         })
     }
 }
@@ -92,8 +90,8 @@ impl RefusedTokens {
     /// Whether a token from this address is to be checked.
     ///
     /// # Errors
-    /// If not: the seconds until the next token is.
-    pub(crate) fn admit(&self, address: ClientAddress, token: &str) -> Result<(), u64> {
+    /// [`ApiError::TooManyRequests`] if not.
+    pub(crate) fn admit(&self, address: ClientAddress, token: &str) -> Result<(), ApiError> {
         let now = Instant::now();
         let until = self.blocked.lock().get(&address).copied();
         let Some(wait) = until.and_then(|until| until.checked_duration_since(now)) else {
@@ -102,7 +100,10 @@ impl RefusedTokens {
         let known_until = self.accepted.lock().get(&digest(token)).copied();
         match known_until {
             Some(until) if until > now => Ok(()),
-            _ => Err(wait.as_secs_f64().ceil().max(1.0) as u64),
+            _ => Err(too_many(
+                "this address has sent too many refused tokens (limits.refused_tokens_per_minute)",
+                wait,
+            )),
         }
     }
 
@@ -134,6 +135,13 @@ impl RefusedTokens {
     }
 }
 
+fn too_many(reason: &'static str, wait: Duration) -> ApiError {
+    ApiError::TooManyRequests {
+        reason,
+        retry_after: wait.as_secs_f64().ceil().max(1.0) as u64,
+    }
+}
+
 fn digest(token: &str) -> [u8; 32] {
     Sha256::digest(token.as_bytes()).into()
 }
@@ -142,7 +150,7 @@ fn digest(token: &str) -> [u8; 32] {
 mod tests {
     use std::net::SocketAddr;
 
-    use super::{ClientAddress, RefusedTokens};
+    use super::{ApiError, ClientAddress, RefusedTokens};
 
     fn address(last: u8) -> ClientAddress {
         ClientAddress::from(SocketAddr::from(([192, 0, 2, last], 1)))
@@ -159,8 +167,11 @@ mod tests {
             assert!(tokens.admit(address(1), "wrong").is_ok());
             tokens.refused(address(1), "wrong");
         }
-        let wait = tokens.admit(address(1), "another").unwrap_err();
-        assert!((1..=30).contains(&wait), "{wait}");
+        let refused = tokens.admit(address(1), "another").unwrap_err();
+        let ApiError::TooManyRequests { retry_after, .. } = refused else {
+            panic!("{refused}");
+        };
+        assert!((1..=30).contains(&retry_after), "{retry_after}");
         assert!(tokens.admit(address(1), "known").is_ok());
         assert!(tokens.admit(address(2), "wrong").is_ok());
         // Revoked meanwhile.

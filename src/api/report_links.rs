@@ -13,8 +13,6 @@ use serde::Serialize;
 use std::net::IpAddr;
 use time::{Duration, OffsetDateTime};
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::db::{releases, token_validity};
@@ -39,13 +37,6 @@ pub(crate) struct ReportLinkDocument {
     pub expires_at: OffsetDateTime,
 }
 
-/// The routes of links to reports.
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new()
-        .routes(routes!(create))
-        .routes(routes!(open))
-}
-
 /// Make a link to the report of a release
 ///
 /// It opens this report in a browser for 15 minutes, without a token: a page for people, which can be
@@ -59,23 +50,22 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         (status = 410, description = "`withdrawn`"),
     ),
 )]
-async fn create(
+pub(super) async fn create(
     State(state): State<AppState>,
-    HolderOrRecipient(caller): HolderOrRecipient,
+    HolderOrRecipient(app): HolderOrRecipient,
     Path(release): Path<ReleaseId>,
     headers: HeaderMap,
 ) -> Result<impl IntoResponse, ApiError> {
-    let app = state.of(caller);
-    let (owner, _) = get_report(&app, caller, release).await?;
+    let (owner, _) = get_report(&app, release).await?;
     let expires_at = app.db.now() + LIFETIME;
     let body = LinkBody {
         release,
-        caller,
+        caller: app.caller,
         end: expires_at.unix_timestamp(),
     };
     let mut bytes = body.bytes();
     bytes.extend_from_slice(&app.keys.report_link(&bytes));
-    releases::record_link(&app.db, caller, owner, release).await?;
+    releases::record_link(&app.db, app.caller, owner, release).await?;
     let base = match &state.public_url {
         Some(url) => url.clone(),
         None => {
@@ -103,7 +93,11 @@ async fn create(
         (status = 404, description = "The link does not work, or no longer", content((String = "text/html"))),
     ),
 )]
-async fn open(State(state): State<AppState>, client: Anyone, Path(link): Path<String>) -> Response {
+pub(super) async fn open(
+    State(state): State<AppState>,
+    client: Anyone,
+    Path(link): Path<String>,
+) -> Response {
     match open_report_link(state.unscoped(), &link, client.address).await {
         Ok(page) => response::html_document(page.render()),
         Err(ApiError::Problem(problem))
@@ -178,16 +172,15 @@ async fn open_report_link(
     address: Option<IpAddr>,
 ) -> Result<ReportPage, ApiError> {
     let body = link_body(app, code).ok_or_else(ApiError::not_found)?;
-    let caller = Caller {
-        address,
-        ..body.caller
-    };
     if !token_validity::is_valid(&app.db, body.caller.token).await? {
         return Err(ApiError::not_found());
     }
-    let app = app.of(caller);
-    let (owner, page) = get_report_page(&app, caller, body.release).await?;
-    releases::record_fetch(&app.db, caller, owner, body.release, "report").await?;
+    let app = app.of(Caller {
+        address,
+        ..body.caller
+    });
+    let (owner, page) = get_report_page(&app, body.release).await?;
+    releases::record_fetch(&app.db, app.caller, owner, body.release, "report").await?;
     Ok(page)
 }
 

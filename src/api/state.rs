@@ -1,5 +1,6 @@
 //! The state of the handlers.
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -78,12 +79,13 @@ impl App {
         }
     }
 
-    /// The same state, with the rows of the database that the caller may come to.
-    pub(crate) fn of(&self, caller: Caller) -> Self {
-        Self {
+    /// The same state on behalf of a caller.
+    pub(crate) fn of(&self, caller: Caller) -> CallerApp {
+        let app = Self {
             db: self.db.within(RowScope::of(caller)),
             ..self.clone()
-        }
+        };
+        CallerApp { app, caller }
     }
 
     /// Renders released tables into files.
@@ -104,6 +106,22 @@ impl App {
     /// Number of uploads that can begin without waiting.
     pub fn free_uploads(&self) -> usize {
         self.uploads.free()
+    }
+}
+
+/// The shared state on behalf of a caller: its database has the rows that the caller may come to.
+#[derive(Clone)]
+pub struct CallerApp {
+    app: App,
+    /// Who makes the request.
+    pub(crate) caller: Caller,
+}
+
+impl Deref for CallerApp {
+    type Target = App;
+
+    fn deref(&self) -> &App {
+        &self.app
     }
 }
 
@@ -130,19 +148,9 @@ pub struct AppState {
 }
 
 impl AppState {
-    /// The shared state with the rows of the database that this caller may come to.
-    pub(crate) fn of(&self, caller: Caller) -> App {
+    /// The shared state on behalf of a caller.
+    pub(crate) fn of(&self, caller: Caller) -> CallerApp {
         self.app.0.of(caller)
-    }
-
-    /// The database with the rows that this caller may come to.
-    pub(crate) fn db(&self, caller: Caller) -> Store {
-        self.app.0.db.within(RowScope::of(caller))
-    }
-
-    /// The limits on what a client sends.
-    pub(crate) fn limits(&self) -> &Limits {
-        &self.app.0.limits
     }
 
     /// The shared state without a restriction by PostgreSQL to the rows of an organization:
@@ -152,8 +160,8 @@ impl AppState {
     }
 }
 
-/// The shared state with every row of the database. A handler can use it only by [`AppState::of`],
-/// [`AppState::db`] or [`AppState::unscoped`], and so says for whom.
+/// The shared state with every row of the database. A handler can use it only by [`AppState::of`] or
+/// [`AppState::unscoped`], and so says for whom.
 #[derive(Clone)]
 pub struct Unscoped(App);
 

@@ -7,6 +7,7 @@ use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
+use pais::config::ConfigError;
 use pais::problem::Problem;
 use pais_core::rejection::Place;
 use serde::Serialize;
@@ -64,13 +65,21 @@ fn try_print(
     }
 }
 
+/// Writes a document to standard output as indented JSON, as [`print`].
+///
+/// # Errors
+/// If standard output cannot be written.
+pub(crate) fn print_json(document: &impl Serialize) -> Result<(), Failure> {
+    print(|out| write_pretty(out, document))
+}
+
 /// Writes a line to standard error. There is no place to report that this fails.
 pub(crate) fn note(line: impl Display) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
 /// Writes a document to standard error as indented JSON.
-pub(crate) fn note_json(document: &impl serde::Serialize) {
+pub(crate) fn note_json(document: &impl Serialize) {
     // Serializing cannot fail: the documents have no maps whose keys are not strings.
     if let Ok(text) = serde_json::to_string_pretty(document) {
         note(text);
@@ -82,12 +91,17 @@ pub(crate) fn note_json(document: &impl serde::Serialize) {
 /// # Errors
 /// If the file cannot be written.
 pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| Failure::file(path, &error);
-    let mut out = BufWriter::new(File::create(path).map_err(failed)?);
-    serde_json::to_writer_pretty(&mut out, value).map_err(|error| failed(error.into()))?;
-    out.write_all(b"\n")
-        .and_then(|()| out.flush())
-        .map_err(failed)
+    let file = File::create(path).map(BufWriter::new);
+    let written = file.and_then(|mut out| {
+        write_pretty(&mut out, value)?;
+        out.flush()
+    });
+    written.map_err(|error| Failure::file(path, &error))
+}
+
+fn write_pretty(mut out: impl Write, document: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut out, document)?;
+    writeln!(out)
 }
 
 /// Why a command failed.
@@ -100,6 +114,8 @@ pub(crate) enum Failure {
     Unreadable(Box<Problem>),
     /// The arguments are invalid, or a file cannot be read or written. The exit status is 2.
     Usage(String),
+    /// A command on the service or its database failed. The exit status is 2 for invalid settings, else 1.
+    Service(anyhow::Error),
 }
 
 impl Failure {
@@ -132,12 +148,19 @@ impl Failure {
                 note(format_args!("pais: {detail}"));
                 ExitCode::from(2)
             }
+            Self::Service(error) => {
+                match error.downcast_ref::<Problem>() {
+                    Some(problem) => print_problem(problem, style),
+                    None => note(format_args!("pais: {error:#}")),
+                }
+                ExitCode::from(if error.is::<ConfigError>() { 2 } else { 1 })
+            }
         }
     }
 }
 
 /// Prints a problem to standard error.
-pub(crate) fn print_problem(problem: &Problem, style: Style) {
+fn print_problem(problem: &Problem, style: Style) {
     match style {
         Style::Json => note_json(&problem.document()),
         Style::Lines => note(problem_lines(problem)),

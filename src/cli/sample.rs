@@ -8,8 +8,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use pais_sample::Sample;
 
-use super::output::Failure;
-use super::output::write_json;
+use super::output::{Failure, write_json};
 
 /// Arguments of `pais sample`.
 #[derive(Debug, Args)]

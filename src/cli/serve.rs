@@ -65,7 +65,7 @@ async fn serve(settings: &Settings) -> anyhow::Result<()> {
     let home = Home::lock(&settings.server.data_dir)?;
     // The database needs space to start.
     storage.make_room();
-    let mut database = Database::open_for_service(settings).await?;
+    let mut database = Database::open(settings, true).await?;
     let store = database.store.clone();
     instances::register(&store, home.id).await?;
     let served = tokio::select! {
@@ -251,7 +251,7 @@ async fn reload(asked: Arc<Notify>, tls: Option<Arc<Tls>>) {
         match tls.as_ref().map(|tls| tls.reload()) {
             Some(Ok(())) => tracing::info!("the certificate was read again"),
             Some(Err(error)) => tracing::error!(
-                error = &error as &dyn std::error::Error,
+                error = &*error as &dyn std::error::Error,
                 "the certificate could not be read again; the previous certificate stays in use"
             ),
             None => tracing::info!("SIGHUP: there is no certificate to read again"),

@@ -1,13 +1,11 @@
 //! A table in a file: its format, which the file extension or flags give, how it is read and written,
 //! and the refusal to write over what is read.
 
-use std::cell::Cell;
 use std::fs::{File, Metadata, metadata};
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Read, Seek, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 
 use clap::{Args, ValueEnum};
 use pais::problem::{Code, Problem};
@@ -196,13 +194,14 @@ impl TableFile {
         observer: &dyn Observer,
     ) -> Result<Table, Failure> {
         let mut assembler = Assembler::default();
-        let file = CountedFile::new(self.file()?);
-        let share = file.share();
+        let file = self.file()?;
+        let position = file.try_clone();
+        let position = position.map_err(|error| Failure::file(&self.path, &error))?;
         let mut rows = 0;
         let chunk = |chunk: Table| {
             rows += chunk.rows as u64;
             observer.counted(Count::RowsRead(rows));
-            observer.progress(Phase::Reading, PARSING_SHARE * share.now());
+            observer.progress(Phase::Reading, PARSING_SHARE * share_read(&position));
             assembler.push(chunk)
         };
         // The whole file may be of any size, because the memory is the user's own.
@@ -434,52 +433,13 @@ impl InputFormat {
     }
 }
 
-/// A file that counts the bytes read from it.
-pub(crate) struct CountedFile {
-    file: File,
-    share: ReadShare,
-}
-
-/// The share of a [`CountedFile`] that has been read. It is updated while the file is read.
-#[derive(Clone, Debug)]
-pub(crate) struct ReadShare {
-    read: Rc<Cell<u64>>,
-    /// Size of the file in bytes; 0 if it has no size, such as a pipe.
-    bytes: u64,
-}
-
-impl CountedFile {
-    /// Wraps a file of which nothing has been read yet.
-    pub(crate) fn new(file: File) -> Self {
-        let share = ReadShare {
-            read: Rc::default(),
-            bytes: file.metadata().map_or(0, |metadata| metadata.len()),
-        };
-        Self { file, share }
-    }
-
-    /// A handle on the share that has been read. It stays valid while the file is read.
-    pub(crate) fn share(&self) -> ReadShare {
-        self.share.clone()
-    }
-}
-
-impl Read for CountedFile {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read(out)?;
-        let before = self.share.read.get();
-        self.share.read.set(before + read as u64);
-        Ok(read)
-    }
-}
-
-impl ReadShare {
-    /// The share read so far, from 0 to 1; 0 if the size of the file is not known.
-    pub(crate) fn now(&self) -> f64 {
-        match self.bytes {
-            0 => 0.0,
-            bytes => (self.read.get() as f64 / bytes as f64).min(1.0),
-        }
+/// The share of a file that has been read, by it or by one that was cloned from it, from 0 to 1; 0 if the
+/// file has no size, such as a pipe.
+fn share_read(mut file: &File) -> f64 {
+    let bytes = file.metadata().map_or(0, |metadata| metadata.len());
+    match file.stream_position() {
+        Ok(read) if bytes > 0 => (read as f64 / bytes as f64).min(1.0),
+        _ => 0.0,
     }
 }
 
@@ -537,7 +497,7 @@ mod tests {
     use std::io::{Read, Write};
     use std::path::Path;
 
-    use super::{CountedFile, FileCompression, FileFormat, TableFile};
+    use super::{FileCompression, FileFormat, TableFile, share_read};
 
     #[test]
     fn the_file_extension_gives_the_format() {
@@ -568,10 +528,9 @@ mod tests {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(b"1234").unwrap();
         std::io::Seek::rewind(&mut file).unwrap();
-        let mut counted = CountedFile::new(file);
-        let share = counted.share();
-        assert_eq!(share.now(), 0.0);
-        counted.read_exact(&mut [0; 3]).unwrap();
-        assert_eq!(share.now(), 0.75);
+        let position = file.try_clone().unwrap();
+        assert_eq!(share_read(&position), 0.0);
+        file.read_exact(&mut [0; 3]).unwrap();
+        assert_eq!(share_read(&position), 0.75);
     }
 }

@@ -7,8 +7,7 @@ use pais::problem::{Code, Problem};
 use pais_core::codebook::{input_schema, transform};
 
 use super::definitions::OptionalSchemaArgs;
-use super::output::{Failure, in_file};
-use super::output::{Style, print};
+use super::output::{Failure, in_file, print};
 use super::sources::{DocumentSource, load_release};
 use super::table_file::{InputFormat, TableFile};
 
@@ -33,11 +32,6 @@ pub(crate) struct Transform {
 }
 
 impl Transform {
-    /// How errors are printed.
-    pub(crate) fn style(&self) -> Style {
-        Style::of_errors(false)
-    }
-
     /// Maps the rows, and writes them.
     ///
     /// # Errors

@@ -7,8 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 use pais_package::{PublicKey, verify};
 
-use super::output::Failure;
-use super::output::print;
+use super::output::{Failure, print};
 use super::sources::DocumentSource;
 
 /// Arguments of `pais verify-package`.

@@ -10,8 +10,7 @@ use pais_verify::{
     Undecided, Verification, WorstGroup,
 };
 
-use super::output;
-use super::output::Failure;
+use super::output::{self, Failure};
 
 /// Prints what was found on standard output, and the warnings on standard error.
 ///

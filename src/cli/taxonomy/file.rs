@@ -12,8 +12,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::cli::definitions::LIMITS;
-use crate::cli::output;
-use crate::cli::output::{Failure, in_file};
+use crate::cli::output::{self, Failure, in_file};
 
 /// A form in which a hierarchy is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
