@@ -19,7 +19,7 @@ use crate::problem::{Code, Problem};
 
 use super::error::ApiError;
 use super::extract::{Auditor, Parameters};
-use super::page::{Page, PageRequest, page_request};
+use super::page::{Page, page_request};
 use super::state::CallerApp;
 
 /// The problems that are recorded.
@@ -96,10 +96,6 @@ impl AuditQuery {
         })
     }
 
-    fn page(&self) -> Result<PageRequest<i64>, Problem> {
-        page_request(self.limit, self.cursor.as_deref())
-    }
-
     /// Whether all events are exported.
     fn is_export(&self) -> Result<bool, Problem> {
         match self.format.as_deref() {
@@ -153,7 +149,7 @@ pub(super) async fn list(
         let media_type = [(header::CONTENT_TYPE, "application/x-ndjson")];
         return Ok((media_type, Body::from_stream(lines)).into_response());
     }
-    let page = query.page()?;
+    let page = page_request(query.limit, query.cursor.as_deref())?;
     audit_chain::extend(&app.db, &app.keys).await?;
     let order = EventOrder::NewestFirst(page.after);
     let (organization, limit) = (app.caller.organization, page.rows_to_query());

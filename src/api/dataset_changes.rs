@@ -144,17 +144,16 @@ async fn apply_patch(
         trees: taxonomies.roots,
         rows: size.rows,
     };
+    let conflict = |detail| Err(ApiError::new(Code::Conflict, detail));
     match dataset_changes::change(&app.db, app.caller, change).await? {
         ChangeResult::Changed => get_dataset(app, id).await,
         ChangeResult::NotFound => Err(ApiError::not_found()),
-        ChangeResult::JobsUnderWay => Err(ApiError::new(
-            Code::Conflict,
+        ChangeResult::JobsUnderWay => conflict(
             "jobs of the dataset are queued or running; wait for their end, or cancel them",
-        )),
-        ChangeResult::RowsUnderWay => Err(ApiError::new(
-            Code::Conflict,
-            "rows of the dataset are being sent or deleted; try again afterwards",
-        )),
+        ),
+        ChangeResult::RowsUnderWay => {
+            conflict("rows of the dataset are being sent or deleted; try again afterwards")
+        }
         ChangeResult::TooOld => Err(Problem::at(
             Code::InvalidValue,
             "/retention_days",

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use pais_core::draft::{self, Draft, DraftFailure, DraftOptions};
@@ -23,8 +22,8 @@ use super::error::ApiError;
 use super::extract::headers::received_format;
 use super::extract::query::TextQuery;
 use super::extract::{Holder, Parameters};
-use super::state::{AppState, CallerApp};
-use super::text;
+use super::state::CallerApp;
+use super::text::name;
 use super::upload::incoming::{ContentEncoding, IncomingBody};
 
 /// The name of a proposed dataset.
@@ -63,20 +62,14 @@ pub(super) struct DraftQuery {
     ),
 )]
 pub(super) async fn propose(
-    State(state): State<AppState>,
     Holder(app): Holder,
     Parameters(query): Parameters<DraftQuery>,
     Parameters(text): Parameters<TextQuery>,
     headers: HeaderMap,
     body: Body,
 ) -> Response {
-    let mut incoming = IncomingBody::new(body, &headers, state.upload_pace);
-    let asked = DraftParameters {
-        query,
-        text,
-        headers: &headers,
-    };
-    let answer = draft(&app, asked, &mut incoming).await;
+    let mut incoming = IncomingBody::new(body, &headers, app.limits.upload_pace);
+    let answer = draft(&app, query, &text, &headers, &mut incoming).await;
     // The rows after those that were read, and those of a refused body.
     incoming.drain(app.limits.upload_bytes).await;
     match answer {
@@ -85,23 +78,18 @@ pub(super) async fn propose(
     }
 }
 
-/// What a request says beside its body.
-struct DraftParameters<'r> {
-    query: DraftQuery,
-    text: TextQuery,
-    headers: &'r HeaderMap,
-}
-
 async fn draft(
     app: &CallerApp,
-    asked: DraftParameters<'_>,
+    query: DraftQuery,
+    text: &TextQuery,
+    headers: &HeaderMap,
     incoming: &mut IncomingBody,
 ) -> Result<Draft, ApiError> {
-    let mut given = asked.text.parse()?;
-    let format = format(asked.headers, &mut given)?;
-    let encoding = ContentEncoding::from_headers(asked.headers)?;
+    let mut given = text.parse()?;
+    let format = format(headers, &mut given)?;
+    let encoding = ContentEncoding::from_headers(headers)?;
     incoming.receive_first().await?;
-    let name = text::name(asked.query.name.as_deref().unwrap_or("draft"))?;
+    let name = name(query.name.as_deref().unwrap_or("draft"))?;
     let admission = app.uploads.admit(app.caller.organization, &app.memory, 0);
     let _admission = admission.await?;
     let limits = ReadLimits {

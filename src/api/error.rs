@@ -78,9 +78,10 @@ impl ApiError {
 
 const NOTHING_HERE: &str = "there is nothing here for this token; check the id";
 
-/// `not_found` where a statement found no row.
-pub(crate) fn found(is_found: bool) -> Result<(), ApiError> {
-    is_found.then_some(()).ok_or_else(ApiError::not_found)
+/// `204 No Content`, or `not_found` where a statement found no row.
+pub(crate) fn done(is_found: bool) -> Result<StatusCode, ApiError> {
+    let done = is_found.then_some(StatusCode::NO_CONTENT);
+    done.ok_or_else(ApiError::not_found)
 }
 
 impl<E: Into<Problem>> From<E> for ApiError {

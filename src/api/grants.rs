@@ -12,7 +12,7 @@ use crate::ids::{GrantId, ReleaseId};
 use crate::problem::{Code, Problem};
 
 use super::compositions::compose;
-use super::error::{ApiError, found};
+use super::error::{ApiError, done};
 use super::extract::{Holder, JsonBody, Parameters, Path};
 use super::page::{Page, PageQuery};
 use super::policies::check_release;
@@ -89,14 +89,13 @@ pub(super) async fn delete(
     Holder(app): Holder,
     Path((release, grant)): Path<(ReleaseId, GrantId)>,
 ) -> Result<StatusCode, ApiError> {
-    found(grants::delete(&app.db, app.caller, release, grant).await?)?;
-    Ok(StatusCode::NO_CONTENT)
+    done(grants::delete(&app.db, app.caller, release, grant).await?)
 }
 
 /// Maximum length of a purpose, and of the reason why a risk is taken, in characters.
 const PURPOSE_LENGTH: usize = 2_000;
 
-/// How often a grant is decided, where the recipient comes to know other releases meanwhile.
+/// Most attempts at a grant, if the recipient gets access to other releases meanwhile.
 const COMPOSITIONS: usize = 4;
 
 /// Grants a release to a recipient, unless it breaks a privacy model together with what the
@@ -111,7 +110,7 @@ async fn decide_grant(
     let policy = policies::load(&app.db, app.caller.organization).await?;
     check_release(&app.db, &policy, &release, "").await?;
     // A grant is made only together with those releases that were decided with it. Where the
-    // recipient comes to know others meanwhile, it is decided again.
+    // recipient gets access to others meanwhile, it is decided again.
     let mut composed = Vec::new();
     for _ in 0..COMPOSITIONS {
         let known = match grants::create(&app.db, app.caller, release.id, new, &composed).await? {
@@ -133,30 +132,22 @@ async fn decide_grant(
 }
 
 fn check_grant(grant: &NewGrant, now: OffsetDateTime) -> Result<(), Problem> {
+    let invalid = |pointer, detail| Err(Problem::at(Code::InvalidValue, pointer, detail));
     if grant.purpose.is_empty() {
-        return Err(Problem::at(
-            Code::InvalidValue,
-            "/purpose",
-            "the purpose is empty; say what the recipient needs the data for",
-        ));
+        let detail = "the purpose is empty; say what the recipient needs the data for";
+        return invalid("/purpose", detail);
     }
     text::check_length("/purpose", Some(&grant.purpose), PURPOSE_LENGTH)?;
     let risk = "/acknowledge_composition_risk";
     let reason = grant.acknowledge_composition_risk.as_deref();
     if reason.is_some_and(str::is_empty) {
-        return Err(Problem::at(
-            Code::InvalidValue,
-            risk,
-            "the reason is empty; say why the risk is taken, or leave it out",
-        ));
+        let detail = "the reason is empty; say why the risk is taken, or leave it out";
+        return invalid(risk, detail);
     }
     text::check_length(risk, reason, PURPOSE_LENGTH)?;
     if grant.expires_at.is_some_and(|at| at <= now) {
-        return Err(Problem::at(
-            Code::InvalidValue,
-            "/expires_at",
-            "`expires_at` is in the past; give a later time, or leave it out",
-        ));
+        let detail = "`expires_at` is in the past; give a later time, or leave it out";
+        return invalid("/expires_at", detail);
     }
     Ok(())
 }

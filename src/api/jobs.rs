@@ -30,9 +30,9 @@ use super::idempotency::{
 use super::page::{Page, PageQuery};
 use super::state::CallerApp;
 
-/// Asks for a run
+/// Create a job
 ///
-/// The job works on the submissions that are there now, later ones do not change it.
+/// The job reads the submissions that the dataset has now; later ones do not change it.
 #[utoipa::path(
     post, path = "/v1/jobs", tag = "jobs",
     params(("Idempotency-Key" = Option<String>, Header, description = "Makes a retry harmless for 24 h",
@@ -65,7 +65,7 @@ fn queued(job: &StoredJob) -> Result<IdempotentAnswer, serde_json::Error> {
     idempotent_answer(StatusCode::ACCEPTED, path, job)
 }
 
-/// Jobs without their definitions, oldest first
+/// List jobs without their definitions, oldest first.
 #[utoipa::path(
     get, path = "/v1/jobs", tag = "jobs", params(PageQuery),
     responses(
@@ -82,7 +82,7 @@ pub(super) async fn list(
     Ok(Json(Page::new(rows, page, |job| job.id.0)))
 }
 
-/// One job
+/// Look up a job.
 #[utoipa::path(
     get, path = "/v1/jobs/{id}", tag = "jobs",
     params(("id" = JobId, Path, description = "The job")),
@@ -97,7 +97,7 @@ pub(super) async fn show(
     Ok(Json(load_job(&app, id).await?))
 }
 
-/// Cancels a job
+/// Cancel a job
 ///
 /// A queued job is cancelled at once, a running one within about a second.
 #[utoipa::path(

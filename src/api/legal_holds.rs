@@ -9,11 +9,11 @@ use utoipa::ToSchema;
 use crate::db::legal_holds::{self, Deletion, LegalHold};
 use crate::problem::Code;
 
-use super::error::{ApiError, found};
+use super::error::{ApiError, done};
 use super::extract::{Holder, JsonBody, Path};
 use super::text;
 
-/// A legal hold that is asked for.
+/// A legal hold to be placed.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LegalHoldDefinition {
@@ -57,8 +57,7 @@ pub(super) async fn lift(
     Holder(app): Holder,
     Path(dataset): Path<DatasetId>,
 ) -> Result<StatusCode, ApiError> {
-    found(legal_holds::lift(&app.db, app.caller, dataset).await?)?;
-    Ok(StatusCode::NO_CONTENT)
+    done(legal_holds::lift(&app.db, app.caller, dataset).await?)
 }
 
 /// The answer to a request for a deletion.

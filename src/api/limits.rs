@@ -6,6 +6,7 @@ use pais_core::taxonomy::TreeLimits;
 use time::OffsetDateTime;
 
 use super::events::streams::StreamLimits;
+use super::upload::UploadPace;
 use crate::db::quotas::Quotas;
 use crate::problem::{Code, Problem};
 
@@ -36,6 +37,8 @@ pub struct Limits {
     pub uploads_per_organization: usize,
     /// Longest wait of an upload.
     pub upload_wait: Duration,
+    /// How slowly a client may send an upload.
+    pub upload_pace: UploadPace,
     /// Shares of each organization.
     pub quotas: Quotas,
     /// Event streams that may be open.

@@ -125,19 +125,12 @@ async fn find(db: &Store, id: OrganizationId) -> Result<Organization, ApiError> 
 /// `invalid_name`.
 pub fn check_name(name: &str) -> Result<(), Problem> {
     let slug = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    if !(1..=63).contains(&name.len()) || !name.bytes().all(slug) {
-        return Err(Problem::at(
-            Code::InvalidName,
-            "/name",
-            "an organization's name has 1 to 63 lower-case letters, digits and hyphens",
-        ));
-    }
-    if name.parse::<Uuid>().is_ok() {
-        return Err(Problem::at(
-            Code::InvalidName,
-            "/name",
-            "an organization's name cannot have the form of an id",
-        ));
-    }
-    Ok(())
+    let detail = if !(1..=63).contains(&name.len()) || !name.bytes().all(slug) {
+        "an organization's name has 1 to 63 lower-case letters, digits and hyphens"
+    } else if name.parse::<Uuid>().is_ok() {
+        "an organization's name cannot have the form of an id"
+    } else {
+        return Ok(());
+    };
+    Err(Problem::at(Code::InvalidName, "/name", detail))
 }

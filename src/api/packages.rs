@@ -79,7 +79,7 @@ pub(super) async fn pais_signing_key(
     responses(
         (status = 200, description = "The package", content((Vec<u8> = "application/zip")),
          headers(("ETag" = String, description = "Changes with the report, the purpose of the grant and the version of the service"))),
-        (status = 206, description = "The part asked for by `Range`", content((Vec<u8> = "application/zip"))),
+        (status = 206, description = "The part that `Range` requests", content((Vec<u8> = "application/zip"))),
         (status = 304, description = "The client has it, by `If-None-Match`"),
         (status = 410, description = "`withdrawn`"),
         (status = 416, description = "`range_not_satisfiable`"),

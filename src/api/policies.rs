@@ -56,18 +56,15 @@ pub(super) async fn approve(
     Holder(app): Holder,
     Path(release): Path<ReleaseId>,
 ) -> Result<impl IntoResponse, ApiError> {
+    let conflict = |detail| Err(ApiError::new(Code::Conflict, detail));
     match policies::approve(&app.db, app.caller, release).await? {
         ApprovalCreation::Made(approval) => Ok((StatusCode::CREATED, Json(approval))),
         ApprovalCreation::NoRelease => Err(ApiError::not_found()),
         ApprovalCreation::Withdrawn => Err(ApiError::withdrawn()),
-        ApprovalCreation::SameToken => Err(ApiError::new(
-            Code::Conflict,
+        ApprovalCreation::SameToken => conflict(
             "this token made the release; somebody else with a token of their own approves it",
-        )),
-        ApprovalCreation::Exists => Err(ApiError::new(
-            Code::Conflict,
-            "the release is approved already",
-        )),
+        ),
+        ApprovalCreation::Exists => conflict("the release is approved already"),
     }
 }
 

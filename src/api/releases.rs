@@ -3,14 +3,13 @@
 use axum::Json;
 use axum::response::IntoResponse;
 use pais_anonymize::{AnonymizationRun, JobPlan, StepRecord};
-use pais_core::definition::{CombinationQuery, JobDefinition, Objective, Recoding, Sweep};
+use pais_core::definition::{CombinationQuery, Objective, Recoding, Sweep};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
 use crate::db::audit::Action;
-use crate::db::datasets::StoredDataset;
-use crate::db::jobs::{self, StoredJob};
-use crate::db::releases::{self, NewRelease, ReleaseCreation, StoredRelease, Viewer};
+use crate::db::jobs;
+use crate::db::releases::{self, ReleaseCreation, StoredRelease, Viewer};
 use crate::db::{JobStatus, policies, runs, submissions};
 use crate::engine::records::{self, SweepStatus};
 use crate::engine::release_packing::{self, ReleaseOrigin};
@@ -28,7 +27,7 @@ use super::response::created;
 use super::state::CallerApp;
 use super::text;
 
-/// A release that is asked for.
+/// A release to be made.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ReleaseDefinition {
@@ -114,17 +113,8 @@ pub(super) async fn show(
     Ok(Json(load_release(&app, id).await?))
 }
 
-/// The table of a job that is to be released.
-struct TableToRelease {
-    /// The job with the parameters of the combination.
-    definition: JobDefinition,
-    /// The number of the combination.
-    run: u32,
-    step: Option<u32>,
-    name: Option<String>,
-}
-
-/// Makes a release of a job's table.
+/// Makes a release of a job's table: replays the recorded steps up to the requested one, verifies the
+/// table, and packs it.
 ///
 /// # Errors
 /// `not_found`; `job_not_succeeded`; `dataset_deleted`; `no_such_step`; `invalid_job` if the
@@ -171,49 +161,19 @@ async fn create_release(
         allowed.map_err(|problem| Problem::at(problem.code, "/job_id", problem.detail).into());
     app.recorded(Action::ReleaseCreated, request.job_id.0, allowed)
         .await?;
-    let table = TableToRelease {
-        definition,
-        run: run as u32,
-        step,
-        name,
-    };
-    let release = prepare_release(app, &job, dataset, table).await?;
-    match releases::create(&app.db, &release).await? {
-        ReleaseCreation::Stored => {}
-        ReleaseCreation::NoDataset => return Err(dataset_deleted()),
-        ReleaseCreation::TokenEnded => return Err(ApiError::unauthenticated()),
-    }
-    load_release(app, release.id).await
-}
-
-/// Replays the recorded steps up to the requested one, verifies the table, and packs it.
-async fn prepare_release(
-    app: &CallerApp,
-    job: &StoredJob,
-    dataset: StoredDataset,
-    table: TableToRelease,
-) -> Result<NewRelease, ApiError> {
-    let TableToRelease {
-        definition,
-        run,
-        step,
-        name,
-    } = table;
     let store = &app.db;
     let key = load_rows::open_key(&app.keys, &dataset)?;
+    let run = run as u32;
     let steps = runs::step_records(store, &key, job.id, run).await?;
     let steps = steps.into_iter().map(records::step_record);
     let steps = steps.collect::<Result<Vec<_>, _>>()?;
     let job_to_run = definition.parse()?;
     let plan = JobPlan::new(&dataset.schema, &job_to_run)?;
     // The one row of a sweep from this combination on; none for a job without lists.
-    let combination = runs::sweep(store, job.id, run, 1).await?;
-    let combination = combination.into_iter().find(|(number, _)| *number == run);
-    let combination = combination.map(|(_, item)| records::sweep_item(item));
-    let failed = combination
-        .transpose()?
-        .is_some_and(|item| item.status == SweepStatus::Failed);
-    if failed {
+    let rows = runs::sweep(store, job.id, run, 1).await?;
+    if let Some((_, item)) = rows.into_iter().find(|(number, _)| *number == run)
+        && records::sweep_item(item)?.status == SweepStatus::Failed
+    {
         let detail =
             "no generalization meets this combination; `GET /v1/jobs/{id}/sweep` has the reason";
         return Err(ApiError::new(Code::JobNotSucceeded, detail));
@@ -246,7 +206,12 @@ async fn prepare_release(
         drop(run);
         release_packing::pack(release, origin, &definition, &schema, &key)
     });
-    release.await
+    let release = release.await?;
+    match releases::create(&app.db, &release).await? {
+        ReleaseCreation::Stored => load_release(app, release.id).await,
+        ReleaseCreation::NoDataset => Err(dataset_deleted()),
+        ReleaseCreation::TokenEnded => Err(ApiError::unauthenticated()),
+    }
 }
 
 /// A release that the caller may see.

@@ -1,7 +1,7 @@
 //! `/v1/releases/{id}/report`: the report of a release, as JSON and as a page for people.
 
 use axum::Json;
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use pais_anonymize::utility::{self, Report};
 use pais_core::definition::Sweep;
@@ -63,18 +63,15 @@ pub(super) async fn report(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let wants_page = best(&headers, &["application/json", "text/html"])? == 1;
-    let (owner, mut response) = if wants_page {
+    let (owner, response) = if wants_page {
         let (owner, page) = get_report_page(&app, id).await?;
         (owner, html_document(page.render()))
     } else {
         let (owner, report) = get_report(&app, id).await?;
         (owner, Json(report).into_response())
     };
-    response
-        .headers_mut()
-        .insert(header::VARY, HeaderValue::from_static("accept"));
     releases::record_fetch(&app.db, app.caller, owner, id, "report").await?;
-    Ok(response)
+    Ok(([(header::VARY, "accept")], response).into_response())
 }
 
 /// The holder and the report of a release that the caller may see. What needs raw rows is for

@@ -20,7 +20,6 @@ use crate::storage::Storage;
 use super::large_documents::LargeDocuments;
 use super::limits::Limits;
 use super::rate_limits::{RateLimiter, RefusedTokens};
-use super::upload::UploadPace;
 use super::upload::slots::UploadSlots;
 
 /// What handlers and workers of this process share. Cheap to clone.
@@ -109,7 +108,7 @@ impl App {
     }
 }
 
-/// The shared state on behalf of a caller: its database has the rows that the caller may come to.
+/// The shared state on behalf of a caller: its database has the rows that the caller may access.
 #[derive(Clone)]
 pub struct CallerApp {
     app: App,
@@ -138,8 +137,6 @@ pub struct AppState {
     pub oidc: Option<Arc<Verifier>>,
     /// Longest time that a client may take to send a body that is read as a whole.
     pub body_timeout: Duration,
-    /// How slowly a client may send an upload.
-    pub upload_pace: UploadPace,
     /// Whether every request comes through a proxy, which names the address of its client.
     pub is_behind_proxy: bool,
     /// The URL at which clients reach the service, without a trailing slash; `None` where it is not

@@ -17,7 +17,7 @@ use super::extract::{Holder, Parameters, Path};
 use super::jobs::load_job;
 use super::page::{NumberedPageQuery, Page, page_request};
 
-/// Steps of a top-down run
+/// List the steps of a job
 ///
 /// From step 0, the topmost table, on; none for a job without steps or one that has not
 /// succeeded. The cursor is the number of the last step seen.
@@ -26,7 +26,7 @@ use super::page::{NumberedPageQuery, Page, page_request};
     params(("id" = JobId, Path, description = "The job"), StepQuery),
     responses(
         (status = 200, description = "A page of steps", body = Page<StepItem>),
-        (status = 422, description = "`invalid_job`: which combination of the sweep?"),
+        (status = 422, description = "`invalid_job`: the parameters name no combination of the sweep"),
     ),
 )]
 pub(super) async fn steps(
@@ -59,7 +59,7 @@ pub(super) async fn steps(
     Ok(Json(Page::new(items, page, |item| item.step)))
 }
 
-/// Combinations of a sweep
+/// List the combinations of a sweep
 ///
 /// One row for each combination of the job's lists of `l`, `k`, `c`, recodings and objectives, in
 /// the order of the lists; none for a job without lists or one that has not succeeded. Any combination that has

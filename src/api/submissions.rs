@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use pais_core::definition::{DatasetId, SubmissionId};
@@ -33,7 +32,7 @@ use super::idempotency::{
 };
 use super::legal_holds::deleted;
 use super::page::{Page, PageQuery};
-use super::state::{AppState, CallerApp};
+use super::state::CallerApp;
 use super::upload::incoming::{ContentEncoding, IncomingBody};
 
 /// Memory for the digests of identifiers, in bytes: their hash table while it grows for the last time.
@@ -57,7 +56,7 @@ impl SubmissionQuery {
     }
 }
 
-/// Sends rows to a dataset
+/// Send rows to a dataset
 ///
 /// The body is a table whose header or keys name exactly the declared columns, in any order.
 /// It is read as it streams, and stored whole or not at all. A refusal names the first 20
@@ -89,16 +88,15 @@ impl SubmissionQuery {
     ),
 )]
 pub(super) async fn create(
-    State(state): State<AppState>,
     Holder(app): Holder,
     Path(id): Path<DatasetId>,
-    queries: (Parameters<SubmissionQuery>, Parameters<TextQuery>),
+    Parameters(query): Parameters<SubmissionQuery>,
+    Parameters(text): Parameters<TextQuery>,
     key: IdempotencyKey,
     headers: HeaderMap,
     body: Body,
 ) -> Response {
-    let (Parameters(query), Parameters(text)) = queries;
-    let mut incoming = IncomingBody::new(body, &headers, state.upload_pace);
+    let mut incoming = IncomingBody::new(body, &headers, app.limits.upload_pace);
     let sent = Sent {
         dataset: id,
         text,

@@ -47,7 +47,7 @@ pub(crate) struct FormatQuery {
     responses(
         (status = 200, description = "The table", content((String = "text/csv"), (String = "application/x-ndjson"), (String = "application/vnd.apache.parquet")),
          headers(("ETag" = String, description = "Changes never"))),
-        (status = 206, description = "The part asked for by `Range`", content((String = "text/csv"), (String = "application/x-ndjson"), (Vec<u8> = "application/vnd.apache.parquet"))),
+        (status = 206, description = "The part that `Range` requests", content((String = "text/csv"), (String = "application/x-ndjson"), (Vec<u8> = "application/vnd.apache.parquet"))),
         (status = 304, description = "The client has it, by `If-None-Match`"),
         (status = 400, description = "`invalid_parameter`: no such format, or another word than `bounds`"),
         (status = 406, description = "`not_acceptable`"),
@@ -76,7 +76,7 @@ pub(super) async fn data(
     responses(
         (status = 200, description = "The table", content((String = "text/csv"), (String = "application/x-ndjson"), (String = "application/vnd.apache.parquet")),
          headers(("ETag" = String, description = "Changes never"))),
-        (status = 206, description = "The part asked for by `Range`", content((String = "text/csv"), (String = "application/x-ndjson"), (Vec<u8> = "application/vnd.apache.parquet"))),
+        (status = 206, description = "The part that `Range` requests", content((String = "text/csv"), (String = "application/x-ndjson"), (Vec<u8> = "application/vnd.apache.parquet"))),
         (status = 304, description = "The client has it, by `If-None-Match`"),
         (status = 400, description = "`invalid_parameter`: no such format, or another word than `bounds`"),
         (status = 406, description = "`not_acceptable`"),

@@ -18,7 +18,7 @@ use crate::problem::{Code, Problem};
 use crate::roles::Role;
 
 use super::connections::ClientAddress;
-use super::error::{ApiError, found};
+use super::error::{ApiError, done};
 use super::extract::{Admin, Anyone, HolderOrAuditor, JsonBody, Parameters, Path};
 use super::page::{Page, PageQuery};
 use super::state::AppState;
@@ -197,6 +197,5 @@ pub(super) async fn revoke(
     Admin(app): Admin,
     Path(id): Path<TokenId>,
 ) -> Result<StatusCode, ApiError> {
-    found(tokens::revoke(&app.db, app.caller, id).await?)?;
-    Ok(StatusCode::NO_CONTENT)
+    done(tokens::revoke(&app.db, app.caller, id).await?)
 }

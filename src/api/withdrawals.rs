@@ -13,7 +13,7 @@ use super::error::ApiError;
 use super::extract::{Holder, JsonBody, Path};
 use super::text;
 
-/// A withdrawal that is asked for.
+/// A withdrawal to be made.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WithdrawalDefinition {

@@ -22,7 +22,7 @@ pub(crate) enum Style {
 }
 
 impl Style {
-    /// JSON if it is asked for, or if standard error is not a terminal.
+    /// JSON if it is requested, or if standard error is not a terminal.
     pub(crate) fn of_errors(json: bool) -> Self {
         if json || !io::stderr().is_terminal() {
             Self::Json
@@ -39,7 +39,7 @@ impl Style {
 pub(crate) fn print(
     write: impl FnOnce(&mut BufWriter<StdoutLock<'static>>) -> io::Result<()>,
 ) -> Result<(), Failure> {
-    try_print(write).map_err(|error| Failure::file(Path::new("standard output"), &error))
+    try_print(write).map_err(|error| Failure::file(Path::new("standard output"), error))
 }
 
 /// Writes a line to standard output, as [`print`].
@@ -96,7 +96,7 @@ pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Fail
         write_pretty(&mut out, value)?;
         out.flush()
     });
-    written.map_err(|error| Failure::file(path, &error))
+    written.map_err(|error| Failure::file(path, error))
 }
 
 fn write_pretty(mut out: impl Write, document: &impl Serialize) -> io::Result<()> {
@@ -107,11 +107,12 @@ fn write_pretty(mut out: impl Write, document: &impl Serialize) -> io::Result<()
 /// Why a command failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The run failed. The problem is printed to standard error; the exit status is 1.
-    Problem(Box<Problem>),
-    /// The table to check cannot be read. The problem is printed to standard error; the exit
-    /// status is 2.
-    Unreadable(Box<Problem>),
+    /// The problem is printed to standard error. The exit status is 1, or 2 where what is to be checked
+    /// cannot be read.
+    Problem {
+        problem: Box<Problem>,
+        is_unreadable: bool,
+    },
     /// The arguments are invalid, or a file cannot be read or written. The exit status is 2.
     Usage(String),
     /// A command on the service or its database failed. The exit status is 2 for invalid settings, else 1.
@@ -119,30 +120,29 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// A file that cannot be read or written.
-    pub(crate) fn file(path: &Path, error: &std::io::Error) -> Self {
-        Self::Usage(format!("{}: {error}", path.display()))
+    /// A file or directory that cannot be used, and why.
+    pub(crate) fn file(path: &Path, why: impl Display) -> Self {
+        Self::Usage(format!("{}: {why}", path.display()))
     }
 
-    /// Turns a [`Self::Problem`] into [`Self::Unreadable`], for a command that only checks: there a
-    /// problem means that the check could not be made.
-    pub(crate) fn unreadable(self) -> Self {
-        match self {
-            Self::Problem(problem) => Self::Unreadable(problem),
-            other => other,
+    /// The failure of a command that only checks: there a problem means that the check could not be
+    /// made.
+    pub(crate) fn unreadable(mut self) -> Self {
+        if let Self::Problem { is_unreadable, .. } = &mut self {
+            *is_unreadable = true;
         }
+        self
     }
 
     /// Prints the failure to standard error and returns its exit status.
     pub(crate) fn report(&self, style: Style) -> ExitCode {
         match self {
-            Self::Problem(problem) => {
+            Self::Problem {
+                problem,
+                is_unreadable,
+            } => {
                 print_problem(problem, style);
-                ExitCode::from(1)
-            }
-            Self::Unreadable(problem) => {
-                print_problem(problem, style);
-                ExitCode::from(2)
+                ExitCode::from(1 + u8::from(*is_unreadable))
             }
             Self::Usage(detail) => {
                 note(format_args!("pais: {detail}"));
@@ -178,7 +178,10 @@ pub(crate) fn in_file(file: impl Display, error: impl Into<Problem>) -> Problem 
 
 impl<E: Into<Problem>> From<E> for Failure {
     fn from(error: E) -> Self {
-        Self::Problem(Box::new(error.into()))
+        Self::Problem {
+            problem: Box::new(error.into()),
+            is_unreadable: false,
+        }
     }
 }
 

@@ -43,7 +43,7 @@ impl SampleArgs {
     /// If a file cannot be written.
     pub(crate) fn run(&self) -> Result<(), Failure> {
         let folder = &self.output;
-        std::fs::create_dir_all(folder).map_err(|error| Failure::file(folder, &error))?;
+        std::fs::create_dir_all(folder).map_err(|error| Failure::file(folder, error))?;
         let name = self.sample.name();
         write_json(
             &folder.join(format!("{name}.schema.json")),
@@ -52,7 +52,7 @@ impl SampleArgs {
         write_json(&folder.join(format!("{name}.job.json")), &self.sample.job())?;
         let path = folder.join(format!("{name}.csv"));
         self.table(&path)
-            .map_err(|error| Failure::file(&path, &error))
+            .map_err(|error| Failure::file(&path, error))
     }
 
     fn table(&self, path: &Path) -> std::io::Result<()> {

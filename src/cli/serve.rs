@@ -167,11 +167,6 @@ async fn work(
         refused_tokens: RefusedTokens::new(settings.limits.refused_tokens_per_minute).map(Arc::new),
         oidc: settings.oidc.settings().map(Verifier::new).map(Arc::new),
         body_timeout: Duration::from_secs(settings.server.body_timeout_seconds),
-        upload_pace: UploadPace {
-            max_duration: Duration::from_secs(settings.limits.upload_seconds),
-            bytes_per_second: settings.limits.upload_bytes_per_second,
-            ..UploadPace::default()
-        },
         is_behind_proxy: settings.server.behind_proxy,
         public_url: settings.server.public_url.clone(),
     };
@@ -244,7 +239,7 @@ async fn work(
     Ok(served.and(operation_served)?)
 }
 
-/// Reads the certificate again whenever that is asked for.
+/// Reads the certificate again whenever that is requested.
 async fn reload(asked: Arc<Notify>, tls: Option<Arc<Tls>>) {
     loop {
         asked.notified().await;
@@ -300,6 +295,11 @@ fn limits(settings: &Settings) -> Limits {
         concurrent_uploads: settings.uploads,
         uploads_per_organization: organizations.uploads,
         upload_wait: Duration::from_secs(settings.upload_wait_seconds),
+        upload_pace: UploadPace {
+            max_duration: Duration::from_secs(settings.upload_seconds),
+            bytes_per_second: settings.upload_bytes_per_second,
+            ..UploadPace::default()
+        },
         quotas: Quotas {
             stored_bytes: organizations.stored_bytes,
             stored_rows: organizations.stored_rows,

@@ -55,7 +55,7 @@ impl DocumentSource {
     /// If the file cannot be read, or the service does not answer with a document.
     pub(crate) fn read(&self) -> Result<Vec<u8>, Failure> {
         match self {
-            Self::File(path) => std::fs::read(path).map_err(|error| Failure::file(path, &error)),
+            Self::File(path) => std::fs::read(path).map_err(|error| Failure::file(path, error)),
             Self::Service(address) => address.fetch(Some(&address.token()?)),
         }
     }

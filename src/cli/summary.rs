@@ -131,11 +131,11 @@ impl SweepFile {
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("csv") => Ok(Self::Csv(path.to_owned())),
             Some("json") => Ok(Self::Json(path.to_owned())),
-            _ => Err(Failure::Usage(format!(
-                "{}: a job with lists of parameters writes a table of its combinations; expected \
-                 .csv or .json",
-                path.display()
-            ))),
+            _ => Err(Failure::file(
+                path,
+                "a job with lists of parameters writes a table of its combinations; expected .csv or \
+                 .json",
+            )),
         }
     }
 
@@ -153,7 +153,7 @@ impl SweepFile {
             }
             Self::Json(path) => return write_json(path, &json!({ "items": items })),
         };
-        written.map_err(|error| Failure::file(path, &error))
+        written.map_err(|error| Failure::file(path, error))
     }
 }
 

@@ -8,6 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use pais::engine::table_format::ReceivedFormat;
 use pais::problem::{Code, Problem};
 use pais_anonymize::{Count, Observer, Phase, Unobserved};
 use pais_core::draft::{self, Draft, DraftFailure, DraftOptions};
@@ -30,24 +31,11 @@ const ZSTD_LEVEL: i32 = 3;
 /// Share of the reading phase that parsing takes; the rest is the engine's encoding.
 const PARSING_SHARE: f64 = 0.9;
 
-/// How a table is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FileFormat {
-    /// CSV, as its text is written.
-    Text(TextFormat),
-    /// One JSON object per line.
-    Ndjson,
-    /// Apache Parquet.
-    Parquet,
-}
+/// Cells between commas.
+const CSV: ReceivedFormat = ReceivedFormat::Text(TextFormat::CSV);
 
-impl FileFormat {
-    /// Cells between commas.
-    pub(crate) const CSV: Self = Self::Text(TextFormat::CSV);
-
-    /// Cells between tabulators.
-    pub(crate) const TSV: Self = Self::Text(TextFormat::TSV);
-}
+/// Cells between tabulators.
+const TSV: ReceivedFormat = ReceivedFormat::Text(TextFormat::TSV);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FileCompression {
@@ -61,7 +49,7 @@ enum FileCompression {
 pub(crate) struct TableFile {
     path: PathBuf,
     is_standard_input: bool,
-    format: FileFormat,
+    format: ReceivedFormat,
     compression: FileCompression,
 }
 
@@ -73,15 +61,13 @@ impl TableFile {
     pub(crate) fn of(path: &Path) -> Result<Self, Failure> {
         let (stem, compression) = compression(path);
         let format = match stem.rsplit_once('.').map(|(_, extension)| extension) {
-            Some("csv") => FileFormat::CSV,
-            Some("tsv") => FileFormat::TSV,
-            Some("ndjson") => FileFormat::Ndjson,
-            Some("parquet") if compression == FileCompression::None => FileFormat::Parquet,
+            Some("csv") => CSV,
+            Some("tsv") => TSV,
+            Some("ndjson") => ReceivedFormat::Ndjson,
+            Some("parquet") if compression == FileCompression::None => ReceivedFormat::Parquet,
             _ => {
-                return Err(Failure::Usage(format!(
-                    "{}: unknown file extension; expected {EXTENSIONS}",
-                    path.display()
-                )));
+                let detail = format!("unknown file extension; expected {EXTENSIONS}");
+                return Err(Failure::file(path, detail));
             }
         };
         Ok(Self {
@@ -98,11 +84,9 @@ impl TableFile {
     /// As [`Self::of`], and for TSV, which is not written.
     pub(crate) fn output(path: &Path) -> Result<Self, Failure> {
         let file = Self::of(path)?;
-        if file.format == FileFormat::TSV {
-            return Err(Failure::Usage(format!(
-                "{}: a release is not written as TSV; name it .csv, .ndjson or .parquet",
-                path.display()
-            )));
+        if file.format == TSV {
+            let detail = "a release is not written as TSV; name it .csv, .ndjson or .parquet";
+            return Err(Failure::file(path, detail));
         }
         Ok(file)
     }
@@ -113,9 +97,9 @@ impl TableFile {
     /// # Errors
     /// If neither the format nor an accepted file extension is given.
     pub(crate) fn input(path: &Path, format: Option<FormatName>) -> Result<Self, Failure> {
-        let format = format.map(FileFormat::from);
+        let format = format.map(ReceivedFormat::from);
         let is_standard_input = path == Path::new(STANDARD_INPUT);
-        match format.or(is_standard_input.then_some(FileFormat::CSV)) {
+        match format.or(is_standard_input.then_some(CSV)) {
             None => Self::of(path),
             Some(format) if is_standard_input => Ok(Self {
                 path: "standard input".into(),
@@ -138,14 +122,12 @@ impl TableFile {
     /// For parameters that contradict each other, and for those of a table that is no text.
     pub(crate) fn written_as(mut self, text: &TextParameters) -> Result<Self, Failure> {
         let format = match self.format {
-            FileFormat::Text(default) => text.format(default).map(FileFormat::Text),
+            ReceivedFormat::Text(default) => text.format(default).map(ReceivedFormat::Text),
             other if text.is_empty() => Ok(other),
-            FileFormat::Ndjson | FileFormat::Parquet => {
-                return Err(Failure::Usage(format!(
-                    "{}: --delimiter, --decimal, --thousands and --encoding are for CSV and TSV; \
-                     leave them out",
-                    self.path.display()
-                )));
+            ReceivedFormat::Ndjson | ReceivedFormat::Parquet => {
+                let detail = "--delimiter, --decimal, --thousands and --encoding are for CSV and TSV; \
+                              leave them out";
+                return Err(Failure::file(&self.path, detail));
             }
         };
         self.format = format.map_err(|error| Failure::Usage(error.to_string()))?;
@@ -160,8 +142,8 @@ impl TableFile {
     /// The line of the first row.
     pub(crate) fn first_line(&self) -> u64 {
         match self.format {
-            FileFormat::Text(_) => 2,
-            FileFormat::Ndjson | FileFormat::Parquet => 1,
+            ReceivedFormat::Text(_) => 2,
+            ReceivedFormat::Ndjson | ReceivedFormat::Parquet => 1,
         }
     }
 
@@ -196,7 +178,7 @@ impl TableFile {
         let mut assembler = Assembler::default();
         let file = self.file()?;
         let position = file.try_clone();
-        let position = position.map_err(|error| Failure::file(&self.path, &error))?;
+        let position = position.map_err(|error| Failure::file(&self.path, error))?;
         let mut rows = 0;
         let chunk = |chunk: Table| {
             rows += chunk.rows as u64;
@@ -207,7 +189,7 @@ impl TableFile {
         // The whole file may be of any size, because the memory is the user's own.
         let limits = ReadLimits::default();
         let read = match self.format {
-            FileFormat::Text(format) => csv::read_as(
+            ReceivedFormat::Text(format) => csv::read_as(
                 schema,
                 self.decompressed(file)?,
                 format,
@@ -215,8 +197,8 @@ impl TableFile {
                 None,
                 chunk,
             ),
-            FileFormat::Ndjson => ndjson::read(schema, self.decompressed(file)?, limits, chunk),
-            FileFormat::Parquet => parquet::read(schema, self.file()?, limits, chunk),
+            ReceivedFormat::Ndjson => ndjson::read(schema, self.decompressed(file)?, limits, chunk),
+            ReceivedFormat::Parquet => parquet::read(schema, self.file()?, limits, chunk),
         };
         read.map_err(|failure| self.failure(failure))?;
         Ok(assembler.finish())
@@ -232,15 +214,15 @@ impl TableFile {
         options: DraftOptions<'_>,
     ) -> Result<Draft, Failure> {
         let draft = match self.format {
-            FileFormat::Text(format) => {
+            ReceivedFormat::Text(format) => {
                 // A format other than commas is one that the user, or the ending, has named.
                 let named = Some(format.delimiter()).filter(|it| *it != Delimiter::COMMA);
                 let delimiter = given.delimiter.or(named);
                 let given = TextParameters { delimiter, ..given };
                 draft::csv(self.decompressed(self.file()?)?, given, options)
             }
-            FileFormat::Ndjson => draft::ndjson(self.decompressed(self.file()?)?, options),
-            FileFormat::Parquet => draft::parquet(self.file()?, options),
+            ReceivedFormat::Ndjson => draft::ndjson(self.decompressed(self.file()?)?, options),
+            ReceivedFormat::Parquet => draft::parquet(self.file()?, options),
         };
         draft.map_err(|failure| match failure {
             DraftFailure::Refused(error) => self.refused(error),
@@ -265,11 +247,11 @@ impl TableFile {
     /// If the file cannot be read.
     pub(crate) fn names(&self) -> Result<Vec<String>, Failure> {
         match self.format {
-            FileFormat::Text(format) => csv::names(self.decompressed(self.file()?)?, format)
+            ReceivedFormat::Text(format) => csv::names(self.decompressed(self.file()?)?, format)
                 .map_err(|failure| self.failure(failure)),
-            FileFormat::Ndjson => ndjson::names(self.decompressed(self.file()?)?)
+            ReceivedFormat::Ndjson => ndjson::names(self.decompressed(self.file()?)?)
                 .map_err(|failure| self.failure(failure)),
-            FileFormat::Parquet => parquet::names(&self.file()?).map_err(|it| self.refused(it)),
+            ReceivedFormat::Parquet => parquet::names(&self.file()?).map_err(|it| self.refused(it)),
         }
     }
 
@@ -279,13 +261,13 @@ impl TableFile {
     /// If the file cannot be written.
     pub(crate) fn write(&self, table: &ReleasedTable) -> Result<(), Failure> {
         self.try_write(table)
-            .map_err(|error| Failure::file(&self.path, &error))
+            .map_err(|error| Failure::file(&self.path, error))
     }
 
     fn try_write(&self, table: &ReleasedTable) -> io::Result<()> {
         let mut out = BufWriter::new(File::create(&self.path)?);
         match self.compression {
-            FileCompression::None if self.format == FileFormat::Parquet => {
+            FileCompression::None if self.format == ReceivedFormat::Parquet => {
                 table.write_parquet(&mut out)?;
             }
             FileCompression::None => self.write_text(table, &mut out)?,
@@ -306,8 +288,8 @@ impl TableFile {
 
     fn write_text(&self, table: &ReleasedTable, out: &mut impl Write) -> io::Result<()> {
         match self.format {
-            FileFormat::Ndjson => table.write_ndjson(out),
-            FileFormat::Text(_) | FileFormat::Parquet => table.write_csv(out),
+            ReceivedFormat::Ndjson => table.write_ndjson(out),
+            ReceivedFormat::Text(_) | ReceivedFormat::Parquet => table.write_csv(out),
         }
     }
 
@@ -317,7 +299,7 @@ impl TableFile {
         } else {
             File::open(&self.path)
         };
-        opened.map_err(|error| Failure::file(&self.path, &error))
+        opened.map_err(|error| Failure::file(&self.path, error))
     }
 
     fn decompressed(&self, file: impl Read + 'static) -> Result<Box<dyn Read>, Failure> {
@@ -325,7 +307,7 @@ impl TableFile {
             FileCompression::None => Box::new(file),
             FileCompression::Gzip => Box::new(flate2::read::MultiGzDecoder::new(file)),
             FileCompression::Zstd => Box::new(
-                zstd::Decoder::new(file).map_err(|error| Failure::file(&self.path, &error))?,
+                zstd::Decoder::new(file).map_err(|error| Failure::file(&self.path, error))?,
             ),
         })
     }
@@ -407,11 +389,11 @@ pub(crate) enum FormatName {
     Ndjson,
 }
 
-impl From<FormatName> for FileFormat {
+impl From<FormatName> for ReceivedFormat {
     fn from(name: FormatName) -> Self {
         match name {
-            FormatName::Csv => Self::CSV,
-            FormatName::Tsv => Self::TSV,
+            FormatName::Csv => CSV,
+            FormatName::Tsv => TSV,
             FormatName::Ndjson => Self::Ndjson,
         }
     }
@@ -484,10 +466,8 @@ pub(crate) fn refuse_overwriting(
         tables.any(|entry| is_input(&entry.path()))
     };
     if is_input(output) || (output.is_dir() && has_input(output)) {
-        return Err(Failure::Usage(format!(
-            "{}: this is the raw table, which would be overwritten; name another output",
-            output.display()
-        )));
+        let detail = "this is the raw table, which would be overwritten; name another output";
+        return Err(Failure::file(output, detail));
     }
     Ok(())
 }
@@ -497,19 +477,19 @@ mod tests {
     use std::io::{Read, Write};
     use std::path::Path;
 
-    use super::{FileCompression, FileFormat, TableFile, share_read};
+    use super::{CSV, FileCompression, ReceivedFormat, TSV, TableFile, share_read};
 
     #[test]
     fn the_file_extension_gives_the_format() {
         for (name, format, compression) in [
-            ("a.csv", FileFormat::CSV, FileCompression::None),
-            ("a.b.CSV.gz", FileFormat::CSV, FileCompression::Gzip),
-            ("a.csv.zst", FileFormat::CSV, FileCompression::Zstd),
-            ("a.tsv", FileFormat::TSV, FileCompression::None),
-            ("a.tsv.gz", FileFormat::TSV, FileCompression::Gzip),
-            ("a.ndjson", FileFormat::Ndjson, FileCompression::None),
-            ("a.ndjson.gz", FileFormat::Ndjson, FileCompression::Gzip),
-            ("a.parquet", FileFormat::Parquet, FileCompression::None),
+            ("a.csv", CSV, FileCompression::None),
+            ("a.b.CSV.gz", CSV, FileCompression::Gzip),
+            ("a.csv.zst", CSV, FileCompression::Zstd),
+            ("a.tsv", TSV, FileCompression::None),
+            ("a.tsv.gz", TSV, FileCompression::Gzip),
+            ("a.ndjson", ReceivedFormat::Ndjson, FileCompression::None),
+            ("a.ndjson.gz", ReceivedFormat::Ndjson, FileCompression::Gzip),
+            ("a.parquet", ReceivedFormat::Parquet, FileCompression::None),
         ] {
             let file = TableFile::of(Path::new(name)).unwrap();
             assert_eq!(

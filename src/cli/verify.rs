@@ -64,10 +64,9 @@ impl Verify {
     fn check(&self) -> Result<ExitCode, Failure> {
         let is_anatomized = self.release.is_dir();
         if is_anatomized && self.raw.is_none() {
-            return Err(Failure::Usage(format!(
-                "{}: an anatomized release is checked against the raw table; give it with --raw",
-                self.release.display()
-            )));
+            let detail =
+                "an anatomized release is checked against the raw table; give it with --raw";
+            return Err(Failure::file(&self.release, detail));
         }
         if self.raw.is_none() && !self.format.is_empty() {
             return Err(Failure::Usage(

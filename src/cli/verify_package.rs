@@ -35,7 +35,7 @@ impl VerifyPackage {
             key.map_err(|error| Failure::Usage(format!("{source}: {error}")))
         });
         let key = key.transpose()?;
-        let unreadable = |error: std::io::Error| Failure::file(&self.file, &error);
+        let unreadable = |error: std::io::Error| Failure::file(&self.file, error);
         let mut file = File::open(&self.file).map_err(unreadable)?;
         let found = verify(&mut file, key.as_ref()).map_err(unreadable)?;
         let (name, holds) = (self.file.display(), found.holds());

@@ -32,21 +32,10 @@ pub enum ConfigError {
         source: std::io::Error,
     },
 
-    /// A value has the wrong type, a key is unknown, or the file is not valid TOML. One message for
-    /// each error.
-    #[error("settings: {}", .0.join("; "))]
-    Form(Vec<String>),
-
-    /// A value has the right type but is invalid.
-    #[error("setting {key} {reason} (set by {set_by})")]
-    Value {
-        /// The setting, as `section.key`.
-        key: &'static str,
-        /// What is wrong and what is expected.
-        reason: String,
-        /// Where the value comes from.
-        set_by: String,
-    },
+    /// A value is invalid or has the wrong type, a key is unknown, or the file is not valid TOML. The
+    /// message names the setting and where it comes from.
+    #[error("{0}")]
+    Invalid(String),
 }
 
 /// All settings, complete and checked.
@@ -369,10 +358,9 @@ impl Settings {
         if let Some(url) = &mut settings.server.public_url {
             url.truncate(url.trim_end_matches('/').len());
         }
-        check::check(&settings).map_err(|invalid| ConfigError::Value {
-            set_by: source::set_by(&figment, invalid.key),
-            key: invalid.key,
-            reason: invalid.reason,
+        check::check(&settings).map_err(|check::InvalidSetting { key, reason }| {
+            let set_by = source::set_by(&figment, key);
+            ConfigError::Invalid(format!("setting {key} {reason} (set by {set_by})"))
         })?;
         Ok(settings)
     }

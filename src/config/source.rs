@@ -114,8 +114,9 @@ impl Variable {
         let plain = name.trim_end_matches(FILE);
         let is_plain = |other: &Self| other.name == plain && !other.value.is_empty();
         if all.iter().any(is_plain) {
-            let message = format!("the variables {plain} and {name} are both set; leave one out");
-            return Err(ConfigError::Form(vec![message]));
+            return Err(ConfigError::Invalid(format!(
+                "settings: the variables {plain} and {name} are both set; leave one out"
+            )));
         }
         let text = std::fs::read_to_string(value).map_err(|source| ConfigError::File {
             path: value.into(),
@@ -167,7 +168,8 @@ pub(super) fn set_by(figment: &Figment, key: &str) -> String {
 
 /// Converts an error of figment, with one message for each thing that is wrong.
 pub(super) fn explain(error: Error) -> ConfigError {
-    ConfigError::Form(error.into_iter().map(|error| explain_one(&error)).collect())
+    let errors: Vec<String> = error.into_iter().map(|error| explain_one(&error)).collect();
+    ConfigError::Invalid(format!("settings: {}", errors.join("; ")))
 }
 
 fn explain_one(error: &Error) -> String {

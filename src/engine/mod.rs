@@ -16,7 +16,7 @@ pub mod load_rows;
 pub mod records;
 pub(crate) mod release_packing;
 pub(crate) mod rendered_tables;
-pub(crate) mod table_format;
+pub mod table_format;
 pub(crate) mod table_memory;
 pub(crate) mod table_work;
 

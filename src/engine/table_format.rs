@@ -44,7 +44,7 @@ pub(crate) const TSV_MEDIA_TYPE: &str = "text/tab-separated-values";
 
 /// The format of a table that is received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ReceivedFormat {
+pub enum ReceivedFormat {
     /// CSV, as its text is written.
     Text(TextFormat),
     /// One JSON object per line.

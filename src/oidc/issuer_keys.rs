@@ -78,8 +78,7 @@ impl IssuerKeys {
     /// [`Refusal::Invalid`] if the issuer has no such key; [`Refusal::Unavailable`] if it cannot be reached,
     /// and what was fetched before is too old.
     pub async fn find(&self, id: Option<&str>, now: OffsetDateTime) -> Result<Jwk, Refusal> {
-        let (known, age) = self.0.known(id, now);
-        if let (Some(key), Some(age)) = (known, age)
+        if let Some((Some(key), age)) = self.0.known(id, now)
             && age < GREATEST_AGE
         {
             if age >= REFRESH {
@@ -90,20 +89,28 @@ impl IssuerKeys {
         }
         self.0.refresh(now).await;
         match self.0.known(id, now) {
-            (key, Some(age)) if age < GREATEST_AGE => key.ok_or(Refusal::Invalid),
+            Some((key, age)) if age < GREATEST_AGE => key.ok_or(Refusal::Invalid),
             _ => Err(Refusal::Unavailable),
         }
     }
 }
 
 impl SharedKeys {
+    /// The key with this id, or the only one, and the age of what was fetched; `None` before the first
+    /// fetch.
     fn known(
         &self,
         id: Option<&str>,
         now: OffsetDateTime,
-    ) -> (Option<Jwk>, Option<time::Duration>) {
+    ) -> Option<(Option<Jwk>, time::Duration)> {
         let cache = self.cache.lock();
-        (cache.find(id), cache.age(now))
+        let (keys, fetched) = cache.keys.as_ref()?;
+        let key = match (id, &*keys.keys) {
+            (Some(id), _) => keys.find(id).cloned(),
+            (None, [only]) => Some(only.clone()),
+            (None, _) => None,
+        };
+        Some((key, now - *fetched))
     }
 
     /// Fetches the keys, unless that was tried a moment ago.
@@ -141,21 +148,6 @@ impl SharedKeys {
             Ok(keys)
         });
         fetched.await?
-    }
-}
-
-impl Cache {
-    fn age(&self, now: OffsetDateTime) -> Option<time::Duration> {
-        self.keys.as_ref().map(|(_, fetched)| now - *fetched)
-    }
-
-    fn find(&self, id: Option<&str>) -> Option<Jwk> {
-        let (keys, _) = self.keys.as_ref()?;
-        match (id, &*keys.keys) {
-            (Some(id), _) => keys.find(id).cloned(),
-            (None, [only]) => Some(only.clone()),
-            (None, _) => None,
-        }
     }
 }
 

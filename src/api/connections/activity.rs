@@ -18,7 +18,7 @@ use super::ConnectionLimits;
 /// it downloads it may pause.
 const MAX_UNREAD: Duration = Duration::from_secs(120);
 
-/// Time without reading after which a client makes way for a new one.
+/// Time without reading after which a connection may be closed in favour of a new one.
 const UNREAD: Duration = Duration::from_secs(10);
 
 /// The first bytes of an HTTP/2 connection.

@@ -1,4 +1,4 @@
-//! The open connections of a listener, and which of them makes way for a new one.
+//! The open connections of a listener, and which of them is closed in favour of a new one.
 
 use std::collections::HashMap;
 use std::sync::Arc;

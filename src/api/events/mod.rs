@@ -39,7 +39,7 @@ enum JobEvent {
     End(StoredJob),
 }
 
-/// Watches a job
+/// Watch a job
 ///
 /// A `progress` event now and whenever something has changed, then one `end` event that carries
 /// the job, then the end of the stream. A stream that closes without `end` was cut by a
@@ -90,9 +90,9 @@ struct SeenJob {
 #[derive(Clone, Debug)]
 pub(crate) struct Watching {
     streams: Streams,
-    jobs: SharedPolls<(OrganizationId, JobId), SeenJob>,
+    jobs: Arc<SharedPolls<(OrganizationId, JobId), SeenJob>>,
     /// Whether tokens are valid.
-    tokens: SharedPolls<TokenId, ()>,
+    tokens: Arc<SharedPolls<TokenId, ()>>,
 }
 
 impl Watching {

@@ -1,4 +1,4 @@
-//! Polls that are shared: however many watch a thing, it is asked for once in an interval. The poll
+//! Polls that are shared: a thing is queried once in an interval, whatever the number of its watchers. The poll
 //! ends with its last watcher.
 
 use std::collections::HashMap;
@@ -23,20 +23,11 @@ pub(super) enum Polled<V> {
     Gone,
 }
 
-/// Polled things by their keys. Clones share them.
+/// Polled things by their keys.
 #[derive(Debug)]
 pub(super) struct SharedPolls<K, V> {
-    polls: Arc<Mutex<HashMap<K, watch::Sender<V>>>>,
+    polls: Mutex<HashMap<K, watch::Sender<V>>>,
     every: Duration,
-}
-
-impl<K, V> Clone for SharedPolls<K, V> {
-    fn clone(&self) -> Self {
-        Self {
-            polls: self.polls.clone(),
-            every: self.every,
-        }
-    }
 }
 
 impl<K, V> SharedPolls<K, V>
@@ -44,12 +35,10 @@ where
     K: Copy + Debug + Eq + Hash + Send + 'static,
     V: PartialEq + Send + Sync + 'static,
 {
-    /// No polls. Things are asked for once in `every`.
-    pub(super) fn new(every: Duration) -> Self {
-        Self {
-            polls: Arc::default(),
-            every,
-        }
+    /// No polls. Things are queried once in `every`.
+    pub(super) fn new(every: Duration) -> Arc<Self> {
+        let polls = Mutex::default();
+        Arc::new(Self { polls, every })
     }
 
     /// Watches a thing that others watch; `None` if nobody does.
@@ -61,7 +50,7 @@ where
     /// failure is logged, and it is asked again. When the poll has ended, the receiver reports that its
     /// sender is gone.
     pub(super) fn watch<F>(
-        &self,
+        self: &Arc<Self>,
         key: K,
         now: V,
         poll: impl Fn() -> F + Send + 'static,
@@ -80,7 +69,7 @@ where
         receiver
     }
 
-    async fn keep_polling<F>(self, key: K, poll: impl Fn() -> F)
+    async fn keep_polling<F>(self: Arc<Self>, key: K, poll: impl Fn() -> F)
     where
         F: Future<Output = Result<Polled<V>, StoreError>>,
     {

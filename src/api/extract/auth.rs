@@ -141,7 +141,7 @@ fn count_refusal(reason: &'static str) {
     metrics::counter!("pais_refused_tokens_total", "reason" => reason).increment(1);
 }
 
-/// The shared state for a caller with one of these roles. Where its role may not do what was asked for,
+/// The shared state for a caller with one of these roles. Where its role does not permit the request,
 /// that is recorded in the audit log of its organization, at most once a minute for a token; a failure
 /// of that is logged: the request is refused anyway.
 async fn admitted_role(

@@ -61,9 +61,9 @@ impl HierarchyFile {
     /// # Errors
     /// If the file cannot be read, or what is in it is no hierarchy.
     pub(super) fn read(path: &Path) -> Result<Self, Failure> {
-        let body = std::fs::read(path).map_err(|error| Failure::file(path, &error))?;
+        let body = std::fs::read(path).map_err(|error| Failure::file(path, error))?;
         let refused =
-            |problem: Problem| Failure::Unreadable(Box::new(in_file(path.display(), problem)));
+            |problem: Problem| Failure::from(in_file(path.display(), problem)).unreadable();
         let is_json = body.trim_ascii_start().first() == Some(&b'{');
         let (name, root, below) = if is_json {
             of_json(&body).map_err(refused)?
@@ -135,5 +135,5 @@ pub(super) fn write(
         write(&mut out)?;
         out.flush()
     };
-    to_file().map_err(|error| Failure::file(path, &error))
+    to_file().map_err(|error| Failure::file(path, error))
 }
