@@ -5,9 +5,8 @@
 use hashbrown::HashMap;
 use rustc_hash::FxHashMap;
 
-use pais_core::read::reimport::SUPPRESSED_LABEL;
 use pais_core::table::{Domain, Form, NULL_CODE, ReleasedColumn};
-use pais_core::taxonomy::{Interval, MISSING_LABEL, NodeId, Scale};
+use pais_core::taxonomy::{Interval, MISSING_LABEL, NodeId, SUPPRESSED_LABEL, Scale};
 
 use super::cover::{Cover, Span, outermost};
 use super::fit::{Fit, Have, ITEM_BITS, ItemBits, Need};
