@@ -112,11 +112,7 @@ impl RemainingCounts<'_> {
         true
     }
 
-    /// Undoes [`Self::take`].
-    fn give_back(&mut self, row: u32, group: u64) {
-        self.add(row, group, 1);
-    }
-
+    /// Changes the counts by which a raw row may be assigned to a group; 1 undoes [`Self::take`].
     fn add(&mut self, row: u32, group: u64, change: i64) {
         for left in self
             .0
@@ -191,7 +187,7 @@ fn assign_alike(
         let place = &mut classes[class].places[last];
         place.1 += 1;
         if let Some(group) = place.0 {
-            remaining.give_back(row, group);
+            remaining.add(row, group, 1);
         }
         next = last + 1;
     }

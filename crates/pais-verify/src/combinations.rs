@@ -89,6 +89,13 @@ pub(super) struct Part<K> {
     pub(super) from: usize,
 }
 
+impl DividedGroup {
+    /// The group of all members, of the empty combination.
+    pub(super) fn group(&self, need: usize) -> Group<'_, Self> {
+        Group::all(self, 0..self.members.len(), need)
+    }
+}
+
 impl Part<KnownValue> {
     /// The part of a group with one value of an attribute that it was divided by.
     pub(super) fn of_attribute(

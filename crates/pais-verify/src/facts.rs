@@ -24,7 +24,7 @@ use super::classes::{Classes, Values};
 use super::combinations::{Combinations, Group, Part, Search};
 use super::lists::{DividedGroup, Divider, Lists, PartOrder};
 use super::lkc::unsearched;
-use super::persons::{CountedTable, PersonCounter, Persons, smallest_class};
+use super::persons::{CountedTable, PersonCounter, Persons, class_sizes};
 use super::sensitive::ConfidenceMeter;
 use super::sets::items;
 use super::verification::{
@@ -113,6 +113,8 @@ impl FactModel {
         let persons = Persons::new(counted)?;
         let columns = Values::new_all(table, quasi_identifiers)?;
         let classes = Classes::new(table.rows, &columns)?;
+        let smallest_class = class_sizes(&classes, persons.as_ref()).into_iter().min();
+        let smallest_class = smallest_class.map_or(0, u64::from);
         let (by_fact, known): (Vec<Values>, Vec<Values>) =
             columns.into_iter().partition(self.is_by_fact);
         let groups = Classes::new(table.rows, &known)?;
@@ -130,11 +132,7 @@ impl FactModel {
             lookups: 0,
             found: Verification {
                 smallest_group: if table.rows == 0 { 0 } else { u64::MAX },
-                ..unsearched(
-                    &classes,
-                    smallest_class(&classes, persons.as_ref()),
-                    requirement,
-                )
+                ..unsearched(&classes, smallest_class, requirement)
             },
         });
         for (rows, &first) in groups.rows().iter().zip(&groups.row) {
@@ -143,7 +141,7 @@ impl FactModel {
                 .map(|values| values.name(values.at(first as usize)));
             search.combinations.known = names.collect();
             let rows = DividedGroup::whole(rows.iter().copied());
-            search.visit(&Group::all(&rows, rows.all(), requirement.l))?;
+            search.visit(&rows.group(requirement.l))?;
         }
         let found = search.combinations.found;
         Ok(Verification {

@@ -20,7 +20,6 @@ mod counter;
 mod cover;
 mod cut;
 mod facts;
-mod fit;
 mod fit_index;
 mod lists;
 mod lkc;

@@ -83,7 +83,7 @@ impl Lists<u32> {
 /// Members of groups by what they have in common, with their number: a group that was divided.
 #[derive(Default)]
 pub(super) struct DividedGroup {
-    members: Vec<u32>,
+    pub(super) members: Vec<u32>,
     /// What the members of each part have in common.
     keys: Vec<u32>,
     /// The end of each part.
@@ -104,11 +104,6 @@ impl DividedGroup {
     /// The members in a range.
     pub(super) fn members(&self, range: &Range<usize>) -> &[u32] {
         &self.members[range.clone()]
-    }
-
-    /// The range of all members.
-    pub(super) fn all(&self) -> Range<usize> {
-        0..self.members.len()
     }
 
     /// What the members of a part have in common, and their range; `None` after the last part.

@@ -17,7 +17,6 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use pais_core::cancellation::Cancellation;
-use pais_core::table::ReleasedTable;
 
 use super::LkcRequirement;
 use super::classes::{Classes, Values};
@@ -50,7 +49,11 @@ pub fn verify_lkc<'t>(
     let counted = table.into();
     let table = counted.table;
     let columns = Values::new_all(table, quasi_identifiers)?;
-    let (named, others) = sensitive_columns(table, sensitive, requirement)?;
+    let reading = requirement.missing_sensitive;
+    let named = SensitiveColumn::named(table, requirement)?;
+    let named = SensitiveIndex::by_denominator(named, reading);
+    let others = SensitiveColumn::unnamed(table, sensitive, requirement)?;
+    let others = SensitiveIndex::by_denominator(others, reading);
     let mut classes = Classes::new(table.rows, &columns)?;
     let persons = Persons::new(counted)?;
     let mut lists = persons.as_ref().map(|persons| persons.by_class(&classes));
@@ -161,22 +164,6 @@ pub(super) fn unsearched(
     }
 }
 
-/// The sensitive columns that the requirement names, and the declared ones that it does not, both
-/// by denominator.
-fn sensitive_columns<'t>(
-    table: &'t ReleasedTable,
-    declared: &[Box<str>],
-    requirement: &LkcRequirement,
-) -> Result<(Vec<SensitiveIndex<'t>>, Vec<SensitiveIndex<'t>>), VerifyError> {
-    let named = SensitiveColumn::named(table, requirement)?;
-    let others = SensitiveColumn::unnamed(table, declared, requirement)?;
-    let reading = requirement.missing_sensitive;
-    Ok((
-        SensitiveIndex::by_denominator(named, reading),
-        SensitiveIndex::by_denominator(others, reading),
-    ))
-}
-
 /// The fewest persons of any group of a qid of the greatest size.
 ///
 /// # Errors
@@ -194,7 +181,7 @@ fn find_fewest_persons(
     } else {
         let all = groups.all();
         let start = || PersonSearch::new(groups, extremes);
-        search_in_parallel(start, &Group::all(&all, all.all(), size))?;
+        search_in_parallel(start, &all.group(size))?;
     }
     Ok(extremes.take_smallest().into())
 }

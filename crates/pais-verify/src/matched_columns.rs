@@ -9,7 +9,7 @@ use pais_core::table::{Domain, Form, NULL_CODE, ReleasedColumn};
 use pais_core::taxonomy::{Interval, MISSING_LABEL, NodeId, SUPPRESSED_LABEL, Scale};
 
 use super::cover::{Cover, Span, outermost};
-use super::fit::{Fit, Have, ITEM_BITS, ItemBits, Need};
+use super::fit_index::{Fit, Have, ITEM_BITS, ItemBits, Need};
 use super::original::OriginalQuasiIdentifier;
 use super::sets::{OriginalSet, ReleasedSet};
 

@@ -11,8 +11,7 @@ use std::ops::ControlFlow;
 use hashbrown::HashMap;
 use rustc_hash::FxHashMap;
 
-use super::fit::Fit;
-use super::fit_index::{FitIndex, RecordSet};
+use super::fit_index::{Fit, FitIndex, RecordSet};
 
 /// Most records on the right that a record on the left reaches in its turn.
 const TURN: usize = 8;
@@ -328,7 +327,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{MatchingSide, matched_pairs};
-    use crate::fit::{Fit, Have, Need};
+    use crate::fit_index::{Fit, Have, Need};
 
     /// The size of a maximum matching, found by trying all.
     fn brute_force(left: &[u32], right: &mut Vec<u32>, fit: &impl Fn(u32, u32) -> bool) -> u64 {

@@ -2,10 +2,11 @@
 
 use pais_core::cancellation::Cancellation;
 use pais_core::model::{Lkc, PrivacyModel};
-use pais_core::table::{Form, ReleasedTable};
+use pais_core::table::Form;
 use serde::Serialize;
 
 use super::LkcRequirement;
+use super::classes::find_column;
 use super::facts::{verify_facts, verify_km};
 use super::lkc::verify_lkc;
 use super::partition::{GroupVerification, verify_groups};
@@ -95,9 +96,10 @@ pub fn verify_lkc_model<'t>(
 ) -> Result<Verification, VerifyError> {
     let counted = table.into();
     let requirement = LkcRequirement::from_model(model, quasi_identifiers.len(), sensitive);
-    let has_sets = quasi_identifiers
+    let mut columns = quasi_identifiers
         .iter()
-        .any(|name| is_set(counted.table, name));
+        .filter_map(|name| find_column(counted.table, name));
+    let has_sets = columns.any(|column| matches!(column.form, Form::Set { .. }));
     let names = quasi_identifiers;
     match model.l.filter(|_| has_sets) {
         Some(l) => verify_facts(
@@ -110,12 +112,6 @@ pub fn verify_lkc_model<'t>(
         ),
         None => verify_lkc(counted, names, sensitive, &requirement, cancellation),
     }
-}
-
-fn is_set(table: &ReleasedTable, name: &str) -> bool {
-    let mut columns = table.columns.iter();
-    let column = columns.find(|column| *column.name == *name);
-    column.is_some_and(|column| matches!(column.form, Form::Set { .. }))
 }
 
 /// Decides the LKC model of a job, for any *L*, over the groups of records that agree on all

@@ -40,7 +40,7 @@ impl ClassGroups<'_> {
     pub(super) fn visit<V: GroupVisitor>(&self, visitor: V, size: usize) -> Result<V, VerifyError> {
         let all = self.all();
         let mut search = Search::new(PersonSearch::new(self, visitor));
-        search.visit(&Group::all(&all, all.all(), size))?;
+        search.visit(&all.group(size))?;
         Ok(search.combinations.visitor)
     }
 

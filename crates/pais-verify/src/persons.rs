@@ -127,12 +127,6 @@ pub(super) fn class_sizes(classes: &Classes, persons: Option<&Persons>) -> Vec<u
     }
 }
 
-/// Records, or persons, of the smallest class; 0 without rows.
-pub(super) fn smallest_class(classes: &Classes, persons: Option<&Persons>) -> u64 {
-    let sizes = class_sizes(classes, persons).into_iter();
-    sizes.min().map_or(0, u64::from)
-}
-
 /// Counts distinct persons. Its memory is 4 bytes for each person of the table; a count costs what
 /// it reads.
 pub(super) struct PersonCounter {

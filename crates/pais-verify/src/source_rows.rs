@@ -1,7 +1,7 @@
 //! The raw row of each row of a finished table whose rows are in an unknown order. Several raw rows
 //! can be the generalized row; this is one possible choice with the fewest rows left over.
 
-use super::fit::Fit;
+use super::fit_index::Fit;
 use super::lists::Lists;
 use super::matching::{MatchingSide, matched_pairs};
 
@@ -90,7 +90,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{MatchedRows, MatchingSide, NOWHERE, by_bucket, by_matching};
-    use crate::fit::{Fit, Have, Need};
+    use crate::fit_index::{Fit, Have, Need};
     use crate::tests::plain_matching::plain_matching;
 
     /// Which of four numbers on the left fit which of four on the right, or whether all do.

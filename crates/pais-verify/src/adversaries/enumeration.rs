@@ -164,10 +164,10 @@ fn enumerate_all(
     if longest == 0 {
         // No column varies: every qid matches all records.
         let mut enumeration = start();
-        enumeration.note(1, all.members(&all.all()), 0);
+        enumeration.note(1, all.members(&all.group(0).range), 0);
         enumeration.finish();
     } else {
-        search_in_parallel(start, &Group::all(&all, all.all(), longest))?;
+        search_in_parallel(start, &all.group(longest))?;
     }
     Ok(total.into_inner().unwrap_or_else(PoisonError::into_inner))
 }

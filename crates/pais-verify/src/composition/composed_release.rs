@@ -4,7 +4,7 @@
 use pais_core::model::PrivacyModel;
 use pais_core::table::{Column, Form, GROUP_COLUMN, ReleasedColumn, ReleasedTable};
 
-use crate::classes::refine;
+use crate::classes::{find_column, refine};
 use crate::source_rows::NOWHERE;
 use crate::verification::VerifyError;
 
@@ -112,8 +112,7 @@ impl<'a> PlacedRelease<'a> {
 
     /// A column of its table.
     pub(super) fn column(&self, name: &str) -> Option<&'a ReleasedColumn> {
-        let mut columns = self.release.table.columns.iter();
-        columns.find(|column| *column.name == *name)
+        find_column(self.release.table, name)
     }
 
     /// The columns that say by which labels a row is known: those of its quasi-identifiers, or the

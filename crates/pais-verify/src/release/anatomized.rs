@@ -10,6 +10,7 @@ use pais_core::table::{Column, GROUP_COLUMN, ReleasedTable, Subjects, Table};
 use super::subjects::ReleasedSubjects;
 use super::{FoundRecoding, RawFinding, ReleaseError, ReleaseVerification, warnings};
 use crate::anatomy_assignment::{SensitiveTable, assign_anatomy};
+use crate::classes::find_column;
 use crate::{PrivacyFinding, RawSensitive, join_sensitive, verify_groups};
 
 /// Finds which raw row is in which group, and decides the model over the groups.
@@ -26,7 +27,6 @@ pub(super) fn verify(
         .zip(&raw.columns)
         .map(|(spec, column)| (spec, reimport::rewritten(spec, column.clone())))
         .collect();
-    let is_in_qit = |name: &str| qit.columns.iter().any(|column| *column.name == *name);
     let (sensitive, others): (Vec<_>, Vec<_>) = columns
         .iter()
         .map(|(spec, column)| (*spec, column))
@@ -34,7 +34,7 @@ pub(super) fn verify(
     let exact: Vec<(&str, &Column)> = others
         .iter()
         .map(|(spec, column)| (spec.name(), *column))
-        .filter(|(name, _)| is_in_qit(name))
+        .filter(|(name, _)| find_column(qit, name).is_some())
         .collect();
     let tables = counts.iter().zip(&sensitive);
     let tables: Vec<SensitiveTable> = tables

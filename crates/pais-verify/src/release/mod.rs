@@ -12,13 +12,14 @@ use pais_core::cancellation::Cancellation;
 use pais_core::definition::{ColumnRole, Job, JobError, JobErrorKind, Output, Recoding};
 use pais_core::model::{GroupModel, Lkc, PrivacyModel};
 use pais_core::reimport;
-use pais_core::schema::Schema;
+use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::table::{Column, EncodedTable, ReleasedTable, Table, minimum_levels, row_warnings};
 use pais_core::warning::Warning;
 use thiserror::Error;
 
 use self::subjects::ReleasedSubjects;
 use crate::assignment::assign;
+use crate::classes::find_column;
 use crate::models::verify_model;
 use crate::{
     CountedTable, Original, PrivacyFinding, Verification, VerifyError, verify_overlapping_lkc,
@@ -155,7 +156,7 @@ impl RawFinding {
 /// use pais_core::model::Lkc;
 /// use pais_io::read::csv;
 /// use pais_core::reimport;
-/// use pais_core::schema::Schema;
+/// use pais_core::schema::{Schema, SchemaColumn};
 /// use pais_verify::{ReleaseTables, verify_release};
 ///
 /// let dataset: DatasetDefinition = json::parse(
@@ -305,12 +306,11 @@ fn compare(
     let raw = EncodedTable::new(schema, raw);
     let minimum_levels = minimum_levels(job, &raw)?;
     let stored: Vec<_> = schema.stored().collect();
-    let is_released = |name: &str| table.columns.iter().any(|column| *column.name == *name);
     let untouched: Vec<(&str, Column)> = raw
         .untouched
         .iter()
         .map(|(position, column)| (stored[*position], column))
-        .filter(|(spec, _)| is_released(spec.name()))
+        .filter(|(spec, _)| find_column(table, spec.name()).is_some())
         .map(|(spec, column)| (spec.name(), reimport::rewritten(spec, column.clone())))
         .collect();
     let mut original = Original::from_table(&raw, &stored)
@@ -353,12 +353,9 @@ fn warnings(
     warnings.extend(match (raw, released) {
         (Some(raw), _) => row_warnings(model, schema.stored().zip(&raw.columns)),
         (None, released) => {
-            let columns = released.map_or(&[][..], |released| &released.columns);
-            let pairs = schema.stored().filter_map(|spec| {
-                let mut columns = columns.iter();
-                let column = columns.find(|column| *column.name == *spec.name())?;
-                Some((spec, &column.column))
-            });
+            let column = |spec: &SchemaColumn| find_column(released?, spec.name());
+            let pairs = schema.stored().map(|spec| (spec, column(spec)));
+            let pairs = pairs.filter_map(|(spec, column)| Some((spec, &column?.column)));
             row_warnings(model, pairs)
         }
     });
